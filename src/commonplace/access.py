@@ -1,0 +1,80 @@
+"""May this caller do this, in this project?"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from commonplace import errors
+
+Role = Literal["readonly", "agent", "admin", "owner", "sync"]
+
+SHARED = "shared"
+EVERY = "*"
+
+# What a role may do besides its own; `sync` carries files up and does nothing else.
+_INCLUDES: dict[Role, frozenset[Role]] = {
+    "readonly": frozenset({"readonly"}),
+    "agent": frozenset({"readonly", "agent", "sync"}),
+    "admin": frozenset({"readonly", "agent", "admin", "sync"}),
+    "owner": frozenset({"readonly", "agent", "admin", "owner", "sync"}),
+    "sync": frozenset({"sync"}),
+}
+_NOT_NAME = re.compile(r"[^a-z0-9]+")
+_NAME_LENGTH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls: a key, or somebody on this machine while keys are off."""
+
+    role: Role
+    projects: frozenset[str]
+    key: str = ""
+    agent: str | None = None
+    agent_type: str = ""
+    operator: bool = False
+
+    def includes(self, role: Role) -> bool:
+        return role in _INCLUDES[self.role]
+
+    def sees(self, project: str) -> bool:
+        return EVERY in self.projects or project in self.projects
+
+    @property
+    def identity(self) -> str:
+        """Stable text that tells callers apart; never a secret."""
+        return f"{self.key}:{self.role}"
+
+
+LOCAL = Caller("owner", frozenset({EVERY}))
+OPERATOR = Caller("owner", frozenset({EVERY}), agent="operator", operator=True)
+
+
+@lru_cache(maxsize=4096)
+def project_name(project: str) -> str:
+    """The one spelling of a project's name."""
+    name = _NOT_NAME.sub("_", project.lower()).strip("_")
+    if not name or len(name) > _NAME_LENGTH:
+        raise errors.Invalid(
+            f"'{project[:80]}' is not a project's name.",
+            hint=f"Use letters and digits, {_NAME_LENGTH} at most.",
+        )
+    return name
+
+
+def require_role(caller: Caller, role: Role, operation: str) -> None:
+    if not caller.includes(role):
+        raise errors.Forbidden(
+            f"{operation} needs the role {role}; this key has {caller.role}.",
+            hint="Ask an owner of this server for a key with that role.",
+        )
+
+
+def require_project(caller: Caller, project: str, *, writes: bool) -> None:
+    if caller.sees(project) or (project == SHARED and not writes):
+        return
+    raise errors.Forbidden(
+        f"This key has no access to the project '{project}'.",
+        hint="Use a project of this key, or ask an owner to widen its scope.",
+    )

@@ -1,0 +1,170 @@
+"""The session of a call: who it belongs to, that it is alive, and the news that waits for it.
+
+A session's id is a secret of its owner, so the store knows only a digest of it. The project is read from the id
+itself (its length stands in the last two hex digits), so that no table must be asked across projects.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from commonplace import errors
+from commonplace.access import Caller
+from commonplace.clock import SECOND, Clock
+from commonplace.store.database import Database, Tx
+
+_TOUCH_EVERY = 5 * SECOND
+_FLUSH_SECONDS = 1.0
+_LENGTH_DIGITS = 2
+
+OnActivity = Callable[[Tx, "Session", int], Awaitable[None]]
+
+
+class Session(msgspec.Struct, frozen=True):
+    project: str
+    id: str
+    agent: str
+    agent_type: str
+    key_id: str
+    working_directory: str
+    has_notice: bool = False
+
+
+def mint(project: str, agent: str) -> str:
+    return f"{project}_{agent}_{secrets.token_hex(16)}{len(project):02x}"
+
+
+def digest(session_id: str) -> str:
+    return hashlib.sha256(session_id.encode()).hexdigest()[:32]
+
+
+def project_of(session_id: str) -> str:
+    try:
+        length = int(session_id[-_LENGTH_DIGITS:], 16)
+    except ValueError:
+        length = 0
+    if not 0 < length < len(session_id):
+        raise _unknown()
+    return session_id[:length]
+
+
+async def load(tx: Tx, session_id: str, caller: Caller) -> Session:
+    """The session, if this caller may act for it; another's is answered like one that never was."""
+    row = await tx.one(
+        "select project, id, agent, agent_type, key_id, working_directory, ended_at,"
+        " exists (select 1 from notice where notice.project = session.project and notice.session = session.id) as news"
+        " from session where project = $1 and id = $2",
+        project_of(session_id),
+        digest(session_id),
+    )
+    if row is None or row["key_id"] != caller.key or not caller.sees(row["project"]):
+        raise _unknown()
+    if caller.agent is not None and not caller.operator and caller.agent != row["agent"]:
+        raise _unknown()
+    if row["ended_at"] is not None:
+        raise errors.SessionNotFound("This session has ended.", hint="Start another with memory_start_session.")
+    return Session(
+        row["project"],
+        row["id"],
+        row["agent"],
+        row["agent_type"],
+        row["key_id"],
+        row["working_directory"],
+        bool(row["news"]),
+    )
+
+
+def _unknown() -> errors.SessionNotFound:
+    return errors.SessionNotFound(hint="Call memory_start_session and use the session_id that it returns.")
+
+
+async def tell(tx: Tx, project: str, sessions: Sequence[str], text: str, now: int) -> None:
+    """Leave news that rides on the next reply to each of these sessions."""
+    await tx.many(
+        "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
+        [(project, session, now, secrets.token_hex(4), text) for session in sessions],
+    )
+
+
+async def tell_agent(tx: Tx, project: str, agent: str, text: str, now: int) -> None:
+    """The same for every live session of an agent."""
+    rows = await tx.all(
+        "select id from session where project = $1 and agent = $2 and ended_at is null order by started_at desc limit 20",
+        project,
+        agent,
+    )
+    await tell(tx, project, [row["id"] for row in rows], text, now)
+
+
+async def take_notices(tx: Tx, session: Session) -> list[str]:
+    rows = await tx.all(
+        "delete from notice where project = $1 and session = $2 returning at, id, text", session.project, session.id
+    )
+    return [row["text"] for row in sorted(rows, key=lambda row: (row["at"], row["id"]))]
+
+
+class Activity:
+    """Marks sessions alive: at once in a call that writes, within a second after one that reads."""
+
+    def __init__(self, database: Database, clock: Clock, on_activity: Sequence[OnActivity]) -> None:
+        self._database, self._clock, self._on_activity = database, clock, on_activity
+        self._touched: dict[str, int] = {}
+        self._pending: dict[str, Session] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def open(self) -> None:
+        self._task = asyncio.create_task(self._flush_for_ever())
+
+    async def close(self) -> None:
+        if self._task:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        with contextlib.suppress(errors.Unavailable):
+            await self.flush()
+
+    def due(self, session: Session, now: int) -> bool:
+        return now - self._touched.get(session.id, 0) >= _TOUCH_EVERY
+
+    async def touch(self, tx: Tx, session: Session, now: int) -> None:
+        await tx.run(
+            "update session set active_at = $3 where project = $1 and id = $2 and active_at < $3",
+            session.project,
+            session.id,
+            now,
+        )
+        for act in self._on_activity:
+            await act(tx, session, now)
+
+    def touched(self, session: Session, now: int) -> None:
+        """The touch is committed; until it is due again calls need not write."""
+        if len(self._touched) > 50_000:  # noqa: PLR2004 - only a bound on memory
+            self._touched.clear()
+        self._touched[session.id] = now
+
+    def later(self, session: Session) -> None:
+        self._pending[session.id] = session
+
+    async def flush(self) -> None:
+        pending, self._pending = list(self._pending.values()), {}
+        if not pending:
+            return
+        now = self._clock()
+
+        async def touch_all(tx: Tx) -> None:
+            for session in pending:
+                await self.touch(tx, session, now)
+
+        await self._database.write(touch_all)
+        for session in pending:
+            self.touched(session, now)
+
+    async def _flush_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(_FLUSH_SECONDS)
+            with contextlib.suppress(errors.Unavailable):
+                await self.flush()

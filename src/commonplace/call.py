@@ -1,0 +1,192 @@
+"""The one path of a call: role, arguments, project, transaction, operation, audit, events, commit, publish."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import msgspec
+
+from commonplace import access, activity, audit, errors, events
+from commonplace.access import Caller
+from commonplace.activity import Activity, Session
+from commonplace.clock import Clock
+from commonplace.config import Settings
+from commonplace.operation import Family, Operation, Tool
+from commonplace.store.database import Database, Tx
+
+_LOOK_AGAIN_SECONDS = 1.0
+
+
+class House(Protocol):
+    """What the catalogue offers to a call: the tools, and what rooms contribute to each other."""
+
+    tools: Mapping[str, Tool]
+    boot_sections: tuple[Any, ...]
+    on_activity: tuple[activity.OnActivity, ...]
+    on_session_end: tuple[Any, ...]
+
+
+class Later(Exception):  # noqa: N818 - not a fault
+    """Nothing to answer yet: undo, wait for news of the project, try again; `answer` is given when time is up."""
+
+    def __init__(self, answer: Any, seconds: float, project: str) -> None:
+        super().__init__()
+        self.answer, self.seconds, self.project = answer, seconds, project
+
+
+@dataclass(slots=True)
+class Call:
+    """What an operation sees of the call that runs it."""
+
+    tx: Tx
+    caller: Caller
+    now: int
+    house: House
+    settings: Settings
+    writes: bool
+    session: Session | None = None
+    project: str = access.SHARED
+    given_project: str | None = None
+    touched: bool = False
+    subject: str = ""
+    emitted: list[events.Event] = field(default_factory=list)
+
+    @property
+    def agent(self) -> str:
+        """Who acts: the session's agent, else the key's."""
+        return self.session.agent if self.session else self.caller.agent or "unknown"
+
+    def scope(self, project: str | None) -> str:
+        """A project named by an argument, in its one spelling, if the caller may use it; none = this call's."""
+        if project is None:
+            return self.project
+        name = access.project_name(project)
+        access.require_project(self.caller, name, writes=self.writes)
+        return name
+
+    def require_admin(self) -> None:
+        access.require_role(self.caller, "admin", "This")
+
+    def emit(self, kind: str, uri: str, *, project: str | None = None, audience: str = "", **body: Any) -> None:
+        """Say it after it is true: the event is stored with the change and goes out after commit."""
+        self.emitted.append(
+            events.Event(project or self.project, kind, uri, self.now, 0, self.agent, audience, body)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    reply: Any
+    notices: list[str]
+
+    def text(self) -> bytes:
+        body = msgspec.json.encode(self.reply)
+        if not self.notices:
+            return body
+        comma = b"," if len(body) > len(b"{}") else b""
+        return body[:-1] + comma + b'"_notice":' + msgspec.json.encode(self.notices) + b"}"
+
+
+class Calls:
+    """Runs every operation for every surface."""
+
+    def __init__(self, database: Database, house: House, settings: Settings, clock: Clock) -> None:
+        self.database, self.house, self.settings, self.clock = database, house, settings, clock
+        self.bus = events.Bus(database)
+        self.activity = Activity(database, clock, house.on_activity)
+
+    def find(self, name: str, given: Mapping[str, Any]) -> tuple[Operation, Mapping[str, Any]]:
+        tool = self.house.tools.get(name)
+        if tool is None:
+            raise errors.NotFound(f"There is no operation '{name}'.", hint="tools/list names them all.")
+        return tool.pick(given) if isinstance(tool, Family) else (tool, given)
+
+    async def run(self, name: str, given: Mapping[str, Any], caller: Caller) -> Answer:
+        try:
+            operation, rest = self.find(name, given)
+            access.require_role(caller, operation.role, operation.name)
+            arguments = operation.parse(rest)
+            return await self._until_answered(operation, arguments, caller)
+        except errors.Unavailable:
+            raise
+        except errors.Refusal as refusal:
+            await self._record_refusal(name, given, caller, refusal)
+            raise
+
+    async def _until_answered(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> Answer:
+        ends = 0.0
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                return await self._transact(operation, dict(arguments), caller)
+            except Later as later:
+                ends = ends or loop.time() + later.seconds
+                if loop.time() >= ends:
+                    return Answer(later.answer, [])
+                await self._news(later, ends - loop.time())
+
+    async def _news(self, later: Later, seconds: float) -> None:
+        """Wait for an event of the project; leases also lapse silently, so look again each second."""
+        heard = asyncio.Event()
+        stop = await self.bus.listen(later.project, lambda _: heard.set())
+        try:
+            await asyncio.wait_for(heard.wait(), min(seconds, _LOOK_AGAIN_SECONDS))
+        except TimeoutError:
+            pass
+        finally:
+            stop()
+
+    async def _transact(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> Answer:
+        perform = self.database.write if operation.writes else self.database.read
+        call, reply, notices = await perform(lambda tx: self._perform(tx, operation, dict(arguments), caller))
+        if call.emitted:
+            self.bus.published({event.project for event in call.emitted})
+        if call.session is None:
+            return Answer(reply, [])
+        if call.touched:
+            self.activity.touched(call.session, call.now)
+        elif not operation.writes and self.activity.due(call.session, call.now):
+            self.activity.later(call.session)
+        if call.session.has_notice and not operation.writes:
+            session = call.session
+            notices = await self.database.write(lambda tx: activity.take_notices(tx, session))
+        return Answer(reply, notices)
+
+    async def _perform(
+        self, tx: Tx, operation: Operation, arguments: dict[str, Any], caller: Caller
+    ) -> tuple[Call, Any, list[str]]:
+        call = Call(tx, caller, self.clock(), self.house, self.settings, operation.writes)
+        if operation.session:
+            call.session = await activity.load(tx, arguments.pop("session_id"), caller)
+            call.project = call.session.project
+        if operation.takes_project and arguments["project"] is not None:
+            call.given_project = arguments["project"] = call.project = call.scope(arguments["project"])
+        reply = await operation.function(call, **arguments)
+        notices: list[str] = []
+        if operation.writes:
+            notices = await self._complete(call, operation)
+        return call, reply, notices
+
+    async def _complete(self, call: Call, operation: Operation) -> list[str]:
+        """What belongs to the same transaction as the act itself."""
+        await audit.record(call.tx, call.project, call.now, operation.name, "ok", call.agent, call.caller, call.subject)
+        if call.emitted:
+            await events.append(call.tx, call.emitted)
+        if call.session is None:
+            return []
+        if self.activity.due(call.session, call.now):
+            await self.activity.touch(call.tx, call.session, call.now)
+            call.touched = True
+        return await activity.take_notices(call.tx, call.session) if call.session.has_notice else []
+
+    async def _record_refusal(
+        self, name: str, given: Mapping[str, Any], caller: Caller, refusal: errors.Refusal
+    ) -> None:
+        named = given.get("project")
+        project = named if isinstance(named, str) and caller.sees(named) else ""
+        await self.database.write(
+            lambda tx: audit.record(
+                tx, project, self.clock(), name, refusal.code, caller.agent or "", caller, refusal.message
+            )
+        )

@@ -1,0 +1,71 @@
+"""The explicit list of rooms and their operations; the toolsets made of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+from commonplace.activity import OnActivity
+from commonplace.operation import Family, Operation, Tool
+
+
+ROOMS: tuple[ModuleType, ...] = ()
+
+# A dozen tools that every agent needs on every day; each other set is the operations of its rooms.
+CORE = (
+    "memory_start_session",
+    "memory_end_session",
+    "memory_query",
+    "memory_store",
+    "memory_record_learning",
+    "memory_lock_files",
+    "memory_unlock_files",
+    "memory_get_locks",
+    "memory_send_message",
+    "memory_get_messages",
+    "memory_heartbeat",
+    "memory_update_work",
+)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    rooms: tuple[ModuleType, ...] = ROOMS
+
+    @cached_property
+    def tools(self) -> Mapping[str, Tool]:
+        listed: dict[str, Tool] = {}
+        for room in self.rooms:
+            for tool in room.OPERATIONS:
+                if tool.name in listed:
+                    raise ValueError(f"{tool.name} is listed twice")
+                listed[tool.name] = tool
+        return listed
+
+    @cached_property
+    def toolsets(self) -> Mapping[str, tuple[str, ...]]:
+        sets: dict[str, list[str]] = {"core": [name for name in CORE if name in self.tools]}
+        for room in self.rooms:
+            sets.setdefault(room.TOOLSET, []).extend(tool.name for tool in room.OPERATIONS)
+        return {name: tuple(names) for name, names in sets.items()}
+
+    @cached_property
+    def boot_sections(self) -> tuple[Any, ...]:
+        return self._offered("BOOT_SECTIONS")
+
+    @cached_property
+    def on_activity(self) -> tuple[OnActivity, ...]:
+        return self._offered("ON_ACTIVITY")
+
+    @cached_property
+    def on_session_end(self) -> tuple[Any, ...]:
+        return self._offered("ON_SESSION_END")
+
+    def _offered(self, name: str) -> tuple[Any, ...]:
+        return tuple(offer for room in self.rooms for offer in getattr(room, name, ()))
+
+
+def operations(tool: Tool) -> tuple[Operation, ...]:
+    """The operation, or those that a family's action picks from."""
+    return tuple(tool.actions.values()) if isinstance(tool, Family) else (tool,)

@@ -1,0 +1,90 @@
+"""Settings, frozen, read once: the command line first, then COMMONPLACE_* in the environment, then the default."""
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from commonplace import errors
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    host: str = "127.0.0.1"
+    port: int = 8080
+    data: Path = field(default_factory=lambda: Path(platformdirs.user_data_dir("commonplace", appauthor=False)))
+    store: str = "sqlite"
+    transport: str = "http"
+    toolsets: tuple[str, ...] = ()
+    auth: str = "off"
+    insecure: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    log_level: str = "info"
+    audit_days: int = 90
+    event_days: int = 7
+
+    @property
+    def auth_on(self) -> bool:
+        return self.auth == "on"
+
+    @property
+    def loopback(self) -> bool:
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def read(given: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Settings:
+    """Settings from the arguments that were given (None = not given) and the environment."""
+    chosen: dict[str, Any] = {}
+    for each in fields(Settings):
+        value = given.get(each.name)
+        text = environ.get(f"COMMONPLACE_{each.name.upper()}")
+        if value is not None:
+            chosen[each.name] = _typed(each.name, value)
+        elif text:
+            chosen[each.name] = _typed(each.name, text)
+    if "auth" not in chosen and environ.get("MCP_AUTH_ENABLED"):
+        chosen["auth"] = "on" if environ["MCP_AUTH_ENABLED"].lower() in _TRUE else "off"
+    return _checked(Settings(**chosen))
+
+
+def _typed(name: str, value: Any) -> Any:
+    if name in ("port", "audit_days", "event_days"):
+        return _whole(name, value)
+    if name == "data":
+        return Path(value).expanduser().absolute()
+    if name == "insecure":
+        return value is True or str(value).lower() in _TRUE
+    if name in ("toolsets", "allowed_hosts", "allowed_origins") and isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise errors.Invalid(f"{name} is a whole number, not '{value}'.") from None
+
+
+_CHOICES = {"transport": ("http", "stdio"), "auth": ("on", "off"), "log_level": ("debug", "info", "warning", "error")}
+
+
+def _checked(settings: Settings) -> Settings:
+    for name, choices in _CHOICES.items():
+        if getattr(settings, name) not in choices:
+            raise errors.Invalid(f"{name} is one of: {', '.join(choices)}.")
+    if settings.store != "sqlite" and not settings.store.startswith(("postgresql://", "postgres://")):
+        raise errors.Invalid("store is 'sqlite' or 'postgresql://user@host/database'.")
+    return settings

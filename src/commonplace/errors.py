@@ -1,0 +1,128 @@
+"""Every refusal: its code, HTTP status, exit code and hint.
+
+Refusal
+├── Invalid            an argument is wrong
+│   └── UnknownArgument
+├── Unauthenticated    no key, or one that is unknown, revoked or expired
+├── Forbidden          the role or the project of the caller does not allow it
+├── NotFound           no such thing that the caller may see
+│   └── SessionNotFound
+├── Conflict           the thing is not as the caller believes
+│   ├── Duplicate
+│   └── StaleToken
+├── TooLarge           over a documented limit
+├── TooMany            over a rate or a count
+└── Unavailable        the store, or a part that the call needs, is away; try again
+
+The first line of a class's docstring is its default sentence.
+"""
+
+from typing import Any, ClassVar
+
+
+class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault
+    """The call was refused."""
+
+    code: ClassVar[str] = "refused"
+    status: ClassVar[int] = 400
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str | None = None, *, hint: str | None = None, **details: Any) -> None:
+        self.message = message or (type(self).__doc__ or "").strip().split("\n")[0]
+        self.hint = hint
+        self.details = details
+        super().__init__(self.message)
+
+    def body(self) -> dict[str, Any]:
+        """The one shape in which every surface shows a refusal."""
+        shown = {"error": self.code, "message": self.message}
+        if self.hint:
+            shown["hint"] = self.hint
+        return shown | self.details
+
+
+class Invalid(Refusal):
+    """An argument is not valid."""
+
+    code = "invalid"
+    exit_code = 2
+
+
+class UnknownArgument(Invalid):
+    """There is no such argument."""
+
+    code = "unknown_argument"
+
+
+class Unauthenticated(Refusal):
+    """A valid key is needed."""
+
+    code = "unauthenticated"
+    status = 401
+    exit_code = 3
+
+
+class Forbidden(Refusal):
+    """The caller may not do this."""
+
+    code = "forbidden"
+    status = 403
+    exit_code = 4
+
+
+class NotFound(Refusal):
+    """There is no such thing here."""
+
+    code = "not_found"
+    status = 404
+    exit_code = 5
+
+
+class SessionNotFound(NotFound):
+    """No such session of this caller."""
+
+    code = "session_not_found"
+
+
+class Conflict(Refusal):
+    """The thing has changed, or is taken."""
+
+    code = "conflict"
+    status = 409
+    exit_code = 6
+
+
+class Duplicate(Conflict):
+    """This exists already."""
+
+    code = "duplicate"
+
+
+class StaleToken(Conflict):
+    """The lease was granted to another holder since."""
+
+    code = "stale_token"
+
+
+class TooLarge(Refusal):
+    """The text is larger than the limit."""
+
+    code = "too_large"
+    status = 413
+    exit_code = 2
+
+
+class TooMany(Refusal):
+    """Too many at once."""
+
+    code = "too_many"
+    status = 429
+    exit_code = 7
+
+
+class Unavailable(Refusal):
+    """The store is not reachable."""
+
+    code = "unavailable"
+    status = 503
+    exit_code = 8

@@ -1,0 +1,156 @@
+"""Publish after commit; who listens. The event rows are the truth, everything here only says 'look'."""
+
+import asyncio
+import contextlib
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from commonplace import errors
+from commonplace.store.database import Database, Row, Tx
+
+_POLL_SECONDS = 2.0
+_PAGE = 500
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that became true. `audience` is empty for everyone who sees the project."""
+
+    project: str
+    kind: str
+    uri: str
+    at: int = 0
+    n: int = 0
+    actor: str = ""
+    audience: str = ""
+    body: dict[str, Any] = {}
+
+
+Listener = Callable[[Event], None]
+
+
+async def append(tx: Tx, events: list[Event]) -> None:
+    """Number the events of each project without gaps, in the order of commits."""
+    by_project: dict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        by_project[event.project].append(event)
+    for project, theirs in sorted(by_project.items()):
+        last = await count(tx, project, "event", len(theirs))
+        first = last - len(theirs) + 1
+        await tx.many(
+            "insert into event (project, n, at, kind, uri, actor, audience, body)"
+            " values ($1, $2, $3, $4, $5, $6, $7, $8)",
+            [_values(event, first + place) for place, event in enumerate(theirs)],
+        )
+
+
+async def count(tx: Tx, project: str, name: str, step: int = 1) -> int:
+    """Advance a counter of the project; until commit nobody else can."""
+    row = await tx.one(
+        "insert into counter (project, name, n) values ($1, $2, $3)"
+        " on conflict (project, name) do update set n = counter.n + excluded.n returning n",
+        project,
+        name,
+        step,
+    )
+    return int(row["n"]) if row else step
+
+
+async def after(tx: Tx, project: str, n: int, limit: int = _PAGE) -> list[Event]:
+    rows = await tx.all(
+        "select project, n, at, kind, uri, actor, audience, body from event"
+        " where project = $1 and n > $2 order by n limit $3",
+        project,
+        n,
+        limit,
+    )
+    return [_event(row) for row in rows]
+
+
+async def last_number(tx: Tx, project: str) -> int:
+    row = await tx.one("select n from counter where project = $1 and name = $2", project, "event")
+    return int(row["n"]) if row else 0
+
+
+class Bus:
+    """Feeds listeners from the event rows, whichever replica wrote them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._listeners: dict[str, set[Listener]] = defaultdict(set)
+        self._cursor: dict[str, int] = {}
+        self._dirty: set[str] = set()
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        await self._database.listen(self.hint)
+        self._task = asyncio.create_task(self._deliver())
+
+    async def close(self) -> None:
+        if self._task:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    def published(self, projects: set[str]) -> None:
+        """This process committed events of these projects."""
+        self._database.announce(projects)
+        self.hint(projects)
+
+    def hint(self, projects: set[str]) -> None:
+        heard = projects & self._listeners.keys()
+        if heard:
+            self._dirty |= heard
+            self._wake.set()
+
+    async def listen(self, project: str, listener: Listener) -> Callable[[], None]:
+        """Call `listener` for every event from now on; returns how to stop."""
+        if project not in self._listeners:
+            self._cursor[project] = await self._database.read(lambda tx: last_number(tx, project))
+        self._listeners[project].add(listener)
+        return lambda: self._forget(project, listener)
+
+    def _forget(self, project: str, listener: Listener) -> None:
+        self._listeners[project].discard(listener)
+        if not self._listeners[project]:
+            del self._listeners[project]
+            self._cursor.pop(project, None)
+
+    async def _deliver(self) -> None:
+        while True:
+            try:
+                await asyncio.wait_for(self._wake.wait(), _POLL_SECONDS)
+            except TimeoutError:
+                self._dirty |= self._listeners.keys()
+            self._wake.clear()
+            projects, self._dirty = self._dirty, set()
+            try:
+                for project in projects:
+                    await self._deliver_project(project)
+            except errors.Unavailable:
+                self._dirty |= projects
+                await asyncio.sleep(1)
+
+    async def _deliver_project(self, project: str) -> None:
+        while project in self._listeners:
+            since = self._cursor[project]
+            events = await self._database.read(lambda tx, since=since: after(tx, project, since))
+            for event in events:
+                self._cursor[project] = event.n
+                for listener in list(self._listeners.get(project, ())):
+                    listener(event)
+            if len(events) < _PAGE:
+                return
+
+
+def _values(event: Event, n: int) -> tuple[str | int, ...]:
+    body = msgspec.json.encode(event.body).decode()
+    return (event.project, n, event.at, event.kind, event.uri, event.actor, event.audience, body)
+
+
+def _event(row: Row) -> Event:
+    fields = {name: row[name] for name in ("project", "kind", "uri", "at", "n", "actor", "audience")}
+    return Event(**fields, body=msgspec.json.decode(row["body"]))

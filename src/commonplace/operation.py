@@ -1,0 +1,138 @@
+"""What an operation is, read from its function: the signature is the schema, the docstring the description."""
+
+import difflib
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Annotated, Any, get_type_hints
+
+import msgspec
+import pydantic
+
+from commonplace import errors
+from commonplace.access import Role
+
+SESSION = Annotated[str, pydantic.Field(min_length=1, max_length=200, description="From memory_start_session.")]
+
+
+class Reply(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """One compact object: what is empty is left out."""
+
+
+@dataclass(frozen=True)
+class Also:
+    """Other spellings that callers may use for an argument."""
+
+    names: tuple[str, ...]
+
+
+def also(*names: str) -> Also:
+    return Also(names)
+
+
+@dataclass(frozen=True)
+class Operation:
+    name: str
+    function: Callable[..., Awaitable[Any]]
+    role: Role
+    writes: bool
+    session: bool
+    destroys: bool = False
+    idempotent: bool = False
+    example: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def description(self) -> str:
+        return inspect.cleandoc(self.function.__doc__ or "")
+
+    @cached_property
+    def _hints(self) -> dict[str, Any]:
+        hints = get_type_hints(self.function, include_extras=True)
+        return {name: hints[name] for name in list(inspect.signature(self.function).parameters)[1:]}
+
+    @cached_property
+    def arguments(self) -> type[pydantic.BaseModel]:
+        defaults = inspect.signature(self.function).parameters
+        fields: dict[str, Any] = {"session_id": (SESSION, ...)} if self.session else {}
+        for name, hint in self._hints.items():
+            default = defaults[name].default
+            fields[name] = (hint, ... if default is inspect.Parameter.empty else default)
+        return pydantic.create_model(self.name, __config__=pydantic.ConfigDict(extra="forbid"), **fields)
+
+    @cached_property
+    def aliases(self) -> dict[str, str]:
+        found = ((name, mark) for name, hint in self._hints.items() for mark in getattr(hint, "__metadata__", ()))
+        return {other: name for name, mark in found if isinstance(mark, Also) for other in mark.names}
+
+    @property
+    def takes_project(self) -> bool:
+        return "project" in self._hints
+
+    def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Check the arguments against the function's own types; refuse in words that help."""
+        spelled = self._in_first_spelling(given)
+        try:
+            checked = self.arguments.model_validate(spelled)
+        except pydantic.ValidationError as wrong:
+            raise _refusal(wrong, list(self.arguments.model_fields)) from None
+        return {name: getattr(checked, name) for name in self.arguments.model_fields}
+
+    def _in_first_spelling(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not self.aliases.keys() & given.keys():
+            return given
+        spelled: dict[str, Any] = {}
+        for name, value in given.items():
+            first = self.aliases.get(name, name)
+            if first in spelled:
+                raise errors.Invalid(f"'{name}' and '{first}' are the same argument.", hint="Give it once.")
+            spelled[first] = value
+        return spelled
+
+
+def operation(
+    name: str,
+    *,
+    role: Role = "agent",
+    writes: bool = False,
+    session: bool = True,
+    destroys: bool = False,
+    idempotent: bool = False,
+    example: Mapping[str, Any] | None = None,
+) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
+    """Wrap a function as an operation; nothing is registered, the catalogue lists it."""
+    return lambda function: Operation(
+        name, function, role, writes, session, destroys, idempotent or not writes, example or {}
+    )
+
+
+@dataclass(frozen=True)
+class Family:
+    """One tool whose `action` picks one of several operations, each with its own arguments and role."""
+
+    name: str
+    description: str
+    actions: Mapping[str, Operation]
+
+    def pick(self, given: Mapping[str, Any]) -> tuple[Operation, dict[str, Any]]:
+        rest = dict(given)
+        action = rest.pop("action", None)
+        if not isinstance(action, str) or action not in self.actions:
+            raise errors.Invalid(f"action is one of: {', '.join(self.actions)}.", hint="Say which act you want.")
+        return self.actions[action], rest
+
+
+Tool = Operation | Family
+
+
+def _refusal(wrong: pydantic.ValidationError, known: list[str]) -> errors.Invalid:
+    problems = wrong.errors(include_url=False, include_context=False)
+    strange = [str(problem["loc"][0]) for problem in problems if problem["type"] == "extra_forbidden"]
+    if strange:
+        near = difflib.get_close_matches(strange[0], known, n=1, cutoff=0.5)
+        meant = f"Did you mean '{near[0]}'? " if near else ""
+        return errors.UnknownArgument(
+            f"There is no argument '{strange[0]}'.", hint=f"{meant}Known: {', '.join(known) or 'none'}."
+        )
+    parts = ["{}: {}".format(".".join(map(str, each["loc"])) or "arguments", each["msg"]) for each in problems[:5]]
+    return errors.Invalid("; ".join(parts) + ".", hint="Correct these arguments and call again.")

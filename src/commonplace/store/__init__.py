@@ -1,0 +1,1 @@
+"""The store: one interface, two adapters, numbered migrations."""

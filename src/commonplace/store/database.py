@@ -1,0 +1,66 @@
+"""What a store can do. A transaction function awaits nothing but its `tx`: on SQLite it runs inside a thread."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, Literal, Protocol, TypeVar
+
+Row = Mapping[str, Any]
+Value = int | float | str | bytes | None | Sequence[str] | Sequence[int]
+T = TypeVar("T")
+
+Kind = Literal["sqlite", "postgresql"]
+
+
+class Tx(Protocol):
+    """One transaction. SQL has `$n` parameters and is the same text for both stores."""
+
+    kind: Kind
+
+    async def run(self, sql: str, *values: Value) -> int:
+        """Change rows; how many were changed."""
+
+    async def one(self, sql: str, *values: Value) -> Row | None:
+        """The first row, or none."""
+
+    async def all(self, sql: str, *values: Value) -> Sequence[Row]:
+        """Every row."""
+
+    async def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+        """Run one statement for each row of values."""
+
+    async def clock(self) -> int:
+        """The store's own time: on PostgreSQL the primary's, so that replicas agree about leases."""
+
+
+Work = Callable[[Tx], Awaitable[T]]
+
+
+class Database(Protocol):
+    kind: Kind
+
+    async def read(self, work: Work[T]) -> T:
+        """Run a transaction that changes nothing."""
+
+    async def write(self, work: Work[T]) -> T:
+        """Run a transaction; it is durable when this returns."""
+
+    def announce(self, projects: set[str]) -> None:
+        """Hint to the other replicas that these projects have new events."""
+
+    async def listen(self, heard: Callable[[set[str]], None]) -> None:
+        """Call `heard` with the projects that other replicas announced."""
+
+    async def close(self) -> None:
+        """Finish what was accepted, then let go."""
+
+
+_PARAMETER = re.compile(r"\$(\d+)")
+_IN_LIST = re.compile(r"= any\(\$(\d+)\)")
+
+
+@cache
+def sqlite_text(sql: str) -> str:
+    """SQLite reads `$3` as a name and binds it silently wrong; `?3` is a position. Lists travel as JSON."""
+    listed = _IN_LIST.sub(r"in (select value from json_each(?\1))", sql)
+    return _PARAMETER.sub(r"?\1", listed)

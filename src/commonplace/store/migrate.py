@@ -1,0 +1,97 @@
+"""Numbered SQL files, one statement at a time, forward only, checksummed, under a lock.
+
+A file is one text for both stores with the words {int} {json} {blob} {tail}; where the stores differ there is
+NNNN_name.sqlite.sql and NNNN_name.postgresql.sql instead. On Citus every table is distributed by project at once;
+a line `-- reference` before CREATE TABLE makes it a reference table.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from importlib import resources
+
+from commonplace import errors
+from commonplace.store.database import Database, Kind, Tx
+
+_WORDS = {
+    "sqlite": {"int": "integer", "json": "text", "blob": "blob", "real": "real", "tail": "strict, without rowid"},
+    "postgresql": {"int": "bigint", "json": "jsonb", "blob": "bytea", "real": "double precision", "tail": ""},
+}
+_TABLE = re.compile(r"create table (?:if not exists )?(\w+)", re.IGNORECASE)
+_LEDGER = "create table if not exists schema_version (n {int} primary key, name text not null, checksum text not null)"
+
+
+@dataclass(frozen=True)
+class Migration:
+    n: int
+    name: str
+    text: str
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+    def statements(self, kind: Kind) -> list[str]:
+        text = self.text
+        for word, meaning in _WORDS[kind].items():
+            text = text.replace("{" + word + "}", meaning)
+        return [part.strip() for part in text.split(";\n") if part.strip()]
+
+
+def migrations(kind: Kind) -> list[Migration]:
+    folder = resources.files(__package__) / "migrations"
+    found = []
+    for file in sorted(folder.iterdir(), key=lambda each: each.name):
+        stem, _, rest = file.name.partition(".")
+        if rest in ("sql", f"{kind}.sql"):
+            found.append(Migration(int(stem[:4]), stem[5:], file.read_text(encoding="utf-8")))
+    return found
+
+
+async def migrate(database: Database) -> int:
+    """Bring the schema to this code's version; ten servers may start at once. How many files were applied."""
+    known = migrations(database.kind)
+    return await database.write(lambda tx: _apply(tx, known))
+
+
+async def _apply(tx: Tx, known: list[Migration]) -> int:
+    if tx.kind == "postgresql":
+        await tx.run("select pg_advisory_xact_lock(7341900)")
+    await tx.run(_LEDGER.replace("{int}", _WORDS[tx.kind]["int"]))
+    done = {row["n"]: row for row in await tx.all("select n, name, checksum from schema_version order by n")}
+    _refuse_foreign(known, done)
+    citus = tx.kind == "postgresql" and await tx.one("select 1 as yes from pg_extension where extname = 'citus'")
+    pending = [migration for migration in known if migration.n not in done]
+    for migration in pending:
+        for statement in migration.statements(tx.kind):
+            await tx.run(statement)
+            if citus:
+                await _distribute(tx, statement)
+        await tx.run("insert into schema_version values ($1, $2, $3)", migration.n, migration.name, migration.checksum)
+    return len(pending)
+
+
+def _refuse_foreign(known: list[Migration], done: dict[int, object]) -> None:
+    ours = {migration.n: migration for migration in known}
+    newest = max(done, default=0)
+    if newest > max(ours, default=0):
+        raise errors.Unavailable(
+            f"This database has schema {newest}; this version of Commonplace knows {max(ours, default=0)}.",
+            hint="Upgrade Commonplace, or restore a backup that this version made.",
+        )
+    for n, row in done.items():
+        if n in ours and row["checksum"] != ours[n].checksum:  # type: ignore[index]  # a row of schema_version
+            raise errors.Unavailable(
+                f"Migration {n} of this database is not the one that this version knows.",
+                hint="The database was made by another build; restore a backup or upgrade.",
+            )
+
+
+async def _distribute(tx: Tx, statement: str) -> None:
+    table = _TABLE.search(statement)
+    if table is None:
+        return
+    if "-- reference" in statement:
+        await tx.run(f"select create_reference_table('{table[1]}')")
+    else:
+        await tx.run(f"select create_distributed_table('{table[1]}', 'project')")

@@ -1,0 +1,197 @@
+"""PostgreSQL through asyncpg: a pool that may write, a pool that cannot, and one connection that listens."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, Literal, TypeVar
+
+import asyncpg
+
+from commonplace import errors
+from commonplace.clock import Clock
+from commonplace.store.database import Row, Value, Work
+
+T = TypeVar("T")
+
+_CHANNEL = "commonplace"
+_NOTIFY_APART = 0.005
+_PAYLOAD = 7500
+_RETRIES = 6
+_LOST = (OSError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, TimeoutError)
+_AWAY = (*_LOST, asyncpg.CannotConnectNowError, asyncpg.AdminShutdownError, asyncpg.TooManyConnectionsError)
+_CLOCK = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as now"
+
+
+class _Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg is untyped
+    def get_reset_query(self) -> str:
+        """No session state is used, so the second round trip on release is saved."""
+        return ""
+
+
+class PostgresTx:
+    kind: Literal["postgresql"] = "postgresql"
+
+    def __init__(self, connection: Any, clock: Clock | None) -> None:
+        self._connection, self._clock = connection, clock
+
+    async def run(self, sql: str, *values: Value) -> int:
+        status: str = await self._connection.execute(sql, *values)
+        count = status.rsplit(" ", 1)[-1]
+        return int(count) if count.isdigit() else 0
+
+    async def one(self, sql: str, *values: Value) -> Row | None:
+        row: Row | None = await self._connection.fetchrow(sql, *values)
+        return row
+
+    async def all(self, sql: str, *values: Value) -> Sequence[Row]:
+        rows: Sequence[Row] = await self._connection.fetch(sql, *values)
+        return rows
+
+    async def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+        await self._connection.executemany(sql, rows)
+
+    async def clock(self) -> int:
+        if self._clock is not None:
+            return self._clock()
+        row = await self.one(_CLOCK)
+        return int(row["now"]) if row else 0
+
+
+class Postgres:
+    """`clock` is given by tests alone; otherwise the primary's own clock decides about leases."""
+
+    kind: Literal["postgresql"] = "postgresql"
+
+    def __init__(self, dsn: str, writers: Any, readers: Any, clock: Clock | None) -> None:
+        self.dsn = dsn
+        self._writers, self._readers, self._clock = writers, readers, clock
+        self._dirty: set[str] = set()
+        self._wake = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @classmethod
+    async def open(cls, dsn: str, clock: Clock | None = None, *, pool: int = 10) -> "Postgres":
+        try:
+            writers = await asyncpg.create_pool(dsn, min_size=1, max_size=pool, **_settings())
+            readers = await asyncpg.create_pool(
+                dsn, min_size=1, max_size=pool, **_settings(default_transaction_read_only="on")
+            )
+        except (*_AWAY, asyncpg.PostgresError, ValueError) as away:
+            raise errors.Unavailable(
+                f"PostgreSQL does not answer ({type(away).__name__}).",
+                hint="Check the address in --store and that the server is up.",
+            ) from away
+        return cls(dsn, writers, readers, clock)
+
+    async def read(self, work: Work[T]) -> T:
+        async with _borrowed(self._readers) as connection:
+            return await work(PostgresTx(connection, self._clock))
+
+    async def write(self, work: Work[T]) -> T:
+        for tries in range(_RETRIES):
+            try:
+                async with _borrowed(self._writers) as connection, connection.transaction():
+                    return await work(PostgresTx(connection, self._clock))
+            except (asyncpg.SerializationError, asyncpg.DeadlockDetectedError):
+                await asyncio.sleep(random.uniform(0, 0.01 * 2**tries))  # noqa: S311 - jitter is no secret
+        raise errors.Unavailable("Too many writers changed the same thing at once.", hint="Try again.")
+
+    def announce(self, projects: set[str]) -> None:
+        """NOTIFY inside a transaction serialises commits, so hints go out on a connection of their own."""
+        self._dirty |= projects
+        self._wake.set()
+
+    async def listen(self, heard: Callable[[set[str]], None]) -> None:
+        self._tasks += [asyncio.create_task(self._hear(heard)), asyncio.create_task(self._tell())]
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for pool in (self._writers, self._readers):
+            try:
+                await asyncio.wait_for(pool.close(), 5)
+            except TimeoutError:
+                pool.terminate()
+
+    async def _tell(self) -> None:
+        while True:
+            try:
+                connection = await asyncpg.connect(self.dsn, **_settings(synchronous_commit="off"))
+                with contextlib.closing(_Closing(connection)):
+                    await self._tell_on(connection)
+            except _AWAY:
+                await asyncio.sleep(1)
+
+    async def _tell_on(self, connection: Any) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            projects, self._dirty = self._dirty, set()
+            try:
+                for payload in _payloads(projects):
+                    await connection.execute("select pg_notify($1, $2)", _CHANNEL, payload)
+            except _AWAY:
+                self.announce(projects)
+                raise
+            await asyncio.sleep(_NOTIFY_APART)
+
+    async def _hear(self, heard: Callable[[set[str]], None]) -> None:
+        """Reconnects for ever; what was announced meanwhile is found by the listeners' own slow poll."""
+        while True:
+            try:
+                connection = await asyncpg.connect(self.dsn, **_settings())
+                await connection.add_listener(_CHANNEL, lambda *got: heard(set(got[3].split(","))))
+                with contextlib.closing(_Closing(connection)):
+                    await _end_of(connection)
+            except _AWAY:
+                pass
+            await asyncio.sleep(1)
+
+
+class _Closing:
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def close(self) -> None:
+        self._connection.terminate()
+
+
+async def _end_of(connection: Any) -> None:
+    ended = asyncio.Event()
+    connection.add_termination_listener(lambda *_: ended.set())
+    await ended.wait()
+
+
+def _settings(**server: str) -> dict[str, Any]:
+    return {
+        "connection_class": _Connection,
+        "timeout": 4,
+        "command_timeout": 10,
+        "server_settings": {"application_name": "commonplace", "lock_timeout": "8s", **server},
+    }
+
+
+@contextlib.asynccontextmanager
+async def _borrowed(pool: Any) -> AsyncIterator[Any]:
+    """A connection; a store that is away is one named, retryable refusal."""
+    try:
+        async with pool.acquire(timeout=4) as connection:
+            yield connection
+    except _AWAY as away:
+        raise errors.Unavailable(
+            f"PostgreSQL does not answer ({type(away).__name__}).",
+            hint="Try again; if the call was a write, look first whether it was done.",
+        ) from away
+
+
+def _payloads(projects: set[str]) -> list[str]:
+    """NOTIFY takes 8 kB at most."""
+    payloads: list[str] = []
+    for project in sorted(projects):
+        if payloads and len(payloads[-1]) + len(project) < _PAYLOAD:
+            payloads[-1] += "," + project
+        else:
+            payloads.append(project)
+    return payloads

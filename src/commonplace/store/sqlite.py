@@ -1,0 +1,306 @@
+"""SQLite through apsw: one writer thread with group commit, two reader threads, every commit on disk."""
+
+import asyncio
+import contextlib
+import random
+import threading
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Literal, TypeVar
+
+import apsw
+import msgspec
+
+from commonplace import errors
+from commonplace.clock import Clock
+from commonplace.store.database import Row, Value, Work, sqlite_text
+from commonplace.store.folder import Folder
+
+T = TypeVar("T")
+
+_READERS = 2
+_BATCH = 256
+_BUSY_SECONDS = 5.0
+_PRAGMAS = (
+    "pragma journal_mode=wal",
+    "pragma synchronous=full",
+    "pragma foreign_keys=on",
+    "pragma journal_size_limit=67108864",
+    "pragma cache_size=-16384",
+    "pragma mmap_size=268435456",
+    "pragma temp_store=memory",
+)
+
+
+class SqliteTx:
+    kind: Literal["sqlite"] = "sqlite"
+
+    def __init__(self, connection: apsw.Connection, clock: Clock) -> None:
+        self._connection, self._clock = connection, clock
+        self._columns: dict[str, tuple[str, ...]] = {}
+
+    def execute(self, sql: str, values: Sequence[Value] = ()) -> apsw.Cursor:
+        return self._connection.execute(sqlite_text(sql), tuple(map(_bound, values)))
+
+    async def run(self, sql: str, *values: Value) -> int:
+        before = self._connection.total_changes()
+        for _ in self.execute(sql, values):
+            pass
+        return self._connection.total_changes() - before
+
+    async def one(self, sql: str, *values: Value) -> Row | None:
+        rows = await self.all(sql, *values)
+        return rows[0] if rows else None
+
+    async def all(self, sql: str, *values: Value) -> Sequence[Row]:
+        cursor = self.execute(sql, values)
+        columns = self._columns.get(sql)
+        if columns is None:
+            try:
+                columns = tuple(column[0] for column in cursor.get_description())
+            except apsw.ExecutionCompleteError:
+                return []
+            self._columns[sql] = columns
+        return [dict(zip(columns, row, strict=True)) for row in cursor]
+
+    async def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+        text = sqlite_text(sql)
+        for row in rows:
+            self._connection.execute(text, tuple(map(_bound, row)))
+
+    async def clock(self) -> int:
+        return self._clock()
+
+
+class _Job:
+    """One caller's transaction on its way through a thread."""
+
+    __slots__ = ("_future", "_loop", "_work")
+
+    def __init__(self, work: Work[Any], loop: asyncio.AbstractEventLoop) -> None:
+        self._work, self._loop = work, loop
+        self._future: asyncio.Future[Any] = loop.create_future()
+
+    async def answer(self) -> Any:
+        return await self._future
+
+    @property
+    def abandoned(self) -> bool:
+        return self._future.cancelled()
+
+    def drive(self, tx: SqliteTx) -> Any:
+        """Run the coroutine to its end here: it has nothing to wait for."""
+        step = self._work(tx)
+        if not isinstance(step, Coroutine):
+            raise TypeError("a transaction is a coroutine function")
+        try:
+            step.send(None)
+        except StopIteration as end:
+            return end.value
+        step.close()
+        raise RuntimeError("a transaction awaits nothing but its tx")
+
+    def settle(self, result: Any, error: BaseException | None) -> None:
+        if self._future.done():
+            return
+        if error is not None:
+            self._future.set_exception(error)
+        else:
+            self._future.set_result(result)
+
+
+_Outcome = tuple[_Job, Any, BaseException | None]
+
+
+class Sqlite:
+    kind: Literal["sqlite"] = "sqlite"
+
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        self.folder = Folder(folder)
+        self._clock = clock
+        self._closed = False
+        self._reads: SimpleQueue[_Job | None] = SimpleQueue()
+        self._writes: SimpleQueue[_Job | None] = SimpleQueue()
+        try:
+            writer = self.connect()
+            readers = [self.connect(read_only=True) for _ in range(_READERS)]
+        except apsw.Error as broken:
+            self.folder.close()
+            raise damaged(self.folder.database, broken) from broken
+        self.folder.mark_created()
+        self._threads = [
+            threading.Thread(target=self._write_batches, args=(writer,), name="store-writer", daemon=True),
+            *(
+                threading.Thread(target=self._read_jobs, args=(reader,), name="store-reader", daemon=True)
+                for reader in readers
+            ),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def connect(self, *, read_only: bool = False) -> apsw.Connection:
+        connection = apsw.Connection(str(self.folder.database))
+        connection.set_busy_handler(_patient())
+        for pragma in _PRAGMAS:
+            connection.execute(pragma).fetchall()
+        if read_only:
+            connection.execute("pragma query_only=on")
+        return connection
+
+    async def read(self, work: Work[T]) -> T:
+        return await self._submit(self._reads, work)
+
+    async def write(self, work: Work[T]) -> T:
+        return await self._submit(self._writes, work)
+
+    def announce(self, projects: set[str]) -> None:
+        """Nobody else has this file open."""
+
+    async def listen(self, heard: Callable[[set[str]], None]) -> None:
+        """The same: events of this process reach its listeners directly."""
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._writes.put(None)
+        for _ in range(_READERS):
+            self._reads.put(None)
+        await asyncio.gather(*(asyncio.to_thread(thread.join) for thread in self._threads))
+        self.folder.close()
+
+    async def _submit(self, queue: "SimpleQueue[_Job | None]", work: Work[T]) -> T:
+        if self._closed:
+            raise errors.Unavailable("The server is shutting down.", hint="Try again in a moment.")
+        job = _Job(work, asyncio.get_running_loop())
+        queue.put(job)
+        answer: T = await job.answer()
+        return answer
+
+    def _read_jobs(self, connection: apsw.Connection) -> None:
+        tx = SqliteTx(connection, self._clock)
+        while (job := self._reads.get()) is not None:
+            if job.abandoned:
+                continue
+            outcome = _in_transaction(job, tx, "begin")
+            _settle([outcome])
+        connection.close()
+
+    def _write_batches(self, connection: apsw.Connection) -> None:
+        tx = SqliteTx(connection, self._clock)
+        while (job := self._writes.get()) is not None:
+            batch = [job, *self._waiting()]
+            ends = batch[-1] is None
+            jobs = [each for each in batch if each is not None and not each.abandoned]
+            if len(jobs) == 1:
+                _settle([_in_transaction(jobs[0], tx, "begin immediate")])
+            elif jobs:
+                _settle(_in_one_commit(jobs, tx))
+            if ends:
+                break
+        connection.execute("pragma optimize").fetchall()
+        connection.close()
+
+    def _waiting(self) -> list[_Job | None]:
+        waiting: list[_Job | None] = []
+        with contextlib.suppress(Empty):
+            while len(waiting) < _BATCH and (not waiting or waiting[-1] is not None):
+                waiting.append(self._writes.get_nowait())
+        return waiting
+
+
+def _in_transaction(job: _Job, tx: SqliteTx, begin: str) -> _Outcome:
+    try:
+        tx.execute(begin)
+        result = job.drive(tx)
+        tx.execute("commit")
+    except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the caller, not to the thread
+        _roll_back(tx)
+        return job, None, _named(error)
+    return job, result, None
+
+
+def _in_one_commit(jobs: list[_Job], tx: SqliteTx) -> list[_Outcome]:
+    """One commit for all who wait; a savepoint keeps one caller's failure from the others."""
+    try:
+        tx.execute("begin immediate")
+        outcomes = [_in_savepoint(job, tx) for job in jobs]
+        tx.execute("commit")
+    except apsw.Error as error:
+        _roll_back(tx)
+        return [(job, None, _named(error)) for job in jobs]
+    return outcomes
+
+
+def _in_savepoint(job: _Job, tx: SqliteTx) -> _Outcome:
+    tx.execute("savepoint caller")
+    try:
+        result = job.drive(tx)
+    except BaseException as error:  # noqa: BLE001 - as above
+        tx.execute("rollback to caller")
+        tx.execute("release caller")
+        return job, None, _named(error)
+    tx.execute("release caller")
+    return job, result, None
+
+
+def _roll_back(tx: SqliteTx) -> None:
+    with contextlib.suppress(apsw.SQLError):
+        tx.execute("rollback")
+
+
+def _settle(outcomes: list[_Outcome]) -> None:
+    """Wake each loop once for all of its callers."""
+    loops: dict[asyncio.AbstractEventLoop, list[_Outcome]] = {}
+    for outcome in outcomes:
+        loops.setdefault(outcome[0]._loop, []).append(outcome)  # noqa: SLF001 - a job's own thread
+    for loop, ended in loops.items():
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(_settle_here, ended)
+
+
+def _settle_here(ended: list[_Outcome]) -> None:
+    for job, result, error in ended:
+        job.settle(result, error)
+
+
+def _bound(value: Value) -> int | float | str | bytes | None:
+    if isinstance(value, list | tuple):
+        return msgspec.json.encode(value).decode()
+    return value  # type: ignore[return-value]  # the sequence case is gone
+
+
+def _named(error: BaseException) -> BaseException:
+    if isinstance(error, apsw.FullError):
+        return errors.Unavailable("The disk is full; nothing was written.", hint="Free some space, then try again.")
+    if isinstance(error, apsw.BusyError | apsw.IOError | apsw.ReadOnlyError | apsw.CantOpenError):
+        return errors.Unavailable(
+            f"The database cannot be written ({type(error).__name__}); nothing was changed.",
+            hint="Check the disk of the data folder, then try again.",
+        )
+    return error
+
+
+def damaged(database: Path, error: apsw.Error) -> errors.Unavailable:
+    return errors.Unavailable(
+        f"The database {database} cannot be opened: {error}.",
+        hint=f"Restore it: commonplace restore BACKUP --data {database.parent}",
+    )
+
+
+def _patient() -> Callable[[int], bool]:
+    """SQLite's own back-off starves; short random waits are fair."""
+    started = 0.0
+
+    def wait(tries: int) -> bool:
+        nonlocal started
+        if tries == 0:
+            started = time.monotonic()
+        if time.monotonic() - started > _BUSY_SECONDS:
+            return False
+        time.sleep(random.uniform(0.0002, 0.002))  # noqa: S311 - jitter is no secret
+        return True
+
+    return wait
