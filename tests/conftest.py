@@ -28,6 +28,10 @@ from commonplace.store.sqlite import Sqlite
 STORES = ("sqlite", "postgresql")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run fault tests in their long form")
+
+
 class HandClock:
     """Time that passes only when a test says so."""
 
@@ -80,7 +84,9 @@ class House:
         """Somebody without a session."""
         return Agent(self.calls, caller=caller)
 
-    async def agent(self, name: str, project: str = "shop", caller: access.Caller = access.LOCAL, **more: Any) -> Agent:
+    async def agent(
+        self, name: str, project: str = "shop", caller: access.Caller = access.LOCAL, **more: Any
+    ) -> Agent:
         started = await Agent(self.calls, caller=caller).call(
             "memory_start_session", project=project, claude_instance=name, **more
         )
@@ -108,8 +114,10 @@ def postgres_template(postgres_server: str) -> str:
     async def prepare() -> None:
         await _execute(postgres_server, f"create database {name}")
         store = await Postgres.open(_beside(postgres_server, name), pool=1)
-        await migrate(store)
-        await store.close()
+        try:
+            await migrate(store)
+        finally:
+            await store.close()
 
     asyncio.run(prepare())
     return name

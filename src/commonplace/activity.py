@@ -61,12 +61,14 @@ async def load(tx: Tx, session_id: str, caller: Caller) -> Session:
         project_of(session_id),
         digest(session_id),
     )
-    if row is None or row["key_id"] != caller.key or not caller.sees(row["project"]):
+    if row is None or not caller.sees(row["project"]) or (caller.key and row["key_id"] != caller.key):
         raise _unknown()
     if caller.agent is not None and not caller.operator and caller.agent != row["agent"]:
         raise _unknown()
     if row["ended_at"] is not None:
-        raise errors.SessionNotFound("This session has ended.", hint="Start another with memory_start_session.")
+        raise errors.SessionNotFound(
+            "This session has ended.", hint="Start another with memory_start_session."
+        )
     return Session(
         row["project"],
         row["id"],
@@ -102,7 +104,9 @@ async def tell_agent(tx: Tx, project: str, agent: str, text: str, now: int) -> N
 
 async def take_notices(tx: Tx, session: Session) -> list[str]:
     rows = await tx.all(
-        "delete from notice where project = $1 and session = $2 returning at, id, text", session.project, session.id
+        "delete from notice where project = $1 and session = $2 returning at, id, text",
+        session.project,
+        session.id,
     )
     return [row["text"] for row in sorted(rows, key=lambda row: (row["at"], row["id"]))]
 

@@ -1,8 +1,9 @@
 """The one path of a call: role, arguments, project, transaction, operation, audit, events, commit, publish."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any, Protocol
 
 import msgspec
@@ -13,6 +14,7 @@ from commonplace.activity import Activity, Session
 from commonplace.clock import Clock
 from commonplace.config import Settings
 from commonplace.operation import Family, Operation, Tool
+from commonplace.search.engine import Engine
 from commonplace.store.database import Database, Tx
 
 _LOOK_AGAIN_SECONDS = 1.0
@@ -21,10 +23,24 @@ _LOOK_AGAIN_SECONDS = 1.0
 class House(Protocol):
     """What the catalogue offers to a call: the tools, and what rooms contribute to each other."""
 
-    tools: Mapping[str, Tool]
-    boot_sections: tuple[Any, ...]
-    on_activity: tuple[activity.OnActivity, ...]
-    on_session_end: tuple[Any, ...]
+    @property
+    def tools(self) -> Mapping[str, Tool]: ...
+    @property
+    def toolsets(self) -> Mapping[str, tuple[str, ...]]: ...
+    @property
+    def resources(self) -> tuple[Any, ...]: ...
+    @property
+    def boot_sections(self) -> tuple[Any, ...]: ...
+    @property
+    def on_activity(self) -> tuple[activity.OnActivity, ...]: ...
+    @property
+    def on_session_end(self) -> tuple[Any, ...]: ...
+    @property
+    def finders(self) -> Mapping[str, Any]: ...
+    @property
+    def searched(self) -> tuple[Any, ...]: ...
+    @property
+    def sweeps(self) -> tuple[Any, ...]: ...
 
 
 class Later(Exception):  # noqa: N818 - not a fault
@@ -45,6 +61,8 @@ class Call:
     house: House
     settings: Settings
     writes: bool
+    search: Any = None
+    prepared: Any = None
     session: Session | None = None
     project: str = access.SHARED
     given_project: str | None = None
@@ -57,6 +75,13 @@ class Call:
         """Who acts: the session's agent, else the key's."""
         return self.session.agent if self.session else self.caller.agent or "unknown"
 
+    @property
+    def own_session(self) -> Session:
+        """The session of an operation that always has one."""
+        if self.session is None:
+            raise errors.SessionNotFound
+        return self.session
+
     def scope(self, project: str | None) -> str:
         """A project named by an argument, in its one spelling, if the caller may use it; none = this call's."""
         if project is None:
@@ -68,7 +93,9 @@ class Call:
     def require_admin(self) -> None:
         access.require_role(self.caller, "admin", "This")
 
-    def emit(self, kind: str, uri: str, *, project: str | None = None, audience: str = "", **body: Any) -> None:
+    def emit(
+        self, kind: str, uri: str, *, project: str | None = None, audience: str = "", **body: Any
+    ) -> None:
         """Say it after it is true: the event is stored with the change and goes out after commit."""
         self.emitted.append(
             events.Event(project or self.project, kind, uri, self.now, 0, self.agent, audience, body)
@@ -79,6 +106,7 @@ class Call:
 class Answer:
     reply: Any
     notices: list[str]
+    project: str = access.SHARED
 
     def text(self) -> bytes:
         body = msgspec.json.encode(self.reply)
@@ -95,6 +123,8 @@ class Calls:
         self.database, self.house, self.settings, self.clock = database, house, settings, clock
         self.bus = events.Bus(database)
         self.activity = Activity(database, clock, house.on_activity)
+        self.search = Engine(database, settings, clock, house.searched)
+        self.observe: Callable[[str, str, float], None] = lambda _name, _outcome, _seconds: None
 
     def find(self, name: str, given: Mapping[str, Any]) -> tuple[Operation, Mapping[str, Any]]:
         tool = self.house.tools.get(name)
@@ -103,23 +133,44 @@ class Calls:
         return tool.pick(given) if isinstance(tool, Family) else (tool, given)
 
     async def run(self, name: str, given: Mapping[str, Any], caller: Caller) -> Answer:
-        try:
-            operation, rest = self.find(name, given)
-            access.require_role(caller, operation.role, operation.name)
-            arguments = operation.parse(rest)
-            return await self._until_answered(operation, arguments, caller)
-        except errors.Unavailable:
-            raise
-        except errors.Refusal as refusal:
-            await self._record_refusal(name, given, caller, refusal)
-            raise
+        """Run the operation of a tool's name."""
+        return await self._audited(name, given, caller, lambda: self.find(name, given))
 
-    async def _until_answered(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> Answer:
+    async def read(self, operation: Operation, given: Mapping[str, Any], caller: Caller) -> Answer:
+        """Run the operation behind a resource: it has no tool's name, and the same path."""
+        return await self._audited(operation.name, given, caller, lambda: (operation, given))
+
+    async def _audited(
+        self,
+        name: str,
+        given: Mapping[str, Any],
+        caller: Caller,
+        pick: Callable[[], tuple[Operation, Mapping[str, Any]]],
+    ) -> Answer:
+        started, outcome = perf_counter(), "failed"
+        try:
+            operation, rest = pick()
+            access.require_role(caller, operation.role, operation.name)
+            answer = await self._until_answered(operation, operation.parse(rest), caller)
+            outcome = "ok"
+        except errors.Refusal as refusal:
+            outcome = refusal.code
+            if not isinstance(refusal, errors.Unavailable):
+                await self._record_refusal(name, given, caller, refusal)
+            raise
+        finally:
+            self.observe(name if name in self.house.tools else "unknown", outcome, perf_counter() - started)
+        return answer
+
+    async def _until_answered(
+        self, operation: Operation, arguments: dict[str, Any], caller: Caller
+    ) -> Answer:
         ends = 0.0
         loop = asyncio.get_running_loop()
+        prepared = await operation.prepare(self.search, arguments) if operation.prepare else None
         while True:
             try:
-                return await self._transact(operation, dict(arguments), caller)
+                return await self._transact(operation, dict(arguments), caller, prepared)
             except Later as later:
                 ends = ends or loop.time() + later.seconds
                 if loop.time() >= ends:
@@ -137,13 +188,17 @@ class Calls:
         finally:
             stop()
 
-    async def _transact(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> Answer:
+    async def _transact(
+        self, operation: Operation, arguments: dict[str, Any], caller: Caller, prepared: Any
+    ) -> Answer:
         perform = self.database.write if operation.writes else self.database.read
-        call, reply, notices = await perform(lambda tx: self._perform(tx, operation, dict(arguments), caller))
+        call, reply, notices = await perform(
+            lambda tx: self._perform(tx, operation, dict(arguments), caller, prepared)
+        )
         if call.emitted:
             self.bus.published({event.project for event in call.emitted})
         if call.session is None:
-            return Answer(reply, [])
+            return Answer(reply, [], call.project)
         if call.touched:
             self.activity.touched(call.session, call.now)
         elif not operation.writes and self.activity.due(call.session, call.now):
@@ -151,16 +206,17 @@ class Calls:
         if call.session.has_notice and not operation.writes:
             session = call.session
             notices = await self.database.write(lambda tx: activity.take_notices(tx, session))
-        return Answer(reply, notices)
+        return Answer(reply, notices, call.project)
 
     async def _perform(
-        self, tx: Tx, operation: Operation, arguments: dict[str, Any], caller: Caller
+        self, tx: Tx, operation: Operation, arguments: dict[str, Any], caller: Caller, prepared: Any
     ) -> tuple[Call, Any, list[str]]:
-        call = Call(tx, caller, self.clock(), self.house, self.settings, operation.writes)
-        if operation.session:
-            call.session = await activity.load(tx, arguments.pop("session_id"), caller)
+        now = self.clock()
+        call = Call(tx, caller, now, self.house, self.settings, operation.writes, self.search, prepared)
+        if operation.session and (session_id := arguments.pop("session_id")) is not None:
+            call.session = await activity.load(tx, session_id, caller)
             call.project = call.session.project
-        if operation.takes_project and arguments["project"] is not None:
+        if operation.takes_project and isinstance(arguments["project"], str):
             call.given_project = arguments["project"] = call.project = call.scope(arguments["project"])
         reply = await operation.function(call, **arguments)
         notices: list[str] = []
@@ -170,7 +226,9 @@ class Calls:
 
     async def _complete(self, call: Call, operation: Operation) -> list[str]:
         """What belongs to the same transaction as the act itself."""
-        await audit.record(call.tx, call.project, call.now, operation.name, "ok", call.agent, call.caller, call.subject)
+        await audit.record(
+            call.tx, call.project, call.now, operation.name, "ok", call.agent, call.caller, call.subject
+        )
         if call.emitted:
             await events.append(call.tx, call.emitted)
         if call.session is None:
@@ -178,7 +236,11 @@ class Calls:
         if self.activity.due(call.session, call.now):
             await self.activity.touch(call.tx, call.session, call.now)
             call.touched = True
-        return await activity.take_notices(call.tx, call.session) if call.session.has_notice else []
+        return (
+            await activity.take_notices(call.tx, call.session)
+            if call.session.has_notice or call.touched
+            else []
+        )
 
     async def _record_refusal(
         self, name: str, given: Mapping[str, Any], caller: Caller, refusal: errors.Refusal

@@ -8,9 +8,40 @@ from typing import Any
 
 from commonplace.activity import OnActivity
 from commonplace.operation import Family, Operation, Tool
+from commonplace.resource import Resource
+from commonplace.rooms import (
+    admin,
+    agent_memory,
+    agents,
+    backlog,
+    blackboard,
+    checklists,
+    guidelines,
+    knowledge,
+    locks,
+    messages,
+    projects,
+    sessions,
+    specs,
+    work,
+)
 
-
-ROOMS: tuple[ModuleType, ...] = ()
+ROOMS: tuple[ModuleType, ...] = (
+    sessions,
+    knowledge,
+    agents,
+    messages,
+    projects,
+    guidelines,
+    admin,
+    locks,
+    work,
+    backlog,
+    blackboard,
+    agent_memory,
+    specs,
+    checklists,
+)
 
 # A dozen tools that every agent needs on every day; each other set is the operations of its rooms.
 CORE = (
@@ -61,6 +92,23 @@ class Catalogue:
     @cached_property
     def on_session_end(self) -> tuple[Any, ...]:
         return self._offered("ON_SESSION_END")
+
+    @cached_property
+    def sweeps(self) -> tuple[Any, ...]:
+        return self._offered("SWEEPS")
+
+    @cached_property
+    def resources(self) -> tuple[Resource, ...]:
+        return self._offered("RESOURCES")
+
+    @cached_property
+    def searched(self) -> tuple[Any, ...]:
+        return self._offered("SEARCHED")
+
+    @cached_property
+    def finders(self) -> Mapping[str, Any]:
+        """How to find a thing by the beginning of its id."""
+        return {prefix: find for room in self.rooms for prefix, find in getattr(room, "FINDERS", {}).items()}
 
     def _offered(self, name: str) -> tuple[Any, ...]:
         return tuple(offer for room in self.rooms for offer in getattr(room, name, ()))

@@ -12,13 +12,18 @@ import platformdirs
 from commonplace import errors
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
+_WHOLE = frozenset(
+    {"port", "audit_days", "event_days", "context_idle_hours", "agent_memory_entries", "agent_memory_bytes"}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     host: str = "127.0.0.1"
     port: int = 8080
-    data: Path = field(default_factory=lambda: Path(platformdirs.user_data_dir("commonplace", appauthor=False)))
+    data: Path = field(
+        default_factory=lambda: Path(platformdirs.user_data_dir("commonplace", appauthor=False))
+    )
     store: str = "sqlite"
     transport: str = "http"
     toolsets: tuple[str, ...] = ()
@@ -29,6 +34,12 @@ class Settings:
     log_level: str = "info"
     audit_days: int = 90
     event_days: int = 7
+    context_idle_hours: int = 168
+    agent_memory_entries: int = 10_000
+    agent_memory_bytes: int = 100_000_000
+    embeddings: str = "on"
+    secrets: str = "mask"
+    embeddings_key: str = field(default="", repr=False)
 
     @property
     def auth_on(self) -> bool:
@@ -60,7 +71,7 @@ def read(given: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> S
 
 
 def _typed(name: str, value: Any) -> Any:
-    if name in ("port", "audit_days", "event_days"):
+    if name in _WHOLE:
         return _whole(name, value)
     if name == "data":
         return Path(value).expanduser().absolute()
@@ -78,7 +89,12 @@ def _whole(name: str, value: Any) -> int:
         raise errors.Invalid(f"{name} is a whole number, not '{value}'.") from None
 
 
-_CHOICES = {"transport": ("http", "stdio"), "auth": ("on", "off"), "log_level": ("debug", "info", "warning", "error")}
+_CHOICES = {
+    "transport": ("http", "stdio"),
+    "auth": ("on", "off"),
+    "secrets": ("mask", "refuse"),
+    "log_level": ("debug", "info", "warning", "error"),
+}
 
 
 def _checked(settings: Settings) -> Settings:

@@ -4,11 +4,13 @@ import asyncio
 import contextlib
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from commonplace import errors
+from commonplace.access import SHARED, Caller
 from commonplace.store.database import Database, Row, Tx
 
 _POLL_SECONDS = 2.0
@@ -29,6 +31,18 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 Listener = Callable[[Event], None]
+
+
+def visible(event: Event, caller: Caller) -> bool:
+    """May this caller know of the event? The audience names an agent, a type of agents, or the admins."""
+    if not (caller.sees(event.project) or event.project == SHARED):
+        return False
+    kind, _, name = event.audience.partition(":")
+    if kind == "agent":
+        return caller.agent in {None, name} if not caller.key else caller.agent == name
+    if kind == "type":
+        return bool(name) and caller.agent_type == name
+    return kind == "" or caller.includes("admin")
 
 
 async def append(tx: Tx, events: list[Event]) -> None:
@@ -80,6 +94,7 @@ class Bus:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._listeners: dict[str, set[Listener]] = defaultdict(set)
+        self._watchers: dict[str, list[Callable[[], None]]] = defaultdict(list)
         self._cursor: dict[str, int] = {}
         self._dirty: set[str] = set()
         self._wake = asyncio.Event()
@@ -100,7 +115,14 @@ class Bus:
         self._database.announce(projects)
         self.hint(projects)
 
+    def watch(self, project: str, told: Callable[[], None]) -> None:
+        """Call `told` at the hint itself, before the caller has its answer: for caches that must never be late."""
+        self._watchers[project].append(told)
+
     def hint(self, projects: set[str]) -> None:
+        for project in projects & self._watchers.keys():
+            for told in self._watchers[project]:
+                told()
         heard = projects & self._listeners.keys()
         if heard:
             self._dirty |= heard
@@ -137,7 +159,7 @@ class Bus:
     async def _deliver_project(self, project: str) -> None:
         while project in self._listeners:
             since = self._cursor[project]
-            events = await self._database.read(lambda tx, since=since: after(tx, project, since))
+            events = await self._database.read(partial(after, project=project, n=since))
             for event in events:
                 self._cursor[project] = event.n
                 for listener in list(self._listeners.get(project, ())):

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 import pydantic
@@ -13,7 +13,17 @@ import pydantic
 from commonplace import errors
 from commonplace.access import Role
 
-SESSION = Annotated[str, pydantic.Field(min_length=1, max_length=200, description="From memory_start_session.")]
+SESSION = Annotated[
+    str, pydantic.Field(min_length=1, max_length=200, description="From memory_start_session.")
+]
+
+
+Session = bool | Literal["optional"]
+_SESSION_FIELD: dict[Session, dict[str, Any]] = {
+    True: {"session_id": (SESSION, ...)},
+    "optional": {"session_id": (SESSION | None, None)},
+    False: {},
+}
 
 
 class Reply(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -37,10 +47,11 @@ class Operation:
     function: Callable[..., Awaitable[Any]]
     role: Role
     writes: bool
-    session: bool
+    session: Session
     destroys: bool = False
     idempotent: bool = False
     example: Mapping[str, Any] = field(default_factory=dict)
+    prepare: Callable[[Any, Mapping[str, Any]], Awaitable[Any]] | None = None
 
     @cached_property
     def description(self) -> str:
@@ -54,7 +65,7 @@ class Operation:
     @cached_property
     def arguments(self) -> type[pydantic.BaseModel]:
         defaults = inspect.signature(self.function).parameters
-        fields: dict[str, Any] = {"session_id": (SESSION, ...)} if self.session else {}
+        fields = dict(_SESSION_FIELD[self.session])
         for name, hint in self._hints.items():
             default = defaults[name].default
             fields[name] = (hint, ... if default is inspect.Parameter.empty else default)
@@ -62,7 +73,9 @@ class Operation:
 
     @cached_property
     def aliases(self) -> dict[str, str]:
-        found = ((name, mark) for name, hint in self._hints.items() for mark in getattr(hint, "__metadata__", ()))
+        found = (
+            (name, mark) for name, hint in self._hints.items() for mark in getattr(hint, "__metadata__", ())
+        )
         return {other: name for name, mark in found if isinstance(mark, Also) for other in mark.names}
 
     @property
@@ -72,6 +85,7 @@ class Operation:
     def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Check the arguments against the function's own types; refuse in words that help."""
         spelled = self._in_first_spelling(given)
+        _refuse_unstorable(given)
         try:
             checked = self.arguments.model_validate(spelled)
         except pydantic.ValidationError as wrong:
@@ -95,14 +109,18 @@ def operation(
     *,
     role: Role = "agent",
     writes: bool = False,
-    session: bool = True,
+    session: Session = True,
     destroys: bool = False,
     idempotent: bool = False,
     example: Mapping[str, Any] | None = None,
+    prepare: Callable[[Any, Mapping[str, Any]], Awaitable[Any]] | None = None,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
-    """Wrap a function as an operation; nothing is registered, the catalogue lists it."""
+    """Wrap a function as an operation; nothing is registered, the catalogue lists it.
+
+    `prepare` is what needs a model: it runs before the transaction and its answer is `call.prepared`.
+    """
     return lambda function: Operation(
-        name, function, role, writes, session, destroys, idempotent or not writes, example or {}
+        name, function, role, writes, session, destroys, idempotent or not writes, example or {}, prepare
     )
 
 
@@ -118,11 +136,27 @@ class Family:
         rest = dict(given)
         action = rest.pop("action", None)
         if not isinstance(action, str) or action not in self.actions:
-            raise errors.Invalid(f"action is one of: {', '.join(self.actions)}.", hint="Say which act you want.")
+            raise errors.Invalid(
+                f"action is one of: {', '.join(self.actions)}.", hint="Say which act you want."
+            )
         return self.actions[action], rest
 
 
 Tool = Operation | Family
+
+
+def _refuse_unstorable(value: Any) -> None:
+    """PostgreSQL stores no NUL and nothing stores half a character, so no store is offered one."""
+    if isinstance(value, str):
+        if "\0" in value or (not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value)):
+            raise errors.Invalid("A text holds a NUL or half a character.", hint="Send plain UTF-8 text.")
+    elif isinstance(value, Mapping):
+        for name, each in value.items():
+            _refuse_unstorable(name)
+            _refuse_unstorable(each)
+    elif isinstance(value, list):
+        for each in value:
+            _refuse_unstorable(each)
 
 
 def _refusal(wrong: pydantic.ValidationError, known: list[str]) -> errors.Invalid:
@@ -134,5 +168,7 @@ def _refusal(wrong: pydantic.ValidationError, known: list[str]) -> errors.Invali
         return errors.UnknownArgument(
             f"There is no argument '{strange[0]}'.", hint=f"{meant}Known: {', '.join(known) or 'none'}."
         )
-    parts = ["{}: {}".format(".".join(map(str, each["loc"])) or "arguments", each["msg"]) for each in problems[:5]]
+    parts = [
+        "{}: {}".format(".".join(map(str, each["loc"])) or "arguments", each["msg"]) for each in problems[:5]
+    ]
     return errors.Invalid("; ".join(parts) + ".", hint="Correct these arguments and call again.")

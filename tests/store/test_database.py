@@ -47,7 +47,9 @@ async def test_read_transaction_cannot_write(database: Database):
 async def test_positions_bind_in_any_order_and_lists_match(database: Database):
     async def work(tx: Tx):
         await tx.run("insert into setting (value, name) values ($2, $1)", "name", "value")
-        return await tx.all("select name, value from setting where name = any($1) and value = $2", ["name"], "value")
+        return await tx.all(
+            "select name, value from setting where name = any($1) and value = $2", ["name"], "value"
+        )
 
     assert [dict(row) for row in await database.write(work)] == [{"name": "name", "value": "value"}]
 

@@ -1,21 +1,37 @@
 """Numbered SQL files, one statement at a time, forward only, checksummed, under a lock.
 
-A file is one text for both stores with the words {int} {json} {blob} {tail}; where the stores differ there is
+A file is one text for both stores with the words {int} {json} {blob} {tail}, and {order} after a text that is
+compared by its bytes; where the stores differ there is
 NNNN_name.sqlite.sql and NNNN_name.postgresql.sql instead. On Citus every table is distributed by project at once;
 a line `-- reference` before CREATE TABLE makes it a reference table.
 """
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
 from commonplace import errors
-from commonplace.store.database import Database, Kind, Tx
+from commonplace.store.database import Database, Kind, Row, Tx
 
 _WORDS = {
-    "sqlite": {"int": "integer", "json": "text", "blob": "blob", "real": "real", "tail": "strict, without rowid"},
-    "postgresql": {"int": "bigint", "json": "jsonb", "blob": "bytea", "real": "double precision", "tail": ""},
+    "sqlite": {
+        "int": "integer",
+        "json": "text",
+        "blob": "blob",
+        "real": "real",
+        "tail": "strict, without rowid",
+        "order": "",
+    },
+    "postgresql": {
+        "int": "bigint",
+        "json": "jsonb",
+        "blob": "bytea",
+        "real": "double precision",
+        "tail": "",
+        "order": 'collate "C"',
+    },
 }
 _TABLE = re.compile(r"create table (?:if not exists )?(\w+)", re.IGNORECASE)
 _LEDGER = "create table if not exists schema_version (n {int} primary key, name text not null, checksum text not null)"
@@ -60,18 +76,22 @@ async def _apply(tx: Tx, known: list[Migration]) -> int:
     await tx.run(_LEDGER.replace("{int}", _WORDS[tx.kind]["int"]))
     done = {row["n"]: row for row in await tx.all("select n, name, checksum from schema_version order by n")}
     _refuse_foreign(known, done)
-    citus = tx.kind == "postgresql" and await tx.one("select 1 as yes from pg_extension where extname = 'citus'")
+    citus = tx.kind == "postgresql" and await tx.one(
+        "select 1 as yes from pg_extension where extname = 'citus'"
+    )
     pending = [migration for migration in known if migration.n not in done]
     for migration in pending:
         for statement in migration.statements(tx.kind):
             await tx.run(statement)
             if citus:
                 await _distribute(tx, statement)
-        await tx.run("insert into schema_version values ($1, $2, $3)", migration.n, migration.name, migration.checksum)
+        await tx.run(
+            "insert into schema_version values ($1, $2, $3)", migration.n, migration.name, migration.checksum
+        )
     return len(pending)
 
 
-def _refuse_foreign(known: list[Migration], done: dict[int, object]) -> None:
+def _refuse_foreign(known: list[Migration], done: Mapping[int, Row]) -> None:
     ours = {migration.n: migration for migration in known}
     newest = max(done, default=0)
     if newest > max(ours, default=0):
@@ -80,7 +100,7 @@ def _refuse_foreign(known: list[Migration], done: dict[int, object]) -> None:
             hint="Upgrade Commonplace, or restore a backup that this version made.",
         )
     for n, row in done.items():
-        if n in ours and row["checksum"] != ours[n].checksum:  # type: ignore[index]  # a row of schema_version
+        if n in ours and row["checksum"] != ours[n].checksum:
             raise errors.Unavailable(
                 f"Migration {n} of this database is not the one that this version knows.",
                 hint="The database was made by another build; restore a backup or upgrade.",

@@ -4,13 +4,13 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import asyncpg
 
 from commonplace import errors
 from commonplace.clock import Clock
-from commonplace.store.database import Row, Value, Work
+from commonplace.store.database import Kind, Row, Value, Work
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ class _Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg is untyp
 
 
 class PostgresTx:
-    kind: Literal["postgresql"] = "postgresql"
+    kind: Kind = "postgresql"
 
     def __init__(self, connection: Any, clock: Clock | None) -> None:
         self._connection, self._clock = connection, clock
@@ -61,7 +61,7 @@ class PostgresTx:
 class Postgres:
     """`clock` is given by tests alone; otherwise the primary's own clock decides about leases."""
 
-    kind: Literal["postgresql"] = "postgresql"
+    kind: Kind = "postgresql"
 
     def __init__(self, dsn: str, writers: Any, readers: Any, clock: Clock | None) -> None:
         self.dsn = dsn

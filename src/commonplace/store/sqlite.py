@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import apsw
 import msgspec
 
 from commonplace import errors
 from commonplace.clock import Clock
-from commonplace.store.database import Row, Value, Work, sqlite_text
+from commonplace.store.database import Kind, Row, Value, Work, sqlite_text
 from commonplace.store.folder import Folder
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ _PRAGMAS = (
 
 
 class SqliteTx:
-    kind: Literal["sqlite"] = "sqlite"
+    kind: Kind = "sqlite"
 
     def __init__(self, connection: apsw.Connection, clock: Clock) -> None:
         self._connection, self._clock = connection, clock
@@ -115,7 +115,7 @@ _Outcome = tuple[_Job, Any, BaseException | None]
 
 
 class Sqlite:
-    kind: Literal["sqlite"] = "sqlite"
+    kind: Kind = "sqlite"
 
     def __init__(self, folder: Path, clock: Clock) -> None:
         self.folder = Folder(folder)
@@ -274,7 +274,9 @@ def _bound(value: Value) -> int | float | str | bytes | None:
 
 def _named(error: BaseException) -> BaseException:
     if isinstance(error, apsw.FullError):
-        return errors.Unavailable("The disk is full; nothing was written.", hint="Free some space, then try again.")
+        return errors.Unavailable(
+            "The disk is full; nothing was written.", hint="Free some space, then try again."
+        )
     if isinstance(error, apsw.BusyError | apsw.IOError | apsw.ReadOnlyError | apsw.CantOpenError):
         return errors.Unavailable(
             f"The database cannot be written ({type(error).__name__}); nothing was changed.",

@@ -61,6 +61,8 @@ create table audit (
   primary key (project, at, id)
 ) {tail};
 
+create index audit_recent on audit (at, id);
+
 create table session (
   project text not null,
   id text not null,
@@ -111,7 +113,7 @@ create table lease (
   project text not null,
   path text not null,
   session text not null,
-  prefix text not null,
+  prefix text {order} not null,
   mode text not null,
   agent text not null,
   token {int} not null,
@@ -123,6 +125,10 @@ create table lease (
 ) {tail};
 
 create index lease_session on lease (project, session);
+
+create index lease_prefix on lease (project, prefix);
+
+create index lease_token on lease (project, token);
 
 create table work (
   project text not null,
@@ -147,15 +153,19 @@ create index work_recent on work (project, updated_at);
 
 create index work_waiting on work (project, waiting_for);
 
+create index work_status on work (project, status, updated_at);
+
 create table touched (
   project text not null,
   path text not null,
   session text not null,
+  prefix text {order} not null,
   agent text not null,
-  how text not null,
   at {int} not null,
   primary key (project, path, session)
 ) {tail};
+
+create index touched_prefix on touched (project, prefix);
 
 create index touched_recent on touched (project, at);
 

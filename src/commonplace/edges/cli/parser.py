@@ -1,0 +1,126 @@
+"""Every command with its flags and its help."""
+
+import argparse
+import importlib
+from collections.abc import Callable
+from typing import TypeAlias
+
+_DESCRIPTION = "Shared memory and coordination for teams of AI coding agents, over MCP."
+_EPILOG = """first steps:
+  commonplace serve                         start the server; prints how to connect each agent
+  commonplace status                        is it running, who is there, what is locked
+  commonplace call memory_health            run any operation from the shell
+  commonplace key create --name ann --role owner   make the first key, then: serve --auth on
+"""
+
+
+def _lazy(module: str) -> Callable[[argparse.Namespace], int]:
+    """Import a command only when it runs, so that --help is instant."""
+
+    def run(arguments: argparse.Namespace) -> int:
+        command: Callable[[argparse.Namespace], int] = importlib.import_module(
+            f"commonplace.edges.cli.{module}"
+        ).run
+        return command(arguments)
+
+    return run
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        "commonplace",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=_version())
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _serve(commands)
+    _call(commands)
+    _key(commands)
+    _status(commands)
+    return top
+
+
+def _version() -> str:
+    from commonplace import __version__  # noqa: PLC0415 - read where it is shown
+
+    return f"commonplace {__version__}"
+
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def _serve(commands: Commands) -> None:
+    serve = commands.add_parser("serve", help="run the server", description=_SERVE, formatter_class=_Raw)
+    serve.add_argument("--host", help="address to listen on (127.0.0.1)")
+    serve.add_argument("--port", type=int, help="port to listen on (8080)")
+    serve.add_argument("--data", metavar="DIR", help="data folder (the platform's user data folder)")
+    serve.add_argument("--store", metavar="STORE", help="sqlite, or postgresql://user@host/database (sqlite)")
+    serve.add_argument("--transport", choices=("http", "stdio"), help="how agents speak to it (http)")
+    serve.add_argument("--toolsets", metavar="A,B", help="offer only these sets of tools (all)")
+    serve.add_argument(
+        "--auth", choices=("on", "off"), help="ask every caller for a key (off; loopback only)"
+    )
+    serve.add_argument(
+        "--insecure", action="store_true", default=None, help="listen beyond this machine without keys"
+    )
+    serve.add_argument("--allowed-hosts", metavar="A,B", help="names by which clients may reach it")
+    serve.add_argument("--allowed-origins", metavar="A,B", help="web origins that may call it")
+    serve.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), help="how much to log (info)"
+    )
+    serve.set_defaults(run=_lazy("serve"))
+
+
+_SERVE = """Run the server. Nothing has to be configured: data goes to a folder, SQLite is inside.
+Every flag can be given as COMMONPLACE_<FLAG> in the environment, e.g. COMMONPLACE_PORT=9000."""
+
+
+def _call(commands: Commands) -> None:
+    call = commands.add_parser(
+        "call", help="run one operation", description=_CALL, formatter_class=_Raw, add_help=False
+    )
+    call.add_argument("operation", nargs="?", help="its name; without one, all are listed")
+    call.add_argument(
+        "rest", nargs=argparse.REMAINDER, help="its arguments as flags; OPERATION --help shows them"
+    )
+    call.set_defaults(run=_lazy("call"))
+
+
+_CALL = """Run one operation as the local operator, on the running server or straight on the data folder.
+  commonplace call memory_start_session --project shop --claude-instance ann
+  commonplace call memory_query --session-id ID --query "idle connections" --tags db pool
+  echo '{"project": "shop"}' | commonplace call memory_start_session --json -
+COMMONPLACE_URL and COMMONPLACE_KEY name another server."""
+
+
+def _key(commands: Commands) -> None:
+    key = commands.add_parser("key", help="create, list and revoke keys")
+    acts = key.add_subparsers(title="acts", metavar="ACT", required=True)
+    create = acts.add_parser("create", help="make a key; it is shown once")
+    create.add_argument("--name", required=True, help="whose key it is")
+    create.add_argument("--role", default="agent", choices=("readonly", "agent", "admin", "owner", "sync"))
+    create.add_argument("--projects", nargs="*", metavar="P", help="projects that it may use; '*' = all")
+    create.add_argument("--agent", help="bind it to one agent name")
+    create.add_argument("--expires-in-days", type=int, metavar="N")
+    acts.add_parser("list", help="all keys, without their secrets")
+    revoke = acts.add_parser("revoke", help="stop a key at once")
+    revoke.add_argument("name", help="its name or id")
+    for act, name in ((create, "create_key"), (acts.choices["list"], "list_keys"), (revoke, "revoke_key")):
+        _where(act)
+        act.set_defaults(run=_lazy("key"), action=name)
+
+
+def _status(commands: Commands) -> None:
+    status = commands.add_parser("status", help="is it running, who is there, what is locked")
+    _where(status)
+    status.set_defaults(run=_lazy("status"))
+
+
+def _where(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--data", metavar="DIR", help="data folder of the server")
+    command.add_argument("--store", metavar="STORE", help="its store, when it is not running on this machine")
+
+
+_Raw = argparse.RawDescriptionHelpFormatter

@@ -1,0 +1,41 @@
+"""commonplace serve: over HTTP for everybody, or over stdio for the one agent that started it."""
+
+import argparse
+import asyncio
+import sys
+
+from commonplace import config, server
+from commonplace.config import Settings
+from commonplace.edges import log
+
+
+def run(arguments: argparse.Namespace) -> int:
+    settings = config.read(vars(arguments))
+    log.configure(settings.log_level)
+    if settings.transport == "stdio":
+        _run(server.serve_stdio(settings))
+    else:
+        _run(server.serve_http(settings, lambda url: print(_welcome(url, settings), flush=True)))
+    return 0
+
+
+def _run(serving: object) -> None:
+    if sys.platform != "win32":
+        import uvloop  # noqa: PLC0415 - not made for Windows
+
+        asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
+    asyncio.run(serving)  # type: ignore[arg-type]  # one of the two coroutines above
+
+
+def _welcome(url: str, settings: Settings) -> str:
+    key = ' --header "Authorization: Bearer $COMMONPLACE_KEY"' if settings.auth_on else ""
+    store = str(settings.data) if settings.store == "sqlite" else "PostgreSQL"
+    return f"""Commonplace listens at {url} (data: {store}; keys: {settings.auth}).
+
+Connect your agents:
+  Claude Code   claude mcp add --transport http commonplace {url}/mcp{key}
+  Codex         codex mcp add commonplace --url {url}/mcp
+  Gemini        gemini mcp add --transport http commonplace {url}/mcp
+  Cursor        .cursor/mcp.json: {{"mcpServers": {{"commonplace": {{"url": "{url}/mcp"}}}}}}
+
+Stop with Ctrl-C."""

@@ -1,0 +1,36 @@
+"""Structured logs: one JSON object a line on standard error, control characters escaped by the encoding."""
+
+import logging
+import sys
+
+import msgspec
+
+from commonplace.clock import SECOND, iso_exact
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+class JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "at": iso_exact(int(record.created * SECOND)),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+        }
+        line |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line, enc_hook=str).decode()
+
+
+def configure(level: str) -> None:
+    lines = logging.StreamHandler(sys.stderr)
+    lines.setFormatter(JsonLines())
+    root = logging.getLogger()
+    root.handlers[:] = [lines]
+    root.setLevel(level.upper())
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.propagate = True
+        logger.setLevel(logging.WARNING)

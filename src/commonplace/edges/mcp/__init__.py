@@ -1,0 +1,53 @@
+"""The Model Context Protocol, both eras of it, over HTTP and stdio.
+
+A small core of its own. It knows nothing of what it serves: the product is a `Host` (host.py).
+
+    gate.py          bytes -> one JSON-RPC message, nothing hostile
+    messages.py      JSON-RPC: versions, codes, the bytes of a reply
+    methods.py       the methods both eras share
+    modern.py        2026-07-28: each request stands alone
+    legacy.py        2025-11-25 and older: initialize, sessions, subscriptions
+    publisher.py     who listens to what
+    http.py          both eras over streamable HTTP (exchange.py: one request and its answer)
+    stdio.py         both eras on one pipe (lines.py: the pipe)
+    session_token.py, sessions.py, seal.py   what a client carries for us
+    limits.py        every bound
+"""
+
+from commonplace.edges.mcp.host import (
+    Context,
+    Host,
+    InputRequired,
+    MirroredParameter,
+    Page,
+    Refused,
+    ResourceNotFound,
+    ToolResult,
+    Unauthorized,
+    UnknownName,
+    View,
+)
+from commonplace.edges.mcp.http import McpHttp
+from commonplace.edges.mcp.limits import Limits
+from commonplace.edges.mcp.messages import ProtocolError
+from commonplace.edges.mcp.publisher import Publisher
+from commonplace.edges.mcp.stdio import serve_stdio
+
+__all__ = [
+    "Context",
+    "Host",
+    "InputRequired",
+    "Limits",
+    "McpHttp",
+    "MirroredParameter",
+    "Page",
+    "ProtocolError",
+    "Publisher",
+    "Refused",
+    "ResourceNotFound",
+    "ToolResult",
+    "Unauthorized",
+    "UnknownName",
+    "View",
+    "serve_stdio",
+]

@@ -1,0 +1,58 @@
+"""Reading a request's body within bounds of size and patience."""
+
+import asyncio
+from collections.abc import Mapping
+
+from commonplace.edges.mcp.exchange import Receive
+from commonplace.edges.mcp.limits import Limits
+from commonplace.edges.mcp.messages import Interruption
+
+_TOO_LARGE = 413
+_TOO_SLOW = 408
+_UNSUPPORTED = 415
+
+
+class BodyRefused(Interruption):
+    """The body is not read any further."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+class ClientGone(Interruption):
+    """Nobody is left to answer."""
+
+
+def check_headers(headers: Mapping[str, str], limits: Limits) -> None:
+    """What can be refused before a single byte is read."""
+    if headers.get("content-encoding", "identity") != "identity":
+        raise BodyRefused(_UNSUPPORTED, "a compressed body is not accepted; send plain JSON")
+    kind = headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise BodyRefused(_UNSUPPORTED, "the body must be application/json")
+    length = headers.get("content-length", "0")
+    if not length.isdigit() or int(length) > limits.body_bytes:
+        raise BodyRefused(_TOO_LARGE, f"the body may have at most {limits.body_bytes} bytes")
+
+
+async def read_body(receive: Receive, limits: Limits) -> bytes:
+    started = asyncio.get_running_loop().time() + limits.body_grace_seconds
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout_at(started) as deadline:
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientGone
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > limits.body_bytes:
+                    raise BodyRefused(_TOO_LARGE, f"the body may have at most {limits.body_bytes} bytes")
+                if not message.get("more_body"):
+                    return parts[0] if len(parts) == 1 else b"".join(parts)
+                deadline.reschedule(started + size / limits.body_bytes_per_second)
+    except TimeoutError:
+        raise BodyRefused(_TOO_SLOW, "the body came too slowly") from None

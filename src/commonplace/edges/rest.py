@@ -1,0 +1,80 @@
+"""POST /api/<operation>: every operation for programs that do not speak MCP, and its description as OpenAPI."""
+
+from typing import Any
+
+import msgspec
+
+from commonplace import __version__, errors
+from commonplace.call import Calls, House
+from commonplace.edges.http import Request, Route, Send, respond, respond_json
+from commonplace.edges.schema import input_schema
+
+_DECODE = msgspec.json.Decoder(dict[str, Any])
+
+
+class Rest:
+    def __init__(self, calls: Calls) -> None:
+        self._calls, self._catalogue = calls, calls.house
+        self._openapi: bytes | None = None
+
+    def routes(self) -> dict[str, dict[str, Route]]:
+        return {
+            "/api/*": {"POST": self.call},
+            "/openapi.json": {"GET": self.openapi},
+            "/api": {"GET": self.page},
+        }
+
+    async def call(self, request: Request, send: Send) -> None:
+        assert request.caller is not None  # noqa: S101 - the application identified it
+        arguments = _arguments(await request.body())
+        answer = await self._calls.run(request.path.rpartition("/")[2], arguments, request.caller)
+        await respond_json(send, 200, answer.text())
+
+    async def openapi(self, _request: Request, send: Send) -> None:
+        if self._openapi is None:
+            self._openapi = msgspec.json.encode(document(self._catalogue))
+        await respond_json(send, 200, self._openapi)
+
+    async def page(self, _request: Request, send: Send) -> None:
+        rows = "".join(
+            f"<dt><code>POST /api/{tool.name}</code></dt><dd>{_escaped(tool.description)}</dd>"
+            for tool in self._catalogue.tools.values()
+        )
+        page = f"<!doctype html><meta charset=utf-8><title>Commonplace API</title><h1>Commonplace API</h1><p>As <a href=/openapi.json>OpenAPI</a>.</p><dl>{rows}</dl>"
+        policy = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+        await respond(send, 200, page.encode(), b"text/html; charset=utf-8", policy)
+
+
+def _arguments(body: bytes) -> dict[str, Any]:
+    try:
+        return _DECODE.decode(body or b"{}")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
+        raise errors.Invalid(
+            f"The body is no JSON object: {wrong}.", hint='Send {"argument": value}.'
+        ) from None
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def document(catalogue: House) -> dict[str, Any]:
+    """OpenAPI 3.1 of the whole catalogue."""
+    refused = {"description": "A refusal: error, message, hint."}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Commonplace", "version": __version__},
+        "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+        "security": [{"key": []}],
+        "paths": {
+            f"/api/{tool.name}": {
+                "post": {
+                    "operationId": tool.name,
+                    "description": tool.description,
+                    "requestBody": {"content": {"application/json": {"schema": input_schema(tool)}}},
+                    "responses": {"200": {"description": "The reply."}, "4XX": refused, "5XX": refused},
+                }
+            }
+            for tool in catalogue.tools.values()
+        },
+    }

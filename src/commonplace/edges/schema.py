@@ -1,0 +1,92 @@
+"""A tool as JSON: the schema that clients, OpenAPI, the docs and the snapshots all read."""
+
+from typing import Any
+
+from commonplace.catalogue import operations
+from commonplace.operation import Family, Operation, Tool
+
+_NOISE = ("title", "additionalProperties", "default")
+
+
+def input_schema(tool: Tool) -> dict[str, Any]:
+    return _family_schema(tool) if isinstance(tool, Family) else _operation_schema(tool)
+
+
+def annotations(tool: Tool) -> dict[str, bool]:
+    """All four hints; a family is as dangerous as its most dangerous act."""
+    acts = operations(tool)
+    writes = any(act.writes for act in acts)
+    return {
+        "readOnlyHint": not writes,
+        "destructiveHint": any(act.destroys for act in acts),
+        "idempotentHint": all(act.idempotent for act in acts),
+        "openWorldHint": False,
+    }
+
+
+def definition(tool: Tool) -> dict[str, Any]:
+    """The entry of tools/list."""
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": input_schema(tool),
+        "annotations": annotations(tool),
+    }
+
+
+def _operation_schema(operation: Operation) -> dict[str, Any]:
+    schema = operation.arguments.model_json_schema()
+    definitions = schema.pop("$defs", {})
+    slim = _slim(_inlined(schema, definitions))
+    shown: dict[str, Any] = {"type": "object", "properties": slim.get("properties", {})}
+    if slim.get("required"):
+        shown["required"] = slim["required"]
+    return shown
+
+
+def _family_schema(family: Family) -> dict[str, Any]:
+    """The union of what the acts take; `action` picks one."""
+    properties: dict[str, Any] = {}
+    acts = [_operation_schema(act) for act in family.actions.values()]
+    for act in acts:
+        for name, kind in act["properties"].items():
+            properties.setdefault(name, kind)
+    session = {"session_id": properties.pop("session_id")} if "session_id" in properties else {}
+    always = [name for name in session if all(name in act.get("required", ()) for act in acts)]
+    action = {"action": {"type": "string", "enum": list(family.actions)}}
+    return {"type": "object", "properties": session | action | properties, "required": [*always, "action"]}
+
+
+def _slim(schema: Any) -> Any:
+    """Leave out what costs tokens and tells a model nothing; a null default says 'optional' already."""
+    if isinstance(schema, list):
+        return [_slim(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {
+        key: ({name: _slim(kind) for name, kind in value.items()} if key == "properties" else _slim(value))
+        for key, value in schema.items()
+        if key not in _NOISE or (key == "default" and value not in (None, "", [], False))
+    }
+    return _without_null(kept)
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    choices = schema.get("anyOf")
+    if not isinstance(choices, list):
+        return schema
+    real = [choice for choice in choices if choice != {"type": "null"}]
+    if len(real) != 1:
+        return schema | {"anyOf": real}
+    only: dict[str, Any] = real[0]
+    return {key: value for key, value in schema.items() if key != "anyOf"} | only
+
+
+def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(schema, list):
+        return [_inlined(each, definitions) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _inlined(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions)
+    return {key: _inlined(value, definitions) for key, value in schema.items()}

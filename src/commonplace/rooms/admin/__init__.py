@@ -1,0 +1,16 @@
+"""Keys, the audit trail, and whether the house is well."""
+
+from commonplace.clock import DAY
+from commonplace.config import Settings
+from commonplace.rooms.admin import store
+from commonplace.rooms.admin.operations import admin, health
+from commonplace.store.database import Tx
+
+
+async def forget_old_audit(tx: Tx, now: int, settings: Settings) -> None:
+    await store.forget_audit(tx, now - settings.audit_days * DAY)
+
+
+TOOLSET = "admin"
+OPERATIONS = (admin, health)
+SWEEPS = (forget_old_audit,)

@@ -1,0 +1,155 @@
+"""Keys in the store, never the secret itself but its SHA-256; and what the audit trail says."""
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from commonplace.access import Caller
+from commonplace.store.database import Row, Tx
+
+WINDOW = 5000
+"""How many audit rows one page looks through, so that its cost does not grow with the history."""
+
+_KEY = (
+    "select id, hash, name, role, projects, agent, agent_type, created_at, created_by, expires_at, revoked_at,"
+    " last_used_at from api_key"
+)
+_LIVE = "revoked_at is null and (expires_at is null or expires_at > $2)"
+_KEYS = 1000
+
+
+def hashed(secret: str) -> str:
+    # A secret from JSON may hold half of a surrogate pair: wrong, but no reason to fail.
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+async def caller_for(tx: Tx, secret: str, now: int) -> Caller | None:
+    """Who holds this key; an unknown, revoked or expired one is nobody's."""
+    wanted = hashed(secret)
+    row = await tx.one(f"{_KEY} where hash = $1 and {_LIVE}", wanted, now)
+    if row is None or not hmac.compare_digest(row["hash"], wanted):
+        return None
+    projects = frozenset(msgspec.json.decode(row["projects"], type=list[str]))
+    return Caller(row["role"], projects, row["id"], row["agent"], row["agent_type"] or "")
+
+
+async def add_key(
+    tx: Tx,
+    id: str,  # noqa: A002 - the column's name
+    secret: str,
+    *,
+    name: str,
+    role: str,
+    projects: Sequence[str],
+    agent: str | None,
+    agent_type: str | None,
+    created_by: str,
+    now: int,
+    expires_at: int | None,
+) -> None:
+    await tx.run(
+        "insert into api_key (id, hash, name, role, projects, agent, agent_type, created_at, created_by, expires_at)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        id,
+        hashed(secret),
+        name,
+        role,
+        msgspec.json.encode(projects).decode(),
+        agent,
+        agent_type,
+        now,
+        created_by,
+        expires_at,
+    )
+
+
+async def name_is_taken(tx: Tx, name: str, now: int) -> bool:
+    return await tx.one(f"select 1 as yes from api_key where name = $1 and {_LIVE}", name, now) is not None
+
+
+async def has_other_owner(tx: Tx, id: str, now: int) -> bool:  # noqa: A002 - the column's name
+    owner = f"select 1 as yes from api_key where role = 'owner' and id <> $1 and {_LIVE} limit 1"
+    return await tx.one(owner, id, now) is not None
+
+
+async def unrevoked_keys(tx: Tx, wanted: str) -> Sequence[Row]:
+    """Those that a name, an id or the beginning of an id may mean."""
+    return await tx.all(
+        f"{_KEY} where revoked_at is null and (name = $1 or substr(id, 1, length($1)) = $1)"
+        " order by created_at, id limit 20",
+        wanted,
+    )
+
+
+async def all_keys(tx: Tx) -> Sequence[Row]:
+    return await tx.all(f"{_KEY} order by created_at desc, id limit $1", _KEYS)
+
+
+async def revoke(tx: Tx, id: str, now: int) -> None:  # noqa: A002 - the column's name
+    await tx.run("update api_key set revoked_at = $2 where id = $1 and revoked_at is null", id, now)
+
+
+async def mark_used(tx: Tx, used: Iterable[tuple[str, int]]) -> None:
+    await tx.many(
+        "update api_key set last_used_at = $2 where id = $1 and (last_used_at is null or last_used_at < $2)",
+        list(used),
+    )
+
+
+async def audit_page(
+    tx: Tx,
+    projects: Sequence[str] | None,
+    before: tuple[int, str],
+    event_type: str | None,
+    agent: str | None,
+    limit: int,
+) -> Sequence[Row]:
+    """Newest first, out of the window before a place; no projects given = all of them."""
+    return await tx.all(
+        "select project, at, id, operation, outcome, agent, key_id, role, detail from ("
+        " select project, at, id, operation, outcome, agent, key_id, role, detail from audit"
+        " where (at, id) < ($1, $2) order by at desc, id desc limit $3) as recent"
+        " where ($4 = 1 or project = any($5))"
+        " and (CAST($6 as text) is null or operation = $6 or outcome = $6"
+        "  or substr(detail, 1, length($6) + 1) = $6 || ' ')"
+        " and (CAST($7 as text) is null or agent = $7)"
+        " order by at desc, id desc limit $8",
+        *before,
+        WINDOW,
+        int(projects is None),
+        list(projects or ()),
+        event_type,
+        agent,
+        limit,
+    )
+
+
+async def window_end(tx: Tx, before: tuple[int, str]) -> tuple[int, str] | None:
+    """Where the window before a place ends, if more lies behind it."""
+    row = await tx.one(
+        "select at, id from audit where (at, id) < ($1, $2) order by at desc, id desc limit 1 offset $3"
+        " -- every project",
+        *before,
+        WINDOW - 1,
+    )
+    return (row["at"], row["id"]) if row else None
+
+
+async def forget_audit(tx: Tx, before: int) -> None:
+    await tx.run("delete from audit where at < $1 -- every project", before)
+
+
+async def alive(tx: Tx, live_since: int, now: int) -> Row:
+    row = await tx.one(
+        "select"
+        " (select count(*) from project cross join session where session.project = project.name"
+        "   and session.ended_at is null and session.active_at > $1) as sessions,"
+        " (select count(*) from project cross join lease where lease.project = project.name"
+        "   and lease.expires_at > $2) as locks",
+        live_since,
+        now,
+    )
+    assert row is not None  # noqa: S101 - a select of scalars has one row
+    return row

@@ -1,0 +1,133 @@
+"""The memory of agents in the store. An agent's entries all lie in one project, so that its limits are one row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from commonplace.store.database import Row, Tx
+
+_ALIVE = "(expires_at is null or expires_at > $3)"
+_LISTED = "select key, session, version, size, updated_at, expires_at from context_memory"
+_AGENTS_PER_SWEEP = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    project: str
+    agent: str
+
+
+async def use(tx: Tx, owner: Owner, entries: int = 0, size: int = 0) -> tuple[int, int]:
+    """Count what an agent keeps: (entries, bytes) now. Until commit nobody else changes this agent's memory."""
+    row = await tx.one(
+        "insert into context_memory_usage (project, agent, entries, bytes) values ($1, $2, $3, $4)"
+        " on conflict (project, agent) do update set entries = context_memory_usage.entries + excluded.entries,"
+        " bytes = context_memory_usage.bytes + excluded.bytes returning entries, bytes",
+        owner.project,
+        owner.agent,
+        entries,
+        size,
+    )
+    return (row["entries"], row["bytes"]) if row else (entries, size)
+
+
+async def stored(tx: Tx, owner: Owner, session: str, key: str) -> Row | None:
+    """The row as it is, expired or not."""
+    return await tx.one(
+        "select version, size, expires_at, created_at from context_memory"
+        " where project = $1 and agent = $2 and session = $3 and key = $4",
+        owner.project,
+        owner.agent,
+        session,
+        key,
+    )
+
+
+async def put(
+    tx: Tx,
+    owner: Owner,
+    session: str,
+    key: str,
+    value: str,
+    metadata: str,
+    size: int,
+    version: int,
+    created_at: int,
+    now: int,
+    expires_at: int | None,
+) -> None:
+    await tx.run(
+        "insert into context_memory (project, agent, session, key, value, metadata, size, version, created_at,"
+        " updated_at, expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+        " on conflict (project, agent, session, key) do update set value = excluded.value,"
+        " metadata = excluded.metadata, size = excluded.size, version = excluded.version,"
+        " created_at = excluded.created_at, updated_at = excluded.updated_at, expires_at = excluded.expires_at",
+        owner.project,
+        owner.agent,
+        session,
+        key,
+        value,
+        metadata,
+        size,
+        version,
+        created_at,
+        now,
+        expires_at,
+    )
+
+
+async def entry(tx: Tx, owner: Owner, session: str, key: str, now: int) -> Row | None:
+    return await tx.one(
+        "select key, session, value, metadata, version, created_at, updated_at, expires_at from context_memory"
+        f" where project = $1 and agent = $2 and {_ALIVE} and session = $4 and key = $5",
+        owner.project,
+        owner.agent,
+        now,
+        session,
+        key,
+    )
+
+
+async def entries(tx: Tx, owner: Owner, session: str | None, beginning: str, now: int) -> Sequence[Row]:
+    """All live entries of one scope (none = every scope) whose keys begin so; an agent's number is limited."""
+    return await tx.all(
+        f"{_LISTED} where project = $1 and agent = $2 and {_ALIVE}"
+        " and (CAST($4 as text) is null or session = $4) and substr(key, 1, length($5)) = $5",
+        owner.project,
+        owner.agent,
+        now,
+        session,
+        beginning,
+    )
+
+
+async def remove(tx: Tx, owner: Owner, session: str, key: str) -> Row | None:
+    return await tx.one(
+        "delete from context_memory where project = $1 and agent = $2 and session = $3 and key = $4"
+        " returning size, expires_at",
+        owner.project,
+        owner.agent,
+        session,
+        key,
+    )
+
+
+async def forget_expired(tx: Tx, owner: Owner, now: int) -> tuple[int, int]:
+    """Delete what has expired; what the agent then keeps."""
+    gone = await tx.all(
+        "delete from context_memory where project = $1 and agent = $2 and expires_at <= $3 returning size",
+        owner.project,
+        owner.agent,
+        now,
+    )
+    return await use(tx, owner, -len(gone), -sum(row["size"] for row in gone))
+
+
+async def with_expired(tx: Tx, projects: list[str], now: int) -> list[Owner]:
+    rows = await tx.all(
+        "select distinct project, agent from context_memory where project = any($1)"
+        " and expires_at is not null and expires_at <= $2 order by project, agent limit $3",
+        projects,
+        now,
+        _AGENTS_PER_SWEEP,
+    )
+    return [Owner(row["project"], row["agent"]) for row in rows]

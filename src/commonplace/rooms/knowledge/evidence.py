@@ -1,0 +1,110 @@
+"""What a document cites: a path, a line or a symbol, at a commit, and whether that still holds."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from commonplace.store.database import Row, Tx
+
+PAGE = Field(ge=1, le=500)
+State = Literal["unchecked", "fresh", "drifted", "gone"]
+_PLACE = re.compile(
+    r"(?P<path>[^#@\s][^#@]*?)(?::(?P<line>\d{1,7}))?(?:#(?P<symbol>[^@\s]{1,200}))?(?:@(?P<commit>[0-9a-fA-F]{7,40}))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    place: str
+    path: str
+    line: int
+    symbol: str
+    commit: str
+
+
+class Finding(BaseModel):
+    """What somebody with a checkout saw at a cited place."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    document: Annotated[str, Field(min_length=8, max_length=64)]
+    place: Annotated[str, Field(min_length=1, max_length=500)]
+    state: Literal["fresh", "drifted", "gone"]
+    fingerprint: Annotated[str, Field(max_length=64)] = ""
+
+
+Findings = Annotated[list[Finding], Field(max_length=500)]
+
+
+def read(place: str) -> Citation | None:
+    """`path`, `path:line`, `path#symbol`, each with `@commit` if known; None for what is no path at all."""
+    found = _PLACE.fullmatch(place.strip().replace("\\", "/"))
+    if found is None:
+        return None
+    line = int(found["line"] or 0)
+    return Citation(
+        place.strip(), found["path"], line, found["symbol"] or "", (found["commit"] or "").lower()
+    )
+
+
+async def cite(tx: Tx, project: str, document: str, places: Sequence[str]) -> None:
+    """The document cites these and nothing else; what is known of a place that stays is kept."""
+    cited = {found.place: found for place in places if (found := read(place))}
+    await tx.run(
+        "delete from citation where project = $1 and document = $2 and not place = any($3)",
+        project,
+        document,
+        list(cited),
+    )
+    await tx.many(
+        "insert into citation (project, document, place, path, line, symbol, committed, fingerprint, state, checked_at)"
+        " values ($1, $2, $3, $4, $5, $6, $7, '', 'unchecked', null)"
+        " on conflict (project, document, place) do nothing",
+        [
+            (project, document, each.place, each.path, each.line, each.symbol, each.commit)
+            for each in cited.values()
+        ],
+    )
+
+
+async def page(tx: Tx, project: str, after: tuple[str, str], limit: int) -> Sequence[Row]:
+    return await tx.all(
+        "select c.document, c.place, c.path, c.line, c.symbol, c.committed, c.fingerprint, c.state from citation c"
+        " join document d on d.project = c.project and d.id = c.document and d.status = 'active'"
+        " where c.project = $1 and (c.document, c.place) > ($2, $3) order by c.document, c.place limit $4",
+        project,
+        *after,
+        limit,
+    )
+
+
+async def report(tx: Tx, project: str, findings: Sequence[Finding], now: int) -> None:
+    """The first look at a place fixes what it looked like; later ones are measured against that."""
+    await tx.many(
+        "update citation set state = $4, checked_at = $5,"
+        " fingerprint = case when $4 = 'fresh' then CAST($6 as text) else fingerprint end"
+        " where project = $1 and document = $2 and place = $3",
+        [(project, each.document, each.place, each.state, now, each.fingerprint) for each in findings],
+    )
+
+
+async def worst(tx: Tx, project: str, documents: Sequence[str]) -> Mapping[str, Row]:
+    """For each document that has evidence which no longer holds: the worst of it."""
+    rows = await tx.all(
+        "select document, place, state from citation where project = $1 and document = any($2)"
+        " and state in ('drifted', 'gone') order by document, state, place",
+        project,
+        list(documents),
+    )
+    return {row["document"]: row for row in rows}
+
+
+async def cited(tx: Tx, project: str, document: str) -> Sequence[Row]:
+    return await tx.all(
+        "select place, state from citation where project = $1 and document = $2 order by place limit 100",
+        project,
+        document,
+    )

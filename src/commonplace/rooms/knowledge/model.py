@@ -1,0 +1,209 @@
+"""Documents as callers give them and as replies show them."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from commonplace.clock import DAY, age, iso
+from commonplace.operation import Reply
+from commonplace.store.database import Row
+
+CONTENT_BYTES = 50_000
+STALE_AFTER = 30 * DAY
+
+Type = Literal[
+    "api_spec",
+    "architecture",
+    "component",
+    "config",
+    "adr",
+    "learning",
+    "pattern",
+    "gotcha",
+    "code_snippet",
+    "solution",
+    "task_context",
+    "handoff",
+    "work_item",
+    "interface",
+    "function_ref",
+    "spec",
+]
+Status = Literal["active", "deprecated", "superseded", "archived", "conflicted", "review_pending", "expired"]
+Detail = Literal["auto", "snippet", "full"]
+
+Query = Annotated[str, Field(min_length=1, max_length=4000)]
+Title = Annotated[str, StringConstraints(min_length=1, max_length=300, strip_whitespace=True)]
+Content = Annotated[str, Field(min_length=1, max_length=CONTENT_BYTES)]
+Tag = Annotated[str, StringConstraints(min_length=1, max_length=64, strip_whitespace=True, to_lower=True)]
+Tags = Annotated[list[Tag], Field(max_length=32)]
+Place = Annotated[str, Field(min_length=1, max_length=500)]
+Places = Annotated[list[Place], Field(max_length=100)]
+DocumentId = Annotated[str, Field(min_length=8, max_length=64)]
+Name = Annotated[str, Field(max_length=200)]
+Limit = Annotated[int, Field(ge=1, le=50)]
+Days = Annotated[int, Field(ge=1, le=36500)]
+Tokens = Annotated[int, Field(ge=100, le=100_000)]
+Reason = Annotated[str, Field(max_length=1000)]
+
+_EXPIRES = {"learning": 180, "gotcha": 180, "task_context": 60, "handoff": 28, "work_item": 14}
+_NOTES = {
+    "deprecated": "deprecated: do not build on this",
+    "superseded": "superseded: read what replaced it",
+    "archived": "archived: kept for the record",
+    "conflicted": "conflicted: another document says otherwise",
+    "review_pending": "not reviewed yet",
+    "expired": "expired: check before use",
+}
+
+
+def expires_at(type_: str, days: int | None, now: int) -> int | None:
+    """When it ends: as told, else as its type says, else never."""
+    after = days or _EXPIRES.get(type_)
+    return now + after * DAY if after else None
+
+
+def shown_status(status: str, ends: int | None, now: int) -> str:
+    return "expired" if status == "active" and ends is not None and ends <= now else status
+
+
+def warning(status: str, changed_at: int, now: int, *more: str) -> str | None:
+    """What a reader must know before trusting it; the age is that of the content, not of its status."""
+    notes = [_NOTES[status]] if status in _NOTES else []
+    if now - changed_at >= STALE_AFTER:
+        notes.append(f"unchanged for {age(changed_at, now)}: check before use")
+    return "; ".join((*notes, *(each for each in more if each))) or None
+
+
+class Found(Reply):
+    """One result of a query."""
+
+    id: str
+    source: str
+    title: str
+    type: str
+    status: str
+    relevance: float
+    created: str
+    updated: str
+    age: str
+    content: str
+    access_count: int
+    why: str
+    tags: list[str] = []
+    truncated: bool = False
+    warning: str | None = None
+
+
+class Answers(Reply):
+    query: str
+    result_count: int
+    results: list[Found] = []
+    message: str = ""
+    nearest_titles: list[str] = []
+
+
+class Kept(Reply):
+    """A document by its id; other rooms' things have the same fields."""
+
+    found: bool
+    id: str
+    title: str = ""
+    type: str = ""
+    status: str = ""
+    project: str = ""
+    tags: list[str] = []
+    created: str = ""
+    updated: str = ""
+    author: str = ""
+    content: str = ""
+    versions: Any = []
+    links: Any = {}
+    warning: str | None = None
+    message: str = ""
+
+
+class Similar(Reply):
+    id: str
+    title: str
+    similarity: float
+
+
+class Contradiction(Reply):
+    id: str
+    title: str
+    kind: str
+    theirs: str
+    yours: str
+
+
+class Stored(Reply):
+    """The receipt of a write."""
+
+    status: str
+    id: str
+    receipt: str
+    version: int = 1
+    expires_at: str | None = None
+    overlap_warning: str | None = None
+    duplicate_warning: str | None = None
+    similar: list[Similar] = []
+    contradictions: list[Contradiction] = []
+    flags: list[str] = []
+    masked: list[str] = []
+
+
+class StatusChanged(Reply):
+    status: str
+    doc_id: str
+    old_status: str
+    new_status: str
+    superseded_by: str = ""
+
+
+class TagDone(Reply):
+    status: str
+    tag: str
+    archived_count: int | None = None
+    restored_count: int | None = None
+    docs: list[dict[str, str]] = []
+
+
+class Somewhere(Reply):
+    """One result of a search everywhere."""
+
+    kind: str
+    id: str
+    project: str
+    title: str
+    relevance: float
+    age: str
+    content_preview: str
+    type: str = ""
+    warning: str | None = None
+
+
+class Everywhere(Reply):
+    query: str
+    result_count: int
+    results: list[Somewhere] = []
+    message: str = ""
+
+
+class Citations(Reply):
+    count: int
+    citations: list[dict[str, Any]] = []
+    next_cursor: str | None = None
+
+
+class Verified(Reply):
+    status: str
+    fresh: int
+    drifted: int
+    gone: int
+
+
+def version_of(row: Row) -> dict[str, Any]:
+    shown = {"version": row["version"], "at": iso(row["at"]), "by": row["author"], "what": row["what"]}
+    shown |= {"status": row["status"]}
+    return shown | ({"reason": row["reason"]} if row["reason"] else {})

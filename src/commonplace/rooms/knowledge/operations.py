@@ -1,0 +1,335 @@
+"""Search, read and keep what a team knows."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from commonplace import errors, events
+from commonplace.call import Call
+from commonplace.clock import DAY, age, iso
+from commonplace.operation import also, operation
+from commonplace.rooms.knowledge import evidence, model, store, writing
+from commonplace.rooms.knowledge.recall import cut, projects_of, question_of, recall, served, shown
+from commonplace.search.engine import asking
+from commonplace.search.find import Question, find
+from commonplace.search.wanted import Wanted
+from commonplace.store import ids
+
+_NEAREST = 3
+_PREVIEW = 240
+_PROJECTS = 500
+
+
+@operation(
+    "memory_query", role="readonly", prepare=asking("query"), example={"query": "connection dropped when idle"}
+)
+async def query(
+    call: Call,
+    query: model.Query,
+    project: str | None = None,
+    memory_types: list[model.Type] | None = None,
+    tags: model.Tags | None = None,
+    include_inactive: bool = False,
+    include_shared: bool = True,
+    limit: model.Limit = 3,
+    updated_within_days: model.Days | None = None,
+    max_tokens: model.Tokens = 4000,
+    detail: model.Detail = "auto",
+) -> model.Answers:
+    """Search the team's knowledge by words and by meaning. Ask before you solve something again."""
+    since = call.now - updated_within_days * DAY if updated_within_days else 0
+    wanted = Wanted(
+        call.now, (store.KIND,), tuple(memory_types or ()), tuple(tags or ()), include_inactive, since
+    )
+    question, projects = question_of(call, query), projects_of(call, include_shared)
+    found = await recall(call, question, projects, wanted, limit)
+    if not found:
+        return await _nothing(call, question, projects)
+    results = shown(found, query, detail, max_tokens, call.now)
+    served(call, [(result.source, result.id) for result in results], opened=False)
+    return model.Answers(query=query, result_count=len(results), results=results)
+
+
+async def _nothing(call: Call, question: Question, projects: list[str]) -> model.Answers:
+    """Say so, and what comes nearest of everything active, however far it is."""
+    anything = Question(question.text, question.model, question.vector, -1.0)
+    near = await find(
+        call.tx, call.search.vectors, anything, projects, Wanted(call.now, (store.KIND,)), _NEAREST
+    )
+    titles = [hit.title for hit in near[:_NEAREST]]
+    if not titles:
+        rows = await store.recent(call.tx, call.project, call.now, _NEAREST)
+        titles = [row["title"] for row in rows]
+    return model.Answers(query=question.text, result_count=0, message="Nothing found.", nearest_titles=titles)
+
+
+@operation("memory_get_by_id", role="readonly", example={"doc_id": "doc_000000000000"})
+async def get_by_id(
+    call: Call,
+    doc_id: Annotated[model.DocumentId, also("id")],
+    project: str | None = None,
+    version: int | None = None,
+) -> model.Kept:
+    """One document, message, backlog item, spec or function, whole. `version` reads an older document."""
+    for scope in projects_of(call, include_shared=project is None):
+        for prefix, finder in call.house.finders.items():
+            if doc_id.startswith(prefix) and (found := await finder(call.tx, scope, doc_id)):
+                if prefix == "doc_":
+                    served(call, [(scope, found["id"])], opened=True)
+                return await _kept(call, found, version)
+    return model.Kept(
+        found=False, id=doc_id, message="There is no such id in this project or in shared knowledge."
+    )
+
+
+async def _kept(call: Call, found: dict[str, Any], version: int | None) -> model.Kept:
+    kept = model.Kept(
+        found=True, **{name: found[name] for name in model.Kept.__struct_fields__ if name in found}
+    )
+    if version is None:
+        return kept
+    old = await store.version(call.tx, kept.project, kept.id, version)
+    if old is None:
+        raise errors.NotFound(f"{kept.id} has no version {version}.", hint="`versions` lists them.")
+    then, text = old
+    kept.title, kept.content, kept.status = text["title"], text["content"], then["status"]
+    return kept
+
+
+@operation(
+    "memory_store",
+    writes=True,
+    example={
+        "title": "Session cookies",
+        "content": "Cookies are signed with HMAC.",
+        "memory_type": "architecture",
+    },
+)
+async def store_document(
+    call: Call,
+    title: model.Title,
+    content: model.Content,
+    memory_type: Annotated[model.Type, also("doc_type")],
+    project: str | None = None,
+    tags: model.Tags | None = None,
+    files_related: model.Places | None = None,
+    interface_name: model.Name | None = None,
+    interface_version: model.Name | None = None,
+    interface_owner: model.Name | None = None,
+    interface_schema: dict[str, Any] | None = None,
+    expires_in_days: model.Days | None = None,
+    force_store: bool = False,
+) -> model.Stored:
+    """Keep a document. Cite evidence in files_related: path, path:line or path#symbol, with @commit.
+    force_store replaces the one of the same title and type."""
+    draft = writing.Draft(
+        memory_type,
+        title,
+        content,
+        tuple(tags or ()),
+        tuple(files_related or ()),
+        model.expires_at(memory_type, expires_in_days, call.now),
+        interface_name or "",
+        interface_version or "",
+        interface_owner or (call.agent if interface_name else ""),
+        msgspec.json.encode(interface_schema).decode() if interface_schema else "",
+    )
+    return await writing.keep(call, draft, force_store, "stored")
+
+
+@operation(
+    "memory_record_learning",
+    writes=True,
+    example={"topic": "PgBouncer", "content": "It closes idle server connections after ten minutes."},
+)
+async def record_learning(
+    call: Call,
+    topic: Annotated[model.Title, also("title")],
+    content: Annotated[model.Content, also("details")],
+    project: str | None = None,
+    tags: model.Tags | None = None,
+    files_related: model.Places | None = None,
+) -> model.Stored:
+    """Keep what you learned the hard way, so that nobody has to learn it again."""
+    draft = writing.Draft(
+        "learning",
+        topic,
+        content,
+        tuple(tags or ()),
+        tuple(files_related or ()),
+        model.expires_at("learning", None, call.now),
+    )
+    return await writing.keep(call, draft, False, "recorded")
+
+
+@operation(
+    "memory_search_global", role="readonly", prepare=asking("query"), example={"query": "retry with backoff"}
+)
+async def search_global(
+    call: Call, query: model.Query, memory_types: list[model.Type] | None = None, limit: model.Limit = 10
+) -> model.Everywhere:
+    """Search every project that you may see, shared knowledge included."""
+    wanted = Wanted(call.now, (), tuple(memory_types or ()))
+    projects = [name for name in await store.indexed_projects(call.tx, _PROJECTS) if _sees(call, name)]
+    question = question_of(call, query)
+    hits = (await find(call.tx, call.search.vectors, question, projects, wanted, limit * 2))[:limit]
+    loaded: dict[tuple[str, str, str], str] = {}
+    for project, kind in dict.fromkeys((hit.project, hit.kind) for hit in hits):
+        theirs = [hit.id for hit in hits if (hit.project, hit.kind) == (project, kind)]
+        rows = await call.search.sources[kind].load(call.tx, project, theirs)
+        loaded |= {(project, kind, row["id"]): row["text"] for row in rows}
+    results = [
+        model.Somewhere(
+            kind=hit.kind,
+            id=hit.id,
+            project=hit.project,
+            title=hit.title,
+            relevance=round(hit.relevance, 3),
+            age=age(hit.changed_at, call.now),
+            content_preview=cut(loaded[hit.project, hit.kind, hit.id], query, hit.part, _PREVIEW),
+            type=hit.type,
+            warning=model.warning(hit.status, hit.changed_at, call.now),
+        )
+        for hit in hits
+        if (hit.project, hit.kind, hit.id) in loaded
+    ]
+    message = "" if results else "Nothing found."
+    return model.Everywhere(query=query, result_count=len(results), results=results, message=message)
+
+
+def _sees(call: Call, project: str) -> bool:
+    return project == "shared" or call.caller.sees(project)
+
+
+@operation(
+    "memory_change_status",
+    writes=True,
+    idempotent=True,
+    example={"doc_id": "doc_000000000000", "new_status": "deprecated"},
+)
+async def change_status(
+    call: Call,
+    doc_id: model.DocumentId,
+    new_status: model.Status,
+    project: str | None = None,
+    superseded_by: model.DocumentId | None = None,
+    reason: model.Reason | None = None,
+) -> model.StatusChanged:
+    """Say that a document is outdated, replaced, disputed, or good again; its history is kept."""
+    await events.count(call.tx, call.project, "documents", 0)
+    identity = await ids.whole(call.tx, "document", call.project, doc_id)
+    row = await store.one(call.tx, call.project, identity)
+    if row is None:
+        raise errors.NotFound(f"There is no document '{doc_id}'.")
+    successor = await ids.whole(call.tx, "document", call.project, superseded_by) if superseded_by else ""
+    if successor == identity:
+        raise errors.Invalid(
+            "A document cannot replace itself.", hint="superseded_by names another document."
+        )
+    if row["status"] != new_status or successor:
+        await store.change_status(call.tx, [row], [new_status], call.agent, reason or "", call.now, successor)
+    call.subject = f"{identity} {row['status']} -> {new_status}"
+    call.emit("DocumentChanged", f"knowledge://{call.project}", id=identity, status=new_status)
+    return model.StatusChanged(
+        status="updated",
+        doc_id=identity,
+        old_status=row["status"],
+        new_status=new_status,
+        superseded_by=successor,
+    )
+
+
+@operation("memory_archive_by_tag", writes=True, idempotent=True, example={"tag": "sprint-12"})
+async def archive_by_tag(
+    call: Call, tag: model.Tag, reason: model.Reason | None = None, project: str | None = None
+) -> model.TagDone:
+    """Archive every document with this tag."""
+    await events.count(call.tx, call.project, "documents", 0)
+    rows = await store.tagged(call.tx, call.project, tag)
+    await store.keep_archived(call.tx, tag, rows, call.now)
+    told = reason or f"archived with the tag {tag}"
+    await store.change_status(call.tx, rows, ["archived"] * len(rows), call.agent, told, call.now)
+    _tell(call, tag, len(rows))
+    return model.TagDone(status="completed", tag=tag, archived_count=len(rows), docs=_titles(rows))
+
+
+@operation("memory_restore_by_tag", writes=True, idempotent=True, example={"tag": "sprint-12"})
+async def restore_by_tag(call: Call, tag: model.Tag, project: str | None = None) -> model.TagDone:
+    """Bring back exactly what memory_archive_by_tag archived, each with its former status."""
+    await events.count(call.tx, call.project, "documents", 0)
+    rows = await store.take_archived(call.tx, call.project, tag)
+    former = [row["former"] for row in rows]
+    await store.change_status(call.tx, rows, former, call.agent, f"restored with the tag {tag}", call.now)
+    _tell(call, tag, len(rows))
+    return model.TagDone(status="completed", tag=tag, restored_count=len(rows), docs=_titles(rows))
+
+
+def _tell(call: Call, tag: str, n: int) -> None:
+    call.subject = f"{n} documents tagged {tag}"
+    if n:
+        call.emit("DocumentsChanged", f"knowledge://{call.project}", tag=tag, count=n)
+
+
+def _titles(rows: Any) -> list[dict[str, str]]:
+    return [{"id": row["id"], "title": row["title"]} for row in rows[:20]]
+
+
+@operation("memory_list_citations", role="readonly", session=False, example={"project": "shop"})
+async def list_citations(
+    call: Call, project: str, cursor: str | None = None, limit: Annotated[int, evidence.PAGE] = 200
+) -> model.Citations:
+    """What the project's documents cite; `commonplace verify` compares it with a checkout."""
+    document, _, place = (cursor or "").partition("|")
+    rows = await evidence.page(call.tx, call.project, (document, place), limit)
+    following = f"{rows[-1]['document']}|{rows[-1]['place']}" if len(rows) == limit else None
+    return model.Citations(count=len(rows), citations=[dict(row) for row in rows], next_cursor=following)
+
+
+@operation(
+    "memory_report_citations",
+    writes=True,
+    session=False,
+    idempotent=True,
+    example={"project": "shop", "findings": []},
+)
+async def report_citations(call: Call, project: str, findings: evidence.Findings) -> model.Verified:
+    """Tell what a checkout shows at cited places: fresh, drifted or gone."""
+    await evidence.report(call.tx, call.project, findings, call.now)
+    states = [each.state for each in findings]
+    call.subject = f"{len(findings)} citations"
+    return model.Verified(
+        status="recorded",
+        fresh=states.count("fresh"),
+        drifted=states.count("drifted"),
+        gone=states.count("gone"),
+    )
+
+
+async def found(tx: Any, project: str, given: str) -> dict[str, Any] | None:
+    """A document for memory_get_by_id."""
+    where = await ids.beginning(tx, "document", [project], given)
+    row = await store.one(tx, *where[0]) if where else None
+    if row is None:
+        return None
+    history = await store.versions(tx, project, row["id"])
+    cites = await evidence.cited(tx, project, row["id"])
+    links = {
+        "superseded_by": row["superseded_by"],
+        "derived_from": store.texts(row["derived_from"]),
+        "cites": [{"place": each["place"], "state": each["state"]} for each in cites],
+        "files": store.texts(row["files"]),
+    }
+    return {
+        "id": row["id"],
+        "title": row["title"],
+        "type": row["type"],
+        "status": row["status"],
+        "project": project,
+        "tags": store.texts(row["tags"]),
+        "created": iso(row["created_at"]),
+        "updated": iso(row["updated_at"]),
+        "author": row["author"],
+        "content": row["content"],
+        "versions": [model.version_of(each) for each in history],
+        "links": {name: value for name, value in links.items() if value},
+    }

@@ -1,0 +1,387 @@
+"""Documents, their versions and their tags in the store; each change is a version and moves the index with it."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from commonplace import events
+from commonplace.search import index
+from commonplace.search.source import Source
+from commonplace.search.uses import Use
+from commonplace.store.database import Row, Tx, Value
+
+KIND = "document"
+_COLUMNS = (
+    "project, id, type, title, content, status, author, tags, files, derived_from, flags, interface_name,"
+    " interface_version, interface_owner, superseded_by, version, opened, recalled, created_at, changed_at,"
+    " updated_at, expires_at"
+)
+_SWEPT = 500
+
+
+def digest(title: str, content: str) -> str:
+    """Equal for texts that differ only in space and case."""
+    plain = "\n".join(" ".join(part.split()).lower() for part in (title, content))
+    return hashlib.sha256(plain.encode()).hexdigest()[:32]
+
+
+async def add(
+    tx: Tx,
+    project: str,
+    *,
+    type: str,  # noqa: A002 - the word of the contract
+    title: str,
+    content: str,
+    author: str,
+    now: int,
+    tags: Sequence[str] = (),
+    files: Sequence[str] = (),
+    expires_at: int | None = None,
+    **more: Value,
+) -> str:
+    """A document with its first version, its tags and its place in the index; its id."""
+    identity = f"doc_{secrets.token_hex(6)}"
+    row: dict[str, Value] = {
+        "project": project,
+        "id": identity,
+        "type": type,
+        "title": title,
+        "content": content,
+        "status": "active",
+        "author": author,
+        "tags": listed(tags),
+        "files": listed(files),
+        "derived_from": "[]",
+        "flags": "[]",
+        "interface_name": "",
+        "interface_version": "",
+        "interface_owner": "",
+        "interface_schema": "",
+        "superseded_by": "",
+        "digest": digest(title, content),
+        "version": 1,
+        "opened": 0,
+        "recalled": 0,
+        "created_at": now,
+        "changed_at": now,
+        "updated_at": now,
+        "expires_at": expires_at,
+        **more,
+    }
+    places = ", ".join(f"${n}" for n in range(1, len(row) + 1))
+    await tx.run(f"insert into document ({', '.join(row)}) values ({places})", *row.values())
+    await _keep_version(tx, row, author, "created", "", content)
+    await _set_tags(tx, project, identity, tags)
+    await events.count(tx, project, "documents", 1)
+    await index.put(tx, [_entry(row, tags, files)])
+    return identity
+
+
+async def rewrite(tx: Tx, row: Row, author: str, now: int, **changed: Value) -> int:
+    """Another version of the document's content; its number."""
+    after: dict[str, Value] = {
+        **row,
+        **changed,
+        "version": row["version"] + 1,
+        "changed_at": now,
+        "updated_at": now,
+    }
+    after["digest"] = digest(str(after["title"]), str(after["content"]))
+    names = [*changed, "version", "changed_at", "updated_at", "digest"]
+    sets = ", ".join(f"{name} = ${place}" for place, name in enumerate(names, 3))
+    await tx.run(
+        f"update document set {sets} where project = $1 and id = $2",
+        row["project"],
+        row["id"],
+        *(after[name] for name in names),
+    )
+    await _keep_version(tx, after, author, "content", "", str(after["content"]))
+    tags, files = texts(after["tags"]), texts(after["files"])
+    await _set_tags(tx, row["project"], row["id"], tags)
+    await index.put(tx, [_entry(after, tags, files)])
+    return int(row["version"]) + 1
+
+
+async def change_status(
+    tx: Tx,
+    rows: Sequence[Row],
+    statuses: Sequence[str],
+    author: str,
+    reason: str,
+    now: int,
+    superseded_by: str = "",
+) -> None:
+    """Each row gets its status: a version is kept, the index follows, the content's age is untouched."""
+    for row, status in zip(rows, statuses, strict=True):
+        after = {**row, "status": status, "version": row["version"] + 1, "updated_at": now}
+        await tx.run(
+            "update document set status = $3, version = $4, updated_at = $5, superseded_by = $6"
+            " where project = $1 and id = $2",
+            row["project"],
+            row["id"],
+            status,
+            after["version"],
+            now,
+            superseded_by or ("" if status == "active" else row["superseded_by"]),
+        )
+        await _keep_version(tx, after, author, "status", reason, "")
+        await events.count(
+            tx, row["project"], "documents", (status == "active") - (row["status"] == "active")
+        )
+        await index.mark(tx, row["project"], KIND, [row["id"]], status)
+
+
+async def latest(
+    tx: Tx,
+    project: str,
+    type: str,  # noqa: A002 - the word of the contract
+    author: str | None = None,
+    limit: int = 1,
+) -> Sequence[Row]:
+    return await tx.all(
+        "select id, title, content, author, files, created_at from document where project = $1 and type = $2"
+        " and status = 'active' and (CAST($3 as text) is null or author = $3) order by created_at desc, id limit $4",
+        project,
+        type,
+        author,
+        limit,
+    )
+
+
+async def counts(tx: Tx) -> Sequence[Row]:
+    """How many active documents each project has; kept as a counter, so that nobody counts a million rows."""
+    return await tx.all("select project, n from counter where name = 'documents' order by project")
+
+
+async def documents(tx: Tx, project: str, ids: Sequence[str]) -> dict[str, Row]:
+    rows = await tx.all(
+        f"select {_COLUMNS} from document where project = $1 and id = any($2)", project, list(ids)
+    )
+    return {row["id"]: row for row in rows}
+
+
+async def one(tx: Tx, project: str, identity: str) -> Row | None:
+    return (await documents(tx, project, [identity])).get(identity)
+
+
+async def recent(tx: Tx, project: str, now: int, limit: int, types: Sequence[str] = ()) -> Sequence[Row]:
+    return await tx.all(
+        f"select {_COLUMNS} from document where project = $1 and status = 'active'"
+        " and (expires_at is null or expires_at > $2) and ($3 = 0 or type = any($4))"
+        " order by created_at desc, id limit $5",
+        project,
+        now,
+        len(types),
+        list(types),
+        limit,
+    )
+
+
+async def indexed_projects(tx: Tx, limit: int) -> list[str]:
+    """The projects that have anything to find."""
+    rows = await tx.all(
+        "select project from counter where name = 'entries' and n > 0 order by project limit $1", limit
+    )
+    return [row["project"] for row in rows]
+
+
+async def twin(tx: Tx, project: str, title: str, content: str, now: int) -> Row | None:
+    """An active document with the same words."""
+    return await tx.one(
+        "select id, title from document where project = $1 and digest = $2 and status = 'active'"
+        " and (expires_at is null or expires_at > $3) limit 1",
+        project,
+        digest(title, content),
+        now,
+    )
+
+
+async def same_interface(tx: Tx, project: str, name: str) -> Row | None:
+    return await tx.one(
+        f"select {_COLUMNS} from document where project = $1 and interface_name = $2 and status = 'active'"
+        " order by changed_at desc limit 1",
+        project,
+        name,
+    )
+
+
+async def interfaces_since(tx: Tx, project: str, since: int, limit: int) -> Sequence[Row]:
+    return await tx.all(
+        "select id, title, interface_name, interface_version, interface_owner, changed_at from document"
+        " where project = $1 and interface_name > '' and changed_at > $2 and status = 'active'"
+        " order by changed_at desc limit $3",
+        project,
+        since,
+        limit,
+    )
+
+
+async def tagged(tx: Tx, project: str, tag: str) -> Sequence[Row]:
+    return await tx.all(
+        f"select {_prefixed('d')} from document_tag t join document d on d.project = t.project and d.id = t.document"
+        " where t.project = $1 and t.tag = $2 and d.status <> 'archived' order by d.id",
+        project,
+        tag,
+    )
+
+
+async def keep_archived(tx: Tx, tag: str, rows: Sequence[Row], now: int) -> None:
+    await tx.many(
+        "insert into archived (project, tag, document, former, at) values ($1, $2, $3, $4, $5)"
+        " on conflict (project, tag, document) do update set former = excluded.former, at = excluded.at",
+        [(row["project"], tag, row["id"], row["status"], now) for row in rows],
+    )
+
+
+async def take_archived(tx: Tx, project: str, tag: str) -> Sequence[Row]:
+    """What archiving by this tag changed and nobody has changed since; each row with its `former` status."""
+    rows = await tx.all(
+        f"select {_prefixed('d')}, a.former from archived a join document d on d.project = a.project"
+        " and d.id = a.document where a.project = $1 and a.tag = $2 and d.status = 'archived' order by d.id",
+        project,
+        tag,
+    )
+    await tx.run("delete from archived where project = $1 and tag = $2", project, tag)
+    return rows
+
+
+async def versions(tx: Tx, project: str, identity: str) -> Sequence[Row]:
+    """The newest hundred, newest first, without their texts."""
+    return await tx.all(
+        "select version, at, author, what, status, title, reason from document_version"
+        " where project = $1 and document = $2 order by version desc limit 100",
+        project,
+        identity,
+    )
+
+
+async def version(tx: Tx, project: str, identity: str, number: int) -> tuple[Row, Row] | None:
+    """A version and the text that it had: that of the last change of content until then."""
+    rows = await tx.all(
+        "select version, at, author, what, status, title, content, reason from document_version"
+        " where project = $1 and document = $2 and version <= $3 order by version desc limit 100",
+        project,
+        identity,
+        number,
+    )
+    if not rows or rows[0]["version"] != number:
+        return None
+    return rows[0], next((row for row in rows if row["what"] != "status"), rows[-1])
+
+
+async def used(tx: Tx, project: str, column: str, ids: Sequence[str]) -> None:
+    """Counted one by one as they come, so the same document may stand twice."""
+    await tx.many(
+        f"update document set {column} = {column} + 1 where project = $1 and id = $2",
+        [(project, identity) for identity in sorted(ids)],
+    )
+
+
+async def serve(tx: Tx, uses: Sequence[Use]) -> None:
+    await tx.many(
+        "insert into served (project, session, document, at) values ($1, $2, $3, $4)"
+        " on conflict (project, session, document) do update set at = excluded.at",
+        [(use.project, use.session, use.id, use.at) for use in uses if use.session],
+    )
+
+
+async def served(tx: Tx, project: str, session: str, also: Sequence[str], limit: int) -> Sequence[Row]:
+    """The texts that a session was given, and these besides."""
+    return await tx.all(
+        "select id, title, content from document where project = $1 and (id = any($3) or id in"
+        " (select document from served where project = $1 and session = $2 order by at desc limit $4))",
+        project,
+        session,
+        list(also),
+        limit,
+    )
+
+
+async def expire(tx: Tx, now: int) -> None:
+    """What is past its time says so; queries left it out already."""
+    rows = await tx.all(
+        f"select {_COLUMNS} from document where status = 'active' and expires_at <= $1 order by expires_at limit $2",
+        now,
+        _SWEPT,
+    )
+    await change_status(tx, rows, ["expired"] * len(rows), "commonplace", "its time is over", now)
+
+
+async def forget_served(tx: Tx, before: int) -> None:
+    await tx.run("delete from served where at < $1", before)
+
+
+async def _used(tx: Tx, uses: Sequence[Use]) -> None:
+    for project in sorted({use.project for use in uses}):
+        theirs = [use for use in uses if use.project == project]
+        await used(tx, project, "opened", [use.id for use in theirs if use.opened])
+        await used(tx, project, "recalled", [use.id for use in theirs if not use.opened])
+        await serve(tx, theirs)
+
+
+async def _load(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
+    rows = await documents(tx, project, ids)
+    return [{"id": row["id"], "title": row["title"], "text": row["content"]} for row in rows.values()]
+
+
+SOURCE = Source(KIND, _load, _used)
+
+
+async def _keep_version(
+    tx: Tx, row: Mapping[str, Value], author: str, what: str, reason: str, content: str
+) -> None:
+    await tx.run(
+        "insert into document_version (project, document, version, at, author, what, status, title, content, reason)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        row["project"],
+        row["id"],
+        row["version"],
+        row["updated_at"],
+        author,
+        what,
+        row["status"],
+        row["title"],
+        content,
+        reason,
+    )
+
+
+async def _set_tags(tx: Tx, project: str, identity: str, tags: Sequence[str]) -> None:
+    await tx.many(
+        "insert into document_tag (project, tag, document) values ($1, $2, $3)"
+        " on conflict (project, tag, document) do nothing",
+        [(project, tag, identity) for tag in dict.fromkeys(tags)],
+    )
+
+
+def _entry(row: Mapping[str, Value], tags: Sequence[str], files: Sequence[str]) -> index.Entry:
+    return index.Entry(
+        project=str(row["project"]),
+        kind=KIND,
+        id=str(row["id"]),
+        type=str(row["type"]),
+        title=str(row["title"]),
+        body="\n".join((str(row["content"]), str(row["interface_name"]), *files)),
+        changed_at=_whole(row["changed_at"]) or 0,
+        status=str(row["status"]),
+        expires_at=_whole(row["expires_at"]),
+        tags=tuple(tags),
+    )
+
+
+def _whole(value: Value) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _prefixed(table: str) -> str:
+    return ", ".join(f"{table}.{column.strip()}" for column in _COLUMNS.split(","))
+
+
+def listed(given: Sequence[str]) -> str:
+    return msgspec.json.encode(list(given)).decode()
+
+
+def texts(stored: object) -> list[str]:
+    return msgspec.json.decode(str(stored), type=list[str])

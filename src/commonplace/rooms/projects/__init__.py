@@ -1,0 +1,6 @@
+"""The projects of this server and who works in them."""
+
+from commonplace.rooms.projects.operations import list_projects, project
+
+TOOLSET = "admin"
+OPERATIONS = (project, list_projects)

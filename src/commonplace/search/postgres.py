@@ -1,0 +1,141 @@
+"""The index on PostgreSQL: a tsvector with GIN for words, pgvector with HNSW for vectors."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from commonplace.search import text
+from commonplace.search.terms import Terms
+from commonplace.search.wanted import COLUMNS, Wanted
+from commonplace.store.database import Row, Tx, Value
+
+_INSERT = (
+    "insert into entry (project, n, kind, id, type, status, title, tags, counts, length, changed_at, expires_at, words)"
+    " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, array_to_tsvector($13))"
+)
+_INDEXED = 384
+# Below this a project's vectors are compared one by one: exact, and faster than a graph with a filter.
+_EXACT = 8_000
+
+
+async def insert(
+    tx: Tx, rows: Sequence[tuple[Value, ...]], words: Sequence[tuple[int, Mapping[str, int]]]
+) -> None:
+    await tx.many(_INSERT, [(*row, list(found)) for row, (_, found) in zip(rows, words, strict=True)])
+
+
+async def count_terms(tx: Tx, project: str, terms: Counter[str], sign: int) -> None:
+    """In the order of terms, so that writers of one project cannot deadlock."""
+    ordered = sorted(terms)
+    await tx.run(
+        "insert into term (project, term, n) select $1, each.term, each.n"
+        " from unnest(cast($2 as text[]), cast($3 as bigint[])) as each (term, n)"
+        " on conflict (project, term) do update set n = term.n + excluded.n",
+        project,
+        ordered,
+        [sign * terms[term] for term in ordered],
+    )
+
+
+async def frequencies(tx: Tx, project: str, tokens: Sequence[str]) -> dict[str, int]:
+    rows = await tx.all(
+        "select term, n from term where project = $1 and term = any($2) and n > 0", project, list(tokens)
+    )
+    return {row["term"]: row["n"] for row in rows}
+
+
+async def by_words(tx: Tx, project: str, terms: Terms, wanted: Wanted, most: int) -> Sequence[Row]:
+    """GIN finds them; how much of the question each has, for its length, says which are worth a closer look."""
+    before = text.scope(project)
+    first = 5 + 2 * len(terms.searched)
+    clause, values = wanted.clause(first)
+    has = " + ".join(
+        f"case when e.words @@ cast(${5 + 2 * n} as tsquery) then cast(${6 + 2 * n} as double precision) else 0 end"
+        for n in range(len(terms.searched))
+    )
+    lexemes = [f"'{before}{term}'" for term in terms.searched]
+    worth = [
+        part
+        for lexeme, term in zip(lexemes, terms.searched, strict=True)
+        for part in (lexeme, terms.worth[term])
+    ]
+    return await tx.all(
+        f"select {COLUMNS} from entry e where e.project = $1 and e.words @@ cast($2 as tsquery){clause}"
+        f" order by ({has}) / (1 + e.length / cast($4 as double precision)) desc, e.n limit $3".replace(
+            "cast($2 as tsquery)", "cast(cast($2 as text) as tsquery)"
+        ),
+        project,
+        " | ".join(lexemes),
+        most,
+        terms.mean_length,
+        *worth,
+        *values,
+    )
+
+
+class Vectors:
+    """pgvector keeps them; nothing is held here."""
+
+    async def near(
+        self, tx: Tx, project: str, model: str, question: Any, wanted: Wanted, most: int
+    ) -> Sequence[tuple[Row, float]]:
+        clause, values = wanted.clause(5)
+        distance = await self._distance(tx, project, len(question), most)
+        rows = await tx.all(
+            f"select {COLUMNS}, v.part, 0 - ({distance}) as near from embedding v"
+            " join entry e on e.project = v.project and e.n = v.n"
+            f" where v.project = $1 and v.model = $2 and v.dimensions = {len(question)}{clause}"
+            f" order by {distance} limit $4",
+            project,
+            model,
+            _text(question),
+            most,
+            *values,
+        )
+        return [(row, row["near"]) for row in rows]
+
+    async def of(
+        self, tx: Tx, project: str, model: str, question: Any, numbers: Sequence[int]
+    ) -> Sequence[tuple[Row, float]]:
+        rows = await tx.all(
+            "select n, part, 0 - (value <#> cast(cast($4 as text) as halfvec)) as near from embedding"
+            " where project = $1 and model = $2 and n = any($3)",
+            project,
+            model,
+            list(numbers),
+            _text(question),
+        )
+        return [(row, row["near"]) for row in rows]
+
+    async def _distance(self, tx: Tx, project: str, dimensions: int, most: int) -> str:
+        """The expression that the index is made of, or, for a small project, one that it is not."""
+        asked = "cast(cast($3 as text) as halfvec)"
+        row = await tx.one("select n from counter where project = $1 and name = 'embedding'", project)
+        if dimensions != _INDEXED or row is None or row["n"] <= _EXACT:
+            return f"v.value <#> {asked}"
+        await tx.all(
+            "select set_config('hnsw.iterative_scan', 'relaxed_order', false),"
+            " set_config('hnsw.ef_search', $1, false)",
+            str(most),
+        )
+        return f"cast(v.value as halfvec({_INDEXED})) <#> cast({asked} as halfvec({_INDEXED}))"
+
+
+async def put_vectors(tx: Tx, project: str, model: str, found: Sequence[tuple[int, int, Any]]) -> None:
+    """(entry, part, vector) each."""
+    await tx.run(
+        "insert into counter (project, name, n) values ($1, 'embedding', $2)"
+        " on conflict (project, name) do update set n = counter.n + excluded.n",
+        project,
+        len(found),
+    )
+    await tx.many(
+        "insert into embedding (project, model, n, part, dimensions, value)"
+        " values ($1, $2, $3, $4, $5, cast(cast($6 as text) as halfvec))"
+        " on conflict (project, model, n, part) do update set value = excluded.value",
+        [(project, model, n, part, len(vector), _text(vector)) for n, part, vector in found],
+    )
+
+
+def _text(vector: Any) -> str:
+    return f"[{','.join(f'{value:.5f}' for value in vector.tolist())}]"

@@ -1,0 +1,16 @@
+"""Where the text of a kind of entry is read again: to embed it, and to show it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from commonplace.search.uses import Use
+from commonplace.store.database import Row, Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A room lists one for each kind that it puts into the index; `load` gives rows of id, title, text."""
+
+    kind: str
+    load: Callable[[Tx, str, Sequence[str]], Awaitable[Sequence[Row]]]
+    used: Callable[[Tx, Sequence[Use]], Awaitable[None]] | None = None

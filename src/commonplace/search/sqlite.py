@@ -1,0 +1,142 @@
+"""The index on SQLite: FTS5 for words; for vectors, codes of one bit per dimension held in memory."""
+
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from commonplace import events
+from commonplace.search import text
+from commonplace.search.terms import Terms
+from commonplace.search.wanted import COLUMNS, Wanted
+from commonplace.store.database import Row, Tx, Value
+
+if TYPE_CHECKING:
+    from commonplace.search.codes import Codes
+
+_INSERT = (
+    "insert into entry (project, n, kind, id, type, status, title, tags, counts, length, changed_at, expires_at)"
+    " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+)
+_PAGE = 20_000
+_WIDER = 8
+_OVERSAMPLED = 4
+
+
+async def insert(
+    tx: Tx, rows: Sequence[tuple[Value, ...]], words: Sequence[tuple[int, Mapping[str, int]]]
+) -> None:
+    await tx.many(_INSERT, rows)
+    await tx.many(
+        "insert into words (rowid, tokens) values ($1, $2)",
+        [(n, " ".join(f"{token} " * times for token, times in found.items())) for n, found in words],
+    )
+
+
+async def count_terms(tx: Tx, project: str, terms: Counter[str], sign: int) -> None:
+    """FTS5 counts them itself."""
+
+
+async def frequencies(tx: Tx, project: str, tokens: Sequence[str]) -> dict[str, int]:
+    before = text.scope(project)
+    rows = await tx.all(
+        "select term, doc from words_vocabulary where term = any($1)", [before + token for token in tokens]
+    )
+    return {row["term"][len(before) :]: row["doc"] for row in rows}
+
+
+async def by_words(tx: Tx, project: str, terms: Terms, wanted: Wanted, most: int) -> Sequence[Row]:
+    before = text.scope(project)
+    clause, values = wanted.clause(4)
+    return await tx.all(
+        f"select {COLUMNS} from words cross join entry e on e.project = $1 and e.n = words.rowid"
+        f" where words match $2{clause} order by words.rank limit $3",
+        project,
+        " OR ".join(f'"{before}{term}"' for term in terms.searched),
+        most,
+        *values,
+    )
+
+
+class Vectors:
+    """The codes of each project and model, read when first needed and kept in step by every query."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, str], Codes] = {}
+        self._lock = threading.Lock()
+
+    async def near(
+        self, tx: Tx, project: str, model: str, question: Any, wanted: Wanted, most: int
+    ) -> Sequence[tuple[Row, float]]:
+        """The nearest entries that are wanted, looking wider while too few of the nearest are."""
+        codes = await self._current(tx, project, model, len(question))
+        width = most * _OVERSAMPLED
+        while True:
+            found = await self._read(tx, project, model, question, codes.nearest(question, width), wanted)
+            if len(found) >= most or width >= codes.size:
+                return sorted(found, key=lambda pair: -pair[1])[:most]
+            width *= _WIDER
+
+    async def of(
+        self, tx: Tx, project: str, model: str, question: Any, numbers: Sequence[int]
+    ) -> Sequence[tuple[Row, float]]:
+        """How near these entries are, whichever way they were found."""
+        rows = await tx.all(
+            "select n, part, value from embedding where project = $1 and n = any($2) and model = $3",
+            project,
+            list(numbers),
+            model,
+        )
+        return _measured(question, rows)
+
+    async def _read(
+        self, tx: Tx, project: str, model: str, question: Any, chosen: list[int], wanted: Wanted
+    ) -> Sequence[tuple[Row, float]]:
+        clause, values = wanted.clause(4)
+        rows = await tx.all(
+            f"select {COLUMNS}, v.part, v.value from embedding v cross join entry e on e.project = $1 and e.n = v.n"
+            f" where v.project = $1 and v.model = $2 and v.at = any($3){clause}",
+            project,
+            model,
+            chosen,
+            *values,
+        )
+        return _measured(question, rows)
+
+    async def _current(self, tx: Tx, project: str, model: str, dimensions: int) -> "Codes":
+        from commonplace.search.codes import Codes  # noqa: PLC0415 - numpy is loaded by the first search
+
+        with self._lock:
+            codes = self._codes.get((project, model))
+            if codes is None or codes.outgrown:
+                codes = self._codes[project, model] = Codes(dimensions)
+        with codes.lock:
+            while rows := await tx.all(
+                "select at, value from embedding where project = $1 and model = $2 and at > $3 order by at limit $4",
+                project,
+                model,
+                codes.last,
+                _PAGE,
+            ):
+                codes.add([(row["at"], row["value"]) for row in rows])
+        return codes
+
+
+def _measured(question: Any, rows: Sequence[Row]) -> Sequence[tuple[Row, float]]:
+    from commonplace.search.codes import similarities  # noqa: PLC0415 - as above
+
+    return list(zip(rows, similarities(question, (row["value"] for row in rows)), strict=True))
+
+
+async def put_vectors(tx: Tx, project: str, model: str, found: Sequence[tuple[int, int, Any]]) -> None:
+    """(entry, part, vector) each; numbered in the order of arrival, so that readers see what is added."""
+    from commonplace.search.codes import packed  # noqa: PLC0415 - as above
+
+    last = await events.count(tx, project, "embedding", len(found))
+    await tx.many(
+        "insert into embedding (project, model, at, n, part, value) values ($1, $2, $3, $4, $5, $6)",
+        [
+            (project, model, at, n, part, packed(vector))
+            for at, (n, part, vector) in enumerate(found, last - len(found) + 1)
+        ],
+    )

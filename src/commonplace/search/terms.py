@@ -1,0 +1,85 @@
+"""The words of a question, what each is worth in a project, and how well an entry answers them (BM25)."""
+
+import math
+from dataclasses import dataclass
+
+from commonplace.search import text
+from commonplace.store.database import Row, Tx
+
+_K1 = 1.5
+_B = 0.9
+_MOST = 24
+# A question made of common words alone would read half the index; the rare ones decide the order anyway.
+_ROWS = 6000
+_FEWEST = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """`worth` is each term's inverse frequency; `searched` are the rare ones that candidates are drawn from."""
+
+    worth: dict[str, float]
+    searched: tuple[str, ...]
+    mean_length: float
+
+    def score(self, counts: str, length: int) -> float:
+        norm = _K1 * (1 - _B + _B * length / self.mean_length)
+        return sum(
+            worth * times * (_K1 + 1) / (times + norm)
+            for term, worth in self.worth.items()
+            if (times := occurrences(counts, term))
+        )
+
+    def best(self) -> float:
+        """What an entry of mean length that has every word twice would score."""
+        return sum(worth * 2 * (_K1 + 1) / (2 + _K1) for worth in self.worth.values())
+
+    def matched(self, counts: str) -> list[str]:
+        """Which words an entry has, the telling ones first."""
+        return sorted(
+            (term for term in self.worth if occurrences(counts, term)), key=lambda term: -self.worth[term]
+        )
+
+
+def occurrences(counts: str, term: str) -> int:
+    at = counts.find(f" {term}:")
+    if at < 0:
+        return 0
+    start = at + len(term) + 2
+    return int(counts[start : counts.index(" ", start)])
+
+
+def asked(question: str) -> list[str]:
+    """The distinct tokens of a question, in order."""
+    return list(dict.fromkeys(text.tokens(question)))[:200]
+
+
+def weighed(tokens: list[str], frequency: dict[str, int], entries: int, words: int) -> Terms:
+    known = sorted((token for token in tokens if frequency.get(token)), key=lambda token: frequency[token])[
+        :_MOST
+    ]
+    total = max(entries, max(frequency.values(), default=0))
+    worth = {
+        token: math.log(1 + (total - frequency[token] + 0.5) / (frequency[token] + 0.5)) for token in known
+    }
+    rows = 0
+    searched: list[str] = []
+    for token in known:
+        rows += frequency[token]
+        if rows > _ROWS and len(searched) >= _FEWEST:
+            break
+        searched.append(token)
+    return Terms(worth, tuple(searched), max(1.0, words / max(1, entries)))
+
+
+async def totals(tx: Tx, project: str) -> tuple[int, int]:
+    """How many entries the project has, and how many words they have together."""
+    rows = await tx.all(
+        "select name, n from counter where project = $1 and name in ('entries', 'entry_words')", project
+    )
+    by_name: dict[str, int] = {row["name"]: row["n"] for row in rows}
+    return by_name.get("entries", 0), by_name.get("entry_words", 0)
+
+
+def of_row(terms: Terms, row: Row) -> float:
+    return terms.score(row["counts"], row["length"])

@@ -1,0 +1,54 @@
+"""What may be found at all: the filter that stands inside every index query."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from commonplace.store.database import Value
+
+COLUMNS = (
+    "e.project, e.n, e.kind, e.id, e.type, e.status, e.title, e.counts, e.length, e.changed_at, e.expires_at"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An empty tuple means any."""
+
+    now: int
+    kinds: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    inactive: bool = False
+    changed_since: int = 0
+
+    def clause(self, first: int) -> tuple[str, list[Value]]:
+        """`and ...` over an entry `e`, with its parameters from `$first` on."""
+        parts: list[str] = []
+        values: list[Value] = []
+
+        def add(part: str, value: Value) -> None:
+            parts.append(part.replace("?", f"${first + len(values)}"))
+            values.append(value)
+
+        for column, allowed in (("kind", self.kinds), ("type", self.types)):
+            if allowed:
+                add(f"e.{column} = any(?)", list(allowed))
+        if not self.inactive:
+            parts.append("e.status = 'active'")
+            add("e.expires_at > ?", self.now)
+        if self.changed_since:
+            add("e.changed_at >= ?", self.changed_since)
+        if self.tags:
+            before = len(values)
+            values += [_like(tag) for tag in self.tags]
+            likes = (f"e.tags like ${first + before + n} escape '!'" for n in range(len(self.tags)))
+            parts.append(f"({' or '.join(likes)})")
+        return "".join(f" and {part}" for part in parts), values
+
+
+def _like(tag: str) -> str:
+    quoted = msgspec.json.encode(tag).decode()
+    for special in "!%_":
+        quoted = quoted.replace(special, f"!{special}")
+    return f"%{quoted}%"

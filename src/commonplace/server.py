@@ -1,0 +1,190 @@
+"""Opens the store, wires the edges, closes in order."""
+
+import asyncio
+import contextlib
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable
+
+from commonplace import errors
+from commonplace.access import LOCAL, Caller
+from commonplace.call import Calls
+from commonplace.catalogue import Catalogue
+from commonplace.clock import Clock, SteadyClock
+from commonplace.config import Settings
+from commonplace.edges import origin, wire
+from commonplace.edges.beacon import Beacon
+from commonplace.edges.host import ProductHost
+from commonplace.edges.http import Http
+from commonplace.edges.identity import Identity
+from commonplace.edges.mcp import McpHttp, Publisher
+from commonplace.edges.mcp import serve_stdio as mcp_stdio
+from commonplace.edges.metrics import Metrics
+from commonplace.edges.probes import Probes
+from commonplace.edges.rest import Rest
+from commonplace.edges.stream import Stream
+from commonplace.rooms.admin import store as keys
+from commonplace.store.database import Database, Tx
+from commonplace.store.migrate import migrate
+
+_SWEEP_SECONDS = 3600
+_FIRST_SWEEP_SECONDS = 60
+
+
+async def open_store(settings: Settings, clock: Clock) -> Database:
+    """The adapter that the settings name; only the driver that is used is imported."""
+    if settings.store == "sqlite":
+        from commonplace.store.sqlite import Sqlite  # noqa: PLC0415 - see above
+
+        return Sqlite(settings.data, clock)
+    from commonplace.store.postgres import Postgres  # noqa: PLC0415 - see above
+
+    return await Postgres.open(settings.store)
+
+
+@contextlib.asynccontextmanager
+async def opened(settings: Settings, catalogue: Catalogue | None = None) -> AsyncIterator[Calls]:
+    """A migrated store with the path of a call on it; every surface starts here."""
+    clock = SteadyClock()
+    database = await open_store(settings, clock)
+    try:
+        await migrate(database)
+        yield Calls(database, catalogue or Catalogue(), settings, clock)
+    finally:
+        await database.close()
+
+
+@contextlib.asynccontextmanager
+async def running(calls: Calls) -> AsyncIterator[Calls]:
+    """The work that goes on between calls: events out, activity down, old rows away."""
+    await calls.bus.open()
+    calls.activity.open()
+    await calls.search.open()
+    sweeper = asyncio.create_task(_sweep_for_ever(calls))
+    try:
+        yield calls
+    finally:
+        sweeper.cancel()
+        await asyncio.gather(sweeper, return_exceptions=True)
+        await calls.search.close()
+        await calls.activity.close()
+        await calls.bus.close()
+
+
+async def secret(database: Database, name: str) -> bytes:
+    """A random secret that all replicas and restarts share."""
+
+    async def made_once(tx: Tx) -> bytes:
+        await tx.run(
+            "insert into setting (name, value) values ($1, $2) on conflict (name) do nothing",
+            name,
+            secrets.token_hex(32),
+        )
+        row = await tx.one("select value from setting where name = $1", name)
+        return bytes.fromhex(row["value"]) if row else b""
+
+    return await database.write(made_once)
+
+
+async def sweep(calls: Calls) -> None:
+    """Let each room forget what its retention says."""
+    now = calls.clock()
+
+    async def forget_all(tx: Tx) -> None:
+        for forget in calls.house.sweeps:
+            await forget(tx, now, calls.settings)
+
+    await calls.database.write(forget_all)
+
+
+async def _sweep_for_ever(calls: Calls) -> None:
+    await asyncio.sleep(_FIRST_SWEEP_SECONDS)
+    while True:
+        with contextlib.suppress(errors.Unavailable):
+            await sweep(calls)
+        await asyncio.sleep(_SWEEP_SECONDS)
+
+
+async def serve_http(settings: Settings, announce: Callable[[str], None]) -> None:
+    """Listen until a signal says to stop; `announce` is told the address."""
+    _refuse_strangers(settings)
+    async with opened(settings) as calls, running(calls):
+        await _refuse_without_keys(calls)
+        listening = wire.listening_socket(settings.host, settings.port)
+        url = f"http://{_bracketed(settings.host)}:{listening.getsockname()[1]}"
+        lit = Beacon(settings.data, url)
+        identity = Identity(calls.database, settings, calls.clock, operator_token=lit.token)
+        identity.open(calls.bus)
+        try:
+            publisher, stream = Publisher(), Stream(calls, identity.identify)
+            app = await application(calls, identity, publisher, stream)
+            listening.listen(2048)
+            announce(url)
+            await wire.serve(app, listening, (publisher.close, stream.close))
+        finally:
+            lit.put_out()
+            await identity.close()
+
+
+async def application(calls: Calls, identity: Identity, publisher: Publisher, stream: Stream) -> Http:
+    """Every route of the server."""
+    settings, metrics = calls.settings, Metrics()
+    calls.observe = metrics.observe
+    probes, rest = Probes(calls, metrics), Rest(calls)
+    hosts = origin.LOOPBACK_HOSTS | {settings.host, *settings.allowed_hosts}
+    origins = frozenset(settings.allowed_origins)
+    mcp = McpHttp(
+        ProductHost(calls, identity.identify, publisher),
+        publisher,
+        secret=await secret(calls.database, "mcp"),
+        allowed_hosts=hosts,
+        allowed_origins=origins,
+    )
+    return Http(
+        identity.identify,
+        lambda headers: origin.check(headers, hosts, origins),
+        mcp,
+        probes.public(),
+        probes.routes() | rest.routes() | stream.routes(),
+    )
+
+
+async def serve_stdio(settings: Settings) -> None:
+    """Serve the one agent that started this process; who may read its pipes is on this machine."""
+    async with opened(settings) as calls, running(calls):
+        publisher = Publisher()
+        identity = Identity(calls.database, settings, calls.clock)
+        key = os.environ.get("COMMONPLACE_KEY", "")
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+
+        async def identify(*_: object) -> Caller:
+            return await identity.identify(headers) if key or settings.auth_on else LOCAL
+
+        host = ProductHost(calls, identify, publisher)
+        await mcp_stdio(host, publisher, secret=await secret(calls.database, "mcp"))
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _refuse_strangers(settings: Settings) -> None:
+    """Without keys only this machine may call."""
+    if settings.loopback or settings.auth_on or settings.insecure:
+        return
+    raise errors.Forbidden(
+        f"Listening on {settings.host} without keys would let everybody in.",
+        hint="Use --auth on (commonplace key create makes the first key), --host 127.0.0.1, or --insecure.",
+    )
+
+
+async def _refuse_without_keys(calls: Calls) -> None:
+    """A server that asks for keys that nobody has is locked for ever; one that strangers reach must have them."""
+    settings = calls.settings
+    if settings.loopback or settings.insecure:
+        return
+    if not await calls.database.read(lambda tx: keys.has_other_owner(tx, "", calls.clock())):
+        raise errors.Forbidden(
+            f"There is no owner's key yet, and {settings.host} is not this machine alone.",
+            hint="Make the first: commonplace key create --name NAME --role owner",
+        )

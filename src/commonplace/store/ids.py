@@ -1,0 +1,43 @@
+"""Whole ids from their beginnings."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from commonplace import errors
+from commonplace.store.database import Tx
+
+SHORTEST = 8
+_SHOWN = 5
+
+Id = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+async def whole(tx: Tx, table: str, project: str, given: str) -> str:
+    """The id in `table` that begins with `given`; an ambiguous beginning is refused with the candidates."""
+    found = await beginning(tx, table, [project], given)
+    if not found:
+        raise errors.NotFound(f"There is no '{given}' in '{project}'.", hint="Check the id, and the project.")
+    return found[0][1]
+
+
+async def beginning(tx: Tx, table: str, projects: list[str], given: str) -> list[tuple[str, str]]:
+    """Where the one id that begins with `given` is, as (project, id); nothing if there is none."""
+    # Ids end in hex digits, and no collation sorts one of those behind a `g`.
+    rows = await tx.all(
+        f"select project, id from {table} where project = any($1) and id >= $2 and id < $3 order by id limit $4",
+        projects,
+        given,
+        given + "g",
+        _SHOWN,
+    )
+    found = [(row["project"], row["id"]) for row in rows if row["id"].startswith(given)]
+    exact = [pair for pair in found if pair[1] == given]
+    if exact or len(given) < SHORTEST:
+        return exact
+    if len(found) > 1:
+        candidates = [identity for _, identity in found]
+        raise errors.Conflict(
+            f"'{given}' is the beginning of several ids.", hint="Give more of it.", candidates=candidates
+        )
+    return found

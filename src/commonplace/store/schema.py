@@ -1,0 +1,22 @@
+"""What the schema itself says, so that nobody must keep a list of tables."""
+
+from commonplace.store.database import Kind, Tx
+
+_WITH_PROJECT: dict[Kind, str] = {
+    "sqlite": (
+        "select tables.name as name from pragma_table_list as tables, pragma_table_info(tables.name) as columns"
+        " where tables.schema = 'main' and tables.type in ('table', 'virtual') and columns.name = 'project'"
+        " order by tables.name"
+    ),
+    "postgresql": (
+        "select tables.table_name as name from information_schema.tables"
+        " join information_schema.columns using (table_schema, table_name)"
+        " where table_schema = current_schema() and table_type = 'BASE TABLE' and column_name = 'project'"
+        " order by tables.table_name"
+    ),
+}
+
+
+async def project_tables(tx: Tx) -> list[str]:
+    """Every table whose rows belong to a project."""
+    return [row["name"] for row in await tx.all(_WITH_PROJECT[tx.kind])]

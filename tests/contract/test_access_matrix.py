@@ -1,0 +1,253 @@
+"""Every operation x role x project, on every surface: allowed exactly when declared, and a refusal changes nothing.
+
+Generated from the catalogue. A surface is an async context manager that opens itself on a `Calls` and gives a
+function `attempt(tool, arguments, key) -> code`; another one is one more entry of SURFACES.
+"""
+
+import contextlib
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import pytest
+
+from commonplace import access, activity, errors
+from commonplace.call import Calls
+from commonplace.catalogue import Catalogue
+from commonplace.config import Settings
+from commonplace.edges.schema import input_schema
+from commonplace.operation import Family, Operation
+from commonplace.rooms.admin import store as keys
+from commonplace.store.database import Tx
+from commonplace.store.schema import project_tables
+
+OWN, FOREIGN = "shop", "bank"
+ROLES: tuple[access.Role, ...] = get_args(access.Role)
+EITHER = "either"
+"""A key without projects may use what belongs to the house; what lives in the caller's own project has no place."""
+REFUSED = frozenset({"forbidden", "session_not_found", "unauthenticated"})
+
+_ENTER_PROJECT = (
+    "insert into project (name, display_name, registered, ignore_case, created_at) values ($1, $1, 0, 0, $2)"
+    " on conflict (name) do nothing"
+)
+_START_SESSION = (
+    "insert into session (project, id, agent, agent_type, key_id, task, role_description, working_directory,"
+    " spawned_by, tmux_target, started_at, active_at) values ($1, $2, 'ann', '', $3, '', '', '', '', '', $4, $4)"
+)
+
+
+@dataclass(frozen=True)
+class Key:
+    secret: str
+    caller: access.Caller
+
+
+Attempt = Callable[[str, dict[str, Any], Key], Awaitable[str]]
+
+
+@contextlib.asynccontextmanager
+async def through_the_path(calls: Calls) -> AsyncIterator[Attempt]:
+    async def attempt(tool: str, arguments: dict[str, Any], key: Key) -> str:
+        try:
+            await calls.run(tool, arguments, key.caller)
+        except errors.Refusal as refusal:
+            return refusal.code
+        return "ok"
+
+    yield attempt
+
+
+SURFACES = {"path": through_the_path}
+
+
+def acts() -> Iterator[tuple[str, dict[str, str], Operation]]:
+    """Each tool, or each act of a family, with the argument that picks it."""
+    for tool in Catalogue().tools.values():
+        if isinstance(tool, Family):
+            yield from ((tool.name, {"action": action}, act) for action, act in tool.actions.items())
+        else:
+            yield tool.name, {}, tool
+
+
+ACTS = [
+    pytest.param(name, picked, act, id=".".join([name, *picked.values()])) for name, picked, act in acts()
+]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way to call an operation; `expected` is the code of the refusal, or none if it is allowed."""
+
+    what: str
+    project: str
+    key_project: str | None
+    session: tuple[str, str] | None
+    """Whose session is presented: (project, "own" key or "other" key)."""
+    expected: str | None
+
+
+def cases(act: Operation) -> Iterator[Case]:
+    mine = (OWN, "own") if act.session else None
+    yield Case("own project", OWN, OWN, mine, None)
+    if act.session:
+        yield Case("another key's session in the own project", OWN, OWN, (OWN, "other"), "session_not_found")
+        yield Case("a session of a foreign project", OWN, OWN, (FOREIGN, "other"), "session_not_found")
+        yield Case("own session, but the key lost the project", OWN, None, mine, "session_not_found")
+    if names_project(act):
+        yield Case("a foreign project", FOREIGN, OWN, mine, "forbidden")
+    if act.session is not True:
+        yield Case("no project", OWN, None, None, "forbidden" if names_project(act) else EITHER)
+
+
+def names_project(act: Operation) -> bool:
+    return act.takes_project or any(value in (OWN, [OWN]) for value in act.example.values())
+
+
+def arguments(act: Operation, project: str) -> dict[str, Any]:
+    """The operation's example, about this project; what it leaves out of the required is made up."""
+    placed = {name: _placed(value, project) for name, value in act.example.items()}
+    return _made_up(act) | placed | ({"project": project} if act.takes_project else {})
+
+
+def _made_up(act: Operation) -> dict[str, Any]:
+    schema = input_schema(act)
+    return {
+        name: _value(schema["properties"][name])
+        for name in schema.get("required", ())
+        if name != "session_id"
+    }
+
+
+def _value(schema: dict[str, Any]) -> Any:
+    if "enum" in schema:
+        return schema["enum"][0]
+    match schema.get("type", "string"):
+        case "string":
+            return "a" * max(12, schema.get("minLength", 0))
+        case "integer":
+            return schema.get("minimum", 1)
+        case "array":
+            return [_value(schema.get("items", {}))]
+        case _:
+            return {}
+
+
+def _placed(value: Any, project: str) -> Any:
+    if isinstance(value, list):
+        return [_placed(each, project) for each in value]
+    return project if value == OWN else value
+
+
+class Stage:
+    """A house with two projects and a key for every role, with the own project and with none."""
+
+    def __init__(self, calls: Calls) -> None:
+        self.calls = calls
+        self._keys: dict[tuple[str, str | None], Key] = {}
+
+    async def set_up(self) -> None:
+        for role in ROLES:
+            for project in (OWN, None):
+                self._keys[role, project] = await self._key(role, project)
+        self._other = {project: await self._key("owner", project) for project in (OWN, FOREIGN)}
+
+    async def _key(self, role: access.Role, project: str | None) -> Key:
+        secret, projects = secrets.token_hex(8), [project] if project else []
+        caller = access.Caller(role, frozenset(projects), f"key_{secrets.token_hex(4)}")
+        await self.calls.database.write(
+            lambda tx: keys.add_key(
+                tx,
+                caller.key,
+                secret,
+                name=secret,
+                role=role,
+                projects=projects,
+                agent=None,
+                agent_type=None,
+                created_by="test",
+                now=1,
+                expires_at=None,
+            )
+        )
+        return Key(secret, caller)
+
+    async def present(self, case: Case, role: access.Role) -> tuple[Key, dict[str, str]]:
+        """The key, and the session that is presented with it; fresh, for an act may end it."""
+        key = self._keys[role, case.key_project]
+        if case.session is None:
+            return key, {}
+        project, whose = case.session
+        owner = key if whose == "own" else self._other[project]
+        session_id = activity.mint(project, "ann")
+        started = (project, activity.digest(session_id), owner.caller.key, self.calls.clock())
+
+        async def start(tx: Tx) -> None:
+            await tx.run(_ENTER_PROJECT, project, self.calls.clock())
+            await tx.run(_START_SESSION, *started)
+
+        await self.calls.database.write(start)
+        return key, {"session_id": session_id}
+
+    async def rows(self) -> dict[str, list[str]]:
+        """Everything that is stored, table by table."""
+
+        async def read(tx: Tx) -> dict[str, list[str]]:
+            tables = [*await project_tables(tx), "project", "api_key", "setting"]
+            return {
+                table: sorted(str(dict(row)) for row in await tx.all(f"select * from {table}"))
+                for table in tables
+            }
+
+        return await self.calls.database.read(read)
+
+
+@pytest.fixture
+async def stage(database, clock):
+    staged = Stage(Calls(database, Catalogue(), Settings(auth="on"), clock))
+    await staged.set_up()
+    return staged
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize(("tool", "picked", "act"), ACTS)
+async def test_access_is_as_declared(
+    stage: Stage, surface: str, tool: str, picked: dict[str, str], act: Operation
+):
+    wrong = []
+    async with SURFACES[surface](stage.calls) as attempt:
+        for case in cases(act):
+            for role in ROLES:
+                stage.calls.clock.advance(seconds=1)
+                key, session = await stage.present(case, role)
+                before = await stage.rows()
+                code = await attempt(tool, session | picked | arguments(act, case.project), key)
+                after = await stage.rows()
+                wrong += judged(case, key, act, code, before, after)
+    assert wrong == []
+
+
+def judged(case: Case, key: Key, act: Operation, code: str, before: dict, after: dict) -> list[str]:
+    """What is not as declared."""
+    where = f"{case.what} as {key.caller.role}"
+    expected = case.expected if key.caller.includes(act.role) else "forbidden"
+    audited = len(after.pop("audit")) - len(before.pop("audit"))
+    wrong = []
+    if expected is None and code in REFUSED:
+        wrong.append(f"{where}: refused with {code}")
+    if expected not in {None, EITHER, code}:
+        wrong.append(f"{where}: {code} instead of {expected}")
+    if code in REFUSED and before != after:
+        wrong.append(
+            f"{where}: refused, yet changed {[name for name in after if before[name] != after[name]]}"
+        )
+    if audited != int(act.writes or code != "ok"):
+        wrong.append(f"{where}: {audited} audit rows after {code}")
+    return wrong
+
+
+def test_the_matrix_covers_every_tool_and_every_role():
+    covered = {param.values[0] for param in ACTS}
+    assert covered == set(Catalogue().tools)
+    assert set(ROLES) == set(access._INCLUDES)

@@ -1,0 +1,299 @@
+"""A small product behind the protocol core, and a real server and client in front of it."""
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import httpx2
+import uvicorn
+
+from commonplace.edges.mcp import (
+    Context,
+    InputRequired,
+    Limits,
+    McpHttp,
+    Page,
+    Publisher,
+    Refused,
+    ResourceNotFound,
+    ToolResult,
+    Unauthorized,
+    UnknownName,
+)
+
+SECRET = b"a secret that is long enough for us"
+MODERN = "2026-07-28"
+LEGACY = "2025-11-25"
+NOTES = "memo://notes"
+PRIVATE = "memo://private"
+BOTH = "application/json, text/event-stream"
+FORM = {"message": "Sure?", "requestedSchema": {"type": "object", "properties": {"yes": {"type": "boolean"}}}}
+
+
+class StageHost:
+    """Callers are named by their bearer token; `wait` runs until somebody stops it."""
+
+    name = "stage"
+    title = "Stage"
+    version = "1.0"
+
+    def __init__(self) -> None:
+        self.readable = {NOTES}
+        self.started = asyncio.Event()
+        self.cancelled = asyncio.Event()
+        self.released = asyncio.Event()
+
+    async def identify(self, headers: Mapping[str, str], _address: str, _query: bytes) -> str:
+        name = headers.get("authorization", "Bearer anybody").removeprefix("Bearer ")
+        if name == "nobody":
+            raise Unauthorized("unknown key")
+        return name
+
+    def principal(self, caller: str) -> str:
+        return caller
+
+    def instructions(self, _context: Context) -> str:
+        return "Speak."
+
+    def tools(self, context: Context) -> bytes:
+        sets = sorted(context.view.toolsets or ["all"])
+        schema = {"type": "object"}
+        return json.dumps(
+            [{"name": "-".join(sets), "inputSchema": schema, "readonly": context.view.readonly}]
+        ).encode()
+
+    def mirrored(self, _tool: str) -> tuple[()]:
+        return ()
+
+    async def call_tool(
+        self, context: Context, name: str, arguments: dict[str, Any]
+    ) -> ToolResult | InputRequired:
+        act = getattr(self, f"run_{name}", None)
+        if act is None:
+            raise UnknownName("tool", name)
+        return await act(context, arguments)
+
+    async def run_echo(self, context: Context, arguments: dict[str, Any]) -> ToolResult:
+        heard = {"caller": context.caller, "client": context.client, "version": context.version}
+        return ToolResult(text=json.dumps({**heard, "arguments": arguments}))
+
+    async def run_slowly(self, _context: Context, arguments: dict[str, Any]) -> ToolResult:
+        await asyncio.sleep(0)
+        return ToolResult(text=arguments["nonce"])
+
+    async def run_wait(self, context: Context, arguments: dict[str, Any]) -> ToolResult:
+        if "say" in arguments:
+            await context.progress(1)
+        self.started.set()
+        try:
+            await self.released.wait()
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+        return ToolResult(text="released")
+
+    async def run_narrate(self, context: Context, _arguments: dict[str, Any]) -> ToolResult:
+        await context.progress(1, 2, "half")
+        await context.log("warning", "careful")
+        return ToolResult(text="told")
+
+    async def run_confirm(self, context: Context, _arguments: dict[str, Any]) -> ToolResult | InputRequired:
+        if "sure" not in context.input_responses:
+            return InputRequired({"sure": {"method": "elicitation/create", "params": FORM}}, "asked")
+        return ToolResult(text=json.dumps([context.request_state, context.input_responses["sure"]]))
+
+    async def run_refuse(self, _context: Context, _arguments: dict[str, Any]) -> ToolResult:
+        raise Refused("taken", "Somebody else holds it.", "Ask them.")
+
+    async def run_break(self, _context: Context, _arguments: dict[str, Any]) -> ToolResult:
+        raise RuntimeError("a secret of the server")
+
+    async def resources(self, _context: Context, _cursor: str | None) -> Page:
+        return Page([{"uri": NOTES, "name": "notes"}], "more")
+
+    async def resource_templates(self, _context: Context, _cursor: str | None) -> Page:
+        return Page(())
+
+    async def read_resource(self, _context: Context, uri: str) -> list[dict[str, Any]]:
+        if uri not in self.readable:
+            raise ResourceNotFound(uri)
+        return [{"uri": uri, "text": "noted"}]
+
+    async def may_subscribe(self, _context: Context, uri: str) -> bool:
+        return uri in self.readable
+
+    async def prompts(self, _context: Context, _cursor: str | None) -> Page:
+        return Page(())
+
+    async def get_prompt(self, _context: Context, name: str, _arguments: dict[str, Any]) -> dict[str, Any]:
+        raise UnknownName("prompt", name)
+
+    async def complete(
+        self, _context: Context, _reference: dict[str, Any], _argument: dict[str, Any]
+    ) -> dict[str, Any]:
+        return {"values": []}
+
+
+class Stage:
+    """A running server; `call` and `modern` speak one request of each era."""
+
+    def __init__(self, app: McpHttp, host: StageHost, publisher: Publisher, port: int) -> None:
+        self.app = app
+        self.host = host
+        self.publisher = publisher
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}/mcp"
+        self.client = httpx2.AsyncClient(timeout=10, limits=httpx2.Limits(max_connections=None))
+
+    async def post(self, message: Any, **headers: str) -> httpx2.Response:
+        body = message if isinstance(message, bytes) else json.dumps(message).encode()
+        return await self.client.post(self.url, content=body, headers=wire_headers(headers))
+
+    async def initialize(self, **headers: str) -> str:
+        answer = await self.post(initialize(), **headers)
+        return answer.headers["mcp-session-id"]
+
+    async def call(
+        self, tool: str, arguments: dict[str, Any] | None = None, **headers: str
+    ) -> httpx2.Response:
+        return await self.post(legacy("tools/call", name=tool, arguments=arguments or {}), **headers)
+
+    async def modern(
+        self, method: str, params: dict[str, Any] | None = None, **headers: str
+    ) -> httpx2.Response:
+        message = modern(method, params)
+        return await self.post(message, **{**modern_headers(message), **headers})
+
+    async def answers(self) -> None:
+        """The control call: whatever came before has harmed nobody else."""
+        answer = await self.call("echo", {"still": "here"})
+        assert answer.status_code == 200
+        assert text_of(answer)["arguments"] == {"still": "here"}
+
+    @contextlib.asynccontextmanager
+    async def listening(
+        self, message: dict[str, Any], **headers: str
+    ) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
+        sent = wire_headers({**modern_headers(message), **headers})
+        async with self.client.stream("POST", self.url, json=message, headers=sent) as answer:
+            assert answer.status_code == 200
+            yield events(answer)
+
+    @contextlib.asynccontextmanager
+    async def stream(self, session: str) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
+        headers = {"accept": "text/event-stream", "mcp-session-id": session}
+        async with self.client.stream("GET", self.url, headers=headers) as answer:
+            assert answer.status_code == 200
+            yield events(answer)
+
+
+@contextlib.asynccontextmanager
+async def serving(limits: Limits | None = None, **settings: Any) -> AsyncIterator[Stage]:
+    host, bounds = StageHost(), limits or Limits()
+    publisher = Publisher(bounds)
+    app = McpHttp(host, publisher, secret=SECRET, limits=bounds, **settings)
+    listening = socket.create_server(("127.0.0.1", 0), backlog=2048)
+    config = uvicorn.Config(
+        app, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server.serve(sockets=[listening]))
+    stage = Stage(app, host, publisher, listening.getsockname()[1])
+    try:
+        yield stage
+    finally:
+        publisher.close()
+        host.released.set()
+        await stage.client.aclose()
+        server.should_exit = True
+        await task
+
+
+class RawConnection:
+    """One keep-alive connection, spoken to without a client library."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        body = json.dumps(message).encode()
+        head = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+        self._writer.write(head.encode() + body)
+        answer = (await self._reader.readuntil(b"\r\n\r\n")).lower()
+        length = int(answer.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        return json.loads(await self._reader.readexactly(length))
+
+    async def close(self) -> None:
+        self._writer.close()
+        await self._writer.wait_closed()
+
+
+async def connected(stage: Stage) -> RawConnection:
+    return RawConnection(*await asyncio.open_connection("127.0.0.1", stage.port))
+
+
+def wire_headers(extra: Mapping[str, str]) -> dict[str, str]:
+    given = {name.replace("_", "-"): value for name, value in extra.items()}
+    return {"content-type": "application/json", "accept": BOTH, **given}
+
+
+def legacy(method: str, request_id: Any = 1, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+
+
+def initialize(version: str = LEGACY, **capabilities: Any) -> dict[str, Any]:
+    client = {"name": "tester", "version": "1"}
+    return legacy("initialize", protocolVersion=version, capabilities=capabilities, clientInfo=client)
+
+
+def modern(
+    method: str, params: dict[str, Any] | None = None, request_id: Any = 1, **capabilities: Any
+) -> dict[str, Any]:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+        "io.modelcontextprotocol/clientInfo": {"name": "tester", "version": "1"},
+    }
+    given = params or {}
+    return legacy(method, request_id, **{**given, "_meta": {**meta, **given.get("_meta", {})}})
+
+
+def modern_headers(message: dict[str, Any]) -> dict[str, str]:
+    params = message["params"]
+    named = params.get("name", params.get("uri"))
+    headers = {"mcp-protocol-version": MODERN, "mcp-method": message["method"]}
+    return headers if named is None else {**headers, "mcp-name": named}
+
+
+def listen(request_id: Any = 1, **wanted: Any) -> dict[str, Any]:
+    return modern("subscriptions/listen", {"notifications": wanted}, request_id)
+
+
+def text_of(answer: httpx2.Response) -> Any:
+    return json.loads(answer.json()["result"]["content"][0]["text"])
+
+
+def code_of(answer: httpx2.Response) -> tuple[int, int]:
+    return answer.status_code, answer.json()["error"]["code"]
+
+
+async def events(answer: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
+    async for line in answer.aiter_lines():
+        if line.startswith("data: "):
+            yield json.loads(line.removeprefix("data: "))
+
+
+async def soon(event: Any) -> Any:
+    """Waits at most five seconds, for an event, a coroutine or a condition."""
+    async with asyncio.timeout(5):
+        if isinstance(event, asyncio.Event):
+            return await event.wait()
+        if not callable(event):
+            return await event
+        while not event():  # noqa: ASYNC110 - a condition of the server under test has no event
+            await asyncio.sleep(0.01)
+        return None

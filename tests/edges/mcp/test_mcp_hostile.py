@@ -1,0 +1,224 @@
+"""Bytes meant to harm: each is answered, and the next caller notices nothing."""
+
+import asyncio
+import json
+import tracemalloc
+from collections.abc import AsyncIterator
+
+import pytest
+from stage import NOTES, Stage, legacy, modern, modern_headers, serving, soon
+
+from commonplace.edges import origin
+from commonplace.edges.mcp import Limits
+
+MEGABYTE = 1024 * 1024
+
+
+def holding(value: str) -> bytes:
+    """A call whose one argument is this piece of JSON."""
+    head = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":'
+    return f"{head}{value}}}}}}}".encode("utf-8", "surrogatepass")
+
+
+HOSTILE = {
+    "nothing": b"",
+    "half": b'{"jsonrpc":',
+    "no JSON": b"hello",
+    "two messages": b'{"jsonrpc":"2.0","id":1,"method":"ping"}{}',
+    "UTF-16": json.dumps(legacy("ping")).encode("utf-16"),
+    "byte order mark": b"\xef\xbb\xbf" + json.dumps(legacy("ping")).encode(),
+    "no UTF-8": holding('"x"').replace(b'"x"', b'"\xff\xfe"'),
+    "UTF-8 surrogate": holding('"\ud800"'),
+    "NaN": holding("NaN"),
+    "Infinity": holding("-Infinity"),
+    "huge float": holding("1e999"),
+    "huge integer": holding("9223372036854775808"),
+    "endless integer": holding("1" * 5000),
+    "lone surrogate": holding('"\\ud800"'),
+    "NUL": holding('"a\\u0000b"'),
+    "NUL in a key": holding('{"\\u0000":1}'),
+    "key twice": holding('{"b":1,"b":2}'),
+    "key twice, spelled differently": holding('{"b":1,"\\u0062":2}'),
+    "method twice": b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}',
+    "deep": holding("[" * 65 + "]" * 65),
+    "very deep": holding("[" * 1100 + "]" * 1100),
+    "endlessly deep": b"[" * 100_000,
+    "many values": holding("[" + "1," * 100_001 + "1]"),
+    "many empty lists": holding("[" + "[]," * 1_000_000 + "1]"),
+    "string without end": b'{"a":"' + b'\\"' * 1_000_000,
+    "number": b"1",
+    "null": b"null",
+    "version 1": b'{"id":1,"method":"ping"}',
+    "id of an object": b'{"jsonrpc":"2.0","id":{},"method":"ping"}',
+    "id of true": b'{"jsonrpc":"2.0","id":true,"method":"ping"}',
+    "method of a number": b'{"jsonrpc":"2.0","id":1,"method":7}',
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_hostile_body_is_refused_and_the_next_call_answers(stage: Stage, name):
+    answer = await stage.post(HOSTILE[name])
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] in {-32700, -32600}
+    await stage.answers()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        '"' + "{[:,]}" * 30_000 + '"',
+        '[{"b":1},{"b":2}]',
+        '"\\\\u0000"',
+        "[" * 60 + "1" + "]" * 60,
+        "9223372036854775807",
+        "-9223372036854775808",
+        '"\\ud83d\\ude00"',
+    ],
+)
+async def test_honest_body_that_looks_like_a_hostile_one_is_served(stage: Stage, value):
+    answer = await stage.post(holding(value))
+    heard = json.loads(answer.json()["result"]["content"][0]["text"])
+    assert heard["arguments"] == {"a": json.loads(value)}
+
+
+@pytest.mark.parametrize("params", [[], "x", 7, {"name": 7}, {"name": "echo", "arguments": []}, {}])
+async def test_params_of_the_wrong_shape_are_refused(stage: Stage, params):
+    answer = await stage.post({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    assert answer.json()["error"]["code"] == -32602
+
+
+async def test_message_of_a_megabyte_is_served(stage: Stage):
+    answer = await stage.call("echo", {"a": "x" * MEGABYTE})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("headers", [{"content_encoding": "gzip"}, {"content_type": "text/plain"}])
+async def test_body_of_another_kind_is_refused(stage: Stage, headers):
+    assert (await stage.call("echo", **headers)).status_code == 415
+    await stage.answers()
+
+
+async def megabytes(count: int) -> AsyncIterator[bytes]:
+    for _ in range(count * 16):
+        yield b"x" * 65536
+
+
+@pytest.mark.parametrize("length", [{"content-length": str(100 * MEGABYTE)}, {}])
+async def test_body_of_100_megabytes_is_refused_without_being_kept(stage: Stage, length):
+    await stage.answers()
+    tracemalloc.start()
+    try:
+        headers = {"content-type": "application/json", **length}
+        request = stage.client.post(stage.url, content=megabytes(100), headers=headers)
+        assert (await soon(request)).status_code == 413
+        _size, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 16 * MEGABYTE
+    await stage.answers()
+
+
+async def test_body_that_drips_is_given_up():
+    async with serving(Limits(body_grace_seconds=0.2)) as stage:
+        reader, writer = await asyncio.open_connection("127.0.0.1", stage.port)
+        writer.write(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+        status = await soon(reader.readline())
+        writer.close()
+        assert b"408" in status
+        await stage.answers()
+
+
+async def test_body_that_comes_fast_enough_is_not_given_up():
+    async with serving(Limits(body_grace_seconds=0.2, body_bytes_per_second=1000)) as stage:
+        call = json.dumps(legacy("ping")).encode()
+        reader, writer = await asyncio.open_connection("127.0.0.1", stage.port)
+        head = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: {2000 + len(call)}\r\n\r\n"
+        writer.write(head.encode() + b" " * 2000)
+        # Two kilobytes at the lowest rate allowed buy two more seconds than the grace.
+        await asyncio.sleep(0.4)
+        writer.write(call)
+        status = await soon(reader.readline())
+        writer.close()
+        assert b"200" in status
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        "http://evil.example",
+        "null",
+        "",
+        "http://localhost.evil.com",
+        "http://127.0.0.1:8765.evil.com",
+        "http://localhost:80@evil.com",
+        "http://localhost@evil.com",
+        "http://evil.com#localhost",
+        "http://evil.com/localhost",
+        "http://localhost/",
+        "http://localhost:99999",
+        "file://localhost",
+        "localhost",
+        "http://[::1",
+        "http://127.0.0.1.",
+    ],
+)
+async def test_foreign_origin_is_forbidden(stage: Stage, foreign):
+    answer = await stage.call("echo", origin=foreign)
+    assert answer.status_code == 403
+    assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "own", ["http://localhost", "http://localhost:3000", "https://127.0.0.1:8443", "http://[::1]:80"]
+)
+async def test_origin_of_this_machine_is_allowed(stage: Stage, own):
+    assert (await stage.call("echo", origin=own)).status_code == 200
+
+
+@pytest.mark.parametrize("verb", ["POST", "GET", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize("foreign", ["evil.example:8765", "localhost.evil.com", "localhost@evil.com", ""])
+async def test_foreign_host_is_misdirected(stage: Stage, verb, foreign):
+    assert (await stage.client.request(verb, stage.url, headers={"host": foreign})).status_code == 421
+
+
+@pytest.mark.parametrize(
+    ("host", "foreign_origin", "status"),
+    [
+        ("team.example", None, None),
+        ("team.example:8443", "https://team.example:8443", None),
+        ("TEAM.example", None, None),
+        ("pinned.example:8443", None, None),
+        ("pinned.example:9", None, 421),
+        ("team.example", "https://app.example", None),
+        ("team.example", "http://app.example", 403),
+        ("localhost", None, 421),
+    ],
+)
+def test_check_allows_the_hosts_and_origins_it_is_given(host, foreign_origin, status):
+    headers = {"host": host} | ({"origin": foreign_origin} if foreign_origin else {})
+    allowed = frozenset({"team.example", "pinned.example:8443"})
+    assert origin.check(headers, allowed, frozenset({"https://app.example"})) == status
+
+
+def test_check_with_every_host_allowed_still_refuses_foreign_origins():
+    every = frozenset({"*"})
+    assert origin.check({"host": "any.example"}, every, frozenset()) is None
+    assert origin.check({"host": "any.example", "origin": "http://evil.example"}, every, frozenset()) == 403
+
+
+async def test_listener_may_not_ask_for_everything():
+    async with serving(Limits(uris_per_listener=2, listeners=1)) as stage:
+        message = modern(
+            "subscriptions/listen", {"notifications": {"resourceSubscriptions": ["a", "b", "c"]}}
+        )
+        answer = await stage.post(message, **modern_headers(message))
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32602)
+
+
+async def test_listener_beyond_the_limit_is_refused():
+    async with serving(Limits(listeners=1)) as stage:
+        message = modern("subscriptions/listen", {"notifications": {"resourceSubscriptions": [NOTES]}})
+        async with stage.listening(message) as heard:
+            await soon(anext(heard))
+            answer = await stage.post(message, **modern_headers(message))
+            assert answer.json()["error"]["code"] == -32603

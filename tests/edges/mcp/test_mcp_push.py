@@ -1,0 +1,229 @@
+"""What listeners hear, what they may not hear, and what is left when they are gone."""
+
+import asyncio
+import json
+import socket
+import tracemalloc
+
+from stage import NOTES, PRIVATE, Stage, legacy, listen, modern, modern_headers, serving, soon, wire_headers
+
+from commonplace.edges.mcp import Limits, Publisher
+
+TAG = "io.modelcontextprotocol/subscriptionId"
+
+
+def updated(uri: str, **params: object) -> dict:
+    return {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri, **params}}
+
+
+async def test_listen_acknowledges_what_the_caller_may_hear(stage: Stage):
+    wanted = listen(
+        "L", toolsListChanged=True, promptsListChanged=False, resourceSubscriptions=[NOTES, PRIVATE]
+    )
+    async with stage.listening(wanted) as heard:
+        assert await soon(anext(heard)) == {
+            "jsonrpc": "2.0",
+            "method": "notifications/subscriptions/acknowledged",
+            "params": {
+                "notifications": {"toolsListChanged": True, "resourceSubscriptions": [NOTES]},
+                "_meta": {TAG: "L"},
+            },
+        }
+
+
+async def test_listen_hears_exactly_what_it_asked_for(stage: Stage):
+    async with stage.listening(listen("L", resourceSubscriptions=[NOTES])) as heard:
+        await soon(anext(heard))
+        stage.publisher.tools_changed()
+        stage.publisher.resource_updated(NOTES + "/child")
+        stage.publisher.resource_updated("memo://")
+        stage.publisher.resource_updated(NOTES)
+        assert await soon(anext(heard)) == updated(NOTES, _meta={TAG: "L"})
+
+
+async def test_listen_hears_of_lists(stage: Stage):
+    async with stage.listening(listen(toolsListChanged=True, resourcesListChanged=True)) as heard:
+        await soon(anext(heard))
+        stage.publisher.tools_changed()
+        stage.publisher.prompts_changed()
+        stage.publisher.resources_changed()
+        methods = [(await soon(anext(heard)))["method"] for _ in range(2)]
+    assert methods == ["notifications/tools/list_changed", "notifications/resources/list_changed"]
+
+
+async def test_listener_that_lost_access_hears_nothing_more(stage: Stage):
+    async with stage.listening(listen(toolsListChanged=True, resourceSubscriptions=[NOTES])) as heard:
+        await soon(anext(heard))
+        stage.host.readable.clear()
+        stage.publisher.resource_updated(NOTES)
+        stage.publisher.tools_changed()
+        assert (await soon(anext(heard)))["method"] == "notifications/tools/list_changed"
+
+
+async def test_change_is_told_only_to_the_callers_who_may_see_it(stage: Stage):
+    wanted = listen(toolsListChanged=True, resourceSubscriptions=[NOTES])
+    alice = stage.listening(wanted, authorization="Bearer alice")
+    bob = stage.listening(wanted, authorization="Bearer bob")
+    async with alice as alice_heard, bob as bob_heard:
+        await soon(anext(alice_heard))
+        await soon(anext(bob_heard))
+        stage.publisher.resource_updated(NOTES, lambda caller: caller == "alice")
+        stage.publisher.tools_changed()
+        first = [(await soon(anext(heard)))["method"] for heard in (alice_heard, bob_heard)]
+    assert first == ["notifications/resources/updated", "notifications/tools/list_changed"]
+
+
+async def test_changes_that_wait_are_told_once(stage: Stage):
+    async with stage.listening(listen(toolsListChanged=True, resourceSubscriptions=[NOTES])) as heard:
+        await soon(anext(heard))
+        for _ in range(1000):
+            stage.publisher.resource_updated(NOTES)
+        stage.publisher.tools_changed()
+        methods = [(await soon(anext(heard)))["method"] for _ in range(2)]
+    assert methods == ["notifications/resources/updated", "notifications/tools/list_changed"]
+
+
+async def test_listener_that_leaves_is_forgotten(stage: Stage):
+    async with stage.listening(listen(resourceSubscriptions=[NOTES])) as heard:
+        await soon(anext(heard))
+        assert stage.publisher.listeners == 1
+    await soon(lambda: stage.publisher.listeners == 0)
+
+
+async def test_publisher_that_closes_ends_the_stream_with_a_result(stage: Stage):
+    async with stage.listening(listen("L", resourceSubscriptions=[NOTES])) as heard:
+        await soon(anext(heard))
+        stage.publisher.close()
+        rest = [event async for event in heard]
+    assert [
+        (event["id"], event["result"]["resultType"], event["result"]["_meta"][TAG]) for event in rest
+    ] == [("L", "complete", "L")]
+
+
+async def test_quiet_stream_is_kept_alive():
+    async with serving(Limits(keep_alive_seconds=0.05)) as stage:
+        wanted = listen(resourceSubscriptions=[NOTES])
+        headers = wire_headers(modern_headers(wanted))
+        async with stage.client.stream("POST", stage.url, json=wanted, headers=headers) as answer:
+            lines = answer.aiter_lines()
+            comments = 0
+            while comments < 3:
+                comments += (await soon(anext(lines))).startswith(":")
+
+
+async def test_session_hears_what_it_subscribed_to_until_it_unsubscribes(stage: Stage):
+    session = await stage.initialize()
+    await stage.post(legacy("resources/subscribe", uri=NOTES), mcp_session_id=session)
+    async with stage.stream(session) as heard:
+        await soon(lambda: stage.publisher.listeners == 1)
+        stage.publisher.resource_updated(PRIVATE)
+        stage.publisher.resource_updated(NOTES)
+        first = await soon(anext(heard))
+        await stage.post(legacy("resources/unsubscribe", uri=NOTES), mcp_session_id=session)
+        stage.publisher.resource_updated(NOTES)
+        stage.publisher.tools_changed()
+        second = await soon(anext(heard))
+    assert first == updated(NOTES)
+    assert second["method"] == "notifications/tools/list_changed"
+
+
+async def test_session_may_subscribe_while_its_stream_is_open(stage: Stage):
+    session = await stage.initialize()
+    async with stage.stream(session) as heard:
+        await stage.post(legacy("resources/subscribe", uri=NOTES), mcp_session_id=session)
+        stage.publisher.resource_updated(NOTES)
+        assert await soon(anext(heard)) == updated(NOTES)
+
+
+async def test_session_that_opens_a_second_stream_ends_the_first(stage: Stage):
+    session = await stage.initialize()
+    async with stage.stream(session) as first, stage.stream(session) as second:
+        assert [event async for event in first] == []
+        stage.publisher.tools_changed()
+        assert (await soon(anext(second)))["method"] == "notifications/tools/list_changed"
+    await soon(lambda: stage.publisher.listeners == 0)
+
+
+async def test_session_that_leaves_its_stream_is_forgotten_and_may_come_back(stage: Stage):
+    session = await stage.initialize()
+    await stage.post(legacy("resources/subscribe", uri=NOTES), mcp_session_id=session)
+    async with stage.stream(session):
+        await soon(lambda: stage.publisher.listeners == 1)
+    await soon(lambda: stage.publisher.listeners == 0)
+    async with stage.stream(session) as heard:
+        await soon(lambda: stage.publisher.listeners == 1)
+        stage.publisher.resource_updated(NOTES)
+        assert await soon(anext(heard)) == updated(NOTES)
+
+
+async def raw_listener(stage: Stage, message: dict, receive_buffer: int = 4096) -> socket.socket:
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+    connection.setblocking(False)
+    loop = asyncio.get_running_loop()
+    await loop.sock_connect(connection, ("127.0.0.1", stage.port))
+    body = json.dumps(message).encode()
+    headers = {**wire_headers(modern_headers(message)), "host": "localhost", "content-length": str(len(body))}
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    await loop.sock_sendall(connection, f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body)
+    return connection
+
+
+async def test_listener_that_stops_reading_is_given_up():
+    async with serving(Limits(stalled_reader_seconds=0.2, keep_alive_seconds=0.1)) as stage:
+        uris = [f"memo://{'long' * 500}/{number}" for number in range(500)]
+        stage.host.readable.update(uris)
+        connection = await raw_listener(stage, listen(resourceSubscriptions=uris))
+        await soon(lambda: stage.publisher.listeners == 1)
+
+        def forgotten() -> bool:
+            for uri in uris:
+                stage.publisher.resource_updated(uri)
+            return stage.publisher.listeners == 0
+
+        await soon(forgotten)
+        connection.close()
+        await stage.answers()
+
+
+async def test_many_quiet_listeners_cost_little(stage: Stage):
+    await stage.answers()
+    tracemalloc.start()
+    try:
+        quiet = [await raw_listener(stage, listen(resourceSubscriptions=[NOTES])) for _ in range(200)]
+        await soon(lambda: stage.publisher.listeners == 200)
+        size, _peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    for connection in quiet:
+        connection.close()
+    assert size / 200 < 100_000
+    await soon(lambda: stage.publisher.listeners == 0)
+
+
+async def test_publisher_without_listeners_keeps_nothing():
+    publisher = Publisher()
+    for number in range(1000):
+        publisher.resource_updated(f"memo://{number}")
+    listener = publisher.open("anybody", [("notifications/resources/updated", NOTES)])
+    publisher.drop(listener)
+    assert (publisher.listeners, publisher._by_topic) == (0, {})
+
+
+async def test_client_that_goes_away_stops_its_call(stage: Stage):
+    call = asyncio.create_task(stage.modern("tools/call", {"name": "wait"}))
+    await soon(stage.host.started)
+    call.cancel()
+    await soon(stage.host.cancelled)
+    await stage.answers()
+
+
+async def test_client_that_closes_its_stream_stops_its_call(stage: Stage):
+    message = modern_call = legacy(
+        "tools/call", name="wait", arguments={"say": 1}, _meta={"progressToken": 1}
+    )
+    async with stage.listening(modern_call, mcp_protocol_version="2025-11-25") as heard:
+        await soon(anext(heard))
+    await soon(stage.host.cancelled)
+    assert message["id"] == 1
+    await stage.answers()

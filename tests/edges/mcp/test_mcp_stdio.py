@@ -1,0 +1,193 @@
+"""Both eras on one pipe."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from stage import LEGACY, MODERN, NOTES, SECRET, StageHost, initialize, legacy, listen, modern, soon
+
+from commonplace.edges.mcp import Limits, Publisher, Unauthorized, serve_stdio
+
+TAG = "io.modelcontextprotocol/subscriptionId"
+
+
+class Pipe:
+    """The client's end: `send` a message, `hear` the next line."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.host = StageHost()
+        self.publisher = Publisher(limits)
+        self._theirs, self._write = os.pipe()
+        self._read, self._output = os.pipe()
+        self._rest = b""
+        self.task = asyncio.create_task(
+            serve_stdio(
+                self.host,
+                self.publisher,
+                secret=SECRET,
+                limits=limits,
+                environ={},
+                descriptors=(self._theirs, self._output),
+            )
+        )
+
+    async def send(self, message: Any) -> None:
+        line = message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n"
+        await asyncio.to_thread(_write_all, self._write, line)
+
+    async def hear(self) -> dict[str, Any]:
+        while b"\n" not in self._rest:
+            self._rest += await soon(asyncio.to_thread(os.read, self._read, 65536))
+        line, self._rest = self._rest.split(b"\n", 1)
+        return json.loads(line)
+
+    async def ask(self, message: Any) -> dict[str, Any]:
+        await self.send(message)
+        return await self.hear()
+
+    def hang_up(self) -> None:
+        if self._write >= 0:
+            os.close(self._write)
+            self._write = -1
+
+    async def end(self) -> None:
+        self.hang_up()
+        self.host.released.set()
+        await soon(self.task)
+        for descriptor in (self._theirs, self._read, self._output):
+            os.close(descriptor)
+
+
+def _write_all(descriptor: int, line: bytes) -> None:
+    while line:
+        line = line[os.write(descriptor, line) :]
+
+
+@pytest.fixture
+async def pipe() -> AsyncIterator[Pipe]:
+    opened = Pipe(Limits(body_bytes=200_000))
+    yield opened
+    await opened.end()
+
+
+def version_heard(answer: dict[str, Any]) -> str:
+    return json.loads(answer["result"]["content"][0]["text"])["version"]
+
+
+async def test_pipe_serves_both_eras_in_any_order(pipe: Pipe):
+    call = {"name": "echo", "arguments": {}}
+    discovered = await pipe.ask(modern("server/discover"))
+    started = await pipe.ask(initialize())
+    assert discovered["result"]["supportedVersions"][0] == MODERN
+    assert started["result"]["protocolVersion"] == LEGACY
+    heard = [
+        version_heard(await pipe.ask(message))
+        for message in (
+            legacy("tools/call", 2, **call),
+            modern("tools/call", call, 3),
+            legacy("tools/call", 4, **call),
+        )
+    ]
+    assert heard == [LEGACY, MODERN, LEGACY]
+
+
+async def test_pipe_serves_a_call_before_any_introduction(pipe: Pipe):
+    assert version_heard(await pipe.ask(legacy("tools/call", name="echo"))) == "2025-03-26"
+
+
+async def test_call_that_waits_does_not_hold_up_the_next(pipe: Pipe):
+    await pipe.send(legacy("tools/call", 1, name="wait"))
+    assert (await pipe.ask(legacy("ping", 2)))["id"] == 2
+    pipe.host.released.set()
+    assert (await pipe.hear())["id"] == 1
+
+
+async def test_line_too_long_is_refused_and_skipped(pipe: Pipe):
+    await pipe.send(b"x" * 1_000_000 + b"\n")
+    refused = await pipe.hear()
+    assert (refused["id"], refused["error"]["code"]) == (None, -32600)
+    assert (await pipe.ask(legacy("ping", 2)))["result"] == {}
+
+
+@pytest.mark.parametrize(
+    "line", [b"{\n", b"[]\n", b"\xff\n", b'{"jsonrpc":"2.0","id":null,"method":"ping"}\n']
+)
+async def test_line_that_is_no_message_is_refused_and_the_next_served(pipe: Pipe, line):
+    assert (await pipe.ask(line))["error"]["code"] in {-32700, -32600}
+    assert (await pipe.ask(legacy("ping", 2)))["result"] == {}
+
+
+async def test_empty_lines_are_skipped(pipe: Pipe):
+    assert (await pipe.ask(b"\n  \r\n" + json.dumps(legacy("ping", 2)).encode() + b"\r\n"))["id"] == 2
+
+
+async def test_cancelled_notification_stops_the_call_without_an_answer(pipe: Pipe):
+    await pipe.send(legacy("tools/call", 1, name="wait"))
+    await soon(pipe.host.started)
+    await pipe.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+    await soon(pipe.host.cancelled)
+    assert (await pipe.ask(legacy("ping", 2)))["id"] == 2
+
+
+async def test_listen_hears_until_it_is_cancelled(pipe: Pipe):
+    acknowledged = await pipe.ask(listen("L", resourceSubscriptions=[NOTES]))
+    assert acknowledged["params"]["_meta"] == {TAG: "L"}
+    pipe.publisher.resource_updated(NOTES)
+    assert (await pipe.hear())["params"] == {"uri": NOTES, "_meta": {TAG: "L"}}
+    await pipe.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "L"}})
+    await soon(lambda: pipe.publisher.listeners == 0)
+
+
+async def test_session_hears_what_it_subscribed_to(pipe: Pipe):
+    await pipe.ask(initialize())
+    await pipe.ask(legacy("resources/subscribe", 2, uri=NOTES))
+    pipe.publisher.resource_updated(NOTES)
+    assert (await pipe.hear())["params"] == {"uri": NOTES}
+    pipe.publisher.tools_changed()
+    assert (await pipe.hear())["method"] == "notifications/tools/list_changed"
+
+
+async def test_tool_that_needs_input_asks_over_the_pipe(pipe: Pipe):
+    await pipe.ask(initialize(elicitation={}))
+    question = await pipe.ask(legacy("tools/call", 2, name="confirm"))
+    answer = await pipe.ask({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}})
+    assert json.loads(answer["result"]["content"][0]["text"]) == ["asked", {"action": "decline"}]
+
+
+async def test_broken_tool_harms_nobody(pipe: Pipe):
+    assert (await pipe.ask(legacy("tools/call", 1, name="break")))["error"]["code"] == -32603
+    assert (await pipe.ask(legacy("ping", 2)))["result"] == {}
+
+
+async def test_end_of_input_still_answers_what_was_asked(pipe: Pipe):
+    await pipe.send(legacy("tools/call", 1, name="slowly", arguments={"nonce": "n"}))
+    await pipe.send(json.dumps(legacy("ping", 2)).encode())
+    pipe.hang_up()
+    assert {(await pipe.hear())["id"], (await pipe.hear())["id"]} == {1, 2}
+    await soon(pipe.task)
+
+
+async def test_end_of_input_forgets_the_listeners(pipe: Pipe):
+    await pipe.ask(initialize())
+    await pipe.ask(listen("L", resourceSubscriptions=[NOTES]))
+    pipe.hang_up()
+    await soon(pipe.task)
+    await soon(lambda: pipe.publisher.listeners == 0)
+
+
+async def test_client_that_stops_reading_does_not_stop_the_loop(pipe: Pipe):
+    for number in range(100):
+        await pipe.send(legacy("tools/call", number, name="echo", arguments={"a": "x" * 100_000}))
+    await pipe.send(legacy("tools/call", 100, name="wait"))
+    await soon(pipe.host.started)
+    answers = [await pipe.hear() for _ in range(100)]
+    assert sorted(answer["id"] for answer in answers) == list(range(100))
+
+
+async def test_pipe_of_an_unknown_caller_is_not_served():
+    environ = {"authorization": "Bearer nobody"}
+    with pytest.raises(Unauthorized):
+        await serve_stdio(StageHost(), Publisher(), secret=SECRET, environ=environ, descriptors=(0, 1))

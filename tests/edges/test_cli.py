@@ -1,0 +1,68 @@
+"""The command line as a person types it."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import product
+import pytest
+
+
+def run(*arguments: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        product.command(*arguments), input=stdin, capture_output=True, text=True, timeout=30, check=False,
+        env=product.environment(**more),
+    )  # fmt: skip
+
+
+def test_help_teaches_the_first_steps():
+    shown = run("--help")
+    assert shown.returncode == 0
+    for word in ("serve", "status", "call", "key create"):
+        assert word in shown.stdout
+
+
+def test_call_lists_operations_and_explains_one():
+    assert "memory_lock_files" in run("call").stdout
+    assert "--wait-seconds" in run("call", "memory_lock_files", "--help").stdout
+
+
+def test_call_works_without_a_server_and_through_one(address: Path | str, tmp_path: Path):
+    flags = product.store_flags(address, tmp_path / "client")
+    started = json.loads(run("call", "memory_start_session", "--project", "shop", *flags).stdout)
+    with product.running(*flags):
+        locked = run("call", "memory_lock_files", "--session-id", started["session_id"], "--files", "a.py", "b.py", *flags)
+        assert json.loads(locked.stdout)["success"] is True
+        assert "1 active" in run("status", *flags).stdout
+
+
+def test_call_takes_arguments_as_json_on_standard_input(tmp_path: Path):
+    started = run("call", "memory_start_session", "--json", "-", "--data", str(tmp_path), stdin='{"project": "shop"}')
+    assert json.loads(started.stdout)["project"] == "shop"
+
+
+def test_refusals_go_to_standard_error_with_an_exit_code(tmp_path: Path):
+    refused = run("call", "memory_heartbeat", "--session-id", "nobody", "--data", str(tmp_path))
+    assert (refused.returncode, refused.stdout) == (5, "")
+    assert "memory_start_session" in refused.stderr
+
+
+def test_key_is_made_shown_once_used_and_revoked_at_once(address: Path | str, tmp_path: Path):
+    flags = product.store_flags(address, tmp_path / "client")
+    key = run("key", "create", "--name", "ann", "--role", "owner", *flags).stdout.split()[0]
+    assert key.startswith("smk_")
+    with product.running(*flags, "--auth", "on") as server:
+        assert server.call("memory_start_session", key, project="shop")["project"] == "shop"
+        listed = run("key", "list", *flags).stdout
+        assert ("ann" in listed, key in listed) == (True, False)
+        assert run("key", "revoke", "ann", *flags).returncode == 0
+        with pytest.raises(product.Refused) as refused:
+            server.call("memory_start_session", key, project="shop")
+        assert refused.value.status == 401
+
+
+def test_client_commands_reach_the_server_that_the_environment_names(tmp_path: Path):
+    with product.running("--data", str(tmp_path / "server")) as server:
+        shown = run("call", "memory_health", "--data", str(tmp_path / "elsewhere"), COMMONPLACE_URL=server.url)
+        assert json.loads(shown.stdout)["status"] == "ok"
+        assert not (tmp_path / "elsewhere").exists()

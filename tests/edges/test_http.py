@@ -1,0 +1,157 @@
+"""The HTTP surface beside /mcp, through a real server process."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import product
+import pytest
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[product.Product]:
+    with product.running("--data", str(tmp_path_factory.mktemp("data"))) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[product.Product]:
+    with product.running("--data", str(tmp_path_factory.mktemp("data")), "--auth", "on") as running:
+        yield running
+
+
+def test_api_runs_an_operation(server: product.Product):
+    reply = server.call("memory_start_session", project="My Shop", claude_instance="ann")
+    assert reply["session_id"].startswith("my_shop_ann_")
+
+
+def test_api_refuses_with_a_code_a_sentence_and_a_hint(server: product.Product):
+    with pytest.raises(product.Refused) as refused:
+        server.call("memory_start_session", projct="shop")
+    assert refused.value.status == 400
+    assert refused.value.body["error"] == "unknown_argument"
+    assert "'project'" in refused.value.body["hint"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"[]", 400),
+        (b"{", 400),
+        (b'{"project": NaN}', 400),
+        (b'{"project": "\xff"}', 400),
+        (b'{"project": "a\\u0000b"}', 400),
+        (b'{"project": "\\ud800"}', 400),
+        (b"[" * 5000, 400),
+        (b'{"project": ' + b"[" * 2000 + b"]" * 2000 + b"}", 400),
+        (b'{"project": {"a": 1}}', 400),
+    ],
+    ids=range(10),
+)
+def test_hostile_bodies_are_refused_and_the_server_goes_on(server: product.Product, body: bytes, status: int):
+    answered, reply, _ = server.request("POST", "/api/memory_start_session", body)
+    assert (answered, set(json.loads(reply)) >= {"error", "message"}) == (status, True)
+    assert server.call("memory_health")["status"] == "ok"
+
+
+def test_too_large_body_is_refused_before_it_is_read(server: product.Product):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+        client.sendall(
+            b"POST /api/memory_health HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 104857600\r\n\r\n"
+        )
+        assert client.recv(100).startswith(b"HTTP/1.1 413")
+
+
+def test_chunked_body_is_bounded_while_it_comes(server: product.Product):
+    chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+        client.sendall(b"POST /api/memory_health HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+        answer = b""
+        try:
+            for _ in range(200):
+                client.sendall(chunk)
+        except OSError:
+            pass
+        try:
+            answer = client.recv(100)
+        except ConnectionResetError:
+            answer = b"HTTP/1.1 413 (reset)"
+        assert answer.startswith(b"HTTP/1.1 413")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://localhost.evil.com"}, 403),
+        ({"Origin": "http://localhost:80@evil.com"}, 403),
+        ({"Host": "evil.example:8765"}, 421),
+        ({"Origin": "http://localhost:3000"}, 200),
+        ({}, 200),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("path", ["/health", "/openapi.json", "/metrics"])
+def test_foreign_hosts_and_origins_are_refused_on_every_route(
+    server: product.Product, path: str, headers: dict[str, str], status: int
+):
+    assert server.request("GET", path, headers=headers)[0] == status
+
+
+def test_no_answer_allows_other_origins_to_read_it(server: product.Product):
+    _, _, headers = server.request("OPTIONS", "/api/memory_health", headers={"Origin": "http://localhost:3000"})
+    assert "access-control-allow-origin" not in headers
+
+
+WALK = ["/", "/api", "/api/memory_health", "/openapi.json", "/metrics", "/mcp", "/mcp/x/core", "/mcp/readonly", "/events", "/nothing"]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", WALK)
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_without_a_key_every_route_is_refused(keyed: product.Product, method: str, path: str):
+    body = b"{}" if method == "POST" else None
+    status, _, headers = keyed.request(method, path, body, {"Content-Type": "application/json"})
+    assert status in {401, 429}
+    assert status == 429 or headers["www-authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize("path", ["/health", "/ready"])
+def test_without_a_key_the_probes_answer(keyed: product.Product, path: str):
+    assert keyed.request("GET", path)[0] == 200
+
+
+def test_openapi_names_every_operation(server: product.Product):
+    document = json.loads(server.request("GET", "/openapi.json")[1])
+    assert {"/api/memory_start_session", "/api/memory_lock_files"} <= document["paths"].keys()
+
+
+def test_metrics_count_calls(server: product.Product):
+    server.call("memory_health")
+    text = server.request("GET", "/metrics")[1].decode()
+    assert 'commonplace_calls_total{operation="memory_health",outcome="ok"}' in text
+
+
+def test_unknown_route_and_method_say_what_there_is(server: product.Product):
+    missing, wrong = server.request("GET", "/nothing"), server.request("GET", "/api/memory_health")
+    assert (missing[0], wrong[0]) == (404, 405)
+    assert json.loads(missing[1])["error"] == "not_found"
+
+
+def test_other_address_without_keys_refuses_to_start(tmp_path: Path):
+    for flags in (["--auth", "off"], ["--auth", "on"]):
+        started = product.subprocess.run(
+            product.command("serve", "--host", "0.0.0.0", "--port", "0", "--data", str(tmp_path), *flags),
+            capture_output=True, text=True, timeout=20, check=False, env=product.environment(),
+        )  # fmt: skip
+        assert (started.returncode, "key create" in started.stderr) == (4, True)
+
+
+def test_taken_port_is_refused_in_words(server: product.Product, tmp_path: Path):
+    started = product.subprocess.run(
+        product.command("serve", "--port", str(server.port), "--data", str(tmp_path)),
+        capture_output=True, text=True, timeout=20, check=False, env=product.environment(),
+    )  # fmt: skip
+    assert (started.returncode, "--port" in started.stderr) == (8, True)

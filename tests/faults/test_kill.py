@@ -1,0 +1,101 @@
+"""kill -9 under load: what was acknowledged is there, and agents go on with the ids they had."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import product
+
+AGENTS = 8
+
+
+class Worker(threading.Thread):
+    """Locks and reports work as fast as it can, and remembers what was acknowledged."""
+
+    def __init__(self, server: product.Product, name: str) -> None:
+        super().__init__(daemon=True)
+        self.server, self.agent = server, name
+        self.session = server.call("memory_start_session", project="shop", claude_instance=name)["session_id"]
+        self.locked: dict[str, int] = {}
+        self.titles: list[str] = []
+
+    def run(self) -> None:
+        n = 0
+        try:
+            while True:
+                n += 1
+                self._once(n)
+        except (OSError, product.http.client.HTTPException):
+            return
+
+    def _once(self, n: int) -> None:
+        path = f"{self.agent}/{n}.py"
+        granted = self.server.call("memory_lock_files", session_id=self.session, files=[path])
+        self.locked |= {each["file"]: each["token"] for each in granted["locked"]}
+        title = f"{self.agent} {n}"
+        self.server.call("memory_update_work", session_id=self.session, title=title, status="in_progress")
+        self.titles.append(title)
+
+
+def _state(server: product.Product, worker: Worker) -> dict[str, Any]:
+    locks = server.call("memory_get_locks", session_id=worker.session)
+    return {each["file"]: each["token"] for each in locks["your_locks"]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rounds", [2])
+def test_kill_under_load_loses_nothing_that_was_acknowledged(
+    address: Path | str, tmp_path: Path, rounds: int, request: pytest.FixtureRequest
+):
+    flags = product.store_flags(address, tmp_path / "client")
+    tokens: list[int] = []
+    for _ in range(20 if request.config.getoption("--long") else rounds):
+        with product.running(*flags) as server:
+            workers = [Worker(server, f"agent{n}") for n in range(AGENTS)]
+            for worker in workers:
+                worker.start()
+            threading.Event().wait(0.5)
+            server.kill()
+            for worker in workers:
+                worker.join(10)
+        with product.running(*flags) as server:
+            assert sum(len(worker.locked) for worker in workers) > 0
+            for worker in workers:
+                held = _state(server, worker)
+                assert worker.locked.items() <= held.items()
+                tokens += worker.locked.values()
+                server.call("memory_end_session", session_id=worker.session, summary="done")
+            assert server.stop() == 0
+    assert len(tokens) == len(set(tokens))
+
+
+def test_stop_under_load_ends_well(address: Path | str, tmp_path: Path):
+    with product.running(*product.store_flags(address, tmp_path / "client")) as server:
+        workers = [Worker(server, f"agent{n}") for n in range(3)]
+        for worker in workers:
+            worker.start()
+        threading.Event().wait(0.3)
+        assert server.stop() == 0
+
+
+def test_second_server_on_one_folder_is_refused_in_words(tmp_path: Path):
+    with product.running("--data", str(tmp_path)):
+        second = product.subprocess.run(
+            product.command("serve", "--port", "0", "--data", str(tmp_path)),
+            capture_output=True, text=True, timeout=20, check=False, env=product.environment(),
+        )  # fmt: skip
+    assert (second.returncode, str(tmp_path) in second.stderr) == (8, True)
+
+
+def test_lost_database_is_not_replaced_by_an_empty_one(tmp_path: Path):
+    with product.running("--data", str(tmp_path)) as server:
+        server.stop()
+    (tmp_path / "commonplace.db").unlink()
+    again = product.subprocess.run(
+        product.command("serve", "--port", "0", "--data", str(tmp_path)),
+        capture_output=True, text=True, timeout=20, check=False, env=product.environment(),
+    )  # fmt: skip
+    assert (again.returncode, "restore" in again.stderr) == (8, True)
+    assert not (tmp_path / "commonplace.db").exists()

@@ -1,0 +1,425 @@
+"""Keys, the audit trail and health."""
+
+import asyncio
+import re
+
+import pytest
+
+from commonplace import __version__, access, errors
+from commonplace.call import Calls
+from commonplace.catalogue import Catalogue
+from commonplace.config import Settings
+from commonplace.rooms import admin
+from commonplace.rooms.admin import store
+
+OWNER = access.Caller("owner", frozenset({"*"}), "key_root", agent="root")
+SHOP_OWNER = access.Caller("owner", frozenset({"shop"}), "key_shop")
+SHOP_ADMIN = access.Caller("admin", frozenset({"shop"}), "key_admin")
+
+
+@pytest.fixture
+def guarded(house, database, clock):
+    """The same house with keys on."""
+    house.calls = Calls(database, Catalogue(), Settings(auth="on"), clock)
+    return house
+
+
+async def _caller(house, key: str) -> access.Caller | None:
+    return await house.database.read(lambda tx: store.caller_for(tx, key, house.clock()))
+
+
+async def test_create_key_shows_the_key_once_and_stores_its_digest(guarded):
+    made = await guarded.anyone(OWNER).admin(
+        action="create_key",
+        name="ci",
+        projects=["The Shop", "bank"],
+        agent="builder",
+        agent_type="ci",
+        expires_in_days=30,
+    )
+    key = made.pop("key")
+    assert re.fullmatch(r"smk_[A-Za-z0-9_-]{43}", key)
+    assert re.fullmatch(r"key_[0-9a-f]{8}", made["id"])
+    assert made == {
+        "status": "created",
+        "id": made["id"],
+        "name": "ci",
+        "role": "agent",
+        "projects": ["bank", "the_shop"],
+        "agent": "builder",
+        "agent_type": "ci",
+        "expires_at": "2027-02-14T08:00:00Z",
+    }
+    rows = await guarded.database.read(lambda tx: tx.all("select hash from api_key"))
+    assert [row["hash"] for row in rows] == [store.hashed(key)]
+    listed = await guarded.anyone(OWNER).admin(action="list_keys")
+    audit = await guarded.anyone(OWNER).admin(action="audit_log")
+    for secret in (key, store.hashed(key)):
+        assert secret not in str(listed)
+        assert secret not in str(audit)
+
+
+async def test_created_key_is_the_caller_that_was_asked_for(guarded):
+    made = await guarded.anyone(OWNER).admin(
+        action="create_key", name="ci", role="readonly", projects=["shop"], agent="builder", agent_type="ci"
+    )
+    assert await _caller(guarded, made["key"]) == access.Caller(
+        "readonly", frozenset({"shop"}), made["id"], "builder", "ci"
+    )
+
+
+@pytest.mark.parametrize(
+    ("role", "projects"), [("readonly", []), ("agent", []), ("sync", []), ("admin", ["*"]), ("owner", ["*"])]
+)
+async def test_create_key_without_projects_sees_all_only_as_admin_or_owner(guarded, role, projects):
+    made = await guarded.anyone(OWNER).admin(action="create_key", name="x", role=role)
+    assert made.get("projects", []) == projects
+    assert ("warning" in made) == (not projects)
+
+
+async def test_create_key_never_gives_more_than_its_maker_has(guarded):
+    maker = guarded.anyone(SHOP_OWNER)
+    for projects in (["*"], ["bank"], ["shop", "bank"], ["shared"]):
+        with pytest.raises(errors.Forbidden):
+            await maker.admin(action="create_key", name="more", projects=projects)
+    assert (await maker.admin(action="create_key", name="same", role="admin"))["projects"] == ["shop"]
+
+
+async def test_create_key_with_a_live_name_is_refused_until_it_is_free(guarded):
+    owner = guarded.anyone(OWNER)
+    await owner.admin(action="create_key", name="ci", expires_in_days=1)
+    with pytest.raises(errors.Duplicate):
+        await owner.admin(action="create_key", name="ci")
+    guarded.clock.advance(days=1)
+    await owner.admin(action="create_key", name="ci")
+    await owner.admin(action="revoke_key", name=(await owner.admin(action="list_keys"))["keys"][0]["id"])
+    assert (await owner.admin(action="create_key", name="ci"))["status"] == "created"
+
+
+async def test_create_key_at_once_by_many_makes_one_of_a_name(guarded):
+    owner = guarded.anyone(OWNER)
+    outcomes = await asyncio.gather(
+        *(owner.admin(action="create_key", name="ci") for _ in range(8)), return_exceptions=True
+    )
+    assert [type(outcome) for outcome in outcomes if isinstance(outcome, Exception)] == [errors.Duplicate] * 7
+    assert (await owner.admin(action="list_keys"))["total"] == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"role": "king"},
+        {"expires_in_days": 0},
+        {"name": ""},
+        {"projects": ["!"]},
+        {"agent": "a b"},
+        {"secret": "x"},
+    ],
+)
+async def test_create_key_refuses_arguments_that_are_wrong(guarded, wrong):
+    with pytest.raises(errors.Invalid):
+        await guarded.anyone(OWNER).admin(**{"action": "create_key", "name": "ci"} | wrong)
+
+
+async def test_keys_change_while_auth_is_off_by_the_operator_alone(house):
+    operator = house.anyone(access.OPERATOR)
+    made = await operator.admin(action="create_key", name="first", role="owner")
+    live = await _caller(house, made["key"])
+    for caller in (access.LOCAL, live):
+        for act in ({"action": "create_key", "name": "mine"}, {"action": "revoke_key", "name": "first"}):
+            with pytest.raises(errors.Forbidden):
+                await house.anyone(caller).admin(**act)
+    assert (await operator.admin(action="revoke_key", name="first"))["status"] == "revoked"
+
+
+@pytest.mark.parametrize("role", ["readonly", "agent", "admin", "sync"])
+async def test_keys_belong_to_owners(guarded, role):
+    caller = access.Caller(role, frozenset({"*"}), "key_x")
+    for act in (
+        {"action": "create_key", "name": "x"},
+        {"action": "revoke_key", "name": "x"},
+        {"action": "list_keys"},
+    ):
+        with pytest.raises(errors.Forbidden):
+            await guarded.anyone(caller).admin(**act)
+
+
+async def test_revoke_key_by_name_id_or_its_beginning_stops_it(guarded):
+    owner = guarded.anyone(OWNER)
+    for name, spelled in (
+        ("a", lambda made: made["name"]),
+        ("b", lambda made: made["id"]),
+        ("c", lambda made: made["id"][:8]),
+    ):
+        made = await owner.admin(action="create_key", name=name)
+        revoked = await owner.admin(action="revoke_key", name=spelled(made))
+        assert revoked == {"status": "revoked", "id": made["id"], "name": name}
+        assert await _caller(guarded, made["key"]) is None
+
+
+async def test_revoke_key_that_is_not_live_or_not_visible_is_not_found(guarded):
+    owner = guarded.anyone(OWNER)
+    await owner.admin(action="create_key", name="wide", projects=["*"])
+    await owner.admin(action="create_key", name="once")
+    await owner.admin(action="revoke_key", name="once")
+    for caller, name in ((OWNER, "once"), (OWNER, "nobody"), (SHOP_OWNER, "wide")):
+        with pytest.raises(errors.NotFound):
+            await guarded.anyone(caller).admin(action="revoke_key", name=name)
+
+
+async def test_revoke_key_with_a_whole_key_writes_it_down_nowhere(guarded):
+    owner = guarded.anyone(OWNER)
+    key = (await owner.admin(action="create_key", name="ci"))["key"]
+    with pytest.raises(errors.NotFound) as refused:
+        await owner.admin(action="revoke_key", name=key)
+    assert key not in str(refused.value.body())
+    assert key not in str(await owner.admin(action="audit_log"))
+
+
+async def test_revoke_key_by_an_ambiguous_beginning_is_refused_with_the_candidates(guarded):
+    for n in ("1", "2"):
+        await guarded.database.write(
+            lambda tx, n=n: store.add_key(
+                tx,
+                f"key_abcd000{n}",
+                f"secret {n}",
+                name=f"n{n}",
+                role="agent",
+                projects=[],
+                agent=None,
+                agent_type=None,
+                created_by="test",
+                now=1,
+                expires_at=None,
+            )
+        )
+    with pytest.raises(errors.Conflict) as refused:
+        await guarded.anyone(OWNER).admin(action="revoke_key", name="key_abcd")
+    assert refused.value.details == {"candidates": ["key_abcd0001", "key_abcd0002"]}
+
+
+async def test_revoke_key_keeps_the_last_owner_but_for_the_operator(guarded):
+    owner = guarded.anyone(OWNER)
+    await owner.admin(action="create_key", name="one", role="owner")
+    await owner.admin(action="create_key", name="brief", role="owner", expires_in_days=1)
+    guarded.clock.advance(days=1)
+    with pytest.raises(errors.Conflict):
+        await owner.admin(action="revoke_key", name="one")
+    await owner.admin(action="create_key", name="two", role="owner")
+    assert (await owner.admin(action="revoke_key", name="one"))["status"] == "revoked"
+    operator = guarded.anyone(access.OPERATOR)
+    assert (await operator.admin(action="revoke_key", name="two"))["status"] == "revoked"
+
+
+async def test_revoke_key_at_once_of_two_owners_leaves_one(guarded):
+    owner = guarded.anyone(OWNER)
+    for name in ("one", "two"):
+        await owner.admin(action="create_key", name=name, role="owner")
+    outcomes = await asyncio.gather(
+        *(owner.admin(action="revoke_key", name=name) for name in ("one", "two")), return_exceptions=True
+    )
+    assert sum(isinstance(outcome, errors.Conflict) for outcome in outcomes) == 1
+
+
+async def test_list_keys_is_newest_first_and_pages(guarded):
+    owner = guarded.anyone(OWNER)
+    for name in ("a", "b", "c"):
+        await owner.admin(action="create_key", name=name)
+        guarded.clock.advance(seconds=1)
+    await owner.admin(action="revoke_key", name="b")
+    page = await owner.admin(action="list_keys", limit=2)
+    assert [(key["name"], key.get("revoked_at")) for key in page["keys"]] == [
+        ("c", None),
+        ("b", "2027-01-15T08:00:03Z"),
+    ]
+    assert (page["total"], page["next_offset"]) == (3, 2)
+    rest = await owner.admin(action="list_keys", offset=2)
+    assert rest["keys"] == [
+        {
+            "id": rest["keys"][0]["id"],
+            "name": "a",
+            "role": "agent",
+            "created": "2027-01-15T08:00:00Z",
+            "created_by": "root",
+        }
+    ]
+
+
+async def test_list_keys_shows_a_narrow_owner_no_wider_key(guarded):
+    owner = guarded.anyone(OWNER)
+    for name, projects in (("wide", ["*"]), ("narrow", ["shop"]), ("other", ["bank"])):
+        await owner.admin(action="create_key", name=name, projects=projects)
+    listed = await guarded.anyone(SHOP_OWNER).admin(action="list_keys")
+    assert ([key["name"] for key in listed["keys"]], listed["total"]) == (["narrow"], 1)
+
+
+async def test_audit_log_has_writes_and_refusals_newest_first(guarded):
+    owner = guarded.anyone(OWNER)
+    made = await owner.admin(action="create_key", name="ci")
+    guarded.clock.advance(seconds=1)
+    with pytest.raises(errors.Duplicate):
+        await owner.admin(action="create_key", name="ci")
+    log = await owner.admin(action="audit_log")
+    assert log == {
+        "count": 2,
+        "events": [
+            {
+                "at": "2027-01-15T08:00:01.000000Z",
+                "operation": "memory_admin",
+                "outcome": "duplicate",
+                "role": "owner",
+                "agent": "root",
+                "key": "key_root",
+                "detail": log["events"][0]["detail"],
+            },
+            {
+                "at": "2027-01-15T08:00:00.000000Z",
+                "operation": "memory_admin",
+                "outcome": "ok",
+                "role": "owner",
+                "project": "shared",
+                "agent": "root",
+                "key": "key_root",
+                "detail": f"create_key {made['id']} ci (agent)",
+            },
+        ],
+    }
+
+
+async def test_audit_log_filters_by_kind_of_event_and_agent(guarded):
+    owner = guarded.anyone(OWNER)
+    await owner.admin(action="create_key", name="ci")
+    await owner.guidelines(action="set", name="tests", rule="Run them.")
+    with pytest.raises(errors.NotFound):
+        await owner.guidelines(action="delete", name="nothing")
+    ann = await guarded.agent("ann", caller=access.LOCAL)
+    await ann.guidelines(action="set", name="kind", rule="Be kind.")
+
+    async def count(**wanted):
+        return (await owner.admin(action="audit_log", **wanted))["count"]
+
+    assert await count(event_type="memory_guidelines") == 3
+    assert await count(event_type="not_found") == 1
+    assert await count(event_type="create_key") == 1
+    assert await count(event_type="memory_guidelines", agent="ann") == 1
+    assert await count(event_type="nothing like it") == 0
+
+
+async def test_audit_log_pages_by_cursor_through_everything_once(guarded, monkeypatch):
+    monkeypatch.setattr(store, "WINDOW", 4)
+    owner = guarded.anyone(OWNER)
+    for n in range(11):
+        await owner.guidelines(action="set", name=f"rule {n}", rule="r")
+        guarded.clock.advance(seconds=n % 2)
+    seen, cursor = [], {}
+    for _ in range(20):
+        page = await owner.admin(action="audit_log", limit=3, event_type="memory_guidelines", **cursor)
+        seen += [event["detail"] for event in page.get("events", [])]
+        if "next_cursor" not in page:
+            break
+        cursor = {"cursor": page["next_cursor"]}
+    assert sorted(seen) == sorted(f"set global: rule {n}" for n in range(11))
+    with pytest.raises(errors.Invalid):
+        await owner.admin(action="audit_log", cursor="' or 1=1")
+
+
+async def test_audit_log_looks_through_a_window_and_goes_on_behind_it(guarded, monkeypatch):
+    monkeypatch.setattr(store, "WINDOW", 4)
+    owner = guarded.anyone(OWNER)
+    await owner.admin(action="create_key", name="ci")
+    for n in range(6):
+        guarded.clock.advance(seconds=1)
+        await owner.guidelines(action="set", name=f"rule {n}", rule="r")
+    thin = await owner.admin(action="audit_log", event_type="create_key")
+    behind = await owner.admin(action="audit_log", event_type="create_key", cursor=thin["next_cursor"])
+    assert (thin["count"], behind["count"]) == (0, 1)
+
+
+async def test_audit_log_shows_an_admin_its_projects_alone(guarded):
+    for project in ("shop", "bank"):
+        await guarded.agent("ann", project, access.LOCAL)
+    with pytest.raises(errors.Forbidden):
+        await guarded.anyone(SHOP_ADMIN).guidelines(action="set", name="x", rule="r", scope="bank")
+    log = await guarded.anyone(SHOP_ADMIN).admin(action="audit_log")
+    assert {event["project"] for event in log["events"]} == {"shop"}
+    everything = await guarded.anyone(OWNER).admin(action="audit_log")
+    assert {event.get("project", "") for event in everything["events"]} == {"", "shop", "bank"}
+    with pytest.raises(errors.Forbidden):
+        await guarded.anyone(access.Caller("agent", frozenset({"shop"}), "k")).admin(action="audit_log")
+
+
+async def test_audit_rows_are_forgotten_after_their_days(guarded):
+    owner = guarded.anyone(OWNER)
+    await owner.admin(action="create_key", name="old")
+    guarded.clock.advance(days=60)
+    await owner.admin(action="create_key", name="young")
+    guarded.clock.advance(days=31)
+    for forget in admin.SWEEPS:
+        await guarded.database.write(
+            lambda tx, forget=forget: forget(tx, guarded.clock(), Settings(audit_days=90))
+        )
+    log = await owner.admin(action="audit_log")
+    assert [event["detail"].split()[2] for event in log["events"]] == ["young"]
+
+
+async def test_auth_status_tells_the_caller_what_it_is(guarded):
+    bound = access.Caller("agent", frozenset({"shop"}), "key_ann", agent="ann")
+    assert await guarded.anyone(bound).admin(action="auth_status") == {
+        "auth": "on",
+        "role": "agent",
+        "projects": ["shop"],
+        "key": "key_ann",
+        "agent": "ann",
+    }
+
+
+async def test_auth_status_while_keys_are_off(house):
+    assert await house.anyone().admin(action="auth_status") == {
+        "auth": "off",
+        "role": "owner",
+        "projects": ["*"],
+    }
+
+
+async def test_admin_acts_of_a_session_are_its_agents(guarded):
+    ann = await guarded.agent("ann", caller=access.LOCAL)
+    await ann.admin(action="create_key", name="ci")
+    assert (await ann.admin(action="list_keys"))["keys"][0]["created_by"] == "ann"
+
+
+async def test_admin_acts_with_anothers_session_are_refused(guarded):
+    ann = await guarded.agent("ann", caller=access.LOCAL)
+    with pytest.raises(errors.SessionNotFound):
+        await guarded.anyone(OWNER).admin(action="list_keys", session_id=ann.session_id)
+
+
+async def test_caller_for_an_expired_key_is_nobody(guarded):
+    made = await guarded.anyone(OWNER).admin(action="create_key", name="ci", expires_in_days=1)
+    guarded.clock.advance(days=1, seconds=-1)
+    assert await _caller(guarded, made["key"]) is not None
+    guarded.clock.advance(seconds=1)
+    assert await _caller(guarded, made["key"]) is None
+
+
+@pytest.mark.parametrize("secret", ["", "smk_", "\ud800", "x" * 100_000, "' or 1=1 --"])
+async def test_caller_for_a_strange_key_is_nobody(house, secret):
+    assert await _caller(house, secret) is None
+
+
+async def test_health_counts_what_is_alive(house, clock):
+    old = await house.agent("old")
+    await old.lock_files(files=["old.py"])
+    clock.advance(days=2)
+    ann = await house.agent("ann")
+    await ann.lock_files(files=["a.py", "b.py"])
+    shown = await house.anyone(access.Caller("readonly", frozenset(), "key_r")).health()
+    assert shown.pop("uptime_seconds") >= 0
+    assert shown["store"].pop("latency_ms") >= 0
+    assert shown == {
+        "status": "ok",
+        "version": __version__,
+        "store": {"kind": house.database.kind, "ok": True},
+        "search": {"ok": True, "pending": 0},
+        "active_sessions": 1,
+        "active_locks": 2,
+    }

@@ -1,0 +1,459 @@
+"""The backlog: nobody takes what another has, nothing begins before what it needs, every change is kept."""
+
+import asyncio
+
+import pytest
+
+from commonplace import access, errors, events
+from commonplace.clock import iso
+from commonplace.rooms.backlog import FINDERS
+from commonplace.rooms.backlog.model import cycle
+
+
+async def _two(house):
+    return await house.agent("alice"), await house.agent("bob")
+
+
+async def _add(agent, *titles: str, **more) -> list[str]:
+    return [(await agent.add_backlog_item(title=title, **more))["id"] for title in titles]
+
+
+def _titles(listing: dict) -> list[str]:
+    return [item["title"] for item in listing.get("items", [])]
+
+
+async def _find(house, item: str, project: str = "shop"):
+    return await house.database.read(lambda tx: FINDERS["backlog_"](tx, project, item))
+
+
+async def _events(house, project: str = "shop") -> list[tuple[str, str, str]]:
+    stored = await house.database.read(lambda tx: events.after(tx, project, 0))
+    return [(event.kind, event.uri, event.body["id"]) for event in stored if event.kind == "BacklogChanged"]
+
+
+async def test_add_backlog_item_answers_with_the_item(house, clock):
+    alice = await house.agent("alice")
+    (first,) = await _add(alice, "model")
+    added = await alice.add_backlog_item(
+        title="Cart",
+        description="It loses items.",
+        priority="high",
+        assigned_to="bob",
+        tags=["ui", "bug", "ui"],
+        target_version="1.2",
+        deferred_reason="later",
+        depends_on=[first[:14]],
+    )
+    assert added == {
+        "status": "added",
+        "item_status": "open",
+        "id": added["id"],
+        "project": "shop",
+        "title": "Cart",
+        "description": "It loses items.",
+        "priority": "high",
+        "assigned_to": "bob",
+        "tags": ["ui", "bug"],
+        "milestone": "1.2",
+        "deferred_reason": "later",
+        "depends_on": [first],
+        "blocked_by": [first],
+        "version": 1,
+        "created": iso(clock.now),
+        "updated": iso(clock.now),
+        "age": "just now",
+        "created_by": "alice",
+    }
+    assert len(added["id"]) == len("backlog_") + 12
+    assert await _events(house) == [
+        ("BacklogChanged", "backlog://shop", each) for each in (first, added["id"])
+    ]
+
+
+async def test_add_backlog_item_refuses_a_dependency_that_is_not_there(house):
+    alice = await house.agent("alice")
+    with pytest.raises(errors.NotFound):
+        await alice.add_backlog_item(title="Cart", depends_on=["backlog_000000000000"])
+    assert (await alice.list_backlog())["total"] == 0
+
+
+async def test_add_backlog_item_refuses_a_project_outside_the_key(house):
+    caller = access.Caller("agent", frozenset({"shop"}), key="key_1")
+    alice = await house.agent("alice", caller=caller)
+    with pytest.raises(errors.Forbidden):
+        await alice.add_backlog_item(title="Cart", project="web")
+
+
+async def test_list_backlog_orders_by_priority_then_age_and_pages(house, clock):
+    alice = await house.agent("alice")
+    for priority, title in (("low", "1"), ("medium", "2"), ("critical", "3"), ("high", "4"), ("medium", "5")):
+        await _add(alice, title, priority=priority)
+        clock.advance(seconds=1)
+    first = await alice.list_backlog(limit=2)
+    assert (_titles(first), first["count"], first["total"], first["next_offset"]) == (["3", "4"], 2, 5, 2)
+    last = await alice.list_backlog(limit=3, offset=2)
+    assert (_titles(last), last["total"], "next_offset" in last) == (["2", "5", "1"], 5, False)
+
+
+async def test_list_backlog_shortens_descriptions(house):
+    alice = await house.agent("alice")
+    await _add(alice, "Cart", description="many words " * 100)
+    (item,) = (await alice.list_backlog())["items"]
+    assert len(item["description"]) <= 160
+
+
+async def test_list_backlog_filters(house):
+    alice = await house.agent("alice")
+    await _add(alice, "a", priority="high", tags=["ui"], milestone="1.0")
+    await _add(alice, "b", assigned_to="bob", tags=["UI", "gui"])
+    (closed,) = await _add(alice, "c", tags=["ui"])
+    await alice.complete_backlog_item(item_id=closed)
+    assert _titles(await alice.list_backlog()) == ["a", "b"]
+    assert _titles(await alice.list_backlog(include_done=True)) == ["a", "b", "c"]
+    assert _titles(await alice.list_backlog(status="done")) == ["c"]
+    assert _titles(await alice.list_backlog(priority="high")) == ["a"]
+    assert _titles(await alice.list_backlog(assigned_to="bob")) == ["b"]
+    assert _titles(await alice.list_backlog(assigned_to="")) == ["a"]
+    assert _titles(await alice.list_backlog(target_version="1.0")) == ["a"]
+    assert _titles(await alice.list_backlog(tag="ui")) == ["a"]
+    assert _titles(await alice.list_backlog(tag="gui")) == ["b"]
+
+
+async def test_list_backlog_ready_shows_what_can_begin_for_me(house):
+    alice, bob = await _two(house)
+    (first,) = await _add(alice, "first")
+    await _add(alice, "second", depends_on=[first])
+    await _add(alice, "mine", assigned_to="bob")
+    await _add(alice, "hers", assigned_to="alice")
+    (held,) = await _add(alice, "held")
+    await alice.update_backlog_item(item_id=held, status="deferred")
+    assert _titles(await bob.list_backlog(ready=True)) == ["first", "mine"]
+    await alice.complete_backlog_item(item_id=first)
+    assert _titles(await bob.list_backlog(ready=True)) == ["second", "mine"]
+
+
+async def test_list_backlog_of_an_unknown_project_is_empty(house):
+    alice = await house.agent("alice")
+    assert await alice.list_backlog(project="nowhere") == {"count": 0, "total": 0}
+
+
+async def test_list_backlog_everywhere_shows_the_projects_of_the_key(house):
+    alice = await house.agent("alice")
+    for project in ("shop", "web", "bank"):
+        await _add(alice, project, project=project)
+    assert sorted(_titles(await alice.list_backlog(project="*"))) == ["bank", "shop", "web"]
+    caller = access.Caller("readonly", frozenset({"shop", "web"}), key="key_1")
+    reader = await house.agent("reader", caller=caller)
+    assert sorted(_titles(await reader.list_backlog(project="*"))) == ["shop", "web"]
+
+
+async def test_update_backlog_item_keeps_every_change(house, clock):
+    alice, bob = await _two(house)
+    first, item = await _add(alice, "model", "Cart")
+    created = clock.now
+    clock.advance(minutes=1)
+    await bob.update_backlog_item(item_id=item[:12], title="Basket", priority="low", assigned_to="bob")
+    clock.advance(minutes=1)
+    updated = await alice.update_backlog_item(
+        item_id=item, assigned_to="", depends_on=[first], expected_version=2
+    )
+    assert (updated["status"], updated["version"], updated["title"]) == ("updated", 3, "Basket")
+    assert "assigned_to" not in updated
+    assert await _find(house, item[:12]) == {
+        "id": item,
+        "title": "Basket",
+        "type": "backlog_item",
+        "status": "open",
+        "project": "shop",
+        "tags": [],
+        "created": iso(created),
+        "updated": iso(clock.now),
+        "author": "alice",
+        "content": "",
+        "versions": [
+            {
+                "version": 3,
+                "at": iso(clock.now),
+                "by": "alice",
+                "changes": {
+                    "assigned_to": {"from": "bob", "to": ""},
+                    "depends_on": {"from": "[]", "to": f'["{first}"]'},
+                },
+            },
+            {
+                "version": 2,
+                "at": iso(created + 60_000_000),
+                "by": "bob",
+                "changes": {
+                    "assigned_to": {"from": "", "to": "bob"},
+                    "priority": {"from": "medium", "to": "low"},
+                    "title": {"from": "Cart", "to": "Basket"},
+                },
+            },
+        ],
+        "links": {"depends_on": [first], "blocked_by": [first], "blocks": []},
+        "priority": "low",
+        "version": 3,
+    }
+    assert (await _find(house, first))["links"]["blocks"] == [item]
+
+
+async def test_update_backlog_item_that_changes_nothing_is_no_version(house):
+    alice = await house.agent("alice")
+    (item,) = await _add(alice, "Cart")
+    same = await alice.update_backlog_item(item_id=item, title="Cart", priority="medium", depends_on=[])
+    assert same["version"] == 1
+    with pytest.raises(errors.Invalid):
+        await alice.update_backlog_item(item_id=item)
+
+
+async def test_update_backlog_item_refuses_an_edit_of_an_older_version(house):
+    alice, bob = await _two(house)
+    (item,) = await _add(alice, "Cart")
+    await alice.update_backlog_item(item_id=item, title="Basket", expected_version=1)
+    with pytest.raises(errors.Conflict) as refused:
+        await bob.update_backlog_item(item_id=item, title="Trolley", expected_version=1)
+    assert refused.value.details == {"current": 2}
+    assert (await _find(house, item))["title"] == "Basket"
+
+
+async def test_update_backlog_item_by_two_at_once_loses_no_edit(house):
+    alice = await house.agent("alice")
+    (item,) = await _add(alice, "Cart")
+    outcomes = await asyncio.gather(
+        *(alice.update_backlog_item(item_id=item, title=f"Cart {n}", expected_version=1) for n in range(8)),
+        return_exceptions=True,
+    )
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict"] * 7 + ["dict"]
+    assert len((await _find(house, item))["versions"]) == 1
+
+
+async def test_update_backlog_item_refuses_an_unknown_item(house):
+    alice = await house.agent("alice")
+    with pytest.raises(errors.NotFound):
+        await alice.update_backlog_item(item_id="backlog_000000000000", title="x")
+    await _add(alice, "Cart")
+    with pytest.raises(errors.NotFound):
+        await alice.update_backlog_item(item_id="backlog", title="x")
+
+
+async def test_update_backlog_item_refuses_a_cycle_and_names_it(house):
+    alice = await house.agent("alice")
+    a, b, c = await _add(alice, "a", "b", "c")
+    await alice.update_backlog_item(item_id=a, depends_on=[b])
+    await alice.update_backlog_item(item_id=b, depends_on=[c])
+    with pytest.raises(errors.Conflict) as refused:
+        await alice.update_backlog_item(item_id=c, depends_on=[a])
+    assert refused.value.details == {"cycle": [c, a, b, c]}
+    with pytest.raises(errors.Conflict) as itself:
+        await alice.update_backlog_item(item_id=c, depends_on=[c])
+    assert itself.value.details == {"cycle": [c, c]}
+    await alice.update_backlog_item(item_id=a, depends_on=[])
+    assert (await alice.update_backlog_item(item_id=c, depends_on=[a]))["depends_on"] == [a]
+
+
+async def test_update_backlog_item_at_once_never_makes_a_cycle(house):
+    alice = await house.agent("alice")
+    for _ in range(5):
+        items = await _add(alice, "a", "b", "c", "d")
+        ring = list(zip(items, items[1:] + items[:1], strict=True))
+        await asyncio.gather(
+            *(alice.update_backlog_item(item_id=item, depends_on=[needs]) for item, needs in ring),
+            return_exceptions=True,
+        )
+        found = [await _find(house, item) for item in items]
+        edges = [(each["id"], needs) for each in found for needs in each["links"]["depends_on"]]
+        assert len(edges) == 3
+        assert not any(cycle(edges, item) for item in items)
+
+
+async def test_update_backlog_item_claim_makes_it_mine(house):
+    alice, bob = await _two(house)
+    (item,) = await _add(alice, "Cart")
+    claimed = await bob.update_backlog_item(item_id=item, claim=True)
+    assert (claimed["item_status"], claimed["assigned_to"]) == ("in_progress", "bob")
+    assert (await bob.update_backlog_item(item_id=item, claim=True))["version"] == claimed["version"]
+    with pytest.raises(errors.Conflict) as refused:
+        await alice.update_backlog_item(item_id=item, claim=True)
+    assert refused.value.details == {"owner": "bob", "item_status": "in_progress"}
+
+
+async def test_update_backlog_item_claim_of_closed_or_assigned_work_is_refused(house):
+    alice, bob = await _two(house)
+    closed, hers = await _add(alice, "closed", "hers")
+    await bob.complete_backlog_item(item_id=closed)
+    await alice.update_backlog_item(item_id=hers, assigned_to="alice")
+    for item, owner in ((closed, "bob"), (hers, "alice")):
+        with pytest.raises(errors.Conflict) as refused:
+            await bob.update_backlog_item(item_id=item, claim=True)
+        assert refused.value.details["owner"] == owner
+
+
+async def test_update_backlog_item_moves_with_id_and_history(house):
+    alice = await house.agent("alice")
+    item, other = await _add(alice, "Cart", "other", tags=["ui"])
+    await alice.update_backlog_item(item_id=item, priority="high")
+    moved = await alice.update_backlog_item(item_id=item, project="Web Shop", milestone="2.0")
+    assert (moved["status"], moved["id"], moved["project"], moved["tags"]) == (
+        "moved",
+        item,
+        "web_shop",
+        ["ui"],
+    )
+    assert await _find(house, item) is None
+    versions = (await _find(house, item, "web_shop"))["versions"]
+    assert [version["changes"] for version in versions] == [
+        {"project": {"from": "shop", "to": "web_shop"}},
+        {"milestone": {"from": "", "to": "2.0"}},
+        {"priority": {"from": "medium", "to": "high"}},
+    ]
+    assert [each["id"] for each in (await alice.list_backlog())["items"]] == [other]
+    assert await _events(house, "web_shop") == [("BacklogChanged", "backlog://web_shop", item)]
+    assert (await alice.complete_backlog_item(item_id=item))["status"] == "done"
+
+
+async def test_update_backlog_item_moves_nothing_that_others_wait_for(house):
+    alice = await house.agent("alice")
+    first, second = await _add(alice, "first", "second")
+    await alice.update_backlog_item(item_id=second, depends_on=[first])
+    for item, other in ((first, second), (second, first)):
+        with pytest.raises(errors.Conflict) as refused:
+            await alice.update_backlog_item(item_id=item, project="web")
+        assert refused.value.details == {"linked": [other]}
+    await alice.complete_backlog_item(item_id=first)
+    assert (await alice.update_backlog_item(item_id=second, project="web"))["status"] == "moved"
+
+
+async def test_update_backlog_item_refuses_to_move_into_or_out_of_a_foreign_project(house):
+    owner = await house.agent("owner")
+    (mine,) = await _add(owner, "mine")
+    (theirs,) = await _add(owner, "theirs", project="web")
+    caller = access.Caller("agent", frozenset({"shop"}), key="key_1")
+    alice = await house.agent("alice", caller=caller)
+    with pytest.raises(errors.Forbidden):
+        await alice.update_backlog_item(item_id=mine, project="web")
+    with pytest.raises(errors.NotFound):
+        await alice.update_backlog_item(item_id=theirs, project="shop")
+    with pytest.raises(errors.NotFound):
+        await alice.complete_backlog_item(item_id=theirs)
+
+
+async def test_complete_backlog_item_says_who_how_and_what_can_begin(house):
+    alice, bob = await _two(house)
+    carol = await house.agent("carol")
+    first, other = await _add(alice, "first", "other")
+    (bobs,) = await _add(alice, "bobs", depends_on=[first], assigned_to="bob")
+    await _add(alice, "waits on", depends_on=[first, other])
+    (free,) = await _add(carol, "free", depends_on=[first])
+    done = await alice.complete_backlog_item(item_id=first, resolution="shipped")
+    assert done == {
+        "status": "done",
+        "id": first,
+        "title": "first",
+        "completed_by": "alice",
+        "resolution": "shipped",
+        "unblocked": [bobs, free],
+    }
+    assert bobs in (await bob.list_backlog())["_notice"][0]
+    assert free in (await carol.list_backlog())["_notice"][0]
+    assert "_notice" not in await alice.list_backlog()
+
+
+async def test_complete_backlog_item_again_is_refused_until_it_is_opened_again(house):
+    alice, bob = await _two(house)
+    (item,) = await _add(alice, "Cart")
+    assert (await alice.complete_backlog_item(item_id=item, wont_do=True))["status"] == "wont_do"
+    with pytest.raises(errors.Conflict) as refused:
+        await bob.complete_backlog_item(item_id=item)
+    assert refused.value.details == {"current": "wont_do"}
+    opened = await bob.update_backlog_item(item_id=item, status="open")
+    assert "completed_by" not in opened
+    assert (await bob.complete_backlog_item(item_id=item, resolution="fixed"))["completed_by"] == "bob"
+
+
+async def test_update_backlog_item_to_a_closed_status_unblocks_too(house):
+    alice, bob = await _two(house)
+    (first,) = await _add(alice, "first")
+    (second,) = await _add(alice, "second", depends_on=[first], assigned_to="bob")
+    closed = await alice.update_backlog_item(item_id=first, status="duplicate")
+    assert (closed["item_status"], closed["completed_by"]) == ("duplicate", "alice")
+    assert second in (await bob.list_backlog())["_notice"][0]
+
+
+async def test_batch_backlog_does_all(house):
+    alice = await house.agent("alice")
+    created = await alice.batch_backlog(
+        action="create", items=[{"title": "a"}, {"title": "b", "project": "web"}]
+    )
+    assert (created["status"], created["count"]) == ("completed", 2)
+    assert [(item["title"], item["project"]) for item in created["items"]] == [("a", "shop"), ("b", "web")]
+    a, b = (item["id"] for item in created["items"])
+    updated = await alice.batch_backlog(
+        action="update", items=[{"item_id": a, "priority": "high"}, {"item_id": b, "target_version": "1"}]
+    )
+    assert [item["version"] for item in updated["items"]] == [2, 2]
+    completed = await alice.batch_backlog(
+        action="complete", items=[{"item_id": a}, {"item_id": b, "wont_do": True}]
+    )
+    assert [item["status"] for item in completed["items"]] == ["done", "wont_do"]
+
+
+async def test_batch_backlog_changes_nothing_on_any_error_and_lists_each(house):
+    alice = await house.agent("alice")
+    (item,) = await _add(alice, "Cart")
+    with pytest.raises(errors.Invalid) as refused:
+        await alice.batch_backlog(
+            action="update",
+            items=[
+                {"item_id": item, "title": "Basket"},
+                {"item_id": item, "colour": "red"},
+                {"item_id": "backlog_000000000000", "title": "x"},
+                {"item_id": item, "priority": "huge"},
+                {"item_id": item, "title": "y", "expected_version": 7},
+            ],
+        )
+    problems = refused.value.details["problems"]
+    assert [(problem["index"], problem["error"]) for problem in problems] == [
+        (1, "unknown_argument"),
+        (2, "not_found"),
+        (3, "invalid"),
+        (4, "conflict"),
+    ]
+    assert (await _find(house, item))["title"] == "Cart"
+
+
+async def test_batch_backlog_refuses_a_foreign_project_in_an_item(house):
+    caller = access.Caller("agent", frozenset({"shop"}), key="key_1")
+    alice = await house.agent("alice", caller=caller)
+    with pytest.raises(errors.Invalid) as refused:
+        await alice.batch_backlog(action="create", items=[{"title": "a"}, {"title": "b", "project": "web"}])
+    assert [problem["error"] for problem in refused.value.details["problems"]] == ["forbidden"]
+    assert (await alice.list_backlog())["total"] == 0
+
+
+async def test_batch_backlog_refuses_no_items_and_more_than_a_hundred(house):
+    alice = await house.agent("alice")
+    for items in ([], [{"title": "x"}] * 101):
+        with pytest.raises(errors.Invalid):
+            await alice.batch_backlog(action="create", items=items)
+
+
+async def test_add_backlog_item_refuses_a_readonly_key(house):
+    caller = access.Caller("readonly", frozenset({"shop"}), key="key_1")
+    reader = await house.agent("reader", caller=caller)
+    with pytest.raises(errors.Forbidden):
+        await reader.add_backlog_item(title="Cart")
+    assert (await reader.list_backlog())["total"] == 0
+
+
+async def test_start_session_shows_work_in_hand_then_what_is_free(house):
+    alice = await house.agent("alice")
+    (first,) = await _add(alice, "first", priority="critical")
+    await _add(alice, "waits", depends_on=[first])
+    (mine,) = await _add(alice, "mine", assigned_to="bob", priority="low")
+    await _add(alice, "hers", assigned_to="alice")
+    bob = await house.agent("bob")
+    assert bob.started["backlog"] == [
+        {"id": mine, "title": "mine", "priority": "low", "status": "open", "assigned_to": "bob"},
+        {"id": first, "title": "first", "priority": "critical", "status": "open"},
+    ]

@@ -1,0 +1,634 @@
+"""Blackboards: sessions, messages in order, search, what fits into few tokens, the trail."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from commonplace import access, errors, events
+from commonplace.access import Caller
+from commonplace.call import Calls
+from commonplace.catalogue import Catalogue
+from commonplace.config import Settings
+from commonplace.rooms.blackboard import search
+from commonplace.rooms.blackboard.sweep import close_idle
+from conftest import Agent, HandClock, House, open_store
+
+
+def key(name: str, *projects: str, role: access.Role = "agent", agent_type: str = "") -> Caller:
+    return Caller(role, frozenset(projects or ("shop",)), f"key_{name}", name, agent_type)
+
+
+@pytest.fixture
+def alice(house: House) -> Agent:
+    return house.anyone(key("alice"))
+
+
+@pytest.fixture
+def bob(house: House) -> Agent:
+    return house.anyone(key("bob"))
+
+
+@pytest.fixture
+async def board(alice: Agent) -> str:
+    return (await alice.create_session(purpose="Design the cart"))["session_id"]
+
+
+async def test_create_session_is_found_again(house: House, alice: Agent, bob: Agent):
+    created = await alice.create_session(purpose="Design the cart", metadata={"ticket": 7})
+    session_id = created["session_id"]
+    assert created == {
+        "session_id": session_id,
+        "purpose": "Design the cart",
+        "project": "shop",
+        "created_at": "2027-01-15T08:00:00Z",
+        "created_by": "alice",
+    }
+    assert session_id.startswith("session_")
+    assert len(bytes.fromhex(session_id.removeprefix("session_"))) == 8
+    shown = {
+        "session_id": session_id,
+        "purpose": "Design the cart",
+        "project": "shop",
+        "status": "active",
+        "created_by": "alice",
+        "created_at": "2027-01-15T08:00:00Z",
+        "updated_at": "2027-01-15T08:00:00Z",
+        "message_count": 0,
+        "metadata": {"ticket": 7},
+    }
+    assert await bob.get_session(session_id=session_id) == {
+        "session": shown,
+        "message_count": 0,
+        "last_activity": "2027-01-15T08:00:00Z",
+    }
+    assert await bob.list_sessions() == {"total": 1, "sessions": [shown]}
+    assert await house.anyone().list_sessions(project="Shop") == {"total": 1, "sessions": [shown]}
+
+
+async def test_create_session_without_project_goes_to_the_shared_one_or_the_only_one(house: House):
+    assert (await house.anyone().create_session(purpose="x"))["project"] == "shared"
+    assert (await house.anyone(key("carol", "docs")).create_session(purpose="x"))["project"] == "docs"
+    with pytest.raises(errors.Invalid):
+        await house.anyone(key("dan", "docs", "shop")).create_session(purpose="x")
+
+
+async def test_session_of_a_project_that_the_caller_does_not_see_is_not_found(house: House, board: str):
+    stranger = house.anyone(key("eve", "docs"))
+    for operation, more in (
+        ("get_session", {}),
+        ("get_context", {}),
+        ("search_context", {"query": "cart"}),
+        ("get_message", {"message_id": "msg_000000000000"}),
+        ("add_message", {"content": "hi"}),
+        ("add_private_note", {"content": "hi"}),
+        ("close_session", {}),
+        ("set_memory", {"key": "k", "value": 1}),
+        ("get_memory", {"key": "k"}),
+        ("list_memory", {}),
+        ("delete_memory", {"key": "k"}),
+    ):
+        with pytest.raises(errors.NotFound):
+            await stranger.call(operation, session_id=board, **more)
+    with pytest.raises(errors.Forbidden):
+        await stranger.list_sessions(project="shop")
+    assert await stranger.list_sessions() == {"total": 0}
+    assert await stranger.list_sessions(project="shared") == {"total": 0}
+
+
+async def test_list_sessions_pages_and_leaves_closed_ones_out(house: House, alice: Agent):
+    made = []
+    for n in range(5):
+        house.clock.advance(seconds=1)
+        made.append((await alice.create_session(purpose=f"work {n}"))["session_id"])
+    await alice.close_session(session_id=made[4], summary="done")
+    page = await alice.list_sessions(limit=2, offset=1)
+    assert page["total"] == 4
+    assert [each["session_id"] for each in page["sessions"]] == [made[2], made[1]]
+    every = await alice.list_sessions(active_only=False)
+    assert every["total"] == 5
+    assert every["sessions"][0] | {"metadata": {}} == {
+        "session_id": made[4],
+        "purpose": "work 4",
+        "project": "shop",
+        "status": "completed",
+        "created_by": "alice",
+        "created_at": "2027-01-15T08:00:05Z",
+        "updated_at": "2027-01-15T08:00:05Z",
+        "message_count": 0,
+        "metadata": {},
+        "summary": "done",
+        "closed_at": "2027-01-15T08:00:05Z",
+        "closed_by": "alice",
+    }
+
+
+async def test_session_id_may_be_cut_and_an_ambiguous_beginning_is_refused(
+    house: House, alice: Agent, board: str
+):
+    assert (await alice.get_session(session_id=board[:16]))["session"]["session_id"] == board
+    twin = board[:-1] + ("0" if board[-1] != "0" else "1")
+    hidden = board[:-1] + ("2" if board[-1] != "2" else "3")
+
+    async def plant(tx):
+        for session_id, project in ((twin, "shop"), (hidden, "docs")):
+            await tx.run(
+                "insert into context_session_place (id, project) values ($1, $2)", session_id, project
+            )
+
+    await house.database.write(plant)
+    with pytest.raises(errors.Conflict) as refused:
+        await alice.get_session(session_id=board[:20])
+    assert refused.value.details == {"candidates": sorted([board, twin])}
+    for unknown in ("session_", "session_ffffffffffffffff0", "nonsense", "session_zzzzzzzzzz"):
+        with pytest.raises(errors.NotFound):
+            await alice.get_session(session_id=unknown)
+
+
+async def test_add_message_is_seen_by_others_in_order(house: House, alice: Agent, bob: Agent, board: str):
+    first = await alice.add_message(
+        session_id=board, content="Redis or not?", metadata={"files": ["cart.py"]}
+    )
+    house.clock.advance(seconds=0.000001)
+    second = await bob.add_message(
+        session_id=board,
+        content="No.",
+        message_type="status_update",
+        parent_message_id=first["message_id"],
+        sender="bob",
+    )
+    assert first == {
+        "message_id": first["message_id"],
+        "sequence": 1,
+        "timestamp": "2027-01-15T08:00:00.000000Z",
+    }
+    assert await alice.get_context(session_id=board) == {
+        "count": 2,
+        "total_count": 2,
+        "has_more": False,
+        "next_after": 2,
+        "messages": [
+            {
+                "id": first["message_id"],
+                "sequence": 1,
+                "sender": "alice",
+                "content": "Redis or not?",
+                "timestamp": "2027-01-15T08:00:00.000000Z",
+                "message_type": "agent_response",
+                "visibility": "public",
+                "metadata": {"files": ["cart.py"]},
+            },
+            {
+                "id": second["message_id"],
+                "sequence": 2,
+                "sender": "bob",
+                "content": "No.",
+                "timestamp": "2027-01-15T08:00:00.000001Z",
+                "message_type": "status_update",
+                "visibility": "public",
+                "parent_message_id": first["message_id"],
+            },
+        ],
+    }
+    session = (await alice.get_session(session_id=board))["session"]
+    assert (session["message_count"], session["participants"]) == (2, ["alice", "bob"])
+
+
+async def test_get_messages_is_get_context(alice: Agent, board: str):
+    await alice.add_message(session_id=board, content="hello")
+    same = await alice.call("get_messages", session_id=board, limit=5)
+    assert same == await alice.get_context(session_id=board, limit=5)
+    assert same["count"] == 1
+
+
+async def test_get_message_shows_parent_and_replies(alice: Agent, bob: Agent, board: str):
+    parent = await alice.add_message(session_id=board, content="a question?")
+    replies = [
+        (
+            await bob.add_message(
+                session_id=board, content=f"answer {n}", parent_message_id=parent["message_id"][:12]
+            )
+        )["message_id"]
+        for n in range(2)
+    ]
+    asked = await alice.get_message(session_id=board, message_id=parent["message_id"])
+    assert (asked["message"]["content"], asked["replies"]) == ("a question?", replies)
+    answer = await alice.get_message(session_id=board, message_id=replies[0])
+    assert answer == {
+        "message": answer["message"],
+        "parent": asked["message"],
+    }
+    assert answer["message"]["parent_message_id"] == parent["message_id"]
+    with pytest.raises(errors.NotFound):
+        await alice.get_message(session_id=board, message_id="msg_")
+    with pytest.raises(errors.NotFound):
+        await alice.add_message(session_id=board, content="x", parent_message_id="msg_000000000000")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"content": ""},
+        {"content": "x" * 100_001},
+        {"content": "a\0b"},
+        {"visibility": "everyone"},
+        {"message_type": "shout"},
+        {"metadata": {"x": "y" * 10_000}},
+        {"idempotency_key": ""},
+        {"sender": "a b"},
+    ],
+)
+async def test_add_message_refuses_what_is_over_its_limits(alice: Agent, board: str, wrong: dict):
+    with pytest.raises((errors.Invalid, errors.TooLarge)):
+        await alice.add_message(**{"session_id": board, "content": "fine"} | wrong)
+    assert (await alice.get_context(session_id=board))["total_count"] == 0
+
+
+async def test_add_message_takes_the_largest_content(alice: Agent, board: str):
+    await alice.add_message(session_id=board, content="ü" * 100_000, metadata={"x": "y" * 9_990})
+    assert len((await alice.get_context(session_id=board))["messages"][0]["content"]) == 100_000
+
+
+async def test_add_message_with_the_same_idempotency_key_is_one_message(alice: Agent, bob: Agent, board: str):
+    answers = await asyncio.gather(
+        *(alice.add_message(session_id=board, content=f"try {n}", idempotency_key="once") for n in range(8))
+    )
+    assert {answer["message_id"] for answer in answers} == {answers[0]["message_id"]}
+    assert {answer["sequence"] for answer in answers} == {1}
+    assert sum(answer.get("duplicate", False) for answer in answers) == 7
+    theirs = await bob.add_message(session_id=board, content="mine", idempotency_key="once")
+    assert theirs["sequence"] == 2
+
+
+async def test_closed_session_refuses_messages_and_stays_readable(house: House, alice: Agent, board: str):
+    await alice.add_message(session_id=board, content="the end")
+    closed = await alice.close_session(session_id=board, status="archived", summary="We chose Redis.")
+    assert closed == {
+        "session_id": board,
+        "status": "archived",
+        "closed_at": "2027-01-15T08:00:00Z",
+        "message_count": 1,
+    }
+    with pytest.raises(errors.Conflict):
+        await alice.add_message(session_id=board, content="one more")
+    with pytest.raises(errors.Conflict):
+        await alice.add_private_note(session_id=board, content="one more")
+    assert (await alice.get_context(session_id=board))["total_count"] == 1
+    house.clock.advance(minutes=1)
+    again = await alice.close_session(session_id=board)
+    assert (again["status"], again["closed_at"]) == ("completed", "2027-01-15T08:00:00Z")
+
+
+async def test_idle_session_closes_itself(house: House, alice: Agent, board: str):
+    await alice.add_message(session_id=board, content="still here")
+    house.clock.advance(days=7)
+    with pytest.raises(errors.Conflict):
+        await alice.add_message(session_id=board, content="late")
+    shown = (await alice.get_session(session_id=board))["session"]
+    assert (shown["status"], shown["closed_by"]) == ("completed", "idle")
+    assert await alice.list_sessions() == {"total": 0}
+    await house.database.write(lambda tx: close_idle(tx, house.clock(), Settings()))
+    swept = (await alice.get_session(session_id=board))["session"]
+    assert swept == shown | {"closed_at": "2027-01-22T08:00:00Z"}
+    heard = await house.database.read(lambda tx: events.after(tx, "shop", 0))
+    assert [event.kind for event in heard] == ["SessionCreated", "MessageAdded", "SessionClosed"]
+
+
+async def test_session_never_idles_out_when_no_hours_are_set(house: House, alice: Agent, board: str):
+    calls = Calls(house.database, Catalogue(), Settings(context_idle_hours=0), house.clock)
+    house.clock.advance(days=400)
+    await Agent(calls, caller=alice.caller).add_message(session_id=board, content="still open")
+    await house.database.write(lambda tx: close_idle(tx, house.clock(), calls.settings))
+    assert (await Agent(calls, caller=alice.caller).list_sessions())["total"] == 1
+
+
+async def test_get_context_pages_by_offset_and_by_sequence(alice: Agent, board: str):
+    for n in range(1, 8):
+        await alice.add_message(session_id=board, content=f"m{n}")
+
+    async def texts(**how):
+        page = await alice.get_context(session_id=board, **how)
+        shown = [message["content"] for message in page.get("messages", [])]
+        return shown, page["total_count"], page["has_more"], page["next_after"]
+
+    assert await texts(limit=3) == (["m1", "m2", "m3"], 7, True, 3)
+    assert await texts(limit=3, offset=3) == (["m4", "m5", "m6"], 7, True, 6)
+    assert await texts(limit=3, after=4) == (["m5", "m6", "m7"], 7, False, 7)
+    assert await texts(after=7) == ([], 7, False, 7)
+
+
+async def test_get_context_filters_by_sender_and_time(house: House, alice: Agent, bob: Agent, board: str):
+    await alice.add_message(session_id=board, content="early")
+    house.clock.advance(minutes=1)
+    await bob.add_message(session_id=board, content="middle")
+    house.clock.advance(minutes=1)
+    await alice.add_message(session_id=board, content="late")
+
+    async def texts(**how):
+        page = await alice.get_context(session_id=board, **how)
+        shown = [message["content"] for message in page.get("messages", [])]
+        assert page["total_count"] == len(shown)
+        return shown
+
+    assert await texts(sender="alice") == ["early", "late"]
+    assert await texts(since="2027-01-15T08:01:00Z") == ["middle", "late"]
+    assert await texts(until="2027-01-15T09:01:00+01:00") == ["early", "middle"]
+    assert await texts(since="2027-01-15T08:00:00.000001", until="2027-01-15T08:01:59", sender="alice") == []
+    with pytest.raises(errors.Invalid):
+        await alice.get_context(session_id=board, since="yesterday")
+
+
+async def test_get_context_within_tokens_keeps_what_matters_and_says_what_it_left_out(
+    alice: Agent, bob: Agent, board: str
+):
+    await alice.add_message(session_id=board, content="Decision: we use Redis for the cart.")
+    asked = await alice.add_message(session_id=board, content="Who migrates the old carts?")
+    answered = await alice.add_message(session_id=board, content="Is the staging cluster up?")
+    for _ in range(3):
+        await bob.add_message(session_id=board, content="It is.", parent_message_id=answered["message_id"])
+    for n in range(60):
+        await bob.add_message(session_id=board, content=f"progress {n} " + "filler " * 20)
+    page = await alice.get_context(session_id=board, max_tokens=700)
+    sequences = [message["sequence"] for message in page["messages"]]
+    assert sequences[:3] == [1, asked["sequence"], answered["sequence"]]
+    assert sequences == sorted(sequences)
+    assert sequences[-1] == 66
+    assert sum(len(message["content"]) for message in page["messages"]) < 700 * 4
+    assert page["total_count"] == 66
+    assert page["has_more"]
+    assert page["left_out"]["messages"] == 66 - page["count"]
+    assert (page["left_out"].get("decisions"), page["left_out"].get("open_questions")) == (None, None)
+
+
+async def test_get_context_within_tokens_gives_all_that_fits(alice: Agent, board: str):
+    for n in range(3):
+        await alice.add_message(session_id=board, content=f"short {n}")
+    page = await alice.get_context(session_id=board, max_tokens=2000)
+    assert (page["count"], page["has_more"], "left_out" in page) == (3, False, False)
+
+
+async def test_get_context_within_tokens_counts_decisions_that_did_not_fit(alice: Agent, board: str):
+    for _ in range(4):
+        await alice.add_message(session_id=board, content="x" * 300, metadata={"decisions": ["yes"]})
+    await alice.add_message(session_id=board, content="y" * 300 + "?")
+    page = await alice.get_context(session_id=board, max_tokens=140)
+    assert [message["sequence"] for message in page["messages"]] == [5]
+    assert page["left_out"]["decisions"] == 4
+
+
+async def test_search_context_forgives_typos_and_explains_itself(alice: Agent, board: str):
+    await alice.add_message(session_id=board, content="The database migration is done.")
+    await alice.add_message(session_id=board, content="Lunch at noon.")
+    found = await alice.search_context(session_id=board, query="databse migraton")
+    [hit] = found["results"]
+    assert hit == {
+        "message": hit["message"],
+        "score": hit["score"],
+        "relevance": "high",
+        "match_preview": "The database migration is done.",
+        "why": ["migraton ~ migration 94", "databse ~ database 93"],
+    }
+    assert hit["message"]["sequence"] == 1
+    assert 90 < hit["score"] < 100
+    assert found["message_count"] == 1
+    assert found["search_time_ms"] >= 0
+
+
+async def test_search_context_finds_metadata_senders_parts_and_other_scripts(
+    alice: Agent, bob: Agent, board: str
+):
+    await alice.add_message(
+        session_id=board,
+        content="done",
+        metadata={"files_modified": ["src/cart_totals.py"], "deep": [{"a": "Zürich"}]},
+    )
+    await bob.add_message(session_id=board, content="数据库迁移完成")
+    await alice.add_message(session_id=board, content="Authentication works")
+
+    async def found(query, **how):
+        answer = await alice.search_context(session_id=board, query=query, **how)
+        return [each["message"]["sequence"] for each in answer.get("results", [])]
+
+    assert await found("cart_totals") == [1]
+    assert await found("totals") == [1]
+    assert await found("zürich") == [1]
+    assert await found("bob") == [2]
+    assert await found("迁移") == [2]
+    assert await found("authent") == [3]
+    assert await found("totals", search_metadata=False) == []
+    assert await found("unrelatedword") == []
+    assert await found("autentication", fuzzy_threshold=100) == []
+    assert await found("autentication", fuzzy_threshold=0) == [3]
+
+
+async def test_search_context_gives_one_row_for_one_message_best_first(alice: Agent, board: str):
+    for content in ("cart cart carts", "cart", "the car", "cart and redis", "cart"):
+        await alice.add_message(session_id=board, content=content, metadata={"topic": "cart"})
+    results = (await alice.search_context(session_id=board, query="cart redis"))["results"]
+    sequences = [each["message"]["sequence"] for each in results]
+    assert sequences[0] == 4
+    assert len(sequences) == len(set(sequences))
+    assert [each["score"] for each in results] == sorted((each["score"] for each in results), reverse=True)
+    assert len((await alice.search_context(session_id=board, query="cart", limit=2))["results"]) == 2
+
+
+async def test_search_context_sees_what_was_added_since_the_last_search(alice: Agent, board: str):
+    assert (await alice.search_context(session_id=board, query="walrus"))["message_count"] == 0
+    for n in range(1200):
+        await alice.calls.database.write(lambda tx, n=n: _plant(tx, board, n + 1))
+    await alice.calls.database.write(lambda tx: _advance(tx, board, 1200))
+    assert (await alice.search_context(session_id=board, query="walrus1200"))["results"][0]["score"] == 100
+    await alice.add_message(session_id=board, content="a walrus swims")
+    newest = (await alice.search_context(session_id=board, query="walrus swims"))["results"][0]
+    assert newest["message"]["sequence"] == 1201
+
+
+async def _plant(tx, session: str, sequence: int) -> None:
+    await tx.run(
+        "insert into context_message (project, session, sequence, id, audience, sender, owner, key_id, message_type,"
+        " mark, content, metadata, size, parent, replies, at)"
+        " values ('shop', $1, $2, $3, '', 'alice', 'alice', '', 'error', '', $4, '{}', 1, '', 0, 1)",
+        session,
+        sequence,
+        f"msg_{sequence:012x}",
+        f"walrus{sequence}",
+    )
+
+
+async def _advance(tx, session: str, sequence: int) -> None:
+    await tx.run(
+        "update context_session set last_sequence = $2 where project = 'shop' and id = $1", session, sequence
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"query": "?!"}, {"query": ""}, {"scope": "secret"}, {"fuzzy_threshold": 101}]
+)
+async def test_search_context_refuses_what_it_cannot_search(alice: Agent, board: str, wrong: dict):
+    with pytest.raises(errors.Invalid):
+        await alice.search_context(**{"session_id": board, "query": "cart"} | wrong)
+
+
+def test_shelves_stay_within_their_bound():
+    shelves = search.Shelves(most=2000)
+    for n in range(50):
+        shelf = shelves.take(f"session_{n}", "")
+        rows = [{"sequence": 1, "sender": "a", "content": "one two three", "metadata": "{}"}]
+        shelf.add(rows, 1)
+        shelves.trim()
+    assert len(shelves) == 9
+    assert shelves.take("session_49", "").through == 1
+    assert shelves.take("session_0", "").through == 0
+
+
+async def test_messages_are_announced_to_their_audience_alone(house: House, board: str):
+    typed = house.anyone(key("alice", agent_type="claude"))
+    for visibility in ("public", "private", "agent_only", "admin_only"):
+        await typed.add_message(session_id=board, content="secret words", visibility=visibility)
+    heard = await house.database.read(lambda tx: events.after(tx, "shop", 1))
+    assert [(event.kind, event.uri, event.audience, event.body["sequence"]) for event in heard] == [
+        ("MessageAdded", f"session://{board}", "", 1),
+        ("MessageAdded", f"session://{board}", "agent:alice", 2),
+        ("MessageAdded", f"session://{board}", "type:claude", 3),
+        ("MessageAdded", f"session://{board}", "admin", 4),
+    ]
+    assert all("secret words" not in str(event) for event in heard)
+
+
+async def test_get_session_audit_is_in_order_pages_and_never_shows_content(
+    house: House, alice: Agent, board: str
+):
+    admin = house.anyone(key("root", role="admin"))
+    await alice.add_message(session_id=board, content="visible words")
+    note = await alice.add_private_note(session_id=board, content="secret words")
+    await alice.close_session(session_id=board)
+    acts, after = [], -1
+    while after is not None:
+        page = await admin.get_session_audit(session_id=board, after=after, limit=1)
+        acts += page.get("acts", [])
+        after = page.get("next_after")
+    assert [(act["n"], act["act"], act["agent"]) for act in acts] == [
+        (0, "session_created", "alice"),
+        (1, "message_added", "alice"),
+        (2, "message_added", "alice"),
+        (3, "session_closed", "alice"),
+    ]
+    assert acts == (await admin.get_session_audit(session_id=board))["acts"]
+    assert acts[2] == {
+        "n": 2,
+        "at": "2027-01-15T08:00:00.000000Z",
+        "act": "message_added",
+        "agent": "alice",
+        "key": "key_alice",
+        "message_id": note["message_id"],
+        "message_type": "agent_response",
+        "visibility": "private",
+    }
+    assert "words" not in str(acts)
+    with pytest.raises(errors.Forbidden):
+        await alice.get_session_audit(session_id=board)
+
+
+async def test_every_write_leaves_an_audit_row_without_content(house: House, alice: Agent, board: str):
+    await alice.add_private_note(session_id=board, content="secret words")
+    with pytest.raises(errors.Forbidden):
+        await alice.add_message(session_id=board, content="secret words", sender="bob")
+    rows = await house.database.read(
+        lambda tx: tx.all(
+            "select operation, outcome, agent, key_id, detail from audit order by at, operation desc"
+        )
+    )
+    assert sorted((row["operation"], row["outcome"], row["agent"], row["key_id"]) for row in rows) == [
+        ("add_message", "forbidden", "alice", "key_alice"),
+        ("add_private_note", "ok", "alice", "key_alice"),
+        ("create_session", "ok", "alice", "key_alice"),
+    ]
+    assert all("secret" not in row["detail"] for row in rows)
+
+
+async def test_without_keys_the_caller_is_who_it_says(house: House):
+    anyone = house.anyone()
+    board = (await anyone.create_session(purpose="x", agent_id="alice"))["session_id"]
+    await anyone.add_message(session_id=board, content="from alice", sender="alice")
+    await anyone.add_private_note(session_id=board, content="note of bob", agent_id="bob")
+    await anyone.add_message(session_id=board, content="from nobody")
+
+    async def seen(**who):
+        page = await anyone.get_context(session_id=board, include_private=True, **who)
+        return [(message["sender"], message["content"]) for message in page["messages"]]
+
+    public = [("alice", "from alice"), ("unknown", "from nobody")]
+    assert await seen(agent_id="alice") == public
+    assert await seen(agent_id="bob") == [public[0], ("bob", "note of bob"), public[1]]
+    assert await seen() == public
+    with pytest.raises(errors.Forbidden):
+        await anyone.add_message(session_id=board, content="x", sender="alice", agent_id="bob")
+    rows = await house.database.read(
+        lambda tx: tx.all("select agent from audit where operation = 'create_session'")
+    )
+    assert [row["agent"] for row in rows] == ["alice"]
+
+
+async def test_without_keys_a_caller_named_by_its_edge_is_that_agent(house: House):
+    named = house.anyone(replace(access.LOCAL, agent="alice"))
+    board = (await named.create_session(purpose="x"))["session_id"]
+    with pytest.raises(errors.Forbidden):
+        await named.add_message(session_id=board, content="x", sender="bob")
+    operator = house.anyone(access.OPERATOR)
+    await operator.add_message(session_id=board, content="x", sender="bob")
+    [message] = (await named.get_context(session_id=board))["messages"]
+    assert message["sender"] == "bob"
+
+
+async def test_a_started_session_says_who_the_caller_is(house: House):
+    alice = await house.agent("alice")
+    anyone = house.anyone()
+    board = (await anyone.create_session(purpose="x", agent_id=alice.session_id))["session_id"]
+    await anyone.add_private_note(session_id=board, content="mine", agent_id=alice.session_id)
+    page = await anyone.get_context(session_id=board, include_private=True, agent_id=alice.session_id)
+    assert [message["sender"] for message in page["messages"]] == ["alice"]
+    with pytest.raises(errors.SessionNotFound):
+        await anyone.get_context(session_id=board, agent_id="shop_alice_" + "0" * 32 + "04")
+
+
+@pytest.mark.slow
+async def test_fifty_agents_lose_and_double_no_sequence_number(house: House, board: str):
+    agents = [house.anyone(key(f"agent{n}")) for n in range(50)]
+
+    async def speak(agent: Agent, n: int) -> list[int]:
+        return [
+            (await agent.add_message(session_id=board, content=f"{n} says {turn}"))["sequence"]
+            for turn in range(21)
+        ]
+
+    spoken = await asyncio.gather(*(speak(agent, n) for n, agent in enumerate(agents)))
+    assert sorted(number for theirs in spoken for number in theirs) == list(range(1, 1051))
+    assert all(theirs == sorted(theirs) for theirs in spoken)
+    page = await agents[0].get_context(session_id=board, limit=1000, after=50)
+    assert [message["sequence"] for message in page["messages"]] == list(range(51, 1051))
+
+
+@pytest.mark.slow
+async def test_two_replicas_lose_and_double_no_sequence_number(postgres_dsn: str, clock: HandClock):
+    stores = [await open_store(postgres_dsn, clock) for _ in range(2)]
+    replicas = [Calls(store, Catalogue(), Settings(), clock) for store in stores]
+    try:
+        board = (await Agent(replicas[0], caller=key("a0")).create_session(purpose="x"))["session_id"]
+
+        async def speak(n: int) -> list[int]:
+            agent = Agent(replicas[n % 2], caller=key(f"a{n}"))
+            return [
+                (await agent.add_message(session_id=board, content=f"{n}.{turn}"))["sequence"]
+                for turn in range(20)
+            ]
+
+        spoken = await asyncio.gather(*(speak(n) for n in range(50)))
+        assert sorted(number for theirs in spoken for number in theirs) == list(range(1, 1001))
+        for calls in replicas:
+            found = await Agent(calls, caller=key("a0")).search_context(
+                session_id=board, query="49", limit=100
+            )
+            assert found["message_count"] >= 20
+    finally:
+        for store in stores:
+            await store.close()

@@ -1,0 +1,136 @@
+"""Guidelines: rules that agents read at the start of a session."""
+
+import pytest
+
+from commonplace import access, errors
+from commonplace.rooms.guidelines import store
+
+SHOP_ADMIN = access.Caller("admin", frozenset({"shop"}), "key_admin")
+SHOP_OWNER = access.Caller("owner", frozenset({"shop"}), "key_owner")
+
+
+async def test_set_guideline_shows_what_was_set(house):
+    ann = await house.agent("ann")
+    shown = await ann.guidelines(action="set", name="tests", rule="Run them.", scope="Shop", priority=3)
+    assert shown == {
+        "name": "tests",
+        "rule": "Run them.",
+        "scope": "shop",
+        "priority": 3,
+        "updated": "2027-01-15T08:00:00Z",
+        "updated_by": "ann",
+        "status": "created",
+    }
+    assert await ann.guidelines(action="get", name="tests") == {
+        key: value for key, value in shown.items() if key != "status"
+    }
+
+
+async def test_set_guideline_again_replaces_it(house):
+    ann = await house.agent("ann")
+    await ann.guidelines(action="set", name="tests", rule="Run them.", scope="shop")
+    again = await ann.guidelines(action="set", name="tests", rule="Run them twice.", scope="shop", priority=1)
+    listed = await ann.guidelines(action="list")
+    assert again["status"] == "updated"
+    assert [(each["rule"], each["priority"]) for each in listed["guidelines"]] == [("Run them twice.", 1)]
+
+
+async def test_list_guidelines_has_global_and_own_by_priority_then_name(house):
+    ann = await house.agent("ann")
+    for name, scope, priority in [("b", "shop", 5), ("c", "global", 1), ("a", "global", 5), ("x", "bank", 1)]:
+        await ann.guidelines(action="set", name=name, rule=f"rule {name}", scope=scope, priority=priority)
+
+    async def names(**where):
+        return [each["name"] for each in (await ann.guidelines(action="list", **where)).get("guidelines", [])]
+
+    assert await names() == ["c", "a", "b"]
+    assert await names(scope="bank") == ["c", "x", "a"]
+    assert await names(scope="global") == ["c", "a"]
+    assert await names(scope="unheard of") == ["c", "a"]
+
+
+async def test_guidelines_need_no_session_to_be_read(house):
+    await house.anyone().guidelines(action="set", name="kind", rule="Be kind.")
+    assert (await house.anyone().guidelines(action="list"))["count"] == 1
+
+
+async def test_get_guideline_prefers_the_projects_own(house):
+    ann = await house.agent("ann")
+    await ann.guidelines(action="set", name="tests", rule="global rule")
+    await ann.guidelines(action="set", name="tests", rule="own rule", scope="shop")
+    own = await ann.guidelines(action="get", name="tests")
+    everywhere = await ann.guidelines(action="get", name="tests", scope="global")
+    assert (own["rule"], everywhere["rule"]) == ("own rule", "global rule")
+
+
+async def test_get_guideline_that_is_not_there_is_refused(house):
+    with pytest.raises(errors.NotFound):
+        await house.anyone().guidelines(action="get", name="nothing")
+
+
+async def test_delete_guideline_removes_it_from_its_scope_alone(house):
+    ann = await house.agent("ann")
+    for scope in ("global", "shop"):
+        await ann.guidelines(action="set", name="tests", rule=f"{scope} rule", scope=scope)
+    gone = await ann.guidelines(action="delete", name="tests", scope="shop")
+    left = await ann.guidelines(action="list")
+    assert gone == {"status": "deleted", "name": "tests", "scope": "shop"}
+    assert [each["scope"] for each in left["guidelines"]] == ["global"]
+    with pytest.raises(errors.NotFound):
+        await ann.guidelines(action="delete", name="tests", scope="shop")
+
+
+async def test_set_global_guideline_needs_an_owner_of_everything(house):
+    for caller in (SHOP_ADMIN, SHOP_OWNER, access.Caller("admin", frozenset({"*"}), "key_all")):
+        with pytest.raises(errors.Forbidden):
+            await house.anyone(caller).guidelines(action="set", name="tests", rule="mine everywhere")
+    assert await house.anyone().guidelines(action="list", scope="global") == {"count": 0}
+
+
+async def test_set_guideline_by_an_admin_stays_in_its_projects(house):
+    admin = house.anyone(SHOP_ADMIN)
+    assert (await admin.guidelines(action="set", name="tests", rule="ours", scope="shop"))[
+        "status"
+    ] == "created"
+    for act in ({"action": "set", "rule": "theirs"}, {"action": "delete"}, {"action": "get"}):
+        with pytest.raises(errors.Forbidden):
+            await admin.guidelines(name="tests", scope="bank", **act)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"priority": 0}, {"priority": 101}, {"rule": " "}, {"name": ""}, {"rule": "x" * 4001}, {"item": 1}],
+)
+async def test_set_guideline_refuses_arguments_that_are_wrong(house, wrong):
+    with pytest.raises(errors.Invalid):
+        await house.anyone().guidelines(**{"action": "set", "name": "tests", "rule": "fine"} | wrong)
+
+
+async def test_list_guidelines_refuses_an_argument_of_another_act(house):
+    with pytest.raises(errors.UnknownArgument):
+        await house.anyone().guidelines(action="list", rule="not taken here")
+
+
+async def test_set_guideline_beyond_the_bound_is_refused(house):
+    async def fill(tx):
+        for n in range(store.MOST):
+            await store.put(tx, "shop", f"rule {n}", "a rule", 50, "ann", 1)
+
+    await house.database.write(fill)
+    ann = await house.agent("ann")
+    with pytest.raises(errors.TooMany):
+        await ann.guidelines(action="set", name="one more", rule="too many", scope="shop")
+    assert (await ann.guidelines(action="set", name="rule 7", rule="better", scope="shop"))[
+        "status"
+    ] == "updated"
+
+
+async def test_start_session_begins_with_the_guidelines(house):
+    await house.anyone().guidelines(action="set", name="tests", rule="Run them.", scope="shop")
+    await house.anyone().guidelines(action="set", name="kind", rule="Be kind.", priority=1)
+    ann = await house.agent("ann")
+    assert next(iter(ann.started)) == "guidelines"
+    assert ann.started["guidelines"] == [
+        {"name": "kind", "rule": "Be kind."},
+        {"name": "tests", "rule": "Run them."},
+    ]

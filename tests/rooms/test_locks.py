@@ -1,0 +1,586 @@
+"""Two agents, one repository: who may edit what, and for how long."""
+
+import asyncio
+
+import pytest
+
+from commonplace import access, activity, errors
+from commonplace.config import Settings
+from commonplace.rooms.locks import store
+
+EPOCH = 1 << 40
+NOON = "2027-01-15T08:00:00Z"
+HALF_PAST = "2027-01-15T08:30:00Z"
+
+
+async def events_of(house, uri="locks://shop"):
+    rows = await house.database.read(
+        lambda tx: tx.all(
+            "select kind, actor, body from event where project = 'shop' and uri = $1 order by n", uri
+        )
+    )
+    return [(row["kind"], row["actor"], row["body"]) for row in rows]
+
+
+async def holds(agent, *files):
+    locks = await agent.get_locks()
+    return [lock["file"] for lock in locks.get("your_locks", [])] == list(files)
+
+
+async def fence(house, agent, path, token):
+    session = activity.digest(agent.session_id)
+    await house.database.read(lambda tx: store.check_token(tx, "shop", path, token, session))
+
+
+# -- granting and refusing ------------------------------------------------------------------------------------
+
+
+async def test_lock_files_grants_each_path_with_a_growing_token(house):
+    alice = await house.agent("alice")
+    assert await alice.lock_files(files=["src/b.py", "src/a.py"], reason="rename") == {
+        "success": True,
+        "locked": [
+            {"file": "src/b.py", "token": EPOCH + 1, "expires_at": HALF_PAST},
+            {"file": "src/a.py", "token": EPOCH + 2, "expires_at": HALF_PAST},
+        ],
+    }
+    assert (await alice.lock_files(files=["docs/"]))["locked"][0]["token"] == EPOCH + 3
+
+
+async def test_lock_files_refuses_what_another_holds_and_names_the_holder(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["src/app.py"], reason="rename", minutes=10)
+    house.clock.advance(seconds=30)
+    refused = await bob.lock_files(files=["src/app.py"])
+    assert refused == {
+        "success": False,
+        "conflicts": [
+            {
+                "file": "src/app.py",
+                "held_by": "alice",
+                "project": "shop",
+                "since": NOON,
+                "reason": "rename",
+                "expires_at": "2027-01-15T08:10:00Z",
+                "stale": False,
+                "mode": "exclusive",
+            }
+        ],
+        "message": "1 of 1 not free; nothing was locked.",
+    }
+
+
+async def test_lock_files_is_all_or_nothing(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["b.py"])
+    assert not (await bob.lock_files(files=["a.py", "b.py", "c.py"]))["success"]
+    assert await bob.get_locks() == {
+        "total_count": 1,
+        "locks": [
+            {
+                "file": "b.py",
+                "held_by": "alice",
+                "since": NOON,
+                "reason": "",
+                "expires_at": HALF_PAST,
+                "stale": False,
+                "mode": "exclusive",
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted", "free"),
+    [
+        ("src/", "src/app.py", False),
+        ("src/app.py", "src/", False),
+        ("src/**", "src/lib/deep/x.py", False),
+        ("src/lib/", "src/", False),
+        ("./", "anything.py", False),
+        ("src/*.py", "src/a*", False),
+        ("src/*.py", "src/lib/a.py", True),
+        ("**/*.py", "docs/conf.py", False),
+        ("src/", "srcs/app.py", True),
+        ("app/[id]/page.tsx", "app/[id]/page.tsx", False),
+        ("app/[id]/page.tsx", "app/[slug]/layout.tsx", True),
+        ("src\\app.py", "./src//lib/../app.py", False),
+        ("README.md", "readme.md", True),
+    ],
+)
+async def test_lock_files_compares_what_paths_mean(house, held, wanted, free):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    assert (await alice.lock_files(files=[held]))["success"]
+    assert (await bob.lock_files(files=[wanted]))["success"] is free
+
+
+async def test_conflict_names_the_others_lock_where_it_is_not_the_same_path(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["src/"])
+    [conflict] = (await bob.lock_files(files=["src/app.py"]))["conflicts"]
+    assert (conflict["file"], conflict["lock"]) == ("src/app.py", "src/")
+
+
+async def test_lock_files_ignores_case_where_the_project_says_so(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await house.database.write(lambda tx: tx.run("update project set ignore_case = 1 where name = 'shop'"))
+    first = await alice.lock_files(files=["Src/README.md"])
+    assert not (await bob.lock_files(files=["src/readme.MD"]))["success"]
+    assert (await alice.lock_files(files=["src/readme.md"]))["locked"] == first["locked"]
+    assert await alice.unlock_files(files=["SRC/readme.md"]) == {"released": ["Src/README.md"]}
+
+
+async def test_lock_files_sees_earlier_locks_after_the_project_began_to_ignore_case(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["Src/"])
+    await house.database.write(lambda tx: tx.run("update project set ignore_case = 1 where name = 'shop'"))
+    assert not (await bob.lock_files(files=["src/a.py"]))["success"]
+
+
+async def test_lock_files_cuts_absolute_paths_at_the_working_directory(house):
+    alice = await house.agent("alice", working_directory="/home/me/shop")
+    bob = await house.agent("bob")
+    locked = await alice.lock_files(files=["/home/me/shop/src/app.py"])
+    assert locked["locked"][0]["file"] == "src/app.py"
+    assert not (await bob.lock_files(files=["src/app.py"]))["success"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"files": []},
+        {"files": [""]},
+        {"files": ["../outside.py"]},
+        {"files": ["/etc/passwd"]},
+        {"files": ["a\nb"]},
+        {"files": ["*" * 9 + "/?" * 9]},
+        {"files": [f"f{n}" for n in range(201)]},
+        {"files": ["a"], "minutes": 0},
+        {"files": ["a"], "minutes": 241},
+        {"files": ["a"], "mode": "mine"},
+        {"files": ["a"], "wait_seconds": 61},
+    ],
+)
+async def test_lock_files_refuses_wrong_arguments_and_locks_nothing(house, arguments):
+    alice = await house.agent("alice")
+    with pytest.raises(errors.Invalid):
+        await alice.lock_files(**arguments)
+    assert await alice.get_locks() == {"total_count": 0}
+
+
+async def test_lock_files_of_another_project_do_not_meet(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob", project="other")
+    await alice.lock_files(files=["./"])
+    assert (await bob.lock_files(files=["./"]))["success"]
+
+
+async def test_lock_files_bounds_what_one_session_holds(house):
+    alice = await house.agent("alice")
+    for part in range(5):
+        await alice.lock_files(files=[f"d{part}/{n}" for n in range(200)])
+    with pytest.raises(errors.TooMany):
+        await alice.lock_files(files=["one/more"])
+    assert (await alice.get_locks())["total_count"] == 1000
+
+
+# -- one's own locks ------------------------------------------------------------------------------------------
+
+
+async def test_lock_files_again_renews_and_keeps_the_token(house):
+    alice = await house.agent("alice")
+    first = await alice.lock_files(files=["a.py"])
+    house.clock.advance(minutes=1)
+    again = await alice.lock_files(files=["a.py"], minutes=60)
+    assert again["locked"] == [
+        {"file": "a.py", "token": first["locked"][0]["token"], "expires_at": "2027-01-15T09:01:00Z"}
+    ]
+
+
+async def test_lock_files_again_for_less_time_never_shortens(house):
+    alice = await house.agent("alice")
+    await alice.lock_files(files=["a.py"], minutes=60)
+    again = await alice.lock_files(files=["a.py"], minutes=1)
+    assert again["locked"][0]["expires_at"] == "2027-01-15T09:00:00Z"
+
+
+async def test_lock_files_is_not_stopped_by_ones_own_directory(house):
+    alice = await house.agent("alice")
+    await alice.lock_files(files=["src/"])
+    assert (await alice.lock_files(files=["src/app.py"]))["success"]
+
+
+async def test_lock_files_of_the_same_agent_in_another_session_conflicts(house):
+    first, second = await house.agent("alice"), await house.agent("alice")
+    await first.lock_files(files=["a.py"])
+    assert not (await second.lock_files(files=["a.py"]))["success"]
+
+
+# -- shared ---------------------------------------------------------------------------------------------------
+
+
+async def test_shared_locks_stand_together_and_keep_writers_out(house):
+    alice, bob, carol = [await house.agent(name) for name in ("alice", "bob", "carol")]
+    assert (await alice.lock_files(files=["src/"], mode="shared"))["success"]
+    assert (await bob.lock_files(files=["src/a.py"], mode="shared"))["success"]
+    refused = await carol.lock_files(files=["src/a.py"])
+    assert {(conflict["held_by"], conflict["mode"]) for conflict in refused["conflicts"]} == {
+        ("alice", "shared"),
+        ("bob", "shared"),
+    }
+
+
+async def test_exclusive_lock_keeps_readers_out(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["a.py"])
+    assert not (await bob.lock_files(files=["a.py"], mode="shared"))["success"]
+
+
+async def test_shared_lock_becomes_exclusive_only_for_its_sole_holder(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    first = await alice.lock_files(files=["a.py"], mode="shared")
+    await bob.lock_files(files=["a.py"], mode="shared")
+    assert not (await alice.lock_files(files=["a.py"]))["success"]
+    await bob.unlock_files()
+    upgraded = await alice.lock_files(files=["a.py"])
+    assert upgraded["locked"][0]["token"] > first["locked"][0]["token"]
+    assert not (await bob.lock_files(files=["a.py"], mode="shared"))["success"]
+
+
+async def test_exclusive_lock_stays_exclusive_when_asked_for_again_as_shared(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    first = await alice.lock_files(files=["a.py"])
+    assert (await alice.lock_files(files=["a.py"], mode="shared"))["locked"] == first["locked"]
+    assert not (await bob.lock_files(files=["a.py"], mode="shared"))["success"]
+
+
+# -- time -----------------------------------------------------------------------------------------------------
+
+
+async def test_activity_of_any_kind_renews_every_lock(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["a.py"], minutes=1)
+    for _ in range(5):
+        house.clock.advance(seconds=50)
+        await alice.heartbeat()
+    assert not (await bob.lock_files(files=["a.py"]))["success"]
+
+
+async def test_reading_renews_too(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["a.py"], minutes=1)
+    for _ in range(3):
+        house.clock.advance(seconds=50)
+        await alice.get_locks()
+        await house.calls.activity.flush()
+    assert not (await bob.lock_files(files=["a.py"]))["success"]
+
+
+async def test_lapsed_lock_is_first_its_old_holders_then_anyones(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["a.py"], minutes=1)
+    house.clock.advance(seconds=74)
+    refused = await bob.lock_files(files=["a.py"])
+    assert [conflict["stale"] for conflict in refused["conflicts"]] == [True]
+    house.clock.advance(seconds=1)
+    assert (await bob.lock_files(files=["a.py"]))["success"]
+
+
+async def test_holder_takes_a_lapsed_lock_back_with_its_token(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    first = await alice.lock_files(files=["a.py"], minutes=1)
+    house.clock.advance(seconds=74)
+    again = await alice.lock_files(files=["a.py"])
+    assert again["locked"][0]["token"] == first["locked"][0]["token"]
+    house.clock.advance(seconds=74)
+    assert not (await bob.lock_files(files=["a.py"]))["success"]
+
+
+async def test_taking_over_tells_the_old_holder_once(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["src/"], minutes=1)
+    house.clock.advance(minutes=2)
+    await bob.lock_files(files=["src/a.py"])
+    answer = await alice.heartbeat()
+    assert answer["_notice"] == ["bob took over your lapsed lock on src/."]
+    assert "_notice" not in await alice.heartbeat()
+    assert await holds(alice)
+
+
+async def test_lapsed_lock_that_nobody_wanted_is_reported_once_and_gone(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["a.py", "b.py"], minutes=1)
+    house.clock.advance(minutes=2)
+    answer = await alice.heartbeat()
+    assert answer["_notice"] == ["Your lock lapsed on a.py, b.py; lock again before you go on there."]
+    assert answer["leases_renewed"] == 0
+    house.clock.advance(minutes=2)
+    assert "_notice" not in await alice.heartbeat()
+    assert (await bob.lock_files(files=["a.py"]))["success"]
+
+
+async def test_lock_lost_to_time_is_granted_anew_with_a_higher_token(house):
+    alice = await house.agent("alice")
+    first = await alice.lock_files(files=["a.py"], minutes=1)
+    house.clock.advance(minutes=2)
+    again = await alice.lock_files(files=["a.py"])
+    assert again["locked"][0]["token"] > first["locked"][0]["token"]
+
+
+async def test_conflict_is_stale_when_the_holder_has_been_silent(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["a.py"])
+    house.clock.advance(minutes=6)
+    refused = await bob.lock_files(files=["a.py"])
+    assert [conflict["stale"] for conflict in refused["conflicts"]] == [True]
+
+
+async def test_lock_of_an_ended_session_is_free_at_once(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["a.py"])
+    await house.database.write(
+        lambda tx: tx.run("update session set ended_at = 1 where project = 'shop' and agent = 'alice'")
+    )
+    assert (await bob.get_locks())["total_count"] == 0
+    assert (await bob.lock_files(files=["a.py"]))["success"]
+
+
+async def test_lock_of_a_revoked_key_is_free_at_once(house):
+    caller = access.Caller("agent", frozenset({"shop"}), key="key_1")
+    alice, bob = await house.agent("alice", caller=caller), await house.agent("bob")
+    token = (await alice.lock_files(files=["a.py"]))["locked"][0]["token"]
+    await house.database.write(
+        lambda tx: tx.run(
+            "insert into api_key (id, hash, name, role, projects, created_at, created_by, revoked_at)"
+            " values ('key_1', 'x', 'alice', 'agent', '[]', 1, 'operator', 2)"
+        )
+    )
+    with pytest.raises(errors.StaleToken):
+        await fence(house, alice, "a.py", token)
+    assert (await bob.get_locks())["total_count"] == 0
+    assert (await bob.lock_files(files=["a.py"]))["success"]
+
+
+async def test_end_session_releases_what_was_held(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["b.py", "a.py"])
+    ended = await alice.end_session(summary="done")
+    assert ended["released_locks"] == ["a.py", "b.py"]
+    assert (await bob.lock_files(files=["a.py"]))["success"]
+
+
+async def test_sweep_forgets_old_lapsed_locks_and_tells_their_holder(house):
+    alice = await house.agent("alice")
+    await alice.lock_files(files=["a.py"])
+    house.clock.advance(days=2)
+    await house.database.write(lambda tx: store.forget_lapsed(tx, house.clock(), Settings()))
+    rows = await house.database.read(lambda tx: tx.all("select path from lease where project = 'shop'"))
+    assert list(rows) == []
+    assert (await alice.heartbeat())["_notice"] == [
+        "Your lock lapsed on a.py; lock again before you go on there."
+    ]
+
+
+# -- waiting --------------------------------------------------------------------------------------------------
+
+
+async def test_lock_files_waits_until_the_holder_lets_go(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["a.py"])
+    waiting = asyncio.create_task(bob.lock_files(files=["a.py"], wait_seconds=5))
+    await asyncio.sleep(0)
+    await alice.unlock_files(files=["a.py"])
+    assert (await asyncio.wait_for(waiting, 5))["success"]
+
+
+async def test_lock_files_that_waited_in_vain_answers_with_the_conflict(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["a.py"])
+    refused = await asyncio.wait_for(bob.lock_files(files=["a.py"], wait_seconds=1), 5)
+    assert (refused["success"], refused["conflicts"][0]["held_by"]) == (False, "alice")
+
+
+# -- fencing --------------------------------------------------------------------------------------------------
+
+
+async def test_token_is_good_while_its_lock_is_held_and_covers_the_path(house):
+    alice = await house.agent("alice")
+    token = (await alice.lock_files(files=["src/"]))["locked"][0]["token"]
+    await fence(house, alice, "src/a.py", token)
+    with pytest.raises(errors.StaleToken):
+        await fence(house, alice, "docs/a.md", token)
+
+
+async def test_token_of_a_lapsed_lock_is_good_until_another_got_it(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    token = (await alice.lock_files(files=["src/"], minutes=1))["locked"][0]["token"]
+    house.clock.advance(minutes=2)
+    await fence(house, alice, "src/a.py", token)
+    await bob.lock_files(files=["src/a.py"])
+    await bob.unlock_files()
+    with pytest.raises(errors.StaleToken):
+        await fence(house, alice, "src/a.py", token)
+
+
+async def test_token_of_another_session_is_refused(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    token = (await alice.lock_files(files=["a.py"]))["locked"][0]["token"]
+    with pytest.raises(errors.StaleToken):
+        await fence(house, bob, "a.py", token)
+
+
+async def test_token_grows_over_a_restored_backup(house):
+    alice = await house.agent("alice")
+    before = (await alice.lock_files(files=["a.py"]))["locked"][0]["token"]
+
+    async def restore(tx):
+        await tx.run("update counter set n = 0 where project = 'shop' and name = 'lease'")
+        await tx.run("insert into setting (name, value) values ('epoch', '2')")
+
+    await house.database.write(restore)
+    after = (await alice.lock_files(files=["b.py"]))["locked"][0]["token"]
+    assert (before, after) == (EPOCH + 1, 2 * EPOCH + 1)
+
+
+# -- unlocking ------------------------------------------------------------------------------------------------
+
+
+async def test_unlock_files_says_what_was_released_what_stays_and_what_was_not_held(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["a.py", "b.py", "src/"])
+    await bob.lock_files(files=["c.py"])
+    assert await alice.unlock_files(files=["./a.py", "c.py", "src/x.py"]) == {
+        "released": ["a.py"],
+        "still_held": ["b.py", "src/"],
+        "not_held": ["c.py", "src/x.py"],
+    }
+    assert await holds(bob, "c.py")
+
+
+async def test_unlock_files_without_files_releases_all_of_mine_alone(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["a.py", "b.py"])
+    await bob.lock_files(files=["c.py"])
+    assert await alice.unlock_files() == {"released": ["a.py", "b.py"]}
+    assert await alice.unlock_files() == {}
+    assert await holds(bob, "c.py")
+
+
+async def test_unlock_files_of_a_lapsed_lock_is_not_held(house):
+    alice = await house.agent("alice")
+    await alice.lock_files(files=["a.py"], minutes=1)
+    house.clock.advance(minutes=2)
+    answer = await alice.unlock_files(files=["a.py"])
+    assert answer == {"not_held": ["a.py"]}
+
+
+# -- seeing ---------------------------------------------------------------------------------------------------
+
+
+async def test_get_locks_shows_tokens_of_ones_own_alone(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["a.py"], reason="rename", mode="shared")
+    await bob.lock_files(files=["b.py"])
+    assert await alice.get_locks() == {
+        "total_count": 2,
+        "locks": [
+            {
+                "file": "b.py",
+                "held_by": "bob",
+                "since": NOON,
+                "reason": "",
+                "expires_at": HALF_PAST,
+                "stale": False,
+                "mode": "exclusive",
+            }
+        ],
+        "your_locks": [
+            {
+                "file": "a.py",
+                "token": EPOCH + 1,
+                "since": NOON,
+                "reason": "rename",
+                "expires_at": HALF_PAST,
+                "mode": "shared",
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("src", {"src/", "src/app.py"}),
+        ("src/app.py", {"src/", "src/app.py"}),
+        ("src/lib/x.py", {"src/"}),
+        ("**/*.md", {"src/", "docs/*.md"}),
+        ("docs/", {"docs/*.md"}),
+        ("app/[id]/page.tsx", {"app/[id]/page.tsx"}),
+        ("nothing/here.py", set()),
+        ("./", {"src/", "src/app.py", "docs/*.md", "app/[id]/page.tsx"}),
+    ],
+)
+async def test_get_locks_finds_what_a_pattern_meets(house, pattern, found):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["src/", "src/app.py"])
+    await alice.lock_files(files=["docs/*.md", "app/[id]/page.tsx"])
+    answer = await bob.get_locks(path_pattern=pattern)
+    assert {lock["file"] for lock in answer.get("locks", [])} == found
+    assert answer["total_count"] == len(found)
+
+
+async def test_get_locks_shows_two_hundred_and_counts_all(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    for part in ("a", "b"):
+        await alice.lock_files(files=[f"{part}/{n}.py" for n in range(150)])
+    for arguments in ({}, {"path_pattern": "./"}):
+        answer = await bob.get_locks(**arguments)
+        assert (len(answer["locks"]), answer["total_count"]) == (200, 300)
+
+
+async def test_locks_never_show_a_session_id(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["a.py"])
+    replies = repr([await bob.lock_files(files=["a.py"]), await bob.get_locks()])
+    assert alice.session_id not in replies
+    assert activity.digest(alice.session_id) not in replies
+
+
+# -- telling --------------------------------------------------------------------------------------------------
+
+
+async def test_locking_releasing_and_taking_over_are_events_of_the_project(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["a.py", "b.py"], minutes=1)
+    await alice.unlock_files(files=["b.py"])
+    house.clock.advance(minutes=2)
+    await bob.lock_files(files=["a.py"], mode="shared")
+    assert await events_of(house) == [
+        ("FilesLocked", "alice", '{"files":["a.py","b.py"],"mode":"exclusive"}'),
+        ("FilesReleased", "alice", '{"files":["b.py"]}'),
+        ("LeaseTakenOver", "bob", '{"files":["a.py"],"held_by":["alice"]}'),
+        ("FilesLocked", "bob", '{"files":["a.py"],"mode":"shared"}'),
+    ]
+
+
+async def test_refused_lock_files_is_no_event(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["a.py"])
+    await bob.lock_files(files=["a.py"])
+    assert [kind for kind, _, _ in await events_of(house)] == ["FilesLocked"]
+
+
+async def test_start_session_shows_others_locks_nearest_first(house):
+    alice = await house.agent("alice")
+    await alice.lock_files(files=["api/x.py"])
+    await alice.lock_files(files=[f"web/{n}.ts" for n in range(12)])
+    bob = await house.agent("bob", working_directory="/home/bob/shop/api", token_budget=5000)
+    assert bob.started["relevant_locks"][0] == {
+        "file": "api/x.py",
+        "held_by": "alice",
+        "since": NOON,
+        "reason": "",
+        "expires_at": HALF_PAST,
+        "stale": False,
+        "mode": "exclusive",
+    }
+    assert len(bob.started["relevant_locks"]) == 10

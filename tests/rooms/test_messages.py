@@ -1,0 +1,557 @@
+"""Mail: each recipient gets every message once, urgent first, and nothing is lost on the way."""
+
+import asyncio
+
+import pytest
+
+from commonplace import access, errors, events
+from commonplace.clock import DAY, iso
+from commonplace.rooms.messages import FINDERS, store
+
+
+async def _names(house, *names: str, project: str = "shop"):
+    return [await house.agent(name, project) for name in names]
+
+
+async def _admin(house, name: str, project: str = "shop"):
+    agent = await house.agent(name, project)
+    await house.database.write(
+        lambda tx: tx.run("update agent set tier = 'admin' where project = $1 and name = $2", project, name)
+    )
+    return agent
+
+
+def _texts(inbox: dict) -> list[str]:
+    return [mail["message"] for mail in inbox.get("messages", [])]
+
+
+async def _events(house, project: str = "shop") -> list[events.Event]:
+    return await house.database.read(lambda tx: events.after(tx, project, 0))
+
+
+async def test_send_message_answers_where_it_went(house):
+    alice, _bob = await _names(house, "alice", "bob")
+    sent = await alice.send_message(to_instance="bob", message="The cart API is ready.", subject="cart")
+    assert sent == {
+        "status": "queued",
+        "message_id": sent["message_id"],
+        "to": "bob",
+        "to_project": "shop",
+        "thread_id": sent["message_id"],
+        "recipients": 1,
+        "chain_depth": 0,
+        "live_subscribers": 1,
+    }
+    assert sent["message_id"].startswith("msg_")
+    assert len(sent["message_id"]) == len("msg_") + 12
+
+
+async def test_get_messages_shows_the_whole_message_and_marks_it_delivered(house, clock):
+    alice, bob = await _names(house, "alice", "bob")
+    sent = await alice.send_message(
+        to_agent="bob",
+        body="May I?",
+        subject="merge",
+        category="question",
+        priority="low",
+        require_human=True,
+    )
+    assert await bob.get_messages() == {
+        "count": 1,
+        "unread": 0,
+        "messages": [
+            {
+                "id": sent["message_id"],
+                "from": "alice",
+                "from_project": "shop",
+                "category": "question",
+                "priority": "low",
+                "status": "delivered",
+                "created": iso(clock.now),
+                "thread_id": sent["message_id"],
+                "chain_depth": 0,
+                "age": "just now",
+                "subject": "merge",
+                "message": "May I?",
+                "require_human": True,
+            }
+        ],
+    }
+    assert await bob.get_messages() == {"count": 0, "unread": 0}
+    assert _texts(await bob.get_messages(include_delivered=True)) == ["May I?"]
+
+
+async def test_get_messages_headers_only_leaves_the_mail_unread(house):
+    alice, bob = await _names(house, "alice", "bob")
+    await alice.send_message(to_instance="bob", message="secret", subject="cart")
+    headers = await bob.get_messages(headers_only=True)
+    assert (headers["count"], headers["unread"]) == (1, 1)
+    assert headers["messages"][0]["status"] == "pending"
+    assert "message" not in headers["messages"][0]
+    assert _texts(await bob.get_messages()) == ["secret"]
+
+
+async def test_get_messages_gives_urgent_first_then_oldest(house):
+    alice, bob = await _names(house, "alice", "bob")
+    for priority, text in (("low", "1"), ("normal", "2"), ("urgent", "3"), ("normal", "4"), ("urgent", "5")):
+        await alice.send_message(to_instance="bob", message=text, priority=priority)
+    assert _texts(await bob.get_messages()) == ["3", "5", "2", "4", "1"]
+
+
+async def test_get_messages_never_cuts_urgent_mail_behind_low(house):
+    alice, bob = await _names(house, "alice", "bob")
+    for n in range(30):
+        await alice.send_message(to_instance="bob", message=f"low {n}", priority="low")
+    await alice.send_message(to_instance="bob", message="fire", priority="urgent")
+    assert _texts(await bob.get_messages(limit=1)) == ["fire"]
+
+
+async def test_get_messages_pages_without_gaps_or_repeats_while_mail_arrives(house):
+    alice, bob = await _names(house, "alice", "bob")
+    for n in range(7):
+        await alice.send_message(to_instance="bob", message=f"{n}")
+    seen, cursor = [], None
+    for _ in range(4):
+        page = await bob.get_messages(
+            limit=2, include_delivered=True, **({"cursor": cursor} if cursor else {})
+        )
+        seen += _texts(page)
+        cursor = page.get("next_cursor")
+        await alice.send_message(to_instance="bob", message=f"urgent after {len(seen)}", priority="urgent")
+    assert seen == [f"{n}" for n in range(7)]
+    assert cursor is None
+    assert _texts(await bob.get_messages()) == [f"urgent after {n}" for n in (2, 4, 6, 7)]
+
+
+async def test_get_messages_refuses_a_foreign_cursor(house):
+    (bob,) = await _names(house, "bob")
+    for cursor in ("x", "1", "1.x", "9" * 30 + ".1"):
+        with pytest.raises(errors.Invalid):
+            await bob.get_messages(cursor=cursor)
+
+
+async def test_get_messages_splits_what_is_too_long_for_one_reply(house):
+    alice, bob = await _names(house, "alice", "bob")
+    for n in range(3):
+        await alice.send_message(to_instance="bob", message=f"{n}" + "x" * 45_000)
+    first = await bob.get_messages()
+    assert (first["count"], first["unread"]) == (2, 1)
+    second = await bob.get_messages(cursor=first["next_cursor"])
+    assert (second["count"], second["unread"], "next_cursor" in second) == (1, 0, False)
+
+
+async def test_get_messages_filters_by_category_thread_and_id(house):
+    alice, bob = await _names(house, "alice", "bob")
+    task = await alice.send_message(to_instance="bob", message="do it", category="task")
+    await alice.send_message(to_instance="bob", message="by the way")
+    follow = await alice.send_message(to_instance="bob", message="and this", reply_to=task["message_id"])
+    assert _texts(await bob.get_messages(category="task", headers_only=False)) == ["do it"]
+    in_thread = await bob.get_messages(thread_id=task["thread_id"], include_delivered=True)
+    assert _texts(in_thread) == ["do it", "and this"]
+    again = await bob.get_messages(message_id=follow["message_id"][:10])
+    assert _texts(again) == ["and this"]
+    assert again["messages"][0]["reply_to"] == task["message_id"]
+
+
+async def test_get_messages_refuses_the_id_of_a_message_to_another(house):
+    alice, bob, carol = await _names(house, "alice", "bob", "carol")
+    sent = await alice.send_message(to_instance="bob", message="for bob")
+    with pytest.raises(errors.NotFound):
+        await carol.get_messages(message_id=sent["message_id"])
+    with pytest.raises(errors.NotFound):
+        await bob.get_messages(message_id="msg_000000000000")
+
+
+async def test_acknowledge_message_refuses_an_ambiguous_beginning_of_an_id(house):
+    alice, bob = await _names(house, "alice", "bob")
+
+    async def rename(tx):
+        for n in range(2):
+            await tx.run(
+                "update message set id = $1 where project = 'shop' and body = $2",
+                f"msg_aaaaaaaa{n}000",
+                f"{n}",
+            )
+
+    for n in range(2):
+        await alice.send_message(to_instance="bob", message=f"{n}")
+    await house.database.write(rename)
+    with pytest.raises(errors.Conflict) as refused:
+        await bob.acknowledge_message(message_id="msg_aaaaaaaa")
+    assert refused.value.details == {"candidates": ["msg_aaaaaaaa0000", "msg_aaaaaaaa1000"]}
+    with pytest.raises(errors.NotFound):
+        await bob.acknowledge_message(message_id="msg_aaa")
+
+
+async def test_send_message_reaches_an_agent_that_comes_later_where_there_is_no_roster(house):
+    alice = await house.agent("alice")
+    await alice.send_message(to_instance="backend", message="welcome", to_project="Web Shop")
+    backend = await house.agent("backend", "web-shop")
+    assert backend.started["messages"]["unread"] == 1
+    assert _texts(await backend.get_messages()) == ["welcome"]
+
+
+async def test_send_message_refuses_an_unknown_recipient_with_close_names(house):
+    alice, *_ = await _names(house, "alice", "backend", "backend2", "backend3", "backend4", "painter")
+    with pytest.raises(errors.NotFound) as refused:
+        await alice.send_message(to_instance="bakend", message="hello")
+    assert refused.value.details["close"][0] == "backend"
+    assert len(refused.value.details["close"]) == 3
+
+
+async def test_send_message_refuses_an_unknown_recipient_of_an_empty_registered_project(house):
+    alice = await house.agent("alice")
+    await house.database.write(
+        lambda tx: tx.run(
+            "insert into project (name, display_name, registered, ignore_case, created_at) values ('web', 'web', 1, 0, 0)"
+        )
+    )
+    with pytest.raises(errors.NotFound):
+        await alice.send_message(to_instance="bob", message="hello", to_project="web")
+
+
+async def test_send_message_finds_a_recipient_in_another_case(house):
+    alice, bob = await _names(house, "alice", "Bob")
+    sent = await alice.send_message(to_instance="bOB", message="hello")
+    assert sent["to"] == "Bob"
+    assert _texts(await bob.get_messages()) == ["hello"]
+
+
+async def test_send_message_spells_the_project_in_one_way(house):
+    alice = await house.agent("alice")
+    bob = await house.agent("bob", "My Web-Shop")
+    sent = await alice.send_message(to_instance="bob", message="hello", to_project="my  web.SHOP")
+    assert sent["to_project"] == "my_web_shop"
+    mail = (await bob.get_messages())["messages"]
+    assert [(each["from"], each["from_project"]) for each in mail] == [("alice", "shop")]
+
+
+async def test_send_message_refuses_a_project_outside_the_key(house):
+    caller = access.Caller("agent", frozenset({"shop"}), key="key_1")
+    alice = await house.agent("alice", caller=caller)
+    with pytest.raises(errors.Forbidden):
+        await alice.send_message(to_instance="bob", message="hello", to_project="web")
+
+
+async def test_send_message_to_everyone_gives_each_other_agent_a_copy_of_its_own(house):
+    alice, bob, carol = await _names(house, "alice", "bob", "carol")
+    sent = await alice.send_message(to_instance="*", message="freeze")
+    assert (sent["to"], sent["recipients"], sent["live_subscribers"]) == ("*", 2, 2)
+    assert _texts(await bob.get_messages()) == ["freeze"]
+    await bob.acknowledge_message(message_id=sent["message_id"])
+    assert _texts(await carol.get_messages()) == ["freeze"]
+    assert await alice.get_messages() == {"count": 0, "unread": 0}
+    assert (await bob.get_messages(include_delivered=True))["messages"][0]["to"] == "*"
+
+
+async def test_send_message_to_everyone_of_another_project_includes_a_namesake(house):
+    alice = await house.agent("alice")
+    namesake = await house.agent("alice", "web")
+    assert (await alice.send_message(to_instance="*", message="hi", to_project="web"))["recipients"] == 1
+    assert _texts(await namesake.get_messages()) == ["hi"]
+
+
+async def test_send_message_to_everyone_leaves_out_workers_that_are_gone(house, clock):
+    alice, _gone = await _names(house, "alice", "worker_1a2b")
+    await house.database.write(
+        lambda tx: tx.run("update agent set tier = 'worker' where project = 'shop' and name = 'worker_1a2b'")
+    )
+    assert (await alice.send_message(to_instance="*", message="1"))["recipients"] == 1
+    clock.advance(days=2)
+    assert (await alice.send_message(to_instance="*", message="2"))["recipients"] == 0
+
+
+async def test_send_message_to_admins_reaches_them_alone(house):
+    alice, bob = await _names(house, "alice", "bob")
+    boss = await _admin(house, "boss")
+    assert (await alice.send_message(to_instance="@admins", message="help"))["recipients"] == 1
+    assert _texts(await boss.get_messages()) == ["help"]
+    assert (await bob.get_messages())["count"] == 0
+
+
+async def test_send_message_says_when_nobody_gets_it(house):
+    alice = await house.agent("alice")
+    sent = await alice.send_message(to_instance="*", message="anyone?")
+    assert sent["recipients"] == 0
+    assert sent["warning"]
+
+
+async def test_send_message_twice_within_five_minutes_is_one_message(house, clock):
+    alice, bob = await _names(house, "alice", "bob")
+    first = await alice.send_message(to_instance="bob", message="hello")
+    clock.advance(minutes=4)
+    assert await alice.send_message(to_instance="bob", message="hello") == first | {"duplicate": True}
+    clock.advance(minutes=2)
+    later = await alice.send_message(to_instance="bob", message="hello")
+    assert later["message_id"] != first["message_id"]
+    assert (await bob.get_messages())["count"] == 2
+
+
+async def test_send_message_of_the_same_text_by_or_to_another_is_another_message(house):
+    alice, bob, carol = await _names(house, "alice", "bob", "carol")
+    first = await alice.send_message(to_instance="carol", message="ok")
+    sent = [
+        await alice.send_message(to_instance="bob", message="ok"),
+        await bob.send_message(to_instance="carol", message="ok"),
+        await alice.send_message(to_instance="carol", message="ok", reply_to=first["message_id"]),
+        await alice.send_message(to_instance="carol", message="ok", subject="other"),
+    ]
+    assert not any("duplicate" in each for each in sent)
+    assert (await carol.get_messages())["count"] == 4
+
+
+async def test_send_message_with_the_same_key_is_one_message_for_ever(house, clock):
+    alice, bob = await _names(house, "alice", "bob")
+    first = await alice.send_message(to_instance="bob", message="hello", idempotency_key="k")
+    await bob.update_message_status(message_id=first["message_id"], status="completed")
+    clock.advance(days=100)
+    await house.database.write(lambda tx: store.sweep(tx, clock.now - 30 * DAY))
+    again = await alice.send_message(to_instance="bob", message="hello again", idempotency_key="k")
+    assert again == first | {"duplicate": True, "live_subscribers": 0}
+    other = await bob.send_message(to_instance="alice", message="mine", idempotency_key="k")
+    assert "duplicate" not in other
+
+
+async def test_send_message_at_once_with_one_key_is_one_message(house):
+    alice, bob = await _names(house, "alice", "bob")
+    sent = await asyncio.gather(
+        *(alice.send_message(to_instance="bob", message=f"{n}", idempotency_key="k") for n in range(10))
+    )
+    assert len({each["message_id"] for each in sent}) == 1
+    assert sum("duplicate" not in each for each in sent) == 1
+    assert (await bob.get_messages())["count"] == 1
+
+
+async def test_send_message_in_reply_goes_on_with_the_thread_across_projects(house):
+    alice = await house.agent("alice")
+    bob = await house.agent("bob", "web")
+    question = await alice.send_message(to_instance="bob", message="which port?", to_project="web")
+    answer = await bob.send_message(
+        to_instance="alice", message="8080", to_project="shop", in_response_to=question["message_id"]
+    )
+    assert (answer["thread_id"], answer["chain_depth"]) == (question["message_id"], 1)
+    thanks = await alice.send_message(
+        to_instance="bob", message="thanks", to_project="web", reply_to=answer["message_id"]
+    )
+    assert (thanks["thread_id"], thanks["chain_depth"]) == (question["message_id"], 2)
+
+
+async def test_send_message_refuses_a_reply_to_nothing(house):
+    alice, _bob = await _names(house, "alice", "bob")
+    with pytest.raises(errors.NotFound):
+        await alice.send_message(to_instance="bob", message="what?", reply_to="msg_000000000000")
+
+
+async def test_send_message_in_a_chain_deeper_than_twelve_is_stored_but_not_pushed(house):
+    alice, bob = await _names(house, "alice", "bob")
+    sent = await alice.send_message(to_instance="bob", message="0", priority="urgent")
+    for depth in range(1, 14):
+        sender, to = (bob, "alice") if depth % 2 else (alice, "bob")
+        sent = await sender.send_message(to_instance=to, message=f"{depth}", reply_to=sent["message_id"])
+        assert (sent["chain_depth"], "warning" in sent) == (depth, depth > 12)
+    pushed = [event for event in await _events(house) if event.kind == "MessageSent"]
+    assert len(pushed) == 13
+    assert _texts(await alice.get_messages())[-1] == "13"
+
+
+async def test_send_message_tells_each_recipient_and_nobody_else(house):
+    alice, *_ = await _names(house, "alice", "bob", "carol")
+    sent = await alice.send_message(to_instance="*", message="freeze", priority="low")
+    told = [event for event in await _events(house) if event.kind == "MessageSent"]
+    assert [(event.uri, event.audience, event.body) for event in told] == [
+        (f"inbox://shop/{name}", f"agent:{name}", {"id": sent["message_id"], "priority": "low"})
+        for name in ("bob", "carol")
+    ]
+
+
+async def test_send_message_urgent_rides_once_on_the_next_reply(house):
+    alice, bob = await _names(house, "alice", "bob")
+    sent = await alice.send_message(to_instance="bob", message="fire", priority="urgent")
+    noticed = (await bob.list_agents())["_notice"]
+    assert len(noticed) == 1
+    assert sent["message_id"] in noticed[0]
+    assert "_notice" not in await bob.list_agents()
+    await alice.send_message(to_instance="bob", message="all clear")
+    assert "_notice" not in await bob.list_agents()
+
+
+async def test_send_message_counts_only_sessions_active_in_the_last_five_minutes(house, clock):
+    alice, _bob = await _names(house, "alice", "bob")
+    clock.advance(minutes=6)
+    await house.agent("bob")
+    assert (await alice.send_message(to_instance="bob", message="hello"))["live_subscribers"] == 1
+
+
+async def test_get_messages_waits_until_mail_arrives(house):
+    alice, bob = await _names(house, "alice", "bob")
+    waiting = asyncio.create_task(bob.get_messages(wait_seconds=50))
+    async with asyncio.timeout(5):
+        done, _ = await asyncio.wait({waiting}, timeout=0.2)
+        assert not done
+        await alice.send_message(to_instance="bob", message="hello")
+        assert _texts(await waiting) == ["hello"]
+
+
+async def test_get_messages_waits_no_longer_than_asked(house):
+    (bob,) = await _names(house, "bob")
+    async with asyncio.timeout(5):
+        assert await bob.get_messages(wait_seconds=1) == {"count": 0, "unread": 0}
+
+
+async def test_get_messages_by_two_sessions_of_one_agent_gives_each_message_to_one(house):
+    alice, bob = await _names(house, "alice", "bob")
+    twin = await house.agent("bob")
+    for n in range(40):
+        await alice.send_message(to_instance="bob", message=f"{n}")
+    pages = await asyncio.gather(*(reader.get_messages(limit=10) for reader in (bob, twin) * 6))
+    got = [text for page in pages for text in _texts(page)]
+    assert sorted(got, key=int) == [f"{n}" for n in range(40)]
+
+
+async def test_get_messages_for_another_needs_an_admin_and_leaves_no_mark(house):
+    alice, bob, carol = await _names(house, "alice", "bob", "carol")
+    boss = await _admin(house, "boss")
+    await alice.send_message(to_instance="bob", message="hello")
+    with pytest.raises(errors.Forbidden):
+        await carol.get_messages(for_instance="bob")
+    seen = await boss.get_messages(for_instance="bob")
+    assert (_texts(seen), seen["unread"], seen["messages"][0]["status"]) == (["hello"], 1, "pending")
+    assert _texts(await bob.get_messages(for_instance="bob")) == ["hello"]
+
+
+@pytest.mark.parametrize(
+    ("role", "bound", "allowed"), [("admin", None, True), ("agent", None, False), ("agent", "boss", True)]
+)
+async def test_get_messages_for_another_believes_keys_not_names(house, role, bound, allowed):
+    await _admin(house, "boss")
+    await _names(house, "bob")
+    caller = access.Caller(role, frozenset({"shop"}), key="key_1", agent=bound)
+    boss = await house.agent("boss", caller=caller)
+    if allowed:
+        assert (await boss.get_messages(for_instance="bob"))["count"] == 0
+    else:
+        with pytest.raises(errors.Forbidden):
+            await boss.get_messages(for_instance="bob")
+
+
+async def test_send_message_refuses_a_readonly_key(house):
+    caller = access.Caller("readonly", frozenset({"shop"}), key="key_1")
+    reader = await house.agent("reader", caller=caller)
+    with pytest.raises(errors.Forbidden):
+        await reader.send_message(to_instance="*", message="hello")
+
+
+async def test_acknowledge_message_marks_it_received_for_one_reader(house):
+    alice, bob, carol = await _names(house, "alice", "bob", "carol")
+    sent = await alice.send_message(to_instance="*", message="freeze")
+    assert await bob.acknowledge_message(message_id=sent["message_id"]) == {
+        "status": "received",
+        "message_id": sent["message_id"],
+    }
+    assert (await bob.acknowledge_message(message_id=sent["message_id"][:12]))["status"] == "received"
+    assert (await bob.get_messages(include_delivered=True))["messages"][0]["status"] == "received"
+    assert (await carol.get_messages(headers_only=True))["messages"][0]["status"] == "pending"
+
+
+async def test_update_message_status_goes_forward_only_and_fails_from_anywhere(house):
+    alice, bob = await _names(house, "alice", "bob")
+    sent = await alice.send_message(to_instance="bob", message="do it")
+    change = {"message_id": sent["message_id"]}
+    assert (await bob.update_message_status(**change, status="completed", note="done"))["note"] == "done"
+    for backward in ("pending", "delivered", "received"):
+        with pytest.raises(errors.Conflict) as refused:
+            await bob.update_message_status(**change, status=backward)
+        assert refused.value.details == {"current": "completed"}
+    assert (await bob.update_message_status(**change, status="failed"))["status"] == "failed"
+    with pytest.raises(errors.Conflict):
+        await bob.update_message_status(**change, status="completed")
+
+
+async def test_update_message_status_is_refused_to_those_who_did_not_get_it(house):
+    alice, bob, carol = await _names(house, "alice", "bob", "carol")
+    boss = await _admin(house, "boss")
+    sent = await alice.send_message(to_instance="bob", message="do it")
+    for other in (alice, carol):
+        with pytest.raises(errors.Forbidden):
+            await other.update_message_status(message_id=sent["message_id"], status="completed")
+        with pytest.raises(errors.Forbidden):
+            await other.acknowledge_message(message_id=sent["message_id"])
+    await boss.update_message_status(message_id=sent["message_id"], status="failed", note="cancelled")
+    assert (await bob.get_messages(include_delivered=True))["messages"][0]["status"] == "failed"
+
+
+async def test_claim_message_is_won_by_one_recipient(house):
+    alice, *others = await _names(house, "alice", "bob", "carol", "dora", "emil")
+    sent = await alice.send_message(to_instance="*", message="who takes it?")
+    claims = await asyncio.gather(*(each.claim_message(message_id=sent["message_id"]) for each in others))
+    assert sum(claim["claimed"] for claim in claims) == 1
+    assert len({claim["owner"] for claim in claims}) == 1
+    winner = next(each for each, claim in zip(others, claims, strict=True) if claim["claimed"])
+    assert await winner.claim_message(message_id=sent["message_id"]) == claims[others.index(winner)]
+    mail = (await winner.get_messages(include_delivered=True))["messages"][0]
+    assert (mail["status"], mail["claimed_by"]) == ("received", claims[0]["owner"])
+    with pytest.raises(errors.Forbidden):
+        await alice.claim_message(message_id=sent["message_id"])
+
+
+async def test_start_session_shows_what_waits_urgent_first(house):
+    alice, _bob = await _names(house, "alice", "bob")
+    assert alice.started["messages"] == {"unread": 0, "urgent": 0}
+    for n in range(6):
+        await alice.send_message(to_instance="bob", message=f"{n} " + "long " * 100, priority="normal")
+    fire = await alice.send_message(to_instance="bob", message="fire in the kitchen", priority="urgent")
+    waiting = (await house.agent("bob")).started["messages"]
+    assert (waiting["unread"], waiting["urgent"], len(waiting["top"])) == (7, 1, 5)
+    assert waiting["top"][0] == {
+        "id": fire["message_id"],
+        "from": "alice",
+        "subject": "fire in the kitchen",
+        "priority": "urgent",
+        "category": "info",
+        "age": "just now",
+    }
+    assert len(waiting["top"][1]["subject"]) <= 100
+
+
+async def test_sweep_forgets_finished_mail_and_never_unread(house, clock):
+    alice, bob = await _names(house, "alice", "bob")
+    finished = await alice.send_message(to_instance="bob", message="finished")
+    await bob.update_message_status(message_id=finished["message_id"], status="completed")
+    await alice.send_message(to_instance="bob", message="unread")
+    clock.advance(days=20)
+    assert await house.database.write(lambda tx: store.sweep(tx, clock.now - 30 * DAY)) == 0
+    clock.advance(days=400)
+    assert await house.database.write(lambda tx: store.sweep(tx, clock.now - 30 * DAY)) == 1
+    assert _texts(await bob.get_messages(include_delivered=True)) == ["unread"]
+    rows = await house.database.read(lambda tx: tx.all("select body from message where project = 'shop'"))
+    assert [row["body"] for row in rows] == ["unread"]
+
+
+async def test_find_by_id_shows_how_far_each_recipient_is(house, clock):
+    alice, bob, _carol = await _names(house, "alice", "bob", "carol")
+    sent = await alice.send_message(to_instance="*", message="freeze", subject="release")
+    await bob.update_message_status(message_id=sent["message_id"], status="completed", note="frozen")
+    find = FINDERS["msg_"]
+    found = await house.database.read(lambda tx: find(tx, "shop", sent["message_id"][:12]))
+    assert found == {
+        "id": sent["message_id"],
+        "title": "release",
+        "type": "message",
+        "status": "pending",
+        "project": "shop",
+        "tags": ["info", "normal"],
+        "created": iso(clock.now),
+        "updated": iso(clock.now),
+        "author": "alice",
+        "content": "freeze",
+        "versions": [],
+        "links": {
+            "thread_id": sent["message_id"],
+            "reply_to": "",
+            "recipients": [
+                {"agent": "bob", "status": "completed", "at": iso(clock.now), "note": "frozen"},
+                {"agent": "carol", "status": "pending", "at": iso(clock.now), "note": ""},
+            ],
+        },
+    }
+    assert await house.database.read(lambda tx: find(tx, "shop", "msg_000000000000")) is None

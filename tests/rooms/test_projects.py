@@ -1,0 +1,319 @@
+"""Projects, their rosters, and what is seen of them."""
+
+import pytest
+
+from commonplace import access, errors
+from commonplace.rooms.knowledge import store as documents
+from commonplace.store.schema import project_tables
+
+ADMIN = access.Caller("admin", frozenset({"shop"}), "key_admin")
+AGENT = access.Caller("agent", frozenset({"shop"}), "key_agent")
+NOBODY = access.Caller("readonly", frozenset(), "key_none")
+
+
+async def test_create_project_shows_it_in_its_one_spelling(house):
+    created = await house.anyone().project(
+        action="create", name="The Shop!", display_name="The Shop", ignore_case=True
+    )
+    assert created == {
+        "name": "the_shop",
+        "display_name": "The Shop",
+        "registered": True,
+        "created": "2027-01-15T08:00:00Z",
+        "ignore_case": True,
+        "status": "created",
+    }
+
+
+async def test_create_project_twice_is_refused(house):
+    await house.anyone().project(action="create", name="shop")
+    with pytest.raises(errors.Duplicate):
+        await house.anyone().project(action="create", name="Shop")
+
+
+async def test_create_project_registers_one_that_a_session_began(house):
+    ann = await house.agent("ann")
+    before = await ann.project(action="get")
+    after = await ann.project(action="create", name="shop")
+    assert (before["registered"], after["registered"], after["display_name"]) == (False, True, "shop")
+
+
+async def test_shared_space_is_neither_created_nor_deleted(house):
+    for act in ({"action": "create"}, {"action": "delete", "confirm": "shared"}):
+        with pytest.raises(errors.Invalid):
+            await house.anyone().project(name="shared", **act)
+
+
+async def test_get_project_shows_the_roster(house):
+    anyone = house.anyone()
+    await anyone.project(action="create", name="shop")
+    await anyone.project(
+        action="add_agent",
+        name="shop",
+        agent="bob",
+        tier="admin",
+        role_description="reviews",
+        path_patterns=["/home/*/shop"],
+    )
+    assert await anyone.project(action="get", name="shop") == {
+        "name": "shop",
+        "display_name": "shop",
+        "registered": True,
+        "created": "2027-01-15T08:00:00Z",
+        "agent_count": 1,
+        "agents": [
+            {
+                "agent": "bob",
+                "tier": "admin",
+                "role_description": "reviews",
+                "path_patterns": ["/home/*/shop"],
+            }
+        ],
+    }
+
+
+async def test_get_project_that_is_not_there_is_refused_and_makes_nothing(house):
+    with pytest.raises(errors.NotFound):
+        await house.anyone().project(action="get", name="nowhere")
+    assert await house.anyone().project(action="list") == {"total": 0}
+
+
+async def test_add_agent_lets_in_who_waits(house):
+    await house.anyone().project(action="create", name="shop")
+    await house.agent("eve")
+    waiting = await house.anyone().project(action="get", name="shop")
+    added = await house.anyone().project(action="add_agent", name="shop", agent="eve")
+    assert [member["tier"] for member in waiting["agents"]] == ["pending"]
+    assert added == {"status": "added", "project": "shop", "agent": "eve", "tier": "named"}
+
+
+async def test_add_and_update_agent_leave_untouched_what_is_omitted(house):
+    anyone = house.anyone()
+    await anyone.project(action="create", name="shop")
+    await anyone.project(
+        action="add_agent",
+        name="shop",
+        agent="bob",
+        tier="admin",
+        role_description="reviews",
+        path_patterns=["a/**"],
+    )
+    again = await anyone.project(action="add_agent", name="shop", agent="bob", path_patterns=[])
+    changed = await anyone.project(action="update_agent", name="shop", agent="bob", role_description="writes")
+    lowered = await anyone.project(action="update_agent", name="shop", agent="bob", tier="worker")
+    assert again == {
+        "status": "added",
+        "project": "shop",
+        "agent": "bob",
+        "tier": "admin",
+        "role_description": "reviews",
+    }
+    assert (changed["tier"], changed["role_description"], changed["status"]) == ("admin", "writes", "updated")
+    assert (lowered["tier"], lowered["role_description"]) == ("worker", "writes")
+
+
+async def test_add_agent_to_a_project_that_is_not_there_is_refused(house):
+    with pytest.raises(errors.NotFound):
+        await house.anyone().project(action="add_agent", name="nowhere", agent="bob")
+
+
+async def test_roster_acts_default_to_the_sessions_project(house):
+    ann = await house.agent("ann")
+    assert (await ann.project(action="add_agent", agent="bob"))["project"] == "shop"
+
+
+async def test_remove_agent_takes_it_off_the_roster(house):
+    ann = await house.agent("ann")
+    await ann.project(action="add_agent", agent="bob")
+    removed = await ann.project(action="remove_agent", agent="bob")
+    left = await ann.project(action="get")
+    assert removed == {"status": "removed", "project": "shop", "agent": "bob"}
+    assert [member["agent"] for member in left["agents"]] == ["ann"]
+
+
+@pytest.mark.parametrize("action", ["remove_agent", "update_agent"])
+async def test_roster_act_on_an_unknown_agent_names_near_ones(house, action):
+    ann = await house.agent("ann")
+    await ann.project(action="add_agent", agent="robert")
+    with pytest.raises(errors.NotFound) as refused:
+        await ann.project(action=action, agent="roberta")
+    assert "robert" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"tier": "king"}, {"agent": "a b"}, {"path_patterns": [""]}, {"projects": "x"}]
+)
+async def test_add_agent_refuses_arguments_that_are_wrong(house, wrong):
+    ann = await house.agent("ann")
+    with pytest.raises(errors.Invalid):
+        await ann.project(**{"action": "add_agent", "agent": "bob"} | wrong)
+
+
+async def test_list_projects_pages(house):
+    for name in ("c", "a", "b"):
+        await house.anyone().project(action="create", name=name)
+    first = await house.anyone().project(action="list", limit=2)
+    second = await house.anyone().project(action="list", limit=2, offset=first["next_offset"])
+    assert (first["total"], [each["name"] for each in first["projects"]]) == (3, ["a", "b"])
+    assert [each["name"] for each in second["projects"]] == ["c"]
+    assert "next_offset" not in second
+
+
+@pytest.mark.parametrize("confirm", [{}, {"confirm": "yes"}, {"confirm": "bank"}])
+async def test_delete_project_asks_for_its_name(house, confirm):
+    ann = await house.agent("ann")
+    with pytest.raises(errors.Invalid):
+        await ann.project(action="delete", name="shop", **confirm)
+    assert (await ann.project(action="get"))["name"] == "shop"
+
+
+async def _rows(tx, project: str) -> dict[str, int]:
+    counted = {}
+    for table in await project_tables(tx):
+        row = await tx.one(f"select count(*) as n from {table} where project = $1", project)
+        counted[table] = row["n"]
+    return counted
+
+
+async def _fill(tx, project: str) -> None:
+    await documents.add(
+        tx,
+        project,
+        type="learning",
+        title="t",
+        content="some words",
+        author="ann",
+        now=1,
+        tags=("a",),
+        files=("f.py",),
+    )
+
+
+async def test_delete_project_removes_every_row_but_its_audit_and_leaves_others_alone(house):
+    for project in ("shop", "bank"):
+        ann = await house.agent("ann", project)
+        await ann.lock_files(files=["a.py"])
+        await ann.update_work(title="work", status="in_progress", files_touched=["a.py"], signals=["done"])
+        await ann.guidelines(action="set", name="tests", rule="Run them.", scope=project)
+        await house.database.write(lambda tx, project=project: _fill(tx, project))
+    before = await house.database.read(lambda tx: _rows(tx, "shop"))
+    others = await house.database.read(lambda tx: _rows(tx, "bank"))
+    deleted = await house.anyone().project(action="delete", name="shop", confirm="shop")
+    after = await house.database.read(lambda tx: _rows(tx, "shop"))
+    kept = {"audit", "counter"}
+    assert deleted["removed"] == {table: n for table, n in before.items() if n and table not in kept}
+    assert {
+        "session",
+        "lease",
+        "work",
+        "touched",
+        "signal",
+        "guideline",
+        "agent",
+        "document",
+        "entry",
+        "event",
+    } <= set(deleted["removed"])
+    assert {table: n for table, n in after.items() if n and table not in kept} == {"event": 1}
+    assert after["audit"] == before["audit"] + 1
+    assert await house.database.read(lambda tx: _rows(tx, "bank")) == others
+    with pytest.raises(errors.NotFound):
+        await house.anyone().project(action="get", name="shop")
+
+
+async def test_delete_project_ends_its_sessions(house):
+    ann = await house.agent("ann")
+    await ann.project(action="delete", name="shop", confirm="Shop")
+    with pytest.raises(errors.SessionNotFound):
+        await ann.project(action="get")
+
+
+async def test_delete_project_never_lets_tokens_or_event_numbers_fall_back(house):
+    ann = await house.agent("ann")
+    before = (await ann.lock_files(files=["a.py"]))["locked"][0]["token"]
+    await ann.project(action="delete", name="shop", confirm="shop")
+    again = await house.agent("ann")
+    assert (await again.lock_files(files=["a.py"]))["locked"][0]["token"] > before
+
+
+async def test_delete_project_counts_documents_from_none_again(house):
+    ann = await house.agent("ann")
+    for _ in range(2):
+        await house.database.write(lambda tx: _fill(tx, "shop"))
+    await ann.project(action="delete", name="shop", confirm="shop")
+    await house.agent("ann")
+    await house.database.write(lambda tx: _fill(tx, "shop"))
+    listed = await house.anyone().list_projects()
+    assert [each["document_count"] for each in listed["projects"]] == [1]
+
+
+async def test_project_acts_of_an_admin_stay_in_its_projects(house):
+    await house.agent("ann", "bank")
+    admin = house.anyone(ADMIN)
+    assert (await admin.project(action="create", name="shop"))["status"] == "created"
+    for act in (
+        {"action": "create"},
+        {"action": "get"},
+        {"action": "delete", "confirm": "bank"},
+        {"action": "add_agent", "agent": "eve"},
+        {"action": "remove_agent", "agent": "ann"},
+        {"action": "update_agent", "agent": "ann", "tier": "pending"},
+    ):
+        with pytest.raises(errors.Forbidden):
+            await admin.project(name="bank", **act)
+    assert [each["name"] for each in (await admin.project(action="list"))["projects"]] == ["shop"]
+
+
+async def test_project_changes_need_an_admin(house):
+    await house.agent("ann")
+    for act in (
+        {"action": "create"},
+        {"action": "delete", "confirm": "shop"},
+        {"action": "add_agent", "agent": "x"},
+    ):
+        with pytest.raises(errors.Forbidden):
+            await house.anyone(AGENT).project(name="shop", **act)
+
+
+async def test_list_projects_counts_what_is_there(house, clock):
+    await house.agent("ann")
+    await house.agent("bob")
+    await house.agent("zoe", "shared")
+    clock.advance(days=2)
+    await house.agent("ann")
+    await house.database.write(lambda tx: _fill(tx, "shop"))
+    assert await house.anyone().list_projects() == {
+        "total": 1,
+        "active_sessions": 1,
+        "shared": {"active_sessions": 0, "document_count": 0},
+        "projects": [
+            {
+                "project": "shop",
+                "agents": 2,
+                "active_sessions": 1,
+                "last_activity": "2027-01-17T08:00:00Z",
+                "document_count": 1,
+            }
+        ],
+    }
+
+
+async def test_list_projects_shows_a_caller_its_own_alone(house):
+    for project in ("shop", "bank"):
+        await house.agent("ann", project)
+    own = await house.anyone(AGENT).list_projects()
+    none = await house.anyone(NOBODY).list_projects()
+    assert ([each["project"] for each in own["projects"]], own["total"], own["active_sessions"]) == (
+        ["shop"],
+        1,
+        1,
+    )
+    assert none == {"total": 0, "active_sessions": 0, "shared": {"active_sessions": 0, "document_count": 0}}
+
+
+async def test_list_projects_pages_with_the_total_of_all(house):
+    for project in ("a", "b", "c"):
+        await house.agent("ann", project)
+    page = await house.anyone().list_projects(limit=1, offset=1)
+    assert [each["project"] for each in page["projects"]] == ["b"]
+    assert (page["total"], page["next_offset"], page["active_sessions"]) == (3, 2, 3)

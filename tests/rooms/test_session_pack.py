@@ -1,0 +1,126 @@
+"""What a starting session is told stays within its budget, in one order, most valuable first."""
+
+import msgspec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from commonplace.rooms.sessions.model import Started
+from commonplace.rooms.sessions.pack import BYTES_PER_TOKEN, Part, packed
+from conftest import House
+
+_KEPT = {"project", "agent", "session_id", "omitted"}
+_TEXT = st.text(max_size=300)
+_ITEM = st.dictionaries(st.sampled_from(["id", "title", "snippet"]), _TEXT, max_size=3)
+_LISTS = st.lists(_ITEM, max_size=30)
+_VALUE = {
+    "guidelines": _LISTS,
+    "role": st.text(max_size=3000),
+    "handoff": st.fixed_dictionaries(
+        {"id": _TEXT, "content": st.text(max_size=9000), "files": st.lists(_TEXT, max_size=20)}
+    ),
+    "messages": st.fixed_dictionaries({"unread": st.integers(0, 999), "top": _LISTS}),
+    "backlog": _LISTS,
+    "learnings": _LISTS,
+    "patterns": _LISTS,
+    "state_spec": _ITEM,
+    "active_agents": _LISTS,
+    "relevant_locks": _LISTS,
+    "recent_modifications": _LISTS,
+    "signals": _LISTS,
+    "blocking_others": _LISTS,
+    "interface_updates": _LISTS,
+    "identity_suggestion": _ITEM,
+    "registry_warning": _TEXT,
+    "worker": _ITEM,
+    "action_needed": _TEXT,
+    "notable_tools": st.lists(_TEXT, max_size=12),
+}
+
+
+@st.composite
+def _parts(draw: st.DrawFn) -> list[Part]:
+    ranks = draw(st.permutations(range(len(_VALUE))))
+    return [Part(name, rank, draw(value)) for (name, value), rank in zip(_VALUE.items(), ranks, strict=True)]
+
+
+def _widest() -> Started:
+    """Names as long and wide as they may be."""
+    project, agent = "p" * 64, "\U00010400" * 64
+    return Started(project=project, agent=agent, session_id=f"{project}_{agent}_{'0' * 34}")
+
+
+@given(parts=_parts(), token_budget=st.integers(300, 20_000))
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+def test_pack_is_within_any_budget_and_in_one_order(parts: list[Part], token_budget: int):
+    text = msgspec.json.encode(packed(_widest(), parts, token_budget))
+    told = msgspec.json.decode(text)
+    assert len(text) <= token_budget * BYTES_PER_TOKEN
+    assert list(told) == [name for name in Started.__struct_fields__ if name in told]
+    assert _KEPT - {"omitted"} <= told.keys()
+
+
+@given(parts=_parts(), token_budget=st.integers(300, 20_000))
+@settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+def test_pack_counts_every_item_that_it_leaves_out(parts: list[Part], token_budget: int):
+    told = msgspec.to_builtins(packed(_widest(), parts, token_budget))
+    for part in parts:
+        if isinstance(part.value, list):
+            shown = told.get(part.name, [])
+            assert shown == part.value[: len(shown)]
+            assert told.get("omitted", {}).get(part.name, 0) == len(part.value) - len(shown)
+        elif part.value and part.name not in told:
+            assert told["omitted"][part.name] >= 1
+
+
+def test_pack_with_room_enough_leaves_nothing_out():
+    parts = [Part("signals", 2, [{"name": "ready"}]), Part("role", 1, "tester"), Part("backlog", 3, [])]
+    known = Started(project="shop", agent="alice", session_id="shop_alice_0")
+    assert msgspec.to_builtins(packed(known, parts, 300)) == {
+        "project": "shop",
+        "agent": "alice",
+        "session_id": "shop_alice_0",
+        "role": "tester",
+        "signals": [{"name": "ready"}],
+    }
+
+
+def test_pack_fills_low_ranks_first():
+    wide = [{"text": "x" * 400}] * 4
+    known = Started(project="shop", agent="alice", session_id="shop_alice_0")
+    told = packed(known, [Part("signals", 2, wide), Part("patterns", 1, wide)], 300)
+    assert (len(told.patterns), len(told.signals), told.omitted) == (2, 0, {"patterns": 2, "signals": 4})
+
+
+def test_pack_cuts_the_text_of_a_handoff_and_keeps_its_id():
+    told = packed(
+        Started(project="shop", agent="alice", session_id="shop_alice_0"),
+        [Part("handoff", 1, {"id": "doc_0", "content": "x" * 9000, "files": ["a.py"] * 9})],
+        300,
+    )
+    assert told.handoff["id"] == "doc_0"
+    assert told.handoff["truncated"]
+    assert told.handoff["content"].endswith("…")
+    assert told.omitted == {"handoff": 10}
+
+
+@given(token_budget=st.integers(300, 20_000))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_start_session_is_within_any_budget(house: House, token_budget: int):
+    for name in ("alice", "bob"):
+        agent = await house.agent(name, task_description="cart " * 100)
+        await agent.end_session(
+            summary=f"{name}: " + "all is well. " * 300, handoff_notes="next: " + "tax " * 300
+        )
+        await house.agent(name, task_description=f"{name} goes on " * 9)
+    answer = await house.calls.run(
+        "memory_start_session",
+        {"project": "shop", "claude_instance": "alice", "token_budget": token_budget},
+        house.anyone().caller,
+    )
+    assert len(answer.text()) <= token_budget * BYTES_PER_TOKEN
+    told = msgspec.json.decode(answer.text())
+    assert list(told) == [name for name in Started.__struct_fields__ if name in told]

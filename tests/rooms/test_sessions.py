@@ -1,0 +1,506 @@
+"""Sessions: who starts, what it is told, and what it leaves behind."""
+
+import asyncio
+import hashlib
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from commonplace import access, errors
+from commonplace.call import Calls
+from commonplace.catalogue import Catalogue
+from commonplace.clock import iso
+from commonplace.config import Settings
+from commonplace.rooms.sessions.model import Started
+from commonplace.server import sweep
+from commonplace.store.migrate import migrate
+from conftest import HandClock, House, open_store
+
+
+async def _rows(house: House, sql: str, *values):
+    return [dict(row) for row in await house.database.read(lambda tx: tx.all(sql, *values))]
+
+
+async def _change(house: House, sql: str, *values) -> None:
+    await house.database.write(lambda tx: tx.run(sql, *values))
+
+
+async def _register(house: House, project: str = "shop", **agents: str) -> None:
+    """A project with a roster: name=tier."""
+    await _change(
+        house,
+        "insert into project (name, display_name, registered, ignore_case, created_at) values ($1, $1, 1, 0, 0)"
+        " on conflict (name) do update set registered = 1",
+        project,
+    )
+    for name, tier in agents.items():
+        await _change(
+            house,
+            "insert into agent (project, name, tier, role_description, path_patterns, status, current_task,"
+            " last_task, session_count, created_at) values ($1, $2, $3, '', '[]', 'idle', '', '', 0, 0)",
+            project,
+            name,
+            tier,
+        )
+
+
+def _key(role: access.Role = "agent", key: str = "key_a", agent: str | None = None, projects=("shop",)):
+    return access.Caller(role, frozenset(projects), key, agent)
+
+
+async def test_start_session_gives_an_id_that_names_project_and_agent(house: House):
+    started = (await house.agent("alice", project="My  Shop!")).started
+    assert re.fullmatch(r"my_shop_alice_[0-9a-f]{34}", started["session_id"])
+    assert (started["project"], started["agent"]) == ("my_shop", "alice")
+
+
+async def test_start_session_keeps_no_session_id_in_the_store(house: House):
+    alice = await house.agent("alice")
+    for table in ("session", "event", "audit", "notice", "agent"):
+        assert alice.session_id not in str(await _rows(house, f"select * from {table}"))
+
+
+async def test_start_session_counts_for_the_agent_and_the_project(house: House):
+    await house.agent("alice", task_description="cart")
+    house.clock.advance(minutes=1)
+    alice = await house.agent("alice", role_description="builds the cart")
+    assert await alice.list_agents() == {
+        "count": 1,
+        "total": 1,
+        "agents": [
+            {
+                "project": "shop",
+                "instance": "alice",
+                "tier": "named",
+                "session_count": 2,
+                "role_description": "builds the cart",
+                "last_seen": iso(house.clock.now),
+                "last_task": "cart",
+            }
+        ],
+    }
+    assert await _rows(house, "select name, registered from project") == [{"name": "shop", "registered": 0}]
+
+
+async def test_start_session_tells_of_the_others_and_never_their_ids(house: House):
+    alice = await house.agent("alice", task_description="cart")
+    house.clock.advance(minutes=7)
+    bob = await house.agent("bob")
+    assert bob.started["active_agents"] == [{"agent": "alice", "task": "cart", "active": "7min"}]
+    assert alice.session_id not in msgspec.json.encode(bob.started).decode()
+
+
+async def test_start_session_does_not_count_a_session_as_there_after_a_day_of_silence(house: House):
+    await house.agent("alice")
+    house.clock.advance(days=1, seconds=1)
+    assert "active_agents" not in (await house.agent("bob")).started
+
+
+async def test_start_session_under_a_used_name_is_shown_to_both(house: House):
+    first = await house.agent("alice", task_description="cart")
+    second = await house.agent("alice")
+    assert second.started["active_agents"] == [
+        {"agent": "alice", "same_name": True, "task": "cart", "active": "just now"}
+    ]
+    assert len((await first.heartbeat())["_notice"]) == 1
+    assert "_notice" not in await first.heartbeat()
+    assert "_notice" not in await second.heartbeat()
+
+
+async def test_start_session_counts_the_sessions_of_one_agent(house: House):
+    await house.agent("alice")
+    await house.agent("alice")
+    assert (await house.agent("bob")).started["active_agents"] == [
+        {"agent": "alice", "active": "just now", "sessions": 2}
+    ]
+
+
+async def test_start_session_shows_what_the_others_do_now(house: House):
+    alice = await house.agent("alice", task_description="cart")
+    await alice.heartbeat(status="busy", current_task="tax")
+    assert (await house.agent("bob")).started["active_agents"] == [
+        {"agent": "alice", "status": "busy", "task": "tax", "active": "just now"}
+    ]
+
+
+async def test_start_session_twenty_times_at_once_counts_twenty(house: House):
+    agents = await asyncio.gather(*(house.agent("alice") for _ in range(20)))
+    assert len({agent.session_id for agent in agents}) == 20
+    assert (await agents[0].list_agents())["agents"][0]["session_count"] == 20
+
+
+async def test_start_session_without_a_name_asks_for_one(house: House):
+    await house.agent("unknown")
+    started = (await house.agent("unknown")).started
+    assert started["agent"] == "unknown"
+    assert "action_needed" in started
+    assert not any(entry.get("same_name") for entry in started["active_agents"])
+
+
+@pytest.mark.parametrize(
+    ("directory", "agent"),
+    [
+        ("/home/me/shop/web", "designer"),
+        ("/home/me/shop/web/cart/tests/", "tester"),
+        ("C:\\me\\shop\\web\\css", "designer"),
+        ("/home/me/shop/website", None),
+        ("/home/me/shop", None),
+    ],
+)
+async def test_start_session_suggests_the_agent_whose_directory_it_is(house: House, directory, agent):
+    await _register(house, designer="named", tester="named", guest="pending")
+    for name, patterns in (
+        ("designer", '["shop/web/**"]'),
+        ("tester", '["/nowhere/*","/home/*/shop/web/*/tests"]'),
+        ("guest", '["/home/me/shop/web/**"]'),
+    ):
+        await _change(
+            house,
+            "update agent set path_patterns = $3 where project = $1 and name = $2",
+            "shop",
+            name,
+            patterns,
+        )
+    started = (await house.agent("unknown", working_directory=directory)).started
+    assert started.get("identity_suggestion", {}).get("agent") == agent
+
+
+async def test_start_session_of_a_stranger_in_a_registered_project_is_pending_and_told_to_its_admins(
+    house: House,
+):
+    await _register(house, anna="admin", bob="named")
+    anna, bob = await house.agent("anna"), await house.agent("bob")
+    assert "registry_warning" not in bob.started
+    eve = await house.agent("eve")
+    assert {"registry_warning", "action_needed"} <= eve.started.keys()
+    assert len((await anna.heartbeat())["_notice"]) == 1
+    assert "_notice" not in await bob.heartbeat()
+    assert (await anna.list_agents(query="eve"))["agents"][0]["tier"] == "pending"
+    assert [mail["from"] for mail in (await anna.get_messages())["messages"]] == ["eve"]
+    assert "messages" not in await bob.get_messages()
+
+
+async def test_start_session_of_a_pending_agent_warns_again_and_tells_the_admins_once(house: House):
+    await _register(house, anna="admin")
+    anna = await house.agent("anna")
+    eve = await house.agent("eve")
+    await eve.end_session(summary="left")
+    await anna.heartbeat()
+    assert "registry_warning" in (await house.agent("eve")).started
+    assert "_notice" not in await anna.heartbeat()
+
+
+async def test_start_session_keeps_the_role_that_an_admin_gave(house: House):
+    await _register(house, bob="named")
+    await _change(
+        house, "update agent set role_description = 'tester' where project = $1 and name = 'bob'", "shop"
+    )
+    assert (await house.agent("bob", role_description="king")).started["role"] == "tester"
+
+
+async def test_start_session_of_a_spawned_agent_makes_a_worker(house: House):
+    alice = await house.agent("alice")
+    worker = await house.agent("unknown", spawned_by="alice", role_description="runs the tests")
+    name = worker.started["agent"]
+    assert re.fullmatch(r"worker_[0-9a-f]{4}", name)
+    assert worker.started["worker"] == {"name": name, "spawned_by": "alice"}
+    assert worker.started["role"] == "runs the tests"
+    assert (await alice.list_agents(query=name))["agents"][0]["tier"] == "worker"
+
+
+async def test_start_session_never_renames_a_known_agent(house: House):
+    await house.agent("bob")
+    started = (await house.agent("bob", spawned_by="alice")).started
+    assert started["agent"] == "bob"
+    assert "worker" not in started
+
+
+@pytest.mark.parametrize(("spawner", "tier"), [("bob", "worker"), ("eve", "pending"), ("nobody", "pending")])
+async def test_start_session_of_a_worker_in_a_registered_project_needs_a_spawner_on_the_roster(
+    house: House, spawner, tier
+):
+    await _register(house, bob="named", eve="pending")
+    worker = await house.agent("unknown", spawned_by=spawner)
+    assert (await worker.list_agents(query=worker.started["agent"]))["agents"][0]["tier"] == tier
+
+
+async def test_start_session_with_a_bound_key_takes_its_name_and_refuses_another(house: House):
+    key = _key(agent="alice")
+    assert (await house.agent("unknown", caller=key)).started["agent"] == "alice"
+    assert (await house.agent("unknown", caller=key, spawned_by="bob")).started["agent"] == "alice"
+    with pytest.raises(errors.Forbidden):
+        await house.agent("bob", caller=key)
+
+
+async def test_start_session_outside_the_projects_of_the_key_is_refused_and_leaves_nothing(house: House):
+    with pytest.raises(errors.Forbidden):
+        await house.agent("alice", project="bank", caller=_key())
+    assert await _rows(house, "select name from project") == []
+
+
+async def test_start_session_with_a_readonly_key_can_read(house: House):
+    reader = await house.agent("rita", caller=_key("readonly"))
+    assert (await reader.list_agents())["count"] == 1
+    with pytest.raises(errors.Forbidden):
+        await reader.heartbeat()
+
+
+async def test_start_session_with_an_api_key_belongs_to_that_key(house: House):
+    await _insert_key(house, "smk_right", projects='["shop"]')
+    started = (await house.agent("alice", api_key="smk_right")).started
+    arguments = {"session_id": started["session_id"]}
+    assert (await house.anyone(_key(key="key_1")).list_agents(**arguments))["count"] == 1
+    with pytest.raises(errors.SessionNotFound):
+        await house.anyone().list_agents(**arguments)
+
+
+async def test_start_session_with_a_wrong_api_key_is_refused(house: House):
+    await _insert_key(house, "smk_right", projects='["shop"]')
+    with pytest.raises(errors.Unauthenticated):
+        await house.agent("alice", api_key="smk_wrong")
+    with pytest.raises(errors.Forbidden):
+        await house.agent("alice", project="bank", api_key="smk_right")
+
+
+async def _insert_key(house: House, secret: str, projects: str) -> None:
+    await _change(
+        house,
+        "insert into api_key (id, hash, name, role, projects, created_at, created_by)"
+        " values ('key_1', $1, 'ci', 'agent', $2, 0, 'test')",
+        hashlib.sha256(secret.encode()).hexdigest(),
+        projects,
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"token_budget": 299},
+        {"token_budget": 20_001},
+        {"claude_instance": ""},
+        {"claude_instance": "two words"},
+        {"claude_instance": "@admins"},
+        {"claude_instance": "*"},
+        {"claude_instance": "a" * 65},
+        {"project": "  "},
+        {"agent": "bob", "claude_instance": "alice"},
+    ],
+)
+async def test_start_session_refuses_what_it_cannot_use(house: House, wrong):
+    with pytest.raises(errors.Invalid):
+        await house.anyone().start_session(**({"project": "shop"} | wrong))
+
+
+async def test_start_session_takes_the_other_spellings_of_the_name(house: House):
+    for spelling in ("claude_instance", "agent", "agent_name"):
+        assert (await house.anyone().start_session(project="shop", **{spelling: "alice"}))["agent"] == "alice"
+
+
+async def test_start_session_says_it_on_the_agents_of_the_project(house: House):
+    await house.agent("alice", task_description="cart")
+    assert await _rows(house, "select kind, uri, actor, body from event") == [
+        {
+            "kind": "SessionStarted",
+            "uri": "agents://shop",
+            "actor": "alice",
+            "body": '{"agent":"alice","task":"cart"}',
+        }
+    ]
+
+
+async def test_every_boot_section_has_a_field_in_the_reply(house: House):
+    names = [section.name for section in house.calls.house.boot_sections]
+    assert set(names) <= set(Started.__struct_fields__)
+    assert len(names) == len(set(names))
+
+
+async def test_start_session_names_only_tools_that_exist(house: House):
+    started = (await house.agent("alice")).started
+    assert started["notable_tools"]
+    assert set(started["notable_tools"]) <= house.calls.house.tools.keys()
+
+
+async def test_end_session_leaves_a_handoff_whole_for_its_agent_and_a_title_for_the_others(house: House):
+    alice = await house.agent("alice")
+    ended = await alice.end_session(
+        summary="Cart totals done.\nAll tests pass.",
+        handoff_notes="Next: tax",
+        files_modified=["cart.py", "tax.py"],
+    )
+    assert ended["status"] == "ended"
+    house.clock.advance(minutes=180)
+    handoff_id = ended["handoff_id"]
+    assert (await house.agent("alice")).started["handoff"] == {
+        "id": handoff_id,
+        "age": "3h",
+        "summary": "Cart totals done.",
+        "content": "Cart totals done.\nAll tests pass.\n\nNext: tax",
+        "files": ["cart.py", "tax.py"],
+    }
+    assert (await house.agent("bob")).started["handoff"] == {
+        "others": [{"id": handoff_id, "agent": "alice", "title": "Cart totals done.", "age": "3h"}]
+    }
+
+
+async def test_start_session_gives_the_latest_handoff_and_none_after_four_weeks(house: House):
+    for summary in ("first", "second"):
+        alice = await house.agent("alice")
+        house.clock.advance(minutes=1)
+        await alice.end_session(summary=summary)
+    assert (await house.agent("alice")).started["handoff"]["content"] == "second"
+    house.clock.advance(days=28)
+    assert "handoff" not in (await house.agent("alice")).started
+
+
+async def test_end_session_of_another_project_leaves_no_handoff_here(house: House):
+    await (await house.agent("alice", project="bank")).end_session(summary="secret plan")
+    assert "handoff" not in (await house.agent("alice")).started
+
+
+async def test_end_session_keeps_the_learning(house: House):
+    alice = await house.agent("alice")
+    ended = await alice.end_session(summary="done", learnings="Money is Decimal.\nFloats lose cents.")
+    assert await _rows(house, "select id, title, content, author from document where type = 'learning'") == [
+        {
+            "id": ended["learning_id"],
+            "title": "Money is Decimal.",
+            "content": "Money is Decimal.\nFloats lose cents.",
+            "author": "alice",
+        }
+    ]
+
+
+async def test_end_session_without_anything_learned_keeps_no_learning(house: House):
+    alice = await house.agent("alice")
+    ended = await alice.end_session(summary="done", learnings=" ", handoff_notes="", files_modified=[])
+    assert ended.keys() == {"status", "handoff_id"}
+    assert await _rows(house, "select type, content from document") == [
+        {"type": "handoff", "content": "done"}
+    ]
+
+
+async def test_end_session_releases_its_locks_and_no_others(house: House):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.lock_files(files=["cart.py", "web/"])
+    await bob.lock_files(files=["bank.py"])
+    assert (await alice.end_session(summary="done"))["released_locks"] == ["cart.py", "web/"]
+    assert (await bob.lock_files(files=["cart.py", "web/a.ts"]))["success"]
+    assert len((await bob.get_locks())["your_locks"]) == 3
+
+
+async def test_end_session_closes_its_work(house: House):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    await alice.update_work(title="cart", status="in_progress")
+    await alice.end_session(summary="done")
+    items = (await bob.get_active_work())["recent_work_items"]
+    assert [(item["agent"], item["title"], item["status"]) for item in items] == [
+        ("alice", "cart", "completed")
+    ]
+
+
+async def test_end_session_leaves_the_agent_at_rest_only_with_its_last_session(house: House):
+    first, second = await house.agent("alice"), await house.agent("alice")
+    bob = await house.agent("bob")
+    await first.heartbeat(status="busy", current_task="cart")
+    await second.end_session(summary="done")
+    seen = (await bob.get_agent_status(instance="alice"))["agents"][0]
+    assert (seen["status"], seen["current_task"], seen["sessions"]) == ("busy", "cart", 1)
+    await first.end_session(summary="done")
+    seen = (await bob.get_agent_status(instance="alice"))["agents"][0]
+    assert (seen["status"], seen.get("current_task"), seen["sessions"]) == ("idle", None, 0)
+
+
+async def test_end_session_is_the_end(house: House):
+    alice = await house.agent("alice")
+    await alice.end_session(summary="done")
+    for call in (alice.heartbeat(), alice.list_agents(), alice.end_session(summary="again")):
+        with pytest.raises(errors.SessionNotFound):
+            await call
+    assert "active_agents" not in (await house.agent("bob")).started
+
+
+async def test_end_session_that_fails_changes_nothing(house: House):
+    alice = await house.agent("alice")
+    await alice.lock_files(files=["cart.py"])
+    for wrong in (
+        {"summary": ""},
+        {"summary": "x" * 20_001},
+        {"summary": "done", "files_modified": ["a"] * 501},
+    ):
+        with pytest.raises(errors.Invalid):
+            await alice.end_session(**wrong)
+    assert len((await alice.get_locks())["your_locks"]) == 1
+    assert await _rows(house, "select id from document") == []
+
+
+async def test_sessions_of_another_key_are_unknown(house: House):
+    alice = await house.agent("alice", caller=_key())
+    strangers = (_key(key="key_b"), access.LOCAL, _key(agent="bob"), _key(projects=("bank",)))
+    for stranger in strangers:
+        with pytest.raises(errors.SessionNotFound):
+            await house.anyone(stranger).end_session(session_id=alice.session_id, summary="mine now")
+    assert (await alice.list_agents())["count"] == 1
+
+
+@pytest.mark.parametrize("invented", ["x", "shop_alice_00", "shop_alice_" + "0" * 34, "ff" * 20])
+async def test_sessions_that_never_were_are_unknown(house: House, invented):
+    await house.agent("alice")
+    with pytest.raises(errors.SessionNotFound):
+        await house.anyone().heartbeat(session_id=invented)
+
+
+async def test_sessions_notices_and_workers_are_forgotten_only_when_nobody_came_back(house: House):
+    alice = await house.agent("alice")
+    await house.agent("alice")
+    await house.agent("unknown", spawned_by="alice")
+
+    async def left() -> tuple[int, ...]:
+        await sweep(house.calls)
+        tables = ("session", "notice", "agent")
+        return tuple([len(await _rows(house, f"select project from {table}")) for table in tables])
+
+    assert await left() == (3, 1, 2)
+    house.clock.advance(days=8)
+    assert await left() == (3, 0, 2)
+    house.clock.advance(days=23)
+    assert await left() == (3, 0, 1)
+    await alice.heartbeat()
+    house.clock.advance(days=60)
+    assert await left() == (1, 0, 1)
+    assert (await alice.heartbeat())["status"] == "ok"
+
+
+async def test_two_agents_work_through_a_restart_and_the_next_session_knows(
+    address: Path | str, clock: HandClock
+):
+    store = await open_store(address, clock)
+    await migrate(store)
+    house = House(Calls(store, Catalogue(), Settings(), clock), clock)
+    alice = await house.agent("alice", task_description="cart totals")
+    bob = await house.agent("bob", task_description="checkout page")
+    await alice.lock_files(files=["cart.py"])
+    await store.close()
+
+    clock.advance(minutes=2)
+    store = await open_store(address, clock)
+    try:
+        house = House(Calls(store, Catalogue(), Settings(), clock), clock)
+        alice.calls = bob.calls = house.calls
+        assert not (await bob.lock_files(files=["cart.py"]))["success"]
+        ended = await alice.end_session(
+            summary="Totals are right",
+            handoff_notes="Tax is next",
+            learnings="Money is Decimal",
+            files_modified=["cart.py"],
+        )
+        assert ended["released_locks"] == ["cart.py"]
+        assert (await bob.lock_files(files=["cart.py"]))["success"]
+
+        clock.advance(minutes=60)
+        again = (await house.agent("alice", task_description="tax")).started
+        assert again["handoff"]["content"] == "Totals are right\n\nTax is next"
+        assert [entry["agent"] for entry in again["active_agents"]] == ["bob"]
+    finally:
+        await store.close()

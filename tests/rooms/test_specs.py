@@ -1,0 +1,310 @@
+"""Specs: one owner by identity, versions that only rise, and every one of them readable."""
+
+import asyncio
+
+import pytest
+
+from commonplace import access, errors, events
+from commonplace.clock import iso
+from commonplace.rooms.specs import FINDERS
+
+
+async def _two(house):
+    return await house.agent("alice"), await house.agent("bob")
+
+
+async def _make_admin(house, name: str, project: str = "shop"):
+    await house.database.write(
+        lambda tx: tx.run("update agent set tier = 'admin' where project = $1 and name = $2", project, name)
+    )
+
+
+async def test_define_spec_creates_then_raises_the_patch(house):
+    alice = await house.agent("alice")
+    created = await alice.define_spec(name="cart-api", content="GET /cart")
+    assert created == {
+        "status": "created",
+        "id": created["id"],
+        "spec_name": "cart-api",
+        "version": "1.0.0",
+        "owner": "alice",
+    }
+    assert await alice.define_spec(name="cart-api", content="GET /cart, PUT /cart") == {
+        "status": "updated",
+        "id": created["id"],
+        "spec_name": "cart-api",
+        "version": "1.0.1",
+        "owner": "alice",
+        "previous_version": "1.0.0",
+    }
+    stored = await house.database.read(lambda tx: events.after(tx, "shop", 0))
+    assert [(event.uri, event.body["version"]) for event in stored if event.kind == "SpecChanged"] == [
+        ("spec://shop/cart-api", "1.0.0"),
+        ("spec://shop/cart-api", "1.0.1"),
+    ]
+
+
+async def test_define_spec_versions_rise_by_semantic_precedence(house):
+    alice = await house.agent("alice")
+    rising = (
+        "1.0.0-alpha",
+        "1.0.0-alpha.1",
+        "1.0.0-rc.9",
+        "1.0.0-rc.10",
+        "1.0.0",
+        "1.9.0",
+        "1.10.0",
+        "2.0.0-rc.1+b1",
+    )
+    for version in rising:
+        assert (await alice.define_spec(name="api", content=version, version=version))["version"] == version
+    for lower in ("1.10.0", "2.0.0-rc.1", "2.0.0-rc.1+b2", "2.0.0-beta", "1.99.99"):
+        with pytest.raises(errors.Conflict) as refused:
+            await alice.define_spec(name="api", content="x", version=lower)
+        assert refused.value.details == {"current": "2.0.0-rc.1+b1"}
+    assert (await alice.define_spec(name="api", content="released"))["version"] == "2.0.0"
+
+
+@pytest.mark.parametrize("version", ["1.0", "v1.0.0", "01.0.0", "1.0.0-01", "latest", "1.0.0\n", "1.0.0.0"])
+async def test_define_spec_refuses_what_is_no_version(house, version):
+    alice = await house.agent("alice")
+    with pytest.raises(errors.Invalid):
+        await alice.define_spec(name="api", content="x", version=version)
+
+
+async def test_define_spec_at_once_gives_every_version_once(house):
+    alice = await house.agent("alice")
+    made = await asyncio.gather(*(alice.define_spec(name="api", content=f"{n}") for n in range(10)))
+    assert sorted(each["version"] for each in made) == [f"1.0.{n}" for n in range(10)]
+    for each in made:
+        spec = await alice.get_spec(name="api", version=each["version"])
+        assert spec["version"] == each["version"]
+
+
+async def test_define_spec_is_refused_to_who_does_not_own_it(house):
+    alice, bob = await _two(house)
+    await alice.define_spec(name="api", content="hers")
+    for claim in ({}, {"owner": "bob"}, {"owner": "alice"}):
+        with pytest.raises(errors.Forbidden):
+            await bob.define_spec(name="api", content="his", **claim)
+    spec = await bob.get_spec(name="api")
+    assert (spec["content"], spec["owner"], spec["version"]) == ("hers", "alice", "1.0.0")
+
+
+async def test_define_spec_names_another_owner_only_for_an_admin(house):
+    alice, bob = await _two(house)
+    with pytest.raises(errors.Forbidden):
+        await alice.define_spec(name="api", content="x", owner="bob")
+    await alice.define_spec(name="api", content="x")
+    with pytest.raises(errors.Forbidden):
+        await alice.define_spec(name="api", content="y", owner="bob")
+    boss = await house.agent("boss")
+    await _make_admin(house, "boss")
+    moved = await boss.define_spec(name="api", content="z", owner="bob")
+    assert (moved["owner"], moved["version"]) == ("bob", "1.0.1")
+    with pytest.raises(errors.Forbidden):
+        await alice.define_spec(name="api", content="mine again")
+    assert (await bob.define_spec(name="api", content="his now"))["owner"] == "bob"
+    assert (await boss.define_spec(name="api", content="mended"))["owner"] == "bob"
+
+
+@pytest.mark.parametrize(("role", "allowed"), [("agent", False), ("admin", True), ("owner", True)])
+async def test_define_spec_of_another_believes_the_role_of_the_key(house, role, allowed):
+    alice = await house.agent("alice")
+    await alice.define_spec(name="api", content="hers")
+    await house.agent("boss")
+    await _make_admin(house, "boss")
+    keyed = await house.agent("boss", caller=access.Caller(role, frozenset({"shop"}), key="key_1"))
+    if allowed:
+        assert (await keyed.define_spec(name="api", content="mended"))["owner"] == "alice"
+    else:
+        with pytest.raises(errors.Forbidden):
+            await keyed.define_spec(name="api", content="mended")
+
+
+async def test_define_spec_refuses_a_readonly_key(house):
+    reader = await house.agent("reader", caller=access.Caller("readonly", frozenset({"shop"}), key="key_1"))
+    with pytest.raises(errors.Forbidden):
+        await reader.define_spec(name="api", content="x")
+
+
+async def test_define_spec_stores_a_valid_json_schema(house):
+    alice = await house.agent("alice")
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "required": ["id"]}
+    await alice.define_spec(name="cart", content="v1", json_schema=schema, tags=["cart"], spec_type="schema")
+    await alice.define_spec(name="cart", content="v2")
+    spec = await alice.get_spec(name="cart")
+    assert (spec["json_schema"], spec["tags"], spec["spec_type"]) == (schema, ["cart"], "schema")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "objekt"},
+        {"properties": 3},
+        {"required": "id"},
+        {"pattern": "("},
+        {"$schema": 5},
+        {"$ref": "#/$defs/missing"},
+        {"description": "x" * 60_000},
+    ],
+)
+async def test_define_spec_refuses_what_is_no_json_schema(house, schema):
+    alice = await house.agent("alice")
+    with pytest.raises((errors.Invalid, errors.TooLarge)):
+        await alice.define_spec(name="cart", content="x", json_schema=schema)
+    with pytest.raises(errors.NotFound):
+        await alice.get_spec(name="cart")
+
+
+async def test_define_spec_never_fetches_what_a_schema_points_at(house):
+    alice = await house.agent("alice")
+    fetched = asyncio.Event()
+    server = await asyncio.start_server(lambda *_: fetched.set(), "127.0.0.1", 0)
+    async with server:
+        elsewhere = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/schema"
+        with pytest.raises(errors.Invalid):
+            await alice.define_spec(name="a", content="x", json_schema={"$schema": elsewhere})
+        for n, schema in enumerate(({"$ref": elsewhere}, {"$id": elsewhere, "$ref": "other"})):
+            assert (await alice.define_spec(name=f"b{n}", content="x", json_schema=schema))[
+                "status"
+            ] == "created"
+    assert not fetched.is_set()
+
+
+async def test_define_spec_refuses_to_halve_a_state_unless_forced(house):
+    alice = await house.agent("alice")
+    await alice.define_spec(name="state:alice", content="x" * 100)
+    assert (await alice.define_spec(name="state:alice", content="x" * 50))["version"] == "1.0.1"
+    with pytest.raises(errors.Conflict) as refused:
+        await alice.define_spec(name="state:alice", content="x" * 24)
+    assert refused.value.details == {"current_length": 50}
+    assert (await alice.define_spec(name="state:alice", content="x", force=True))["version"] == "1.0.2"
+    await alice.define_spec(name="other", content="x" * 100)
+    assert (await alice.define_spec(name="other", content="x"))["version"] == "1.0.1"
+
+
+async def test_get_spec_reads_any_version(house, clock):
+    alice = await house.agent("alice")
+    first = await alice.define_spec(name="Cart API", content="v1", tags=["a"], spec_type="api")
+    written = clock.now
+    clock.advance(days=3)
+    await alice.define_spec(name="Cart API", content="v2", version="2.0.0")
+    assert await alice.get_spec(name="Cart API", version="1.0.0") == {
+        "id": first["id"],
+        "spec_name": "Cart API",
+        "project": "shop",
+        "version": "1.0.0",
+        "latest_version": "2.0.0",
+        "owner": "alice",
+        "spec_type": "api",
+        "content": "v1",
+        "author": "alice",
+        "tags": ["a"],
+        "created": iso(written),
+        "age": "3d",
+    }
+    assert (await alice.get_spec(name="Cart API"))["content"] == "v2"
+    with pytest.raises(errors.NotFound) as refused:
+        await alice.get_spec(name="Cart API", version="3.0.0")
+    assert refused.value.details == {"latest": "2.0.0"}
+
+
+async def test_get_spec_looks_in_the_own_project_then_in_the_shared_one(house):
+    alice = await house.agent("alice")
+    await alice.define_spec(name="style", content="shared", project="shared")
+    await alice.define_spec(name="api", content="shared", project="shared")
+    await alice.define_spec(name="api", content="own")
+    assert (await alice.get_spec(name="style"))["project"] == "shared"
+    assert (await alice.get_spec(name="api"))["content"] == "own"
+    assert (await alice.get_spec(name="api", project="shared"))["content"] == "shared"
+    with pytest.raises(errors.NotFound):
+        await alice.get_spec(name="style", project="shop")
+
+
+async def test_get_spec_refuses_a_project_outside_the_key(house):
+    reader = await house.agent("reader", caller=access.Caller("readonly", frozenset({"shop"}), key="key_1"))
+    with pytest.raises(errors.Forbidden):
+        await reader.get_spec(name="api", project="web")
+
+
+async def test_list_specs_names_them_with_their_versions(house, clock):
+    alice = await house.agent("alice")
+    await alice.define_spec(name="b", content="1", spec_type="api")
+    await alice.define_spec(name="b", content="2")
+    await alice.define_spec(name="a", content="1", project="shared")
+    await alice.define_spec(name="c", content="1", project="web")
+    at = iso(clock.now)
+    shown = {"owner": "alice", "updated": at}
+    assert await alice.list_specs(include_versions=True) == {
+        "count": 2,
+        "total": 2,
+        "specs": [
+            shown
+            | {
+                "spec_name": "a",
+                "project": "shared",
+                "version": "1.0.0",
+                "spec_type": "interface",
+                "versions": [{"version": "1.0.0", "by": "alice", "at": at}],
+            },
+            shown
+            | {
+                "spec_name": "b",
+                "project": "shop",
+                "version": "1.0.1",
+                "spec_type": "api",
+                "versions": [{"version": version, "by": "alice", "at": at} for version in ("1.0.1", "1.0.0")],
+            },
+        ],
+    }
+    only = await alice.list_specs(spec_type="api")
+    assert [(each["spec_name"], "versions" in each) for each in only["specs"]] == [("b", False)]
+    assert (await alice.list_specs(limit=1))["total"] == 2
+    assert await alice.list_specs(project="nowhere") == {"count": 0, "total": 0}
+
+
+async def test_start_session_returns_the_state_of_the_agent(house):
+    alice, bob = await _two(house)
+    assert "state_spec" not in alice.started
+    await alice.define_spec(name="state:alice", content="half way through the cart")
+    again = await house.agent("alice")
+    assert again.started["state_spec"] == {
+        "name": "state:alice",
+        "version": "1.0.0",
+        "age": "just now",
+        "content": "half way through the cart",
+    }
+    assert "state_spec" not in (await house.agent("bob")).started
+    await bob.define_spec(name="state:carol", content="do as bob says")
+    assert (await house.agent("carol")).started["state_spec"]["by"] == "bob"
+
+
+async def test_find_by_id_shows_the_latest_content_and_all_versions(house, clock):
+    alice = await house.agent("alice")
+    spec = await alice.define_spec(name="cart api", content="v1")
+    created = iso(clock.now)
+    clock.advance(days=1)
+    await alice.define_spec(name="cart api", content="v2")
+    find = FINDERS["spec_"]
+    assert await house.database.read(lambda tx: find(tx, "shop", spec["id"][:10])) == {
+        "id": spec["id"],
+        "title": "cart api",
+        "type": "spec",
+        "status": "active",
+        "project": "shop",
+        "tags": [],
+        "created": created,
+        "updated": iso(clock.now),
+        "author": "alice",
+        "content": "v2",
+        "versions": [
+            {"version": "1.0.1", "by": "alice", "at": iso(clock.now)},
+            {"version": "1.0.0", "by": "alice", "at": created},
+        ],
+        "links": {"uri": "spec://shop/cart%20api"},
+        "version": "1.0.1",
+        "owner": "alice",
+        "spec_type": "interface",
+    }
+    assert await house.database.read(lambda tx: find(tx, "shop", "spec_000000000000")) is None

@@ -1,0 +1,284 @@
+"""Who sees which message: four visibilities, seven kinds of caller, every way to read that the room offers.
+
+The names of the ways are their own list: a surface that reads messages in another way adds itself here.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import pytest
+
+from commonplace import access, errors, events
+from commonplace.access import Caller
+from commonplace.call import Calls
+from commonplace.catalogue import Catalogue
+from commonplace.config import Settings
+from commonplace.store.database import Database
+from conftest import Agent, HandClock
+
+VISIBILITIES = ("public", "private", "agent_only", "admin_only")
+
+
+def key(name: str | None, role: access.Role = "agent", agent_type: str = "", project: str = "shop") -> Caller:
+    return Caller(role, frozenset({project}), f"key_{name}_{role}", name, agent_type)
+
+
+CALLERS = {
+    "sender": key("alice", agent_type="claude"),
+    "same type": key("carol", agent_type="claude"),
+    "other type": key("bob", agent_type="codex"),
+    "no type": key("dan"),
+    "no agent": key(None, role="readonly"),
+    "admin": key("root", role="admin"),
+    "owner": key("boss", role="owner"),
+    "other project": key("alice", agent_type="claude", project="docs"),
+}
+SEES = {
+    "sender": {"public", "private", "agent_only"},
+    "same type": {"public", "agent_only"},
+    "other type": {"public"},
+    "no type": {"public"},
+    "no agent": {"public"},
+    "admin": {"public", "admin_only"},
+    "owner": {"public", "admin_only"},
+    "other project": set(),
+}
+
+
+class Board:
+    """A session on which alice wrote one message of each visibility, each with a word of its own."""
+
+    def __init__(self, calls: Calls) -> None:
+        self.calls = calls
+        self.id = ""
+        self.messages: dict[str, str] = {}
+        self.question = ""
+
+    def agent(self, kind: str) -> Agent:
+        return Agent(self.calls, caller=CALLERS[kind])
+
+    async def write(self) -> None:
+        alice = self.agent("sender")
+        self.id = (await alice.create_session(purpose="matrix"))["session_id"]
+        self.question = (await alice.add_message(session_id=self.id, content="opening"))["message_id"]
+        for visibility in VISIBILITIES:
+            added = await alice.add_message(
+                session_id=self.id,
+                content=f"secret_{visibility}",
+                metadata={"note": f"secret_{visibility}"},
+                visibility=visibility,
+                parent_message_id=self.question,
+            )
+            self.messages[visibility] = added["message_id"]
+
+
+@pytest.fixture
+async def board(database: Database, clock: HandClock) -> Board:
+    calls = Calls(database, Catalogue(), Settings(auth="on"), clock)
+    board = Board(calls)
+    await board.write()
+    return board
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"secret_(public|private|agent_only|admin_only)", text))
+
+
+Way = Callable[[Board, str], Awaitable[str]]
+
+
+def tool(name: str, **arguments) -> Way:
+    async def reads(board: Board, kind: str) -> str:
+        answer = await board.calls.run(name, {"session_id": board.id} | arguments, CALLERS[kind])
+        return answer.text().decode()
+
+    return reads
+
+
+def resource(page: str) -> Way:
+    async def reads(board: Board, kind: str) -> str:
+        uri = f"session://{board.id}{page}"
+        for each in board.calls.house.resources:
+            if (arguments := each.match(uri)) is not None:
+                return (await board.calls.read(each.operation, arguments, CALLERS[kind])).text().decode()
+        raise errors.NotFound
+
+    return reads
+
+
+async def each_message(board: Board, kind: str) -> str:
+    """get_message for every id, as somebody who guessed the ids would ask."""
+    shown = []
+    for message_id in board.messages.values():
+        try:
+            answer = await board.calls.run(
+                "get_message", {"session_id": board.id, "message_id": message_id}, CALLERS[kind]
+            )
+        except errors.NotFound:
+            continue
+        shown.append(answer.text().decode())
+    return " ".join(shown)
+
+
+async def replies(board: Board, kind: str) -> str:
+    """The ids of the replies, told by what they say."""
+    answer = await board.calls.run(
+        "get_message", {"session_id": board.id, "message_id": board.question}, CALLERS[kind]
+    )
+    ids = msgspec.json.decode(answer.text()).get("replies", [])
+    return " ".join(f"secret_{visibility}" for visibility, own in board.messages.items() if own in ids)
+
+
+async def event_stream(board: Board, kind: str) -> str:
+    """The events that an edge passes on: those of an audience of the caller."""
+    heard = await board.calls.database.read(lambda tx: events.after(tx, "shop", 0))
+    ids = {event.body.get("message_id") for event in heard if events.visible(event, CALLERS[kind])}
+    return " ".join(f"secret_{visibility}" for visibility, own in board.messages.items() if own in ids)
+
+
+async def every_filter(board: Board, kind: str) -> str:
+    """Each filter gives what it names, if the caller may see it, and nothing else."""
+    shown = ""
+    for visibility in VISIBILITIES:
+        answer = await tool("get_context", visibility_filter=visibility)(board, kind)
+        assert words(answer) <= {visibility}
+        shown += answer
+    return shown
+
+
+async def count(board: Board, kind: str) -> str:
+    """Counts tell as much as texts do; admins see that more is there, in a field of its own."""
+    answer = msgspec.json.decode(await tool("get_session")(board, kind))
+    listed = msgspec.json.decode((await board.calls.run("list_sessions", {}, CALLERS[kind])).text())
+    page = msgspec.json.decode(await tool("get_context", include_private=True)(board, kind))
+    expected = 1 + len(SEES[kind])
+    assert {answer["message_count"], listed["sessions"][0]["message_count"], page["total_count"]} == {
+        expected
+    }
+    assert answer.get("hidden_count") == (5 - expected if "admin_only" in SEES[kind] else None)
+    return " ".join(f"secret_{visibility}" for visibility in SEES[kind])
+
+
+WAYS: dict[str, Way] = {
+    "get_context": tool("get_context", include_private=True),
+    "get_messages": tool("get_messages", include_private=True),
+    "get_context by sender": tool("get_context", include_private=True, sender="alice"),
+    "get_context by time": tool("get_context", include_private=True, since="2020-01-01T00:00:00Z"),
+    "get_context within tokens": tool("get_context", include_private=True, max_tokens=100_000),
+    "get_context filters": every_filter,
+    "get_session": tool("get_session"),
+    "get_message": each_message,
+    "replies": replies,
+    "search_context": tool("search_context", query="secret", limit=100),
+    "search_context loosely": tool("search_context", query="secret", limit=100, fuzzy_threshold=0),
+    "session://id": resource(""),
+    "session://id/messages/0": resource("/messages/0"),
+    "events": event_stream,
+    "counts": count,
+}
+
+
+@pytest.mark.parametrize("kind", CALLERS)
+async def test_message_is_seen_by_those_who_may_and_by_nobody_else(board: Board, kind: str):
+    for name, reads in WAYS.items():
+        try:
+            seen = words(await reads(board, kind))
+        except errors.NotFound:
+            seen = set()
+            assert kind == "other project", name
+        assert seen == SEES[kind], name
+
+
+async def test_search_stays_within_audiences_after_others_have_searched(board: Board):
+    """Shelves are kept in memory: who searches first must not decide what the next one finds."""
+    search = WAYS["search_context"]
+    for kind in ("sender", "admin", "other type", "same type", "sender", "no agent"):
+        assert words(await search(board, kind)) == SEES[kind]
+
+
+async def test_private_messages_are_left_out_unless_asked_for(board: Board):
+    assert words(await tool("get_context")(board, "sender")) == {"public", "agent_only"}
+    assert words(await tool("search_context", query="secret", scope="public")(board, "sender")) == {"public"}
+    assert words(await tool("search_context", query="secret", scope="private")(board, "sender")) == {
+        "private"
+    }
+    assert words(await tool("search_context", query="secret", scope="private")(board, "admin")) == set()
+
+
+@pytest.mark.parametrize("operation", ["get_context", "get_messages"])
+@pytest.mark.parametrize("wrong", ["everything", "", "PRIVATE", "*"])
+async def test_unknown_filter_is_refused(board: Board, operation: str, wrong: str):
+    with pytest.raises(errors.Invalid):
+        await tool(operation, visibility_filter=wrong)(board, "sender")
+
+
+async def test_keys_without_an_agent_do_not_share_their_notes(board: Board):
+    first, second = (Caller("agent", frozenset({"shop"}), key) for key in ("key_1", "key_2"))
+    for caller in (first, second):
+        await board.calls.run("add_private_note", {"session_id": board.id, "content": caller.key}, caller)
+        page = await board.calls.run(
+            "get_context", {"session_id": board.id, "visibility_filter": "private"}, caller
+        )
+        assert [each["content"] for each in msgspec.json.decode(page.text())["messages"]] == [caller.key]
+
+
+async def test_a_started_session_does_not_open_the_notes_of_a_bound_agent(board: Board):
+    impostor = Caller("agent", frozenset({"shop"}), "key_impostor")
+    started = msgspec.json.decode(
+        (
+            await board.calls.run("memory_start_session", {"project": "shop", "agent": "alice"}, impostor)
+        ).text()
+    )
+    asked = {"session_id": board.id, "include_private": True, "agent_id": started["session_id"]}
+    answer = await board.calls.run("get_context", asked, impostor)
+    assert words(answer.text().decode()) == {"public"}
+
+
+async def test_agents_without_a_type_do_not_share_agent_only_messages(board: Board):
+    await board.agent("no type").add_message(session_id=board.id, content="mine", visibility="agent_only")
+    asked = {"session_id": board.id, "visibility_filter": "agent_only"}
+    assert len((await board.agent("no type").get_context(**asked))["messages"]) == 1
+    other = Agent(board.calls, caller=key("erin"))
+    assert (await other.get_context(**asked))["count"] == 0
+
+
+async def test_with_keys_nobody_acts_as_another(board: Board):
+    for name in ("sender", "agent_id"):
+        with pytest.raises(errors.Forbidden):
+            await board.agent("other type").add_message(session_id=board.id, content="x", **{name: "alice"})
+    with pytest.raises(errors.Forbidden):
+        await board.agent("admin").get_context(session_id=board.id, agent_id="alice")
+    with pytest.raises(errors.Forbidden):
+        await board.agent("admin").get_memory(key="k", agent_id="alice")
+
+
+async def test_reply_that_not_everyone_sees_does_not_change_what_everyone_gets(board: Board):
+    alice = board.agent("sender")
+    asked = (await alice.add_message(session_id=board.id, content="Who tests it?"))["message_id"]
+    before = await board.agent("other type").get_context(session_id=board.id, max_tokens=200)
+    await alice.add_message(
+        session_id=board.id, content="not me", visibility="private", parent_message_id=asked
+    )
+    after = await board.agent("other type").get_context(session_id=board.id, max_tokens=200)
+    assert after == before
+
+
+@pytest.mark.parametrize("page", ["/messages", "/messages/x", "/other/1", "/messages/1/2", "/messages/-1"])
+async def test_resource_that_is_none_is_refused(board: Board, page: str):
+    with pytest.raises((errors.NotFound, errors.Invalid)):
+        await resource(page)(board, "sender")
+
+
+async def test_resource_shows_the_session_its_newest_messages_and_statistics(board: Board):
+    shown = msgspec.json.decode(await resource("")(board, "admin"))
+    assert (shown["session"]["session_id"], shown["session"]["message_count"]) == (board.id, 3)
+    assert [message["sequence"] for message in shown["messages"]] == [1, 2, 5]
+    assert shown["statistics"] == {
+        "message_count": 3,
+        "by_visibility": {"public": 2, "admin_only": 1},
+        "hidden_count": 2,
+    }
+    page = msgspec.json.decode(await resource("/messages/1")(board, "sender"))
+    assert [message["sequence"] for message in page.pop("messages")] == [2, 3, 4]
+    assert page == {"count": 3, "total_count": 4, "next_after": 4, "has_more": False}

@@ -1,0 +1,80 @@
+"""What Citus asks for, held on plain stores: every key starts with the project, every statement names it."""
+
+import ast
+import re
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+import commonplace
+from commonplace.store.migrate import migrations
+
+SOURCE = Path(commonplace.__file__).parent
+_CREATE = re.compile(r"create (?:virtual )?table (?:if not exists )?(\w+)", re.IGNORECASE)
+_VERB = re.compile(r"^\s*(select|insert|update|delete|with)\b", re.IGNORECASE)
+_TABLES = re.compile(r"\b(?:from|into|update|join)\s+([a-z_]+)", re.IGNORECASE)
+
+
+def _tables(kind: str) -> tuple[set[str], set[str]]:
+    """(distributed, reference) tables by the migrations' own words."""
+    distributed, reference = set(), set()
+    for migration in migrations(kind):
+        for statement in migration.statements(kind):
+            created = _CREATE.search(statement)
+            if created:
+                (reference if "-- reference" in statement else distributed).add(created[1])
+    return distributed, reference
+
+
+def _statements() -> list[tuple[str, str]]:
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path.parent.name == "store" and path.parent.parent == SOURCE and path.name == "migrate.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            text = _text(node)
+            if text and _VERB.match(text) and _TABLES.search(text):
+                found.append((f"{path.relative_to(SOURCE)}:{node.lineno}", text))
+    return found
+
+
+def _text(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(part.value if isinstance(part, ast.Constant) else " " for part in node.values)
+    return None
+
+
+STATEMENTS = _statements()
+DISTRIBUTED, REFERENCE = _tables("postgresql")
+
+
+def test_the_lint_sees_the_statements_and_the_tables():
+    assert len(STATEMENTS) > 20
+    assert {"session", "lease", "event", "audit"} <= DISTRIBUTED
+    assert {"project", "api_key", "setting"} == REFERENCE & {"project", "api_key", "setting"}
+
+
+@pytest.mark.parametrize(("place", "sql"), STATEMENTS, ids=[place for place, _ in STATEMENTS])
+def test_statement_names_its_project_and_asks_no_clock(place: str, sql: str):
+    lowered = sql.lower()
+    for word in ("now()", "current_timestamp", "merge into", "::"):
+        assert word not in lowered, f"{place} uses {word}"
+    if DISTRIBUTED & set(_TABLES.findall(lowered)) and "-- every project" not in lowered:
+        assert "project" in lowered, f"{place} names no project"
+
+
+async def test_every_key_of_a_distributed_table_starts_with_the_project(postgres_dsn: str):
+    connection = await asyncpg.connect(postgres_dsn)
+    rows = await connection.fetch(
+        "select t.relname as name, i.indisunique as one, (select a.attname from pg_attribute a"
+        " where a.attrelid = t.oid and a.attnum = i.indkey[0]) as first"
+        " from pg_index i join pg_class t on t.oid = i.indrelid join pg_namespace s on s.oid = t.relnamespace"
+        " where s.nspname = 'public' and i.indisunique"
+    )
+    triggers = await connection.fetch("select tgname from pg_trigger where not tgisinternal")
+    await connection.close()
+    wrong = [row["name"] for row in rows if row["name"] in DISTRIBUTED and row["first"] != "project"]
+    assert (wrong, triggers) == ([], [])

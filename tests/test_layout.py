@@ -1,0 +1,94 @@
+"""The house holds: imports point one way, rooms look alike, files and functions stay short."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import commonplace
+
+SOURCE = Path(commonplace.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+ROOMS = sorted(path for path in (SOURCE / "rooms").iterdir() if (path / "__init__.py").exists())
+
+# A floor may import itself and what stands below it.
+FLOORS = (
+    ("errors", "clock", "access", "config", "store", "search"),
+    ("audit", "activity", "events", "operation", "call"),
+    ("rooms",),
+    ("catalogue",),
+    ("edges", "librarian"),
+    ("server",),
+    ("edges.cli", "sync"),
+    ("__main__",),
+)
+FORBIDDEN_NAMES = {
+    "utils",
+    "helpers",
+    "helper",
+    "manager",
+    "managers",
+    "services",
+    "service",
+    "common",
+    "base",
+    "misc",
+}
+
+
+def _floor(parts: tuple[str, ...]) -> int | None:
+    for name in (".".join(parts[:2]), parts[0]):
+        for level, names in enumerate(FLOORS):
+            if name in names:
+                return level
+    return None
+
+
+def _imported(tree: ast.AST) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return {name for name in names if name.startswith("commonplace.")}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_down(path: Path):
+    own = path.relative_to(SOURCE).with_suffix("").parts
+    level = _floor(own)
+    for name in _imported(ast.parse(path.read_text())):
+        below = _floor(tuple(name.split(".")[1:]))
+        if level is not None and below is not None:
+            assert below <= level, f"{'.'.join(own)} imports {name}"
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda path: path.name)
+def test_room_has_the_four_files(room: Path):
+    assert {"__init__.py", "model.py", "operations.py", "store.py"} <= {path.name for path in room.iterdir()}
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda path: path.name)
+def test_room_imports_no_other_rooms_operations(room: Path):
+    for path in room.glob("*.py"):
+        for name in _imported(ast.parse(path.read_text())):
+            other = name.split(".")
+            if other[1] == "rooms" and len(other) > 3 and other[2] != room.name:
+                assert other[3] != "operations", f"{path} imports {name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_file_and_its_functions_are_short(path: Path):
+    text = path.read_text()
+    assert text.count("\n") <= 400
+    long = [
+        node.name
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno - node.lineno + 1 > 50
+    ]
+    assert long == []
+
+
+def test_no_file_has_a_name_that_says_nothing():
+    assert [path for path in FILES if path.stem in FORBIDDEN_NAMES] == []
