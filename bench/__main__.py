@@ -20,7 +20,10 @@ import psutil
 from bench.load import Measured, drive, post
 
 MODERN = {"MCP_Protocol_Version": "2026-07-28", "Mcp_Method": "tools/call"}
-META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 
 
 def free_port() -> int:
@@ -56,13 +59,19 @@ def tool_call(port: int, name: str, arguments: dict[str, object], n: int) -> byt
 
 
 def api(port: int, operation: str, **arguments: object) -> dict[str, object]:
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/api/{operation}", json.dumps(arguments).encode())
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/api/{operation}", json.dumps(arguments).encode()
+    )
     with urllib.request.urlopen(request) as response:
         return json.load(response)
 
 
 def postgres_pids(folder: Path) -> list[int]:
-    return [each.pid for each in psutil.process_iter(["cmdline"]) if str(folder) in " ".join(each.info["cmdline"] or ())]
+    return [
+        each.pid
+        for each in psutil.process_iter(["cmdline"])
+        if str(folder) in " ".join(each.info["cmdline"] or ())
+    ]
 
 
 class Table:
@@ -82,7 +91,8 @@ class Table:
 
 async def product(table: Table, what: str, port: int, pids: list[int], seconds: float) -> None:
     sessions = [
-        api(port, "memory_start_session", project="bench", claude_instance=f"agent{n}")["session_id"] for n in range(50)
+        api(port, "memory_start_session", project="bench", claude_instance=f"agent{n}")["session_id"]
+        for n in range(50)
     ]
     for tool in ("memory_get_locks", "memory_heartbeat"):
         for clients in (1, 10, 50):
@@ -100,11 +110,15 @@ async def floor(seconds: float) -> None:
     with started(port, "-m", "bench.servers", "bare", "--port", str(port)) as pids:
         for clients in (1, 10, 50):
             request = lambda n: tool_call(port, "echo", {"text": "x"}, n)  # noqa: E731 - bound to this port
-            table.row("bare ASGI route", clients, await drive(port, pids, request, clients=clients, seconds=seconds))
+            table.row(
+                "bare ASGI route", clients, await drive(port, pids, request, clients=clients, seconds=seconds)
+            )
     port = free_port()
-    with tempfile.TemporaryDirectory() as folder:
-        with started(port, "-m", "commonplace", "serve", "--port", str(port), "--data", folder) as pids:
-            await product(table, "SQLite", port, pids, seconds)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        started(port, "-m", "commonplace", "serve", "--port", str(port), "--data", folder) as pids,
+    ):
+        await product(table, "SQLite", port, pids, seconds)
     port = free_port()
     with tempfile.TemporaryDirectory() as folder, running_postgres() as (dsn, base):
         flags = ("-m", "commonplace", "serve", "--port", str(port), "--data", folder, "--store", dsn)
@@ -114,7 +128,11 @@ async def floor(seconds: float) -> None:
     with started(port, "-m", "bench.servers", "sdk", "--port", str(port)) as pids:
         for clients in (1, 10, 50):
             request = lambda n: tool_call(port, "echo", {"text": "x"}, n)  # noqa: E731 - bound to this port
-            table.row("echo on the official SDK, 70 tools", clients, await drive(port, pids, request, clients=clients, seconds=seconds))
+            table.row(
+                "echo on the official SDK, 70 tools",
+                clients,
+                await drive(port, pids, request, clients=clients, seconds=seconds),
+            )
 
 
 @contextlib.contextmanager
@@ -133,7 +151,8 @@ def start_up(rounds: int) -> None:
             before = time.perf_counter()
             command = [sys.executable, "-m", "commonplace", "serve", "--transport", "stdio", "--data", folder]
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            assert process.stdin and process.stdout
+            assert process.stdin
+            assert process.stdout
             process.stdin.write(json.dumps(message).encode() + b"\n")
             process.stdin.flush()
             answer = process.stdout.readline()
@@ -142,7 +161,9 @@ def start_up(rounds: int) -> None:
             process.stdin.close()
             process.wait(10)
     tools = len(json.loads(answer)["result"]["tools"])
-    print(f"\nspawn to first tools/list over stdio ({tools} tools): best {min(times):.2f} s, median {sorted(times)[len(times) // 2]:.2f} s")
+    print(
+        f"\nspawn to first tools/list over stdio ({tools} tools): best {min(times):.2f} s, median {sorted(times)[len(times) // 2]:.2f} s"
+    )
     print(f"resident memory then: {resident:.0f} MB")
 
 

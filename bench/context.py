@@ -5,14 +5,18 @@ import asyncio
 import os
 import random
 import tempfile
+import time
+from collections.abc import Callable
 
 from bench.__main__ import Table, api, free_port, postgres_pids, running_postgres, started, tool_call
-from bench.load import drive
+from bench.load import Measured, connect, cpu_seconds, drive
 
 AGENTS = 50
 MESSAGES = 1_000
 LARGE = 10_000
 QUERIES = 40
+PAUSE = 0.5
+"""What an agent does between two calls, in seconds: 50 agents then make 100 calls a second."""
 
 
 class Prose:
@@ -59,6 +63,27 @@ def acts(board: str, prose: Prose) -> dict[str, list[dict[str, object]]]:
     }
 
 
+async def at_work(port: int, pids: list[int], request: Callable[[int], bytes], seconds: float) -> Measured:
+    """50 agents that also think: the latency that each of them sees, not how much the server can bear."""
+    latencies: list[float] = []
+    ends = time.perf_counter() + seconds
+
+    async def agent(n: int) -> None:
+        connection = await connect(port)
+        await asyncio.sleep(PAUSE * n / AGENTS)
+        while (before := time.perf_counter()) < ends:
+            answer = await connection.ask(request(n))
+            latencies.append(time.perf_counter() - before)
+            if b" 200" not in answer[:12] or b'"isError":true' in answer:
+                raise RuntimeError(answer[:400].decode())
+            await asyncio.sleep(PAUSE)
+        connection.transport.close()
+
+    cpu, began = cpu_seconds(pids), time.perf_counter()
+    await asyncio.gather(*(agent(n) for n in range(AGENTS)))
+    return Measured(len(latencies), time.perf_counter() - began, cpu_seconds(pids) - cpu, latencies)
+
+
 async def one_store(table: Table, what: str, port: int, pids: list[int], seconds: float) -> None:
     prose = Prose()
     board = await asyncio.to_thread(filled, port, prose, MESSAGES)
@@ -67,6 +92,9 @@ async def one_store(table: Table, what: str, port: int, pids: list[int], seconds
             request = lambda n, tool=tool, given=given: tool_call(port, tool, given[n % len(given)], n)  # noqa: E731
             measured = await drive(port, pids, request, clients=clients, seconds=seconds)
             table.row(f"{tool} on {what}", clients, measured)
+        table.row(
+            f"{tool} on {what}, agents at work", AGENTS, await at_work(port, pids, request, 2 * seconds)
+        )
     await asyncio.to_thread(large_search, what, port, prose)
 
 
@@ -94,10 +122,13 @@ async def compare(seconds: float) -> None:
             table.row(
                 "bare ASGI route", clients, await drive(port, pids, request, clients=clients, seconds=seconds)
             )
+        table.row("bare ASGI route, agents at work", AGENTS, await at_work(port, pids, request, 2 * seconds))
     port = free_port()
-    with tempfile.TemporaryDirectory() as folder:
-        with started(port, "-m", "commonplace", "serve", "--port", str(port), "--data", folder) as pids:
-            await one_store(table, "SQLite", port, pids, seconds)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        started(port, "-m", "commonplace", "serve", "--port", str(port), "--data", folder) as pids,
+    ):
+        await one_store(table, "SQLite", port, pids, seconds)
     port = free_port()
     with tempfile.TemporaryDirectory() as folder, running_postgres() as (dsn, place):
         flags = ("-m", "commonplace", "serve", "--port", str(port), "--data", folder, "--store", dsn)

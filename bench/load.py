@@ -1,104 +1,99 @@
-"""A project filled with made documents: words by Zipf's law, vectors in clusters, as real ones lie."""
+"""A closed-loop HTTP client that costs little: raw sockets, keep-alive, one request in flight per connection."""
 
-import random
-import resource
-import secrets
-from itertools import islice
-from pathlib import Path
-from time import perf_counter
-from typing import Any
+import asyncio
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
-import numpy as np
+import psutil
 
-from commonplace.call import Calls
-from commonplace.rooms.knowledge import store
-from commonplace.search import index
-from commonplace.search.embedded import choose
-from commonplace.store.database import Tx
-
-PROJECT = "set_speed"
-BATCH = 1000
-WORDS = 60
-VOCABULARY = 60_000
-QUESTIONS = 120
+Request = Callable[[int], bytes]
+"""The bytes of the n-th request."""
 
 
-async def filled(calls: Calls, size: int) -> tuple[float, float, list[str]]:
-    """How long the words took, how long the vectors, and questions about some of the documents."""
-    generator = np.random.default_rng(7)
-    vocabulary = [_word(n) for n in range(VOCABULARY)]
-    ranks = np.minimum(generator.zipf(1.15, size=size * WORDS) - 1, VOCABULARY - 1).reshape(size, WORDS)
-    spent, questions = 0.0, []
-    pick = random.Random(7)  # noqa: S311 - the same questions in every run
-    asked = set(pick.sample(range(size), min(size, QUESTIONS)))
-    for start in range(0, size, BATCH):
-        texts = [" ".join(vocabulary[rank] for rank in row) for row in ranks[start : start + BATCH]]
-        questions += [_question(texts[place - start], pick) for place in range(start, start + len(texts)) if place in asked]
-        began = perf_counter()
-        await calls.database.write(lambda tx, texts=texts: _put(tx, texts))
-        spent += perf_counter() - began
-    began = perf_counter()
-    if calls.search.embeds:
-        await _vectors(calls, size, generator)
-    return spent, perf_counter() - began, questions
+def post(path: str, port: int, body: bytes, **headers: str) -> bytes:
+    lines = [f"POST {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", f"Content-Length: {len(body)}"]
+    lines += ["Content-Type: application/json", "Accept: application/json, text/event-stream"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-def _word(n: int) -> str:
-    letters = "bcdfghklmnprstvz"
-    vowels = "aeiou"
-    word = ""
-    n += 200
-    while n:
-        n, letter = divmod(n, len(letters))
-        n, vowel = divmod(n, len(vowels))
-        word += letters[letter] + vowels[vowel]
-    return word
+@dataclass(frozen=True)
+class Measured:
+    calls: int
+    seconds: float
+    cpu_seconds: float
+    latencies: list[float]
+
+    @property
+    def per_second(self) -> float:
+        return self.calls / self.seconds
+
+    @property
+    def cpu_micros(self) -> float:
+        return 1e6 * self.cpu_seconds / max(self.calls, 1)
+
+    def quantile(self, q: float) -> float:
+        """Milliseconds."""
+        return 1e3 * statistics.quantiles(self.latencies, n=1000)[int(q * 1000) - 1]
 
 
-def _question(text: str, pick: random.Random) -> str:
-    return " ".join(pick.sample(text.split(), 6))
+class Connection(asyncio.Protocol):
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._answer: asyncio.Future[bytes] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        head, found, rest = self._buffer.partition(b"\r\n\r\n")
+        if not found or self._answer is None:
+            return
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        if len(rest) >= length:
+            self._buffer = b""
+            self._answer.set_result(head[:12] + rest)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(exc or ConnectionResetError())
+
+    async def ask(self, request: bytes) -> bytes:
+        self._answer = asyncio.get_running_loop().create_future()
+        self.transport.write(request)
+        return await self._answer
 
 
-async def _put(tx: Tx, texts: list[str]) -> None:
-    """What memory_store writes, for many at once: the document, its version and its words."""
-    entries = []
-    rows: list[Any] = []
-    for text in texts:
-        identity = f"doc_{secrets.token_hex(6)}"
-        title = text[:40]
-        rows.append((PROJECT, identity, title, text, store.digest(title, text)))
-        entries.append(index.Entry(PROJECT, store.KIND, identity, "architecture", title, text, 1))
-    await tx.many(
-        "insert into document (project, id, type, title, content, status, author, tags, files, derived_from, flags,"
-        " interface_name, interface_version, interface_owner, interface_schema, superseded_by, digest, version, opened,"
-        " recalled, created_at, changed_at, updated_at, expires_at) values ($1, $2, 'architecture', $3, $4, 'active',"
-        " 'bench', '[]', '[]', '[]', '[]', '', '', '', '', '', $5, 1, 0, 0, 1, 1, 1, null)",
-        rows,
-    )
-    await index.put(tx, entries)
+async def connect(port: int) -> Connection:
+    _, connection = await asyncio.get_running_loop().create_connection(Connection, "127.0.0.1", port)
+    return connection
 
 
-async def _vectors(calls: Calls, size: int, generator: Any) -> None:
-    from commonplace.search import postgres, sqlite
+async def drive(port: int, pids: list[int], request: Request, *, clients: int, seconds: float) -> Measured:
+    """Load the server with `clients` callers for `seconds`; its processes' CPU time is read around the run."""
+    connections = [await connect(port) for _ in range(clients)]
+    latencies: list[float] = []
+    ends = time.perf_counter() + seconds
 
-    dialect = sqlite if calls.database.kind == "sqlite" else postgres
-    centres = generator.normal(size=(200, 384)).astype(np.float32)
-    rows = await calls.database.read(lambda tx: tx.all("select n from entry where project = $1 order by n", PROJECT))
-    numbers = iter([row["n"] for row in rows])
-    await calls.database.write(lambda tx: choose(tx, calls.search.choice))
-    while batch := list(islice(numbers, BATCH)):
-        made = centres[generator.integers(0, 200, len(batch))] + generator.normal(size=(len(batch), 384)) * 0.7
-        made /= np.linalg.norm(made, axis=1, keepdims=True)
-        found = [(n, 0, vector.astype(np.float32)) for n, vector in zip(batch, made, strict=True)]
-        await calls.database.write(
-            lambda tx, found=found: dialect.put_vectors(tx, PROJECT, calls.search.name, found)
-        )
-    await calls.database.write(lambda tx: tx.run("delete from embedding_queue where project = $1", PROJECT))
+    async def caller(place: int, connection: Connection) -> None:
+        n = place
+        while (before := time.perf_counter()) < ends:
+            answer = await connection.ask(request(n))
+            latencies.append(time.perf_counter() - before)
+            if b" 200" not in answer[:12] or b'"isError":true' in answer:
+                raise RuntimeError(answer[:400].decode())
+            n += clients
+
+    cpu, started = cpu_seconds(pids), time.perf_counter()
+    await asyncio.gather(*(caller(place, connection) for place, connection in enumerate(connections)))
+    measured = Measured(len(latencies), time.perf_counter() - started, cpu_seconds(pids) - cpu, latencies)
+    for connection in connections:
+        connection.transport.close()
+    return measured
 
 
-def resident() -> float:
-    """Memory of this process, in MB."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return next(int(row.split()[1]) / 1024 for row in status.read_text().splitlines() if row.startswith("VmRSS"))
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def cpu_seconds(pids: list[int]) -> float:
+    return sum(sum(psutil.Process(pid).cpu_times()[:2]) for pid in pids)

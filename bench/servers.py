@@ -7,7 +7,7 @@ import msgspec
 import uvicorn
 
 
-async def bare(scope, receive, send) -> None:
+async def bare(_scope, receive, send) -> None:
     """JSON in, JSON out, nothing between."""
     body = (await receive())["body"]
     message = msgspec.json.decode(body)
@@ -19,7 +19,7 @@ async def bare(scope, receive, send) -> None:
 
 
 def sdk_app():
-    from mcp.server import MCPServer
+    from mcp.server import MCPServer  # noqa: PLC0415 - a second to import
 
     server = MCPServer("echo")
     for n in range(70):

@@ -25,7 +25,9 @@ class Remembered:
         missing = [place for place, key in enumerate(keys) if key not in self._known]
         if missing:
             made = self._model.embed([texts[place] for place in missing])
-            self._known |= {keys[place]: vector.astype(np.float16) for place, vector in zip(missing, made, strict=True)}
+            self._known |= {
+                keys[place]: vector.astype(np.float16) for place, vector in zip(missing, made, strict=True)
+            }
             self._unsaved = getattr(self, "_unsaved", 0) + len(missing)
             if self._unsaved > 2000:
                 self.save()

@@ -54,7 +54,7 @@ class Product:
         return self.process.wait(20)
 
 
-class Refused(Exception):
+class Refused(Exception):  # noqa: N818 - an answer, not a fault
     def __init__(self, status: int, body: dict[str, Any]) -> None:
         super().__init__(status, body)
         self.status, self.body = status, body
@@ -66,7 +66,9 @@ def command(*arguments: str) -> list[str]:
 
 def environment(**more: str) -> dict[str, str]:
     """The test's environment without settings that a developer may have."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COMMONPLACE_", "MCP_"))}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("COMMONPLACE_", "MCP_"))
+    }
     return kept | more
 
 

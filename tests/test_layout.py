@@ -13,8 +13,10 @@ ROOMS = sorted(path for path in (SOURCE / "rooms").iterdir() if (path / "__init_
 
 # A floor may import itself and what stands below it.
 FLOORS = (
-    ("errors", "clock", "access", "config", "store", "search"),
-    ("audit", "activity", "events", "operation", "call"),
+    ("errors", "clock", "access", "config", "store"),
+    ("arguments", "audit", "activity", "events", "operation", "resource", "house"),
+    ("search",),
+    ("call",),
     ("rooms",),
     ("catalogue",),
     ("edges", "librarian"),

@@ -1,10 +1,11 @@
 """The one path of a call: role, arguments, project, transaction, operation, audit, events, commit, publish."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -13,42 +14,21 @@ from commonplace.access import Caller
 from commonplace.activity import Activity, Session
 from commonplace.clock import Clock
 from commonplace.config import Settings
-from commonplace.operation import Family, Operation, Tool
+from commonplace.house import House
+from commonplace.operation import Family, Operation
 from commonplace.search.engine import Engine
 from commonplace.store.database import Database, Tx
 
 _LOOK_AGAIN_SECONDS = 1.0
 
 
-class House(Protocol):
-    """What the catalogue offers to a call: the tools, and what rooms contribute to each other."""
-
-    @property
-    def tools(self) -> Mapping[str, Tool]: ...
-    @property
-    def toolsets(self) -> Mapping[str, tuple[str, ...]]: ...
-    @property
-    def resources(self) -> tuple[Any, ...]: ...
-    @property
-    def boot_sections(self) -> tuple[Any, ...]: ...
-    @property
-    def on_activity(self) -> tuple[activity.OnActivity, ...]: ...
-    @property
-    def on_session_end(self) -> tuple[Any, ...]: ...
-    @property
-    def finders(self) -> Mapping[str, Any]: ...
-    @property
-    def searched(self) -> tuple[Any, ...]: ...
-    @property
-    def sweeps(self) -> tuple[Any, ...]: ...
-
-
 class Later(Exception):  # noqa: N818 - not a fault
     """Nothing to answer yet: undo, wait for news of the project, try again; `answer` is given when time is up."""
 
-    def __init__(self, answer: Any, seconds: float, project: str) -> None:
+    def __init__(self, call: "Call", answer: Any, seconds: float) -> None:
         super().__init__()
-        self.answer, self.seconds, self.project = answer, seconds, project
+        self.project, self.session = call.project, call.session
+        self.answer, self.seconds = answer, seconds
 
 
 @dataclass(slots=True)
@@ -165,28 +145,35 @@ class Calls:
     async def _until_answered(
         self, operation: Operation, arguments: dict[str, Any], caller: Caller
     ) -> Answer:
-        ends = 0.0
-        loop = asyncio.get_running_loop()
         prepared = await operation.prepare(self.search, arguments) if operation.prepare else None
-        while True:
-            try:
-                return await self._transact(operation, dict(arguments), caller, prepared)
-            except Later as later:
-                ends = ends or loop.time() + later.seconds
-                if loop.time() >= ends:
-                    return Answer(later.answer, [])
-                await self._news(later, ends - loop.time())
 
-    async def _news(self, later: Later, seconds: float) -> None:
-        """Wait for an event of the project; leases also lapse silently, so look again each second."""
-        heard = asyncio.Event()
+        def once() -> Awaitable[Answer]:
+            return self._transact(operation, arguments, caller, prepared)
+
+        try:
+            return await once()
+        except Later as later:
+            return await self._wait(later, once)
+
+    async def _wait(self, later: Later, again: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Listen first, then look again, so that no news falls between; leases lapse silently, so look each second."""
+        heard, loop = asyncio.Event(), asyncio.get_running_loop()
+        ends = loop.time() + later.seconds
         stop = await self.bus.listen(later.project, lambda _: heard.set())
         try:
-            await asyncio.wait_for(heard.wait(), min(seconds, _LOOK_AGAIN_SECONDS))
-        except TimeoutError:
-            pass
+            while (left := ends - loop.time()) > 0:
+                heard.clear()
+                try:
+                    return await again()
+                except Later as still:
+                    later = still
+                if later.session and self.activity.due(later.session, self.clock()):
+                    self.activity.later(later.session)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(heard.wait(), min(left, _LOOK_AGAIN_SECONDS))
         finally:
             stop()
+        return Answer(later.answer, [])
 
     async def _transact(
         self, operation: Operation, arguments: dict[str, Any], caller: Caller, prepared: Any
@@ -229,18 +216,14 @@ class Calls:
         await audit.record(
             call.tx, call.project, call.now, operation.name, "ok", call.agent, call.caller, call.subject
         )
-        if call.emitted:
-            await events.append(call.tx, call.emitted)
-        if call.session is None:
-            return []
-        if self.activity.due(call.session, call.now):
+        if call.session and self.activity.due(call.session, call.now):
             await self.activity.touch(call.tx, call.session, call.now)
             call.touched = True
-        return (
-            await activity.take_notices(call.tx, call.session)
-            if call.session.has_notice or call.touched
-            else []
-        )
+        if call.emitted:
+            await events.append(call.tx, call.emitted)
+        if call.session and (call.session.has_notice or call.touched):
+            return await activity.take_notices(call.tx, call.session)
+        return []
 
     async def _record_refusal(
         self, name: str, given: Mapping[str, Any], caller: Caller, refusal: errors.Refusal

@@ -34,15 +34,17 @@ Listener = Callable[[Event], None]
 
 
 def visible(event: Event, caller: Caller) -> bool:
-    """May this caller know of the event? The audience names an agent, a type of agents, or the admins."""
+    """May this caller know of the event? The audience names an agent, a type of agents, an inbox, or a role."""
     if not (caller.sees(event.project) or event.project == SHARED):
         return False
     kind, _, name = event.audience.partition(":")
     if kind == "agent":
-        return caller.agent in {None, name} if not caller.key else caller.agent == name
+        return caller.agent == name
     if kind == "type":
         return bool(name) and caller.agent_type == name
-    return kind == "" or caller.includes("admin")
+    if kind == "inbox":
+        return caller.agent == name or caller.includes("admin")
+    return kind == "" or caller.includes("owner" if kind == "owner" else "admin")
 
 
 async def append(tx: Tx, events: list[Event]) -> None:

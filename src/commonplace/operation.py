@@ -1,6 +1,5 @@
 """What an operation is, read from its function: the signature is the schema, the docstring the description."""
 
-import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ import pydantic
 
 from commonplace import errors
 from commonplace.access import Role
+from commonplace.arguments import refusal, refuse_unstorable
 
 SESSION = Annotated[
     str, pydantic.Field(min_length=1, max_length=200, description="From memory_start_session.")
@@ -85,11 +85,11 @@ class Operation:
     def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Check the arguments against the function's own types; refuse in words that help."""
         spelled = self._in_first_spelling(given)
-        _refuse_unstorable(given)
+        refuse_unstorable(given)
         try:
             checked = self.arguments.model_validate(spelled)
         except pydantic.ValidationError as wrong:
-            raise _refusal(wrong, list(self.arguments.model_fields)) from None
+            raise refusal(wrong, list(self.arguments.model_fields)) from None
         return {name: getattr(checked, name) for name in self.arguments.model_fields}
 
     def _in_first_spelling(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -143,32 +143,3 @@ class Family:
 
 
 Tool = Operation | Family
-
-
-def _refuse_unstorable(value: Any) -> None:
-    """PostgreSQL stores no NUL and nothing stores half a character, so no store is offered one."""
-    if isinstance(value, str):
-        if "\0" in value or (not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value)):
-            raise errors.Invalid("A text holds a NUL or half a character.", hint="Send plain UTF-8 text.")
-    elif isinstance(value, Mapping):
-        for name, each in value.items():
-            _refuse_unstorable(name)
-            _refuse_unstorable(each)
-    elif isinstance(value, list):
-        for each in value:
-            _refuse_unstorable(each)
-
-
-def _refusal(wrong: pydantic.ValidationError, known: list[str]) -> errors.Invalid:
-    problems = wrong.errors(include_url=False, include_context=False)
-    strange = [str(problem["loc"][0]) for problem in problems if problem["type"] == "extra_forbidden"]
-    if strange:
-        near = difflib.get_close_matches(strange[0], known, n=1, cutoff=0.5)
-        meant = f"Did you mean '{near[0]}'? " if near else ""
-        return errors.UnknownArgument(
-            f"There is no argument '{strange[0]}'.", hint=f"{meant}Known: {', '.join(known) or 'none'}."
-        )
-    parts = [
-        "{}: {}".format(".".join(map(str, each["loc"])) or "arguments", each["msg"]) for each in problems[:5]
-    ]
-    return errors.Invalid("; ".join(parts) + ".", hint="Correct these arguments and call again.")

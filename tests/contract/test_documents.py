@@ -20,7 +20,11 @@ def test_generated_file_is_as_the_catalogue_says(path: str):
 
 
 def test_no_generated_file_is_left_over():
-    there = {str(each.relative_to(TOP)) for folder in ("docs/operations", "tests/snapshots") for each in (TOP / folder).iterdir()}
+    there = {
+        str(each.relative_to(TOP))
+        for folder in ("docs/operations", "tests/snapshots")
+        for each in (TOP / folder).iterdir()
+    }
     assert there == set(PAGES)
 
 

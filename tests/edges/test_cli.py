@@ -4,8 +4,9 @@ import json
 import subprocess
 from pathlib import Path
 
-import product
 import pytest
+
+import product
 
 
 def run(*arguments: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
@@ -31,13 +32,24 @@ def test_call_works_without_a_server_and_through_one(address: Path | str, tmp_pa
     flags = product.store_flags(address, tmp_path / "client")
     started = json.loads(run("call", "memory_start_session", "--project", "shop", *flags).stdout)
     with product.running(*flags):
-        locked = run("call", "memory_lock_files", "--session-id", started["session_id"], "--files", "a.py", "b.py", *flags)
+        locked = run(
+            "call",
+            "memory_lock_files",
+            "--session-id",
+            started["session_id"],
+            "--files",
+            "a.py",
+            "b.py",
+            *flags,
+        )
         assert json.loads(locked.stdout)["success"] is True
         assert "1 active" in run("status", *flags).stdout
 
 
 def test_call_takes_arguments_as_json_on_standard_input(tmp_path: Path):
-    started = run("call", "memory_start_session", "--json", "-", "--data", str(tmp_path), stdin='{"project": "shop"}')
+    started = run(
+        "call", "memory_start_session", "--json", "-", "--data", str(tmp_path), stdin='{"project": "shop"}'
+    )
     assert json.loads(started.stdout)["project"] == "shop"
 
 
@@ -63,6 +75,8 @@ def test_key_is_made_shown_once_used_and_revoked_at_once(address: Path | str, tm
 
 def test_client_commands_reach_the_server_that_the_environment_names(tmp_path: Path):
     with product.running("--data", str(tmp_path / "server")) as server:
-        shown = run("call", "memory_health", "--data", str(tmp_path / "elsewhere"), COMMONPLACE_URL=server.url)
+        shown = run(
+            "call", "memory_health", "--data", str(tmp_path / "elsewhere"), COMMONPLACE_URL=server.url
+        )
         assert json.loads(shown.stdout)["status"] == "ok"
         assert not (tmp_path / "elsewhere").exists()

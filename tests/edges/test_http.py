@@ -5,8 +5,9 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-import product
 import pytest
+
+import product
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,9 @@ def test_too_large_body_is_refused_before_it_is_read(server: product.Product):
 def test_chunked_body_is_bounded_while_it_comes(server: product.Product):
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
-        client.sendall(b"POST /api/memory_health HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+        client.sendall(
+            b"POST /api/memory_health HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
         answer = b""
         try:
             for _ in range(200):
@@ -102,7 +105,9 @@ def test_foreign_hosts_and_origins_are_refused_on_every_route(
 
 
 def test_no_answer_allows_other_origins_to_read_it(server: product.Product):
-    _, _, headers = server.request("OPTIONS", "/api/memory_health", headers={"Origin": "http://localhost:3000"})
+    _, _, headers = server.request(
+        "OPTIONS", "/api/memory_health", headers={"Origin": "http://localhost:3000"}
+    )
     assert "access-control-allow-origin" not in headers
 
 

@@ -434,30 +434,22 @@ async def test_search_context_gives_one_row_for_one_message_best_first(alice: Ag
 
 async def test_search_context_sees_what_was_added_since_the_last_search(alice: Agent, board: str):
     assert (await alice.search_context(session_id=board, query="walrus"))["message_count"] == 0
-    for n in range(1200):
-        await alice.calls.database.write(lambda tx, n=n: _plant(tx, board, n + 1))
-    await alice.calls.database.write(lambda tx: _advance(tx, board, 1200))
+    await alice.calls.database.write(lambda tx: _plant(tx, board, 1200))
     assert (await alice.search_context(session_id=board, query="walrus1200"))["results"][0]["score"] == 100
     await alice.add_message(session_id=board, content="a walrus swims")
     newest = (await alice.search_context(session_id=board, query="walrus swims"))["results"][0]
     assert newest["message"]["sequence"] == 1201
 
 
-async def _plant(tx, session: str, sequence: int) -> None:
-    await tx.run(
+async def _plant(tx, session: str, messages: int) -> None:
+    await tx.many(
         "insert into context_message (project, session, sequence, id, audience, sender, owner, key_id, message_type,"
         " mark, content, metadata, size, parent, replies, at)"
         " values ('shop', $1, $2, $3, '', 'alice', 'alice', '', 'error', '', $4, '{}', 1, '', 0, 1)",
-        session,
-        sequence,
-        f"msg_{sequence:012x}",
-        f"walrus{sequence}",
+        [(session, n, f"msg_{n:012x}", f"walrus{n}") for n in range(1, messages + 1)],
     )
-
-
-async def _advance(tx, session: str, sequence: int) -> None:
     await tx.run(
-        "update context_session set last_sequence = $2 where project = 'shop' and id = $1", session, sequence
+        "update context_session set last_sequence = $2 where project = 'shop' and id = $1", session, messages
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from commonplace import access, errors, events
 from commonplace.clock import DAY, iso
-from commonplace.rooms.messages import FINDERS, store
+from commonplace.rooms.messages import store
 
 
 async def _names(house, *names: str, project: str = "shop"):
@@ -148,6 +148,10 @@ async def test_get_messages_filters_by_category_thread_and_id(house):
     assert _texts(await bob.get_messages(category="task", headers_only=False)) == ["do it"]
     in_thread = await bob.get_messages(thread_id=task["thread_id"], include_delivered=True)
     assert _texts(in_thread) == ["do it", "and this"]
+    assert _texts(await bob.get_messages(thread_id=task["thread_id"][:12], include_delivered=True)) == _texts(
+        in_thread
+    )
+    assert (await bob.get_messages(thread_id="msg_", include_delivered=True))["count"] == 0
     again = await bob.get_messages(message_id=follow["message_id"][:10])
     assert _texts(again) == ["and this"]
     assert again["messages"][0]["reply_to"] == task["message_id"]
@@ -359,7 +363,7 @@ async def test_send_message_tells_each_recipient_and_nobody_else(house):
     sent = await alice.send_message(to_instance="*", message="freeze", priority="low")
     told = [event for event in await _events(house) if event.kind == "MessageSent"]
     assert [(event.uri, event.audience, event.body) for event in told] == [
-        (f"inbox://shop/{name}", f"agent:{name}", {"id": sent["message_id"], "priority": "low"})
+        (f"inbox://shop/{name}", f"inbox:{name}", {"id": sent["message_id"], "priority": "low"})
         for name in ("bob", "carol")
     ]
 
@@ -531,9 +535,8 @@ async def test_find_by_id_shows_how_far_each_recipient_is(house, clock):
     alice, bob, _carol = await _names(house, "alice", "bob", "carol")
     sent = await alice.send_message(to_instance="*", message="freeze", subject="release")
     await bob.update_message_status(message_id=sent["message_id"], status="completed", note="frozen")
-    find = FINDERS["msg_"]
-    found = await house.database.read(lambda tx: find(tx, "shop", sent["message_id"][:12]))
-    assert found == {
+    assert await bob.get_by_id(doc_id=sent["message_id"][:12]) == {
+        "found": True,
         "id": sent["message_id"],
         "title": "release",
         "type": "message",
@@ -544,7 +547,6 @@ async def test_find_by_id_shows_how_far_each_recipient_is(house, clock):
         "updated": iso(clock.now),
         "author": "alice",
         "content": "freeze",
-        "versions": [],
         "links": {
             "thread_id": sent["message_id"],
             "reply_to": "",
@@ -554,4 +556,11 @@ async def test_find_by_id_shows_how_far_each_recipient_is(house, clock):
             ],
         },
     }
-    assert await house.database.read(lambda tx: find(tx, "shop", "msg_000000000000")) is None
+    assert (await bob.get_by_id(doc_id="msg_000000000000"))["found"] is False
+
+
+async def test_find_by_id_shows_mail_to_those_who_wrote_or_got_it(house):
+    alice, bob, carol = await _names(house, "alice", "bob", "carol")
+    sent = await alice.send_message(to_instance="bob", message="between us")
+    seen = [(await each.get_by_id(doc_id=sent["message_id"]))["found"] for each in (alice, bob, carol)]
+    assert seen == [True, True, False]

@@ -236,7 +236,7 @@ async def test_update_work_and_signals_are_events(house):
         ("WorkUpdated", "work://shop", ""),
         ("WorkUpdated", "work://shop", ""),
         ("SignalSent", "signals://shop", ""),
-        ("WorkUnblocked", "work://shop", "agent:alice"),
+        ("WorkUnblocked", "work://shop", "inbox:alice"),
     ]
 
 

@@ -153,7 +153,7 @@ class Http:
             await self._answer(request, send)
         except errors.Refusal as refusal:
             await respond_refusal(send, refusal)
-        except Exception:
+        except Exception:  # noqa: BLE001 - the outermost line: one bad request ends only itself
             _log.exception("request failed", extra={"path": path, "method": request.method})
             await respond_json(
                 send, 500, {"error": "internal", "message": "The server made a mistake; it is logged."}

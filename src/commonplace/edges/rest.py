@@ -5,9 +5,10 @@ from typing import Any
 import msgspec
 
 from commonplace import __version__, errors
-from commonplace.call import Calls, House
+from commonplace.call import Calls
 from commonplace.edges.http import Request, Route, Send, respond, respond_json
 from commonplace.edges.schema import input_schema
+from commonplace.house import House
 
 _DECODE = msgspec.json.Decoder(dict[str, Any])
 

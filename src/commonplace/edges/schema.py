@@ -5,11 +5,22 @@ from typing import Any
 from commonplace.catalogue import operations
 from commonplace.operation import Family, Operation, Tool
 
-_NOISE = ("title", "additionalProperties", "default")
+_NOISE = frozenset({"title", "additionalProperties"})
+# Bounds cost a model tokens and are explained when they are broken; programs get them.
+_BOUNDS = frozenset(
+    {"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern", "description"}
+)
 
 
 def input_schema(tool: Tool) -> dict[str, Any]:
-    return _family_schema(tool) if isinstance(tool, Family) else _operation_schema(tool)
+    """Everything that is checked, for programs and people."""
+    return _schema(tool, _NOISE)
+
+
+def _schema(tool: Tool, noise: frozenset[str]) -> dict[str, Any]:
+    if isinstance(tool, Family):
+        return _family_schema(tool, noise)
+    return _operation_schema(tool, noise)
 
 
 def annotations(tool: Tool) -> dict[str, bool]:
@@ -25,29 +36,29 @@ def annotations(tool: Tool) -> dict[str, bool]:
 
 
 def definition(tool: Tool) -> dict[str, Any]:
-    """The entry of tools/list."""
+    """The entry of tools/list, as short as it can be."""
     return {
         "name": tool.name,
         "description": tool.description,
-        "inputSchema": input_schema(tool),
+        "inputSchema": _schema(tool, _NOISE | _BOUNDS),
         "annotations": annotations(tool),
     }
 
 
-def _operation_schema(operation: Operation) -> dict[str, Any]:
+def _operation_schema(operation: Operation, noise: frozenset[str]) -> dict[str, Any]:
     schema = operation.arguments.model_json_schema()
     definitions = schema.pop("$defs", {})
-    slim = _slim(_inlined(schema, definitions))
+    slim = _slim(_inlined(schema, definitions), noise)
     shown: dict[str, Any] = {"type": "object", "properties": slim.get("properties", {})}
     if slim.get("required"):
         shown["required"] = slim["required"]
     return shown
 
 
-def _family_schema(family: Family) -> dict[str, Any]:
+def _family_schema(family: Family, noise: frozenset[str]) -> dict[str, Any]:
     """The union of what the acts take; `action` picks one."""
     properties: dict[str, Any] = {}
-    acts = [_operation_schema(act) for act in family.actions.values()]
+    acts = [_operation_schema(act, noise) for act in family.actions.values()]
     for act in acts:
         for name, kind in act["properties"].items():
             properties.setdefault(name, kind)
@@ -57,16 +68,20 @@ def _family_schema(family: Family) -> dict[str, Any]:
     return {"type": "object", "properties": session | action | properties, "required": [*always, "action"]}
 
 
-def _slim(schema: Any) -> Any:
-    """Leave out what costs tokens and tells a model nothing; a null default says 'optional' already."""
+def _slim(schema: Any, noise: frozenset[str]) -> Any:
+    """Leave out what costs tokens and tells a model nothing; an empty default says 'optional' already."""
     if isinstance(schema, list):
-        return [_slim(each) for each in schema]
+        return [_slim(each, noise) for each in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {
-        key: ({name: _slim(kind) for name, kind in value.items()} if key == "properties" else _slim(value))
+        key: (
+            {name: _slim(kind, noise) for name, kind in value.items()}
+            if key == "properties"
+            else _slim(value, noise)
+        )
         for key, value in schema.items()
-        if key not in _NOISE or (key == "default" and value not in (None, "", [], False))
+        if key not in noise and not (key == "default" and value in (None, "", [], False))
     }
     return _without_null(kept)
 

@@ -72,7 +72,8 @@ class Codes:
     def nearest(self, question: Vector, most: int) -> list[int]:
         """The rows whose codes differ from the question's in the fewest bits."""
         if self.size <= most:
-            return [int(at) for at in self._at[: self.size]] if self.size else []
+            every: list[int] = self._at[: self.size].tolist() if self.size else []
+            return every
         code = self._code(question[None, :])[0]
         distances = np.empty(self.size, np.uint16)
         for start in range(0, self.size, _CHUNK):
@@ -82,8 +83,10 @@ class Codes:
                 differing += np.bitwise_count(bits[start:end] ^ word)
             distances[start:end] = differing
         limit = int(np.searchsorted(np.cumsum(np.bincount(distances)), most))
-        chosen = np.flatnonzero(distances <= limit)[: most * 2]
-        return [int(at) for at in self._at[chosen]]
+        near = np.flatnonzero(distances < limit)
+        tied = np.flatnonzero(distances == limit)[: most - len(near)]
+        chosen: list[int] = self._at[np.concatenate((near, tied))].tolist()
+        return chosen
 
     def _code(self, matrix: Vector) -> npt.NDArray[np.uint64]:
         bits = np.packbits(matrix > self._centre, axis=1)

@@ -60,6 +60,8 @@ class Engine:
         self._threads = ThreadPoolExecutor(2, "embed-question")
         self._embedder = Embedder(self)
         self.uses = Uses()
+        self._used: str | None = None
+        self._used_at = 0.0
         self._task: asyncio.Task[None] | None = None
 
     @cached_property
@@ -111,7 +113,7 @@ class Engine:
         """The question with its vector, if any vectors are there to compare it with. Never inside a transaction."""
         if not self.embeds or not text.strip():
             return Question(text)
-        choice = await self.database.read(embedded.in_use)
+        choice = await self._in_use()
         if choice is None:
             return Question(text)
         if known := self._asked.get((choice, text)):
@@ -125,6 +127,13 @@ class Engine:
         if len(self._asked) > _REMEMBERED:
             self._asked.popitem(last=False)
         return question
+
+    async def _in_use(self) -> str | None:
+        """Asked once a second at most, once there are vectors at all."""
+        now = asyncio.get_running_loop().time()
+        if self._used is None or now - self._used_at > 1:
+            self._used, self._used_at = await self.database.read(embedded.in_use), now
+        return self._used
 
     async def _embedded(self, text: str, choice: str) -> Question:
         model = await self.model(choice)

@@ -1,17 +1,19 @@
 """Words and vectors together: each side proposes candidates, both sides judge all of them."""
 
-import statistics
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from commonplace.search import postgres, sqlite
-from commonplace.search.terms import Terms, asked, of_row, totals, weighed
+from commonplace.search.terms import Terms, asked, totals, weighed
 from commonplace.search.wanted import Wanted
 from commonplace.store.database import Row, Tx
 
 _CANDIDATES = 100
 _VECTOR_WEIGHT = 0.6
+_WORDS_OF_A_QUESTION = 24
+_WORDS_OF_A_TEXT = 8
 _DIALECT = {"sqlite": sqlite, "postgresql": postgres}
 # An entry whose vector is not made yet is judged by its words, but never as better than a good match.
 _UNKNOWN_AT_MOST = 2.0
@@ -33,22 +35,30 @@ class Question:
 class Hit:
     """`score` orders hits of one question; `relevance` is 0-1 and means the same for every question."""
 
-    project: str
-    n: int
-    kind: str
-    id: str
-    type: str
-    title: str
-    status: str
-    changed_at: int
-    expires_at: int
-    words: list[str]
+    row: Row
+    terms: Terms
     by_words: float
     similarity: float | None
     part: int
-    covered: float
     score: float = 0.0
     relevance: float = 0.0
+
+    @property
+    def project(self) -> str:
+        return str(self.row["project"])
+
+    @property
+    def kind(self) -> str:
+        return str(self.row["kind"])
+
+    @property
+    def id(self) -> str:
+        return str(self.row["id"])
+
+    @property
+    def words(self) -> list[str]:
+        """The tokens of the question that it has, the telling ones first."""
+        return self.terms.matched(self.row["counts"])
 
 
 async def find(
@@ -63,12 +73,12 @@ async def find(
     hits: list[Hit] = []
     for project in projects:
         hits += await _in_project(tx, vectors, question, project, wanted, most)
-    return ranked([hit for hit in hits if hit.words or _near(hit, question)], question)
+    return ranked([hit for hit in hits if hit.by_words or _near(hit, question)], question)
 
 
 async def by_words(tx: Tx, question: str, project: str, wanted: Wanted, most: int) -> list[Hit]:
-    """The same by words alone: for a write, which waits for no model."""
-    terms = await _terms(tx, project, question)
+    """The same by its rarest words alone: for a write, which waits for no model."""
+    terms = await _terms(tx, project, question, _WORDS_OF_A_TEXT)
     rows = await _DIALECT[tx.kind].by_words(tx, project, terms, wanted, most) if terms.searched else []
     return ranked([_hit(row, terms, None, 0) for row in rows], Question(question))
 
@@ -92,10 +102,10 @@ async def _in_project(
     return [_hit(row, terms, *near.get(n, (None, 0))) for n, row in rows.items()]
 
 
-async def _terms(tx: Tx, project: str, question: str) -> Terms:
+async def _terms(tx: Tx, project: str, question: str, most: int = _WORDS_OF_A_QUESTION) -> Terms:
     tokens = asked(question)
     frequency = await _DIALECT[tx.kind].frequencies(tx, project, tokens) if tokens else {}
-    return weighed(tokens, frequency, *await totals(tx, project))
+    return weighed(tokens, frequency, *await totals(tx, project), most)
 
 
 def _best_parts(measured: Iterable[tuple[Row, float]]) -> dict[int, tuple[float, int]]:
@@ -107,23 +117,7 @@ def _best_parts(measured: Iterable[tuple[Row, float]]) -> dict[int, tuple[float,
 
 
 def _hit(row: Row, terms: Terms, similarity: float | None, part: int) -> Hit:
-    score = of_row(terms, row)
-    return Hit(
-        row["project"],
-        row["n"],
-        row["kind"],
-        row["id"],
-        row["type"],
-        row["title"],
-        row["status"],
-        row["changed_at"],
-        row["expires_at"],
-        terms.matched(row["counts"]),
-        score,
-        similarity,
-        part,
-        min(1.0, score / (terms.best() or 1.0)),
-    )
+    return Hit(row, terms, terms.score(row["counts"], row["length"]), similarity, part)
 
 
 def _near(hit: Hit, question: Question) -> bool:
@@ -132,26 +126,29 @@ def _near(hit: Hit, question: Question) -> bool:
 
 def ranked(hits: list[Hit], question: Question) -> list[Hit]:
     """Scores of each side are put on one scale over all candidates, then added."""
-    words = _standard([hit.by_words for hit in hits])
-    known = [hit.similarity for hit in hits if hit.similarity is not None]
-    scale = dict(zip(known, _standard(known), strict=True))
-    for hit, by_words in zip(hits, words, strict=True):
-        near = min(by_words, _UNKNOWN_AT_MOST) if hit.similarity is None else scale[hit.similarity]
+    mean, spread = _scale([hit.by_words for hit in hits])
+    middle, width = _scale([hit.similarity for hit in hits if hit.similarity is not None])
+    for hit in hits:
+        by_words = (hit.by_words - mean) / spread
+        near = (
+            min(by_words, _UNKNOWN_AT_MOST) if hit.similarity is None else (hit.similarity - middle) / width
+        )
         hit.score = _VECTOR_WEIGHT * near + (1 - _VECTOR_WEIGHT) * by_words
         hit.relevance = _relevance(hit, question.floor)
-    return sorted(hits, key=lambda hit: (-hit.score, -hit.changed_at, hit.id))
+    return sorted(hits, key=lambda hit: (-hit.score, -hit.row["changed_at"], hit.row["id"]))
 
 
 def _relevance(hit: Hit, floor: float) -> float:
+    covered = min(1.0, hit.by_words / (hit.terms.best or 1.0))
     if hit.similarity is None:
-        return hit.covered
+        return covered
     near = min(1.0, max(0.0, (hit.similarity - floor) / (1 - floor)))
-    return _VECTOR_WEIGHT * near + (1 - _VECTOR_WEIGHT) * hit.covered
+    return _VECTOR_WEIGHT * near + (1 - _VECTOR_WEIGHT) * covered
 
 
-def _standard(values: list[float]) -> list[float]:
+def _scale(values: list[float]) -> tuple[float, float]:
+    """Mean and standard deviation."""
     if not values:
-        return []
-    mean = statistics.fmean(values)
-    spread = statistics.pstdev(values, mean) or 1.0
-    return [(value - mean) / spread for value in values]
+        return 0.0, 1.0
+    mean = sum(values) / len(values)
+    return mean, math.sqrt(sum((value - mean) ** 2 for value in values) / len(values)) or 1.0

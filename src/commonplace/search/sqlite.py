@@ -20,7 +20,7 @@ _INSERT = (
 )
 _PAGE = 20_000
 _WIDER = 8
-_OVERSAMPLED = 4
+_OVERSAMPLED = 3
 
 
 async def insert(
@@ -72,29 +72,38 @@ class Vectors:
         codes = await self._current(tx, project, model, len(question))
         width = most * _OVERSAMPLED
         while True:
-            found = await self._read(tx, project, model, question, codes.nearest(question, width), wanted)
+            found = await self._measure(tx, project, model, question, codes.nearest(question, width), wanted)
             if len(found) >= most or width >= codes.size:
-                return sorted(found, key=lambda pair: -pair[1])[:most]
+                break
             width *= _WIDER
+        nearest = sorted(found, key=lambda pair: -pair[1])[:most]
+        rows = await tx.all(
+            f"select {COLUMNS} from entry e where e.project = $1 and e.n = any($2)",
+            project,
+            list({row["n"] for row, _ in nearest}),
+        )
+        entries = {row["n"]: row for row in rows}
+        return [({**entries[row["n"]], "part": row["part"]}, similarity) for row, similarity in nearest]
 
     async def of(
         self, tx: Tx, project: str, model: str, question: Any, numbers: Sequence[int]
     ) -> Sequence[tuple[Row, float]]:
         """How near these entries are, whichever way they were found."""
         rows = await tx.all(
-            "select n, part, value from embedding where project = $1 and n = any($2) and model = $3",
+            "select v.n, v.part, v.value from json_each($2) asked cross join embedding v indexed by embedding_entry"
+            " on v.project = $1 and v.n = asked.value where v.model = $3",
             project,
             list(numbers),
             model,
         )
         return _measured(question, rows)
 
-    async def _read(
+    async def _measure(
         self, tx: Tx, project: str, model: str, question: Any, chosen: list[int], wanted: Wanted
     ) -> Sequence[tuple[Row, float]]:
         clause, values = wanted.clause(4)
         rows = await tx.all(
-            f"select {COLUMNS}, v.part, v.value from embedding v cross join entry e on e.project = $1 and e.n = v.n"
+            "select v.n, v.part, v.value from embedding v cross join entry e on e.project = $1 and e.n = v.n"
             f" where v.project = $1 and v.model = $2 and v.at = any($3){clause}",
             project,
             model,

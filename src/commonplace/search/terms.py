@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 
 from commonplace.search import text
-from commonplace.store.database import Row, Tx
+from commonplace.store.database import Tx
 
 _K1 = 1.5
 _B = 0.9
-_MOST = 24
+_ASKED = 100
 # A question made of common words alone would read half the index; the rare ones decide the order anyway.
 _ROWS = 6000
 _FEWEST = 2
@@ -16,11 +16,13 @@ _FEWEST = 2
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """`worth` is each term's inverse frequency; `searched` are the rare ones that candidates are drawn from."""
+    """`worth` is each term's inverse frequency; `searched` are the rare ones that candidates are drawn from;
+    `best` is what an entry of mean length that has every word twice would score."""
 
     worth: dict[str, float]
     searched: tuple[str, ...]
     mean_length: float
+    best: float
 
     def score(self, counts: str, length: int) -> float:
         norm = _K1 * (1 - _B + _B * length / self.mean_length)
@@ -29,10 +31,6 @@ class Terms:
             for term, worth in self.worth.items()
             if (times := occurrences(counts, term))
         )
-
-    def best(self) -> float:
-        """What an entry of mean length that has every word twice would score."""
-        return sum(worth * 2 * (_K1 + 1) / (2 + _K1) for worth in self.worth.values())
 
     def matched(self, counts: str) -> list[str]:
         """Which words an entry has, the telling ones first."""
@@ -51,12 +49,12 @@ def occurrences(counts: str, term: str) -> int:
 
 def asked(question: str) -> list[str]:
     """The distinct tokens of a question, in order."""
-    return list(dict.fromkeys(text.tokens(question)))[:200]
+    return list(dict.fromkeys(text.tokens(question)))[:_ASKED]
 
 
-def weighed(tokens: list[str], frequency: dict[str, int], entries: int, words: int) -> Terms:
+def weighed(tokens: list[str], frequency: dict[str, int], entries: int, words: int, most: int) -> Terms:
     known = sorted((token for token in tokens if frequency.get(token)), key=lambda token: frequency[token])[
-        :_MOST
+        :most
     ]
     total = max(entries, max(frequency.values(), default=0))
     worth = {
@@ -69,7 +67,8 @@ def weighed(tokens: list[str], frequency: dict[str, int], entries: int, words: i
         if rows > _ROWS and len(searched) >= _FEWEST:
             break
         searched.append(token)
-    return Terms(worth, tuple(searched), max(1.0, words / max(1, entries)))
+    best = sum(worth.values()) * 2 * (_K1 + 1) / (2 + _K1)
+    return Terms(worth, tuple(searched), max(1.0, words / max(1, entries)), best)
 
 
 async def totals(tx: Tx, project: str) -> tuple[int, int]:
@@ -79,7 +78,3 @@ async def totals(tx: Tx, project: str) -> tuple[int, int]:
     )
     by_name: dict[str, int] = {row["name"]: row["n"] for row in rows}
     return by_name.get("entries", 0), by_name.get("entry_words", 0)
-
-
-def of_row(terms: Terms, row: Row) -> float:
-    return terms.score(row["counts"], row["length"])

@@ -87,7 +87,7 @@ def _cuts(text: str, size: int) -> Iterator[str]:
     while len(text) - start > size:
         end = _boundary(text, start + size // 2, start + size)
         yield text[start:end].strip()
-        start = max(end - _OVERLAP, start + 1)
+        start = max(end - min(_OVERLAP, size // 6), start + 1)
     if text[start:].strip():
         yield text[start:].strip()
 

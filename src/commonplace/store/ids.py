@@ -31,13 +31,18 @@ async def beginning(tx: Tx, table: str, projects: list[str], given: str) -> list
         given + "g",
         _SHOWN,
     )
-    found = [(row["project"], row["id"]) for row in rows if row["id"].startswith(given)]
-    exact = [pair for pair in found if pair[1] == given]
-    if exact or len(given) < SHORTEST:
-        return exact
+    project_of = {row["id"]: row["project"] for row in rows}
+    identity = only(given, list(project_of))
+    return [(project_of[identity], identity)] if identity else []
+
+
+def only(given: str, known: list[str]) -> str | None:
+    """The one of these ids that is meant by its beginning; several are refused."""
+    if given in known:
+        return given
+    found = [identity for identity in known if identity.startswith(given)] if len(given) >= SHORTEST else []
     if len(found) > 1:
-        candidates = [identity for _, identity in found]
         raise errors.Conflict(
-            f"'{given}' is the beginning of several ids.", hint="Give more of it.", candidates=candidates
+            f"'{given}' is the beginning of several ids.", hint="Give more of it.", candidates=found
         )
-    return found
+    return found[0] if found else None

@@ -48,7 +48,7 @@ def _version() -> str:
     return f"commonplace {__version__}"
 
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - argparse names it nowhere else
 
 
 def _serve(commands: Commands) -> None:

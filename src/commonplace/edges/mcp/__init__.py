@@ -2,15 +2,18 @@
 
 A small core of its own. It knows nothing of what it serves: the product is a `Host` (host.py).
 
+    host.py          what the core asks of the product, and what it tells it about a request
+    http.py          both eras over streamable HTTP: body.py reads, exchange.py answers; request.py,
+                     views.py and headers.py know what stands around the body
+    stdio.py         both eras on one pipe; lines.py is the pipe
     gate.py          bytes -> one JSON-RPC message, nothing hostile
-    messages.py      JSON-RPC: versions, codes, the bytes of a reply
+    messages.py      JSON-RPC: versions, codes, the bytes of a reply; settle.py: exactly one per request
     methods.py       the methods both eras share
     modern.py        2026-07-28: each request stands alone
-    legacy.py        2025-11-25 and older: initialize, sessions, subscriptions
+    legacy.py        2025-11-25 and older; sessions.py and session_token.py: a session any replica can
+                     serve; questions.py: what we ask the client meanwhile
     publisher.py     who listens to what
-    http.py          both eras over streamable HTTP (exchange.py: one request and its answer)
-    stdio.py         both eras on one pipe (lines.py: the pipe)
-    session_token.py, sessions.py, seal.py   what a client carries for us
+    seal.py          what a client carries for us and cannot change
     limits.py        every bound
 """
 

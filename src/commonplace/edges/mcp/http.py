@@ -3,15 +3,15 @@
 import logging
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from commonplace.edges import origin
 from commonplace.edges.mcp import headers as names
 from commonplace.edges.mcp import modern
 from commonplace.edges.mcp.body import BodyRefused, ClientGone, check_headers, read_body
-from commonplace.edges.mcp.exchange import Exchange, Header, ReaderStalled, Receive, Scope, Send, Watch
+from commonplace.edges.mcp.exchange import Exchange, ReaderStalled, Receive, Scope, Send, Watch
 from commonplace.edges.mcp.gate import read_message
-from commonplace.edges.mcp.host import Context, Host, Unauthorized, View
+from commonplace.edges.mcp.host import Context, Host, Unauthorized
 from commonplace.edges.mcp.legacy import ASSUMED_VERSION, SESSION_METHODS, Introduction, Legacy
 from commonplace.edges.mcp.limits import Limits
 from commonplace.edges.mcp.messages import (
@@ -23,9 +23,7 @@ from commonplace.edges.mcp.messages import (
     MISSING_CAPABILITY,
     PARSE_ERROR,
     UNSUPPORTED_VERSION,
-    Interruption,
     Message,
-    Notice,
     ProtocolError,
     RequestId,
     checked_request_id,
@@ -39,6 +37,7 @@ from commonplace.edges.mcp.messages import (
 from commonplace.edges.mcp.modern import Modern
 from commonplace.edges.mcp.publisher import Publisher, notices
 from commonplace.edges.mcp.questions import Questions
+from commonplace.edges.mcp.request import HttpChannel, HttpRefused, Request, headers_of
 from commonplace.edges.mcp.seal import Seal
 from commonplace.edges.mcp.session_token import Session
 from commonplace.edges.mcp.sessions import Sessions
@@ -47,11 +46,11 @@ from commonplace.edges.mcp.views import view_of
 
 _OK: Final = 200
 _ACCEPTED: Final = 202
-_NO_CONTENT: Final = 204
 _BAD_REQUEST: Final = 400
 _NOT_FOUND: Final = 404
 _NOT_ALLOWED: Final = 405
 _NOT_ACCEPTABLE: Final = 406
+_SERVER_ERROR: Final = 500
 
 _STATUS: Final = {
     PARSE_ERROR: _BAD_REQUEST,
@@ -64,54 +63,6 @@ _STATUS: Final = {
 }
 
 _log = logging.getLogger("commonplace.mcp")
-
-
-class HttpRefused(Interruption):
-    """Refused before there is a JSON-RPC message to answer."""
-
-    def __init__(self, status: int, message: str, *headers: Header) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.headers = headers
-
-
-class Request:
-    """One HTTP request, once its caller is known."""
-
-    __slots__ = ("caller", "exchange", "headers", "principal", "view")
-
-    def __init__(
-        self, exchange: Exchange, headers: dict[str, str], view: View, caller: Any, principal: str
-    ) -> None:
-        self.exchange = exchange
-        self.headers = headers
-        self.view = view
-        self.caller = caller
-        self.principal = principal
-
-    @property
-    def may_stream(self) -> bool:
-        accepted = self.headers.get("accept", "*/*")
-        return "text/event-stream" in accepted or "*/*" in accepted
-
-
-class HttpChannel:
-    """Speaks to the client on the answer to its own request."""
-
-    def __init__(self, request: Request, questions: Questions, session: Session | None) -> None:
-        self._request = request
-        self._questions = questions
-        self._session = session
-
-    async def notify(self, notice: Notice) -> None:
-        if self._request.may_stream:
-            await self._request.exchange.event(notification(notice))
-
-    async def ask(self, method: str, params: dict[str, Any]) -> Any:
-        if self._session is None or not self._request.may_stream:
-            raise ProtocolError(INVALID_REQUEST, f"{method} needs a session and an event stream")
-        return await self._questions.ask(self._session.nonce, self._request.exchange.event, method, params)
 
 
 class McpHttp:
@@ -155,9 +106,15 @@ class McpHttp:
             _log.warning("gave up a stream whose client had stopped reading")
         except ClientGone:
             _log.debug("a client went away before its request was complete")
+        except Exception:  # noqa: BLE001 - the outermost line of this edge
+            _log.exception("a request failed")
+            if not exchange.streaming:
+                await exchange.reply(
+                    _SERVER_ERROR, encode({"error": "the server made a mistake; it is logged"})
+                )
 
     async def _request(self, scope: Scope, exchange: Exchange) -> Request:
-        headers = _headers_of(scope)
+        headers = headers_of(scope)
         refused = origin.check(headers, self._allowed_hosts, self._allowed_origins)
         if refused is not None:
             raise HttpRefused(refused, "this host or origin is not allowed")
@@ -181,7 +138,7 @@ class McpHttp:
             await self._open_stream(request, self._session_of(request))
         elif verb == "DELETE" and "mcp-session-id" in request.headers:
             self._end_session(request)
-            await request.exchange.reply(_NO_CONTENT)
+            await request.exchange.reply(_OK)
         else:
             raise HttpRefused(_NOT_ALLOWED, "send a POST", (b"allow", b"POST"))
 
@@ -311,7 +268,10 @@ class McpHttp:
         if "method" not in message:
             self._questions.answered(session.nonce, message)
         elif message["method"] == "notifications/cancelled":
-            watch = next(iter(self._running.values()), None)
+            request_id = params_of(message).get("requestId")
+            watch = (
+                self._running.get((session.nonce, request_id)) if isinstance(request_id, str | int) else None
+            )
             if watch is not None:
                 watch.stop()
 
@@ -340,18 +300,3 @@ class McpHttp:
 
     def _end_session(self, request: Request) -> None:
         self._sessions.end(self._session_of(request))
-
-
-def _headers_of(scope: Scope) -> dict[str, str]:
-    pairs = [(name.decode("latin-1"), value.decode("latin-1").strip()) for name, value in scope["headers"]]
-    headers = dict(pairs)
-    if len(headers) != len(pairs):
-        _refuse_doubled([name for name, _value in pairs])
-    return headers
-
-
-def _refuse_doubled(header_names: list[str]) -> None:
-    """Of two such headers a proxy may believe the first and we the last."""
-    for name in set(header_names):
-        if header_names.count(name) > 1 and (name in names.ROUTING or name.startswith(names.PARAM_PREFIX)):
-            raise ProtocolError(HEADER_MISMATCH, f"the header {name} is there twice")

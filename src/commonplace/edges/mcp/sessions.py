@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Final
 
 from commonplace.edges.mcp import session_token
@@ -17,6 +18,7 @@ _ENDED_REMEMBERED: Final = 100_000
 class Sessions:
     def __init__(self, seal: Seal, publisher: Publisher, limits: Limits, clock: Callable[[], float]) -> None:
         self._seal = seal
+        self._read = lru_cache(maxsize=limits.sessions_in_memory)(partial(session_token.read, seal))
         self._publisher = publisher
         self._limits = limits
         self._clock = clock
@@ -30,9 +32,10 @@ class Sessions:
         return session_token.mint(self._seal, session, principal)
 
     def find(self, token: str, principal: str) -> Session | None:
-        oldest = self._clock() - self._limits.session_seconds
-        session = session_token.read(self._seal, token, principal, oldest)
-        return None if session is None or session.nonce in self._ended else session
+        session = self._read(token, principal)
+        if session is None or session.nonce in self._ended:
+            return None
+        return session if session.created >= self._clock() - self._limits.session_seconds else None
 
     def live(self, session: Session) -> LiveSession:
         live = self._live.setdefault(session.nonce, LiveSession())

@@ -12,7 +12,11 @@ from commonplace.rooms.sessions.boot import LIVE_FOR
 async def read_agents(call: Call, project: str) -> Statuses:
     """Who is there and busy with what."""
     rows = await store.statuses(call.tx, project, None, call.now - LIVE_FOR, call.now)
-    return Statuses(count=len(rows), total=rows[0]["total"] if rows else 0, agents=[AgentStatus.of(row, call.now) for row in rows])
+    return Statuses(
+        count=len(rows),
+        total=rows[0]["total"] if rows else 0,
+        agents=[AgentStatus.of(row, call.now) for row in rows],
+    )
 
 
 AGENTS = Resource("agents://{project}", "Agents of a project", read_agents)

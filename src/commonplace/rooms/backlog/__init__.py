@@ -8,8 +8,10 @@ from commonplace.rooms.backlog.operations import (
     list_backlog,
     update_backlog_item,
 )
+from commonplace.rooms.backlog.resources import BACKLOG
 
 TOOLSET = "work"
 OPERATIONS = (add_backlog_item, list_backlog, update_backlog_item, complete_backlog_item, batch_backlog)
 BOOT_SECTIONS = (work_section,)
 FINDERS = finders
+RESOURCES = (BACKLOG,)

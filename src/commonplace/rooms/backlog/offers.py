@@ -6,7 +6,6 @@ from commonplace.call import Call
 from commonplace.rooms.backlog import model, store
 from commonplace.rooms.sessions.boot import Section, Start
 from commonplace.store import ids
-from commonplace.store.database import Tx
 
 _TOP = 5
 
@@ -17,14 +16,14 @@ async def _work_at_hand(call: Call, start: Start) -> list[dict[str, Any]]:
     return [{name: row[name] for name in shown if row[name]} for row in rows]
 
 
-async def _find(tx: Tx, project: str, given: str) -> dict[str, Any] | None:
-    found = await ids.beginning(tx, "backlog", [project], given)
-    row = await store.one(tx, *found[0]) if found else None
+async def _find(call: Call, project: str, given: str) -> dict[str, Any] | None:
+    found = await ids.beginning(call.tx, "backlog", [project], given)
+    row = await store.one(call.tx, *found[0]) if found else None
     if row is None:
         return None
-    item = model.Item.of(row, await store.needs(tx, [project], [row["id"]]), row["updated_at"])
-    blocks = await store.blocks(tx, project, row["id"])
-    return model.found(item, await store.past(tx, project, row["id"]), [each["id"] for each in blocks])
+    item = model.Item.of(row, await store.needs(call.tx, [project], [row["id"]]), row["updated_at"])
+    blocks = await store.blocks(call.tx, project, row["id"])
+    return model.found(item, await store.past(call.tx, project, row["id"]), [each["id"] for each in blocks])
 
 
 work_section = Section("backlog", 40, _work_at_hand)

@@ -58,13 +58,13 @@ async def project_names(tx: Tx) -> list[str]:
 
 async def change(tx: Tx, row: Row, values: Mapping[str, Any], now: int) -> Row | None:
     """Write the fields of an edit; nothing if the item is no longer the one that was read."""
-    columns = _SETTABLE.split(", ")
-    places = ", ".join(f"{column} = ${place}" for place, column in enumerate(columns, 5))
     return await tx.one(
-        f"update backlog set {places}, updated_at = $4, version = version + 1"
-        f" where project = $1 and id = $2 and version = $3 returning {_ITEM}",
+        "update backlog set title = $5, description = $6, priority = $7, rank = $8, status = $9, closed = $10,"
+        " assigned_to = $11, milestone = $12, deferred_reason = $13, resolution = $14, completed_by = $15,"
+        " completed_at = $16, updated_at = $4, version = version + 1 where project = $1 and id = $2 and version = $3"
+        f" returning {_ITEM}",
         *(row["project"], row["id"], row["version"], now),
-        *(values[column] for column in columns),
+        *(values[column] for column in _SETTABLE.split(", ")),
     )
 
 

@@ -191,7 +191,8 @@ async def next_sequence(tx: Tx, project: str, session_id: str, idle_since: int, 
 async def sent_before(tx: Tx, draft: Draft) -> Row | None:
     return await tx.one(
         "select id, sequence, at from context_message"
-        " where project = $1 and session = $2 and owner = $3 and idempotency_key = $4",
+        " where project = $1 and session = $2 and owner = $3"
+        " and idempotency_key is not null and idempotency_key = $4",
         draft.project,
         draft.session,
         draft.owner,

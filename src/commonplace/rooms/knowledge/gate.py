@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from commonplace import masking
@@ -13,7 +12,8 @@ RELATED = 0.25
 _LOOP = 0.9
 _LOOP_TOKENS = 8
 _ALIKE = 0.6
-_SENTENCES = 60
+_SENTENCES = 40
+_COMPARED = 8000
 _FEWEST_SHARED = 3
 
 _HIDDEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]")
@@ -74,25 +74,28 @@ class Clash:
     yours: str
 
 
-def clash(yours: str, theirs: str) -> Clash | None:
+def said(content: str) -> "list[Sentence]":
+    """The sentences of a text, as far as they are compared."""
+    return [Sentence.of(each) for each in _SENTENCE.split(content[:_COMPARED]) if each.strip()][:_SENTENCES]
+
+
+def clash(yours: "list[Sentence]", theirs: "list[Sentence]") -> Clash | None:
     """The first pair of sentences about the same subject with another value, or where only one denies it."""
-    mine = [_Sentence.of(each) for each in _sentences(yours)]
-    for other in (_Sentence.of(each) for each in _sentences(theirs)):
-        for own in mine:
-            if kind := own.differs(other):
-                return Clash(kind, other.text, own.text)
-    return None
+    pairs = ((own, other) for other in theirs for own in yours)
+    return next(
+        (Clash(kind, other.text, own.text) for own, other in pairs if (kind := own.differs(other))), None
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Sentence:
+class Sentence:
     text: str
     subject: frozenset[str]
     numbers: frozenset[str]
     denied: bool
 
     @classmethod
-    def of(cls, given: str) -> "_Sentence":
+    def of(cls, given: str) -> "Sentence":
         words = [word.lower() for word in _WORD.findall(given)]
         tokens = frozenset(text.tokens(given))
         numbers = frozenset(token for token in tokens if _NUMBER.search(token))
@@ -100,7 +103,7 @@ class _Sentence:
         denials = sum(word in _NEGATIONS for word in words)
         return cls(given.strip()[:200], tokens - numbers - spoken, numbers, denials % 2 == 1)
 
-    def differs(self, other: "_Sentence") -> str:
+    def differs(self, other: "Sentence") -> str:
         shared = self.subject & other.subject
         if len(shared) < _FEWEST_SHARED or len(shared) / len(self.subject | other.subject) < _ALIKE:
             return ""
@@ -110,7 +113,3 @@ class _Sentence:
             return "value"
         swapped = len(self.subject - shared) == 1 and len(other.subject - shared) == 1
         return "value" if swapped and len(shared) > _FEWEST_SHARED else ""
-
-
-def _sentences(given: str) -> Sequence[str]:
-    return [each for each in _SENTENCE.split(given) if each.strip()][:_SENTENCES]

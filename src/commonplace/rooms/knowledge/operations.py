@@ -21,7 +21,10 @@ _PROJECTS = 500
 
 
 @operation(
-    "memory_query", role="readonly", prepare=asking("query"), example={"query": "connection dropped when idle"}
+    "memory_query",
+    role="readonly",
+    prepare=asking("query"),
+    example={"query": "connection dropped when idle"},
 )
 async def query(
     call: Call,
@@ -56,7 +59,7 @@ async def _nothing(call: Call, question: Question, projects: list[str]) -> model
     near = await find(
         call.tx, call.search.vectors, anything, projects, Wanted(call.now, (store.KIND,)), _NEAREST
     )
-    titles = [hit.title for hit in near[:_NEAREST]]
+    titles = [hit.row["title"] for hit in near[:_NEAREST]]
     if not titles:
         rows = await store.recent(call.tx, call.project, call.now, _NEAREST)
         titles = [row["title"] for row in rows]
@@ -73,7 +76,7 @@ async def get_by_id(
     """One document, message, backlog item, spec or function, whole. `version` reads an older document."""
     for scope in projects_of(call, include_shared=project is None):
         for prefix, finder in call.house.finders.items():
-            if doc_id.startswith(prefix) and (found := await finder(call.tx, scope, doc_id)):
+            if doc_id.startswith(prefix) and (found := await finder(call, scope, doc_id)):
                 if prefix == "doc_":
                     served(call, [(scope, found["id"])], opened=True)
                 return await _kept(call, found, version)
@@ -183,12 +186,12 @@ async def search_global(
             kind=hit.kind,
             id=hit.id,
             project=hit.project,
-            title=hit.title,
+            title=hit.row["title"],
             relevance=round(hit.relevance, 3),
-            age=age(hit.changed_at, call.now),
+            age=age(hit.row["changed_at"], call.now),
             content_preview=cut(loaded[hit.project, hit.kind, hit.id], query, hit.part, _PREVIEW),
-            type=hit.type,
-            warning=model.warning(hit.status, hit.changed_at, call.now),
+            type=hit.row["type"],
+            warning=model.warning(hit.row["status"], hit.row["changed_at"], call.now),
         )
         for hit in hits
         if (hit.project, hit.kind, hit.id) in loaded
@@ -305,14 +308,14 @@ async def report_citations(call: Call, project: str, findings: evidence.Findings
     )
 
 
-async def found(tx: Any, project: str, given: str) -> dict[str, Any] | None:
+async def found(call: Call, project: str, given: str) -> dict[str, Any] | None:
     """A document for memory_get_by_id."""
-    where = await ids.beginning(tx, "document", [project], given)
-    row = await store.one(tx, *where[0]) if where else None
+    where = await ids.beginning(call.tx, "document", [project], given)
+    row = await store.one(call.tx, *where[0]) if where else None
     if row is None:
         return None
-    history = await store.versions(tx, project, row["id"])
-    cites = await evidence.cited(tx, project, row["id"])
+    history = await store.versions(call.tx, project, row["id"])
+    cites = await evidence.cited(call.tx, project, row["id"])
     links = {
         "superseded_by": row["superseded_by"],
         "derived_from": store.texts(row["derived_from"]),

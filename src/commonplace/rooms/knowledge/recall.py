@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from commonplace import access
 from commonplace.call import Call
 from commonplace.clock import MINUTE, age, iso
@@ -19,7 +21,8 @@ _USES_FOR_ALL = 50
 _PENALTY = {"drifted": 0.2, "gone": 0.5}
 _SNIPPET = 400
 _BYTES_PER_TOKEN = 4
-_RESULT_OVERHEAD = 420
+_REPLY_OVERHEAD = 60
+_LEAST = 80
 _SHOWN_WORDS = 5
 _RUN = re.compile(r"\S+")
 
@@ -89,8 +92,8 @@ def why(recalled: Recalled, question: str, now: int) -> str:
     hit, row = recalled.hit, recalled.row
     spoken = _spoken(question)
     parts = []
-    if hit.words:
-        words = dict.fromkeys(spoken.get(word, word) for word in hit.words)
+    if matched := hit.words:
+        words = dict.fromkeys(spoken.get(word, word) for word in matched)
         parts.append("words: " + ", ".join(list(words)[:_SHOWN_WORDS]))
     if hit.similarity is not None:
         parts.append(f"meaning {hit.similarity:.2f}")
@@ -118,21 +121,19 @@ def shown(
     recalled: Sequence[Recalled], question: str, detail: model.Detail, max_tokens: int, now: int
 ) -> list[model.Found]:
     """Results with as much text as the budget gives each; the last ones fall away if not even a line is left."""
-    left = max_tokens * _BYTES_PER_TOKEN
+    left = max_tokens * _BYTES_PER_TOKEN - len(_encoded(question)) - _REPLY_OVERHEAD
     results: list[model.Found] = []
     for place, each in enumerate(recalled):
-        room = left - _overhead(each)
-        if room < _SNIPPET // 4 and results:
+        result = _found(each, question, now)
+        room = left - len(_encoded(result))
+        if room < _LEAST and results:
             break
-        share = _share(detail, room, len(recalled) - place)
-        result = _found(each, question, share, now)
+        share = _share(detail, max(room, 0), len(recalled) - place)
+        result.content = _fitting(each.row["content"], question, each.hit.part, share)
+        result.truncated = result.content != each.row["content"]
         results.append(result)
-        left = room - len(result.content.encode())
+        left -= len(_encoded(result))
     return results
-
-
-def _overhead(recalled: Recalled) -> int:
-    return _RESULT_OVERHEAD + len(recalled.row["title"].encode()) + len(recalled.row["tags"])
 
 
 def _share(detail: model.Detail, room: int, results: int) -> int:
@@ -141,10 +142,21 @@ def _share(detail: model.Detail, room: int, results: int) -> int:
     return room if detail == "full" else room // results
 
 
-def _found(recalled: Recalled, question: str, most: int, now: int) -> model.Found:
+def _fitting(content: str, question: str, part: int, most: int) -> str:
+    """Cut so that it fits as it is sent, where a line break takes two bytes."""
+    shorter = cut(content, question, part, most)
+    over = len(_encoded(shorter)) - 2 - most
+    return cut(content, question, part, max(most - over, 0)) if over > 0 else shorter
+
+
+def _encoded(value: object) -> bytes:
+    return msgspec.json.encode(value)
+
+
+def _found(recalled: Recalled, question: str, now: int) -> model.Found:
+    """A result without its text."""
     row, hit = recalled.row, recalled.hit
     status = model.shown_status(row["status"], row["expires_at"], now)
-    content = cut(row["content"], question, hit.part, max(most, 0))
     return model.Found(
         id=row["id"],
         source=row["project"],
@@ -155,11 +167,11 @@ def _found(recalled: Recalled, question: str, most: int, now: int) -> model.Foun
         created=iso(row["created_at"]),
         updated=iso(row["updated_at"]),
         age=age(row["changed_at"], now),
-        content=content,
+        content="",
         access_count=row["opened"] + row["recalled"],
         why=why(recalled, question, now),
         tags=store.texts(row["tags"]),
-        truncated=content != row["content"],
+        truncated=True,
         warning=model.warning(
             status, row["changed_at"], now, _replaced(row), _broken(recalled.broken), _flagged(row)
         ),
@@ -183,10 +195,14 @@ def cut(content: str, question: str, part: int, most: int) -> str:
     """All of it, or the passage that answers best, in at most so many bytes."""
     if len(content.encode()) <= most:
         return content
-    passages = text.passages(content)
     asked = set(text.tokens(question))
+    best = _best(text.passages(content), asked, part)
+    if len(best.encode()) > most >= _LEAST:
+        best = _best(text.passages(best, most), asked, 0)
+    return best.encode()[:most].decode(errors="ignore")
+
+
+def _best(passages: Sequence[str], asked: set[str], part: int) -> str:
     first = min(part, len(passages) - 1)
-    best = max(
-        range(len(passages)), key=lambda n: (len(asked & set(text.tokens(passages[n]))), n == first, -n)
-    )
-    return passages[best].encode()[:most].decode(errors="ignore")
+    found = [(len(asked & set(text.tokens(each))), n == first, -n) for n, each in enumerate(passages)]
+    return passages[-max(found)[2]]

@@ -176,7 +176,7 @@ def _receipt(
     masked: list[str],
 ) -> model.Stored:
     similar = _similar(draft, near)
-    clashes = _clashes(draft, near)
+    clashes = _clashes(draft, near, similar)
     twin = next((each for each in similar if each.similarity >= gate.NEAR), None)
     receipt = "flagged" if flags or masked or clashes else "merged" if version > 1 else "accepted"
     return model.Stored(
@@ -209,17 +209,17 @@ def _counted(row: Row) -> Counter[str]:
     return text.counted(f"{row['title']}\n{row['content'][:_COMPARED_LENGTH]}")
 
 
-def _clashes(draft: Draft, near: list[Row]) -> list[model.Contradiction]:
-    found = []
-    for row in near:
-        clash = gate.clash(draft.content, row["content"])
-        if clash:
-            found.append(
-                model.Contradiction(
-                    id=row["id"], title=row["title"], kind=clash.kind, theirs=clash.theirs, yours=clash.yours
-                )
-            )
-    return found
+def _clashes(draft: Draft, near: list[Row], similar: list[model.Similar]) -> list[model.Contradiction]:
+    """Only what is about the same can contradict."""
+    alike = {each.id for each in similar}
+    said = gate.said(draft.content)
+    return [
+        model.Contradiction(
+            id=row["id"], title=row["title"], kind=clash.kind, theirs=clash.theirs, yours=clash.yours
+        )
+        for row in near
+        if row["id"] in alike and (clash := gate.clash(said, gate.said(row["content"])))
+    ]
 
 
 def _overlap(draft: Draft, near: list[Row]) -> str | None:

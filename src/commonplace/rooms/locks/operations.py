@@ -149,7 +149,7 @@ def _refused(call: Call, decision: Decision, asked: int, wait_seconds: int, now:
         message=f"{files} of {asked} not free; nothing was locked.",
     )
     if wait_seconds:
-        raise Later(answer, wait_seconds, call.project)
+        raise Later(call, answer, wait_seconds)
     call.subject = answer.message
     return answer
 

@@ -8,9 +8,11 @@ from commonplace.rooms.messages.operations import (
     send_message,
     update_message_status,
 )
+from commonplace.rooms.messages.resources import INBOX
 
 TOOLSET = "work"
 OPERATIONS = (send_message, get_messages, acknowledge_message, update_message_status, claim_message)
 BOOT_SECTIONS = (mail_section,)
 FINDERS = finders
+RESOURCES = (INBOX,)
 SWEEPS = (forget_finished,)

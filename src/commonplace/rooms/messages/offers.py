@@ -1,13 +1,15 @@
 """What this room gives to the others: mail for a starting session, messages by id, and what may be forgotten."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from commonplace.call import Call
 from commonplace.config import Settings
+from commonplace.rooms.agents import store as agents
 from commonplace.rooms.messages import model, store
 from commonplace.rooms.sessions.boot import Section, Start
 from commonplace.store import ids
-from commonplace.store.database import Tx
+from commonplace.store.database import Row, Tx
 
 _TOP = 5
 
@@ -24,10 +26,22 @@ async def _waiting_mail(call: Call, start: Start) -> dict[str, Any]:
     }
 
 
-async def _find(tx: Tx, project: str, given: str) -> dict[str, Any] | None:
-    found = await ids.beginning(tx, "message", [project], given)
-    row = await store.one(tx, *found[0]) if found else None
-    return model.found(row, await store.deliveries(tx, project, row["id"])) if row else None
+async def _find(call: Call, project: str, given: str) -> dict[str, Any] | None:
+    found = await ids.beginning(call.tx, "message", [project], given)
+    row = await store.one(call.tx, *found[0]) if found else None
+    if row is None:
+        return None
+    deliveries = await store.deliveries(call.tx, project, row["id"])
+    if not await _may_read(call, row, deliveries):
+        return None
+    return model.found(row, deliveries)
+
+
+async def _may_read(call: Call, row: Row, deliveries: Sequence[Row]) -> bool:
+    """Mail is between those who wrote and got it, and the project's admins."""
+    if call.agent == row["sender"] or any(each["agent"] == call.agent for each in deliveries):
+        return True
+    return await agents.administers(call.tx, row["project"], call.caller, call.agent)
 
 
 async def forget_finished(tx: Tx, now: int, settings: Settings) -> None:  # noqa: ARG001 - the shape of every sweep

@@ -95,7 +95,7 @@ async def _push(call: Call, draft: Draft, row: Row, agents: Sequence[str]) -> No
             "MessageSent",
             inbox_uri(draft.project, agent),
             project=draft.project,
-            audience=f"agent:{agent}",
+            audience=f"inbox:{agent}",
             id=row["id"],
             priority=draft.priority,
         )
@@ -132,7 +132,7 @@ async def get_messages(
         unread_only=not include_delivered and message is None,
         after=model.read_cursor(cursor) if cursor else None,
         message=message,
-        thread=thread_id,
+        thread=await _thread(call, agent, thread_id) if thread_id else None,
         category=category,
     )
     if message and not rows:
@@ -142,11 +142,8 @@ async def get_messages(
     page = rows[:limit] if headers_only else model.one_page(rows[:limit])
     shown = page if headers_only or agent != call.agent else await _delivered(call, page)
     if wait_seconds and not shown:
-        raise Later(
-            Inbox(count=0, unread=await store.unread_count(call.tx, call.project, agent)),
-            wait_seconds,
-            call.project,
-        )
+        unread = await store.unread_count(call.tx, call.project, agent)
+        raise Later(call, Inbox(count=0, unread=unread), wait_seconds)
     return Inbox(
         count=len(shown),
         unread=await store.unread_count(call.tx, call.project, agent),
@@ -163,6 +160,11 @@ async def _reader(call: Call, for_instance: str | None) -> str:
             "Only an admin of the project reads another agent's mail.", hint="Leave for_instance out."
         )
     return for_instance
+
+
+async def _thread(call: Call, agent: str, given: str) -> str:
+    """Threads cross projects, so the first message of one need not be here; its id is on every copy."""
+    return ids.only(given, await store.threads(call.tx, call.project, agent, given)) or given
 
 
 async def _delivered(call: Call, page: Sequence[Row]) -> list[dict[str, object]]:
@@ -202,7 +204,7 @@ async def _advance(call: Call, given: str, status: model.Status, note: str) -> C
         await _refuse_backward(call, message, agents, state)
     for agent in sorted(moved):
         uri = inbox_uri(call.project, agent)
-        call.emit("MessageUpdated", uri, audience=f"agent:{agent}", id=message, status=status)
+        call.emit("MessageUpdated", uri, audience=f"inbox:{agent}", id=message, status=status)
     call.subject = f"{message} {status}"
     return Changed(status=status, message_id=message, note=note)
 
@@ -234,6 +236,6 @@ async def claim_message(call: Call, message_id: Id) -> Claim:
         if await store.advance(call.tx, call.project, message, [owner], received, "", owner, call.now):
             for agent in agents:
                 uri = inbox_uri(call.project, agent)
-                call.emit("MessageClaimed", uri, audience=f"agent:{agent}", id=message, owner=owner)
+                call.emit("MessageClaimed", uri, audience=f"inbox:{agent}", id=message, owner=owner)
     call.subject = f"{message} by {owner}"
     return Claim(claimed=owner == call.agent, owner=owner)

@@ -187,6 +187,19 @@ async def inbox(
     )
 
 
+async def threads(tx: Tx, project: str, agent: str, given: str) -> list[str]:
+    """Threads of the agent whose id begins so; a few of them."""
+    rows = await tx.all(
+        "select distinct thread from delivery where project = $1 and agent = $2 and thread >= $3 and thread < $4"
+        " order by thread limit 5",
+        project,
+        agent,
+        given,
+        given + "g",
+    )
+    return [row["thread"] for row in rows]
+
+
 async def deliver(tx: Tx, project: str, agent: str, messages: Sequence[str], now: int) -> set[str]:
     """Mark copies as seen; those that this call and no other changed."""
     rows = await tx.all(

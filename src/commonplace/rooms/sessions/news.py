@@ -33,7 +33,7 @@ async def _tell_admins(call: Call, arrived: Arrival) -> None:
     await messages.tell_agents(call.tx, call.project, admins, text, call.now)
     for admin in admins:
         uri = f"inbox://{call.project}/{admin}"
-        call.emit("MessageSent", uri, audience=f"agent:{admin}", id=row["id"], priority="normal")
+        call.emit("MessageSent", uri, audience=f"inbox:{admin}", id=row["id"], priority="normal")
 
 
 def _mail(call: Call, arrived: Arrival, text: str) -> Draft:

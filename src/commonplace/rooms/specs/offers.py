@@ -7,7 +7,6 @@ from commonplace.clock import age
 from commonplace.rooms.sessions.boot import Section, Start
 from commonplace.rooms.specs import model, store
 from commonplace.store import ids
-from commonplace.store.database import Tx
 
 
 async def _own_state(call: Call, start: Start) -> dict[str, Any] | None:
@@ -23,13 +22,13 @@ async def _own_state(call: Call, start: Start) -> dict[str, Any] | None:
     )
 
 
-async def _find(tx: Tx, project: str, given: str) -> dict[str, Any] | None:
-    found = await ids.beginning(tx, "spec", [project], given)
-    spec = await store.by_id(tx, *found[0]) if found else None
+async def _find(call: Call, project: str, given: str) -> dict[str, Any] | None:
+    found = await ids.beginning(call.tx, "spec", [project], given)
+    spec = await store.by_id(call.tx, *found[0]) if found else None
     if spec is None:
         return None
-    shown = model.Spec.of(spec, await store.latest(tx, spec), spec["updated_at"])
-    return model.found(shown, await store.versions(tx, [project], [spec["name"]]))
+    shown = model.Spec.of(spec, await store.latest(call.tx, spec), spec["updated_at"])
+    return model.found(shown, await store.versions(call.tx, [project], [spec["name"]]))
 
 
 state_section = Section("state_spec", 30, _own_state)

@@ -127,7 +127,7 @@ async def _broadcast(call: Call, names: Sequence[str], details: str) -> list[str
         text = f"Signal {row['waiting_for']} from {call.agent}: '{row['title']}' is unblocked."
         await activity.tell(call.tx, call.project, [row["session"]], f"{text} {details}".strip(), call.now)
         call.emit(
-            "WorkUnblocked", f"work://{call.project}", audience=f"agent:{row['agent']}", title=row["title"]
+            "WorkUnblocked", f"work://{call.project}", audience=f"inbox:{row['agent']}", title=row["title"]
         )
     return sorted({row["agent"] for row in waiting})
 

@@ -45,9 +45,8 @@ create table context_message (
 
 create unique index context_message_id on context_message (project, session, id);
 
-create unique index context_message_once on context_message (project, session, owner, idempotency_key);
-
-create index context_message_audience on context_message (project, session, audience, sequence);
+create unique index context_message_once on context_message (project, session, owner, idempotency_key)
+  where idempotency_key is not null;
 
 create index context_message_parent on context_message (project, session, parent, sequence) where parent <> '';
 

@@ -1,0 +1,112 @@
+"""A project filled with made documents: words by Zipf's law, vectors in clusters, as real ones lie."""
+
+import random
+import resource
+import secrets
+from itertools import islice
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from commonplace.call import Calls
+from commonplace.rooms.knowledge import store
+from commonplace.search import index, postgres, sqlite
+from commonplace.search.embedded import choose
+from commonplace.store.database import Tx
+
+PROJECT = "set_speed"
+BATCH = 1000
+WORDS = 60
+VOCABULARY = 60_000
+QUESTIONS = 120
+
+
+async def filled(calls: Calls, size: int) -> tuple[float, float, list[str]]:
+    """How long the words took, how long the vectors, and questions about some of the documents."""
+    generator = np.random.default_rng(7)
+    vocabulary = [_word(n) for n in range(VOCABULARY)]
+    ranks = np.minimum(generator.zipf(1.15, size=size * WORDS) - 1, VOCABULARY - 1).reshape(size, WORDS)
+    spent, questions = 0.0, []
+    pick = random.Random(7)
+    asked = set(pick.sample(range(size), min(size, QUESTIONS)))
+    for start in range(0, size, BATCH):
+        texts = [" ".join(vocabulary[rank] for rank in row) for row in ranks[start : start + BATCH]]
+        questions += [
+            _question(texts[place - start], pick)
+            for place in range(start, start + len(texts))
+            if place in asked
+        ]
+        began = perf_counter()
+        await calls.database.write(lambda tx, texts=texts: _put(tx, texts))
+        spent += perf_counter() - began
+    began = perf_counter()
+    if calls.search.embeds:
+        await _vectors(calls, generator)
+    return spent, perf_counter() - began, questions
+
+
+def _word(n: int) -> str:
+    letters = "bcdfghklmnprstvz"
+    vowels = "aeiou"
+    word = ""
+    n += 200
+    while n:
+        n, letter = divmod(n, len(letters))
+        n, vowel = divmod(n, len(vowels))
+        word += letters[letter] + vowels[vowel]
+    return word
+
+
+def _question(text: str, pick: random.Random) -> str:
+    return " ".join(pick.sample(text.split(), 6))
+
+
+async def _put(tx: Tx, texts: list[str]) -> None:
+    """What memory_store writes, for many at once: the document, its version and its words."""
+    entries = []
+    rows: list[Any] = []
+    for text in texts:
+        identity = f"doc_{secrets.token_hex(6)}"
+        title = text[:40]
+        rows.append((PROJECT, identity, title, text, store.digest(title, text)))
+        entries.append(index.Entry(PROJECT, store.KIND, identity, "architecture", title, text, 1))
+    await tx.many(
+        "insert into document (project, id, type, title, content, status, author, tags, files, derived_from, flags,"
+        " interface_name, interface_version, interface_owner, interface_schema, superseded_by, digest, version, opened,"
+        " recalled, created_at, changed_at, updated_at, expires_at) values ($1, $2, 'architecture', $3, $4, 'active',"
+        " 'bench', '[]', '[]', '[]', '[]', '', '', '', '', '', $5, 1, 0, 0, 1, 1, 1, null)",
+        rows,
+    )
+    await index.put(tx, entries)
+
+
+async def _vectors(calls: Calls, generator: Any) -> None:
+    dialect = sqlite if calls.database.kind == "sqlite" else postgres
+    centres = generator.normal(size=(200, 384)).astype(np.float32)
+    rows = await calls.database.read(
+        lambda tx: tx.all("select n from entry where project = $1 order by n", PROJECT)
+    )
+    numbers = iter([row["n"] for row in rows])
+    await calls.database.write(lambda tx: choose(tx, calls.search.choice))
+    while batch := list(islice(numbers, BATCH)):
+        made = (
+            centres[generator.integers(0, 200, len(batch))] + generator.normal(size=(len(batch), 384)) * 0.7
+        )
+        made /= np.linalg.norm(made, axis=1, keepdims=True)
+        found = [(n, 0, vector.astype(np.float32)) for n, vector in zip(batch, made, strict=True)]
+        await calls.database.write(
+            lambda tx, found=found: dialect.put_vectors(tx, PROJECT, calls.search.name, found)
+        )
+    await calls.database.write(lambda tx: tx.run("delete from embedding_queue where project = $1", PROJECT))
+
+
+def resident() -> float:
+    """Memory of this process, in MB."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return next(
+            int(row.split()[1]) / 1024 for row in status.read_text().splitlines() if row.startswith("VmRSS")
+        )
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,0 +1,17 @@
+from collections.abc import Iterator
+
+import nodejs
+import pytest
+from mcp_servers import FIXTURES, free_port, served
+
+
+@pytest.fixture(scope="session")
+def installed() -> None:
+    nodejs.install()
+
+
+@pytest.fixture(scope="session")
+def url() -> Iterator[str]:
+    port = free_port()
+    with served([*FIXTURES, "--port", str(port)], port) as address:
+        yield address

@@ -1,0 +1,311 @@
+"""Locks against a plain model: random agents, times, restarts and zombies."""
+
+import asyncio
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from commonplace import activity, errors
+from commonplace.call import Calls
+from commonplace.catalogue import Catalogue
+from commonplace.clock import MINUTE, SECOND, iso
+from commonplace.config import Settings
+from commonplace.rooms.locks import store
+from commonplace.store.migrate import migrate
+from conftest import Agent, HandClock, open_store
+
+X, Y, Z, C = "a/x.py", "a/y.md", "a/b/z.py", "c.py"
+# What each path means, written down by hand: the oracle knows nothing of patterns.
+MEANS = {
+    X: {X},
+    Y: {Y},
+    Z: {Z},
+    C: {C},
+    "a/": {X, Y, Z},
+    "a/b/": {Z},
+    "a/*.py": {X},
+    "**/*.py": {X, Z, C},
+    "./": {X, Y, Z, C},
+}
+DELAY = 15 * SECOND
+BETWEEN_CALLS = 5 * SECOND
+
+agents = st.sampled_from(["alice", "alice", "bob", "bob", "carol"])
+places = st.integers(0, 20)
+# The call comes so many seconds after some lease ended, or five seconds after the last call.
+edges = st.sampled_from([None, None, -1, 0, 1, 14, 15, 16])
+path_sets = st.lists(st.sampled_from(list(MEANS)), min_size=1, max_size=2, unique=True)
+requests = st.fixed_dictionaries(
+    {
+        "files": path_sets,
+        "mode": st.sampled_from(["exclusive", "shared"]),
+        "minutes": st.sampled_from([1, 1, 30]),
+    }
+)
+
+
+class World:
+    """The real house on one store; every example gets a project of its own."""
+
+    def __init__(self, address: Path | str) -> None:
+        self.address, self.clock, self.projects = address, HandClock(), count(1)
+        self.runner = asyncio.Runner()
+        self.open()
+        self.run(migrate(self.store))
+
+    def run(self, work: Any) -> Any:
+        return self.runner.run(work)
+
+    def open(self) -> None:
+        self.store = self.run(open_store(self.address, self.clock))
+        self.calls = Calls(self.store, Catalogue(), Settings(), self.clock)
+
+    def restart(self) -> None:
+        self.run(self.store.close())
+        self.open()
+
+    def close(self) -> None:
+        self.run(self.store.close())
+        self.runner.close()
+
+
+@dataclass
+class Held:
+    mode: str
+    token: int
+    ttl: int
+    expires_at: int
+
+
+@dataclass(frozen=True)
+class Granted:
+    """What somebody once got, and may still believe in."""
+
+    session: str
+    path: str
+    token: int
+
+
+def meet(a: str, b: str) -> bool:
+    return bool(MEANS[a] & MEANS[b])
+
+
+class Machine(RuleBasedStateMachine):
+    world: World
+
+    @initialize()
+    def begin(self) -> None:
+        self.project = f"p{next(self.world.projects)}"
+        self.sessions: dict[str, str] = {}
+        self.held: dict[tuple[str, str], Held] = {}
+        self.granted: list[Granted] = []
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.highest = 0
+
+    # -- the real thing ---------------------------------------------------------------------------------------
+
+    def call(self, name: str, operation: str, **arguments: Any) -> dict[str, Any]:
+        self.world.clock.now += BETWEEN_CALLS
+        session_id = self.session_of(name)
+        agent = Agent(self.world.calls, session_id)
+        return self.world.run(getattr(agent, operation)(**arguments))
+
+    def session_of(self, name: str) -> str:
+        if name not in self.sessions:
+            start = Agent(self.world.calls).start_session(project=self.project, claude_instance=name)
+            self.sessions[name] = self.world.run(start)["session_id"]
+            self.world.clock.now += BETWEEN_CALLS
+        return self.sessions[name]
+
+    def digest(self, name: str) -> str:
+        return activity.digest(self.session_of(name))
+
+    def stored(self) -> list[dict[str, Any]]:
+        query = "select path, session, mode, token, expires_at from lease where project = $1"
+        rows = self.world.run(self.world.store.read(lambda tx: tx.all(query, self.project)))
+        return [dict(row) for row in rows]
+
+    def go_to(self, edge: int | None) -> None:
+        if self.held and edge is not None:
+            end = min(held.expires_at for held in self.held.values())
+            self.world.clock.now = max(self.now, end + edge * SECOND - BETWEEN_CALLS)
+
+    # -- the model --------------------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> int:
+        return self.world.clock.now
+
+    def mine(self, session: str) -> dict[str, Held]:
+        return {path: held for (owner, path), held in self.held.items() if owner == session}
+
+    def against(self, session: str, path: str, mode: str) -> list[tuple[str, str]]:
+        """Leases of others that exclude this wish, whether or not they are alive."""
+        return [
+            (owner, other)
+            for (owner, other), held in self.held.items()
+            if owner != session and meet(path, other) and not mode == held.mode == "shared"
+        ]
+
+    def blocks(self, held: Held) -> bool:
+        return self.now < held.expires_at + DELAY
+
+    def renew(self, session: str) -> int:
+        renewed = 0
+        for path, held in self.mine(session).items():
+            if self.blocks(held):
+                held.expires_at = max(held.expires_at, self.now + held.ttl)
+                renewed += 1
+            else:
+                del self.held[session, path]
+        return renewed
+
+    def take(self, session: str, path: str, request: dict[str, Any], token: int) -> None:
+        before = self.held.get((session, path))
+        ttl = request["minutes"] * MINUTE
+        until, mode, same = self.now + ttl, request["mode"], False
+        if before and self.blocks(before):
+            until = max(until, before.expires_at)
+            same = before.mode == "exclusive" or mode == "shared"
+            mode = before.mode if same else mode
+        if before and same:
+            assert token == before.token
+        else:
+            assert token > self.highest
+            self.highest = token
+        self.held[session, path] = Held(mode, token, ttl, until)
+        self.granted.append(Granted(session, path, token))
+
+    # -- rules ------------------------------------------------------------------------------------------------
+
+    @rule(name=agents, request=requests, edge=edges)
+    def acquire(self, name: str, request: dict[str, Any], edge: int | None) -> None:
+        self.go_to(edge)
+        self.asked.append((name, request))
+        reply = self.call(name, "lock_files", **request)
+        session = self.digest(name)
+        against = [
+            (path, key) for path in request["files"] for key in self.against(session, path, request["mode"])
+        ]
+        blocked = {path for path, key in against if self.blocks(self.held[key])}
+        assert {conflict["file"] for conflict in reply.get("conflicts", [])} == blocked
+        assert reply["success"] is not bool(blocked)
+        if reply["success"]:
+            for _, key in against:
+                self.held.pop(key, None)
+            assert [grant["file"] for grant in reply["locked"]] == request["files"]
+            for grant in reply["locked"]:
+                self.take(session, grant["file"], request, grant["token"])
+                assert grant["expires_at"] == iso(self.held[session, grant["file"]].expires_at)
+        self.renew(session)
+
+    @rule(place=places, other=st.none() | agents, edge=edges)
+    def deliver_again(self, place: int, other: str | None, edge: int | None) -> None:
+        """The same request a second time, from whom it was or from somebody else."""
+        if self.asked:
+            name, request = self.asked[-1 - place % len(self.asked)]
+            self.acquire(other or name, request, edge)
+
+    @rule(name=agents, edge=edges)
+    def work(self, name: str, edge: int | None) -> None:
+        self.go_to(edge)
+        reply = self.call(name, "heartbeat")
+        assert reply["leases_renewed"] == self.renew(self.digest(name))
+
+    @rule(name=agents, files=path_sets)
+    def release(self, name: str, files: list[str]) -> None:
+        reply = self.call(name, "unlock_files", files=files)
+        session = self.digest(name)
+        mine = {path for path, held in self.mine(session).items() if self.blocks(held)}
+        for path in files:
+            self.held.pop((session, path), None)
+        assert set(reply.get("released", [])) == mine & set(files)
+        assert set(reply.get("not_held", [])) == set(files) - mine
+        assert set(reply.get("still_held", [])) == mine - set(files)
+        self.renew(session)
+
+    @rule(place=places)
+    def release_what_is_held(self, place: int) -> None:
+        held = sorted((name, path) for name in self.sessions for path in self.mine(self.digest(name)))
+        if held:
+            name, path = held[place % len(held)]
+            self.release(name, [path])
+
+    @rule(name=agents)
+    def release_all(self, name: str) -> None:
+        self.call(name, "unlock_files")
+        for path in self.mine(self.digest(name)):
+            del self.held[self.digest(name), path]
+
+    @rule(name=agents)
+    def end(self, name: str) -> None:
+        self.call(name, "end_session", summary="done")
+        for path in self.mine(self.digest(name)):
+            del self.held[self.digest(name), path]
+        del self.sessions[name]
+
+    @rule(place=places, file=st.sampled_from([X, Y, Z, C]))
+    def present_an_old_token(self, place: int, file: str) -> None:
+        if not self.granted:
+            return
+        old = self.granted[-1 - place % len(self.granted)]
+        held = self.held.get((old.session, old.path))
+        good = held is not None and held.token == old.token and file in MEANS[old.path]
+        assert self.passes_the_fence(old, file) is good
+
+    def passes_the_fence(self, old: Granted, file: str) -> bool:
+        try:
+            self.world.run(
+                self.world.store.read(
+                    lambda tx: store.check_token(tx, self.project, file, old.token, old.session)
+                )
+            )
+        except errors.StaleToken:
+            return False
+        return True
+
+    @rule(seconds=st.sampled_from([1, 10, 60, 1800]))
+    def pass_time(self, seconds: int) -> None:
+        self.world.clock.advance(seconds=seconds)
+
+    @rule()
+    def restart(self) -> None:
+        self.world.restart()
+
+    # -- what always holds ------------------------------------------------------------------------------------
+
+    @invariant()
+    def leases_are_those_of_the_model(self) -> None:
+        stored = self.stored()
+        known = {(row["session"], row["path"]): (row["mode"], row["token"]) for row in stored}
+        assert known == {key: (held.mode, held.token) for key, held in self.held.items()}
+        nobody_shares_what_somebody_has_alone([row for row in stored if row["expires_at"] > self.now])
+        for row in stored:
+            assert row["expires_at"] >= self.held[row["session"], row["path"]].expires_at
+
+
+def nobody_shares_what_somebody_has_alone(live: list[dict[str, Any]]) -> None:
+    for row in live:
+        for other in live:
+            if row["session"] != other["session"] and meet(row["path"], other["path"]):
+                assert row["mode"] == other["mode"] == "shared"
+
+
+def run_machine(world: World, *, examples: int, steps: int = 30, **more: Any) -> None:
+    machine = type("LockMachine", (Machine,), {"world": world})
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+            **more,
+        ),
+    )
