@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from commonplace import errors
-from commonplace.access import SHARED, Caller
+from commonplace.access import Caller
 from commonplace.store.database import Database, Row, Tx
 
 _POLL_SECONDS = 2.0
@@ -35,7 +35,7 @@ Listener = Callable[[Event], None]
 
 def visible(event: Event, caller: Caller) -> bool:
     """May this caller know of the event? The audience names an agent, a type of agents, an inbox, or a role."""
-    if not (caller.sees(event.project) or event.project == SHARED):
+    if not caller.sees(event.project):
         return False
     kind, _, name = event.audience.partition(":")
     if kind == "agent":

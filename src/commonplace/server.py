@@ -12,17 +12,10 @@ from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.clock import Clock, SteadyClock
 from commonplace.config import Settings
-from commonplace.edges import origin, wire
-from commonplace.edges.beacon import Beacon
 from commonplace.edges.host import ProductHost
-from commonplace.edges.http import Http
 from commonplace.edges.identity import Identity
-from commonplace.edges.mcp import McpHttp, Publisher
+from commonplace.edges.mcp import Publisher
 from commonplace.edges.mcp import serve_stdio as mcp_stdio
-from commonplace.edges.metrics import Metrics
-from commonplace.edges.probes import Probes
-from commonplace.edges.rest import Rest
-from commonplace.edges.stream import Stream
 from commonplace.rooms.admin import store as keys
 from commonplace.store.database import Database, Tx
 from commonplace.store.migrate import migrate
@@ -107,6 +100,11 @@ async def _sweep_for_ever(calls: Calls) -> None:
 
 async def serve_http(settings: Settings, announce: Callable[[str], None]) -> None:
     """Listen until a signal says to stop; `announce` is told the address."""
+    from commonplace.edges import wire  # noqa: PLC0415 - stdio, which must start at once, needs none of HTTP
+    from commonplace.edges.application import application  # noqa: PLC0415 - as above
+    from commonplace.edges.beacon import Beacon  # noqa: PLC0415 - as above
+    from commonplace.edges.stream import Stream  # noqa: PLC0415 - as above
+
     _refuse_strangers(settings)
     async with opened(settings) as calls, running(calls):
         await _refuse_without_keys(calls)
@@ -117,36 +115,14 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
         identity.open(calls.bus)
         try:
             publisher, stream = Publisher(), Stream(calls, identity.identify)
-            app = await application(calls, identity, publisher, stream)
+            mcp_secret = await secret(calls.database, "mcp")
+            app = application(calls, identity, publisher, stream, mcp_secret)
             listening.listen(2048)
             announce(url)
             await wire.serve(app, listening, (publisher.close, stream.close))
         finally:
             lit.put_out()
             await identity.close()
-
-
-async def application(calls: Calls, identity: Identity, publisher: Publisher, stream: Stream) -> Http:
-    """Every route of the server."""
-    settings, metrics = calls.settings, Metrics()
-    calls.observe = metrics.observe
-    probes, rest = Probes(calls, metrics), Rest(calls)
-    hosts = origin.LOOPBACK_HOSTS | {settings.host, *settings.allowed_hosts}
-    origins = frozenset(settings.allowed_origins)
-    mcp = McpHttp(
-        ProductHost(calls, identity.identify, publisher),
-        publisher,
-        secret=await secret(calls.database, "mcp"),
-        allowed_hosts=hosts,
-        allowed_origins=origins,
-    )
-    return Http(
-        identity.identify,
-        lambda headers: origin.check(headers, hosts, origins),
-        mcp,
-        probes.public(),
-        probes.routes() | rest.routes() | stream.routes(),
-    )
 
 
 async def serve_stdio(settings: Settings) -> None:

@@ -13,10 +13,10 @@ from test_access_matrix import ACTS, REFUSED, ROLES, Key, Stage, arguments, case
 from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
+from commonplace.edges.application import application
 from commonplace.edges.identity import Identity
 from commonplace.edges.mcp import Publisher
 from commonplace.edges.stream import Stream
-from commonplace.server import application
 from commonplace.store.migrate import migrate
 from commonplace.store.sqlite import Sqlite
 
@@ -93,7 +93,7 @@ async def wired(folder: Path, clock: Any) -> AsyncIterator[tuple[Stage, Wire]]:
     stage = Stage(calls)
     await stage.set_up()
     identity = Identity(database, calls.settings, clock)
-    app = await application(calls, identity, Publisher(), Stream(calls, identity.identify))
+    app = application(calls, identity, Publisher(), Stream(calls, identity.identify), b"x" * 32)
     yield stage, Wire(app)
     await database.close()
 

@@ -27,7 +27,9 @@ from commonplace.edges.schema import definition
 from commonplace.events import Event, visible
 from commonplace.operation import Tool
 from commonplace.resource import Resource
+from commonplace.rooms.projects.completions import COMPLETIONS
 
+_COMPLETIONS = 100
 _INSTRUCTIONS = (
     "Commonplace is your team's shared memory. Call memory_start_session first and pass its session_id to every"
     " other tool. Before you edit, lock the files (memory_lock_files); before you write something new, look whether"
@@ -152,10 +154,13 @@ class ProductHost:
         self, context: Context, reference: dict[str, Any], argument: dict[str, Any]
     ) -> dict[str, Any]:
         del reference
-        begun = str(argument.get("value", ""))
-        if argument.get("name") != "project":
+        completing = COMPLETIONS.get(str(argument.get("name")))
+        if completing is None:
             return {"values": []}
-        return _matching(await self._projects(context), begun)
+        begun = str(argument.get("value", ""))
+        answer = await self._calls.read(completing, {"begun": begun}, _narrowed(context))
+        found: list[str] = answer.reply.values
+        return {"values": found[:_COMPLETIONS], "hasMore": len(found) > _COMPLETIONS}
 
     def _visible(self, context: Context) -> Mapping[str, Tool]:
         """What the view shows of what the server offers of what the role may use."""
@@ -187,14 +192,6 @@ class ProductHost:
         answer = await self._calls.run("memory_list_projects", {}, _narrowed(context))
         shown: list[dict[str, Any]] = msgspec.json.decode(answer.text()).get("projects", [])
         return [each["project"] for each in shown]
-
-
-_COMPLETIONS = 100
-
-
-def _matching(values: list[str], begun: str) -> dict[str, Any]:
-    found = [value for value in values if value.startswith(begun)]
-    return {"values": found[:_COMPLETIONS], "total": len(found), "hasMore": len(found) > _COMPLETIONS}
 
 
 def _narrowed(context: Context) -> Caller:

@@ -36,6 +36,17 @@ _SEPARATOR = re.compile(r"::|->|\?\.|\\")
 _EXPORTS = re.compile(r"^(?:module\.)?exports\.|(?<=\.)prototype\.|^this\.")
 _ANNOTATION = re.compile(r"^(?:@[\w.]+(?:\([^()]*\))?\s*)+")
 _MARKERS = re.compile(r"^\s*(?:/\*\*?!?|\*/|///?!?|//|\*(?!/)|#+)?[ \t]?|\s*\*/\s*$", re.MULTILINE)
+_OPENING = re.compile(r"(?:\s*(?:=>|[{:;=]|\bwhere))+\s*$")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_BEFORE = {
+    "splat_parameter": "*",
+    "hash_splat_parameter": "**",
+    "block_parameter": "&",
+    "variadic_parameter": "...",
+}
+_LOOSE = frozenset(
+    {"array_type", "identifier", "attribute_list", "nullable_type", "predefined_type", "generic_name"}
+)
 _TAG = re.compile(r"</?\w+[^<>]*>")
 
 
@@ -145,19 +156,31 @@ def _function_declarator(node: Node) -> Node | None:
 
 
 def _signature(node: Node, body: Node | None) -> str:
+    """The text before the body, without decoration, comments and what only opens the body."""
     start = next((child.start_byte for child in node.children if child.type not in _ABOVE), node.start_byte)
-    whole = node.text or b""
     end = body.start_byte if body else node.end_byte
+    end = min([end, *(child.start_byte for child in node.children if child.type in COMMENTS)])
+    whole = node.text or b""
     shown = flat(whole[start - node.start_byte : end - node.start_byte].decode("utf-8", "replace"))
-    return _ANNOTATION.sub("", shown).rstrip("{:;=> ").removesuffix(" where")[:_SIGNATURE]
+    if node.type == "type_spec" and body:
+        shown = f"type {shown} {body.type.removesuffix('_type')}"
+    return _OPENING.sub("", _ANNOTATION.sub("", shown))[:_SIGNATURE]
 
 
 def _returns(node: Node) -> str:
     for field in ("return_type", "result", "returns", "type"):
         found = node.child_by_field_name(field)
-        if found is not None and found.type != "type_parameters":
-            return flat(text(found)).lstrip(":").strip()[:200]
+        if found is not None:
+            return flat(text(found)).lstrip(":").strip()[:200] + _pointers(node)
     return ""
+
+
+def _pointers(node: Node) -> str:
+    """C hangs the stars of a return type on the name."""
+    found, stars = node.child_by_field_name("declarator"), ""
+    while found is not None and found.type == "pointer_declarator":
+        found, stars = found.child_by_field_name("declarator"), stars + "*"
+    return f" {stars}" if stars else ""
 
 
 def _parameters(listed: Node | None) -> list[dict[str, Any]]:
@@ -165,25 +188,55 @@ def _parameters(listed: Node | None) -> list[dict[str, Any]]:
         return []
     if listed.type == "identifier":
         return [{"name": text(listed)}]
-    children = (child for child in listed.named_children if child.type not in COMMENTS)
-    return [parameter for child in children for parameter in _parameter(child)][:50]
+    found = [parameter for child in listed.named_children for parameter in _parameter(child)]
+    # C# hangs the last one, `params int[] rest`, on the list itself.
+    if rest := listed.child_by_field_name("name"):
+        found.append({"name": text(rest), "type": f"params {text(listed.child_by_field_name('type'))}"})
+    return found[:50]
 
 
 def _parameter(node: Node) -> Iterator[dict[str, Any]]:
-    kind = node.child_by_field_name("type")
-    default = node.child_by_field_name("value") or node.child_by_field_name("default_value")
-    names = node.children_by_field_name("name") or [_parameter_name(node)]
-    for name in names:
-        shown = {"name": flat(text(name)).lstrip("&")[:100]}
+    if node.type in COMMENTS or (
+        node.parent and node.parent.type == "parameter_list" and node.type in _LOOSE
+    ):
+        return
+    if node.child_by_field_name("declarator") or node.type == "spread_parameter":
+        yield _declared_parameter(node)
+        return
+    before = _BEFORE.get(node.type, "")
+    kind, default = node.child_by_field_name("type"), _default(node)
+    for name in node.children_by_field_name("name") or [_parameter_name(node)]:
+        shown = {"name": (before + flat(text(name)).removeprefix(before))[:100]}
         if kind is not None:
-            shown["type"] = flat(text(kind)).lstrip(":").strip()[:200]
-        if default is not None:
-            shown["default"] = flat(text(default))[:100]
+            spread = "..." if node.type == "variadic_parameter_declaration" else ""
+            shown["type"] = spread + flat(text(kind)).lstrip(":").strip()[:200]
+        if default:
+            shown["default"] = default
         yield shown
 
 
+def _default(node: Node) -> str:
+    found = node.child_by_field_name("value") or node.child_by_field_name("default_value")
+    if found is None:
+        signs = [place for place, child in enumerate(node.children) if child.type == "="]
+        found = node.children[signs[0] + 1] if signs and signs[0] + 1 < node.child_count else None
+    return flat(text(found))[:100]
+
+
+def _declared_parameter(node: Node) -> dict[str, Any]:
+    """Where the name stands inside its type, as in `const char *name[3]`."""
+    whole, _, default = flat(text(node)).partition("=")
+    declarator = node.child_by_field_name("declarator") or node.named_children[-1]
+    found = _IDENTIFIER.search(text(declarator))
+    name = found[0] if found else ""
+    before, _, after = whole.rpartition(name) if name else (whole, "", "")
+    kind = flat(f"{before}{after}")
+    shown = {"name": name or whole, "type": kind[:200]}
+    return shown | ({"default": default.strip()[:100]} if default else {})
+
+
 def _parameter_name(node: Node) -> Node:
-    found = node.child_by_field_name("pattern") or node.child_by_field_name("declarator")
+    found = node.child_by_field_name("pattern")
     if found is not None:
         return found
     return node.named_children[0] if node.type == "typed_parameter" else node

@@ -77,7 +77,8 @@ class Reader:
 
     def read(self) -> list[Function]:
         # A stack of our own: generated code nests deeper than the interpreter allows calls to.
-        waiting: list[Node | str] = [language.parser(self._language).parse(self._source).root_node]
+        tree = language.parser(self._language).parse(self._source)
+        waiting: list[Node | str] = [tree.root_node]
         while waiting:
             node = waiting.pop()
             if isinstance(node, str):

@@ -15,6 +15,7 @@ import numpy.typing as npt
 _WORD = 64
 _CHUNK = 32_768
 _REBUILD_AT = 4
+_FEW = 256
 
 Vector = npt.NDArray[np.float32]
 
@@ -55,14 +56,13 @@ class Codes:
     @property
     def outgrown(self) -> bool:
         """The centre was taken from too few to speak for all."""
-        return self.size > _REBUILD_AT * max(self.built_at, 256)
+        return self.size > _REBUILD_AT * max(self.built_at, _FEW)
 
     def add(self, rows: list[tuple[int, bytes]]) -> None:
         matrix = _unpacked((value for _, value in rows), self.dimensions)
         matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
         if self._centre is None:
             self._centre = matrix.mean(axis=0)
-            self.built_at = len(rows)
         self._reserve(self.size + len(rows))
         self._at[self.size : self.size + len(rows)] = [at for at, _ in rows]
         self._bits[:, self.size : self.size + len(rows)] = self._code(matrix).T

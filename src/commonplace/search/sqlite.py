@@ -128,6 +128,7 @@ class Vectors:
                 _PAGE,
             ):
                 codes.add([(row["at"], row["value"]) for row in rows])
+            codes.built_at = codes.built_at or codes.size
         return codes
 
 

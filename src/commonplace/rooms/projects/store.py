@@ -153,3 +153,24 @@ async def active_sessions(tx: Tx, names: Sequence[str] | None, live_since: int) 
 
 def _encoded(patterns: Sequence[str] | None) -> str | None:
     return None if patterns is None else msgspec.json.encode(patterns).decode()
+
+
+_NAMES = 5000
+
+
+async def names(tx: Tx) -> list[str]:
+    return [row["name"] for row in await tx.all("select name from project order by name limit $1", _NAMES)]
+
+
+async def beginning(
+    tx: Tx, table: str, column: str, place: str, projects: Sequence[str], begun: str, limit: int
+) -> list[str]:
+    """What stands in a column of these projects' rows and begins so."""
+    rows = await tx.all(
+        f"select distinct {column} as value from {table} where {place} = any($1)"
+        f" and substr({column}, 1, length($2)) = $2 order by {column} limit $3",
+        projects,
+        begun,
+        limit,
+    )
+    return [row["value"] for row in rows]

@@ -1,0 +1,49 @@
+"""Numbers that a PostgreSQL statement spells out, as far as they can be known without running it."""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pglast import ast
+
+_LONGEST_DIGITS = 30
+_SIGNS: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+}
+
+
+def whole_number(node: Any) -> int | None:
+    """None where it depends on rows."""
+    if isinstance(node, ast.TypeCast):
+        return whole_number(node.arg)
+    if isinstance(node, ast.A_Const):
+        return _literal(node.val)
+    if isinstance(node, ast.A_Expr) and node.name and node.rexpr is not None:
+        right, left = whole_number(node.rexpr), 0 if node.lexpr is None else whole_number(node.lexpr)
+        sign = node.name[-1].sval
+        if right is None or left is None:
+            return None
+        if sign == "^":
+            return left ** min(abs(right), 64)
+        return _SIGNS[sign](left, right) if sign in _SIGNS else None
+    return None
+
+
+def _literal(value: Any) -> int | None:
+    if isinstance(value, ast.Integer):
+        return int(value.ival)
+    text = value.fval if isinstance(value, ast.Float) else value.sval if isinstance(value, ast.String) else ""
+    try:
+        return int(float(text)) if 0 < len(text) < _LONGEST_DIGITS else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def series_length(arguments: Sequence[Any]) -> int | None:
+    numbers = [whole_number(argument) for argument in arguments]
+    if len(numbers) < 2 or any(number is None for number in numbers):  # noqa: PLR2004 - from and to
+        return None
+    first, last, step = (*[number or 0 for number in numbers], 1)[:3]
+    return (last - first) // (step or 1)

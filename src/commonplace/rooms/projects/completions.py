@@ -1,0 +1,38 @@
+"""What an argument of a resource may be, as far as it is typed: names of what the caller sees."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from commonplace.call import Call
+from commonplace.operation import Operation, Reply, operation
+from commonplace.rooms.projects import store
+
+_SHOWN = 101
+_PLACES = {
+    "project": ("project", "name", "name"),
+    "agent": ("agent", "name", "project"),
+    "name": ("spec", "name", "project"),
+    "doc_id": ("document", "id", "project"),
+}
+"""Which column of which table completes an argument, and where its row's project stands."""
+
+Begun = Annotated[str, Field(max_length=200)]
+
+
+class Completed(Reply):
+    values: list[str] = []
+
+
+def _completing(argument: str) -> Operation:
+    table, column, place = _PLACES[argument]
+
+    async def complete(call: Call, begun: Begun = "") -> Completed:
+        """Names that begin so."""
+        visible = [name for name in await store.names(call.tx) if call.caller.sees(name)]
+        return Completed(values=await store.beginning(call.tx, table, column, place, visible, begun, _SHOWN))
+
+    return operation(f"complete:{argument}", role="readonly", session=False)(complete)
+
+
+COMPLETIONS = {argument: _completing(argument) for argument in _PLACES}

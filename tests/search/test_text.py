@@ -1,0 +1,77 @@
+"""Tokens, passages and stems."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.search import text
+from commonplace.search.stem import stem
+
+
+@pytest.mark.parametrize(
+    ("given_text", "tokens"),
+    [
+        ("connection pools", ["connect", "pool"]),
+        ("getUserName", ["get", "user", "name", "getusername"]),
+        ("get_user_name", ["get", "user", "name", "getusername"]),
+        ("HTTPServer2", ["http", "server", "2", "httpserver2"]),
+        ("os.path.join", ["os", "path", "join", "ospathjoin"]),
+        ("src/app.py:12", ["src", "app", "py", "12", "srcapppy12"]),
+        ("the and of", []),
+        ("東京都", ["東京", "京都"]),
+        ("", []),
+    ],
+)
+def test_tokens_are_names_whole_and_in_parts_and_stems_of_prose(given_text, tokens):
+    assert text.tokens(given_text) == tokens
+
+
+@pytest.mark.parametrize(
+    ("word", "stemmed"),
+    [
+        ("caresses", "caress"),
+        ("ponies", "poni"),
+        ("agreed", "agre"),
+        ("plastered", "plaster"),
+        ("motoring", "motor"),
+        ("hopping", "hop"),
+        ("filing", "file"),
+        ("happy", "happi"),
+        ("relational", "relat"),
+        ("conditional", "condit"),
+        ("vietnamization", "vietnam"),
+        ("hopefulness", "hope"),
+        ("electricity", "electr"),
+        ("adjustment", "adjust"),
+        ("controlling", "control"),
+        ("connections", "connect"),
+    ],
+)
+def test_stem_is_that_of_porter(word, stemmed):
+    assert stem(word) == stemmed
+
+
+@given(st.text(max_size=400))
+def test_tokens_of_any_text_are_plain_and_bounded(anything):
+    for token in text.tokens(anything):
+        assert 0 < len(token) <= 64
+        assert " " not in token
+        assert ":" not in token
+
+
+@given(st.text(alphabet="ab. \n", max_size=4000), st.integers(80, 1000))
+def test_passages_lose_nothing_and_stay_within_their_size(anything, size):
+    cuts = text.passages(anything, size)
+    assert all(len(cut) <= size for cut in cuts)
+    position = 0
+    for cut in cuts:
+        found = anything.find(cut, max(0, position - size))
+        assert found >= 0
+        assert not anything[position:found].strip()
+        position = max(position, found + len(cut))
+    assert not anything[position:].strip()
+
+
+def test_titled_does_not_repeat_a_title_that_was_cut_from_the_text():
+    assert text.titled("The pool is", "The pool is cold.") == "The pool is cold."
+    assert text.titled("Pool", "It is cold.") == "Pool\nIt is cold."
