@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -18,6 +19,8 @@ from commonplace.house import House
 from commonplace.operation import Family, Operation
 from commonplace.search.engine import Engine
 from commonplace.store.database import Database, Tx
+
+_log = logging.getLogger(__name__)
 
 _LOOK_AGAIN_SECONDS = 1.0
 
@@ -135,6 +138,7 @@ class Calls:
             outcome = "ok"
         except errors.Refusal as refusal:
             outcome = refusal.code
+            _log.info("refused", extra={"operation": name[:64], "code": refusal.code, "key": caller.key})
             if not isinstance(refusal, errors.Unavailable):
                 await self._record_refusal(name, given, caller, refusal)
             raise

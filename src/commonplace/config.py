@@ -31,6 +31,7 @@ class Settings:
     insecure: bool = False
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
+    librarian: tuple[str, ...] = ()
     log_level: str = "info"
     audit_days: int = 90
     event_days: int = 7
@@ -77,7 +78,7 @@ def _typed(name: str, value: Any) -> Any:
         return Path(value).expanduser().absolute()
     if name == "insecure":
         return value is True or str(value).lower() in _TRUE
-    if name in ("toolsets", "allowed_hosts", "allowed_origins") and isinstance(value, str):
+    if name in ("toolsets", "allowed_hosts", "allowed_origins", "librarian") and isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     return value
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 import secrets
 from collections.abc import AsyncIterator, Callable
@@ -19,6 +20,8 @@ from commonplace.edges.mcp import serve_stdio as mcp_stdio
 from commonplace.rooms.admin import store as keys
 from commonplace.store.database import Database, Tx
 from commonplace.store.migrate import migrate
+
+_log = logging.getLogger(__name__)
 
 _SWEEP_SECONDS = 3600
 _FIRST_SWEEP_SECONDS = 60
@@ -119,10 +122,12 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
             app = application(calls, identity, publisher, stream, mcp_secret)
             listening.listen(2048)
             announce(url)
+            _log.info("listening", extra={"url": url, "store": calls.database.kind, "auth": settings.auth})
             await wire.serve(app, listening, (publisher.close, stream.close))
         finally:
             lit.put_out()
             await identity.close()
+            _log.info("stopped")
 
 
 async def serve_stdio(settings: Settings) -> None:

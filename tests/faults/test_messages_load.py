@@ -13,7 +13,7 @@ from commonplace import errors
 from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
-from conftest import Agent, HandClock, House, open_store
+from house import Agent, HandClock, House, open_store
 
 AGENTS = 50
 MESSAGES = 2000

@@ -17,7 +17,7 @@ from commonplace.clock import MINUTE, SECOND, iso
 from commonplace.config import Settings
 from commonplace.rooms.locks import store
 from commonplace.store.migrate import migrate
-from conftest import Agent, HandClock, open_store
+from house import Agent, HandClock, open_store
 
 X, Y, Z, C = "a/x.py", "a/y.md", "a/b/z.py", "c.py"
 # What each path means, written down by hand: the oracle knows nothing of patterns.

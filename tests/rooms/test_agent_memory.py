@@ -11,7 +11,7 @@ from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
 from commonplace.rooms.agent_memory.sweep import forget_expired
-from conftest import Agent, HandClock, House, open_store
+from house import Agent, HandClock, House, open_store
 
 
 def key(name: str | None, *projects: str, role: access.Role = "agent") -> Caller:

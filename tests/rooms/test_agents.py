@@ -5,7 +5,7 @@ import pytest
 
 from commonplace import access, errors
 from commonplace.clock import iso
-from conftest import House
+from house import House
 
 
 async def _changes(house: House) -> list[tuple[str, dict]]:

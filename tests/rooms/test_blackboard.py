@@ -12,7 +12,7 @@ from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
 from commonplace.rooms.blackboard import search
 from commonplace.rooms.blackboard.sweep import close_idle
-from conftest import Agent, HandClock, House, open_store
+from house import Agent, HandClock, House, open_store
 
 
 def key(name: str, *projects: str, role: access.Role = "agent", agent_type: str = "") -> Caller:

@@ -410,6 +410,17 @@ async def test_change_status_keeps_the_age_and_names_the_successor(house):
         await alice.change_status(doc_id="doc_ffffffffffff", new_status="active")
 
 
+async def test_change_status_to_active_gives_an_expired_document_its_time_anew(house):
+    alice = await house.agent("alice")
+    made = await alice.record_learning(topic="Walrus", content="The walrus sleeps.")
+    house.clock.advance(days=181)
+    assert ids(await alice.query(query="walrus")) == []
+    await alice.change_status(doc_id=made["id"], new_status="active")
+    assert ids(await alice.query(query="walrus")) == [made["id"]]
+    house.clock.advance(days=181)
+    assert ids(await alice.query(query="walrus")) == []
+
+
 async def test_restore_by_tag_brings_back_exactly_what_archiving_changed(house):
     alice = await house.agent("alice")
     made = {}

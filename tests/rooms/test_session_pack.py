@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from commonplace.rooms.sessions.model import Started
 from commonplace.rooms.sessions.pack import BYTES_PER_TOKEN, Part, packed
-from conftest import House
+from house import House
 
 _KEPT = {"project", "agent", "session_id", "omitted"}
 _TEXT = st.text(max_size=300)

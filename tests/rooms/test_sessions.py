@@ -16,7 +16,7 @@ from commonplace.config import Settings
 from commonplace.rooms.sessions.model import Started
 from commonplace.server import sweep
 from commonplace.store.migrate import migrate
-from conftest import HandClock, House, open_store
+from house import HandClock, House, open_store
 
 
 async def _rows(house: House, sql: str, *values):

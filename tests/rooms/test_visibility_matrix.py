@@ -15,7 +15,7 @@ from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
 from commonplace.store.database import Database
-from conftest import Agent, HandClock
+from house import Agent, HandClock
 
 VISIBILITIES = ("public", "private", "agent_only", "admin_only")
 

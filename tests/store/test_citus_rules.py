@@ -48,9 +48,11 @@ def _statements() -> list[tuple[str, str]]:
         parts = {
             id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values
         }
+        # A module's constant is the head of statements that go on where it is used.
+        heads = {id(node.value) for node in tree.body if isinstance(node, ast.Assign)}
         for node in ast.walk(tree):
             text = None if id(node) in parts else _text(node, constants)
-            if text and _VERB.match(text) and _TABLES.search(text):
+            if text and _VERB.match(text) and _TABLES.search(text) and id(node) not in heads:
                 found.append((f"{path.relative_to(SOURCE)}:{node.lineno}", text))
     return found
 

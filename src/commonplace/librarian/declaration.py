@@ -189,7 +189,7 @@ def _parameters(listed: Node | None) -> list[dict[str, Any]]:
     if listed.type == "identifier":
         return [{"name": text(listed)}]
     found = [parameter for child in listed.named_children for parameter in _parameter(child)]
-    # C# hangs the last one, `params int[] rest`, on the list itself.
+    # In C# the last one, if it takes the rest, hangs on the list itself.
     if rest := listed.child_by_field_name("name"):
         found.append({"name": text(rest), "type": f"params {text(listed.child_by_field_name('type'))}"})
     return found[:50]

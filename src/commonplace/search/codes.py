@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 _WORD = 64
-_CHUNK = 32_768
+_CHUNK = 16_384
 _REBUILD_AT = 4
 _FEW = 256
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from commonplace.search import postgres, sqlite
-from commonplace.search.terms import Terms, asked, totals, weighed
+from commonplace.search.terms import Terms, asked, frequencies, totals, weighed
 from commonplace.search.wanted import Wanted
 from commonplace.store.database import Row, Tx
 
@@ -104,7 +104,7 @@ async def _in_project(
 
 async def _terms(tx: Tx, project: str, question: str, most: int = _WORDS_OF_A_QUESTION) -> Terms:
     tokens = asked(question)
-    frequency = await _DIALECT[tx.kind].frequencies(tx, project, tokens) if tokens else {}
+    frequency = await frequencies(tx, project, tokens) if tokens else {}
     return weighed(tokens, frequency, *await totals(tx, project), most)
 
 

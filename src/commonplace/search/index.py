@@ -70,6 +70,16 @@ async def mark(tx: Tx, project: str, kind: str, ids: Sequence[str], status: str)
     )
 
 
+async def renew(tx: Tx, project: str, kind: str, identity: str, expires_at: int | None) -> None:
+    await tx.run(
+        "update entry set expires_at = $4 where project = $1 and kind = $2 and id = $3",
+        project,
+        kind,
+        identity,
+        NEVER if expires_at is None else expires_at,
+    )
+
+
 async def pending(tx: Tx) -> int:
     """How many entries still wait for their vectors, in all projects."""
     row = await tx.one("select count(*) as n from embedding_queue")

@@ -37,13 +37,6 @@ async def count_terms(tx: Tx, project: str, terms: Counter[str], sign: int) -> N
     )
 
 
-async def frequencies(tx: Tx, project: str, tokens: Sequence[str]) -> dict[str, int]:
-    rows = await tx.all(
-        "select term, n from term where project = $1 and term = any($2) and n > 0", project, list(tokens)
-    )
-    return {row["term"]: row["n"] for row in rows}
-
-
 async def by_words(tx: Tx, project: str, terms: Terms, wanted: Wanted, most: int) -> Sequence[Row]:
     """GIN finds them; how much of the question each has, for its length, says which are worth a closer look."""
     before = text.scope(project)

@@ -10,7 +10,7 @@ _K1 = 1.5
 _B = 0.9
 _ASKED = 100
 # A question made of common words alone would read half the index; the rare ones decide the order anyway.
-_ROWS = 6000
+_ROWS = 3000
 _FEWEST = 2
 
 
@@ -69,6 +69,14 @@ def weighed(tokens: list[str], frequency: dict[str, int], entries: int, words: i
         searched.append(token)
     best = sum(worth.values()) * 2 * (_K1 + 1) / (2 + _K1)
     return Terms(worth, tuple(searched), max(1.0, words / max(1, entries)), best)
+
+
+async def frequencies(tx: Tx, project: str, tokens: list[str]) -> dict[str, int]:
+    """How many entries of the project have each token; none for a token that nobody has."""
+    rows = await tx.all(
+        "select term, n from term where project = $1 and term = any($2) and n > 0", project, tokens
+    )
+    return {row["term"]: row["n"] for row in rows}
 
 
 async def totals(tx: Tx, project: str) -> tuple[int, int]:

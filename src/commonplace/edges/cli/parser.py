@@ -39,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
     _call(commands)
     _key(commands)
     _status(commands)
+    _librarian(commands)
     return top
 
 
@@ -69,6 +70,11 @@ def _serve(commands: Commands) -> None:
     serve.add_argument("--allowed-origins", metavar="A,B", help="web origins that may call it")
     serve.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), help="how much to log (info)"
+    )
+    serve.add_argument(
+        "--librarian",
+        metavar="P=DIR,..",
+        help="keep the function registry of these projects true to these folders",
     )
     serve.set_defaults(run=_lazy("serve"))
 
@@ -116,6 +122,34 @@ def _status(commands: Commands) -> None:
     status = commands.add_parser("status", help="is it running, who is there, what is locked")
     _where(status)
     status.set_defaults(run=_lazy("status"))
+
+
+def _librarian(commands: Commands) -> None:
+    librarian = commands.add_parser("librarian", help="keep the function registry true to the source")
+    acts = librarian.add_subparsers(title="acts", metavar="ACT", required=True)
+    scan = acts.add_parser("scan", help="read a source tree and register what it declares")
+    scan.add_argument("--dry-run", action="store_true", help="only say what would change")
+    watch = acts.add_parser("watch", help="the same, and again whenever a file changes")
+    for act in (scan, watch):
+        act.add_argument("path", help="folder of the sources; .gitignore is respected")
+        act.add_argument("--prefix", default="", metavar="DIR", help="where the tree stands in the project")
+    enrich = acts.add_parser(
+        "enrich", help="have a model describe what waits", description=_ENRICH, formatter_class=_Raw
+    )
+    enrich.add_argument("--model", required=True, metavar="URL#NAME", help="who is asked; code is sent there")
+    enrich.add_argument("--budget", type=int, default=100_000, metavar="TOKENS", help="never more (100000)")
+    enrich.add_argument("--price", type=float, nargs=2, metavar=("IN", "OUT"), help="of a million tokens")
+    enrich.add_argument("--dry-run", action="store_true", help="only say what it would cost; nothing is sent")
+    for name, act in acts.choices.items():
+        act.add_argument("--project", required=True, help="whose functions these are")
+        _where(act)
+        act.set_defaults(run=_lazy("librarian"), act=name)
+
+
+_ENRICH = """Send the source of functions that nobody has described to a model and keep its summaries.
+  commonplace librarian enrich --project shop --model http://127.0.0.1:11434/v1#qwen3 --dry-run
+  commonplace librarian enrich --project shop --model anthropic#MODEL --budget 200000 --price 1 5
+The key is COMMONPLACE_LIBRARIAN_KEY or ANTHROPIC_API_KEY in the environment."""
 
 
 def _where(command: argparse.ArgumentParser) -> None:

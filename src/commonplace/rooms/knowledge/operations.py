@@ -231,6 +231,8 @@ async def change_status(
         )
     if row["status"] != new_status or successor:
         await store.change_status(call.tx, [row], [new_status], call.agent, reason or "", call.now, successor)
+    if new_status == "active" and row["expires_at"] is not None and row["expires_at"] <= call.now:
+        await store.renew(call.tx, row, model.expires_at(row["type"], None, call.now))
     call.subject = f"{identity} {row['status']} -> {new_status}"
     call.emit("DocumentChanged", f"knowledge://{call.project}", id=identity, status=new_status)
     return model.StatusChanged(

@@ -133,6 +133,17 @@ async def change_status(
         await index.mark(tx, row["project"], KIND, [row["id"]], status)
 
 
+async def renew(tx: Tx, row: Row, expires_at: int | None) -> None:
+    """The document ends at another time, or never."""
+    await tx.run(
+        "update document set expires_at = $3 where project = $1 and id = $2",
+        row["project"],
+        row["id"],
+        expires_at,
+    )
+    await index.renew(tx, row["project"], KIND, row["id"], expires_at)
+
+
 async def latest(
     tx: Tx,
     project: str,

@@ -1,6 +1,11 @@
 create virtual table words using fts5 (tokens, content = '', contentless_delete = 1, tokenize = 'ascii');
 
-create virtual table words_vocabulary using fts5vocab (words, row);
+create table term (
+  project text not null,
+  term text not null,
+  n {int} not null,
+  primary key (project, term)
+) {tail};
 
 create trigger entry_removed after delete on entry begin delete from words where rowid = old.n; end;
 

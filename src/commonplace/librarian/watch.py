@@ -1,0 +1,42 @@
+"""Keeps the registry in step with a tree: looks at what the files' stamps say, and reads only what changed."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from commonplace import errors
+from commonplace.librarian.registry import Outcome, Registry
+from commonplace.librarian.scan import Progress, Scan
+
+_EVERY = 1.0
+_SHARE = 0.05
+_AWAY = 5.0
+
+Told = Callable[[Outcome], None]
+
+
+class Watch:
+    """Looking costs at most a twentieth of one core, however large the tree is."""
+
+    def __init__(self, scan: Scan, registry: Registry, told: Told) -> None:
+        self._scan, self._registry, self._told = scan, registry, told
+        self._behind = True
+
+    def run(self, stop: threading.Event, progress: Progress = lambda _done, _all: None) -> None:
+        """Until told to stop."""
+        while not stop.is_set():
+            started = time.monotonic()
+            pause = self._step(progress)
+            stop.wait(max(pause, (time.monotonic() - started) / _SHARE if not self._behind else pause))
+
+    def _step(self, progress: Progress) -> float:
+        self._behind |= self._scan.refresh(progress)
+        if not self._behind:
+            return _EVERY
+        try:
+            outcome = self._registry.tell(self._registry.difference(self._scan))
+        except errors.Unavailable:
+            return _AWAY
+        self._behind = False
+        self._told(outcome)
+        return 0.0

@@ -1,0 +1,65 @@
+"""What this room gives to the others: functions by id, and a sweep."""
+
+from typing import Any
+
+import msgspec
+
+from commonplace.clock import DAY, iso
+from commonplace.config import Settings
+from commonplace.rooms.functions import model, store
+from commonplace.store import ids
+from commonplace.store.database import Row, Tx
+
+_KEPT = 30 * DAY
+
+
+async def _find(tx: Tx, project: str, given: str) -> dict[str, Any] | None:
+    found = await ids.beginning(tx, "function", [project], given)
+    rows = await store.by_ids(tx, project, [found[0][1]]) if found else {}
+    return _whole(next(iter(rows.values()))) if rows else None
+
+
+def _whole(row: Row) -> dict[str, Any]:
+    """A function as memory_get_by_id shows it: all that is known, the code last."""
+    found = model.analysis(row) | model.facts(row)
+    told = {
+        "purpose": model.purpose(row),
+        "signature": model.signature(row),
+        "gotchas": model.gotchas(row),
+        "prefer_over": row["prefer_over"],
+        "requires": ", ".join(msgspec.json.decode(row["requires"])),
+        **{
+            name: _spoken(value)
+            for name, value in found.items()
+            if name not in ("signature", "additional_gotchas")
+        },
+        "drift": ", ".join(model.drift(row)),
+        "code": f"\n{row['code']}" if row["code"] else "",
+    }
+    return {
+        "id": row["id"],
+        "title": row["name"],
+        "type": "function_ref",
+        "status": "gone" if row["state"] == "gone" else "active",
+        "project": row["project"],
+        "created": iso(row["created_at"]),
+        "updated": iso(row["updated_at"]),
+        "author": row["described_by"] or row["enriched_by"] or "librarian",
+        "content": "\n".join(f"{name}: {value}" for name, value in told.items() if value),
+        "links": {"file": model.where(row)},
+    }
+
+
+def _spoken(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(
+            each if isinstance(each, str) else msgspec.json.encode(each).decode() for each in value
+        )
+    return str(value)
+
+
+async def forget_gone(tx: Tx, now: int, settings: Settings) -> None:  # noqa: ARG001 - the shape of every sweep
+    await store.forget_gone(tx, now - _KEPT)
+
+
+finders = {"func_": _find}

@@ -1,0 +1,110 @@
+"""What tests speak to: the running product without an edge, its agents, and stores that go away again."""
+
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import msgspec
+
+from commonplace import access
+from commonplace.call import Calls
+from commonplace.clock import SECOND
+from commonplace.store.database import Database
+from commonplace.store.postgres import Postgres
+from commonplace.store.sqlite import Sqlite
+
+
+class HandClock:
+    """Time that passes only when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000 * SECOND
+
+    def __call__(self) -> int:
+        return self.now
+
+    def advance(self, *, seconds: float = 0, minutes: float = 0, days: float = 0) -> None:
+        self.now += int((seconds + 60 * minutes + 86400 * days) * SECOND)
+
+
+@dataclass
+class Agent:
+    """An agent with a session: `alice.lock_files(files=[...])` calls memory_lock_files as alice."""
+
+    calls: Calls
+    session_id: str = ""
+    caller: access.Caller = access.LOCAL
+    started: dict[str, Any] = field(default_factory=dict)
+
+    async def call(self, operation: str, **arguments: Any) -> dict[str, Any]:
+        answer = await self.calls.run(operation, arguments, self.caller)
+        return msgspec.json.decode(answer.text())
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        operation = f"memory_{name}" if f"memory_{name}" in self.calls.house.tools else name
+
+        async def run(**arguments: Any) -> dict[str, Any]:
+            if self.session_id and operation != "memory_start_session":
+                arguments = {"session_id": self.session_id} | arguments
+            return await self.call(operation, **arguments)
+
+        return run
+
+
+@dataclass
+class House:
+    """The running product without an edge."""
+
+    calls: Calls
+    clock: HandClock
+
+    @property
+    def database(self) -> Database:
+        return self.calls.database
+
+    def anyone(self, caller: access.Caller = access.LOCAL) -> Agent:
+        """Somebody without a session."""
+        return Agent(self.calls, caller=caller)
+
+    async def agent(
+        self, name: str, project: str = "shop", caller: access.Caller = access.LOCAL, **more: Any
+    ) -> Agent:
+        started = await Agent(self.calls, caller=caller).call(
+            "memory_start_session", project=project, claude_instance=name, **more
+        )
+        return Agent(self.calls, started["session_id"], caller, started)
+
+
+@asynccontextmanager
+async def create_database(server: str, template: str = "template1") -> AsyncIterator[str]:
+    """The address of a database that goes away again."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    await execute(server, f"create database {name} template {template} strategy file_copy")
+    try:
+        yield beside(server, name)
+    finally:
+        await execute(server, f"drop database {name} with (force)")
+
+
+def beside(dsn: str, database: str) -> str:
+    parts = urlsplit(dsn)
+    return urlunsplit(parts._replace(path=f"/{database}"))
+
+
+async def execute(dsn: str, sql: str) -> None:
+    connection = await asyncpg.connect(dsn)
+    try:
+        await connection.execute(sql)
+    finally:
+        await connection.close()
+
+
+async def open_store(address: Path | str, clock: HandClock) -> Database:
+    if isinstance(address, Path):
+        return Sqlite(address, clock)
+    return await Postgres.open(address, clock, pool=6)
