@@ -16,6 +16,7 @@ from commonplace.rooms import (
     backlog,
     blackboard,
     checklists,
+    functions,
     guidelines,
     knowledge,
     locks,
@@ -41,6 +42,7 @@ ROOMS: tuple[ModuleType, ...] = (
     agent_memory,
     specs,
     checklists,
+    functions,
 )
 
 # A dozen tools that every agent needs on every day; each other set is the operations of its rooms.

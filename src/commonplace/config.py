@@ -68,6 +68,8 @@ def read(given: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> S
             chosen[each.name] = _typed(each.name, text)
     if "auth" not in chosen and environ.get("MCP_AUTH_ENABLED"):
         chosen["auth"] = "on" if environ["MCP_AUTH_ENABLED"].lower() in _TRUE else "off"
+    if "librarian" not in chosen and environ.get("LIBRARIAN_PROJECT_ROOTS"):
+        chosen["librarian"] = _typed("librarian", environ["LIBRARIAN_PROJECT_ROOTS"])
     return _checked(Settings(**chosen))
 
 

@@ -58,13 +58,26 @@ async def running(calls: Calls) -> AsyncIterator[Calls]:
     await calls.search.open()
     sweeper = asyncio.create_task(_sweep_for_ever(calls))
     try:
-        yield calls
+        async with _attended(calls):
+            yield calls
     finally:
         sweeper.cancel()
         await asyncio.gather(sweeper, return_exceptions=True)
         await calls.search.close()
         await calls.activity.close()
         await calls.bus.close()
+
+
+@contextlib.asynccontextmanager
+async def _attended(calls: Calls) -> AsyncIterator[None]:
+    """With the librarian at work on the folders that the settings name."""
+    if not calls.settings.librarian:
+        yield
+        return
+    from commonplace.librarian import attendant  # noqa: PLC0415 - the grammars are loaded only for it
+
+    async with attendant.attending(calls, attendant.read(calls.settings.librarian)):
+        yield
 
 
 async def secret(database: Database, name: str) -> bytes:

@@ -253,7 +253,13 @@ async def test_start_session_with_an_api_key_belongs_to_that_key(house: House):
     arguments = {"session_id": started["session_id"]}
     assert (await house.anyone(_key(key="key_1")).list_agents(**arguments))["count"] == 1
     with pytest.raises(errors.SessionNotFound):
-        await house.anyone().list_agents(**arguments)
+        await house.anyone(_key(key="key_2")).list_agents(**arguments)
+
+
+async def test_start_session_with_an_api_key_goes_on_without_it_while_keys_are_off(house: House):
+    await _insert_key(house, "smk_right", projects='["shop"]')
+    alice = await house.agent("alice", api_key="smk_right")
+    assert (await alice.list_agents())["count"] == 1
 
 
 async def test_start_session_with_a_wrong_api_key_is_refused(house: House):
@@ -437,7 +443,7 @@ async def test_end_session_that_fails_changes_nothing(house: House):
 
 async def test_sessions_of_another_key_are_unknown(house: House):
     alice = await house.agent("alice", caller=_key())
-    strangers = (_key(key="key_b"), access.LOCAL, _key(agent="bob"), _key(projects=("bank",)))
+    strangers = (_key(key="key_b"), _key(agent="bob"), _key(projects=("bank",)))
     for stranger in strangers:
         with pytest.raises(errors.SessionNotFound):
             await house.anyone(stranger).end_session(session_id=alice.session_id, summary="mine now")
@@ -504,3 +510,12 @@ async def test_two_agents_work_through_a_restart_and_the_next_session_knows(
         assert [entry["agent"] for entry in again["active_agents"]] == ["bob"]
     finally:
         await store.close()
+
+
+async def test_end_session_tells_the_next_which_files_were_modified(house):
+    alice = await house.agent("alice", working_directory="/home/alice/shop")
+    await alice.end_session(
+        summary="done", files_modified=["src/cart.py", "/etc/passwd", "/home/alice/shop/a.py"]
+    )
+    bob = await house.agent("bob")
+    assert {each["file"] for each in bob.started["recent_modifications"]} == {"src/cart.py", "a.py"}

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,14 @@ import msgspec
 
 from commonplace import access, errors
 from commonplace.call import Calls
-from commonplace.librarian.registry import Outcome, Registry
+from commonplace.librarian.registry import Call, Outcome, Registry
 from commonplace.librarian.scan import Scan
 from commonplace.librarian.source_tree import SourceTree
 from commonplace.librarian.watch import Watch
 
 _log = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 0.5
 
 
 def read(given: Sequence[str]) -> dict[str, Path]:
@@ -34,43 +36,41 @@ def read(given: Sequence[str]) -> dict[str, Path]:
     return trees
 
 
-class Attendant:
-    """Watches until closed. Reading happens in other processes while a tree is large, so calls are not slowed."""
+@contextlib.asynccontextmanager
+async def attending(calls: Calls, trees: Mapping[str, Path]) -> AsyncIterator[None]:
+    """Watches meanwhile. A large tree is read in other processes, so that calls are not slowed."""
+    scans = {project: Scan(SourceTree(path)) for project, path in trees.items()}
+    stop = threading.Event()
+    call = _caller(calls, asyncio.get_running_loop(), stop)
+    watches = [asyncio.to_thread(_watch, call, project, scan, stop) for project, scan in scans.items()]
+    watching = asyncio.gather(*watches)
+    try:
+        yield
+    finally:
+        stop.set()
+        await watching
 
-    def __init__(self, calls: Calls, trees: Mapping[str, Path]) -> None:
-        self._calls = calls
-        self._scans = {project: Scan(SourceTree(path), workers=2) for project, path in trees.items()}
-        self._stop = threading.Event()
-        self._tasks: list[asyncio.Task[None]] = []
 
-    def open(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._tasks = [
-            asyncio.create_task(asyncio.to_thread(self._watch, project, scan))
-            for project, scan in self._scans.items()
-        ]
+def _watch(call: Call, project: str, scan: Scan, stop: threading.Event) -> None:
+    def told(outcome: Outcome) -> None:
+        _log.info("librarian: %s %s", project, outcome)
 
-    async def close(self) -> None:
-        self._stop.set()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+    try:
+        Watch(scan, Registry(call, project), told).run(stop)
+    except errors.Refusal as refusal:
+        _log.error("librarian: %s is no longer watched: %s", project, refusal.message)
 
-    def _watch(self, project: str, scan: Scan) -> None:
-        def told(outcome: Outcome) -> None:
-            _log.info("librarian: %s %s", project, outcome)
 
-        try:
-            Watch(scan, Registry(self._call, project), told).run(self._stop)
-        except errors.Refusal as refusal:
-            _log.error("librarian: %s is no longer watched: %s", project, refusal.message)  # noqa: TRY400 - a sentence
+def _caller(calls: Calls, loop: asyncio.AbstractEventLoop, stop: threading.Event) -> Call:
+    """Calls from a thread; none outlives the server."""
 
-    def _call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        running = asyncio.run_coroutine_threadsafe(
-            self._calls.run(name, arguments, access.OPERATOR), self._loop
-        )
-        while not self._stop.is_set():
+    def call(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        running = asyncio.run_coroutine_threadsafe(calls.run(name, arguments, access.OPERATOR), loop)
+        while not stop.is_set():
             with contextlib.suppress(TimeoutError):
-                answer = running.result(timeout=0.5)
-                reply: dict[str, Any] = msgspec.json.decode(answer.text())
+                reply: dict[str, Any] = msgspec.json.decode(running.result(_LOOK_SECONDS).text())
                 return reply
         running.cancel()
         raise errors.Unavailable("The server is shutting down.")
+
+    return call

@@ -15,7 +15,7 @@ Call = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 Place = tuple[str, str]
 
 _FUNCTIONS = 500
-_CODE_BYTES = 1_500_000
+_BYTES = 2_500_000
 _PLACES = 5000
 
 
@@ -68,7 +68,7 @@ class Registry:
             outcome += self._sync(gone=places)
         done = 0
         for batch in _by_weight(difference.changed):
-            outcome += self._sync(functions=[_sent(*each) for each in batch])
+            outcome += self._sync(functions=batch)
             done += len(batch)
             progress(done, len(difference.changed))
         for lines in _batches(difference.lines, _PLACES):
@@ -107,20 +107,17 @@ def _batches(items: Sequence[Any], size: int) -> Iterator[list[Any]]:
         yield list(items[start : start + size])
 
 
-def _by_weight(changed: Iterable[tuple[Function, str]]) -> Iterator[list[tuple[Function, str]]]:
+def _by_weight(changed: Iterable[tuple[Function, str]]) -> Iterator[list[dict[str, Any]]]:
     """As many as one call takes, by number and by size."""
-    batch: list[tuple[Function, str]] = []
+    batch: list[dict[str, Any]] = []
     weight = 0
-    for each in changed:
-        if batch and (len(batch) == _FUNCTIONS or weight > _CODE_BYTES):
+    for function, made in changed:
+        sent: dict[str, Any] = {**msgspec.to_builtins(function), "digest": made}
+        size = len(msgspec.json.encode(sent))
+        if batch and (len(batch) == _FUNCTIONS or weight + size > _BYTES):
             yield batch
             batch, weight = [], 0
-        batch.append(each)
-        weight += len(each[0].code)
+        batch.append(sent)
+        weight += size
     if batch:
         yield batch
-
-
-def _sent(function: Function, made: str) -> dict[str, Any]:
-    fields: dict[str, Any] = msgspec.to_builtins(function)
-    return fields | {"digest": made}

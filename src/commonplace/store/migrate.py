@@ -14,6 +14,7 @@ from importlib import resources
 
 from commonplace import errors
 from commonplace.store.database import Database, Kind, Row, Tx
+from commonplace.store.statistics import assume_large
 
 _WORDS = {
     "sqlite": {
@@ -73,6 +74,7 @@ async def migrate(database: Database) -> int:
 async def _apply(tx: Tx, known: list[Migration]) -> int:
     if tx.kind == "postgresql":
         await tx.run("select pg_advisory_xact_lock(7341900)")
+        await _require_vector(tx)
     await tx.run(_LEDGER.replace("{int}", _WORDS[tx.kind]["int"]))
     done = {row["n"]: row for row in await tx.all("select n, name, checksum from schema_version order by n")}
     _refuse_foreign(known, done)
@@ -88,7 +90,17 @@ async def _apply(tx: Tx, known: list[Migration]) -> int:
         await tx.run(
             "insert into schema_version values ($1, $2, $3)", migration.n, migration.name, migration.checksum
         )
+    if pending and tx.kind == "sqlite":
+        await assume_large(tx)
     return len(pending)
+
+
+async def _require_vector(tx: Tx) -> None:
+    if not await tx.one("select 1 as yes from pg_available_extensions where name = 'vector'"):
+        raise errors.Unavailable(
+            "This PostgreSQL has no pgvector, which the search needs.",
+            hint="Install the extension (package postgresql-NN-pgvector, 0.8 or newer) on the database server.",
+        )
 
 
 def _refuse_foreign(known: list[Migration], done: Mapping[int, Row]) -> None:

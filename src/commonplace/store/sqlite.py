@@ -200,7 +200,6 @@ class Sqlite:
                 _settle(_in_one_commit(jobs, tx))
             if ends:
                 break
-        connection.execute("pragma optimize").fetchall()
         connection.close()
 
     def _waiting(self) -> list[_Job | None]:

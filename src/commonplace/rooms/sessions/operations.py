@@ -1,5 +1,7 @@
 """Start and end a session."""
 
+import contextlib
+from collections.abc import Sequence
 from typing import Annotated
 
 from commonplace import access, activity, errors
@@ -8,6 +10,7 @@ from commonplace.operation import also, operation
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.agents.model import TASK_LENGTH, AgentName
 from commonplace.rooms.knowledge import store as documents
+from commonplace.rooms.locks import paths
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.sessions import arrival, news, store, told
 from commonplace.rooms.sessions.arrival import Arrival, Given
@@ -123,6 +126,7 @@ async def end_session(
     handoff_id = await _keep(call, told.HANDOFF, summary, _joined(summary, handoff_notes), files)
     learned = (learnings or "").strip()
     learning_id = await _keep(call, "learning", learned, learned, files) if learned else ""
+    await work.touch(call.tx, session, _places(files, session.working_directory), call.now)
     await work.close(call.tx, call.project, session.id, call.now)
     released = await locks.release_all(call.tx, call.project, session.id, await call.tx.clock())
     for act in call.house.on_session_end:
@@ -133,6 +137,15 @@ async def end_session(
     if released:
         call.emit("FilesReleased", f"locks://{call.project}", agent=call.agent, files=released)
     return Ended(status="ended", handoff_id=handoff_id, learning_id=learning_id, released_locks=released)
+
+
+def _places(files: Sequence[str], working_directory: str) -> list[str]:
+    """The files that name a place in the project; an odd one is no reason to keep a session from ending."""
+    places = []
+    for file in files:
+        with contextlib.suppress(errors.Invalid):
+            places.append(paths.canonical(file, working_directory))
+    return places
 
 
 def _joined(summary: str, notes: str | None) -> str:

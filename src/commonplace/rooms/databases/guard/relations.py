@@ -7,30 +7,89 @@ from commonplace.rooms.databases.guard.verdict import refuse
 
 # Accounts, grants, other sessions' statements.
 _MYSQL_SCHEMAS = frozenset({"mysql", "performance_schema", "sys"})
-_MYSQL_VIEWS = re.compile(r"processlist$|user_|applicable_roles|enabled_roles|innodb_|.*privileges$|files$|plugins$")
+_MYSQL_VIEWS = re.compile(
+    r"processlist$|user_|applicable_roles|enabled_roles|innodb_|.*privileges$|files$|plugins$"
+)
 _TSQL_DATABASES = frozenset({"master", "msdb", "model", "tempdb", "resource", "mssqlsystemresource"})
 _TSQL_SYSTEM = frozenset(
-    """
-    all_columns all_objects all_parameters all_sql_modules all_views check_constraints columns computed_columns
-    data_spaces default_constraints extended_properties foreign_key_columns foreign_keys identity_columns
-    index_columns indexes key_constraints objects parameters partitions procedures schemas sequences sql_expression_dependencies
-    sql_modules stats stats_columns synonyms system_columns system_objects system_views tables triggers types views
-    """.split()
+    [
+        "all_columns",
+        "all_objects",
+        "all_parameters",
+        "all_sql_modules",
+        "all_views",
+        "check_constraints",
+        "columns",
+        "computed_columns",
+        "data_spaces",
+        "default_constraints",
+        "extended_properties",
+        "foreign_key_columns",
+        "foreign_keys",
+        "identity_columns",
+        "index_columns",
+        "indexes",
+        "key_constraints",
+        "objects",
+        "parameters",
+        "partitions",
+        "procedures",
+        "schemas",
+        "sequences",
+        "sql_expression_dependencies",
+        "sql_modules",
+        "stats",
+        "stats_columns",
+        "synonyms",
+        "system_columns",
+        "system_objects",
+        "system_views",
+        "tables",
+        "triggers",
+        "types",
+        "views",
+    ]
 )
-_SQLITE_SYSTEM = frozenset({"sqlite_master", "sqlite_schema", "sqlite_sequence", "sqlite_stat1", "sqlite_stat4"})
+_SQLITE_SYSTEM = frozenset(
+    {"sqlite_master", "sqlite_schema", "sqlite_sequence", "sqlite_stat1", "sqlite_stat4"}
+)
 PRAGMAS = frozenset(
     {"table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list"}
 )
 # Pragmas that only tell something when they are given nothing.
 READABLE_PRAGMAS = frozenset(
-    """
-    application_id auto_vacuum cache_size collation_list compile_options data_version encoding foreign_keys
-    freelist_count journal_mode page_count page_size schema_version user_version table_list
-    """.split()
+    [
+        "application_id",
+        "auto_vacuum",
+        "cache_size",
+        "collation_list",
+        "compile_options",
+        "data_version",
+        "encoding",
+        "foreign_keys",
+        "freelist_count",
+        "journal_mode",
+        "page_count",
+        "page_size",
+        "schema_version",
+        "user_version",
+        "table_list",
+    ]
 )
 SHOWS = frozenset(
-    {"TABLES", "COLUMNS", "INDEX", "DATABASES", "CREATE TABLE", "CREATE VIEW", "TABLE STATUS", "ENGINES", "COLLATION",
-     "CHARACTER SET", "WARNINGS"}
+    {
+        "TABLES",
+        "COLUMNS",
+        "INDEX",
+        "DATABASES",
+        "CREATE TABLE",
+        "CREATE VIEW",
+        "TABLE STATUS",
+        "ENGINES",
+        "COLLATION",
+        "CHARACTER SET",
+        "WARNINGS",
+    }
 )
 SESSION_PARAMETERS = re.compile(
     r"version(_comment)?$|sql_mode$|time_zone$|(character_set|collation)_\w+$|lower_case_table_names$|tx_isolation$"

@@ -13,7 +13,9 @@ from commonplace.rooms.databases.guard.numbers import whole_number
 
 __all__ = ["refuse", "whole_number"]
 
-_LENGTHS = frozenset({"repeat", "space", "pad", "lpad", "rpad", "replicate", "zeroblob", "randomblob", "str", "left"})
+_LENGTHS = frozenset(
+    {"repeat", "space", "pad", "lpad", "rpad", "replicate", "zeroblob", "randomblob", "str", "left"}
+)
 _FORMATS = frozenset({"printf", "format"})
 _WIDE = re.compile(r"%[^a-zA-Z%]*(\*|\d{5,})")
 
@@ -52,14 +54,18 @@ def _sources(select: exp.Select) -> list[exp.Expr]:
     joins = [
         join.this
         for join in select.args.get("joins") or ()
-        if not (join.args.get("on") or join.args.get("using") or join.method or isinstance(join.this, exp.Lateral))
+        if not (
+            join.args.get("on") or join.args.get("using") or join.method or isinstance(join.this, exp.Lateral)
+        )
     ]
     return ([first.this] if first else []) + joins
 
 
 def _free(item: exp.Expr, own: set[str]) -> int:
     """What a query computes is not counted: it is often one row."""
-    return int(isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier) and item.name.lower() not in own)
+    return int(
+        isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier) and item.name.lower() not in own
+    )
 
 
 def _refuse_endless(cte: exp.CTE) -> None:

@@ -32,9 +32,13 @@ class _MySQL(MySQL):
 
 _DIALECTS: dict[str, Any] = {"mysql": _MySQL, "mssql": TSQL, "sqlite": SQLite}
 _ROOTS = (exp.Select, exp.SetOperation, exp.Values, exp.Subquery)
-_PRAGMA = re.compile(r"""pragma\s+(?:main\.)?(\w+)(?:\s*\(\s*(?:'([^']+)'|"([^"]+)"|(\w+))\s*\))?\s*;?\s*""", re.IGNORECASE)
+_PRAGMA = re.compile(
+    r"""pragma\s+(?:main\.)?(\w+)(?:\s*\(\s*(?:'([^']+)'|"([^"]+)"|(\w+))\s*\))?\s*;?\s*""", re.IGNORECASE
+)
 _HINTS = frozenset({"nolock", "readuncommitted", "readpast", "forceseek", "forcescan", "noexpand"})
-_OPTIONS = frozenset({"recompile", "maxdop", "fast", "force order", "hash join", "merge join", "loop join", "maxrecursion"})
+_OPTIONS = frozenset(
+    {"recompile", "maxdop", "fast", "force order", "hash join", "merge join", "loop join", "maxrecursion"}
+)
 _MOST_RECURSION = 1000
 
 
@@ -74,7 +78,9 @@ def _pragma(match: re.Match[str]) -> str:
 
 def _explained(dialect: Dialect, sql: str) -> tuple[str, str]:
     """sqlglot has no EXPLAIN for SQLite: the word is taken off, the statement behind it is checked."""
-    if dialect == "sqlite" and (match := re.match(r"explain\b(\s+query\s+plan\b)?", bare := _bare(sql), re.IGNORECASE)):
+    if dialect == "sqlite" and (
+        match := re.match(r"explain\b(\s+query\s+plan\b)?", bare := _bare(sql), re.IGNORECASE)
+    ):
         return ("EXPLAIN QUERY PLAN " if match[1] else "EXPLAIN "), bare[match.end() :]
     return "", sql
 
@@ -161,7 +167,8 @@ def _visit(dialect: Dialect, node: exp.Expr) -> None:
     elif isinstance(node, exp.Identifier) and dialect == "mssql" and not node.quoted:
         if node.name.lower() in nodes.TSQL_RESERVED:
             raise refuse(
-                f"{node.name} begins another statement for SQL Server.", f"Write [{node.name}] if it is a name."
+                f"{node.name} begins another statement for SQL Server.",
+                f"Write [{node.name}] if it is a name.",
             )
     elif isinstance(node, exp.QueryOption | exp.WithTableHint | exp.ForClause):
         _refuse_option(node)
@@ -195,9 +202,7 @@ def _refuse_option(node: exp.Expr) -> None:
 
 def _refuse_calls(dialect: Dialect, written: str, tree: exp.Expr) -> None:
     """Every word before a parenthesis is a function of the list, a word of the grammar, or a name with its columns."""
-    named = {
-        alias.name.lower() for alias in tree.find_all(exp.TableAlias) if alias.args.get("columns")
-    }
+    named = {alias.name.lower() for alias in tree.find_all(exp.TableAlias) if alias.args.get("columns")}
     tokens = _DIALECTS[dialect]().tokenize(written)
     for word, bracket in zip(tokens, tokens[1:], strict=False):
         if bracket.token_type != TokenType.L_PAREN:

@@ -1,0 +1,94 @@
+"""python -m bench.librarian: read the running Python's own library, register it, and look again."""
+
+import argparse
+import asyncio
+import os
+import resource
+import sysconfig
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from commonplace import access
+from commonplace.config import Settings
+from commonplace.librarian.registry import Registry
+from commonplace.librarian.scan import Scan
+from commonplace.librarian.source_tree import SourceTree
+from commonplace.server import opened
+
+
+class Memory:
+    """The largest sum of resident memory of this process and its children."""
+
+    def __init__(self) -> None:
+        self.peak = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> "Memory":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        own = psutil.Process()
+        while not self._stop.wait(0.1):
+            total = 0
+            for process in (own, *own.children(recursive=True)):
+                try:
+                    total += process.memory_info().rss
+                except psutil.NoSuchProcess:
+                    continue
+            self.peak = max(self.peak, total)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser("bench.librarian", description=__doc__)
+    parser.add_argument("path", nargs="?", default=sysconfig.get_path("stdlib"))
+    arguments = parser.parse_args()
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    with Memory() as memory:
+        asyncio.run(measure(Path(arguments.path)))
+    print(f"peak memory of all processes: {memory.peak / 2**20:.0f} MB")
+    print(f"CPU: {_cpu():.1f} s")
+
+
+def _cpu() -> float:
+    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in usage)
+
+
+async def measure(path: Path) -> None:
+    scan = Scan(SourceTree(path))
+    started = time.perf_counter()
+    await asyncio.to_thread(scan.refresh)
+    read = time.perf_counter() - started
+    print(f"read:     {scan.lines} lines of {len(scan.files)} files in {read:.1f} s, {scan.lines / read:.0f} lines/s")
+    with tempfile.TemporaryDirectory() as folder:
+        async with opened(Settings(data=Path(folder), embeddings="off")) as calls:
+            loop = asyncio.get_running_loop()
+
+            def call(name, given):
+                running = asyncio.run_coroutine_threadsafe(calls.run(name, given, access.OPERATOR), loop)
+                return msgspec.json.decode(running.result().text())
+
+            registry = Registry(call, "bench")
+            for what in ("register", "again"):
+                started = time.perf_counter()
+                difference = await asyncio.to_thread(registry.difference, scan)
+                outcome = await asyncio.to_thread(registry.tell, difference)
+                took = time.perf_counter() - started
+                print(f"{what + ':':9} {outcome} in {took:.1f} s; {difference.unchanged} unchanged")
+                read += took if what == "register" else 0
+    print(f"together: {scan.lines / read:.0f} lines/s; 100,000 lines in {100_000 * read / scan.lines:.1f} s")
+
+
+if __name__ == "__main__":
+    main()

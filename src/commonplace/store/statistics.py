@@ -1,0 +1,42 @@
+"""Statistics that SQLite plans by: those of a large store from the first day.
+
+Without any, SQLite reads a whole project where an index would find a row; with those of a small store it keeps
+plans that do not fit when the store has grown. So they are written down once, as a large store would have them.
+"""
+
+from commonplace.store.database import Tx
+
+_ROWS = 1_000_000
+_PER_PROJECT = 10_000
+_PER_PREFIX = 10
+
+
+async def assume_large(tx: Tx) -> None:
+    await tx.run("analyze")
+    await tx.run("delete from sqlite_stat1")
+    rows = await tx.all(
+        'select tables.name as tbl, indexes.name as idx, indexes."unique" as one, indexes.origin as origin,'
+        " (select count(*) from pragma_index_info(indexes.name)) as columns"
+        " from pragma_table_list as tables join pragma_index_list(tables.name) as indexes"
+        " where tables.schema = 'main' and tables.type = 'table'"
+    )
+    await tx.many(
+        "insert into sqlite_stat1 (tbl, idx, stat) values ($1, $2, $3)",
+        [
+            (
+                row["tbl"],
+                row["tbl"] if row["origin"] == "pk" else row["idx"],
+                _stat(row["columns"], row["one"]),
+            )
+            for row in rows
+        ],
+    )
+    await tx.run("analyze sqlite_schema")
+
+
+def _stat(columns: int, unique: int) -> str:
+    """Rows in all, then rows for one value of the first column, of the first two, and so on."""
+    per_prefix = [_PER_PROJECT, *[_PER_PREFIX] * (columns - 1)][:columns]
+    if unique:
+        per_prefix[-1] = 1
+    return " ".join(map(str, [_ROWS, *per_prefix]))
