@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
@@ -155,9 +155,10 @@ class Calls:
             return self._transact(operation, arguments, caller, prepared)
 
         try:
-            return await once()
+            answer = await once()
         except Later as later:
-            return await self._wait(later, once)
+            answer = await self._wait(later, once)
+        return replace(answer, reply=await operation.outside(answer.reply)) if operation.outside else answer
 
     async def _wait(self, later: Later, again: Callable[[], Awaitable[Answer]]) -> Answer:
         """Listen first, then look again, so that no news falls between; leases lapse silently, so look each second."""
@@ -182,7 +183,7 @@ class Calls:
     async def _transact(
         self, operation: Operation, arguments: dict[str, Any], caller: Caller, prepared: Any
     ) -> Answer:
-        perform = self.database.write if operation.writes else self.database.read
+        perform = self.database.write if operation.recorded else self.database.read
         call, reply, notices = await perform(
             lambda tx: self._perform(tx, operation, dict(arguments), caller, prepared)
         )
@@ -192,9 +193,9 @@ class Calls:
             return Answer(reply, [], call.project)
         if call.touched:
             self.activity.touched(call.session, call.now)
-        elif not operation.writes and self.activity.due(call.session, call.now):
+        elif not operation.recorded and self.activity.due(call.session, call.now):
             self.activity.later(call.session)
-        if call.session.has_notice and not operation.writes:
+        if call.session.has_notice and not operation.recorded:
             session = call.session
             notices = await self.database.write(lambda tx: activity.take_notices(tx, session))
         return Answer(reply, notices, call.project)
@@ -211,7 +212,7 @@ class Calls:
             call.given_project = arguments["project"] = call.project = call.scope(arguments["project"])
         reply = await operation.function(call, **arguments)
         notices: list[str] = []
-        if operation.writes:
+        if operation.recorded:
             notices = await self._complete(call, operation)
         return call, reply, notices
 

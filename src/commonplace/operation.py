@@ -52,6 +52,13 @@ class Operation:
     idempotent: bool = False
     example: Mapping[str, Any] = field(default_factory=dict)
     prepare: Callable[[Any, Mapping[str, Any]], Awaitable[Any]] | None = None
+    audited: bool = False
+    outside: Callable[[Any], Awaitable[Any]] | None = None
+
+    @property
+    def recorded(self) -> bool:
+        """Does a call leave a row in the audit? Every write does, and a read that says so."""
+        return self.writes or self.audited
 
     @cached_property
     def description(self) -> str:
@@ -114,13 +121,26 @@ def operation(
     idempotent: bool = False,
     example: Mapping[str, Any] | None = None,
     prepare: Callable[[Any, Mapping[str, Any]], Awaitable[Any]] | None = None,
+    audited: bool = False,
+    outside: Callable[[Any], Awaitable[Any]] | None = None,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Wrap a function as an operation; nothing is registered, the catalogue lists it.
 
     `prepare` is what needs a model: it runs before the transaction and its answer is `call.prepared`.
+    `outside` is what may wait for others: it runs after the commit, on what the function returned, and gives the reply.
     """
     return lambda function: Operation(
-        name, function, role, writes, session, destroys, idempotent or not writes, example or {}, prepare
+        name,
+        function,
+        role,
+        writes,
+        session,
+        destroys,
+        idempotent or not writes,
+        example or {},
+        prepare,
+        audited,
+        outside,
     )
 
 

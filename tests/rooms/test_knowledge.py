@@ -1,8 +1,13 @@
 """Documents: kept, found, changed, put away, brought back."""
 
+import asyncio
+
 import pytest
 
 from commonplace import access, errors
+from commonplace.config import Settings
+from commonplace.rooms.knowledge import store
+from commonplace.rooms.knowledge.offers import forget_expired
 
 IDLE = "PgBouncer closes server connections that nobody used for ten minutes."
 
@@ -488,3 +493,59 @@ async def test_start_session_gives_the_learnings_of_the_task_and_changed_interfa
     assert bob.started["learnings"][0]["why"].startswith("words: ")
     assert [each["title"] for each in bob.started["patterns"]] == ["Jitter"]
     assert [each["interface"] for each in bob.started["interface_updates"]] == ["cart.add"]
+
+
+async def test_store_of_one_text_by_many_at_once_keeps_one(house):
+    agents = [await house.agent(f"agent{n}") for n in range(8)]
+    outcomes = await asyncio.gather(
+        *(agent.store(title="Pool", content="Ten connections.", memory_type="adr") for agent in agents),
+        return_exceptions=True,
+    )
+    kept = [outcome for outcome in outcomes if isinstance(outcome, dict)]
+    refused = [outcome for outcome in outcomes if isinstance(outcome, errors.Duplicate)]
+    assert (len(kept), {each.details["id"] for each in refused}, len(refused)) == (1, {kept[0]["id"]}, 7)
+
+
+async def test_counts_follow_every_change_of_status(house):
+    alice = await house.agent("alice")
+    made = [
+        await alice.store(title=f"N{n}", content=f"Walrus {n}.", memory_type="adr", tags=["w"])
+        for n in range(3)
+    ]
+
+    async def count():
+        return {row["project"]: row["n"] for row in await house.database.read(store.counts)}
+
+    assert await count() == {"shop": 3}
+    await alice.change_status(doc_id=made[0]["id"], new_status="deprecated")
+    await alice.change_status(doc_id=made[0]["id"], new_status="archived")
+    assert await count() == {"shop": 2}
+    await alice.archive_by_tag(tag="w")
+    assert await count() == {"shop": 0}
+    await alice.restore_by_tag(tag="w")
+    assert await count() == {"shop": 2}
+
+
+async def test_sweep_says_of_a_document_past_its_time_that_it_expired(house):
+    alice = await house.agent("alice")
+    made = await alice.store(title="Note", content="Walrus.", memory_type="adr", expires_in_days=1)
+    house.clock.advance(days=2)
+    await house.database.write(lambda tx: forget_expired(tx, house.clock(), Settings()))
+    kept = await alice.get_by_id(doc_id=made["id"])
+    assert (kept["status"], kept["versions"][0]["reason"]) == ("expired", "its time is over")
+
+
+async def test_change_status_is_an_event_of_the_project(house):
+    alice = await house.agent("alice")
+    heard = []
+    stop = await house.calls.bus.listen("shop", heard.append)
+    made = await alice.store(title="Note", content="Walrus.", memory_type="adr")
+    await alice.change_status(doc_id=made["id"], new_status="archived")
+    async with asyncio.timeout(5):
+        while len(heard) < 2:  # noqa: ASYNC110 - the bus calls from a task of its own
+            await asyncio.sleep(0.01)
+    stop()
+    assert [(event.kind, event.uri, event.body["id"]) for event in heard] == [
+        ("DocumentStored", "knowledge://shop", made["id"]),
+        ("DocumentChanged", "knowledge://shop", made["id"]),
+    ]

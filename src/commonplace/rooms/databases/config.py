@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 
 from commonplace import access, errors
 
@@ -61,7 +61,7 @@ def _one(name: str, environ: Mapping[str, str]) -> Registered:
     if kind not in DIALECTS:
         unknown = f"DB_{name}_TYPE is one of: {', '.join(DIALECTS)}."
         return Registered(name.lower(), "sqlite", "", problem=unknown, projects=_projects(given("PROJECTS")))
-    dialect = cast("Dialect", kind)
+    dialect = next(each for each in DIALECTS if each == kind)
     try:
         return Registered(
             name=name.lower(),

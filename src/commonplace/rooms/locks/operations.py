@@ -103,7 +103,9 @@ async def get_locks(call: Call, path_pattern: FilePath | None = None) -> Locks:
     if path_pattern is None:
         own = await store.of_session(call.tx, call.project, session, fold)
         others = await store.of_others(call.tx, call.project, session, fold, now, MAX_SHOWN)
-        total = await store.count_of_others(call.tx, call.project, session, now)
+        total = len(others)
+        if total == MAX_SHOWN:
+            total = await store.count_of_others(call.tx, call.project, session, now)
     else:
         met = await _meeting(call, path_pattern, fold)
         own = [lease for lease in met if lease.session == session]

@@ -65,7 +65,13 @@ async def around(tx: Tx, project: str, wishes: Sequence[Wish], fold: bool) -> It
 
 
 async def of_session(tx: Tx, project: str, session: str, fold: bool) -> list[Lease]:
-    rows = await tx.all(f"{_READ} and lease.session = $2 order by lease.path", project, session)
+    """The leases of a session that is known to be alive."""
+    rows = await tx.all(
+        "select path, prefix, session, agent, mode, token, reason, ttl, granted_at, expires_at,"
+        " granted_at as active_at, null as ended_at from lease where project = $1 and session = $2 order by path",
+        project,
+        session,
+    )
     return [Lease.of(row, fold) for row in rows]
 
 

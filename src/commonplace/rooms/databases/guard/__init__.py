@@ -13,12 +13,12 @@ def check(dialect: Dialect, sql: str) -> Checked:
     text = lexical.checked(dialect, sql)
     try:
         if dialect == "postgresql":
-            from commonplace.rooms.databases.guard import postgres  # noqa: PLC0415 - see above
+            from commonplace.rooms.databases.guard.postgres import check as by_grammar  # noqa: PLC0415 - see above
 
-            return postgres.check(text)
-        from commonplace.rooms.databases.guard import trees  # noqa: PLC0415 - see above
+            return by_grammar(text)
+        from commonplace.rooms.databases.guard.trees import check as by_tree  # noqa: PLC0415 - see above
 
-        return trees.check(dialect, text)
+        return by_tree(dialect, text)
     except ModuleNotFoundError as missing:
         raise errors.Unavailable(
             f"Queries to {dialect} need the package {missing.name}, which is not installed.",

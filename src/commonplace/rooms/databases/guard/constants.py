@@ -26,15 +26,15 @@ def whole_number(node: Any) -> int | None:
         if right is None or left is None:
             return None
         if sign == "^":
-            return left ** min(abs(right), 64)
+            return int(left ** min(abs(right), 64))
         return _SIGNS[sign](left, right) if sign in _SIGNS else None
     return None
 
 
 def _literal(value: Any) -> int | None:
     if isinstance(value, ast.Integer):
-        return int(value.ival)
-    text = value.fval if isinstance(value, ast.Float) else value.sval if isinstance(value, ast.String) else ""
+        return int(value.ival or 0)
+    text = (value.fval if isinstance(value, ast.Float) else getattr(value, "sval", "")) or ""
     try:
         return int(float(text)) if 0 < len(text) < _LONGEST_DIGITS else None
     except (ValueError, OverflowError):

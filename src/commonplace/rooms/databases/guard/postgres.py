@@ -36,18 +36,18 @@ def _parsed(sql: str) -> tuple[Any, ...]:
         ) from None
 
 
-def _one(statements: tuple[Any, ...]) -> ast.Node:
+def _one(statements: tuple[Any, ...]) -> Any:
     if len(statements) != 1:
         raise refuse(f"There are {len(statements)} statements; one is allowed.")
     return statements[0].stmt
 
 
-def _anew(sql: str, statement: ast.Node) -> str:
+def _anew(sql: str, statement: Any) -> str:
     """Written from the tree by PostgreSQL's own code; it must read back as the same tree."""
     try:
         written = str(parser.deparse_protobuf(parser.parse_sql_protobuf(sql)))
         same = _shape(_one(_parsed(written))) == _shape(statement)
-    except parser.Error:
+    except pglast.error.Error:
         same = False
     if not same:
         raise refuse("This statement cannot be written anew without change.", "Write it in a simpler way.")
@@ -66,7 +66,7 @@ def _shape(node: Any) -> Any:
     return node
 
 
-def _refuse_root(statement: ast.Node, checked: Checked) -> None:
+def _refuse_root(statement: Any, checked: Checked) -> None:
     if isinstance(statement, ast.SelectStmt):
         return
     checked.wraps = False
@@ -76,7 +76,7 @@ def _refuse_root(statement: ast.Node, checked: Checked) -> None:
                 raise refuse(f"EXPLAIN has no option {option.defname} here.")
         return
     if isinstance(statement, ast.VariableShowStmt):
-        _refuse_setting(statement.name)
+        _refuse_setting(statement.name or "all")
         return
     kind = type(statement).__name__.removesuffix("Stmt")
     raise refuse(f"{kind} is not a statement that only reads.")
@@ -87,23 +87,23 @@ def _refuse_setting(name: str) -> None:
         raise refuse(f"The setting {name} is not shown.", "Ask for one setting that names no file or host.")
 
 
-def _walk(statement: ast.Node, checked: Checked) -> None:
+def _walk(statement: Any, checked: Checked) -> None:
     for node in _nodes(statement):
         kind = type(node).__name__
         if kind in ("ExplainStmt", "VariableShowStmt", "DefElem") and not checked.wraps:
             continue
-        if kind not in catalogue.EXPRESSIONS:
+        if kind not in allowed.names("postgresql_nodes"):
             raise refuse(f"{kind} has no place in a statement that only reads.")
         if visit := _VISITS.get(kind):
             visit(node, checked)
-    own = {cte.ctename for cte in _nodes(statement) if isinstance(cte, ast.CommonTableExpr)}
+    own = {str(cte.ctename) for cte in _nodes(statement) if isinstance(cte, ast.CommonTableExpr)}
     checked.relations = {each for each in checked.relations if each.schema or each.name not in own}
     for node in _nodes(statement):
         if isinstance(node, ast.SelectStmt):
             _refuse_runaway(node, own)
 
 
-def _nodes(start: ast.Node) -> Iterator[Any]:
+def _nodes(start: Any) -> Iterator[Any]:
     waiting: list[Any] = [start]
     while waiting:
         node = waiting.pop()
@@ -115,11 +115,11 @@ def _nodes(start: ast.Node) -> Iterator[Any]:
 
 
 def _name(parts: Any) -> Name:
-    texts = [part.sval for part in parts if isinstance(part, ast.String)]
+    texts = [str(part.sval) for part in parts if isinstance(part, ast.String)]
     return Name(texts[-1], ".".join(texts[:-1]))
 
 
-def _function(node: ast.FuncCall, checked: Checked) -> None:
+def _function(node: Any, checked: Checked) -> None:
     name = _name(node.funcname)
     _call(name, checked)
     arguments = node.args or ()
@@ -152,7 +152,7 @@ def _is_text(node: Any) -> bool:
     return isinstance(node, ast.A_Const) and isinstance(node.val, ast.String)
 
 
-def _operation(node: ast.A_Expr, checked: Checked) -> None:
+def _operation(node: Any, checked: Checked) -> None:
     if node.name:
         _operator(node.name, checked)
         pattern = node.rexpr
@@ -163,25 +163,25 @@ def _operation(node: ast.A_Expr, checked: Checked) -> None:
 def _operator(parts: Any, checked: Checked) -> None:
     name = _name(parts)
     if name.schema not in ("", "pg_catalog") or (
-        name.name not in catalogue.OPERATORS and "BETWEEN" not in name.name
+        name.name not in allowed.names("postgresql_operators") and "BETWEEN" not in name.name
     ):
         checked.operators.add(name)
 
 
-def _type(node: ast.TypeName, checked: Checked) -> None:
+def _type(node: Any, checked: Checked) -> None:
     name = _name(node.names)
-    if name.name not in catalogue.TYPES or name.schema not in ("", "pg_catalog"):
+    if name.name not in allowed.names("postgresql_types") or name.schema not in ("", "pg_catalog"):
         checked.types.add(name)
 
 
-def _relation(node: ast.RangeVar, checked: Checked) -> None:
+def _relation(node: Any, checked: Checked) -> None:
     name = Name(node.relname, node.schemaname or "")
     if node.catalogname:
         raise refuse(f"{node.catalogname}.{name} names another database.")
     secret = name.schema == "information_schema" and catalogue.SECRET_VIEWS.match(name.name)
     system = name.schema == "pg_catalog" or (not name.schema and name.name.startswith("pg_"))
     hidden = name.schema.startswith("pg_") and name.schema != "pg_catalog"
-    if secret or hidden or (system and name.name not in catalogue.RELATIONS):
+    if secret or hidden or (system and name.name not in allowed.names("postgresql_relations")):
         raise refuse(
             f"{name} is not a relation that agents may read.", "Read tables, views or their columns."
         )
@@ -189,32 +189,33 @@ def _relation(node: ast.RangeVar, checked: Checked) -> None:
         checked.relations.add(name)
 
 
-def _fields(node: ast.A_Indirection, checked: Checked) -> None:
+def _fields(node: Any, checked: Checked) -> None:
     """PostgreSQL reads `(x).f` as f(x) where x has no column f, so a field is looked at like a call."""
     for part in node.indirection:
         if isinstance(part, ast.String):
-            known = part.sval in allowed.functions("postgresql")
-            if not known and catalogue.ACTING_FUNCTIONS.match(part.sval):
-                raise verdict.refuse_function(part.sval)
-            checked.fields.add(part.sval)
+            name = str(part.sval)
+            known = name in allowed.functions("postgresql")
+            if not known and catalogue.ACTING_FUNCTIONS.match(name):
+                raise verdict.refuse_function(name)
+            checked.fields.add(name)
 
 
-def _column(node: ast.ColumnRef, checked: Checked) -> None:
+def _column(node: Any, checked: Checked) -> None:
     if len(node.fields) > 1 and isinstance(node.fields[-1], ast.String):
-        checked.attributes.add(node.fields[-1].sval)
+        checked.attributes.add(str(node.fields[-1].sval))
 
 
-def _sample(node: ast.RangeTableSample, _: Checked) -> None:
+def _sample(node: Any, _: Checked) -> None:
     if str(_name(node.method)) not in catalogue.SAMPLING:
         raise verdict.refuse_function(_name(node.method))
 
 
-def _sublink(node: ast.SubLink, checked: Checked) -> None:
+def _sublink(node: Any, checked: Checked) -> None:
     if node.operName:
         _operator(node.operName, checked)
 
 
-def _sort(node: ast.SortBy, checked: Checked) -> None:
+def _sort(node: Any, checked: Checked) -> None:
     if node.useOp:
         _operator(node.useOp, checked)
 
@@ -232,7 +233,7 @@ _VISITS: dict[str, Callable[[Any, Checked], None]] = {
 }
 
 
-def _refuse_runaway(select: ast.SelectStmt, own: set[str]) -> None:
+def _refuse_runaway(select: Any, own: set[str]) -> None:
     free = sum(_free(item, own) for item in select.fromClause or ())
     verdict.refuse_product(free, filtered=select.whereClause is not None)
     if select.withClause and select.withClause.recursive and select.limitCount is None:
@@ -248,21 +249,17 @@ def _free(item: Any, own: set[str]) -> int:
         joined = item.quals is not None or item.usingClause or item.isNatural
         return max(both) if joined else sum(both)
     if isinstance(item, ast.RangeFunction):
-        return int(
-            any(
-                _name(call[0].funcname).name == "generate_series"
-                for call in item.functions
-                if isinstance(call[0], ast.FuncCall)
-            )
-        )
+        calls = [call for call in _nodes(item) if isinstance(call, ast.FuncCall)]
+        return int(any(_name(call.funcname).name == "generate_series" for call in calls))
     return int(isinstance(item, ast.RangeVar) and item.relname not in own)
 
 
-def _refuse_endless(name: str, query: ast.SelectStmt) -> None:
+def _refuse_endless(name: str, query: Any) -> None:
     again = query.rarg
     if query.op == enums.SetOperation.SETOP_NONE or again is None or query.limitCount is not None:
         return
-    tables = again.fromClause or ()
-    alone = len(tables) == 1 and isinstance(tables[0], ast.RangeVar) and tables[0].relname == name
-    if alone and again.whereClause is None:
+    tables = [*(again.fromClause or ())]
+    if len(tables) != 1 or not isinstance(tables[0], ast.RangeVar) or tables[0].relname != name:
+        return
+    if again.whereClause is None:
         raise verdict.refuse_endless()

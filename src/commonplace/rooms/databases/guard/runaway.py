@@ -75,6 +75,7 @@ def _refuse_endless(cte: exp.CTE) -> None:
         return
     again = union.expression
     source = again.args.get("from_") if isinstance(again, exp.Select) else None
-    alone = source is not None and isinstance(source.this, exp.Table) and not again.args.get("joins")
-    if alone and source.this.name.lower() == cte.alias.lower() and not again.args.get("where"):
+    if source is None or not isinstance(source.this, exp.Table) or again.args.get("joins"):
+        return
+    if source.this.name.lower() == cte.alias.lower() and not again.args.get("where"):
         raise verdict.refuse_endless()

@@ -4,18 +4,21 @@ What is written is read and walked a second time, so that the text that is sent 
 calls are found again in its tokens, whatever the tree called them.
 """
 
+import itertools
 import logging
 import re
 from typing import Any
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.dialects import TSQL, MySQL, SQLite
-from sqlglot.tokens import TokenType
+from sqlglot.dialects.mysql import MySQL
+from sqlglot.dialects.sqlite import SQLite
+from sqlglot.dialects.tsql import TSQL
+from sqlglot.generators.mysql import MySQLGenerator
 
 from commonplace import errors
 from commonplace.rooms.databases.config import Dialect
-from commonplace.rooms.databases.guard import allowed, nodes, relations, runaway, verdict
+from commonplace.rooms.databases.guard import allowed, relations, runaway, verdict
 from commonplace.rooms.databases.guard.verdict import Checked, refuse
 
 # sqlglot warns where it falls back to a raw command, which is refused here anyway.
@@ -23,14 +26,15 @@ logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 
 class _MySQL(MySQL):
-    class Generator(MySQL.Generator):
+    class Generator(MySQLGenerator):
         # MariaDB has the operator and not the function.
-        TRANSFORMS = MySQL.Generator.TRANSFORMS | {
+        TRANSFORMS = MySQLGenerator.TRANSFORMS | {
             exp.RegexpLike: lambda self, node: self.binary(node, "REGEXP"),
         }
 
 
 _DIALECTS: dict[str, Any] = {"mysql": _MySQL, "mssql": TSQL, "sqlite": SQLite}
+_TOKEN = sqlglot.TokenType
 _ROOTS = (exp.Select, exp.SetOperation, exp.Values, exp.Subquery)
 _PRAGMA = re.compile(
     r"""pragma\s+(?:main\.)?(\w+)(?:\s*\(\s*(?:'([^']+)'|"([^"]+)"|(\w+))\s*\))?\s*;?\s*""", re.IGNORECASE
@@ -40,6 +44,10 @@ _OPTIONS = frozenset(
     {"recompile", "maxdop", "fast", "force order", "hash join", "merge join", "loop join", "maxrecursion"}
 )
 _MOST_RECURSION = 1000
+# Classes that sqlglot counts as functions or values and that act, or take SQL.
+_ACTING = frozenset(
+    {"Command", "NextValueFor", "Parameter", "Placeholder", "ReadCSV", "ReadParquet", "Transaction"}
+)
 
 
 def check(dialect: Dialect, sql: str) -> Checked:
@@ -111,6 +119,11 @@ def _mend(dialect: Dialect, tree: exp.Expr) -> None:
         for source in list(tree.find_all(exp.From)):
             if isinstance(source.this, exp.Table) and source.this.sql().lower() == "dual":
                 source.pop()
+    if dialect == "sqlite":
+        for join in tree.find_all(exp.Join):
+            # A comma becomes CROSS JOIN, which for SQLite alone also fixes the order of the loops.
+            if not any(join.args.get(part) for part in ("kind", "on", "using", "method", "side")):
+                join.set("kind", "INNER")
     if dialect == "mssql":
         for column in list(tree.find_all(exp.Column)):
             whole, part = column.table, column.name
@@ -122,10 +135,10 @@ def _walk(dialect: Dialect, tree: exp.Expr) -> None:
     _refuse_root(dialect, tree)
     for node in tree.walk():
         kind = type(node).__name__
-        known = kind in nodes.NODES or isinstance(node, exp.Func)
-        if kind in nodes.ACTING and not _session_value(node):
+        known = kind in allowed.names("nodes") or isinstance(node, exp.Func)
+        if kind in _ACTING and not _session_value(node):
             raise refuse(f"{kind} has no place in a statement that only reads.")
-        if not known and kind not in nodes.ACTING and not isinstance(node, _describe_part(tree)):
+        if not known and kind not in _ACTING and not isinstance(node, _describe_part(tree)):
             raise refuse(f"{kind} has no place in a statement that only reads.")
         _visit(dialect, node)
     runaway.refuse(dialect, tree)
@@ -160,12 +173,12 @@ def _visit(dialect: Dialect, node: exp.Expr) -> None:
     if isinstance(node, exp.Table):
         _refuse_table(dialect, node)
     elif isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
-        if node.name.lower() not in allowed.functions(dialect) | nodes.SYNTAX:
+        if node.name.lower() not in allowed.functions(dialect) | allowed.names("syntax"):
             raise verdict.refuse_function(node.name)
     elif isinstance(node, exp.SessionParameter) and not relations.SESSION_PARAMETERS.match(node.name):
         raise refuse(f"The setting {node.name} is not shown.")
     elif isinstance(node, exp.Identifier) and dialect == "mssql" and not node.quoted:
-        if node.name.lower() in nodes.TSQL_RESERVED:
+        if node.name.lower() in allowed.names("mssql_reserved"):
             raise refuse(
                 f"{node.name} begins another statement for SQL Server.",
                 f"Write [{node.name}] if it is a name.",
@@ -204,13 +217,15 @@ def _refuse_calls(dialect: Dialect, written: str, tree: exp.Expr) -> None:
     """Every word before a parenthesis is a function of the list, a word of the grammar, or a name with its columns."""
     named = {alias.name.lower() for alias in tree.find_all(exp.TableAlias) if alias.args.get("columns")}
     tokens = _DIALECTS[dialect]().tokenize(written)
-    for word, bracket in zip(tokens, tokens[1:], strict=False):
-        if bracket.token_type != TokenType.L_PAREN:
+    for word, bracket in itertools.pairwise(tokens):
+        if bracket.token_type != _TOKEN.L_PAREN:
             continue
         text = word.text.lower()
-        if word.token_type == TokenType.IDENTIFIER:
-            if text not in named and not isinstance(tree, exp.Show):
-                raise verdict.refuse_function(word.text)
-        elif re.match(r"\w", text) and word.token_type not in (TokenType.STRING, TokenType.NUMBER):
-            if text not in allowed.functions(dialect) and text.split()[-1] not in nodes.SYNTAX:
-                raise verdict.refuse_function(word.text)
+        if word.token_type == _TOKEN.IDENTIFIER:
+            fits = text in named or isinstance(tree, exp.Show)
+        elif re.match(r"\w", text) and word.token_type not in (_TOKEN.STRING, _TOKEN.NUMBER):
+            fits = text in allowed.functions(dialect) or text.split()[-1] in allowed.names("syntax")
+        else:
+            continue
+        if not fits:
+            raise verdict.refuse_function(word.text)

@@ -1,9 +1,14 @@
-"""The functions that only read, by dialect: one text of names each."""
+"""The names that a statement may use: one text of words for each kind of name."""
 
 from functools import cache
 from importlib import resources
 
 
 @cache
+def names(kind: str) -> frozenset[str]:
+    return frozenset(resources.files(__name__).joinpath(f"{kind}.txt").read_text("utf-8").split())
+
+
 def functions(dialect: str) -> frozenset[str]:
-    return frozenset(resources.files(__name__).joinpath(f"{dialect}.txt").read_text("utf-8").split())
+    """Those that only read; every other function is refused."""
+    return names(f"{dialect}_functions")

@@ -1,0 +1,31 @@
+"""How each kind of database is asked; a driver is imported by the first question to its kind."""
+
+from types import ModuleType
+
+from commonplace import errors
+from commonplace.rooms.databases.config import Dialect
+
+
+def engine(dialect: Dialect) -> ModuleType:
+    """A module with `ask` and `rights`."""
+    try:
+        if dialect == "postgresql":
+            from commonplace.rooms.databases.engines import postgres  # noqa: PLC0415 - see above
+
+            return postgres
+        if dialect == "mysql":
+            from commonplace.rooms.databases.engines import mysql  # noqa: PLC0415 - see above
+
+            return mysql
+        if dialect == "mssql":
+            from commonplace.rooms.databases.engines import mssql  # noqa: PLC0415 - see above
+
+            return mssql
+    except ModuleNotFoundError as missing:
+        raise errors.Unavailable(
+            f"The driver {missing.name} for {dialect} is not installed.",
+            hint=f"Install commonplace[{dialect}].",
+        ) from None
+    from commonplace.rooms.databases.engines import sqlite  # noqa: PLC0415 - see above
+
+    return sqlite
