@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -107,6 +108,8 @@ def _registered(call: Call, name: str) -> Registered:
         raise errors.Unavailable(
             f"'{found.name}' is registered wrongly: {found.problem}", hint="Tell its operator."
         )
+    if found.dialect == "sqlite" and Path(found.database).resolve().is_relative_to(call.settings.data.resolve()):
+        raise errors.Forbidden(f"'{found.name}' is a file of this server itself.", hint="Use its operations.")
     return found
 
 

@@ -1,0 +1,144 @@
+"""Databases that agents may read in tests: the shared cases, the tables they were written for, and their logins."""
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import apsw
+import asyncpg
+import pymysql
+
+from commonplace.rooms.databases import config
+from commonplace.rooms.databases.desk import desk
+
+HERE = Path(__file__).parent
+CASES: list[dict[str, Any]] = json.loads((HERE / "sql_guard_cases.json").read_text())
+# What only the database's own catalogue or rights can tell.
+BY_CATALOGUE = frozenset(
+    {
+        "SELECT wipe_users()",
+        "SELECT * FROM wipe_users()",
+        "SELECT * FROM v_wipe",
+        "SELECT (true)::boxed",
+        "SELECT * FROM audit WHERE 1 OPERATOR(public.==>) 2 = 1",
+    }
+)
+
+
+def cases(dialect: str, *, allow: bool) -> list[str]:
+    return [case["sql"] for case in CASES if case["dialect"] == dialect and case["allow"] is allow]
+
+
+@dataclass
+class Address:
+    """Where a database is and who reads it, as the operator's environment would say it."""
+
+    dialect: str
+    database: str
+    host: str = ""
+    port: int = 0
+    user: str = ""
+    password: str = ""
+
+    def environment(self, name: str, **more: str) -> dict[str, str]:
+        parts = {
+            "TYPE": self.dialect,
+            "NAME": self.database,
+            "HOST": self.host,
+            "PORT": str(self.port or ""),
+            "USER": self.user,
+            "PASS": self.password,
+        }
+        return {f"DB_{name}_{part}": value for part, value in (parts | more).items() if value}
+
+
+Register = Callable[..., None]
+
+
+def forget_registered() -> None:
+    config.registered.cache_clear()
+    desk.cache_clear()
+
+
+def write_sqlite(path: Path) -> Address:
+    connection = apsw.Connection(str(path))
+    connection.execute((HERE / "sql_guard_sqlite.sql").read_text()).fetchall()
+    connection.close()
+    return Address("sqlite", str(path))
+
+
+async def write_postgres(dsn: str) -> tuple[Address, Address]:
+    """The tables, with the login that may only read and the one that may do everything."""
+    password = secrets.token_hex(8)
+    connection = await asyncpg.connect(dsn)
+    try:
+        for role in ("ro_user", "app_owner"):
+            if not await connection.fetchval("select 1 from pg_roles where rolname = $1", role):
+                await connection.execute(f"create role {role} login")
+        await connection.execute(f"alter role ro_user password '{password}'")
+        await connection.execute((HERE / "sql_guard_postgresql.sql").read_text())
+    finally:
+        await connection.close()
+    parts = urlsplit(dsn)
+    host = unquote(parts.hostname or "") or parse_qs(parts.query)["host"][0]
+    at = ("postgresql", parts.path.lstrip("/"), host, parts.port or 5432)
+    return Address(*at, "ro_user", password), Address(*at, parts.username or "", parts.password or "")
+
+
+@contextmanager
+def mysql_server() -> Iterator[str | None]:
+    """The address of a server: the one that is given, or one that is started if MariaDB is installed."""
+    if given := os.environ.get("TEST_MYSQL_DSN"):
+        yield given
+        return
+    if not (shutil.which("mariadbd") and shutil.which("mariadb-install-db")):
+        yield None
+        return
+    folder = Path(tempfile.mkdtemp(prefix="commonplace-mariadb-"))
+    account = ["--user=root"] if os.geteuid() == 0 else []
+    subprocess.run(
+        ["mariadb-install-db", "--no-defaults", f"--datadir={folder}", "--skip-test-db", *account]
+        + ["--auth-root-authentication-method=normal"],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+    server = subprocess.Popen(
+        ["mariadbd", "--no-defaults", f"--datadir={folder}", f"--socket={folder}/socket", "--skip-networking", *account],
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield f"mysql://root:@/?socket={folder}/socket"
+    finally:
+        server.terminate()
+        server.wait(20)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def connect_mysql(dsn: str, **more: Any) -> Any:
+    parts = urlsplit(dsn)
+    socket = parse_qs(parts.query).get("socket", [None])[0]
+    for _ in range(100):
+        try:
+            return pymysql.connect(
+                host=parts.hostname or "localhost",
+                port=parts.port or 3306,
+                user=unquote(parts.username or ""),
+                password=unquote(parts.password or ""),
+                unix_socket=socket,
+                autocommit=True,
+                **more,
+            )
+        except pymysql.OperationalError:
+            time.sleep(0.1)  # the server is starting; nothing tells when it listens
+    raise TimeoutError(dsn)

@@ -1,0 +1,10 @@
+create table users(id int auto_increment primary key, name varchar(50), email varchar(50), created_at datetime, updated_at datetime);
+insert into users(name,email) values ('user1','a'),('user2','b'),('user3','c'),('user4','d');
+create table audit(id int auto_increment primary key, msg text);
+insert into audit(msg) values ('start'),('b');
+create table call_log(id int, `delete` text, `update` int);
+insert into call_log values (1,'x',2);
+create table notes(body text);
+insert into notes values ('hello world');
+create function wipe() returns int modifies sql data begin delete from audit where id > 0; return 1; end;
+create view v_wipe as select wipe() as w;

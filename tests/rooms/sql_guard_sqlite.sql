@@ -1,0 +1,11 @@
+PRAGMA journal_mode=WAL;
+CREATE TABLE users(id INTEGER PRIMARY KEY,name TEXT,email TEXT,created_at TEXT,updated_at TEXT);
+CREATE INDEX users_name ON users(name);
+CREATE TABLE audit(id INTEGER PRIMARY KEY,msg TEXT);
+INSERT INTO audit(msg) VALUES('start'),('b');
+CREATE TABLE "delete"("update" INT);
+INSERT INTO "delete" VALUES(1);
+CREATE VIRTUAL TABLE notes USING fts5(body);
+INSERT INTO notes VALUES('hello world');
+CREATE VIEW v_mail AS SELECT send_mail('v') AS x;
+INSERT INTO users(name,email) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<50) SELECT 'user'||i,'e'||i FROM n;
