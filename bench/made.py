@@ -3,9 +3,10 @@
 import random
 import resource
 import secrets
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -23,28 +24,39 @@ VOCABULARY = 60_000
 QUESTIONS = 120
 
 
-async def filled(calls: Calls, size: int) -> tuple[float, float, list[str]]:
+@dataclass
+class Filled:
     """How long the words took, how long the vectors, and questions about some of the documents."""
+
+    words: float
+    words_cpu: float
+    vectors: float
+    questions: list[str]
+
+
+async def filled(calls: Calls, size: int) -> Filled:
     generator = np.random.default_rng(7)
     vocabulary = [_word(n) for n in range(VOCABULARY)]
     ranks = np.minimum(generator.zipf(1.15, size=size * WORDS) - 1, VOCABULARY - 1).reshape(size, WORDS)
-    spent, questions = 0.0, []
+    done = Filled(0.0, 0.0, 0.0, [])
     pick = random.Random(7)
     asked = set(pick.sample(range(size), min(size, QUESTIONS)))
     for start in range(0, size, BATCH):
         texts = [" ".join(vocabulary[rank] for rank in row) for row in ranks[start : start + BATCH]]
-        questions += [
+        done.questions += [
             _question(texts[place - start], pick)
             for place in range(start, start + len(texts))
             if place in asked
         ]
-        began = perf_counter()
+        began, cpu = perf_counter(), process_time()
         await calls.database.write(lambda tx, texts=texts: _put(tx, texts))
-        spent += perf_counter() - began
+        done.words += perf_counter() - began
+        done.words_cpu += process_time() - cpu
     began = perf_counter()
     if calls.search.embeds:
         await _vectors(calls, generator)
-    return spent, perf_counter() - began, questions
+    done.vectors = perf_counter() - began
+    return done
 
 
 def _word(n: int) -> str:

@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -105,6 +106,9 @@ def mysql_server() -> Iterator[str | None]:
         yield None
         return
     folder = Path(tempfile.mkdtemp(prefix="commonplace-mariadb-"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
     account = ["--user=root"] if os.geteuid() == 0 else []
     subprocess.run(
         ["mariadb-install-db", "--no-defaults", f"--datadir={folder}", "--skip-test-db", *account]
@@ -114,11 +118,12 @@ def mysql_server() -> Iterator[str | None]:
         timeout=60,
     )
     server = subprocess.Popen(
-        ["mariadbd", "--no-defaults", f"--datadir={folder}", f"--socket={folder}/socket", "--skip-networking", *account],
+        ["mariadbd", "--no-defaults", f"--datadir={folder}", f"--socket={folder}/socket", *account]
+        + ["--bind-address=127.0.0.1", f"--port={port}"],
         stderr=subprocess.DEVNULL,
     )
     try:
-        yield f"mysql://root:@/?socket={folder}/socket"
+        yield f"mysql://root:@127.0.0.1:{port}/"
     finally:
         server.terminate()
         server.wait(20)
@@ -127,15 +132,13 @@ def mysql_server() -> Iterator[str | None]:
 
 def connect_mysql(dsn: str, **more: Any) -> Any:
     parts = urlsplit(dsn)
-    socket = parse_qs(parts.query).get("socket", [None])[0]
     for _ in range(100):
         try:
             return pymysql.connect(
-                host=parts.hostname or "localhost",
+                host=parts.hostname,
                 port=parts.port or 3306,
                 user=unquote(parts.username or ""),
                 password=unquote(parts.password or ""),
-                unix_socket=socket,
                 autocommit=True,
                 **more,
             )

@@ -11,7 +11,7 @@ from commonplace.search.wanted import Wanted
 from commonplace.store.database import Row, Tx
 
 _CANDIDATES = 100
-_VECTOR_WEIGHT = 0.6
+_VECTOR_WEIGHT = 0.7
 _WORDS_OF_A_QUESTION = 24
 _WORDS_OF_A_TEXT = 8
 _DIALECT = {"sqlite": sqlite, "postgresql": postgres}

@@ -40,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
     _key(commands)
     _status(commands)
     _librarian(commands)
+    _distill(commands)
     return top
 
 
@@ -149,6 +150,26 @@ def _librarian(commands: Commands) -> None:
 _ENRICH = """Send the source of functions that nobody has described to a model and keep its summaries.
   commonplace librarian enrich --project shop --model http://127.0.0.1:11434/v1#qwen3 --dry-run
   commonplace librarian enrich --project shop --model anthropic#MODEL --budget 200000 --price 1 5
+The key is COMMONPLACE_LIBRARIAN_KEY or ANTHROPIC_API_KEY in the environment."""
+
+
+def _distill(commands: Commands) -> None:
+    distill = commands.add_parser(
+        "distill", help="turn a closed blackboard into a draft", description=_DISTILL, formatter_class=_Raw
+    )
+    distill.add_argument("session", help="the blackboard: session_...")
+    distill.add_argument("--project", required=True, help="where the draft is kept")
+    distill.add_argument(
+        "--model", required=True, metavar="URL#NAME", help="who is asked; the record is sent there"
+    )
+    distill.add_argument("--budget", type=int, default=20_000, metavar="TOKENS", help="of the record (20000)")
+    distill.add_argument("--dry-run", action="store_true", help="only say what would be sent")
+    _where(distill)
+    distill.set_defaults(run=_lazy("distill"))
+
+
+_DISTILL = """Send the public record of a closed blackboard to a model and keep its summary as a draft for review.
+  commonplace distill session_0123456789abcdef --project shop --model http://127.0.0.1:11434/v1#qwen3
 The key is COMMONPLACE_LIBRARIAN_KEY or ANTHROPIC_API_KEY in the environment."""
 
 
