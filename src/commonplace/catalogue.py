@@ -16,6 +16,7 @@ from commonplace.rooms import (
     backlog,
     blackboard,
     checklists,
+    databases,
     functions,
     guidelines,
     knowledge,
@@ -43,6 +44,7 @@ ROOMS: tuple[ModuleType, ...] = (
     specs,
     checklists,
     functions,
+    databases,
 )
 
 # A dozen tools that every agent needs on every day; each other set is the operations of its rooms.

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +18,12 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import apsw
 import asyncpg
 import pymysql
+import pytest
 
-from commonplace.rooms.databases import config
-from commonplace.rooms.databases.desk import desk
+from commonplace import errors
+from commonplace.rooms.databases import config, guard
+from commonplace.rooms.databases.config import Registered
+from commonplace.rooms.databases.desk import Desk, desk
 
 HERE = Path(__file__).parent
 CASES: list[dict[str, Any]] = json.loads((HERE / "sql_guard_cases.json").read_text())
@@ -63,12 +66,16 @@ class Address:
         return {f"DB_{name}_{part}": value for part, value in (parts | more).items() if value}
 
 
-Register = Callable[..., None]
-
-
 def forget_registered() -> None:
     config.registered.cache_clear()
     desk.cache_clear()
+
+
+async def refused(call: Awaitable[Any]) -> str:
+    """The code that the call was refused with."""
+    with pytest.raises(errors.Refusal) as refusal:
+        await call
+    return refusal.value.code
 
 
 def write_sqlite(path: Path) -> Address:
@@ -111,15 +118,19 @@ def mysql_server() -> Iterator[str | None]:
         port = free.getsockname()[1]
     account = ["--user=root"] if os.geteuid() == 0 else []
     subprocess.run(
-        ["mariadb-install-db", "--no-defaults", f"--datadir={folder}", "--skip-test-db", *account]
-        + ["--auth-root-authentication-method=normal"],
+        [
+            *("mariadb-install-db", "--no-defaults", f"--datadir={folder}", "--skip-test-db", *account),
+            "--auth-root-authentication-method=normal",
+        ],
         check=True,
         capture_output=True,
         timeout=60,
     )
     server = subprocess.Popen(
-        ["mariadbd", "--no-defaults", f"--datadir={folder}", f"--socket={folder}/socket", *account]
-        + ["--bind-address=127.0.0.1", f"--port={port}"],
+        [
+            *("mariadbd", "--no-defaults", f"--datadir={folder}", f"--socket={folder}/socket", *account),
+            *("--bind-address=127.0.0.1", f"--port={port}"),
+        ],
         stderr=subprocess.DEVNULL,
     )
     try:
@@ -145,3 +156,34 @@ def connect_mysql(dsn: str, **more: Any) -> Any:
         except pymysql.OperationalError:
             time.sleep(0.1)  # the server is starting; nothing tells when it listens
     raise TimeoutError(dsn)
+
+
+def registered(address: Address, **more: Any) -> Registered:
+    return Registered(
+        "guard",
+        address.dialect,
+        address.database,
+        address.host,
+        address.port,
+        address.user,
+        address.password,
+        **more,
+    )
+
+
+async def outcomes(address: Address) -> dict[str, bool]:
+    """For each case, whether it ran."""
+    desk = Desk(registered(address, timeout=10))
+    ran: dict[str, bool] = {}
+    for case in CASES:
+        if case["dialect"] == address.dialect:
+            try:
+                await desk.ask("tester", guard.check(address.dialect, case["sql"]), 100)
+                ran[case["sql"]] = True
+            except errors.Refusal:
+                ran[case["sql"]] = False
+    return ran
+
+
+def expected(dialect: str) -> dict[str, bool]:
+    return {case["sql"]: case["allow"] for case in CASES if case["dialect"] == dialect}

@@ -236,7 +236,7 @@ def _declared_parameter(node: Node) -> dict[str, Any]:
 
 
 def _parameter_name(node: Node) -> Node:
-    found = node.child_by_field_name("pattern")
+    found = node.child_by_field_name("pattern") or node.child_by_field_name("left")
     if found is not None:
         return found
     return node.named_children[0] if node.type == "typed_parameter" else node

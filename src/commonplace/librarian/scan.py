@@ -6,15 +6,17 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
+from commonplace import errors
 from commonplace.librarian.callers import called_by
 from commonplace.librarian.function import Function
 from commonplace.librarian.reading import read
 from commonplace.librarian.source_tree import SourceTree, Stamp
 
 _FEW = 64
-_CHUNK = 16
+_CHUNK = 4
 _BAR = 30
 
 Progress = Callable[[int, int], None]
@@ -68,11 +70,15 @@ class Scan:
         # Spawned, not forked: the server that may be our parent has threads.
         context = multiprocessing.get_context("spawn")
         chunks = [given[start : start + _CHUNK] for start in range(0, len(given), _CHUNK)]
-        with concurrent.futures.ProcessPoolExecutor(self._workers, context) as pool:
-            for read_files in concurrent.futures.as_completed(
-                [pool.submit(_read_files, chunk) for chunk in chunks]
-            ):
+        pool = concurrent.futures.ProcessPoolExecutor(self._workers, context)
+        try:
+            waiting = [pool.submit(_read_files, chunk) for chunk in chunks]
+            for read_files in concurrent.futures.as_completed(waiting):
                 yield from read_files.result()
+        except BrokenProcessPool:
+            raise errors.Unavailable("A process that reads files was ended.", hint="Try again.") from None
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _read_files(given: Iterable[tuple[str, Path]]) -> list[tuple[str, list[Function] | None, int]]:

@@ -14,7 +14,7 @@ from commonplace.librarian import language
 LARGEST = 1_000_000
 """Bytes; what is larger was made by a program."""
 
-_NEVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache"})
+_NEVER = frozenset({".git", ".hg", ".svn", "node_modules", "site-packages", "__pycache__", ".venv", ".tox"})
 
 
 @dataclass(frozen=True, slots=True)

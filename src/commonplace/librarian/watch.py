@@ -1,5 +1,6 @@
 """Keeps the registry in step with a tree: looks at what the files' stamps say, and reads only what changed."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +16,10 @@ _AWAY = 5.0
 Told = Callable[[Outcome], None]
 
 
+class _Stopped(Exception):  # noqa: N818 - somebody's wish, not a fault
+    """Leave the rest."""
+
+
 class Watch:
     """Looking costs at most a twentieth of one core, however large the tree is."""
 
@@ -23,18 +28,25 @@ class Watch:
         self._behind = True
 
     def run(self, stop: threading.Event, progress: Progress = lambda _done, _all: None) -> None:
-        """Until told to stop."""
-        while not stop.is_set():
-            started = time.monotonic()
-            pause = self._step(progress)
-            stop.wait(max(pause, (time.monotonic() - started) / _SHARE if not self._behind else pause))
+        """Until told to stop, even in the middle of a large tree."""
+
+        def watched(done: int, whole: int) -> None:
+            if stop.is_set():
+                raise _Stopped
+            progress(done, whole)
+
+        with contextlib.suppress(_Stopped):
+            while not stop.is_set():
+                stop.wait(self._step(watched))
 
     def _step(self, progress: Progress) -> float:
-        self._behind |= self._scan.refresh(progress)
-        if not self._behind:
-            return _EVERY
+        """Look, and tell what changed; how long to wait before the next look."""
+        started = time.monotonic()
         try:
-            outcome = self._registry.tell(self._registry.difference(self._scan))
+            self._behind |= self._scan.refresh(progress)
+            if not self._behind:
+                return max(_EVERY, (time.monotonic() - started) / _SHARE)
+            outcome = self._registry.tell(self._registry.difference(self._scan), progress)
         except errors.Unavailable:
             return _AWAY
         self._behind = False

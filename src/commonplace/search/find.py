@@ -73,13 +73,13 @@ async def find(
     hits: list[Hit] = []
     for project in projects:
         hits += await _in_project(tx, vectors, question, project, wanted, most)
-    return ranked([hit for hit in hits if hit.by_words or _near(hit, question)], question)
+    return [hit for hit in ranked(hits, question) if hit.by_words or _near(hit, question)]
 
 
 async def by_words(tx: Tx, question: str, project: str, wanted: Wanted, most: int) -> list[Hit]:
     """The same by its rarest words alone: for a write, which waits for no model."""
     terms = await _terms(tx, project, question, _WORDS_OF_A_TEXT)
-    rows = await _DIALECT[tx.kind].by_words(tx, project, terms, wanted, most) if terms.searched else []
+    rows = await _with_words(tx, project, terms, wanted, most)
     return ranked([_hit(row, terms, None, 0) for row in rows], Question(question))
 
 
@@ -87,9 +87,7 @@ async def _in_project(
     tx: Tx, vectors: Vectors, question: Question, project: str, wanted: Wanted, most: int
 ) -> list[Hit]:
     terms = await _terms(tx, project, question.text)
-    rows: dict[int, Row] = {}
-    if terms.searched:
-        rows |= {row["n"]: row for row in await _DIALECT[tx.kind].by_words(tx, project, terms, wanted, most)}
+    rows = {row["n"]: row for row in await _with_words(tx, project, terms, wanted, most)}
     near: dict[int, tuple[float, int]] = {}
     if question.vector is not None:
         nearest = await vectors.near(tx, project, question.model, question.vector, wanted, most)
@@ -100,6 +98,14 @@ async def _in_project(
         )
         near = _best_parts([*nearest, *measured])
     return [_hit(row, terms, *near.get(n, (None, 0))) for n, row in rows.items()]
+
+
+async def _with_words(tx: Tx, project: str, terms: Terms, wanted: Wanted, most: int) -> Sequence[Row]:
+    if not terms.searched:
+        return []
+    find_words = _DIALECT[tx.kind].by_words
+    rows = await find_words(tx, project, terms, wanted, most)
+    return rows or (await find_words(tx, project, terms.loosened, wanted, most) if terms.strict else [])
 
 
 async def _terms(tx: Tx, project: str, question: str, most: int = _WORDS_OF_A_QUESTION) -> Terms:

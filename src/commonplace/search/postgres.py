@@ -40,25 +40,19 @@ async def count_terms(tx: Tx, project: str, terms: Counter[str], sign: int) -> N
 async def by_words(tx: Tx, project: str, terms: Terms, wanted: Wanted, most: int) -> Sequence[Row]:
     """GIN finds them; how much of the question each has, for its length, says which are worth a closer look."""
     before = text.scope(project)
-    first = 5 + 2 * len(terms.searched)
-    clause, values = wanted.clause(first)
+    named = [term for group in terms.searched for term in group]
+    clause, values = wanted.clause(5 + 2 * len(named))
     has = " + ".join(
-        f"case when e.words @@ cast(${5 + 2 * n} as tsquery) then cast(${6 + 2 * n} as double precision) else 0 end"
-        for n in range(len(terms.searched))
+        f"case when e.words @@ cast(cast(${5 + 2 * n} as text) as tsquery)"
+        f" then cast(${6 + 2 * n} as double precision) else 0 end"
+        for n in range(len(named))
     )
-    lexemes = [f"'{before}{term}'" for term in terms.searched]
-    worth = [
-        part
-        for lexeme, term in zip(lexemes, terms.searched, strict=True)
-        for part in (lexeme, terms.worth[term])
-    ]
+    worth = [part for term in named for part in (f"'{before}{term}'", terms.worth[term])]
     return await tx.all(
-        f"select {COLUMNS} from entry e where e.project = $1 and e.words @@ cast($2 as tsquery){clause}"
-        f" order by ({has}) / (1 + e.length / cast($4 as double precision)) desc, e.n limit $3".replace(
-            "cast($2 as tsquery)", "cast(cast($2 as text) as tsquery)"
-        ),
+        f"select {COLUMNS} from entry e where e.project = $1 and e.words @@ cast(cast($2 as text) as tsquery){clause}"
+        f" order by ({has}) / (1 + e.length / cast($4 as double precision)) desc, e.n limit $3",
         project,
-        " | ".join(lexemes),
+        " | ".join("(" + " & ".join(f"'{before}{term}'" for term in group) + ")" for group in terms.searched),
         most,
         terms.mean_length,
         *worth,

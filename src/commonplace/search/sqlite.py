@@ -49,7 +49,7 @@ async def by_words(tx: Tx, project: str, terms: Terms, wanted: Wanted, most: int
         f"select {COLUMNS} from words cross join entry e on e.project = $1 and e.n = words.rowid"
         f" where words match $2{clause} order by words.rank limit $3",
         project,
-        " OR ".join(f'"{before}{term}"' for term in terms.searched),
+        " OR ".join(f"({' AND '.join(before + term for term in group)})" for group in terms.searched),
         most,
         *values,
     )

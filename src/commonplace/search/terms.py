@@ -1,7 +1,8 @@
 """The words of a question, what each is worth in a project, and how well an entry answers them (BM25)."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from commonplace.search import text
 from commonplace.store.database import Tx
@@ -9,18 +10,20 @@ from commonplace.store.database import Tx
 _K1 = 1.5
 _B = 0.9
 _ASKED = 100
-# A question made of common words alone would read half the index; the rare ones decide the order anyway.
+# A question made of common words would read half the index; its rare ones decide the order anyway.
 _ROWS = 3000
 _FEWEST = 2
+_TOGETHER = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """`worth` is each term's inverse frequency; `searched` are the rare ones that candidates are drawn from;
-    `best` is what an entry of mean length that has every word twice would score."""
+    """`worth` is each term's inverse frequency. Candidates have all the terms of any group of `searched`: each rare
+    term is a group of its own, common ones stand together. `best` is what an entry of mean length that has every word
+    twice would score."""
 
     worth: dict[str, float]
-    searched: tuple[str, ...]
+    searched: tuple[tuple[str, ...], ...]
     mean_length: float
     best: float
 
@@ -31,6 +34,15 @@ class Terms:
             for term, worth in self.worth.items()
             if (times := occurrences(counts, term))
         )
+
+    @property
+    def loosened(self) -> "Terms":
+        """Each searched term by itself: when no entry has the common ones together."""
+        return replace(self, searched=tuple((term,) for group in self.searched for term in group))
+
+    @property
+    def strict(self) -> bool:
+        return any(len(group) > 1 for group in self.searched)
 
     def matched(self, counts: str) -> list[str]:
         """Which words an entry has, the telling ones first."""
@@ -60,13 +72,11 @@ def weighed(tokens: list[str], frequency: dict[str, int], entries: int, words: i
     worth = {
         token: math.log(1 + (total - frequency[token] + 0.5) / (frequency[token] + 0.5)) for token in known
     }
-    rows = 0
-    searched: list[str] = []
-    for token in known:
-        rows += frequency[token]
-        if rows > _ROWS and len(searched) >= _FEWEST:
-            break
-        searched.append(token)
+    sums = list(accumulate(frequency[token] for token in known))
+    rare = sum(rows <= _ROWS for rows in sums)
+    searched: list[tuple[str, ...]] = [(token,) for token in known[:rare]]
+    if rare < min(_FEWEST, len(known)):
+        searched.append(tuple(known[rare : rare + _TOGETHER]))
     best = sum(worth.values()) * 2 * (_K1 + 1) / (2 + _K1)
     return Terms(worth, tuple(searched), max(1.0, words / max(1, entries)), best)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from commonplace import errors
 from commonplace.call import Call
+from commonplace.masking import masked
 from commonplace.operation import Family, operation
 from commonplace.rooms.databases import config, guard, model, store
 from commonplace.rooms.databases.config import Registered
@@ -85,7 +86,7 @@ async def query(
     registered = _registered(call, database)
     if isinstance(call.prepared, errors.Refusal):
         raise call.prepared
-    call.subject = f"{registered.name}: {' '.join(query.split())[:_SUBJECT]}"
+    call.subject = f"{registered.name}: {masked(' '.join(query.split())).text[:_SUBJECT]}"
     return Plan(registered, call.agent, call.prepared, min(limit, registered.max_rows))
 
 
@@ -108,7 +109,9 @@ def _registered(call: Call, name: str) -> Registered:
         raise errors.Unavailable(
             f"'{found.name}' is registered wrongly: {found.problem}", hint="Tell its operator."
         )
-    if found.dialect == "sqlite" and Path(found.database).resolve().is_relative_to(call.settings.data.resolve()):
+    if found.dialect == "sqlite" and Path(found.database).resolve().is_relative_to(
+        call.settings.data.resolve()
+    ):
         raise errors.Forbidden(f"'{found.name}' is a file of this server itself.", hint="Use its operations.")
     return found
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from commonplace.call import Call
 from commonplace.clock import DAY, iso
 from commonplace.config import Settings
 from commonplace.rooms.functions import model, store
@@ -13,9 +14,9 @@ from commonplace.store.database import Row, Tx
 _KEPT = 30 * DAY
 
 
-async def _find(tx: Tx, project: str, given: str) -> dict[str, Any] | None:
-    found = await ids.beginning(tx, "function", [project], given)
-    rows = await store.by_ids(tx, project, [found[0][1]]) if found else {}
+async def _find(call: Call, project: str, given: str) -> dict[str, Any] | None:
+    found = await ids.beginning(call.tx, "function", [project], given)
+    rows = await store.by_ids(call.tx, project, [found[0][1]]) if found else {}
     return _whole(next(iter(rows.values()))) if rows else None
 
 

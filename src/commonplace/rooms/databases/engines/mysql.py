@@ -41,8 +41,10 @@ async def rights(database: Registered) -> list[str]:
 
 def _granted(text: str) -> set[str]:
     match = re.match(r"GRANT (.+?) ON ", text)
-    rights = re.sub(r"\([^)]*\)", "", match[1]).split(",") if match else []
-    return {right.strip().upper() for right in rights} | ({"GRANT OPTION"} & {text[-12:]})
+    if match is None:
+        return {"USE A ROLE"}
+    rights = {right.strip().upper() for right in re.sub(r"\([^)]*\)", "", match[1]).split(",")}
+    return rights | ({"GRANT"} if text.endswith("GRANT OPTION") else set())
 
 
 class _Question:

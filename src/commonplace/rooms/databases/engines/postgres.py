@@ -14,6 +14,7 @@ from commonplace.rooms.databases.guard import Checked
 
 _CONNECT_SECONDS = 5
 _CLOSE_SECONDS = 2
+_IDLE_MILLISECONDS = 10_000
 _SMALL = frozenset({"bool", "int2", "int4", "int8", "float4", "float8", "numeric", "oid"})
 _TEXTS = frozenset({"text", "varchar", "bpchar"})
 
@@ -68,7 +69,7 @@ async def rights(database: Registered) -> list[str]:
 
 
 async def _connected(database: Registered) -> Any:
-    milliseconds = str(int(database.timeout * 1000))
+    milliseconds = int(database.timeout * 1000)
     try:
         return await asyncpg.connect(
             host=database.host,
@@ -81,9 +82,9 @@ async def _connected(database: Registered) -> Any:
             server_settings={
                 "application_name": "commonplace",
                 "default_transaction_read_only": "on",
-                "statement_timeout": milliseconds,
+                "statement_timeout": str(milliseconds),
                 "lock_timeout": "1000",
-                "idle_in_transaction_session_timeout": milliseconds,
+                "idle_in_transaction_session_timeout": str(max(milliseconds, _IDLE_MILLISECONDS)),
             },
         )
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError):

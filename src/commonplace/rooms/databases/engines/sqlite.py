@@ -66,10 +66,21 @@ async def _answered(request: bytes) -> Any:
         env={name: os.environ[name] for name in _KEPT if name in os.environ},
     )
     try:
-        said, _ = await child.communicate(request)
+        said = await _spoken(child, request)
+        await child.wait()
     finally:
         if child.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 child.kill()
             await asyncio.shield(child.wait())
     return json.loads(said) if said and child.returncode == 0 else None
+
+
+async def _spoken(child: asyncio.subprocess.Process, request: bytes) -> bytes:
+    """Its standard input stays open: the child ends when that does."""
+    if child.stdin is None or child.stdout is None:
+        return b""
+    with contextlib.suppress(ConnectionError):
+        child.stdin.write(request + b"\n")
+        await child.stdin.drain()
+    return await child.stdout.read()

@@ -1,7 +1,9 @@
 """Runs one query on one SQLite file and nothing else. Started as a script: it imports no part of Commonplace."""
 
 import json
+import os
 import sys
+import threading
 from typing import Any
 
 import apsw
@@ -39,7 +41,8 @@ _TABLE_FUNCTIONS = (
 
 
 def main() -> None:
-    request = json.load(sys.stdin)
+    request = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _bound(int(request["seconds"]) + 1)
     try:
         connection = _opened(request["path"])
@@ -48,6 +51,15 @@ def main() -> None:
     else:
         answer = _answer(connection, request)
     json.dump(answer, sys.stdout)
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def _end_with_parent() -> None:
+    """Its end of the pipe closes when the server ends, however it ends."""
+    while os.read(0, 1):
+        pass
+    os._exit(1)
 
 
 def _bound(seconds: int) -> None:

@@ -14,7 +14,7 @@ from commonplace.rooms.databases.guard.verdict import Checked, Name, refuse
 _REGEX_OPERATORS = frozenset({"~", "~*", "!~", "!~*"})
 _LENGTHS = {"repeat": 1, "lpad": 1, "rpad": 1}
 _PLACES = frozenset(
-    {"location", "stmt_location", "stmt_len", "rexpr_list_start", "rexpr_list_end", "list_start"}
+    {"location", "stmt_location", "stmt_len", "rexpr_list_start", "rexpr_list_end", "list_start", "list_end"}
 )
 
 
@@ -246,7 +246,8 @@ def _free(item: Any, own: set[str]) -> int:
     """How many tables this part of FROM multiplies; what a query computes is not counted."""
     if isinstance(item, ast.JoinExpr):
         both = _free(item.larg, own), _free(item.rarg, own)
-        joined = item.quals is not None or item.usingClause or item.isNatural
+        named = item.quals is not None and any(isinstance(node, ast.ColumnRef) for node in _nodes(item.quals))
+        joined = named or item.usingClause or item.isNatural
         return max(both) if joined else sum(both)
     if isinstance(item, ast.RangeFunction):
         calls = [call for call in _nodes(item) if isinstance(call, ast.FuncCall)]

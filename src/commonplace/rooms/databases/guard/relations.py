@@ -22,6 +22,7 @@ _TSQL_SYSTEM = frozenset(
         "columns",
         "computed_columns",
         "data_spaces",
+        "databases",
         "default_constraints",
         "extended_properties",
         "foreign_key_columns",
@@ -93,7 +94,7 @@ SHOWS = frozenset(
 )
 SESSION_PARAMETERS = re.compile(
     r"version(_comment)?$|sql_mode$|time_zone$|(character_set|collation)_\w+$|lower_case_table_names$|tx_isolation$"
-    r"|transaction_isolation$|max_allowed_packet$|autocommit$|language$|spid$|datefirst$",
+    r"|transaction_isolation$|max_allowed_packet$|autocommit$|language$|spid$|datefirst$|rowcount$",
     re.IGNORECASE,
 )
 

@@ -51,14 +51,15 @@ def _refuse_length(dialect: Dialect, node: exp.Func) -> None:
 def _sources(select: exp.Select) -> list[exp.Expr]:
     """The relations that nothing joins to the ones before them."""
     first = select.args.get("from_")
-    joins = [
-        join.this
-        for join in select.args.get("joins") or ()
-        if not (
-            join.args.get("on") or join.args.get("using") or join.method or isinstance(join.this, exp.Lateral)
-        )
-    ]
+    joins = [join.this for join in select.args.get("joins") or () if not _joined(join)]
     return ([first.this] if first else []) + joins
+
+
+def _joined(join: exp.Join) -> bool:
+    """ON counts only if it names a column: ON TRUE joins nothing."""
+    condition = join.args.get("on")
+    named = condition is not None and condition.find(exp.Column) is not None
+    return named or bool(join.args.get("using") or join.method) or isinstance(join.this, exp.Lateral)
 
 
 def _free(item: exp.Expr, own: set[str]) -> int:

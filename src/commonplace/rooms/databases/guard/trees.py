@@ -39,6 +39,8 @@ _ROOTS = (exp.Select, exp.SetOperation, exp.Values, exp.Subquery)
 _PRAGMA = re.compile(
     r"""pragma\s+(?:main\.)?(\w+)(?:\s*\(\s*(?:'([^']+)'|"([^"]+)"|(\w+))\s*\))?\s*;?\s*""", re.IGNORECASE
 )
+# Spellings of MySQL that sqlglot does not know.
+_SHOWN = re.compile(r"\Ashow\s+(?:(indexes|keys)|fields)\b", re.IGNORECASE)
 _HINTS = frozenset({"nolock", "readuncommitted", "readpast", "forceseek", "forcescan", "noexpand"})
 _OPTIONS = frozenset(
     {"recompile", "maxdop", "fast", "force order", "hash join", "merge join", "loop join", "maxrecursion"}
@@ -53,7 +55,12 @@ _ACTING = frozenset(
 def check(dialect: Dialect, sql: str) -> Checked:
     if dialect == "sqlite" and (pragma := _PRAGMA.fullmatch(_bare(sql))):
         return Checked(sql=_pragma(pragma), wraps=False)
-    explained, text = _explained(dialect, sql)
+    explained, text = _explained(
+        dialect,
+        _SHOWN.sub(lambda word: "SHOW INDEX" if word[1] else "SHOW COLUMNS", _bare(sql))
+        if dialect == "mysql"
+        else sql,
+    )
     tree = _walked(dialect, text)
     written = _written(dialect, tree)
     again = _walked(dialect, written)
@@ -71,7 +78,7 @@ def _walked(dialect: Dialect, sql: str) -> exp.Expr:
 
 
 def _bare(sql: str) -> str:
-    """Without comments before and after; those inside are the tokenizer's."""
+    """Without the comments before it; those inside are the tokenizer's."""
     return re.sub(r"\A(?:\s*(?:--[^\n]*(?:\n|\Z)|/\*.*?\*/))+", "", sql, flags=re.DOTALL).strip()
 
 
@@ -121,9 +128,10 @@ def _mend(dialect: Dialect, tree: exp.Expr) -> None:
                 source.pop()
     if dialect == "sqlite":
         for join in tree.find_all(exp.Join):
-            # A comma becomes CROSS JOIN, which for SQLite alone also fixes the order of the loops.
-            if not any(join.args.get(part) for part in ("kind", "on", "using", "method", "side")):
-                join.set("kind", "INNER")
+            # sqlglot reads a comma as CROSS JOIN, which for SQLite alone also fixes the order of the loops.
+            if join.kind == "CROSS":
+                join.set("kind", None)
+                join.set("on", exp.true())
     if dialect == "mssql":
         for column in list(tree.find_all(exp.Column)):
             whole, part = column.table, column.name

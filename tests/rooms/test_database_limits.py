@@ -1,0 +1,152 @@
+"""What bounds a query through memory_db: rows, bytes, time, and how many run at once."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+from guarded import Address, refused
+
+from commonplace.rooms.databases import config
+from commonplace.rooms.databases.desk import desk
+from commonplace.rooms.databases.engines import sqlite
+from house import House
+
+# Six hundred million rows: it runs for as long as it is let.
+SLOW = "select count(*) from orders a, orders b, orders c, users d where a.id <> b.id and b.id <> c.id"
+SLOW_SQLITE = (
+    "select count(*) from users a, users b, users c, users d, users e, users f where a.id <> f.id + 50"
+)
+
+# What the house's own store has no part in is seen on one of them.
+ONE_STORE = pytest.mark.parametrize("address", ["sqlite"], indirect=True)
+
+
+async def _seen(look: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(5):
+        while not await look():  # noqa: ASYNC110 - another process changes what is looked at
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("limit", [2, 100])
+async def test_query_is_capped_by_rows(house: House, register: Any, lite: Address, limit: int):
+    register("APP", lite, MAX_ROWS="5")
+    alice = await house.agent("alice")
+    answer = await alice.db(action="query", database="app", query="select id from users", limit=limit)
+    assert (answer["row_count"], answer["truncated"]) == (min(limit, 5), True)
+
+
+@ONE_STORE
+async def test_query_is_capped_by_bytes_and_cells(house: House, register: Any, lite: Address, postgres: Any):
+    register("LITE", lite)
+    register("PG", postgres[1])
+    alice = await house.agent("alice")
+    texts = {"pg": ("repeat('x', 9000)", "string_agg"), "lite": ("printf('%9000d', 1)", "group_concat")}
+    for name, (text, joined) in texts.items():
+        many = f"select {text} from users a, users b where a.id <> b.id"
+        wide = f"select {joined}({text}, '') from users"
+        rows = await alice.db(action="query", database=name, query=many, limit=400)
+        cell = await alice.db(action="query", database=name, query=wide)
+        assert rows["truncated"]
+        assert 1_000_000 <= sum(len(row[0]) for row in rows["rows"]) < 1_100_000
+        assert cell["truncated"]
+        assert len(cell["rows"][0][0]) == 65_537
+
+
+async def _running(dsn: str) -> int:
+    connection = await asyncpg.connect(dsn)
+    try:
+        found = await connection.fetchval(
+            "select count(*) from pg_stat_activity where application_name = 'commonplace' and state = 'active'"
+            " and datname = current_database()"
+        )
+        return int(found)
+    finally:
+        await connection.close()
+
+
+@ONE_STORE
+async def test_query_of_postgresql_ends_at_its_timeout(house: House, register: Any, postgres: Any):
+    register("APP", postgres[1], TIMEOUT="0.3")
+    alice = await house.agent("alice")
+    assert await refused(alice.db(action="query", database="app", query=SLOW)) == "too_large"
+    assert await _running(postgres[0]) == 0
+
+
+async def test_query_of_postgresql_ends_when_its_caller_goes_away(house: House, register: Any, postgres: Any):
+    register("APP", postgres[1])
+    alice = await house.agent("alice")
+    asking = asyncio.create_task(alice.db(action="query", database="app", query=SLOW))
+
+    async def runs() -> bool:
+        return await _running(postgres[0]) == 1
+
+    await _seen(runs)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+
+    async def ended() -> bool:
+        return await _running(postgres[0]) == 0
+
+    await _seen(ended)
+
+
+@ONE_STORE
+async def test_query_of_sqlite_is_killed_at_its_timeout_and_others_go_on(
+    house: House, register: Any, lite: Address
+):
+    register("APP", lite, TIMEOUT="0.5")
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    asking = asyncio.create_task(refused(alice.db(action="query", database="app", query=SLOW_SQLITE)))
+    assert (await bob.db(action="query", database="app", query="select 1"))["rows"] == [[1]]
+    assert await asking == "too_large"
+    assert (await alice.db(action="query", database="app", query="select 2"))["rows"] == [[2]]
+
+
+@ONE_STORE
+async def test_query_is_refused_while_an_agent_has_two_running(house: House, register: Any, lite: Address):
+    register("APP", lite)
+    alice = await house.agent("alice")
+    running = [
+        asyncio.create_task(alice.db(action="query", database="app", query=SLOW_SQLITE)) for _ in range(2)
+    ]
+    held = config.registered()["app"]
+
+    async def both() -> bool:
+        return desk(held).agents.get("alice") == 2
+
+    await _seen(both)
+    assert await refused(alice.db(action="query", database="app", query="select 1")) == "too_many"
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+    assert (await alice.db(action="query", database="app", query="select 1"))["rows"] == [[1]]
+
+
+@ONE_STORE
+async def test_database_rests_after_five_timeouts_in_a_minute(house: House, register: Any, lite: Address):
+    register("APP", lite, TIMEOUT="0.05")
+    alice = await house.agent("alice")
+    codes = [await refused(alice.db(action="query", database="app", query=SLOW_SQLITE)) for _ in range(6)]
+    assert codes == ["too_large"] * 5 + ["too_many"]
+
+
+def test_child_that_reads_sqlite_ends_with_the_server(lite: Address):
+    request = {
+        "path": lite.database,
+        "sql": SLOW_SQLITE,
+        "parameters": [],
+        "functions": ["count"],
+        "pragmas": [],
+    }
+    request |= {"most_rows": 5, "most_cell": 100, "most_bytes": 1000, "seconds": 60}
+    command = [sys.executable, str(Path(sqlite.__file__).with_name("sqlite_child.py"))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as child:
+        child.communicate(json.dumps(request).encode() + b"\n", timeout=5)
+    assert child.returncode == 1

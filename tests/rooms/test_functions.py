@@ -1,0 +1,408 @@
+"""Functions: found before they are written twice, one record for each, and honest about what changed since."""
+
+import pytest
+
+from commonplace import access, errors
+from commonplace.rooms.functions import FINDERS
+from commonplace.server import sweep
+
+RETRY = {
+    "name": "retry_with_backoff",
+    "file_path": "src/net/retry.py:12",
+    "purpose": "Call again after a failure, waiting longer each time.",
+}
+
+
+def scanned(name: str = "retry_with_backoff", file: str = "src/net/retry.py", **more):
+    """What the librarian sends of a function."""
+    body = more.pop("body", "b1")
+    signature = more.pop("signature", f"def {name}(call, tries=3)")
+    return {
+        "name": name,
+        "file": file,
+        "kind": "function",
+        "language": "python",
+        "line": 12,
+        "end_line": 30,
+        "signature": signature,
+        "body": body,
+        "digest": f"{signature}{body}"[-64:],
+    } | more
+
+
+async def _sync(house, *functions, project: str = "shop", **more):
+    return await house.anyone().sync_functions(project=project, functions=list(functions), **more)
+
+
+async def _found(agent, query: str = "retry", **more):
+    return (await agent.find_function(query=query, **more)).get("results", [])
+
+
+async def test_register_function_makes_one_record_that_is_found_and_queued(house):
+    alice = await house.agent("alice")
+    made = await alice.register_function(
+        **RETRY, gotchas="Never for POST.", prefer_over="while loops", requires=["asyncio"]
+    )
+    assert made == {"status": "registered", "id": made["id"], "queued_for_enrichment": True}
+    assert made["id"].startswith("func_")
+    found = await _found(alice, "how do we retry?")
+    assert found == [
+        {
+            "id": made["id"],
+            "name": "retry_with_backoff",
+            "file_path": "src/net/retry.py:12",
+            "purpose": RETRY["purpose"],
+            "signature": "",
+            "relevance": found[0]["relevance"],
+            "enriched": False,
+            "gotchas": "Never for POST.",
+            "prefer_over": "while loops",
+            "requires": ["asyncio"],
+        }
+    ]
+    assert 0 < found[0]["relevance"] <= 1
+
+
+async def test_register_function_again_at_another_line_keeps_the_record_and_its_analysis(house):
+    alice = await house.agent("alice")
+    made = await alice.register_function(**RETRY, gotchas="Never for POST.")
+    await alice.enrich_function(func_id=made["id"], search_summary="Exponential pauses between attempts.")
+    again = await alice.register_function(
+        **RETRY | {"file_path": "./src/net/retry.py:40", "purpose": "Try again."}
+    )
+    assert again == {"status": "updated", "id": made["id"], "queued_for_enrichment": False}
+    [found] = await _found(alice, "exponential pauses")
+    assert (found["purpose"], found["gotchas"], found["file_path"]) == (
+        "Try again.",
+        "Never for POST.",
+        "src/net/retry.py:40",
+    )
+
+
+async def test_register_function_takes_other_spellings_of_file_and_name(house):
+    alice = await house.agent("alice", working_directory="/home/al/shop")
+    await _sync(house, scanned("Client.retry", "src/client.cpp"))
+    named = await alice.register_function(
+        name="Client::retry(int tries)", file="/home/al/shop/src/client.cpp:7", purpose="Retries."
+    )
+    bare = await alice.register_function(name="retry", file_path="src\\client.cpp", purpose="Retries.")
+    assert (named["status"], bare["id"]) == ("updated", named["id"])
+
+
+async def test_register_function_says_what_looks_alike(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    made = await alice.register_function(**RETRY)
+    await alice.register_function(name="render_invoice", file_path="a.py", purpose="Draw an invoice as PDF.")
+    again = await bob.register_function(
+        name="backoffRetry", file_path="src/util.py", purpose="Repeat a failed call with growing pauses."
+    )
+    assert [(each["id"], each["name"]) for each in again["similar"]] == [(made["id"], "retry_with_backoff")]
+    other = await bob.register_function(name="parse_date", file_path="d.py", purpose="Read a date from text.")
+    assert "similar" not in other
+
+
+async def test_register_function_keeps_no_secret(house):
+    alice = await house.agent("alice")
+    key = "ghp_" + "a1B2" * 9
+    made = await alice.register_function(**RETRY, gotchas=f"needs {key}", code=f"TOKEN = '{key}'")
+    assert made["masked"] == ["github token"]
+    kept = await alice.get_by_id(doc_id=made["id"])
+    assert key not in str(kept)
+    assert key not in str(await alice.become_librarian())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"name": "()"}, {"file_path": "../outside.py"}, {"purpose": " "}, {"file_path": "/elsewhere/a.py"}],
+)
+async def test_register_function_refuses_what_names_nothing(house, wrong):
+    alice = await house.agent("alice")
+    with pytest.raises(errors.Invalid):
+        await alice.register_function(**RETRY | wrong)
+    assert await _found(alice) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("how do we retry?", "retry_with_backoff"),
+        ("load user profile", "loadUserProfile"),
+        ("HttpClient", "send"),
+        ("who calls sendgrid mail", "notify"),
+        ("money rounding", "round_total"),
+        ("database", "store_order"),
+    ],
+)
+async def test_find_function_finds_by_purpose_name_parts_signature_and_calls(house, query, name):
+    alice = await house.agent("alice")
+    await _sync(
+        house,
+        scanned(doc="Call again after a failure."),
+        scanned("loadUserProfile", "web/user.ts", doc="Reads one."),
+        scanned("send", "net.py", signature="def send(client: HttpClient) -> bytes"),
+        scanned("notify", "mail.py", calls=["sendgrid.mail.post"]),
+        scanned("round_total", "sum.py", doc="Rounding of money to cents."),
+        scanned("store_order", "order.py", side_effects=["database"]),
+    )
+    assert (await _found(alice, query))[0]["name"] == name
+
+
+async def test_find_function_reads_shared_ones_unless_told_not_to(house):
+    alice = await house.agent("alice")
+    await alice.register_function(**RETRY, project="shared")
+    assert [each["project"] for each in await _found(alice)] == ["shared"]
+    assert await _found(alice, include_shared=False) == []
+    assert await alice.find_function(query="zebra") == {"result_count": 0, "message": "Nothing found."}
+
+
+async def test_find_function_does_not_see_other_projects(house):
+    alice, eve = await house.agent("alice"), await house.agent("eve", "bank")
+    await alice.register_function(**RETRY)
+    assert await _found(eve) == []
+    stranger = access.Caller("agent", frozenset({"bank"}), "key_bank")
+    with pytest.raises(errors.Forbidden):
+        await house.anyone(stranger).sync_functions(project="shop", gone=[["src/net/retry.py", "x"]])
+    with pytest.raises(errors.Forbidden):
+        await house.anyone(stranger).list_functions(project="shop")
+
+
+async def test_sync_functions_fills_what_an_agent_registered(house):
+    alice = await house.agent("alice")
+    made = await alice.register_function(**RETRY)
+    synced = await _sync(house, scanned(line=14, calls=["sleep"], side_effects=["network"], complexity=3))
+    assert synced == {"status": "synced", "updated": 1}
+    [found] = await _found(alice)
+    assert found == {
+        "id": made["id"],
+        "name": "retry_with_backoff",
+        "file_path": "src/net/retry.py:14",
+        "purpose": RETRY["purpose"],
+        "signature": "def retry_with_backoff(call, tries=3)",
+        "relevance": found["relevance"],
+        "enriched": True,
+        "side_effects": ["network"],
+    }
+    assert await alice.get_enrichment_queue() == {"pending_count": 0}
+
+
+async def test_sync_functions_knows_a_method_that_was_registered_without_its_class(house):
+    alice = await house.agent("alice")
+    made = await alice.register_function(name="send", file_path="mail.py", purpose="Send mail.")
+    await _sync(house, scanned("Mailer.send", "mail.py"), gone=[["mail.py", "send"]])
+    [found] = await _found(alice, "mail")
+    assert (found["id"], found["name"]) == (made["id"], "Mailer.send")
+    assert "drift" not in found
+
+
+async def test_sync_functions_drift_says_what_changed_until_it_is_described_again(house):
+    alice = await house.agent("alice")
+    await _sync(house, scanned())
+    await alice.register_function(**RETRY)
+    await _sync(house, scanned(line=99))
+    assert "drift" not in (await _found(alice))[0]
+    await _sync(house, scanned(body="b2"))
+    assert (await _found(alice))[0]["drift"] == {"changed": ["body"]}
+    await _sync(house, scanned(body="b2", signature="def retry_with_backoff(call)"))
+    assert (await _found(alice))[0]["drift"] == {
+        "changed": ["signature", "body"],
+        "signature_was": "def retry_with_backoff(call, tries=3)",
+    }
+    queue = await alice.get_enrichment_queue()
+    assert [each["reason"] for each in queue["items"]] == ["changed since described"]
+    await alice.register_function(**RETRY)
+    assert "drift" not in (await _found(alice))[0]
+
+
+async def test_sync_functions_follows_a_function_to_another_file(house):
+    alice = await house.agent("alice")
+    await _sync(house, scanned())
+    made = await alice.register_function(**RETRY)
+    await _sync(house, gone=[["src/net/retry.py", "retry_with_backoff"]])
+    assert (await _found(alice))[0]["drift"] == {"changed": ["gone"]}
+    moved = await _sync(house, scanned(file="src/retry/core.py"))
+    assert moved == {"status": "synced", "moved": 1}
+    [found] = await _found(alice)
+    assert (found["id"], found["file_path"], found["purpose"]) == (
+        made["id"],
+        "src/retry/core.py:12",
+        RETRY["purpose"],
+    )
+    assert found["drift"] == {"changed": ["moved"], "moved_from": "src/net/retry.py"}
+
+
+async def test_sync_functions_another_body_elsewhere_is_another_function(house):
+    alice = await house.agent("alice")
+    await _sync(house, scanned())
+    made = await alice.register_function(**RETRY)
+    await _sync(house, gone=[["src/net/retry.py", "retry_with_backoff"]])
+    assert (await _sync(house, scanned(file="b.py", body="b9")))["added"] == 1
+    here, lost = await _found(alice)
+    assert here["id"] != made["id"]
+    assert (lost["id"], lost["drift"]["changed"]) == (made["id"], ["gone"])
+
+
+async def test_sync_functions_vanished_ones_nobody_described_are_not_found_and_swept(house):
+    alice = await house.agent("alice")
+    await _sync(house, scanned())
+    identity = (await _found(alice))[0]["id"]
+    assert (await _sync(house, gone=[["src/net/retry.py", "retry_with_backoff"]]))["gone"] == 1
+    assert await _found(alice) == []
+    assert (await house.anyone().list_functions(project="shop")) == {"count": 0}
+    assert (await alice.get_by_id(doc_id=identity))["status"] == "gone"
+    house.clock.advance(days=31)
+    await sweep(house.calls)
+    assert (await alice.get_by_id(doc_id=identity))["found"] is False
+
+
+async def test_sync_functions_brings_back_what_was_gone(house):
+    alice = await house.agent("alice")
+    await _sync(house, scanned())
+    first = (await _found(alice))[0]["id"]
+    await _sync(house, gone=[["src/net/retry.py", "retry_with_backoff"]])
+    await _sync(house, scanned())
+    assert [each["id"] for each in await _found(alice)] == [first]
+
+
+async def test_sync_functions_refuses_what_the_librarian_does_not_send(house):
+    for wrong in (scanned(kind="lambda"), scanned(extra=1), scanned(file="../x.py"), scanned(line=0)):
+        with pytest.raises(errors.Invalid):
+            await _sync(house, wrong)
+    with pytest.raises(errors.Invalid):
+        await house.anyone().sync_functions(project="shop", functions=[scanned()] * 501)
+
+
+async def test_list_functions_pages_through_all_with_lines_as_told(house):
+    rows = [scanned(f"f{n:04}", "many.py") for n in range(2003)]
+    for start in range(0, len(rows), 500):
+        await _sync(house, *rows[start : start + 500])
+    await _sync(house, lines=[["many.py", "f0000", 5, 6]])
+    first = await house.anyone().list_functions(project="shop")
+    rest = await house.anyone().list_functions(project="shop", cursor=first["next_cursor"])
+    assert (first["count"], rest["count"], "next_cursor" in rest) == (2000, 3, False)
+    assert first["functions"][0] == ["many.py", "f0000", rows[0]["digest"], 5, 6]
+    assert [each[1] for each in rest["functions"]] == ["f2000", "f2001", "f2002"]
+
+
+async def test_enrich_function_replaces_and_never_appends_twice(house):
+    alice = await house.agent("alice")
+    made = await alice.register_function(**RETRY, gotchas="Never for POST.")
+    for _ in range(2):
+        done = await alice.enrich_function(
+            func_id=made["id"][:12],
+            signature="retry_with_backoff(call)",
+            additional_gotchas=["Sleeps."],
+            complexity=3,
+            side_effects="network",
+            parameters=[{"name": "call"}],
+        )
+    assert done == {
+        "status": "enriched",
+        "id": made["id"],
+        "name": "retry_with_backoff",
+        "fields": ["signature", "parameters", "side_effects", "complexity", "additional_gotchas"],
+    }
+    [found] = await _found(alice)
+    assert (found["gotchas"], found["signature"], found["side_effects"], found["enriched"]) == (
+        "Never for POST.; Sleeps.",
+        "retry_with_backoff(call)",
+        ["network"],
+        True,
+    )
+    await alice.enrich_function(func_id=made["id"], additional_gotchas=["Blocks."])
+    assert (await _found(alice))[0]["gotchas"] == "Never for POST.; Blocks."
+
+
+async def test_enrich_function_drifts_when_the_body_changes_after_it(house):
+    alice = await house.agent("alice")
+    await _sync(house, scanned())
+    identity = (await _found(alice))[0]["id"]
+    await alice.enrich_function(func_id=identity, search_summary="Tries again with growing pauses.")
+    assert (await _found(alice, "growing pauses"))[0]["purpose"] == "Tries again with growing pauses."
+    await _sync(house, scanned(body="b2"))
+    assert (await _found(alice))[0]["drift"] == {"changed": ["body"]}
+    await alice.enrich_function(func_id=identity, search_summary="Tries again at once.")
+    assert "drift" not in (await _found(alice))[0]
+
+
+async def test_enrich_function_refuses_nothing_unknown_ids_and_ambiguous_ones(house):
+    alice = await house.agent("alice")
+    made = await alice.register_function(**RETRY)
+    with pytest.raises(errors.Invalid):
+        await alice.enrich_function(func_id=made["id"])
+    with pytest.raises(errors.NotFound):
+        await alice.enrich_function(func_id="func_ffffffffffff", returns="int")
+    with pytest.raises(errors.NotFound):
+        await (await house.agent("eve", "bank")).enrich_function(func_id=made["id"], returns="int")
+
+
+async def test_get_enrichment_queue_puts_hand_made_ones_first_and_pages(house):
+    alice = await house.agent("alice")
+    await _sync(
+        house,
+        scanned("plain", "a.py", complexity=2),
+        scanned("knotted", "a.py", complexity=20),
+        scanned("told", "a.py", doc="Says what it does."),
+    )
+    await alice.register_function(**RETRY)
+    queue = await alice.get_enrichment_queue(limit=2)
+    assert (queue["pending_count"], [(each["name"], each["reason"]) for each in queue["items"]]) == (
+        3,
+        [("retry_with_backoff", "registered by hand"), ("knotted", "undescribed")],
+    )
+    rest = await alice.get_enrichment_queue(limit=2, offset=2)
+    assert [each["name"] for each in rest["items"]] == ["plain"]
+
+
+async def test_become_librarian_hands_out_source_and_instructions_within_a_budget(house):
+    alice = await house.agent("alice")
+    await _sync(
+        house, *(scanned(f"f{n}", "a.py", code=f"def f{n}():\n" + "    x()\n" * 400) for n in range(20))
+    )
+    duty = await alice.become_librarian()
+    assert (duty["project"], duty["unenriched_count"]) == ("shop", 20)
+    assert "memory_enrich_function(func_id=" in duty["prompt"]
+    assert duty["items"][0]["code"].startswith("def f")
+    assert len(duty["items"]) + duty["omitted"] == 20
+    assert len(str(duty)) < 9000 * 4
+    for item in duty["items"]:
+        await alice.enrich_function(func_id=item["id"], search_summary="Calls x.")
+    assert (await alice.become_librarian())["unenriched_count"] == 20 - len(duty["items"])
+
+
+async def test_become_librarian_names_the_project_that_is_not_the_sessions(house):
+    alice = await house.agent("alice")
+    await alice.register_function(**RETRY, project="shared")
+    duty = await alice.become_librarian(project="shared")
+    assert "project='shared'" in duty["prompt"]
+    await alice.enrich_function(func_id=duty["items"][0]["id"], search_summary="x", project="shared")
+    assert "items" not in await alice.become_librarian(project="shared")
+
+
+async def test_get_by_id_shows_all_that_is_known_of_a_function(house):
+    alice = await house.agent("alice")
+    await _sync(
+        house, scanned(parameters=[{"name": "tries", "default": "3"}], raises=["IOError"], code="def x")
+    )
+    made = await alice.register_function(**RETRY)
+    shown = await alice.get_by_id(doc_id=made["id"][:10])
+    assert (shown["found"], shown["title"], shown["type"], shown["author"]) == (
+        True,
+        "retry_with_backoff",
+        "function_ref",
+        "alice",
+    )
+    for part in (
+        "purpose: Call again",
+        'parameters: {"name":"tries","default":"3"}',
+        "raises: IOError",
+        "def x",
+    ):
+        assert part in shown["content"]
+    assert set(FINDERS) == {"func_"}
+
+
+async def test_search_global_finds_functions_beside_documents(house):
+    alice = await house.agent("alice")
+    made = await alice.register_function(**RETRY)
+    found = await alice.search_global(query="retry backoff")
+    assert [(each["kind"], each["id"]) for each in found["results"]] == [("function", made["id"])]

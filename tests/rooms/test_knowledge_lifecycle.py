@@ -1,0 +1,151 @@
+"""Documents change their status, are put away, brought back, and lose their evidence."""
+
+import asyncio
+
+import pytest
+
+from commonplace import errors
+from commonplace.config import Settings
+from commonplace.rooms.knowledge import store
+from commonplace.rooms.knowledge.offers import forget_expired
+
+
+def ids(answer):
+    return [each["id"] for each in answer.get("results", [])]
+
+
+async def test_change_status_keeps_the_age_and_names_the_successor(house):
+    alice = await house.agent("alice")
+    old = await alice.store(title="Old", content="Use the walrus cache.", memory_type="adr")
+    house.clock.advance(days=3)
+    new = await alice.store(title="New", content="Use the otter cache.", memory_type="adr")
+    changed = await alice.change_status(
+        doc_id=old["id"][:12], new_status="superseded", superseded_by=new["id"]
+    )
+    found = await alice.query(query="walrus", include_inactive=True)
+    assert changed == {
+        "status": "updated",
+        "doc_id": old["id"],
+        "old_status": "active",
+        "new_status": "superseded",
+        "superseded_by": new["id"],
+    }
+    assert (found["results"][0]["age"], found["results"][0]["warning"]) == (
+        "3d",
+        f"superseded: read what replaced it; replaced by {new['id']}",
+    )
+    with pytest.raises(errors.Invalid):
+        await alice.change_status(doc_id=old["id"], new_status="superseded", superseded_by=old["id"])
+    with pytest.raises(errors.NotFound):
+        await alice.change_status(doc_id="doc_ffffffffffff", new_status="active")
+
+
+async def test_change_status_to_active_gives_an_expired_document_its_time_anew(house):
+    alice = await house.agent("alice")
+    made = await alice.record_learning(topic="Walrus", content="The walrus sleeps.")
+    house.clock.advance(days=181)
+    assert ids(await alice.query(query="walrus")) == []
+    await alice.change_status(doc_id=made["id"], new_status="active")
+    assert ids(await alice.query(query="walrus")) == [made["id"]]
+    house.clock.advance(days=181)
+    assert ids(await alice.query(query="walrus")) == []
+
+
+async def test_restore_by_tag_brings_back_exactly_what_archiving_changed(house):
+    alice = await house.agent("alice")
+    made = {}
+    for title, tags in (("One", ["old"]), ("Two", ["old"]), ("Three", ["old"]), ("Four", ["young"])):
+        stored = await alice.store(title=title, content=f"Walrus {title}.", memory_type="adr", tags=tags)
+        made[title] = stored["id"]
+    await alice.change_status(doc_id=made["Two"], new_status="deprecated")
+    await alice.change_status(doc_id=made["Three"], new_status="archived")
+    archived = await alice.archive_by_tag(tag="OLD")
+    assert (archived["archived_count"], {each["id"] for each in archived["docs"]}) == (
+        2,
+        {made["One"], made["Two"]},
+    )
+    assert ids(await alice.query(query="walrus", limit=10)) == [made["Four"]]
+    restored = await alice.restore_by_tag(tag="old")
+    assert restored["restored_count"] == 2
+    statuses = {title: (await alice.get_by_id(doc_id=identity))["status"] for title, identity in made.items()}
+    assert statuses == {"One": "active", "Two": "deprecated", "Three": "archived", "Four": "active"}
+    assert await alice.restore_by_tag(tag="old") == {"status": "completed", "tag": "old", "restored_count": 0}
+
+
+async def test_report_citations_lowers_what_has_no_evidence_any_more(house):
+    alice = await house.agent("alice")
+    gone = await alice.store(
+        title="Walrus pool",
+        content="The walrus pool has ten.",
+        memory_type="adr",
+        files_related=["db/pool.py#size"],
+    )
+    held = await alice.store(
+        title="Walrus cache",
+        content="The walrus cache has ten.",
+        memory_type="adr",
+        files_related=["db/cache.py:3"],
+    )
+    listed = await alice.call("memory_list_citations", project="shop")
+    assert {
+        (each["document"], each["path"], each["line"], each["symbol"]) for each in listed["citations"]
+    } == {
+        (gone["id"], "db/pool.py", 0, "size"),
+        (held["id"], "db/cache.py", 3, ""),
+    }
+    findings = [
+        {"document": gone["id"], "place": "db/pool.py#size", "state": "gone"},
+        {"document": held["id"], "place": "db/cache.py:3", "state": "fresh", "fingerprint": "1f"},
+    ]
+    told = await alice.call("memory_report_citations", project="shop", findings=findings)
+    assert told == {"status": "recorded", "fresh": 1, "drifted": 0, "gone": 1}
+    found = await alice.query(query="walrus", limit=5)
+    assert [(each["id"], each.get("warning")) for each in found["results"]] == [
+        (held["id"], None),
+        (gone["id"], "evidence gone: db/pool.py#size"),
+    ]
+
+
+async def test_counts_follow_every_change_of_status(house):
+    alice = await house.agent("alice")
+    made = [
+        await alice.store(title=f"N{n}", content=f"Walrus {n}.", memory_type="adr", tags=["w"])
+        for n in range(3)
+    ]
+
+    async def count():
+        return {row["project"]: row["n"] for row in await house.database.read(store.counts)}
+
+    assert await count() == {"shop": 3}
+    await alice.change_status(doc_id=made[0]["id"], new_status="deprecated")
+    await alice.change_status(doc_id=made[0]["id"], new_status="archived")
+    assert await count() == {"shop": 2}
+    await alice.archive_by_tag(tag="w")
+    assert await count() == {"shop": 0}
+    await alice.restore_by_tag(tag="w")
+    assert await count() == {"shop": 2}
+
+
+async def test_sweep_says_of_a_document_past_its_time_that_it_expired(house):
+    alice = await house.agent("alice")
+    made = await alice.store(title="Note", content="Walrus.", memory_type="adr", expires_in_days=1)
+    house.clock.advance(days=2)
+    await house.database.write(lambda tx: forget_expired(tx, house.clock(), Settings()))
+    kept = await alice.get_by_id(doc_id=made["id"])
+    assert (kept["status"], kept["versions"][0]["reason"]) == ("expired", "its time is over")
+
+
+async def test_change_status_is_an_event_of_the_project(house):
+    alice = await house.agent("alice")
+    heard = []
+    stop = await house.calls.bus.listen("shop", heard.append)
+    made = await alice.store(title="Note", content="Walrus.", memory_type="adr")
+    await alice.change_status(doc_id=made["id"], new_status="archived")
+    async with asyncio.timeout(5):
+        while len(heard) < 2:  # noqa: ASYNC110 - the bus calls from a task of its own
+            await asyncio.sleep(0.01)
+    stop()
+    assert [(event.kind, event.uri, event.body["id"]) for event in heard] == [
+        ("DocumentStored", "knowledge://shop", made["id"]),
+        ("DocumentChanged", "knowledge://shop", made["id"]),
+    ]
