@@ -160,3 +160,18 @@ def test_taken_port_is_refused_in_words(server: product.Product, tmp_path: Path)
         capture_output=True, text=True, timeout=20, check=False, env=product.environment(),
     )  # fmt: skip
     assert (started.returncode, "--port" in started.stderr) == (8, True)
+
+
+def test_client_that_goes_away_cancels_what_it_asked_for(server: product.Product):
+    ann = server.call("memory_start_session", project="gone", claude_instance="ann")["session_id"]
+    ben = server.call("memory_start_session", project="gone", claude_instance="ben")["session_id"]
+    server.call("memory_lock_files", session_id=ann, files=["a.py"])
+    asked = json.dumps({"session_id": ben, "files": ["a.py"], "wait_seconds": 60}).encode()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+        head = (
+            f"POST /api/memory_lock_files HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(asked)}\r\n\r\n"
+        )
+        client.sendall(head.encode() + asked)
+        server.call("memory_heartbeat", session_id=ann)
+    server.call("memory_unlock_files", session_id=ann)
+    assert "your_locks" not in server.call("memory_get_locks", session_id=ben)

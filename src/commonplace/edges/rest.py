@@ -1,11 +1,13 @@
 """POST /api/<operation>: every operation for programs that do not speak MCP, and its description as OpenAPI."""
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 import msgspec
 
 from commonplace import __version__, errors
-from commonplace.call import Calls
+from commonplace.call import Answer, Calls
 from commonplace.edges.http import Request, Route, Send, respond, respond_json
 from commonplace.edges.schema import input_schema
 from commonplace.house import House
@@ -28,8 +30,10 @@ class Rest:
     async def call(self, request: Request, send: Send) -> None:
         assert request.caller is not None  # noqa: S101 - the application identified it
         arguments = _arguments(await request.body())
-        answer = await self._calls.run(request.path.rpartition("/")[2], arguments, request.caller)
-        await respond_json(send, 200, answer.text())
+        running = self._calls.run(request.path.rpartition("/")[2], arguments, request.caller)
+        answer = await _unless_gone(request, running)
+        if answer is not None:
+            await respond_json(send, 200, answer.text())
 
     async def openapi(self, _request: Request, send: Send) -> None:
         if self._openapi is None:
@@ -44,6 +48,18 @@ class Rest:
         page = f"<!doctype html><meta charset=utf-8><title>Commonplace API</title><h1>Commonplace API</h1><p>As <a href=/openapi.json>OpenAPI</a>.</p><dl>{rows}</dl>"
         policy = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
         await respond(send, 200, page.encode(), b"text/html; charset=utf-8", policy)
+
+
+async def _unless_gone(request: Request, running: Coroutine[Any, Any, Answer]) -> Answer | None:
+    """The answer; a client that goes away cancels what it asked for."""
+    call, leaving = asyncio.create_task(running), asyncio.create_task(request.gone())
+    try:
+        await asyncio.wait({call, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        return call.result() if call.done() else None
+    finally:
+        for task in (call, leaving):
+            task.cancel()
+        await asyncio.gather(call, leaving, return_exceptions=True)
 
 
 def _arguments(body: bytes) -> dict[str, Any]:

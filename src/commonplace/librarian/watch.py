@@ -1,17 +1,19 @@
-"""Keeps the registry in step with a tree: looks at what the files' stamps say, and reads only what changed."""
+"""Keeps the registry in step with a tree: file events say when to look, the files' stamps say what to read again."""
 
 import contextlib
+import itertools
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+
+import watchfiles
 
 from commonplace import errors
 from commonplace.librarian.registry import Outcome, Registry
 from commonplace.librarian.scan import Progress, Scan
 
-_EVERY = 1.0
-_SHARE = 0.05
-_AWAY = 5.0
+_SETTLE_MILLISECONDS = 200
+_ANYWAY_MILLISECONDS = 4_000
+"""Where events get lost (network folders, a server that was away) the tree is looked at all the same."""
 
 Told = Callable[[Outcome], None]
 
@@ -21,7 +23,7 @@ class _Stopped(Exception):  # noqa: N818 - somebody's wish, not a fault
 
 
 class Watch:
-    """Looking costs at most a twentieth of one core, however large the tree is."""
+    """One tree and its registry."""
 
     def __init__(self, scan: Scan, registry: Registry, told: Told) -> None:
         self._scan, self._registry, self._told = scan, registry, told
@@ -36,19 +38,27 @@ class Watch:
             progress(done, whole)
 
         with contextlib.suppress(_Stopped):
-            while not stop.is_set():
-                stop.wait(self._step(watched))
+            for _ in itertools.chain([None], self._events(stop)):
+                self._look(watched)
 
-    def _step(self, progress: Progress) -> float:
-        """Look, and tell what changed; how long to wait before the next look."""
-        started = time.monotonic()
+    def _events(self, stop: threading.Event) -> Iterator[object]:
+        return watchfiles.watch(
+            self._scan.tree.folder,
+            debounce=_SETTLE_MILLISECONDS,
+            rust_timeout=_ANYWAY_MILLISECONDS,
+            yield_on_timeout=True,
+            stop_event=stop,
+            raise_interrupt=False,
+        )
+
+    def _look(self, progress: Progress) -> None:
+        """Tell what changed; what could not be told waits for the next look."""
         try:
             self._behind |= self._scan.refresh(progress)
             if not self._behind:
-                return max(_EVERY, (time.monotonic() - started) / _SHARE)
+                return
             outcome = self._registry.tell(self._registry.difference(self._scan), progress)
         except errors.Unavailable:
-            return _AWAY
+            return
         self._behind = False
         self._told(outcome)
-        return 0.0

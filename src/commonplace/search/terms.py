@@ -12,7 +12,6 @@ _B = 0.9
 _ASKED = 100
 # A question made of common words would read half the index; its rare ones decide the order anyway.
 _ROWS = 3000
-_FEWEST = 2
 _TOGETHER = 3
 
 
@@ -75,8 +74,8 @@ def weighed(tokens: list[str], frequency: dict[str, int], entries: int, words: i
     sums = list(accumulate(frequency[token] for token in known))
     rare = sum(rows <= _ROWS for rows in sums)
     searched: list[tuple[str, ...]] = [(token,) for token in known[:rare]]
-    if rare < min(_FEWEST, len(known)):
-        searched.append(tuple(known[rare : rare + _TOGETHER]))
+    if known and not rare:
+        searched.append(tuple(known[:_TOGETHER]))
     best = sum(worth.values()) * 2 * (_K1 + 1) / (2 + _K1)
     return Terms(worth, tuple(searched), max(1.0, words / max(1, entries)), best)
 
