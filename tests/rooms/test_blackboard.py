@@ -624,3 +624,18 @@ async def test_two_replicas_lose_and_double_no_sequence_number(postgres_dsn: str
     finally:
         for store in stores:
             await store.close()
+
+
+async def test_search_global_finds_public_messages_and_no_others(house: House):
+    alice = await house.agent("alice")
+    boards = house.anyone()
+    board = (await boards.create_session(purpose="cart design", project="shop", agent_id="alice"))[
+        "session_id"
+    ]
+    said = await boards.add_message(session_id=board, content="the cart lives in redis", agent_id="alice")
+    await boards.add_private_note(session_id=board, content="redis worries me", agent_id="alice")
+    found = await alice.search_global(query="redis cart")
+    assert [(each["kind"], each["id"], each["project"]) for each in found["results"]] == [
+        ("blackboard", f"{board}/{said['message_id']}", "shop")
+    ]
+    assert (await alice.query(query="redis cart"))["result_count"] == 0

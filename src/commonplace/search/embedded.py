@@ -1,6 +1,7 @@
 """Which model the vectors in use were made by, and the move from one to the next, in the store."""
 
 from commonplace.search import postgres, sqlite
+from commonplace.search.index import BY_WORDS
 from commonplace.store.database import Row, Tx
 
 _IN_USE = "embeddings"
@@ -27,8 +28,9 @@ async def choose(tx: Tx, choice: str) -> None:
     elif choice != following:
         await _set(tx, _NEXT, choice)
         await tx.run(
-            "insert into embedding_queue (project, n, due_at, tries) select project, n, 0, 0 from entry where true"
-            " on conflict (project, n) do nothing"
+            "insert into embedding_queue (project, n, due_at, tries) select project, n, 0, 0 from entry"
+            " where kind <> $1 on conflict (project, n) do nothing",
+            BY_WORDS,
         )
 
 

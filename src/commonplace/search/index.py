@@ -13,6 +13,9 @@ from commonplace.store.database import Row, Tx, Value
 NEVER = 2**62
 """When an entry expires that never does: a number keeps the index query plain."""
 
+BY_WORDS = "blackboard"
+"""The kind that is found by its words alone: too many, and too short-lived, to be worth vectors."""
+
 _TITLE_WEIGHT = 2
 _DIALECT = {"sqlite": sqlite, "postgresql": postgres}
 
@@ -98,7 +101,7 @@ async def _insert(tx: Tx, project: str, numbered: list[tuple[int, Entry]]) -> No
     await _weigh(tx, project, [(found, found.total()) for found in counts.values()], 1)
     await tx.many(
         "insert into embedding_queue (project, n, due_at, tries) values ($1, $2, $3, 0)",
-        [(project, n, 0) for n, _ in numbered],
+        [(project, n, 0) for n, entry in numbered if entry.kind != BY_WORDS],
     )
 
 

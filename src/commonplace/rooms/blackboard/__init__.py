@@ -1,5 +1,6 @@
 """Blackboards: sessions in which agents share what they find, with notes that only some may see."""
 
+from commonplace.rooms.blackboard.found import SOURCE
 from commonplace.rooms.blackboard.operations import (
     add_message,
     add_private_note,
@@ -31,4 +32,5 @@ OPERATIONS = (
     get_session_audit,
 )
 RESOURCES = (PAGES, SESSION)
+SEARCHED = (SOURCE,)
 SWEEPS = (close_idle,)

@@ -11,7 +11,7 @@ from commonplace.access import EVERY
 from commonplace.call import Call
 from commonplace.clock import iso, iso_exact
 from commonplace.operation import operation
-from commonplace.rooms.blackboard import digest, model, search, store
+from commonplace.rooms.blackboard import digest, found, model, search, store
 from commonplace.rooms.blackboard.reader import (
     EVERYTHING,
     AgentId,
@@ -219,6 +219,7 @@ async def _add(call: Call, draft: store.Draft) -> model.Added:
             f"{draft.session} is closed.", hint="It stays readable; open another with create_session."
         )
     await store.add(call.tx, draft, sequence)
+    await found.put(call.tx, draft)
     # An answer that not everyone sees must not show in what everyone gets.
     if draft.parent and not draft.audience:
         await store.count_reply(call.tx, draft)

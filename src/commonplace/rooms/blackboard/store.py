@@ -339,3 +339,22 @@ async def acts(tx: Tx, project: str, session: str, after: int, limit: int) -> Se
         after,
         limit,
     )
+
+
+async def purpose(tx: Tx, project: str, session: str) -> str:
+    row = await tx.one("select purpose from context_session where project = $1 and id = $2", project, session)
+    return row["purpose"] if row else ""
+
+
+async def public_texts(
+    tx: Tx, project: str, sessions: Sequence[str], messages: Sequence[str]
+) -> Sequence[Row]:
+    """What the search over everything shows: nothing that has an audience of its own."""
+    return await tx.all(
+        "select m.session || '/' || m.id as id, s.purpose as title, m.content as text from context_message m"
+        " join context_session s on s.project = m.project and s.id = m.session"
+        " where m.project = $1 and m.session = any($2) and m.id = any($3) and m.audience = ''",
+        project,
+        sessions,
+        messages,
+    )

@@ -195,6 +195,7 @@ async def search_global(
         )
         for hit in hits
         if (hit.project, hit.kind, hit.id) in loaded
+        and (hit.kind == store.KIND or call.caller.sees(hit.project))
     ]
     message = "" if results else "Nothing found."
     return model.Everywhere(query=query, result_count=len(results), results=results, message=message)
