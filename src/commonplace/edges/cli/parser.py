@@ -41,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
     _status(commands)
     _librarian(commands)
     _distill(commands)
+    _verify(commands)
     return top
 
 
@@ -171,6 +172,24 @@ def _distill(commands: Commands) -> None:
 _DISTILL = """Send the public record of a closed blackboard to a model and keep its summary as a draft for review.
   commonplace distill session_0123456789abcdef --project shop --model http://127.0.0.1:11434/v1#qwen3
 The key is COMMONPLACE_LIBRARIAN_KEY or ANTHROPIC_API_KEY in the environment."""
+
+
+def _verify(commands: Commands) -> None:
+    verify = commands.add_parser(
+        "verify",
+        help="compare what documents cite with a checkout",
+        description=_VERIFY,
+        formatter_class=_Raw,
+    )
+    verify.add_argument("path", help="the checkout")
+    verify.add_argument("--project", required=True, help="whose documents")
+    _where(verify)
+    verify.set_defaults(run=_lazy("verify"))
+
+
+_VERIFY = """Look up every path, path:line and path#symbol that the project's documents cite and tell the server
+whether it is fresh, drifted or gone; search results say so from then on. Only hashes leave this machine.
+  commonplace verify . --project shop"""
 
 
 def _where(command: argparse.ArgumentParser) -> None:

@@ -1,0 +1,22 @@
+"""commonplace verify: compare what documents cite with a checkout."""
+
+import argparse
+from pathlib import Path
+
+from commonplace import errors
+from commonplace.edges.cli import client
+from commonplace.sync import citations
+
+
+def run(arguments: argparse.Namespace) -> int:
+    root = Path(arguments.path).expanduser()
+    if not root.is_dir():
+        raise errors.NotFound(f"There is no folder {root}.", hint="Name the checkout to compare with.")
+    totals = citations.verify(
+        lambda name, given: client.call(name, given, arguments), root, arguments.project
+    )
+    if not totals:
+        print(f"Nothing in {arguments.project} cites a file.")
+        return 0
+    print(", ".join(f"{totals[state]} {state}" for state in ("fresh", "drifted", "gone")))
+    return 0
