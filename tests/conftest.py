@@ -3,7 +3,6 @@
 import asyncio
 import os
 import tempfile
-import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -15,8 +14,7 @@ from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
 from commonplace.store.database import Database
 from commonplace.store.migrate import migrate
-from commonplace.store.postgres import Postgres
-from house import HandClock, House, beside, create_database, execute, open_store
+from house import HandClock, House, Template, execute, open_store
 
 STORES = ("sqlite", "postgresql", *(["citus"] if os.environ.get("TEST_CITUS_DSN") else []))
 
@@ -39,27 +37,18 @@ def postgres_server() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def postgres_template(postgres_server: str) -> str:
-    """A migrated database that each test gets a copy of."""
-    name = f"template_{uuid.uuid4().hex[:12]}"
-
-    async def prepare() -> None:
-        await execute(postgres_server, f"create database {name}")
-        store = await Postgres.open(beside(postgres_server, name), pool=1)
-        try:
-            await migrate(store)
-        finally:
-            await store.close()
-
-    asyncio.run(prepare())
-    return name
+def postgres_template(postgres_server: str) -> Template:
+    """A migrated database that tests get copies of."""
+    template = Template(postgres_server)
+    asyncio.run(template.prepare())
+    return template
 
 
 @pytest.fixture
-async def postgres_dsn(postgres_server: str, postgres_template: str) -> AsyncIterator[str]:
-    """The address of a migrated database of this test's own."""
-    async with create_database(postgres_server, postgres_template) as dsn:
-        yield dsn
+async def postgres_dsn(postgres_template: Template) -> AsyncIterator[str]:
+    """The address of a migrated, empty database; it is emptied again, or copied anew if the test changed its shape."""
+    yield await postgres_template.lend()
+    await postgres_template.take_back()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from commonplace import access
 from commonplace.call import Calls
 from commonplace.clock import SECOND
 from commonplace.store.database import Database
+from commonplace.store.migrate import migrate
 from commonplace.store.postgres import Postgres
 from commonplace.store.sqlite import Sqlite
 
@@ -108,3 +109,59 @@ async def open_store(address: Path | str, clock: HandClock) -> Database:
     if isinstance(address, Path):
         return Sqlite(address, clock)
     return await Postgres.open(address, clock, pool=6)
+
+
+_SHAPE = (
+    "select (select string_agg(n || checksum, ',' order by n) from schema_version) || '/' ||"
+    " (select string_agg(relname, ',' order by relname) from pg_class"
+    "  where relnamespace = 'public'::regnamespace and relkind = 'r') as shape"
+)
+_EMPTY = """do $$ declare name text; begin
+  for name in select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'
+    and relname <> 'schema_version' loop execute format('delete from %I', name); end loop;
+end $$"""
+_ALONE = (
+    "select pg_terminate_backend(pid) from pg_stat_activity"
+    " where datname = current_database() and pid <> pg_backend_pid()"
+)
+
+
+class Template:
+    """A migrated database, and one copy that tests borrow one after the other: emptying is cheaper than copying."""
+
+    def __init__(self, server: str) -> None:
+        self._server, self._name = server, f"template_{uuid.uuid4().hex[:12]}"
+        self._shape, self._copy = "", ""
+
+    async def prepare(self) -> None:
+        await execute(self._server, f"create database {self._name}")
+        store = await Postgres.open(beside(self._server, self._name), pool=1)
+        try:
+            await migrate(store)
+        finally:
+            await store.close()
+        self._shape = await self._fetch(beside(self._server, self._name), _SHAPE)
+
+    async def lend(self) -> str:
+        if not self._copy:
+            self._copy = f"test_{uuid.uuid4().hex[:12]}"
+            await execute(
+                self._server, f"create database {self._copy} template {self._name} strategy file_copy"
+            )
+        return beside(self._server, self._copy)
+
+    async def take_back(self) -> None:
+        dsn = beside(self._server, self._copy)
+        await self._fetch(dsn, _ALONE)
+        if await self._fetch(dsn, _SHAPE) == self._shape:
+            await execute(dsn, _EMPTY)
+            return
+        await execute(self._server, f"drop database {self._copy} with (force)")
+        self._copy = ""
+
+    async def _fetch(self, dsn: str, sql: str) -> str:
+        connection = await asyncpg.connect(dsn)
+        try:
+            return str(await connection.fetchval(sql))
+        finally:
+            await connection.close()
