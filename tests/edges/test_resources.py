@@ -12,6 +12,7 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
+from test_push import Follower
 
 import product
 
@@ -37,6 +38,10 @@ async def test_resources_show_live_state(address: Path | str, tmp_path: Path):
         await call(client, "memory_lock_files", session_id=ann, files=["a.py"])
         await call(client, "memory_add_backlog_item", session_id=ann, title="Cart")
         await call(client, "memory_define_spec", session_id=ann, name="cart api", content="GET /cart")
+        stored = await call(
+            client, "memory_record_learning", session_id=ann, topic="Carts", content="They expire."
+        )
+        document = f"memory://{stored['id']}"
         listed = {str(each.uri) for each in (await client.list_resources()).resources}
         assert {"locks://shop", "backlog://shop", "agents://shop"} <= listed
         seen = {}
@@ -46,6 +51,7 @@ async def test_resources_show_live_state(address: Path | str, tmp_path: Path):
             "agents://shop",
             "spec://shop/cart%20api",
             "inbox://shop/ann",
+            document,
         ):
             seen[uri] = json.loads((await client.read_resource(uri)).contents[0].text)
     assert seen["locks://shop"]["locks"][0]["file"] == "a.py"
@@ -53,6 +59,7 @@ async def test_resources_show_live_state(address: Path | str, tmp_path: Path):
     assert seen["agents://shop"]["agents"][0]["instance"] == "ann"
     assert seen["spec://shop/cart%20api"]["content"] == "GET /cart"
     assert seen["inbox://shop/ann"] == {"unread": 0}
+    assert (seen[document]["title"], seen[document]["content"]) == ("Carts", "They expire.")
 
 
 async def test_unknown_resources_are_not_found(address: Path | str, tmp_path: Path):
@@ -147,3 +154,14 @@ async def test_private_notes_are_told_to_their_owner_alone(tmp_path: Path):
             )[1]
         )
     assert [message["content"] for message in texts["messages"]] == ["for all"]
+
+
+async def test_event_stream_tells_nobody_of_another_agents_notes(tmp_path: Path):
+    ann, ben = make_key(tmp_path, "ann"), make_key(tmp_path, "ben")
+    with product.running("--data", str(tmp_path), "--auth", "on") as server:
+        board = server.call("create_session", ann, purpose="plan", project="shop")["session_id"]
+        async with Follower(server, key=ben) as bens, Follower(server, key=ann) as anns:
+            server.call("add_private_note", ann, session_id=board, content="mine")
+            server.call("add_message", ann, session_id=board, content="for all")
+            heard = [(await anns.event())["body"]["sequence"], (await anns.event())["body"]["sequence"]]
+            assert (heard, (await bens.event())["body"]["sequence"]) == ([1, 2], 2)

@@ -29,7 +29,7 @@ _PRAGMAS = (
     "pragma foreign_keys=on",
     "pragma journal_size_limit=67108864",
     "pragma cache_size=-16384",
-    "pragma mmap_size=268435456",
+    "pragma mmap_size=2147418112",
     "pragma temp_store=memory",
 )
 

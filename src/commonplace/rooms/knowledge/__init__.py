@@ -13,6 +13,7 @@ from commonplace.rooms.knowledge.operations import (
     search_global,
     store_document,
 )
+from commonplace.rooms.knowledge.resources import DOCUMENT
 from commonplace.rooms.knowledge.store import SOURCE
 
 TOOLSET = "knowledge"
@@ -32,3 +33,4 @@ BOOT_SECTIONS = (learnings, patterns, interface_updates)
 FINDERS = finders
 SEARCHED = (SOURCE,)
 SWEEPS = (forget_expired,)
+RESOURCES = (DOCUMENT,)

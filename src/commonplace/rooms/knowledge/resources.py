@@ -1,0 +1,27 @@
+"""memory://{doc_id}: one document, wherever the caller may read it."""
+
+from commonplace import errors
+from commonplace.access import SHARED
+from commonplace.call import Call
+from commonplace.operation import operation
+from commonplace.resource import Resource
+from commonplace.rooms.knowledge import model
+from commonplace.rooms.knowledge.operations import found
+from commonplace.rooms.projects import store as projects
+from commonplace.store import ids
+
+
+@operation("resource:memory", role="readonly", session=False)
+async def read_document(call: Call, doc_id: model.DocumentId) -> model.Kept:
+    """A document of any project that the caller sees, or of shared knowledge."""
+    visible = [name for name in await projects.names(call.tx) if call.caller.sees(name)]
+    where = await ids.beginning(call.tx, "document", list({*visible, SHARED}), doc_id)
+    document = await found(call, *where[0]) if where else None
+    if document is None:
+        raise errors.NotFound(f"There is no document '{doc_id}'.")
+    call.project = document["project"]
+    fields = {name: document[name] for name in model.Kept.__struct_fields__ if name in document}
+    return model.Kept(found=True, **fields)
+
+
+DOCUMENT = Resource("memory://{doc_id}", "A document of the team's memory", read_document)
