@@ -29,7 +29,7 @@ class Folder:
             self.close()
             raise errors.Unavailable(
                 f"The database {self.database} is gone or empty, though this folder had one.",
-                hint=f"Restore it: commonplace restore BACKUP --data {self.path}. Nothing was created in its place.",
+                hint=f"To go on, restore {DATABASE} from a backup into {self.path}. Nothing was created in its place.",
             )
 
     def mark_created(self) -> None:

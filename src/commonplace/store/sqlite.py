@@ -289,7 +289,7 @@ def _named(error: BaseException) -> BaseException:
 def damaged(database: Path, error: apsw.Error) -> errors.Unavailable:
     return errors.Unavailable(
         f"The database {database} cannot be opened: {error}.",
-        hint=f"Restore it: commonplace restore BACKUP --data {database.parent}",
+        hint=f"To go on, restore {database.name} from a backup into {database.parent}.",
     )
 
 
