@@ -85,6 +85,13 @@ async def after(tx: Tx, project: str, n: int, limit: int = _PAGE) -> list[Event]
     return [_event(row) for row in rows]
 
 
+async def forget(tx: Tx, before: int) -> None:
+    """Events older than this; their numbers are never given again."""
+    rows = await tx.all("select project from counter where name = $1 order by project", "event")
+    projects = [row["project"] for row in rows]
+    await tx.run("delete from event where project = any($1) and at < $2", projects, before)
+
+
 async def last_number(tx: Tx, project: str) -> int:
     row = await tx.one("select n from counter where project = $1 and name = $2", project, "event")
     return int(row["n"]) if row else 0

@@ -2,8 +2,9 @@
 
 import pytest
 
-from commonplace import access, errors
+from commonplace import access, errors, events
 from commonplace.rooms.knowledge import store as documents
+from commonplace.server import sweep
 from commonplace.store.schema import project_tables
 
 ADMIN = access.Caller("admin", frozenset({"shop"}), "key_admin")
@@ -317,3 +318,13 @@ async def test_list_projects_pages_with_the_total_of_all(house):
     page = await house.anyone().list_projects(limit=1, offset=1)
     assert [each["project"] for each in page["projects"]] == ["b"]
     assert (page["total"], page["next_offset"], page["active_sessions"]) == (3, 2, 3)
+
+
+async def test_events_are_forgotten_after_their_days_and_their_numbers_go_on(house, clock):
+    alice = await house.agent("alice")
+    await alice.lock_files(files=["a.py"])
+    clock.advance(days=8)
+    await alice.lock_files(files=["b.py"])
+    await sweep(house.calls)
+    kept = await house.database.read(lambda tx: events.after(tx, "shop", 0))
+    assert [(event.n, event.kind) for event in kept] == [(3, "FilesLocked")]

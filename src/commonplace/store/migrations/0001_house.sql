@@ -48,6 +48,8 @@ create table event (
   primary key (project, n)
 ) {tail};
 
+create index event_age on event (project, at);
+
 create table audit (
   project text not null,
   at {int} not null,
