@@ -118,7 +118,7 @@ class Postgres:
     async def _tell(self) -> None:
         while True:
             try:
-                connection = await asyncpg.connect(self.dsn, **_settings(synchronous_commit="off"))
+                connection = await _connected(self.dsn, synchronous_commit="off")
                 with contextlib.closing(_Closing(connection)):
                     await self._tell_on(connection)
             except _AWAY:
@@ -141,9 +141,9 @@ class Postgres:
         """Reconnects for ever; what was announced meanwhile is found by the listeners' own slow poll."""
         while True:
             try:
-                connection = await asyncpg.connect(self.dsn, **_settings())
-                await connection.add_listener(_CHANNEL, lambda *got: heard(set(got[3].split(","))))
+                connection = await _connected(self.dsn)
                 with contextlib.closing(_Closing(connection)):
+                    await connection.add_listener(_CHANNEL, lambda *got: heard(set(got[3].split(","))))
                     await _end_of(connection)
             except _AWAY:
                 pass
@@ -156,6 +156,17 @@ class _Closing:
 
     def close(self) -> None:
         self._connection.terminate()
+
+
+async def _connected(dsn: str, **server: str) -> Any:
+    """A connection; who gives up while it is made does not leave it open."""
+    connecting = asyncio.ensure_future(asyncpg.connect(dsn, **_settings(**server)))
+    try:
+        return await asyncio.shield(connecting)
+    except asyncio.CancelledError:
+        with contextlib.suppress(*_AWAY):
+            (await connecting).terminate()
+        raise
 
 
 async def _end_of(connection: Any) -> None:
