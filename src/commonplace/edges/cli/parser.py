@@ -1,9 +1,9 @@
 """Every command with its flags and its help."""
 
 import argparse
-import importlib
-from collections.abc import Callable
-from typing import TypeAlias
+
+from commonplace.edges.cli import agent_commands
+from commonplace.edges.cli.command import Commands, Raw, lazy, where
 
 _DESCRIPTION = "Shared memory and coordination for teams of AI coding agents, over MCP."
 _EPILOG = """first steps:
@@ -14,24 +14,12 @@ _EPILOG = """first steps:
 """
 
 
-def _lazy(module: str) -> Callable[[argparse.Namespace], int]:
-    """Import a command only when it runs, so that --help is instant."""
-
-    def run(arguments: argparse.Namespace) -> int:
-        command: Callable[[argparse.Namespace], int] = importlib.import_module(
-            f"commonplace.edges.cli.{module}"
-        ).run
-        return command(arguments)
-
-    return run
-
-
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         "commonplace",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Raw,
     )
     top.add_argument("--version", action="version", version=_version())
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -42,6 +30,7 @@ def parser() -> argparse.ArgumentParser:
     _librarian(commands)
     _distill(commands)
     _verify(commands)
+    agent_commands.add(commands)
     return top
 
 
@@ -51,11 +40,8 @@ def _version() -> str:
     return f"commonplace {__version__}"
 
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - argparse names it nowhere else
-
-
 def _serve(commands: Commands) -> None:
-    serve = commands.add_parser("serve", help="run the server", description=_SERVE, formatter_class=_Raw)
+    serve = commands.add_parser("serve", help="run the server", description=_SERVE, formatter_class=Raw)
     serve.add_argument("--host", help="address to listen on (127.0.0.1)")
     serve.add_argument("--port", type=int, help="port to listen on (8080)")
     serve.add_argument("--data", metavar="DIR", help="data folder (the platform's user data folder)")
@@ -78,7 +64,7 @@ def _serve(commands: Commands) -> None:
         metavar="P=DIR,..",
         help="keep the function registry of these projects true to these folders",
     )
-    serve.set_defaults(run=_lazy("serve"))
+    serve.set_defaults(run=lazy("serve"))
 
 
 _SERVE = """Run the server. Nothing has to be configured: data goes to a folder, SQLite is inside.
@@ -87,13 +73,13 @@ Every flag can be given as COMMONPLACE_<FLAG> in the environment, e.g. COMMONPLA
 
 def _call(commands: Commands) -> None:
     call = commands.add_parser(
-        "call", help="run one operation", description=_CALL, formatter_class=_Raw, add_help=False
+        "call", help="run one operation", description=_CALL, formatter_class=Raw, add_help=False
     )
     call.add_argument("operation", nargs="?", help="its name; without one, all are listed")
     call.add_argument(
         "rest", nargs=argparse.REMAINDER, help="its arguments as flags; OPERATION --help shows them"
     )
-    call.set_defaults(run=_lazy("call"))
+    call.set_defaults(run=lazy("call"))
 
 
 _CALL = """Run one operation as the local operator, on the running server or straight on the data folder.
@@ -116,14 +102,14 @@ def _key(commands: Commands) -> None:
     revoke = acts.add_parser("revoke", help="stop a key at once")
     revoke.add_argument("name", help="its name or id")
     for act, name in ((create, "create_key"), (acts.choices["list"], "list_keys"), (revoke, "revoke_key")):
-        _where(act)
-        act.set_defaults(run=_lazy("key"), action=name)
+        where(act)
+        act.set_defaults(run=lazy("key"), action=name)
 
 
 def _status(commands: Commands) -> None:
     status = commands.add_parser("status", help="is it running, who is there, what is locked")
-    _where(status)
-    status.set_defaults(run=_lazy("status"))
+    where(status)
+    status.set_defaults(run=lazy("status"))
 
 
 def _librarian(commands: Commands) -> None:
@@ -136,7 +122,7 @@ def _librarian(commands: Commands) -> None:
         act.add_argument("path", help="folder of the sources; .gitignore is respected")
         act.add_argument("--prefix", default="", metavar="DIR", help="where the tree stands in the project")
     enrich = acts.add_parser(
-        "enrich", help="have a model describe what waits", description=_ENRICH, formatter_class=_Raw
+        "enrich", help="have a model describe what waits", description=_ENRICH, formatter_class=Raw
     )
     enrich.add_argument("--model", required=True, metavar="URL#NAME", help="who is asked; code is sent there")
     enrich.add_argument("--budget", type=int, default=100_000, metavar="TOKENS", help="never more (100000)")
@@ -144,8 +130,8 @@ def _librarian(commands: Commands) -> None:
     enrich.add_argument("--dry-run", action="store_true", help="only say what it would cost; nothing is sent")
     for name, act in acts.choices.items():
         act.add_argument("--project", required=True, help="whose functions these are")
-        _where(act)
-        act.set_defaults(run=_lazy("librarian"), act=name)
+        where(act)
+        act.set_defaults(run=lazy("librarian"), act=name)
 
 
 _ENRICH = """Send the source of functions that nobody has described to a model and keep its summaries.
@@ -156,7 +142,7 @@ The key is COMMONPLACE_LIBRARIAN_KEY or ANTHROPIC_API_KEY in the environment."""
 
 def _distill(commands: Commands) -> None:
     distill = commands.add_parser(
-        "distill", help="turn a closed blackboard into a draft", description=_DISTILL, formatter_class=_Raw
+        "distill", help="turn a closed blackboard into a draft", description=_DISTILL, formatter_class=Raw
     )
     distill.add_argument("session", help="the blackboard: session_...")
     distill.add_argument("--project", required=True, help="where the draft is kept")
@@ -165,8 +151,8 @@ def _distill(commands: Commands) -> None:
     )
     distill.add_argument("--budget", type=int, default=20_000, metavar="TOKENS", help="of the record (20000)")
     distill.add_argument("--dry-run", action="store_true", help="only say what would be sent")
-    _where(distill)
-    distill.set_defaults(run=_lazy("distill"))
+    where(distill)
+    distill.set_defaults(run=lazy("distill"))
 
 
 _DISTILL = """Send the public record of a closed blackboard to a model and keep its summary as a draft for review.
@@ -179,22 +165,14 @@ def _verify(commands: Commands) -> None:
         "verify",
         help="compare what documents cite with a checkout",
         description=_VERIFY,
-        formatter_class=_Raw,
+        formatter_class=Raw,
     )
     verify.add_argument("path", help="the checkout")
     verify.add_argument("--project", required=True, help="whose documents")
-    _where(verify)
-    verify.set_defaults(run=_lazy("verify"))
+    where(verify)
+    verify.set_defaults(run=lazy("verify"))
 
 
 _VERIFY = """Look up every path, path:line and path#symbol that the project's documents cite and tell the server
 whether it is fresh, drifted or gone; search results say so from then on. Only hashes leave this machine.
   commonplace verify . --project shop"""
-
-
-def _where(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--data", metavar="DIR", help="data folder of the server")
-    command.add_argument("--store", metavar="STORE", help="its store, when it is not running on this machine")
-
-
-_Raw = argparse.RawDescriptionHelpFormatter

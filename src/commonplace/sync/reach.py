@@ -1,0 +1,163 @@
+"""Which server the commands of this machine speak to, and one small call to it.
+
+A hook runs before every edit, so this imports little: no HTTP library, TLS only where the address asks for it.
+"""
+
+import json
+import os
+import socket
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_LARGEST = 16 * 1024 * 1024
+
+
+class Away(Exception):  # noqa: N818 - a state of the world, not a fault of ours
+    """No server answers."""
+
+
+class Refused(Exception):  # noqa: N818 - an answer, not a fault
+    """The server said no."""
+
+    def __init__(self, status: int, body: dict[str, Any]) -> None:
+        super().__init__(body.get("message") or f"The server answered {status}.")
+        self.status, self.body = status, body
+
+    @property
+    def code(self) -> str:
+        return str(self.body.get("error", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    url: str
+    key: str = field(default="", repr=False)
+
+
+def home() -> Path:
+    """Where the client side keeps its state."""
+    return Path(os.environ.get("COMMONPLACE_HOME") or "~/.commonplace").expanduser()
+
+
+def configuration() -> dict[str, Any]:
+    """What ~/.commonplace/config.toml says; nothing when there is none."""
+    try:
+        text = (home() / "config.toml").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    import tomllib  # noqa: PLC0415 - most hooks run without a configuration
+
+    return tomllib.loads(text)
+
+
+def server(token: str = "key") -> Server | None:
+    """The server of this machine's agents, with their key (`sync_token`: the sync client's).
+
+    COMMONPLACE_URL first, then config.toml, then the server that runs on this machine's data folder.
+    """
+    configured = configuration()
+    url = os.environ.get("COMMONPLACE_URL") or configured.get("url") or _running()
+    return Server(str(url).rstrip("/"), _secret(token, configured)) if url else None
+
+
+def post(
+    server: Server, operation: str, arguments: dict[str, Any], seconds: float, agent: str = ""
+) -> dict[str, Any]:
+    """Call one operation; `seconds` bound all of it."""
+    return request(server, "POST", f"/api/{operation}", json.dumps(arguments).encode(), seconds, agent)
+
+
+def request(
+    server: Server, method: str, path: str, body: bytes, seconds: float, agent: str = ""
+) -> dict[str, Any]:
+    until = time.monotonic() + seconds
+    try:
+        with _connected(server.url, until) as connection:
+            connection.sendall(_head(server, method, path, len(body), agent) + body)
+            status, answer = _answer(connection, until)
+    except (OSError, ValueError) as away:
+        raise Away(f"No server answers at {server.url} ({away}).") from None
+    if status != 200:  # noqa: PLR2004 - the protocol's own number
+        raise Refused(status, answer)
+    return answer
+
+
+def _running() -> str:
+    """The address of the server that runs on this machine's data folder."""
+    folder = os.environ.get("COMMONPLACE_DATA")
+    if not folder:
+        import platformdirs  # noqa: PLC0415 - only where nothing says more
+
+        folder = platformdirs.user_data_dir("commonplace", appauthor=False)
+    try:
+        return str(json.loads((Path(folder) / "server.json").read_bytes())["url"])
+    except (OSError, ValueError, KeyError):
+        return ""
+
+
+def _secret(name: str, configured: dict[str, Any]) -> str:
+    """A token by its reference: `env:NAME` or `file:PATH`; the environment's own variable first."""
+    variable = {"key": "COMMONPLACE_KEY", "sync_token": "SYNC_TOKEN"}[name]
+    if os.environ.get(variable):
+        return os.environ[variable]
+    kind, _, place = str(configured.get(name, "")).partition(":")
+    if kind == "env":
+        return os.environ.get(place, "")
+    if kind == "file":
+        return Path(place).expanduser().read_text(encoding="utf-8").strip()
+    return ""
+
+
+def _connected(url: str, until: float) -> socket.socket:
+    scheme, _, rest = url.partition("://")
+    authority = rest.partition("/")[0]
+    host, port = _split(authority, 443 if scheme == "https" else 80)
+    connection = socket.create_connection((host, port), timeout=_left(until))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if scheme != "https":
+        return connection
+    import ssl  # noqa: PLC0415 - a tenth of a second that plain loopback need not pay
+
+    return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
+
+
+def _split(authority: str, port: int) -> tuple[str, int]:
+    host, colon, given = authority.rpartition(":")
+    if not colon or given.endswith("]"):
+        host, given = authority, str(port)
+    return host.strip("[]"), int(given)
+
+
+def _head(server: Server, method: str, path: str, length: int, agent: str) -> bytes:
+    _, _, rest = server.url.partition("://")
+    authority, _, prefix = rest.partition("/")
+    lines = [f"{method} {'/' + prefix if prefix else ''}{path} HTTP/1.0", f"Host: {authority}"]
+    lines += ["Content-Type: application/json", f"Content-Length: {length}"]
+    lines += [f"Authorization: Bearer {server.key}"] if server.key else []
+    lines += [f"X-Agent-Id: {agent}"] if agent else []
+    return "\r\n".join([*lines, "", ""]).encode("ascii")
+
+
+def _answer(connection: socket.socket, until: float) -> tuple[int, dict[str, Any]]:
+    """HTTP/1.0 ends an answer by closing: everything until then, bounded in bytes and time."""
+    received = bytearray()
+    while True:
+        connection.settimeout(_left(until))
+        part = connection.recv(65536)
+        if not part:
+            break
+        received += part
+        if len(received) > _LARGEST:
+            raise ValueError("its answer is too long")
+    head, _, body = bytes(received).partition(b"\r\n\r\n")
+    answer = json.loads(body)
+    return int(head.split(b" ", 2)[1]), answer if isinstance(answer, dict) else {}
+
+
+def _left(until: float) -> float:
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("it took too long")
+    return left
