@@ -52,14 +52,14 @@ def configuration() -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def server(token: str = "key") -> Server | None:
+def server(whose: str = "key") -> Server | None:
     """The server of this machine's agents, with their key (`sync_token`: the sync client's).
 
     COMMONPLACE_URL first, then config.toml, then the server that runs on this machine's data folder.
     """
     configured = configuration()
     url = os.environ.get("COMMONPLACE_URL") or configured.get("url") or _running()
-    return Server(str(url).rstrip("/"), _secret(token, configured)) if url else None
+    return Server(str(url).rstrip("/"), _secret(whose, configured)) if url else None
 
 
 def post(
