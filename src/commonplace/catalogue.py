@@ -72,7 +72,7 @@ class Catalogue:
     def tools(self) -> Mapping[str, Tool]:
         listed: dict[str, Tool] = {}
         for room in self.rooms:
-            for tool in room.OPERATIONS:
+            for tool in (*room.OPERATIONS, *getattr(room, "PROGRAMS", ())):
                 if tool.name in listed:
                     raise ValueError(f"{tool.name} is listed twice")
                 listed[tool.name] = tool
@@ -80,10 +80,15 @@ class Catalogue:
 
     @cached_property
     def toolsets(self) -> Mapping[str, tuple[str, ...]]:
+        """What models are given. Operations in a room's PROGRAMS are for our own commands, which call them over REST."""
         sets: dict[str, list[str]] = {"core": [name for name in CORE if name in self.tools]}
         for room in self.rooms:
             sets.setdefault(room.TOOLSET, []).extend(tool.name for tool in room.OPERATIONS)
         return {name: tuple(names) for name, names in sets.items()}
+
+    @cached_property
+    def for_models(self) -> frozenset[str]:
+        return frozenset(name for names in self.toolsets.values() for name in names)
 
     @cached_property
     def boot_sections(self) -> tuple[Any, ...]:

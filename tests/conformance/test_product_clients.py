@@ -15,7 +15,7 @@ from commonplace.catalogue import Catalogue
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("installed")]
 
-TOOLS = set(Catalogue().tools)
+TOOLS = Catalogue().for_models
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,9 @@ def _name(room: ModuleType) -> str:
 def _room_page(room: ModuleType) -> str:
     purpose = inspect.cleandoc(room.__doc__ or "")
     body = "\n".join(_tool_text(tool) for tool in room.OPERATIONS)
-    return f"{_HEAD}# {_name(room)}\n\n{purpose}\n\nToolset: `{room.TOOLSET}`\n\n{body}"
+    programs = "\n".join(_tool_text(tool) for tool in getattr(room, "PROGRAMS", ()))
+    beyond = f"\n# For programs: no model is shown these\n\n{programs}" if programs else ""
+    return f"{_HEAD}# {_name(room)}\n\n{purpose}\n\nToolset: `{room.TOOLSET}`\n\n{body}{beyond}"
 
 
 def _tool_text(tool: Tool) -> str:

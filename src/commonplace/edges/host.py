@@ -181,20 +181,15 @@ class ProductHost:
                 {
                     name: tool
                     for name, tool in self._catalogue.tools.items()
-                    if (names is None or name in names)
-                    and any(caller.includes(act.role) for act in operations(tool))
+                    if name in names and any(caller.includes(act.role) for act in operations(tool))
                 }
             )
         return self._shown[key]
 
-    def _offered(self, view: View) -> set[str] | None:
-        bounds = [sets for sets in (view.toolsets, self._calls.settings.toolsets) if sets]
-        if not bounds:
-            return None
-        chosen = [
-            {name for each in sets for name in self._catalogue.toolsets.get(each, ())} for sets in bounds
-        ]
-        return set.intersection(*chosen)
+    def _offered(self, view: View) -> set[str]:
+        known = self._catalogue.toolsets
+        bounds = [view.toolsets or known, self._calls.settings.toolsets or known]
+        return set.intersection(*({name for each in sets for name in known.get(each, ())} for sets in bounds))
 
     def _found(self, uri: str) -> tuple[Resource, dict[str, str]]:
         for resource in self._catalogue.resources:

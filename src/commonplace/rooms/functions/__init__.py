@@ -19,9 +19,8 @@ OPERATIONS = (
     enrich_function,
     get_enrichment_queue,
     become_librarian,
-    list_functions,
-    sync_functions,
 )
+PROGRAMS = (list_functions, sync_functions)
 FINDERS = finders
 SEARCHED = (SOURCE,)
 SWEEPS = (forget_gone,)

@@ -26,9 +26,8 @@ OPERATIONS = (
     change_status,
     archive_by_tag,
     restore_by_tag,
-    list_citations,
-    report_citations,
 )
+PROGRAMS = (list_citations, report_citations)
 BOOT_SECTIONS = (learnings, patterns, interface_updates)
 FINDERS = finders
 SEARCHED = (SOURCE,)
