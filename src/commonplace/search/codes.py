@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 _WORD = 64
-_CHUNK = 16_384
+_CHUNK = 32_768
 _REBUILD_AT = 4
 _FEW = 256
 
@@ -74,19 +74,28 @@ class Codes:
         if self.size <= most:
             every: list[int] = self._at[: self.size].tolist() if self.size else []
             return every
-        code = self._code(question[None, :])[0]
-        distances = np.empty(self.size, np.uint16)
-        for start in range(0, self.size, _CHUNK):
-            end = min(start + _CHUNK, self.size)
-            differing = np.zeros(end - start, np.uint16)
-            for word, bits in zip(code, self._bits, strict=True):
-                differing += np.bitwise_count(bits[start:end] ^ word)
-            distances[start:end] = differing
-        limit = int(np.searchsorted(np.cumsum(np.bincount(distances)), most))
+        distances, many = self._distances(self._code(question[None, :])[0])
+        limit = int(np.searchsorted(np.cumsum(many), most))
         near = np.flatnonzero(distances < limit)
         tied = np.flatnonzero(distances == limit)[: most - len(near)]
         chosen: list[int] = self._at[np.concatenate((near, tied))].tolist()
         return chosen
+
+    def _distances(
+        self, code: npt.NDArray[np.uint64]
+    ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int64]]:
+        """In how many bits each row differs, and how many rows differ in 0, 1, 2 ... bits: a chunk stays in the cache."""
+        distances = np.empty(self.size, np.uint16)
+        many = np.zeros(len(code) * _WORD + 1, np.int64)
+        differing, counts = np.empty(_CHUNK, np.uint64), np.empty(_CHUNK, np.uint8)
+        for start in range(0, self.size, _CHUNK):
+            chunk = distances[start : start + _CHUNK]
+            chunk[:] = 0
+            for word, bits in zip(code, self._bits[:, start : start + len(chunk)], strict=True):
+                np.bitwise_xor(bits, word, out=differing[: len(chunk)])
+                chunk += np.bitwise_count(differing[: len(chunk)], out=counts[: len(chunk)])
+            many += np.bincount(chunk, minlength=len(many))
+        return distances, many
 
     def _code(self, matrix: Vector) -> npt.NDArray[np.uint64]:
         bits = np.packbits(matrix > self._centre, axis=1)

@@ -69,18 +69,11 @@ class Vectors:
         codes = await self._current(tx, project, model, len(question))
         width = most * _OVERSAMPLED
         while True:
-            found = await self._measure(tx, project, model, question, codes.nearest(question, width), wanted)
+            nearest = await self._measure(tx, project, model, question, codes.nearest(question, width))
+            found = await _entries(tx, project, nearest, wanted, most)
             if len(found) >= most or width >= codes.size:
-                break
+                return found
             width *= _WIDER
-        nearest = sorted(found, key=lambda pair: -pair[1])[:most]
-        rows = await tx.all(
-            f"select {COLUMNS} from entry e where e.project = $1 and e.n = any($2)",
-            project,
-            list({row["n"] for row, _ in nearest}),
-        )
-        entries = {row["n"]: row for row in rows}
-        return [({**entries[row["n"]], "part": row["part"]}, similarity) for row, similarity in nearest]
 
     async def of(
         self, tx: Tx, project: str, model: str, question: Any, numbers: Sequence[int]
@@ -96,18 +89,16 @@ class Vectors:
         return _measured(question, rows)
 
     async def _measure(
-        self, tx: Tx, project: str, model: str, question: Any, chosen: list[int], wanted: Wanted
+        self, tx: Tx, project: str, model: str, question: Any, chosen: list[int]
     ) -> Sequence[tuple[Row, float]]:
-        clause, values = wanted.clause(4)
         rows = await tx.all(
-            "select v.n, v.part, v.value from embedding v cross join entry e on e.project = $1 and e.n = v.n"
-            f" where v.project = $1 and v.model = $2 and v.at = any($3){clause}",
+            "select v.n, v.part, v.value from json_each($3) asked cross join embedding v"
+            " on v.project = $1 and v.model = $2 and v.at = asked.value",
             project,
             model,
             chosen,
-            *values,
         )
-        return _measured(question, rows)
+        return sorted(_measured(question, rows), key=lambda pair: -pair[1])
 
     async def _current(self, tx: Tx, project: str, model: str, dimensions: int) -> "Codes":
         from commonplace.search.codes import Codes  # noqa: PLC0415 - numpy is loaded by the first search
@@ -127,6 +118,29 @@ class Vectors:
                 codes.add([(row["at"], row["value"]) for row in rows])
             codes.built_at = codes.built_at or codes.size
         return codes
+
+
+async def _entries(
+    tx: Tx, project: str, nearest: Sequence[tuple[Row, float]], wanted: Wanted, most: int
+) -> list[tuple[Row, float]]:
+    """The first of these that are wanted; an entry is read only when it is among them."""
+    found: list[tuple[Row, float]] = []
+    clause, values = wanted.clause(3)
+    for start in range(0, len(nearest), most):
+        some = nearest[start : start + most]
+        rows = await tx.all(
+            f"select {COLUMNS} from entry e where e.project = $1 and e.n = any($2){clause}",
+            project,
+            list({row["n"] for row, _ in some}),
+            *values,
+        )
+        entries = {row["n"]: row for row in rows}
+        found += [
+            ({**entries[row["n"]], "part": row["part"]}, near) for row, near in some if row["n"] in entries
+        ]
+        if len(found) >= most:
+            break
+    return found[:most]
 
 
 def _measured(question: Any, rows: Sequence[Row]) -> Sequence[tuple[Row, float]]:
