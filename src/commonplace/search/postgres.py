@@ -40,24 +40,32 @@ async def count_terms(tx: Tx, project: str, terms: Counter[str], sign: int) -> N
 async def by_words(tx: Tx, project: str, terms: Terms, wanted: Wanted, most: int) -> Sequence[Row]:
     """GIN finds them; how much of the question each has, for its length, says which are worth a closer look."""
     before = text.scope(project)
-    named = [term for group in terms.searched for term in group]
-    clause, values = wanted.clause(5 + 2 * len(named))
-    has = " + ".join(
-        f"case when e.words @@ cast(cast(${5 + 2 * n} as text) as tsquery)"
-        f" then cast(${6 + 2 * n} as double precision) else 0 end"
-        for n in range(len(named))
-    )
-    worth = [part for term in named for part in (f"'{before}{term}'", terms.worth[term])]
+    order, worth = ("e.n desc", []) if terms.common else _by_worth(terms, before, 4)
+    clause, values = wanted.clause(4 + len(worth))
     return await tx.all(
         f"select {COLUMNS} from entry e where e.project = $1 and e.words @@ cast(cast($2 as text) as tsquery){clause}"
-        f" order by ({has}) / (1 + e.length / cast($4 as double precision)) desc, e.n limit $3",
+        f" order by {order} limit $3",
         project,
         " | ".join("(" + " & ".join(f"'{before}{term}'" for term in group) + ")" for group in terms.searched),
         most,
-        terms.mean_length,
         *worth,
         *values,
     )
+
+
+def _by_worth(terms: Terms, before: str, first: int) -> tuple[str, list[Value]]:
+    """An order, with its parameters from `$first` on."""
+    named = [term for group in terms.searched for term in group]
+    has = " + ".join(
+        f"case when e.words @@ cast(cast(${first + 1 + 2 * n} as text) as tsquery)"
+        f" then cast(${first + 2 + 2 * n} as double precision) else 0 end"
+        for n in range(len(named))
+    )
+    worth = [part for term in named for part in (f"'{before}{term}'", terms.worth[term])]
+    return f"({has}) / (1 + e.length / cast(${first} as double precision)) desc, e.n", [
+        terms.mean_length,
+        *worth,
+    ]
 
 
 class Vectors:

@@ -45,9 +45,10 @@ async def count_terms(tx: Tx, project: str, terms: Counter[str], sign: int) -> N
 async def by_words(tx: Tx, project: str, terms: Terms, wanted: Wanted, most: int) -> Sequence[Row]:
     before = text.scope(project)
     clause, values = wanted.clause(4)
+    order = "words.rowid desc" if terms.common else "words.rank"
     return await tx.all(
         f"select {COLUMNS} from words cross join entry e on e.project = $1 and e.n = words.rowid"
-        f" where words match $2{clause} order by words.rank limit $3",
+        f" where words match $2{clause} order by {order} limit $3",
         project,
         " OR ".join(f"({' AND '.join(before + term for term in group)})" for group in terms.searched),
         most,

@@ -19,12 +19,14 @@ _TOGETHER = 3
 class Terms:
     """`worth` is each term's inverse frequency. Candidates have all the terms of any group of `searched`: each rare
     term is a group of its own, common ones stand together. `best` is what an entry of mean length that has every word
-    twice would score."""
+    twice would score. Words that are all `common` would take as long as the project is large to put in order, so the
+    newest entries that have them are the candidates."""
 
     worth: dict[str, float]
     searched: tuple[tuple[str, ...], ...]
     mean_length: float
     best: float
+    common: bool
 
     def score(self, counts: str, length: int) -> float:
         norm = _K1 * (1 - _B + _B * length / self.mean_length)
@@ -74,10 +76,11 @@ def weighed(tokens: list[str], frequency: dict[str, int], entries: int, words: i
     sums = list(accumulate(frequency[token] for token in known))
     rare = sum(rows <= _ROWS for rows in sums)
     searched: list[tuple[str, ...]] = [(token,) for token in known[:rare]]
-    if known and not rare:
+    common = bool(known) and not rare
+    if common:
         searched.append(tuple(known[:_TOGETHER]))
     best = sum(worth.values()) * 2 * (_K1 + 1) / (2 + _K1)
-    return Terms(worth, tuple(searched), max(1.0, words / max(1, entries)), best)
+    return Terms(worth, tuple(searched), max(1.0, words / max(1, entries)), best, common)
 
 
 async def frequencies(tx: Tx, project: str, tokens: list[str]) -> dict[str, int]:
