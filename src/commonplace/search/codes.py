@@ -74,28 +74,9 @@ class Codes:
         if self.size <= most:
             every: list[int] = self._at[: self.size].tolist() if self.size else []
             return every
-        distances, many = self._distances(self._code(question[None, :])[0])
-        limit = int(np.searchsorted(np.cumsum(many), most))
-        near = np.flatnonzero(distances < limit)
-        tied = np.flatnonzero(distances == limit)[: most - len(near)]
-        chosen: list[int] = self._at[np.concatenate((near, tied))].tolist()
-        return chosen
-
-    def _distances(
-        self, code: npt.NDArray[np.uint64]
-    ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int64]]:
-        """In how many bits each row differs, and how many rows differ in 0, 1, 2 ... bits: a chunk stays in the cache."""
-        distances = np.empty(self.size, np.uint16)
-        many = np.zeros(len(code) * _WORD + 1, np.int64)
-        differing, counts = np.empty(_CHUNK, np.uint64), np.empty(_CHUNK, np.uint8)
-        for start in range(0, self.size, _CHUNK):
-            chunk = distances[start : start + _CHUNK]
-            chunk[:] = 0
-            for word, bits in zip(code, self._bits[:, start : start + len(chunk)], strict=True):
-                np.bitwise_xor(bits, word, out=differing[: len(chunk)])
-                chunk += np.bitwise_count(differing[: len(chunk)], out=counts[: len(chunk)])
-            many += np.bincount(chunk, minlength=len(many))
-        return distances, many
+        differing = _differing(self._code(question[None, :])[0], self._bits[:, : self.size])
+        at: list[int] = self._at[_least(differing, most)].tolist()
+        return at
 
     def _code(self, matrix: Vector) -> npt.NDArray[np.uint64]:
         bits = np.packbits(matrix > self._centre, axis=1)
@@ -111,3 +92,22 @@ class Codes:
             at, bits = np.empty(room, np.int64), np.empty((words, room), np.uint64)
             at[: self.size], bits[:, : self.size] = self._at[: self.size], self._bits[:, : self.size]
             self._at, self._bits = at, bits
+
+
+def _differing(code: npt.NDArray[np.uint64], bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
+    """In how many bits each column differs from the code; a chunk of them stays in the processor's cache."""
+    distances = np.zeros(bits.shape[1], np.uint16)
+    differing, counts = np.empty(_CHUNK, np.uint64), np.empty(_CHUNK, np.uint8)
+    for start in range(0, len(distances), _CHUNK):
+        chunk = distances[start : start + _CHUNK]
+        for word, some in zip(code, bits[:, start : start + _CHUNK], strict=True):
+            np.bitwise_xor(some, word, out=differing[: len(chunk)])
+            chunk += np.bitwise_count(differing[: len(chunk)], out=counts[: len(chunk)])
+    return distances
+
+
+def _least(distances: npt.NDArray[np.uint16], most: int) -> npt.NDArray[np.intp]:
+    """Where the smallest `most` stand; of those that are equal, the first."""
+    limit = np.partition(distances, most - 1)[most - 1]
+    near = np.flatnonzero(distances < limit)
+    return np.concatenate((near, np.flatnonzero(distances == limit)[: most - len(near)]))

@@ -46,6 +46,9 @@ def _serve(commands: Commands) -> None:
     serve.add_argument("--port", type=int, help="port to listen on (8080)")
     serve.add_argument("--data", metavar="DIR", help="data folder (the platform's user data folder)")
     serve.add_argument("--store", metavar="STORE", help="sqlite, or postgresql://user@host/database (sqlite)")
+    serve.add_argument(
+        "--archives", metavar="PLACE", help="where transcripts go: store, DIR, or s3://bucket/prefix (store)"
+    )
     serve.add_argument("--transport", choices=("http", "stdio"), help="how agents speak to it (http)")
     serve.add_argument("--toolsets", metavar="A,B", help="offer only these sets of tools (all)")
     serve.add_argument(
@@ -58,6 +61,15 @@ def _serve(commands: Commands) -> None:
     serve.add_argument("--allowed-origins", metavar="A,B", help="web origins that may call it")
     serve.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), help="how much to log (info)"
+    )
+    serve.add_argument(
+        "--embeddings",
+        metavar="M",
+        help="model for search by meaning: on, off, a folder with an ONNX model, or URL#name (on)",
+    )
+    serve.add_argument("--secrets", choices=("mask", "refuse"), help="what is done to secrets in texts (mask)")
+    serve.add_argument(
+        "--idle-seconds", type=int, metavar="N", help="end after this long without a connection (0: never)"
     )
     serve.add_argument(
         "--librarian",
@@ -96,14 +108,19 @@ def _key(commands: Commands) -> None:
     create.add_argument("--name", required=True, help="whose key it is")
     create.add_argument("--role", default="agent", choices=("readonly", "agent", "admin", "owner", "sync"))
     create.add_argument("--projects", nargs="*", metavar="P", help="projects that it may use; '*' = all")
+    create.add_argument("--machines", nargs="*", metavar="M", help="write only to workspaces of these machines")
+    create.add_argument("--workspaces", nargs="*", metavar="W", help="write only to these workspaces")
     create.add_argument("--agent", help="bind it to one agent name")
     create.add_argument("--expires-in-days", type=int, metavar="N")
     acts.add_parser("list", help="all keys, without their secrets")
     revoke = acts.add_parser("revoke", help="stop a key at once")
     revoke.add_argument("name", help="its name or id")
-    for act, name in ((create, "create_key"), (acts.choices["list"], "list_keys"), (revoke, "revoke_key")):
+    token = acts.add_parser("revoke-token", help="stop a workspace's write token at once")
+    token.add_argument("name", help="the workspace's id")
+    named = {"create": "create_key", "list": "list_keys", "revoke": "revoke_key", "revoke-token": "revoke_token"}
+    for name, act in acts.choices.items():
         where(act)
-        act.set_defaults(run=lazy("key"), action=name)
+        act.set_defaults(run=lazy("key"), action=named[name])
 
 
 def _status(commands: Commands) -> None:

