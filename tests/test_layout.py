@@ -13,7 +13,7 @@ ROOMS = sorted(path for path in (SOURCE / "rooms").iterdir() if (path / "__init_
 
 # A floor may import itself and what stands below it.
 FLOORS = (
-    ("errors", "clock", "access", "config", "store"),
+    ("errors", "clock", "access", "config", "store", "transcripts", "zstd"),
     ("arguments", "audit", "activity", "events", "operation", "resource", "house"),
     ("search",),
     ("call",),
@@ -21,7 +21,7 @@ FLOORS = (
     ("catalogue",),
     ("edges", "librarian"),
     ("server",),
-    ("edges.cli", "sync"),
+    ("edges.cli", "edges.hooks", "edges.proxy", "sync"),
     ("__main__",),
 )
 FORBIDDEN_NAMES = {

@@ -8,11 +8,13 @@ from typing import Literal
 from commonplace import errors
 
 Role = Literal["readonly", "agent", "admin", "owner", "sync"]
+Least = Role | Literal["any"]
+"""What an operation asks of a caller: a role that includes this one, or `any`."""
 
 SHARED = "shared"
 EVERY = "*"
 
-# What a role may do besides its own; `sync` carries files up and does nothing else.
+# What a role may do besides its own; `sync` carries files up and, beyond that, does only what any may.
 _INCLUDES: dict[Role, frozenset[Role]] = {
     "readonly": frozenset({"readonly"}),
     "agent": frozenset({"readonly", "agent", "sync"}),
@@ -34,12 +36,19 @@ class Caller:
     agent: str | None = None
     agent_type: str = ""
     operator: bool = False
+    machines: frozenset[str] = frozenset()
+    workspaces: frozenset[str] = frozenset()
 
-    def includes(self, role: Role) -> bool:
-        return role in _INCLUDES[self.role]
+    def includes(self, role: Least) -> bool:
+        return role == "any" or role in _INCLUDES[self.role]
 
     def sees(self, project: str) -> bool:
         return EVERY in self.projects or project in self.projects
+
+    def carries(self, machine: str, workspace: str) -> bool:
+        """May it write for this workspace of this machine? A key may be limited to some of either."""
+        limited = self.machines or self.workspaces
+        return not limited or machine in self.machines or workspace in self.workspaces
 
     @property
     def identity(self) -> str:
@@ -63,7 +72,7 @@ def project_name(project: str) -> str:
     return name
 
 
-def require_role(caller: Caller, role: Role, operation: str) -> None:
+def require_role(caller: Caller, role: Least, operation: str) -> None:
     if not caller.includes(role):
         raise errors.Forbidden(
             f"{operation} needs the role {role}; this key has {caller.role}.",

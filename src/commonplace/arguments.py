@@ -1,12 +1,31 @@
-"""What is wrong with the arguments of a call, in words that an agent can act on."""
+"""What is wrong with the arguments of a call, in words that an agent can act on; and times as arguments."""
 
 import difflib
 from collections.abc import Mapping
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
 
 import pydantic
 
 from commonplace import errors
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _microseconds(at: Any) -> Any:
+    if not isinstance(at, str):
+        return at
+    given = datetime.fromisoformat(at)
+    aware = given if given.tzinfo else given.replace(tzinfo=UTC)
+    return (aware - _EPOCH) // timedelta(microseconds=1)
+
+
+Moment = Annotated[
+    int,
+    pydantic.BeforeValidator(_microseconds, json_schema_input_type=str),
+    pydantic.Field(json_schema_extra={"type": "string"}),
+]
+"""A time as text, ISO-8601; without a zone it is UTC. In microseconds."""
 
 
 def refuse_unstorable(value: Any) -> None:

@@ -149,7 +149,7 @@ class Calls:
     async def _until_answered(
         self, operation: Operation, arguments: dict[str, Any], caller: Caller
     ) -> Answer:
-        prepared = await operation.prepare(self.search, arguments) if operation.prepare else None
+        prepared = await operation.prepare(self, arguments, caller) if operation.prepare else None
 
         def once() -> Awaitable[Answer]:
             return self._transact(operation, arguments, caller, prepared)

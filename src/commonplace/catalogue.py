@@ -13,6 +13,7 @@ from commonplace.rooms import (
     admin,
     agent_memory,
     agents,
+    archives,
     backlog,
     blackboard,
     checklists,
@@ -26,6 +27,7 @@ from commonplace.rooms import (
     sessions,
     specs,
     work,
+    workspaces,
 )
 
 ROOMS: tuple[ModuleType, ...] = (
@@ -45,6 +47,8 @@ ROOMS: tuple[ModuleType, ...] = (
     checklists,
     functions,
     databases,
+    workspaces,
+    archives,
 )
 
 # A dozen tools that every agent needs on every day; each other set is the operations of its rooms.
@@ -83,7 +87,8 @@ class Catalogue:
         """What models are given. Operations in a room's PROGRAMS are for our own commands, which call them over REST."""
         sets: dict[str, list[str]] = {"core": [name for name in CORE if name in self.tools]}
         for room in self.rooms:
-            sets.setdefault(room.TOOLSET, []).extend(tool.name for tool in room.OPERATIONS)
+            own = [tool.name for tool in room.OPERATIONS]
+            sets.setdefault(room.TOOLSET, []).extend([*own, *getattr(room, "SHOWS", ())])
         return {name: tuple(names) for name, names in sets.items()}
 
     @cached_property
@@ -105,6 +110,10 @@ class Catalogue:
     @cached_property
     def sweeps(self) -> tuple[Any, ...]:
         return self._offered("SWEEPS")
+
+    @cached_property
+    def chores(self) -> tuple[Any, ...]:
+        return self._offered("CHORES")
 
     @cached_property
     def resources(self) -> tuple[Resource, ...]:

@@ -4,6 +4,7 @@ import ipaddress
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,15 @@ from commonplace import errors
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _WHOLE = frozenset(
-    {"port", "audit_days", "event_days", "context_idle_hours", "agent_memory_entries", "agent_memory_bytes"}
+    {
+        "port",
+        "idle_seconds",
+        "audit_days",
+        "event_days",
+        "context_idle_hours",
+        "agent_memory_entries",
+        "agent_memory_bytes",
+    }
 )
 
 
@@ -25,6 +34,7 @@ class Settings:
         default_factory=lambda: Path(platformdirs.user_data_dir("commonplace", appauthor=False))
     )
     store: str = "sqlite"
+    archives: str = "store"
     transport: str = "http"
     toolsets: tuple[str, ...] = ()
     auth: str = "off"
@@ -33,6 +43,7 @@ class Settings:
     allowed_origins: tuple[str, ...] = ()
     librarian: tuple[str, ...] = ()
     log_level: str = "info"
+    idle_seconds: int = 0
     audit_days: int = 90
     event_days: int = 7
     context_idle_hours: int = 168
@@ -78,11 +89,26 @@ def _typed(name: str, value: Any) -> Any:
         return _whole(name, value)
     if name == "data":
         return Path(value).expanduser().absolute()
+    if name == "archives":
+        return _place(value)
     if name == "insecure":
         return value is True or str(value).lower() in _TRUE
     if name in ("toolsets", "allowed_hosts", "allowed_origins", "librarian") and isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     return value
+
+
+def _place(archives: str) -> str:
+    """Where full frames of archives go: into the store, a bucket, or a folder."""
+    if archives == "store":
+        return archives
+    if archives.startswith("s3://"):
+        if find_spec("obstore") is None:
+            raise errors.Invalid(
+                "archives=s3://... needs the package obstore.", hint="Install commonplace[s3]."
+            )
+        return archives
+    return str(Path(archives).expanduser().absolute())
 
 
 def _whole(name: str, value: Any) -> int:

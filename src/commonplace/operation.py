@@ -10,7 +10,7 @@ import msgspec
 import pydantic
 
 from commonplace import errors
-from commonplace.access import Role
+from commonplace.access import Caller, Least
 from commonplace.arguments import refusal, refuse_unstorable
 
 SESSION = Annotated[
@@ -24,6 +24,10 @@ _SESSION_FIELD: dict[Session, dict[str, Any]] = {
     "optional": {"session_id": (SESSION | None, None)},
     False: {},
 }
+
+
+# Given what runs the call, its checked arguments and its caller.
+Prepare = Callable[[Any, Mapping[str, Any], Caller], Awaitable[Any]]
 
 
 class Reply(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -45,13 +49,13 @@ def also(*names: str) -> Also:
 class Operation:
     name: str
     function: Callable[..., Awaitable[Any]]
-    role: Role
+    role: Least
     writes: bool
     session: Session
     destroys: bool = False
     idempotent: bool = False
     example: Mapping[str, Any] = field(default_factory=dict)
-    prepare: Callable[[Any, Mapping[str, Any]], Awaitable[Any]] | None = None
+    prepare: Prepare | None = None
     audited: bool = False
     outside: Callable[[Any], Awaitable[Any]] | None = None
 
@@ -114,19 +118,19 @@ class Operation:
 def operation(
     name: str,
     *,
-    role: Role = "agent",
+    role: Least = "agent",
     writes: bool = False,
     session: Session = True,
     destroys: bool = False,
     idempotent: bool = False,
     example: Mapping[str, Any] | None = None,
-    prepare: Callable[[Any, Mapping[str, Any]], Awaitable[Any]] | None = None,
+    prepare: Prepare | None = None,
     audited: bool = False,
     outside: Callable[[Any], Awaitable[Any]] | None = None,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Wrap a function as an operation; nothing is registered, the catalogue lists it.
 
-    `prepare` is what needs a model: it runs before the transaction and its answer is `call.prepared`.
+    `prepare` is what takes long or waits: it runs before the transaction and its answer is `call.prepared`.
     `outside` is what may wait for others: it runs after the commit, on what the function returned, and gives the reply.
     """
     return lambda function: Operation(

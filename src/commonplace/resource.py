@@ -7,6 +7,9 @@ from urllib.parse import quote, unquote
 
 from commonplace.operation import Operation
 
+PLAIN = ":@+.-_/"
+"""What is not escaped in an address, besides letters and digits."""
+
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
@@ -37,4 +40,4 @@ class Resource:
 
     def uri(self, **values: str) -> str:
         """The address of one thing, with odd characters escaped."""
-        return _PLACEHOLDER.sub(lambda found: quote(values[found[1]], safe=":@+.-_/"), self.template)
+        return _PLACEHOLDER.sub(lambda found: quote(values[found[1]], safe=PLAIN), self.template)

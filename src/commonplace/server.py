@@ -96,7 +96,7 @@ async def secret(database: Database, name: str) -> bytes:
 
 
 async def sweep(calls: Calls) -> None:
-    """Let each room forget what its retention says."""
+    """Let each room forget what its retention says, and tidy what lies outside of the store."""
     now = calls.clock()
 
     async def forget_all(tx: Tx) -> None:
@@ -104,6 +104,8 @@ async def sweep(calls: Calls) -> None:
             await forget(tx, now, calls.settings)
 
     await calls.database.write(forget_all)
+    for tidy in calls.house.chores:
+        await tidy(calls)
 
 
 async def _sweep_for_ever(calls: Calls) -> None:
@@ -136,7 +138,7 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
             listening.listen(2048)
             announce(url)
             _log.info("listening", extra={"url": url, "store": calls.database.kind, "auth": settings.auth})
-            await wire.serve(app, listening, (publisher.close, stream.close))
+            await wire.serve(app, listening, (publisher.close, stream.close), settings.idle_seconds)
         finally:
             lit.put_out()
             await identity.close()

@@ -1,6 +1,7 @@
 """Who calls, read from the headers of a request."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -10,6 +11,7 @@ from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
 from commonplace.edges.identity import Identity
+from commonplace.edges.log import JsonLines
 from commonplace.rooms.admin import store
 
 EVERYWHERE = frozenset({"*"})
@@ -209,6 +211,35 @@ async def test_identify_answers_the_eleventh_failure_of_an_address_with_too_many
     assert (await door.identify(bearer(key), "10.0.0.1")).projects == {"shop"}
     door.clock.advance(minutes=1)
     assert type(await door.refusal(bearer("wrong"), "10.0.0.1")) is errors.Unauthenticated
+
+
+@pytest.mark.parametrize(
+    ("headers", "query", "reason"),
+    [
+        ({}, b"", "no key"),
+        ({"authorization": "Basic smk_x"}, b"", "no key"),
+        (bearer("smk_wrong"), b"", "unknown key"),
+        (bearer("token of agents"), b"api_key=smk_wrong", "key in the address"),
+    ],
+)
+async def test_identify_writes_one_line_for_each_refusal_that_fail2ban_can_count(
+    door, caplog, headers, query, reason
+):
+    await door.refusal(headers, "203.0.113.9", query)
+    [record] = [each for each in caplog.records if each.name == "commonplace.edges.identity"]
+    line = JsonLines().format(record)
+    assert re.fullmatch(
+        r'\{"at":"[^"]+","level":"warning","event":"unauthenticated","address":"203\.0\.113\.9","reason":"'
+        + reason
+        + r'"\}',
+        line,
+    )
+    assert "smk_" not in line
+
+
+async def test_identify_writes_no_such_line_for_a_live_key(door, caplog):
+    await door.identify(bearer("token of agents"), "203.0.113.9")
+    assert [each for each in caplog.records if each.name == "commonplace.edges.identity"] == []
 
 
 async def test_identify_remembers_a_bounded_number_of_addresses_and_keys(door, monkeypatch):

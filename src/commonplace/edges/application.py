@@ -2,6 +2,7 @@
 
 from commonplace.call import Calls
 from commonplace.edges import origin
+from commonplace.edges.archives import Archives
 from commonplace.edges.host import ProductHost
 from commonplace.edges.http import Http
 from commonplace.edges.identity import Identity
@@ -32,5 +33,5 @@ def application(
         lambda headers: origin.check(headers, hosts, origins),
         mcp,
         probes.public(),
-        probes.routes() | rest.routes() | stream.routes(),
+        probes.routes() | rest.routes() | stream.routes() | Archives(calls).routes(),
     )

@@ -19,7 +19,10 @@ class Beacon:
             file.write(msgspec.json.encode({"url": url, "pid": os.getpid(), "token": self.token}))
 
     def put_out(self) -> None:
-        self._path.unlink(missing_ok=True)
+        """Only one's own: the next server of the folder may have lit its beacon already."""
+        lit = beacon(self._path.parent)
+        if lit and lit["token"] == self.token:
+            self._path.unlink(missing_ok=True)
 
 
 def beacon(folder: Path) -> dict[str, str] | None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
 from typing import Any
 
 import msgspec
@@ -44,17 +44,24 @@ class Request:
         self.caller: Caller | None = None
 
     @property
+    def encoding(self) -> str:
+        return self.headers.get("content-encoding", "identity").strip().lower()
+
+    @property
     def address(self) -> str:
         client = self.scope.get("client")
         return client[0] if client else ""
 
-    async def body(self, limit: int = BODY_LIMIT) -> bytes:
+    async def body(self, limit: int = BODY_LIMIT, encodings: Collection[str] = ("identity",)) -> bytes:
         """The whole body, refused before it is read when it is too large, and while it drips."""
         length = self.headers.get("content-length", "0")
         if not length.isdigit() or int(length) > limit:
             raise errors.TooLarge(f"The body is larger than {limit} bytes.", hint="Send less at once.")
-        if self.headers.get("content-encoding", "identity") != "identity":
-            raise errors.Invalid("A compressed body is not accepted here.", hint="Send plain JSON.")
+        if self.encoding not in encodings:
+            raise errors.Invalid(
+                f"A body in '{self.encoding[:40]}' is not accepted here.",
+                hint=f"Send {' or '.join(encodings)}.",
+            )
         return await self._read(limit)
 
     async def gone(self) -> None:
@@ -94,21 +101,28 @@ class TooSlow(errors.Refusal):
     status = 408
 
 
-async def respond(
-    send: Send, status: int, body: bytes, content_type: bytes, *headers: tuple[bytes, bytes]
+async def start(
+    send: Send, status: int, length: int, content_type: bytes, *headers: tuple[bytes, bytes]
 ) -> None:
+    """The head of a response whose body the caller sends."""
     await send(
         {
             "type": "http.response.start",
             "status": status,
             "headers": [
                 (b"content-type", content_type),
-                (b"content-length", str(len(body)).encode()),
+                (b"content-length", str(length).encode()),
                 *_SAFETY,
                 *headers,
             ],
         }
     )
+
+
+async def respond(
+    send: Send, status: int, body: bytes, content_type: bytes, *headers: tuple[bytes, bytes]
+) -> None:
+    await start(send, status, len(body), content_type, *headers)
     await send({"type": "http.response.body", "body": body})
 
 
@@ -117,10 +131,10 @@ async def respond_json(send: Send, status: int, value: Any, *headers: tuple[byte
     await respond(send, status, body, b"application/json", *headers)
 
 
-async def respond_refusal(send: Send, refusal: errors.Refusal) -> None:
+async def respond_refusal(send: Send, refusal: errors.Refusal, *headers: tuple[bytes, bytes]) -> None:
     closes = ((b"connection", b"close"),) if isinstance(refusal, errors.TooLarge | TooSlow) else ()
     asks = ((b"www-authenticate", b"Bearer"),) if refusal.status == 401 else ()  # noqa: PLR2004 - HTTP's own number
-    await respond_json(send, refusal.status, refusal.body(), *closes, *asks)
+    await respond_json(send, refusal.status, refusal.body(), *closes, *asks, *headers)
 
 
 Route = Callable[[Request, Send], Awaitable[None]]
@@ -173,7 +187,10 @@ class Http:
         await self._route(request)(request, send)
 
     def _route(self, request: Request) -> Route:
-        methods = self._routes.get(request.path) or self._routes.get(_family(request.path))
+        family = _family(request.path)
+        methods = (
+            self._routes.get(request.path) or self._routes.get(family) or self._routes.get(_family(family))
+        )
         if methods is None:
             raise errors.NotFound(
                 f"There is nothing at {request.path[:100]}.", hint="GET /openapi.json lists the routes."
@@ -192,5 +209,6 @@ class MethodNotAllowed(errors.Refusal):
 
 
 def _family(path: str) -> str:
-    """/api/memory_query belongs to /api/*."""
-    return path.rpartition("/")[0] + "/*"
+    """/api/memory_query belongs to /api/*, and /archives/a/b, asked twice, to /archives/*/*."""
+    top = path.removesuffix("/*")
+    return top.rpartition("/")[0] + "/*" + path[len(top) :]

@@ -6,6 +6,7 @@ An unknown, a revoked, an expired and a missing key are answered alike, by the s
 import asyncio
 import contextlib
 import hmac
+import logging
 import os
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -22,6 +23,8 @@ from commonplace.events import Bus
 from commonplace.rooms.admin import store
 from commonplace.rooms.agents.model import AgentName
 from commonplace.store.database import Database
+
+_log = logging.getLogger(__name__)
 
 _CACHED_FOR = 2 * SECOND
 _CACHED_KEYS = 10_000
@@ -68,11 +71,15 @@ class Identity:
         """The caller of a request, by its headers (names in lower case); a key in the address is refused."""
         secret = _bearer(headers)
         caller = await self._holder(secret) if secret or self._settings.auth_on else None
-        if query and b"api_key=" in unquote_to_bytes(query).lower():
+        in_query = bool(query) and b"api_key=" in unquote_to_bytes(query).lower()
+        if in_query:
             caller = None
         elif caller is None and not self._settings.auth_on:
             caller = access.LOCAL
         if caller is None:
+            reason = "key in the address" if in_query else "unknown key" if secret else "no key"
+            # Its words are documented for fail2ban and its like: they stay as they are.
+            _log.warning("unauthenticated", extra={"address": address, "reason": reason})
             raise self._failures.refusal(address, self._clock())
         return caller if self._settings.auth_on else _named(caller, headers.get("x-agent-id"))
 

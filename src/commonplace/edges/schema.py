@@ -81,9 +81,14 @@ def _slim(schema: Any, noise: frozenset[str]) -> Any:
             else _slim(value, noise)
         )
         for key, value in schema.items()
-        if key not in noise and not (key == "default" and value in (None, "", [], False))
+        if key not in noise and not (key == "default" and _obvious(value, noise))
     }
     return _without_null(kept)
+
+
+def _obvious(default: Any, noise: frozenset[str]) -> bool:
+    """What happens when an argument is left out is seen when it happens; programs get it beforehand."""
+    return default in (None, "", [], False) or (noise > _NOISE and default is not True)
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import contextlib
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -51,9 +52,20 @@ class PatientProtocol(HttpToolsProtocol):
 class Listener(uvicorn.Server):
     """Ends with exit code 0 on a signal, where uvicorn would raise it again; open streams end before it waits."""
 
-    def __init__(self, config: uvicorn.Config, end_streams: Sequence[Callable[[], None]]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, end_streams: Sequence[Callable[[], None]], idle_seconds: int
+    ) -> None:
         super().__init__(config)
         self._end_streams = end_streams
+        self._idle_seconds = idle_seconds
+        self._needed = time.monotonic()
+
+    async def on_tick(self, counter: int) -> bool:
+        if self.server_state.connections:
+            self._needed = time.monotonic()
+        elif 0 < self._idle_seconds < time.monotonic() - self._needed:
+            return True
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for end in self._end_streams:
@@ -85,8 +97,10 @@ def listening_socket(host: str, port: int) -> socket.socket:
     return listening
 
 
-async def serve(app: Any, listening: socket.socket, end_streams: Sequence[Callable[[], None]]) -> None:
-    """Answer on the socket until a signal says to stop."""
+async def serve(
+    app: Any, listening: socket.socket, end_streams: Sequence[Callable[[], None]], idle_seconds: int = 0
+) -> None:
+    """Answer on the socket until a signal says to stop, or nobody was connected for so long (0: for ever)."""
     config = uvicorn.Config(
         app,
         http=PatientProtocol,
@@ -99,4 +113,4 @@ async def serve(app: Any, listening: socket.socket, end_streams: Sequence[Callab
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=10,
     )
-    await Listener(config, end_streams).serve(sockets=[listening])
+    await Listener(config, end_streams, idle_seconds).serve(sockets=[listening])

@@ -1,7 +1,7 @@
 """Which model the vectors in use were made by, and the move from one to the next, in the store."""
 
 from commonplace.search import postgres, sqlite
-from commonplace.search.index import BY_WORDS
+from commonplace.search.index import WITHOUT_VECTORS
 from commonplace.store.database import Row, Tx
 
 _IN_USE = "embeddings"
@@ -29,8 +29,8 @@ async def choose(tx: Tx, choice: str) -> None:
         await _set(tx, _NEXT, choice)
         await tx.run(
             "insert into embedding_queue (project, n, due_at, tries) select project, n, 0, 0 from entry"
-            " where kind <> $1 on conflict (project, n) do nothing",
-            BY_WORDS,
+            " where not kind = any($1) on conflict (project, n) do nothing",
+            list(WITHOUT_VECTORS),
         )
 
 

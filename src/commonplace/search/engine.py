@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from commonplace import errors
+from commonplace.access import Caller
 from commonplace.clock import Clock
 from commonplace.config import Settings
 from commonplace.search import embedded, postgres, sqlite
@@ -40,9 +41,9 @@ def model_name(choice: str) -> str:
         ) from None
 
 
-def asking(argument: str) -> Callable[["Engine", Mapping[str, Any]], Awaitable[Question]]:
+def asking(argument: str) -> Callable[[Any, Mapping[str, Any], Caller], Awaitable[Question]]:
     """What an operation prepares that searches for the text of one of its arguments."""
-    return lambda search, arguments: search.ask(arguments[argument])
+    return lambda calls, arguments, _caller: calls.search.ask(arguments[argument])
 
 
 class Engine:

@@ -14,7 +14,9 @@ NEVER = 2**62
 """When an entry expires that never does: a number keeps the index query plain."""
 
 BY_WORDS = "blackboard"
-"""The kind that is found by its words alone: too many, and too short-lived, to be worth vectors."""
+TRANSCRIPT = "session"
+WITHOUT_VECTORS = (BY_WORDS, TRANSCRIPT)
+"""The kinds that are found by their words alone: too many, and too short-lived or too long, to be worth vectors."""
 
 _TITLE_WEIGHT = 2
 _DIALECT = {"sqlite": sqlite, "postgresql": postgres}
@@ -22,7 +24,8 @@ _DIALECT = {"sqlite": sqlite, "postgresql": postgres}
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What can be found. `kind` says whose table `id` names; `body` is indexed, not kept."""
+    """What can be found. `kind` says whose table `id` names; `body` is indexed, not kept; `counted` are its words, if
+    they were counted before the transaction."""
 
     project: str
     kind: str
@@ -34,6 +37,7 @@ class Entry:
     status: str = "active"
     expires_at: int | None = None
     tags: tuple[str, ...] = ()
+    counted: Counter[str] | None = None
 
 
 async def put(tx: Tx, entries: Sequence[Entry]) -> None:
@@ -95,13 +99,13 @@ async def _numbers(tx: Tx, project: str, n: int) -> int:
 
 
 async def _insert(tx: Tx, project: str, numbered: list[tuple[int, Entry]]) -> None:
-    counts = {n: _counted(entry) for n, entry in numbered}
+    counts = {n: entry.counted or _counted(entry) for n, entry in numbered}
     rows = [_row(n, entry, counts[n]) for n, entry in numbered]
     await _DIALECT[tx.kind].insert(tx, rows, [(n, _scoped(project, found)) for n, found in counts.items()])
     await _weigh(tx, project, [(found, found.total()) for found in counts.values()], 1)
     await tx.many(
         "insert into embedding_queue (project, n, due_at, tries) values ($1, $2, $3, 0)",
-        [(project, n, 0) for n, entry in numbered if entry.kind != BY_WORDS],
+        [(project, n, 0) for n, entry in numbered if entry.kind not in WITHOUT_VECTORS],
     )
 
 

@@ -21,6 +21,7 @@ class Wanted:
     tags: tuple[str, ...] = ()
     inactive: bool = False
     changed_since: int = 0
+    changed_until: int = 0
 
     def clause(self, first: int) -> tuple[str, list[Value]]:
         """`and ...` over an entry `e`, with its parameters from `$first` on."""
@@ -39,6 +40,8 @@ class Wanted:
             add("e.expires_at > ?", self.now)
         if self.changed_since:
             add("e.changed_at >= ?", self.changed_since)
+        if self.changed_until:
+            add("e.changed_at <= ?", self.changed_until)
         if self.tags:
             before = len(values)
             values += [_like(tag) for tag in self.tags]

@@ -19,7 +19,7 @@ class Folder:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.path = path
         self.database = path / DATABASE
-        self._lock = _hold(path / _LOCK)
+        self._lock = hold(path / _LOCK)
         self._refuse_lost_database()
 
     def _refuse_lost_database(self) -> None:
@@ -42,7 +42,7 @@ class Folder:
 def holder(path: Path) -> int | None:
     """The process that holds the folder, if one does."""
     try:
-        _hold(path / _LOCK).close()
+        hold(path / _LOCK).close()
     except errors.Unavailable as taken:
         return int(taken.details["pid"])
     except FileNotFoundError:
@@ -50,7 +50,8 @@ def holder(path: Path) -> int | None:
     return None
 
 
-def _hold(path: Path) -> IO[str]:
+def hold(path: Path) -> IO[str]:
+    """The lock of a file, until it is closed; Unavailable names the process that has it."""
     file = path.open("a+")
     try:
         _lock(file)

@@ -1,4 +1,4 @@
-"""commonplace key create|list|revoke."""
+"""commonplace key create|list|revoke|revoke-writer."""
 
 import argparse
 from typing import Any
@@ -8,7 +8,7 @@ from commonplace.edges.cli import client
 
 def run(arguments: argparse.Namespace) -> int:
     asked = vars(arguments)
-    fields = ("name", "role", "projects", "agent", "expires_in_days")
+    fields = ("name", "role", "projects", "machines", "workspaces", "agent", "expires_in_days")
     given = {name: asked[name] for name in fields if asked.get(name) is not None}
     reply = client.call("memory_admin", {"action": arguments.action} | given, arguments)
     _SHOW[arguments.action](reply)
@@ -34,4 +34,14 @@ def _revoked(reply: dict[str, Any]) -> None:
     print(f"Revoked {reply.get('name', '')} ({reply.get('id', '')}).")
 
 
-_SHOW = {"create_key": _created, "list_keys": _listed, "revoke_key": _revoked}
+def _writer_revoked(reply: dict[str, Any]) -> None:
+    done = "No longer writes to" if reply["status"] == "revoked" else "Did not write to"
+    print(f"{done} {reply['workspace_id']}.")
+
+
+_SHOW = {
+    "create_key": _created,
+    "list_keys": _listed,
+    "revoke_key": _revoked,
+    "revoke_writer": _writer_revoked,
+}

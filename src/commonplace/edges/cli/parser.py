@@ -67,7 +67,9 @@ def _serve(commands: Commands) -> None:
         metavar="M",
         help="model for search by meaning: on, off, a folder with an ONNX model, or URL#name (on)",
     )
-    serve.add_argument("--secrets", choices=("mask", "refuse"), help="what is done to secrets in texts (mask)")
+    serve.add_argument(
+        "--secrets", choices=("mask", "refuse"), help="what is done to secrets in texts (mask)"
+    )
     serve.add_argument(
         "--idle-seconds", type=int, metavar="N", help="end after this long without a connection (0: never)"
     )
@@ -108,16 +110,26 @@ def _key(commands: Commands) -> None:
     create.add_argument("--name", required=True, help="whose key it is")
     create.add_argument("--role", default="agent", choices=("readonly", "agent", "admin", "owner", "sync"))
     create.add_argument("--projects", nargs="*", metavar="P", help="projects that it may use; '*' = all")
-    create.add_argument("--machines", nargs="*", metavar="M", help="write only to workspaces of these machines")
+    create.add_argument(
+        "--machines", nargs="*", metavar="M", help="write only to workspaces of these machines"
+    )
     create.add_argument("--workspaces", nargs="*", metavar="W", help="write only to these workspaces")
     create.add_argument("--agent", help="bind it to one agent name")
     create.add_argument("--expires-in-days", type=int, metavar="N")
     acts.add_parser("list", help="all keys, without their secrets")
     revoke = acts.add_parser("revoke", help="stop a key at once")
     revoke.add_argument("name", help="its name or id")
-    token = acts.add_parser("revoke-token", help="stop a workspace's write token at once")
-    token.add_argument("name", help="the workspace's id")
-    named = {"create": "create_key", "list": "list_keys", "revoke": "revoke_key", "revoke-token": "revoke_token"}
+    writer = acts.add_parser(
+        "revoke-writer", help="stop a workspace's write token, or an agent there, at once"
+    )
+    writer.add_argument("name", help="the workspace's id")
+    writer.add_argument("--agent", help="this agent instead of the write token")
+    named = {
+        "create": "create_key",
+        "list": "list_keys",
+        "revoke": "revoke_key",
+        "revoke-writer": "revoke_writer",
+    }
     for name, act in acts.choices.items():
         where(act)
         act.set_defaults(run=lazy("key"), action=named[name])

@@ -19,6 +19,7 @@ STARTED = time.monotonic()
 KeyName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.@:+-][\w .@:+-]*$")]
 AgentType = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.-]+$")]
 Projects = Annotated[list[str], Field(max_length=100)]
+Limits = Annotated[list[Annotated[str, Field(min_length=1, max_length=220)]], Field(max_length=100)]
 Days = Annotated[int, Field(ge=1, le=3650)]
 Limit = Annotated[int, Field(ge=1, le=200)]
 Offset = Annotated[int, Field(ge=0, le=100_000)]
@@ -39,6 +40,18 @@ def granted(caller: Caller, role: access.Role, asked: list[str] | None) -> list[
     for name in sorted(names):
         access.require_project(caller, name, writes=True)
     return sorted(names)
+
+
+def limited(caller: Caller, machines: list[str], workspaces: list[str]) -> dict[str, list[str]]:
+    """The machines and workspaces that a key may write for, none named = all; never more than its maker's."""
+    bound = caller.machines or caller.workspaces
+    if bound and not (
+        (machines or workspaces) and set(machines) <= caller.machines and set(workspaces) <= caller.workspaces
+    ):
+        raise errors.Forbidden(
+            "A key gives no more than its maker has.", hint="Name machines or workspaces of your own key."
+        )
+    return {"machines": machines, "workspaces": workspaces}
 
 
 def visible(caller: Caller, row: Row) -> bool:
@@ -74,6 +87,8 @@ class CreatedKey(Reply):
     projects: list[str] = []
     agent: str | None = None
     agent_type: str | None = None
+    machines: list[str] = []
+    workspaces: list[str] = []
     expires_at: str | None = None
     warning: str = ""
 
@@ -82,6 +97,11 @@ class RevokedKey(Reply):
     status: str
     id: str
     name: str
+
+
+class RevokedWriter(Reply):
+    status: str
+    workspace_id: str
 
 
 class Key(Reply):
@@ -93,6 +113,8 @@ class Key(Reply):
     projects: list[str] = []
     agent: str | None = None
     agent_type: str | None = None
+    machines: list[str] = []
+    workspaces: list[str] = []
     expires_at: str | None = None
     expired: bool = False
     revoked_at: str | None = None
@@ -109,6 +131,8 @@ class Key(Reply):
             projects=projects_of(row),
             agent=row["agent"],
             agent_type=row["agent_type"],
+            machines=msgspec.json.decode(row["machines"], type=list[str]),
+            workspaces=msgspec.json.decode(row["workspaces"], type=list[str]),
             expires_at=_when(row["expires_at"]),
             expired=row["expires_at"] is not None and row["expires_at"] <= now,
             revoked_at=_when(row["revoked_at"]),

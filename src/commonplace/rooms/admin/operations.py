@@ -12,6 +12,8 @@ from commonplace.operation import Family, operation
 from commonplace.rooms.admin import model, store
 from commonplace.rooms.agents.model import AgentName
 from commonplace.rooms.sessions.boot import LIVE_FOR
+from commonplace.rooms.workspaces import store as workspace_store
+from commonplace.rooms.workspaces.model import WorkspaceId
 from commonplace.search import index
 from commonplace.store.database import Row
 
@@ -33,10 +35,13 @@ async def create_key(
     agent: AgentName | None = None,
     agent_type: model.AgentType | None = None,
     expires_in_days: model.Days | None = None,
+    machines: model.Limits | None = None,
+    workspaces: model.Limits | None = None,
 ) -> model.CreatedKey:
-    """Make a key; it is shown once."""
+    """Make a key; it is shown once. It writes only to the workspaces named, or of the machines named."""
     _require_keys_may_change(call)
     scope = model.granted(call.caller, role, projects)
+    limits = model.limited(call.caller, machines or [], workspaces or [])
     await _one_at_a_time(call)
     if await store.name_is_taken(call.tx, name, call.now):
         raise errors.Duplicate(
@@ -56,6 +61,7 @@ async def create_key(
         created_by=call.agent,
         now=call.now,
         expires_at=expires_at,
+        **limits,
     )
     call.subject = f"create_key {key_id} {name} ({role})"
     return model.CreatedKey(
@@ -67,6 +73,7 @@ async def create_key(
         projects=scope,
         agent=agent,
         agent_type=agent_type,
+        **limits,
         expires_at=iso(expires_at) if expires_at else None,
         warning="" if scope else "This key sees no project: give projects, or ['*'] for all.",
     )
@@ -93,6 +100,27 @@ async def revoke_key(call: Call, name: model.KeyName) -> model.RevokedKey:
     call.subject = f"revoke_key {key['id']} {key['name']}"
     call.emit("KeyRevoked", "keys://", project=access.SHARED, audience="owner", id=key["id"])
     return model.RevokedKey(status="revoked", id=key["id"], name=key["name"])
+
+
+@operation(
+    "memory_admin",
+    role="admin",
+    writes=True,
+    session="optional",
+    destroys=True,
+    idempotent=True,
+    example={"name": "laptop-claude-code-shop"},
+)
+async def revoke_writer(call: Call, name: WorkspaceId, agent: AgentName | None = None) -> model.RevokedWriter:
+    """Stop who writes to the workspace of this id: its write token, or this agent."""
+    workspace = await workspace_store.workspace(call.tx, name, call.caller)
+    workspace_store.require_writable(workspace)
+    call.project, call.subject = workspace.project, f"revoke_writer {workspace.id} {agent or 'token'}"
+    if agent is None:
+        ended = await workspace_store.revoke_token(call.tx, workspace, call.now)
+    else:
+        ended = await workspace_store.unbind(call.tx, workspace, agent)
+    return model.RevokedWriter(status="revoked" if ended else "none", workspace_id=workspace.id)
 
 
 @operation("memory_admin", role="owner", session="optional", example={})
@@ -141,10 +169,11 @@ async def auth_status(call: Call) -> model.AuthStatus:
 
 admin = Family(
     "memory_admin",
-    "Keys (owner), the audit log (admin), and your own access (auth_status).",
+    "Keys (owner), audit (admin), your own access (auth_status).",
     {
         "create_key": create_key,
         "revoke_key": revoke_key,
+        "revoke_writer": revoke_writer,
         "list_keys": list_keys,
         "audit_log": audit_log,
         "auth_status": auth_status,
@@ -154,7 +183,7 @@ admin = Family(
 
 @operation("memory_health", role="readonly", session=False, example={})
 async def health(call: Call) -> model.Health:
-    """Whether the server and its store are well."""
+    """Is the server well?"""
     asked = time.perf_counter()
     alive = await store.alive(call.tx, call.now - LIVE_FOR, call.now)
     latency = (time.perf_counter() - asked) * 1000

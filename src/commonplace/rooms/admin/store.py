@@ -13,8 +13,8 @@ WINDOW = 5000
 """How many audit rows one page looks through, so that its cost does not grow with the history."""
 
 _KEY = (
-    "select id, hash, name, role, projects, agent, agent_type, created_at, created_by, expires_at, revoked_at,"
-    " last_used_at from api_key"
+    "select id, hash, name, role, projects, agent, agent_type, machines, workspaces, created_at, created_by,"
+    " expires_at, revoked_at, last_used_at from api_key"
 )
 _LIVE = "revoked_at is null and (expires_at is null or expires_at > $2)"
 _KEYS = 1000
@@ -31,8 +31,19 @@ async def caller_for(tx: Tx, secret: str, now: int) -> Caller | None:
     row = await tx.one(f"{_KEY} where hash = $1 and {_LIVE}", wanted, now)
     if row is None or not hmac.compare_digest(row["hash"], wanted):
         return None
-    projects = frozenset(msgspec.json.decode(row["projects"], type=list[str]))
-    return Caller(row["role"], projects, row["id"], row["agent"], row["agent_type"] or "")
+    return Caller(
+        row["role"],
+        names_in(row["projects"]),
+        row["id"],
+        row["agent"],
+        row["agent_type"] or "",
+        machines=names_in(row["machines"]),
+        workspaces=names_in(row["workspaces"]),
+    )
+
+
+def names_in(listed: str) -> frozenset[str]:
+    return frozenset(msgspec.json.decode(listed, type=list[str]))
 
 
 async def add_key(
@@ -48,10 +59,12 @@ async def add_key(
     created_by: str,
     now: int,
     expires_at: int | None,
+    machines: Sequence[str] = (),
+    workspaces: Sequence[str] = (),
 ) -> None:
     await tx.run(
-        "insert into api_key (id, hash, name, role, projects, agent, agent_type, created_at, created_by, expires_at)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        "insert into api_key (id, hash, name, role, projects, agent, agent_type, created_at, created_by, expires_at,"
+        " machines, workspaces) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
         id,
         hashed(secret),
         name,
@@ -62,6 +75,8 @@ async def add_key(
         now,
         created_by,
         expires_at,
+        msgspec.json.encode(machines).decode(),
+        msgspec.json.encode(workspaces).decode(),
     )
 
 

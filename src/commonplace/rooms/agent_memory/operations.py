@@ -32,7 +32,7 @@ async def set_memory(
     expected_version: model.Version | None = None,
     agent_id: AgentId | None = None,
 ) -> model.Stored:
-    """Keep any JSON for yourself, for all your work or for one blackboard; expires_in is seconds."""
+    """Keep any JSON for yourself; expires_in is seconds."""
     owner, session = await _scope(call, session_id, agent_id)
     text, more = model.packed(value), packed_metadata(metadata)
     used = await store.use(call.tx, owner)
@@ -93,7 +93,7 @@ async def list_memory(
     offset: model.Offset = 0,
     agent_id: AgentId | None = None,
 ) -> model.Entries:
-    """Your keys, by glob or prefix; session_id='all' shows every scope."""
+    """Your keys, by glob or prefix; session_id='all': every scope."""
     every = session_id == model.EVERY_SCOPE
     owner, session = await _scope(call, None if every else session_id, agent_id)
     rows = await store.entries(
@@ -115,7 +115,7 @@ async def list_memory(
 async def delete_memory(
     call: Call, key: model.Key, session_id: SessionId | None = None, agent_id: AgentId | None = None
 ) -> model.Deleted:
-    """Forget what you kept under a key."""
+    """Forget a key."""
     owner, session = await _scope(call, session_id, agent_id)
     await store.use(call.tx, owner)
     now = await call.tx.clock()

@@ -29,7 +29,7 @@ from commonplace.store.database import Row
     "memory_heartbeat", writes=True, idempotent=True, example={"status": "busy", "current_task": "cart"}
 )
 async def heartbeat(call: Call, status: Status = "idle", current_task: Task | None = None) -> Heartbeat:
-    """Say what you are doing; renews your file locks and counts your unread mail."""
+    """Say what you are doing; renews locks, counts unread mail."""
     before = await store.doing(call.tx, call.project, call.agent)
     task = before.task if current_task is None else current_task
     await store.beat(call.tx, call.project, call.agent, status, task, call.now)
@@ -62,7 +62,7 @@ async def list_agents(
     query: Annotated[str, Field(max_length=200)] | None = None,
     limit: Annotated[int, Field(ge=1, le=200)] = 50,
 ) -> Roster:
-    """The agents known in a project; query matches names and roles."""
+    """Known agents; query matches names and roles."""
     rows = await store.roster(call.tx, call.project, query or "", limit)
     return Roster(count=len(rows), total=_total(rows), agents=[Agent.of(row) for row in rows])
 

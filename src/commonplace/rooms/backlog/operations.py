@@ -28,7 +28,7 @@ async def add_backlog_item(
     deferred_reason: model.Short | None = None,
     depends_on: model.Needs | None = None,
 ) -> Changed:
-    """Note work to be done; depends_on names items that must be finished first."""
+    """Note work to do; depends_on must be done first."""
     home = call.scope(project)
     n = await edits.lock(call, home)
     await enter_project(call.tx, home, call.now)
@@ -63,7 +63,7 @@ async def list_backlog(
     limit: model.Limit = 20,
     offset: model.Offset = 0,
 ) -> Listing:
-    """Work by priority, then oldest; ready = open, unblocked, and free or yours. project `*` = all you may see."""
+    """Work by priority; ready = open, unblocked, free or yours. project `*` = all."""
     everywhere = isinstance(project, Everywhere)
     filters = Filters(
         projects=await edits.visible_projects(call) if everywhere else [call.project],
@@ -102,7 +102,7 @@ async def update_backlog_item(
     claim: bool = False,
     expected_version: int | None = None,
 ) -> Changed:
-    """Change an item; claim takes it if nobody has it, project moves it, assigned_to "" frees it."""
+    """Change an item; claim takes a free one, assigned_to "" frees it."""
     target = call.scope(project) if project is not None else None
     given = {
         "status": status,
@@ -130,7 +130,7 @@ async def update_backlog_item(
 async def complete_backlog_item(
     call: Call, item_id: Id, resolution: model.Text | None = None, wont_do: bool = False
 ) -> Completed:
-    """Close an item; whoever waited for it is told."""
+    """Close an item; who waited is told."""
     row = await edits.locked_item(call, item_id)
     if row["closed"]:
         raise errors.Conflict(
@@ -163,7 +163,7 @@ _SINGLE: dict[model.Action, Operation] = {
     example={"action": "create", "items": [{"title": "One"}, {"title": "Two"}]},
 )
 async def batch_backlog(call: Call, action: model.Action, items: model.Batch) -> Batched:
-    """Do the same act to many items, with the arguments of the single tool; all of them or none."""
+    """One act on many items: all or none."""
     replies: list[Any] = []
     problems: list[dict[str, Any]] = []
     for index, given in enumerate(items):

@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
 import msgspec
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
 from commonplace import errors
 from commonplace.clock import HOUR, iso, iso_exact
@@ -20,7 +19,6 @@ METADATA_CHARACTERS = 10_000
 EVER = 2**62
 
 _MESSAGE_ID = len("msg_") + 12
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DECISION = re.compile(r"\W*(decision|decided)\b", re.IGNORECASE)
 _QUESTION = re.compile(r"\W*(open )?question\b", re.IGNORECASE)
 
@@ -47,14 +45,6 @@ def whole(least: int, most: int = EVER) -> AfterValidator:
     return AfterValidator(checked)
 
 
-def _microseconds(at: Any) -> Any:
-    if not isinstance(at, str):
-        return at
-    given = datetime.fromisoformat(at)
-    aware = given if given.tzinfo else given.replace(tzinfo=UTC)
-    return (aware - _EPOCH) // timedelta(microseconds=1)
-
-
 SessionId = Annotated[str, text(64)]
 MessageId = Annotated[str, text(64)]
 Purpose = Annotated[str, text(2000)]
@@ -68,11 +58,6 @@ ShortLimit = Annotated[int, Field(ge=1, le=100)]
 Offset = Annotated[int, whole(0)]
 After = Annotated[int, whole(-1)]
 MaxTokens = Annotated[int, whole(100, 1_000_000)]
-Moment = Annotated[
-    int,
-    BeforeValidator(_microseconds, json_schema_input_type=str),
-    Field(json_schema_extra={"type": "string"}),
-]
 Scope = Literal["all", "public", "private"]
 Closed = Literal["completed", "archived"]
 MessageType = Literal[

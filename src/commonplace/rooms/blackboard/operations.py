@@ -7,11 +7,13 @@ from time import perf_counter
 from typing import Any
 
 from commonplace import errors
-from commonplace.access import EVERY
+from commonplace.arguments import Moment
 from commonplace.call import Call
 from commonplace.clock import iso, iso_exact
 from commonplace.operation import operation
-from commonplace.rooms.blackboard import digest, found, model, search, store
+from commonplace.rooms.archives import listing
+from commonplace.rooms.archives.model import Listing
+from commonplace.rooms.blackboard import boards, digest, found, model, search, store
 from commonplace.rooms.blackboard.reader import (
     EVERYTHING,
     AgentId,
@@ -24,9 +26,11 @@ from commonplace.rooms.blackboard.reader import (
 )
 from commonplace.rooms.blackboard.session import described, locate, uri, view_of
 from commonplace.rooms.sessions.store import enter_project
+from commonplace.rooms.workspaces.model import WorkspaceId
 from commonplace.store.database import Row
 
 _NEWEST = 20
+_LISTED = 50
 _SCOPES: dict[model.Scope, tuple[Visibility, ...]] = {
     "all": EVERYTHING,
     "public": ("public",),
@@ -42,7 +46,7 @@ async def create_session(
     project: str | None = None,
     agent_id: AgentId | None = None,
 ) -> model.Created:
-    """Open a blackboard for one piece of work; give its session_id to the agents that share it."""
+    """Open a blackboard; give its session_id to those who share the work."""
     reader = await identify(call, agent_id)
     call.project = project or default_project(call.caller)
     session_id = f"session_{secrets.token_hex(8)}"
@@ -65,7 +69,7 @@ async def create_session(
 async def get_session(
     call: Call, session_id: model.SessionId, agent_id: AgentId | None = None
 ) -> model.OneSession:
-    """A blackboard and its newest 20 messages."""
+    """A blackboard and its newest messages."""
     reader = await identify(call, agent_id)
     row = await locate(call, session_id)
     shown = await described(call, row, reader)
@@ -81,33 +85,26 @@ async def get_session(
     )
 
 
-@operation("list_sessions", role="readonly", session=False, example={})
+@operation("list_sessions", role="any", session=False, example={})
 async def list_sessions(
     call: Call,
+    workspace_id: WorkspaceId | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
     active_only: bool = True,
     project: str | None = None,
-    limit: model.ShortLimit = 50,
+    limit: model.ShortLimit | None = None,
     offset: model.Offset = 0,
     agent_id: AgentId | None = None,
-) -> model.Sessions:
-    """Blackboards of one project, or of all that you see; the most recently used first."""
+) -> model.Sessions | Listing:
+    """A workspace's archived sessions; without workspace_id, blackboards."""
+    if workspace_id is not None:
+        return await listing.listed(call, workspace_id, since, until, limit, offset)
+    # Whoever only carries files up sees archives and no blackboards.
+    if not call.caller.includes("readonly"):
+        return model.Sessions(total=0)
     reader = await identify(call, agent_id)
-    projects = await _projects(call, project)
-    idle_since = model.idle_since(call.now, call.settings)
-    total, rows = await store.sessions(call.tx, projects, active_only, idle_since, limit, offset)
-    found = list({row["project"]: None for row in rows})
-    tallies = await store.tallies(call.tx, found, [row["id"] for row in rows], reader.audiences())
-    return model.Sessions(
-        total=total, sessions=[model.Session.of(row, tallies[row["id"]], idle_since) for row in rows]
-    )
-
-
-async def _projects(call: Call, project: str | None) -> list[str]:
-    if project is not None:
-        return [project] if call.caller.sees(project) else []
-    return (
-        await store.every_project(call.tx) if EVERY in call.caller.projects else sorted(call.caller.projects)
-    )
+    return await boards.listed(call, reader, project, active_only, limit or _LISTED, offset)
 
 
 @operation("close_session", writes=True, session=False, idempotent=True)
@@ -118,7 +115,7 @@ async def close_session(
     summary: model.Summary | None = None,
     agent_id: AgentId | None = None,
 ) -> model.ClosedSession:
-    """End a blackboard: it takes no more messages and stays readable."""
+    """End a blackboard; it stays readable."""
     reader = await identify(call, agent_id)
     row = await locate(call, session_id)
     closed = await store.close(call.tx, row["project"], row["id"], status, summary, reader.name, call.now)
@@ -148,7 +145,7 @@ async def add_message(
     idempotency_key: model.IdempotencyKey | None = None,
     agent_id: AgentId | None = None,
 ) -> model.Added:
-    """Write on a blackboard. private: only you; agent_only: agents of your type; admin_only: admins."""
+    """Write on a blackboard. private: only you; agent_only: your type; admin_only: admins."""
     reader = await identify(call, agent_id, sender)
     row = await locate(call, session_id)
     parent = await _message(call, row, reader, parent_message_id) if parent_message_id else None
@@ -172,7 +169,7 @@ async def add_private_note(
     metadata: dict[str, Any] | None = None,
     agent_id: AgentId | None = None,
 ) -> model.Added:
-    """A note on a blackboard that only you can read."""
+    """A note on a blackboard for you alone."""
     reader = await identify(call, agent_id)
     row = await locate(call, session_id)
     return await _add(call, _draft(call, row, reader, content, metadata, "private"))
@@ -245,7 +242,7 @@ def _tell(call: Call, draft: store.Draft, sequence: int) -> None:
 async def get_message(
     call: Call, session_id: model.SessionId, message_id: model.MessageId, agent_id: AgentId | None = None
 ) -> model.OneMessage:
-    """One message of a blackboard, its parent and the ids of its replies."""
+    """A message, its parent, its replies' ids."""
     reader = await identify(call, agent_id)
     row = await locate(call, session_id)
     message = await _message(call, row, reader, message_id)
@@ -286,12 +283,12 @@ async def read_context(
     include_private: bool = False,
     visibility_filter: Visibility | None = None,
     sender: AgentId | None = None,
-    since: model.Moment | None = None,
-    until: model.Moment | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
     max_tokens: model.MaxTokens | None = None,
     agent_id: AgentId | None = None,
 ) -> model.Messages:
-    """Messages in order; poll with after=next_after. max_tokens picks decisions, open questions, the newest."""
+    """Messages in order; poll with after=next_after. max_tokens picks what matters."""
     reader = await identify(call, agent_id)
     row = await locate(call, session_id)
     view = store.View(
@@ -341,7 +338,7 @@ async def search_context(
     scope: model.Scope = "all",
     agent_id: AgentId | None = None,
 ) -> model.SearchResults:
-    """Find messages of a blackboard by words, typos allowed, best first."""
+    """Find a blackboard's messages by words, typos allowed."""
     started = perf_counter()
     reader = await identify(call, agent_id)
     row = await locate(call, session_id)
@@ -380,7 +377,7 @@ async def _found(call: Call, view: store.View, matches: Sequence[search.Match]) 
 async def get_session_audit(
     call: Call, session_id: model.SessionId, after: model.After = -1, limit: model.Limit = 100
 ) -> model.Trail:
-    """Who did what on a blackboard, in order; never what was written."""
+    """Who did what on a blackboard, never what was written."""
     row = await locate(call, session_id)
     added = await store.acts(call.tx, row["project"], row["id"], after, limit)
     acts = model.trail(row, added, after, whole=len(added) < limit)

@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from commonplace import errors
+from commonplace.access import Caller
 from commonplace.call import Call
 from commonplace.masking import masked
 from commonplace.operation import Family, operation
@@ -54,7 +55,9 @@ async def schema(call: Call, database: model.DatabaseName, table: model.TableNam
     return Plan(registered, call.agent, checked, model.MOST_TABLES, table)
 
 
-async def _guarded(_search: Any, arguments: Mapping[str, Any]) -> Checked | errors.Refusal | None:
+async def _guarded(
+    _calls: Any, arguments: Mapping[str, Any], _caller: Caller
+) -> Checked | errors.Refusal | None:
     """Away from the loop and before the transaction; what it refuses is said after access was checked."""
     registered = config.registered().get(arguments["database"].lower())
     if registered is None or registered.problem:
@@ -92,7 +95,7 @@ async def query(
 
 db = Family(
     _NAME,
-    "Read databases that the operator registered: one SELECT at a time, bounded in rows, bytes and time.",
+    "Read the operator's databases: one bounded SELECT at a time.",
     {"list": list_all, "schema": schema, "query": query},
 )
 

@@ -42,7 +42,7 @@ async def register_function(
     requires: model.Texts | None = None,
     code: model.Code | None = None,
 ) -> model.Registered:
-    """Say what a function is for, so that others use it instead of writing it again. `similar` names what exists."""
+    """Say what a function is for, so that others reuse it; `similar` names what exists."""
     await events.count(call.tx, call.project, "functions", 0)
     given, line = model.place(file_path)
     file = canonical(given, call.session.working_directory if call.session else None)
@@ -99,7 +99,7 @@ async def find_function(
     include_shared: bool = True,
     limit: model.Limit = 5,
 ) -> model.Findings:
-    """Find functions by purpose, name, signature or what they call. Ask before you write one."""
+    """Find functions by purpose, name, signature or calls. Ask before writing one."""
     question = call.prepared if isinstance(call.prepared, Question) else Question(query)
     projects = list(dict.fromkeys([call.project, *([access.SHARED] if include_shared else [])]))
     hits = await find(call.tx, call.search.vectors, question, projects, Wanted(call.now, (store.KIND,)))
@@ -135,7 +135,7 @@ async def enrich_function(
     search_summary: model.Text | None = None,
     project: str | None = None,
 ) -> model.Enriched:
-    """Keep the analysis of a function; each given field replaces what stood there."""
+    """Describe a function; given fields replace."""
     given = {
         "signature": signature,
         "parameters": parameters,
@@ -182,7 +182,7 @@ async def _by_id(call: Call, given: str) -> Row:
 async def get_enrichment_queue(
     call: Call, project: str | None = None, limit: model.Limit = 20, offset: model.Offset = 0
 ) -> model.Queue:
-    """Functions that nobody has described yet, or that changed since."""
+    """Functions still to be described."""
     rows, total = await store.waiting(call.tx, call.project, limit, offset)
     return model.Queue(pending_count=total, items=[model.Waiting.of(row) for row in rows])
 
@@ -191,7 +191,7 @@ async def get_enrichment_queue(
 async def become_librarian(
     call: Call, project: str | None = None, limit: model.Limit = 20, offset: model.Offset = 0
 ) -> model.Duty:
-    """The enrichment queue with source text and instructions: take it when you have time to describe functions."""
+    """The enrichment queue with sources and instructions."""
     rows, total = await store.waiting(call.tx, call.project, limit, offset)
     items = librarian.within_budget(rows)
     return model.Duty(

@@ -73,7 +73,7 @@ async def delete_guideline(
 
 guidelines = Family(
     "memory_guidelines",
-    "Rules that agents read at session start: list, get, set, delete; scope is 'global' or a project.",
+    "Rules that agents read at session start; scope is 'global' or a project.",
     {"list": list_guidelines, "set": set_guideline, "delete": delete_guideline, "get": get_guideline},
 )
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, WithJsonSchema
 
 from commonplace.clock import DAY, age, iso
 from commonplace.operation import Reply
@@ -29,6 +29,8 @@ Type = Literal[
     "function_ref",
     "spec",
 ]
+# memory_store lists them once: models pay for every time.
+WantedType = Annotated[Type, WithJsonSchema({"type": "string"})]
 Status = Literal["active", "deprecated", "superseded", "archived", "conflicted", "review_pending", "expired"]
 Detail = Literal["auto", "snippet", "full"]
 

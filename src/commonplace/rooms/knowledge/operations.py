@@ -30,7 +30,7 @@ async def query(
     call: Call,
     query: model.Query,
     project: str | None = None,
-    memory_types: list[model.Type] | None = None,
+    memory_types: list[model.WantedType] | None = None,
     tags: model.Tags | None = None,
     include_inactive: bool = False,
     include_shared: bool = True,
@@ -39,7 +39,7 @@ async def query(
     max_tokens: model.Tokens = 4000,
     detail: model.Detail = "auto",
 ) -> model.Answers:
-    """Search the team's knowledge by words and by meaning. Ask before you solve something again."""
+    """Search the team's knowledge by words and meaning. Ask before solving again."""
     since = call.now - updated_within_days * DAY if updated_within_days else 0
     wanted = Wanted(
         call.now, (store.KIND,), tuple(memory_types or ()), tuple(tags or ()), include_inactive, since
@@ -73,7 +73,7 @@ async def get_by_id(
     project: str | None = None,
     version: int | None = None,
 ) -> model.Kept:
-    """One document, message, backlog item, spec or function, whole. `version` reads an older document."""
+    """One document, message, item, spec, file or function, whole."""
     for scope in projects_of(call, include_shared=project is None):
         for prefix, finder in call.house.finders.items():
             if doc_id.startswith(prefix) and (found := await finder(call, scope, doc_id)):
@@ -123,8 +123,7 @@ async def store_document(
     expires_in_days: model.Days | None = None,
     force_store: bool = False,
 ) -> model.Stored:
-    """Keep a document. Cite evidence in files_related: path, path:line or path#symbol, with @commit.
-    force_store replaces the one of the same title and type."""
+    """Keep a document. files_related cites path, path:line or path#symbol, @commit. force_store replaces its namesake."""
     draft = writing.Draft(
         memory_type,
         title,
@@ -153,7 +152,7 @@ async def record_learning(
     tags: model.Tags | None = None,
     files_related: model.Places | None = None,
 ) -> model.Stored:
-    """Keep what you learned the hard way, so that nobody has to learn it again."""
+    """Keep what you learned the hard way."""
     draft = writing.Draft(
         "learning",
         topic,
@@ -169,9 +168,12 @@ async def record_learning(
     "memory_search_global", role="readonly", prepare=asking("query"), example={"query": "retry with backoff"}
 )
 async def search_global(
-    call: Call, query: model.Query, memory_types: list[model.Type] | None = None, limit: model.Limit = 10
+    call: Call,
+    query: model.Query,
+    memory_types: list[model.WantedType] | None = None,
+    limit: model.Limit = 10,
 ) -> model.Everywhere:
-    """Search every project that you may see, shared knowledge included."""
+    """Search all projects, files and transcripts that you may see."""
     wanted = Wanted(call.now, (), tuple(memory_types or ()))
     projects = [name for name in await store.indexed_projects(call.tx, _PROJECTS) if _sees(call, name)]
     question = question_of(call, query)
@@ -219,7 +221,7 @@ async def change_status(
     superseded_by: model.DocumentId | None = None,
     reason: model.Reason | None = None,
 ) -> model.StatusChanged:
-    """Say that a document is outdated, replaced, disputed, or good again; its history is kept."""
+    """Say that a document is outdated, replaced, disputed, or good again."""
     await events.count(call.tx, call.project, "documents", 0)
     identity = await ids.whole(call.tx, "document", call.project, doc_id)
     row = await store.one(call.tx, call.project, identity)
@@ -249,7 +251,7 @@ async def change_status(
 async def archive_by_tag(
     call: Call, tag: model.Tag, reason: model.Reason | None = None, project: str | None = None
 ) -> model.TagDone:
-    """Archive every document with this tag."""
+    """Archive every document with a tag."""
     await events.count(call.tx, call.project, "documents", 0)
     rows = await store.tagged(call.tx, call.project, tag)
     await store.keep_archived(call.tx, tag, rows, call.now)
@@ -261,7 +263,7 @@ async def archive_by_tag(
 
 @operation("memory_restore_by_tag", writes=True, idempotent=True, example={"tag": "sprint-12"})
 async def restore_by_tag(call: Call, tag: model.Tag, project: str | None = None) -> model.TagDone:
-    """Bring back exactly what memory_archive_by_tag archived, each with its former status."""
+    """Undo memory_archive_by_tag."""
     await events.count(call.tx, call.project, "documents", 0)
     rows = await store.take_archived(call.tx, call.project, tag)
     former = [row["former"] for row in rows]

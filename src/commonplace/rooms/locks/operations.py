@@ -39,7 +39,7 @@ async def lock_files(
     mode: Mode = "exclusive",
     wait_seconds: WaitSeconds = 0,
 ) -> Locked:
-    """Lock files, directories (dir/) or globs before editing: all or nothing. Your calls renew the lease; success=false names who holds it."""
+    """Lock files, dirs (dir/) or globs before editing: all or nothing. Your calls renew the lease."""
     wanted = _canonical(call, files)
     last = await events.count(call.tx, call.project, "lease", len(wanted))
     now = await call.tx.clock()
@@ -67,7 +67,7 @@ async def lock_files(
 
 @operation("memory_unlock_files", writes=True, idempotent=True)
 async def unlock_files(call: Call, files: Files | None = None) -> Unlocked:
-    """Release your locks on these paths; without files, all of them."""
+    """Release your locks; without files, all."""
     now = await call.tx.clock()
     fold = await store.ignores_case(call.tx, call.project)
     held = {
@@ -96,7 +96,7 @@ async def unlock_files(call: Call, files: Files | None = None) -> Unlocked:
 
 @operation("memory_get_locks", role="readonly")
 async def get_locks(call: Call, path_pattern: FilePath | None = None) -> Locks:
-    """Who has locked what; path_pattern is a path, directory or glob."""
+    """Who has locked what, by path, dir or glob."""
     now = await call.tx.clock()
     fold = await store.ignores_case(call.tx, call.project)
     session = call.own_session.id

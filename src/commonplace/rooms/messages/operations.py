@@ -33,7 +33,7 @@ async def send_message(
     require_human: bool = False,
     idempotency_key: model.Key | None = None,
 ) -> Sent:
-    """Mail one agent, `*` (everyone else) or `@admins`; it waits until read. Answers name the message in reply_to."""
+    """Mail an agent, `*` (all others) or `@admins`. Answers set reply_to."""
     project = call.scope(to_project)
     draft = Draft(
         project=project,
@@ -121,7 +121,7 @@ async def get_messages(
     headers_only: bool = False,
     wait_seconds: model.WaitSeconds = 0,
 ) -> Inbox:
-    """Your unread mail, urgent first, then oldest; showing a text marks it delivered to you. `unread` is what is left."""
+    """Your unread mail, urgent first; showing a text marks it delivered."""
     agent = await _reader(call, for_instance)
     message = await ids.whole(call.tx, "message", call.project, message_id) if message_id else None
     rows = await store.inbox(
@@ -176,7 +176,7 @@ async def _delivered(call: Call, page: Sequence[Row]) -> list[dict[str, object]]
 
 @operation("memory_acknowledge_message", writes=True, idempotent=True)
 async def acknowledge_message(call: Call, message_id: Id) -> Changed:
-    """Say that you received a message; others' copies are untouched."""
+    """Say that you received a message."""
     return await _advance(call, message_id, "received", "")
 
 
@@ -184,7 +184,7 @@ async def acknowledge_message(call: Call, message_id: Id) -> Changed:
 async def update_message_status(
     call: Call, message_id: Id, status: model.Status, note: model.Note | None = None
 ) -> Changed:
-    """Say how far you are with a message: forward only, failed from anywhere."""
+    """Say how far you are with a message."""
     return await _advance(call, message_id, status, note or "")
 
 
@@ -222,7 +222,7 @@ async def _refuse_backward(call: Call, message: str, agents: Sequence[str], stat
 
 @operation("memory_claim_message", writes=True, idempotent=True)
 async def claim_message(call: Call, message_id: Id) -> Claim:
-    """Take on what was sent to several; the first one wins."""
+    """Take on what was sent to several; the first wins."""
     message = await ids.whole(call.tx, "message", call.project, message_id)
     copies = await store.deliveries(call.tx, call.project, message)
     agents = [copy["agent"] for copy in copies]

@@ -141,7 +141,7 @@ async def remove_agent(call: Call, agent: AgentName, name: model.Name | None = N
 
 project = Family(
     "memory_project",
-    "Projects and their rosters: create, get, list, delete (confirm=name), add_agent, remove_agent, update_agent.",
+    "Projects and their rosters; delete wants confirm=name.",
     {
         "create": create_project,
         "get": get_project,
@@ -156,7 +156,7 @@ project = Family(
 
 @operation("memory_list_projects", role="readonly", session=False, example={})
 async def list_projects(call: Call, limit: model.Limit = 100, offset: model.Offset = 0) -> model.Overviews:
-    """The projects that you may see, with how much is in them and who is there."""
+    """Projects that you may see."""
     seen, since = _seen(call), call.now - LIVE_FOR
     total, rows = await store.visible(call.tx, seen, SHARED, limit, offset)
     names = [row["name"] for row in rows]

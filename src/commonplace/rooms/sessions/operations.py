@@ -54,7 +54,7 @@ async def start_session(
     api_key: ShortText | None = None,
     token_budget: Budget = 2000,
 ) -> Started:
-    """Call first: gives the session_id for every other tool, and what you need to know within token_budget."""
+    """Call first: gives session_id and what you need to know, within token_budget."""
     if api_key is not None:
         call.caller = await _key_holder(call, api_key)
     given = Given(
@@ -118,7 +118,7 @@ async def end_session(
     learnings: LongText | None = None,
     handoff_notes: LongText | None = None,
 ) -> Ended:
-    """End your session: keeps the handoff and the learning for the next one, releases your locks."""
+    """End your session: handoff and learning are kept, locks released."""
     session = call.own_session
     if not await store.end(call.tx, session, call.now):
         raise errors.SessionNotFound

@@ -30,7 +30,7 @@ async def define_spec(
     tags: model.Tags | None = None,
     force: bool = False,
 ) -> Defined:
-    """Store a spec or its next version (semver; omitted = next patch). You own what you define; only you or an admin change it."""
+    """Store a spec's next version (semver; default next patch). Only its owner or an admin changes it."""
     schema = schemas.require_valid(json_schema) if json_schema is not None else None
     # Taken first: until commit nobody else defines a spec here, so that versions rise.
     await events.count(call.tx, call.project, "spec")
@@ -79,7 +79,7 @@ async def _owner(call: Call, name: str, before: Row | None, wanted: str | None) 
 async def get_spec(
     call: Call, name: model.Name, version: model.VersionText | None = None, project: str | None = None
 ) -> Spec:
-    """A spec, at its latest or any version; of your project, else shared."""
+    """A spec, at its latest or any version."""
     spec = await store.one(call.tx, call.project, name)
     if spec is None and project is None:
         spec = await store.one(call.tx, SHARED, name)
@@ -109,7 +109,7 @@ async def list_specs(
     spec_type: model.SpecType | None = None,
     limit: model.Limit = 50,
 ) -> Listing:
-    """The specs of your project and the shared ones."""
+    """Specs of your project and shared ones."""
     projects = [call.project] if project is not None else list({call.project: None, SHARED: None})
     rows, total = await store.listed(call.tx, projects, spec_type, limit)
     names = [row["name"] for row in rows]

@@ -59,7 +59,7 @@ async def update_work(
     signals: Signals | None = None,
     signal_details: Sentence = "",
 ) -> Updated:
-    """Say what you work on, what blocks you, what you touched; tells who else is there. Signals unblock those who wait for them."""
+    """Say what you do, what blocks you, what you touched. Signals unblock waiters."""
     session = call.own_session
     touched = _canonical(session, files_touched or [])
     item = Item(title, status, touched, notes, blocked_by, blocked_reason, waiting_for_signal)
@@ -86,7 +86,7 @@ async def get_active_work(
     since_hours: Annotated[int, Field(ge=1, le=336)] = 24,
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
 ) -> ActiveWork:
-    """Who is active, who is blocked and by what, recent signals and work items."""
+    """Who is active or blocked, by what; recent signals."""
     since = call.now - since_hours * HOUR
     active = await store.active_sessions(call.tx, call.project, since, limit, instance)
     works = await store.in_progress(call.tx, call.project, [row["id"] for row in active])

@@ -1,0 +1,226 @@
+"""Keep a part of a session, read lines of it, or its exact bytes."""
+
+from dataclasses import dataclass, replace
+
+from commonplace import errors
+from commonplace.arguments import Moment
+from commonplace.call import Call
+from commonplace.operation import Reply, operation
+from commonplace.rooms.archives import (
+    chat,
+    learning,
+    listing,
+    model,
+    reading,
+    scanning,
+    searching,
+    store,
+    uploading,
+    views,
+)
+from commonplace.rooms.archives.encodings import Encoding
+from commonplace.rooms.archives.frames import FRAME
+from commonplace.rooms.archives.model import Archive
+from commonplace.rooms.workspaces import store as workspaces
+from commonplace.rooms.workspaces.model import Limit, Mode, Query, Sha256, Token, Workspace, WorkspaceId
+
+
+@operation(
+    "upload_session", role="sync", writes=True, session=False, idempotent=True, prepare=uploading.prepare
+)
+async def upload_session(
+    call: Call,
+    workspace_id: WorkspaceId,
+    write_token: Token,
+    session_id: model.SessionId,
+    content: str | None = None,
+    content_gzip_base64: str | None = None,
+    offset: model.Start = 0,
+    tool: model.Tool | None = None,
+    started_at: Moment | None = None,
+    sha256: Sha256 | None = None,
+) -> model.Uploaded:
+    """Append to a session's transcript; offset = bytes stored."""
+    return await _keep(call, workspace_id, write_token, session_id, tool, started_at)
+
+
+@operation(
+    "upload_session", role="sync", writes=True, session=False, idempotent=True, prepare=uploading.prepare
+)
+async def put_bytes(
+    call: Call,
+    workspace_id: WorkspaceId,
+    write_token: Token,
+    session_id: model.SessionId,
+    body: bytes,
+    encoding: Encoding = "identity",
+    offset: model.Start = 0,
+    length: model.Length | None = None,
+    tool: model.Tool | None = None,
+    started_at: Moment | None = None,
+    sha256: Sha256 | None = None,
+) -> model.Uploaded:
+    """The same for programs that send bytes."""
+    return await _keep(call, workspace_id, write_token, session_id, tool, started_at)
+
+
+async def _keep(
+    call: Call, workspace_id: str, write_token: str, session_id: str, tool: str | None, started_at: int | None
+) -> model.Uploaded:
+    prepared: uploading.Prepared = call.prepared
+    workspace = await workspaces.workspace(call.tx, workspace_id, call.caller)
+    await workspaces.check_token(call.tx, workspace, write_token)
+    call.project, call.subject = workspace.project, f"{workspace.id} {session_id}"
+    before = prepared.before
+    if before and not prepared.kept:
+        return _receipt("duplicate", before)
+    after = _grown(before or _empty(call, workspace, session_id, tool, started_at), prepared, call.now)
+    await _write(call, before, after, prepared)
+    await workspaces.touch(call.tx, workspace, call.now, sessions=int(before is None))
+    await learning.learned(call.tx, after, prepared.lesson)
+    call.emit("SessionArchived", workspace.uri, session_id=session_id, bytes=after.bytes)
+    return _receipt("extended" if before else "stored", after)
+
+
+async def _write(call: Call, before: Archive | None, after: Archive, prepared: uploading.Prepared) -> None:
+    """The row decides who was first; whoever comes second is told how much is stored."""
+    first = await (store.extend(call.tx, before, after) if before else store.add(call.tx, after))
+    if not first:
+        now = await store.archive(call.tx, *after.key)
+        raise model.misplaced(now.bytes if now else 0)
+    if prepared.addresses and not await store.take_bodies(call.tx, after.project, prepared.addresses):
+        raise errors.Conflict(
+            "The upload took so long that its parts were tidied away.", hint="Send it again."
+        )
+    await store.put_frames(call.tx, after, prepared.kept)
+
+
+def _empty(
+    call: Call, workspace: Workspace, session_id: str, tool: str | None, started_at: int | None
+) -> Archive:
+    began = call.now if started_at is None else started_at
+    return Archive(
+        workspace.project,
+        workspace.id,
+        session_id,
+        tool or workspace.tool,
+        title="",
+        bytes=0,
+        lines=0,
+        line_start=0,
+        compressed_bytes=0,
+        sha256="",
+        started_at=began,
+        ended_at=max(began, call.now),
+        created_at=call.now,
+        updated_at=call.now,
+    )
+
+
+def _grown(before: Archive, prepared: uploading.Prepared, now: int) -> Archive:
+    last = prepared.kept[-1].place
+    return replace(
+        before,
+        bytes=last.end,
+        lines=last.lines_through,
+        line_start=prepared.line_start,
+        compressed_bytes=before.compressed_bytes + prepared.more_stored,
+        sha256=prepared.sha256,
+        ended_at=max(before.ended_at, now),
+        updated_at=now,
+    )
+
+
+def _receipt(status: model.Status, archive: Archive) -> model.Uploaded:
+    return model.Uploaded(
+        status=status,
+        sha256=archive.sha256,
+        lines=archive.total_lines,
+        bytes=archive.bytes,
+        compressed_bytes=archive.compressed_bytes,
+    )
+
+
+async def _shown(page: views.Page) -> Reply:
+    return await (chat.chat_page if page.view == "chat" else views.raw_page)(page)
+
+
+@operation("read_session", role="any", session=False, outside=_shown)
+async def read_session(
+    call: Call,
+    workspace_id: WorkspaceId,
+    session_id: model.SessionId,
+    offset: model.Line = 0,
+    limit: model.Lines = 100,
+    view: model.View = "chat",
+    max_tokens: model.Tokens = 8000,
+) -> views.Page:
+    """An archived session: what was said and done, or its raw lines."""
+    archive = await listing.find(call, workspace_id, session_id)
+    most = max_tokens * model.BYTES_PER_TOKEN
+    frames = chat.FRAMES if view == "chat" else 2 + most // FRAME
+    studied = await learning.remembered(call.tx, archive) if view == "chat" else b""
+    first = chat.first_line(studied, offset)
+    kept = await store.frames_of_line(call.tx, archive, first, frames) if offset < archive.total_lines else []
+    return views.Page(archive, kept, call.settings.archives, offset, limit, most, view, studied)
+
+
+@operation(
+    "search_sessions",
+    role="any",
+    session=False,
+    prepare=scanning.scanned,
+    example={"query": "how did we fix ModuleNotFoundError yaml"},
+)
+async def search_sessions(
+    call: Call,
+    query: Query,
+    workspace_id: WorkspaceId | None = None,
+    mode: Mode = "smart",
+    since: Moment | None = None,
+    until: Moment | None = None,
+    limit: Limit = 20,
+    per_session: model.MatchesOfSession = searching.PER_SESSION,
+) -> searching.Matches:
+    """Search archived sessions; an error finds what overcame it."""
+    if call.prepared is not None:
+        scanned: searching.Matches = call.prepared
+        return scanned
+    wanted = await searching.asked(call, query, workspace_id, since, until, limit, per_session)
+    return await searching.smart(call, wanted)
+
+
+@operation("read_session", role="any", session=False)
+async def stored(call: Call, workspace_id: WorkspaceId, session_id: model.SessionId) -> model.Stored:
+    """How much of a session is stored."""
+    return model.Stored.of(await listing.exactly(call, workspace_id, session_id))
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Frames that hold the bytes from `first` up to `end`."""
+
+    first: int
+    end: int
+    setting: str
+    kept: list[store.Kept]
+
+
+async def _joined(span: Span) -> bytes:
+    raw = [await reading.opened(each, span.setting) for each in span.kept]
+    return reading.within(b"".join(raw), span.kept[0].place.first_byte, span.first, span.end)
+
+
+@operation("read_session", role="any", session=False, outside=_joined)
+async def read_bytes(
+    call: Call, workspace_id: WorkspaceId, session_id: model.SessionId, first: model.Start, end: model.Start
+) -> Span:
+    """The exact bytes from `first` up to `end`, as many as are read at once."""
+    archive = await listing.exactly(call, workspace_id, session_id)
+    if not first < end <= archive.bytes:
+        raise errors.Invalid(
+            f"There are bytes 0 to {archive.bytes}.", hint="Ask for some of them.", bytes=archive.bytes
+        )
+    found = await store.frames(call.tx, archive, first, reading.AT_ONCE)
+    kept = [each for each in found if each.place.first_byte < end]
+    return Span(first, min(end, kept[-1].place.end), call.settings.archives, kept)

@@ -1,0 +1,65 @@
+"""Sessions that an older version read, or that nobody read to their end, are read again, a bounded amount at a time."""
+
+import asyncio
+from typing import Any
+
+from commonplace.rooms.archives import learning, reading, store, studies
+from commonplace.rooms.archives.learning import PARSER, Lesson
+from commonplace.rooms.archives.model import Archive
+from commonplace.store.database import Database, Tx
+
+_BATCH = 8 * 1024 * 1024
+_AT_ONCE = 512 * 1024 * 1024
+
+
+async def study_again(calls: Any) -> None:
+    """So much of it as one pass may; the next pass goes on."""
+    database: Database = calls.database
+    left = _AT_ONCE
+    while left > 0 and (archive := await database.write(_next)):
+        await _whole(database, calls.settings.archives, archive)
+        left -= archive.bytes
+
+
+async def _next(tx: Tx) -> Archive | None:
+    """A session that waits, with nothing left of what was read out of it before."""
+    place = await studies.waiting(tx, PARSER)
+    archive = await store.archive(tx, *place) if place else None
+    if archive is not None:
+        await studies.forget(tx, archive)
+        await studies.begin(tx, archive, PARSER)
+    return archive
+
+
+async def _whole(database: Database, setting: str, archive: Archive) -> None:
+    first, state, rest, skips = 0, b"", b"", False
+    async for piece in reading.pieces(database, setting, archive, 0, archive.line_start):
+        rest += piece
+        if len(rest) < _BATCH:
+            continue
+        whole, newline, rest = rest.rpartition(b"\n")
+        if not newline:
+            rest, skips = b"", True
+            continue
+        lesson = await _batch(database, archive, state, first, whole, skips)
+        first, state, skips = lesson.lines, lesson.state, False
+    if rest:
+        await _batch(database, archive, state, first, rest.removesuffix(b"\n"), skips)
+
+
+async def _batch(
+    database: Database, archive: Archive, state: bytes, first: int, whole: bytes, skips: bool
+) -> Lesson:
+    """A line that alone is larger than a batch is not read."""
+    lines = whole.split(b"\n")
+    if skips:
+        lines[0] = b""
+    lesson = await asyncio.to_thread(learning.studied, state, archive.tool, first, lines)
+
+    async def write(tx: Tx) -> None:
+        now = await store.archive(tx, *archive.key)
+        if now is not None:
+            await learning.learned(tx, now, lesson)
+
+    await database.write(write)
+    return lesson

@@ -1,0 +1,197 @@
+"""Finding what was said in sessions, and how an error was overcome, with the same engine as everything else."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from commonplace.access import Caller
+from commonplace.call import Call
+from commonplace.clock import iso
+from commonplace.operation import Reply
+from commonplace.rooms.archives import passages, studies
+from commonplace.rooms.workspaces import store as workspaces
+from commonplace.search import index, text
+from commonplace.search.find import Hit, Question, find
+from commonplace.search.source import Source
+from commonplace.search.wanted import Wanted
+from commonplace.store.database import Row, Tx
+from commonplace.transcripts.faults import fault_of, faults
+
+PER_SESSION = 3
+_SNIPPET = 320
+_EVER = 2**62
+_CANDIDATES = 5
+
+
+class Match(Reply):
+    workspace_id: str
+    session_id: str
+    line: int
+    role: str
+    snippet: str
+    at: str = ""
+    relevance: float | None = None
+
+
+class Matches(Reply):
+    matches: list[Match]
+    truncated: bool
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What is looked for, and where."""
+
+    query: str
+    workspace: str | None
+    projects: list[str]
+    since: int
+    until: int
+    limit: int
+    per_session: int
+
+
+async def asked(
+    call: Call,
+    query: str,
+    workspace_id: str | None,
+    since: int | None,
+    until: int | None,
+    limit: int,
+    each: int,
+) -> Asked:
+    projects = await scope(call.tx, call.caller, workspace_id)
+    return Asked(query, workspace_id, projects, since or 0, until or _EVER, limit, each)
+
+
+async def scope(tx: Tx, caller: Caller, workspace_id: str | None) -> list[str]:
+    """The project of the workspace, else every project that has one and that the caller may read."""
+    if workspace_id is None:
+        return await workspaces.visible_projects(tx, caller)
+    return [(await workspaces.workspace(tx, workspace_id, caller)).project]
+
+
+async def smart(call: Call, wanted: Asked) -> Matches:
+    """First where the very same error was met, then whatever has the words."""
+    found = [*await _same_errors(call.tx, wanted), *await _by_words(call, wanted)]
+    kept = diverse(found, wanted.limit + 1, wanted.per_session)
+    return Matches(matches=kept[: wanted.limit], truncated=len(kept) > wanted.limit)
+
+
+def diverse(found: Sequence[Match], limit: int, per_session: int) -> list[Match]:
+    """No place twice, and no session too often."""
+    seen: set[tuple[str, str, int]] = set()
+    often: Counter[tuple[str, str]] = Counter()
+    kept: list[Match] = []
+    for each in found:
+        session = each.workspace_id, each.session_id
+        if (*session, each.line) in seen or often[session] >= per_session or len(kept) >= limit:
+            continue
+        seen.add((*session, each.line))
+        often[session] += 1
+        kept.append(each)
+    return kept
+
+
+async def _same_errors(tx: Tx, wanted: Asked) -> list[Match]:
+    given = [fault_of(wanted.query), *faults(wanted.query, failed=False)]
+    fingerprints = list(dict.fromkeys(each.fingerprint for each in given))
+    found: list[Match] = []
+    for project in wanted.projects:
+        rows = await studies.met(
+            tx, project, fingerprints, wanted.workspace, wanted.since, wanted.until, wanted.limit
+        )
+        found += [_of_error(row, 1.0) for row in rows]
+    return found
+
+
+async def _by_words(call: Call, wanted: Asked) -> list[Match]:
+    limits = Wanted(
+        call.now,
+        (index.TRANSCRIPT,),
+        (wanted.workspace,) if wanted.workspace else (),
+        changed_since=wanted.since,
+        changed_until=wanted.until if wanted.until < _EVER else 0,
+    )
+    most = max(100, wanted.limit * _CANDIDATES)
+    hits = await find(call.tx, call.search.vectors, Question(wanted.query), wanted.projects, limits, most)
+    chosen = _few(hits, wanted)
+    tokens = set(text.tokens(wanted.query))
+    loaded: dict[tuple[str, str], Match] = {}
+    for project in dict.fromkeys(hit.project for hit in chosen):
+        theirs = {hit.id: hit for hit in chosen if hit.project == project}
+        loaded |= {
+            (project, each): match for each, match in (await _shown(call.tx, project, theirs, tokens)).items()
+        }
+    return [loaded[hit.project, hit.id] for hit in chosen if (hit.project, hit.id) in loaded]
+
+
+def _few(hits: Sequence[Hit], wanted: Asked) -> list[Hit]:
+    """Only what will be shown is read: no session more often than asked for."""
+    often: Counter[tuple[str, str]] = Counter()
+    chosen: list[Hit] = []
+    for hit in hits:
+        session = studies.place(hit.id)
+        often[session] += 1
+        if often[session] <= wanted.per_session and len(chosen) <= wanted.limit:
+            chosen.append(hit)
+    return chosen
+
+
+async def _shown(tx: Tx, project: str, hits: Mapping[str, Hit], tokens: set[str]) -> dict[str, Match]:
+    met = await studies.errors(tx, project, list(hits))
+    said = await studies.passages(tx, project, [each for each in hits if each not in met])
+    shown = {each: _of_error(row, hits[each].relevance) for each, row in met.items()}
+    for each, pieces in said.items():
+        shown[each] = _of_passage(each, pieces, tokens, hits[each].relevance)
+    return shown
+
+
+def _of_passage(identity: str, pieces: list[passages.Piece], tokens: set[str], relevance: float) -> Match:
+    workspace, session = studies.place(identity)
+    piece = passages.best(pieces, tokens)
+    return Match(
+        workspace_id=workspace,
+        session_id=session,
+        line=piece.line,
+        role=piece.role,
+        snippet=passages.snippet(piece.text, tokens, _SNIPPET),
+        at="" if piece.at is None else iso(piece.at),
+        relevance=round(relevance, 3),
+    )
+
+
+def _of_error(row: Row, relevance: float) -> Match:
+    workspace, session = studies.place(row["id"])
+    return Match(
+        workspace_id=workspace,
+        session_id=session,
+        line=row["line"],
+        role="error",
+        snippet=_story(row),
+        at=iso(row["at"]),
+        relevance=round(relevance, 3),
+    )
+
+
+def _story(row: Row) -> str:
+    """What happened, in the order in which it did."""
+    followed = msgspec.json.decode(row["followed"], type=list[str])
+    told = [row["text"], f"ran: {row['command']}" if row["command"] else ""]
+    if row["fixed_line"]:
+        told += [f"then: {'; '.join(followed)}", f"gone at line {row['fixed_line']}"]
+    return "\n".join(part for part in told if part)
+
+
+async def load(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
+    """For the search over everything."""
+    met = await studies.errors(tx, project, ids)
+    said = await studies.passages(tx, project, [each for each in ids if each not in met])
+    rows: list[Row] = [{"id": each, "title": row["text"], "text": _story(row)} for each, row in met.items()]
+    return rows + [
+        {"id": each, "title": "", "text": "\n".join(piece.text for piece in pieces)}
+        for each, pieces in said.items()
+    ]
+
+
+SOURCE = Source(index.TRANSCRIPT, load)

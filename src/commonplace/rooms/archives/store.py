@@ -1,0 +1,196 @@
+"""Archives, their frames, and the names of bodies outside, in the store."""
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
+
+from commonplace.rooms.archives.frames import Place
+from commonplace.rooms.archives.model import Archive
+from commonplace.store.database import Row, Tx
+from commonplace.store.ids import SHORTEST, only
+
+_COLUMNS = ", ".join(field.name for field in fields(Archive))
+_CANDIDATES = 5
+_EVERY_KEY = "project = $1 and workspace = $2 and session = $3"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A frame as it is stored: with its body, or with the address of it."""
+
+    place: Place
+    sha256: str
+    address: str
+    body: bytes
+    stored_bytes: int
+
+
+async def archive(tx: Tx, project: str, workspace: str, session: str) -> Archive | None:
+    row = await tx.one(f"select {_COLUMNS} from archive where {_EVERY_KEY}", project, workspace, session)
+    return Archive(**row) if row else None
+
+
+async def whole_id(tx: Tx, project: str, workspace: str, given: str) -> str | None:
+    """The one session whose id begins so; several are refused."""
+    if len(given) < SHORTEST:
+        return None
+    rows = await tx.all(
+        "select session from archive where project = $1 and workspace = $2 and session >= $3 and session < $4"
+        " order by session limit $5",
+        project,
+        workspace,
+        given,
+        given + "\x7f",
+        _CANDIDATES,
+    )
+    return only(given, [row["session"] for row in rows])
+
+
+async def page(
+    tx: Tx, project: str, workspace: str, since: int, until: int, limit: int, offset: int
+) -> tuple[int, list[Archive]]:
+    """Those that were going on in that time, the latest first; how many there are in all."""
+    during = "project = $1 and workspace = $2 and ended_at >= $3 and started_at <= $4"
+    count = await tx.one(
+        f"select count(*) as n from archive where {during}", project, workspace, since, until
+    )
+    rows = await tx.all(
+        f"select {_COLUMNS} from archive where {during} order by ended_at desc, session limit $5 offset $6",
+        project,
+        workspace,
+        since,
+        until,
+        limit,
+        offset,
+    )
+    return (int(count["n"]) if count else 0), [Archive(**row) for row in rows]
+
+
+async def everywhere(
+    tx: Tx, projects: Sequence[str], workspace: str | None, since: int, until: int, most: int
+) -> list[Archive]:
+    """Those of these projects that were going on in that time, the latest first."""
+    rows = await tx.all(
+        f"select {_COLUMNS} from archive where project = any($1) and (CAST($2 as text) is null or workspace = $2)"
+        " and ended_at >= $3 and started_at <= $4 order by ended_at desc, session limit $5",
+        list(projects),
+        workspace,
+        since,
+        until,
+        most,
+    )
+    return [Archive(**row) for row in rows]
+
+
+async def add(tx: Tx, archive: Archive) -> bool:
+    """Whether it is the first of its name."""
+    places = ", ".join(f"${n}" for n in range(1, len(fields(Archive)) + 1))
+    added = await tx.run(
+        f"insert into archive ({_COLUMNS}) values ({places}) on conflict (project, workspace, session) do nothing",
+        *astuple(archive),
+    )
+    return added == 1
+
+
+async def extend(tx: Tx, before: Archive, after: Archive) -> bool:
+    """Whether nobody else extended it meanwhile."""
+    changed = await tx.run(
+        f"update archive set bytes = $4, lines = $5, line_start = $6, compressed_bytes = $7, sha256 = $8,"
+        f" updated_at = $9, ended_at = case when ended_at < $10 then $10 else ended_at end"
+        f" where {_EVERY_KEY} and bytes = $11 and sha256 = $12",
+        *before.key,
+        after.bytes,
+        after.lines,
+        after.line_start,
+        after.compressed_bytes,
+        after.sha256,
+        after.updated_at,
+        after.ended_at,
+        before.bytes,
+        before.sha256,
+    )
+    return changed == 1
+
+
+async def put_frames(tx: Tx, archive: Archive, kept: Sequence[Kept]) -> None:
+    """Add frames; the one that was the last and not full is written again."""
+    await tx.many(
+        "insert into archive_frame (project, workspace, session, first_byte, raw_bytes, lines_before, lines_through,"
+        " sha256, stored_bytes, address, body) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+        " on conflict (project, workspace, session, first_byte) do update set raw_bytes = excluded.raw_bytes,"
+        " lines_through = excluded.lines_through, sha256 = excluded.sha256,"
+        " stored_bytes = excluded.stored_bytes, address = excluded.address, body = excluded.body",
+        [
+            (*archive.key, *astuple(each.place), each.sha256, each.stored_bytes, each.address, each.body)
+            for each in kept
+        ],
+    )
+
+
+_FRAME = "first_byte, raw_bytes, lines_before, lines_through, sha256, stored_bytes, address, body"
+
+
+async def frames(tx: Tx, archive: Archive, first_byte: int, count: int) -> list[Kept]:
+    """The frame that holds this byte, and those after it."""
+    rows = await tx.all(
+        f"select {_FRAME} from archive_frame where {_EVERY_KEY} and first_byte >= coalesce((select first_byte"
+        f" from archive_frame where {_EVERY_KEY} and first_byte <= $4 order by first_byte desc limit 1), 0)"
+        " order by first_byte limit $5",
+        *archive.key,
+        first_byte,
+        count,
+    )
+    return [_kept(row) for row in rows]
+
+
+async def frames_of_line(tx: Tx, archive: Archive, line: int, count: int) -> list[Kept]:
+    """The frame in which this line begins or the one before it ends, and those after it."""
+    row = await tx.one(
+        f"select first_byte from archive_frame where {_EVERY_KEY} and lines_through >= $4"
+        " order by lines_through, first_byte limit 1",
+        *archive.key,
+        line,
+    )
+    return await frames(tx, archive, row["first_byte"], count) if row else []
+
+
+async def last_frame(tx: Tx, archive: Archive) -> Kept | None:
+    row = await tx.one(
+        f"select {_FRAME} from archive_frame where {_EVERY_KEY} order by first_byte desc limit 1",
+        *archive.key,
+    )
+    return _kept(row) if row else None
+
+
+def _kept(row: Row) -> Kept:
+    place = Place(row["first_byte"], row["raw_bytes"], row["lines_before"], row["lines_through"])
+    return Kept(place, row["sha256"], row["address"], bytes(row["body"]), row["stored_bytes"])
+
+
+async def announce_bodies(tx: Tx, project: str, addresses: Sequence[str], now: int) -> None:
+    """These are about to be written outside; until a transaction takes them they are nobody's."""
+    await tx.many(
+        "insert into archive_body (project, address, written_at, unwanted) values ($1, $2, $3, 0)",
+        [(project, address, now) for address in addresses],
+    )
+
+
+async def take_bodies(tx: Tx, project: str, addresses: Sequence[str]) -> bool:
+    """Whether all of them are still there to be used."""
+    taken = await tx.run(
+        "delete from archive_body where project = $1 and address = any($2) and unwanted = 0",
+        project,
+        list(addresses),
+    )
+    return taken == len(addresses)
+
+
+async def abandon_bodies(tx: Tx, before: int) -> list[tuple[str, str]]:
+    """What nobody took in time, as (project, address); from now on nobody can."""
+    rows = await tx.all(
+        "update archive_body set unwanted = 1 where written_at < $1 returning project, address", before
+    )
+    return [(row["project"], row["address"]) for row in rows]
+
+
+async def forget_bodies(tx: Tx, removed: Sequence[tuple[str, str]]) -> None:
+    await tx.many("delete from archive_body where project = $1 and address = $2", removed)

@@ -1,0 +1,185 @@
+"""What was read out of a session, in the store: where its reader stopped, its passages, and the errors it met."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from commonplace.rooms.archives.model import Archive
+from commonplace.rooms.archives.passages import Piece, unpacked
+from commonplace.search import index
+from commonplace.store.database import Row, Tx
+from commonplace.transcripts.lessons import Problem
+
+_KEY = "project = $1 and workspace = $2 and session = $3"
+_ERROR = "id, workspace, fingerprint, line, at, times, text, command, fixed_line, followed"
+_SEPARATOR = "/"
+_AFTER = "0"
+"""The character that follows the separator: ids of one session stand between the two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    parser: int
+    lines: int
+    state: bytes
+
+
+def identity(archive: Archive, rest: object) -> str:
+    return _SEPARATOR.join((archive.workspace, archive.session, str(rest)))
+
+
+def place(identity_: str) -> tuple[str, str]:
+    """The workspace and the session that an id belongs to."""
+    workspace, session, _ = identity_.split(_SEPARATOR)
+    return workspace, session
+
+
+async def study(tx: Tx, archive: Archive) -> Study | None:
+    row = await tx.one(f"select parser, lines, state from session_study where {_KEY}", *archive.key)
+    return Study(row["parser"], row["lines"], bytes(row["state"])) if row else None
+
+
+async def begin(tx: Tx, archive: Archive, parser: int) -> None:
+    """Nothing of it is studied yet, or no more."""
+    await tx.run(
+        "insert into session_study (project, workspace, session, parser, behind, lines, state)"
+        " values ($1, $2, $3, $4, 1, 0, $5) on conflict (project, workspace, session)"
+        " do update set parser = excluded.parser, behind = 1, lines = 0, state = excluded.state",
+        *archive.key,
+        parser,
+        b"",
+    )
+
+
+async def fall_behind(tx: Tx, archive: Archive) -> bool:
+    """Lines came that nobody studied; whether there is a study at all."""
+    return await tx.run(f"update session_study set behind = 1 where {_KEY}", *archive.key) > 0
+
+
+async def advance(tx: Tx, archive: Archive, before: int, after: Study) -> bool:
+    """The study has come so far, if it was where the reader believed it to be."""
+    changed = await tx.run(
+        "insert into session_study (project, workspace, session, parser, behind, lines, state)"
+        " values ($1, $2, $3, $4, $5, $6, $7) on conflict (project, workspace, session)"
+        " do update set behind = excluded.behind, lines = excluded.lines, state = excluded.state"
+        " where session_study.lines = $8 and session_study.parser = excluded.parser",
+        *archive.key,
+        after.parser,
+        int(after.lines < archive.lines),
+        after.lines,
+        after.state,
+        before,
+    )
+    return changed == 1
+
+
+async def waiting(tx: Tx, parser: int) -> tuple[str, str, str] | None:
+    """One session that was read by another version of the parsers, or not to its end."""
+    columns = "select project, workspace, session from session_study"
+    row = await tx.one(f"{columns} where parser < $1 limit 1", parser) or await tx.one(
+        f"{columns} where behind = 1 limit 1"
+    )
+    return (row["project"], row["workspace"], row["session"]) if row else None
+
+
+async def describe(
+    tx: Tx, archive: Archive, title: str, started_at: int | None, ended_at: int | None
+) -> None:
+    """What the transcript says of itself is better than what its upload could know."""
+    await tx.run(
+        "update archive set title = $4, started_at = coalesce(CAST($5 as bigint), started_at),"
+        f" ended_at = coalesce(CAST($6 as bigint), ended_at) where {_KEY}",
+        *archive.key,
+        title,
+        started_at,
+        ended_at,
+    )
+
+
+async def put_passages(tx: Tx, archive: Archive, bodies: Sequence[tuple[int, bytes]]) -> None:
+    await tx.many(
+        "insert into session_passage (project, id, body) values ($1, $2, $3)"
+        " on conflict (project, id) do update set body = excluded.body",
+        [(archive.project, identity(archive, n), body) for n, body in bodies],
+    )
+
+
+async def put_errors(tx: Tx, archive: Archive, problems: Sequence[Problem]) -> None:
+    await tx.many(
+        f"insert into session_error (project, {_ERROR}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+        " on conflict (project, id) do update set times = excluded.times, fixed_line = excluded.fixed_line,"
+        " followed = excluded.followed",
+        [
+            (
+                archive.project,
+                identity(archive, each.fingerprint),
+                archive.workspace,
+                each.fingerprint,
+                each.line,
+                archive.ended_at if each.at is None else each.at,
+                each.times,
+                each.text,
+                each.command,
+                each.fixed_line,
+                msgspec.json.encode(each.after).decode(),
+            )
+            for each in problems
+        ],
+    )
+
+
+async def forget_errors(tx: Tx, archive: Archive, fingerprints: Sequence[str]) -> None:
+    ids = [identity(archive, each) for each in fingerprints]
+    await tx.run("delete from session_error where project = $1 and id = any($2)", archive.project, ids)
+    await index.remove(tx, archive.project, index.TRANSCRIPT, ids)
+
+
+async def forget(tx: Tx, archive: Archive) -> None:
+    """Everything that was read out of the session; the session itself stays."""
+    first = identity(archive, "")
+    span = first, first[: -len(_SEPARATOR)] + _AFTER
+    for table in ("session_passage", "session_error"):
+        gone = await tx.all(
+            f"delete from {table} where project = $1 and id >= $2 and id < $3 returning id",
+            archive.project,
+            *span,
+        )
+        await index.remove(tx, archive.project, index.TRANSCRIPT, [row["id"] for row in gone])
+
+
+async def passages(tx: Tx, project: str, ids: Sequence[str]) -> Mapping[str, list[Piece]]:
+    rows = await tx.all(
+        "select id, body from session_passage where project = $1 and id = any($2)", project, list(ids)
+    )
+    return {row["id"]: unpacked(bytes(row["body"])) for row in rows}
+
+
+async def errors(tx: Tx, project: str, ids: Sequence[str]) -> Mapping[str, Row]:
+    rows = await tx.all(
+        f"select {_ERROR} from session_error where project = $1 and id = any($2)", project, list(ids)
+    )
+    return {row["id"]: row for row in rows}
+
+
+async def met(
+    tx: Tx,
+    project: str,
+    fingerprints: Sequence[str],
+    workspace: str | None,
+    since: int,
+    until: int,
+    most: int,
+) -> Sequence[Row]:
+    """Where these errors were met: first where they were overcome, then the latest."""
+    return await tx.all(
+        f"select {_ERROR} from session_error where project = $1 and fingerprint = any($2)"
+        " and (CAST($3 as text) is null or workspace = $3) and at >= $4 and at <= $5"
+        " order by case when fixed_line > 0 then 0 else 1 end, at desc limit $6",
+        project,
+        list(fingerprints),
+        workspace,
+        since,
+        until,
+        most,
+    )

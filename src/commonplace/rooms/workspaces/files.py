@@ -1,0 +1,211 @@
+"""Knowledge files and their versions in the store; each change is a version and moves the index with it.
+
+The overview of a workspace is kept alike, under the empty path, which no file can have; it is not in the index.
+"""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from commonplace import events
+from commonplace.rooms.workspaces.model import Workspace, title_of
+from commonplace.search import index
+from commonplace.search.source import Source
+from commonplace.store.database import Row, Tx
+
+KIND = "knowledge"
+OVERVIEW = ""
+VERSIONS = 200
+"""How many versions of a file are kept; older ones go."""
+
+_FILE = (
+    "select project, id, workspace, path, title, size, sha256, given_sha256, version, versions, deleted,"
+    " created_at, modified_at from workspace_file"
+)
+_LISTED = "project = $1 and workspace = $2 and deleted = 0 and path > '' and path >= $3 and path < $4"
+_TEXT = (
+    "select f.project, f.id, f.workspace, f.path, f.title, f.modified_at, v.content from workspace_file f"
+    " join workspace_version v on v.project = f.project and v.file = f.id and v.version = f.version"
+)
+_LAST = chr(0x10FFFF)
+# Enough for what people write; the rest of a larger file is found by literal and regex search.
+_INDEXED = 256_000
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A text on its way into the store, with the digests of what was given and of what is kept."""
+
+    path: str
+    content: str
+    size: int
+    sha256: str
+    given_sha256: str
+    author: str
+    what: str
+    now: int
+
+
+async def one_at_a_time(tx: Tx, workspace: Workspace) -> None:
+    """What is there is read before it is written."""
+    await events.count(tx, workspace.project, "workspace_files", 0)
+
+
+async def find(tx: Tx, workspace: Workspace, path: str) -> Row | None:
+    return await tx.one(
+        f"{_FILE} where project = $1 and workspace = $2 and path = $3", workspace.project, workspace.id, path
+    )
+
+
+async def page(
+    tx: Tx, workspace: Workspace, prefix: str, limit: int, offset: int
+) -> tuple[Sequence[Row], int]:
+    """The files whose paths begin so, in the order of their paths, and how many there are."""
+    scope = (workspace.project, workspace.id, prefix, prefix + _LAST)
+    total = await tx.one(f"select count(*) as n from workspace_file where {_LISTED}", *scope)
+    rows = await tx.all(f"{_FILE} where {_LISTED} order by path limit $5 offset $6", *scope, limit, offset)
+    return rows, total["n"] if total else 0
+
+
+async def write(tx: Tx, workspace: Workspace, before: Row | None, draft: Draft) -> int:
+    """Another version of the file; its number."""
+    identity = before["id"] if before else f"know_{secrets.token_hex(6)}"
+    version = before["version"] + 1 if before else 1
+    title = title_of(draft.content, draft.path)
+    await tx.run(
+        "insert into workspace_file (project, id, workspace, path, title, size, sha256, given_sha256, version,"
+        " versions, deleted, created_at, modified_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1, 0, $10, $10)"
+        " on conflict (project, id) do update set title = excluded.title, size = excluded.size,"
+        " sha256 = excluded.sha256, given_sha256 = excluded.given_sha256, version = excluded.version,"
+        " versions = workspace_file.versions + 1, deleted = 0, modified_at = excluded.modified_at",
+        workspace.project,
+        identity,
+        workspace.id,
+        draft.path,
+        title,
+        draft.size,
+        draft.sha256,
+        draft.given_sha256,
+        version,
+        draft.now,
+    )
+    await _keep_version(tx, workspace.project, identity, version, draft)
+    if draft.path != OVERVIEW:
+        await index.put(tx, [_entry(workspace, identity, title, draft)])
+    return version
+
+
+async def delete(tx: Tx, row: Row, author: str, now: int) -> int:
+    """The file is gone and its texts stay; the number of the version that says so."""
+    version = int(row["version"]) + 1
+    await tx.run(
+        "update workspace_file set deleted = 1, version = $3, versions = versions + 1, modified_at = $4"
+        " where project = $1 and id = $2",
+        row["project"],
+        row["id"],
+        version,
+        now,
+    )
+    gone = Draft(row["path"], "", 0, "", "", author, "deleted", now)
+    await _keep_version(tx, row["project"], row["id"], version, gone)
+    await index.remove(tx, row["project"], KIND, [row["id"]])
+    return version
+
+
+async def _keep_version(tx: Tx, project: str, file: str, version: int, draft: Draft) -> None:
+    await tx.run(
+        "insert into workspace_version (project, file, version, at, author, what, size, sha256, content)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        project,
+        file,
+        version,
+        draft.now,
+        draft.author,
+        draft.what,
+        draft.size,
+        draft.sha256,
+        draft.content,
+    )
+    gone = await tx.run(
+        "delete from workspace_version where project = $1 and file = $2 and version <= $3",
+        project,
+        file,
+        version - VERSIONS,
+    )
+    if gone:
+        await tx.run(
+            "update workspace_file set versions = versions - $3 where project = $1 and id = $2",
+            project,
+            file,
+            gone,
+        )
+
+
+async def versions(tx: Tx, row: Row, limit: int) -> Sequence[Row]:
+    """Newest first, without their texts."""
+    return await tx.all(
+        "select version, at, author, what, size, sha256 from workspace_version"
+        " where project = $1 and file = $2 order by version desc limit $3",
+        row["project"],
+        row["id"],
+        limit,
+    )
+
+
+async def version(tx: Tx, row: Row, number: int) -> Row | None:
+    return await tx.one(
+        "select version, at, author, what, size, sha256, content from workspace_version"
+        " where project = $1 and file = $2 and version = $3",
+        row["project"],
+        row["id"],
+        number,
+    )
+
+
+async def last_text_before(tx: Tx, row: Row, number: int) -> Row | None:
+    """The newest version before this one that has a text."""
+    return await tx.one(
+        "select version, at, what, sha256, content from workspace_version where project = $1 and file = $2"
+        " and version < $3 and what <> 'deleted' order by version desc limit 1",
+        row["project"],
+        row["id"],
+        number,
+    )
+
+
+async def sizes(tx: Tx, projects: Sequence[str], workspace: str | None, limit: int) -> Sequence[Row]:
+    """The latest files first, without their texts."""
+    return await tx.all(
+        "select project, id, size from workspace_file where project = any($1) and deleted = 0 and path > ''"
+        " and (CAST($2 as text) is null or workspace = $2) order by modified_at desc, id limit $3",
+        list(projects),
+        workspace,
+        limit,
+    )
+
+
+async def texts(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
+    return await tx.all(
+        f"{_TEXT} where f.project = $1 and f.id = any($2) and f.deleted = 0", project, list(ids)
+    )
+
+
+async def _load(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
+    rows = await texts(tx, project, ids)
+    return [{"id": row["id"], "title": row["title"], "text": row["content"]} for row in rows]
+
+
+SOURCE = Source(KIND, _load)
+
+
+def _entry(workspace: Workspace, identity: str, title: str, draft: Draft) -> index.Entry:
+    """The workspace stands where other entries have their type, so that one is searched without the others."""
+    return index.Entry(
+        project=workspace.project,
+        kind=KIND,
+        id=identity,
+        type=workspace.id,
+        title=title,
+        body=f"{draft.content[:_INDEXED]}\n{draft.path}",
+        changed_at=draft.now,
+    )

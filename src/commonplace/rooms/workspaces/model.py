@@ -1,0 +1,244 @@
+"""Workspaces as callers name them and as replies show them."""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Literal
+from urllib.parse import quote
+
+from pydantic import AfterValidator, Field, StringConstraints
+
+from commonplace import errors
+from commonplace.clock import iso
+from commonplace.operation import Reply
+from commonplace.resource import PLAIN
+from commonplace.rooms.workspaces import paths
+from commonplace.search.lines import LONGEST_QUERY
+from commonplace.store.database import Row
+
+OVERVIEW_BYTES = 65_536
+FILE_BYTES = 1_048_576
+_SUMMARY = 300
+_TITLE = 200
+_OTHER = re.compile(r"[^a-z0-9]+")
+_HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*")
+_FENCE = "---"
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=64, strip_whitespace=True)]
+WorkspaceId = Annotated[str, Field(min_length=1, max_length=220)]
+Token = Annotated[str, Field(min_length=1, max_length=200)]
+Path = Annotated[str, AfterValidator(paths.checked)]
+Prefix = Annotated[str, Field(max_length=paths.LONGEST)]
+Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-fA-F]{64}$", to_lower=True)]
+Query = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
+Mode = Literal["smart", "literal", "regex"]
+Limit = Annotated[int, Field(ge=1, le=200)]
+Page = Annotated[int, Field(ge=1, le=1000)]
+Offset = Annotated[int, Field(ge=0, le=10_000_000)]
+Context = Annotated[int, Field(ge=0, le=20)]
+Tokens = Annotated[int, Field(ge=100, le=100_000)]
+Version = Annotated[int, Field(ge=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """One machine's tool at work on a project. `writable` says that the caller's key may write there at all."""
+
+    project: str
+    id: str
+    machine: str
+    tool: str
+    summary: str
+    knowledge_count: int
+    session_count: int
+    last_activity: int
+    writable: bool
+
+    @property
+    def uri(self) -> str:
+        """Of its overview."""
+        return f"workspace://{self.id}"
+
+    def file_uri(self, path: str) -> str:
+        """As its resource spells it, for that is what clients subscribe to."""
+        return f"{self.uri}/{quote(path, safe=PLAIN)}"
+
+
+def label(machine: str, tool: str, project: str) -> str:
+    """What a workspace is called; not its key, for other triples may be called the same."""
+    return "-".join(
+        slug for name in (machine, tool, project) if (slug := _OTHER.sub("-", name.lower()).strip("-"))
+    )
+
+
+def title_of(content: str, path: str) -> str:
+    """The first heading, else the file's own name."""
+    headings = (_HEADING.fullmatch(line.strip()) for line in content[:10_000].splitlines())
+    found = next((heading[1] for heading in headings if heading and heading[1]), "")
+    return (found or path.rsplit("/", 1)[-1])[:_TITLE]
+
+
+def summary_of(content: str) -> str:
+    """The beginning of an overview in one line, without what stands before it for programs."""
+    lines = content[:10_000].splitlines()
+    if lines[:1] == [_FENCE] and _FENCE in lines[1:]:
+        lines = lines[lines.index(_FENCE, 1) + 1 :]
+    plain = " ".join(" ".join(lines).split())
+    return plain if len(plain) <= _SUMMARY else plain[: _SUMMARY - 1].rstrip() + "…"
+
+
+def refuse_larger(content: str, most: int) -> None:
+    size = len(content.encode())
+    if size > most:
+        raise errors.TooLarge(
+            f"The text has {size} bytes; {most} are allowed.", hint="Split it, or keep a summary."
+        )
+
+
+class Shown(Reply):
+    workspace_id: str
+    machine: str
+    tool: str
+    project: str
+    knowledge_count: int
+    session_count: int
+    last_activity: str
+    summary: str = ""
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> "Shown":
+        return cls(
+            workspace_id=workspace.id,
+            machine=workspace.machine,
+            tool=workspace.tool,
+            project=workspace.project,
+            knowledge_count=workspace.knowledge_count,
+            session_count=workspace.session_count,
+            last_activity=iso(workspace.last_activity),
+            summary=workspace.summary,
+        )
+
+
+class Overview(Reply):
+    readme: str
+    workspaces: list[Shown]
+    your_workspace: str | None = None
+    omitted: int = 0
+    truncated: bool = False
+
+
+class Workspaces(Reply):
+    workspaces: list[Shown]
+    total: int
+
+
+class Registered(Reply):
+    workspace_id: str
+    created: bool
+    bound: bool
+    write_token: str = ""
+
+
+class File(Reply):
+    path: str
+    title: str
+    size: int
+    sha256: str
+    modified_at: str
+    versions: int
+
+    @classmethod
+    def of(cls, row: Row) -> "File":
+        return cls(
+            path=row["path"],
+            title=row["title"],
+            size=row["size"],
+            sha256=row["sha256"],
+            modified_at=iso(row["modified_at"]),
+            versions=row["versions"],
+        )
+
+
+class Files(Reply):
+    files: list[File]
+    total: int
+
+
+class Text(Reply):
+    path: str
+    content: str
+    size: int
+    sha256: str
+    modified_at: str
+    version: int
+    total_lines: int
+    has_more: bool
+
+
+class Written(Reply):
+    """The receipt of a write."""
+
+    status: Literal["created", "updated", "unchanged"]
+    sha256: str
+    version: int
+    workspace_id: str = ""
+    masked: list[str] = []
+
+
+class OverviewWritten(Reply):
+    workspace_id: str
+    version: int
+    masked: list[str] = []
+
+
+class Deleted(Reply):
+    deleted: bool
+    version: int
+
+
+class Restored(Reply):
+    path: str
+    restored: int
+    version: int
+    sha256: str
+
+
+class VersionShown(Reply):
+    version: int
+    at: str
+    by: str
+    what: str
+    size: int
+    sha256: str
+
+    @classmethod
+    def of(cls, row: Row) -> "VersionShown":
+        return cls(
+            version=row["version"],
+            at=iso(row["at"]),
+            by=row["author"],
+            what=row["what"],
+            size=row["size"],
+            sha256=row["sha256"],
+        )
+
+
+class Versions(Reply):
+    path: str
+    versions: list[VersionShown]
+    diff: str = ""
+    truncated: bool = False
+
+
+class Match(Reply):
+    workspace_id: str
+    path: str
+    line: int
+    text: str
+    before: list[str] = []
+    after: list[str] = []
+    relevance: float | None = None
+
+
+class Matches(Reply):
+    matches: list[Match]
+    truncated: bool

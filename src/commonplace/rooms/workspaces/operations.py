@@ -1,0 +1,291 @@
+"""Look at workspaces, register one's own, and read, search and write their knowledge."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from commonplace import errors, events
+from commonplace.call import Call
+from commonplace.operation import operation
+from commonplace.rooms.sessions import store as sessions
+from commonplace.rooms.workspaces import files, model, reading, searching, store, writing
+from commonplace.rooms.workspaces.model import Shown, Workspace
+from commonplace.search.engine import asking
+from commonplace.search.lines import Pattern
+from commonplace.store.database import Row
+
+_EXAMPLE = "laptop-claude-code-shop"
+_VERSIONS = 50
+
+
+@operation("get_overview", role="any", session="optional", example={})
+async def get_overview(
+    call: Call,
+    workspace_id: model.WorkspaceId | None = None,
+    limit: model.Limit = 50,
+    max_tokens: model.Tokens = 4000,
+) -> model.Overview:
+    """Start here: all workspaces; with workspace_id its page."""
+    own = await writing.registered_last(call)
+    if workspace_id is None:
+        wanted = store.Wanted(await store.visible_projects(call.tx, call.caller))
+        found, total = await store.page(call.tx, wanted, call.caller, limit)
+        reply = reading.within(reading.README, [Shown.of(each) for each in found], max_tokens)
+        reply.omitted += total - len(found)
+    else:
+        one = await _readable(call, workspace_id)
+        reply = reading.within(await reading.overview_text(call, one), [Shown.of(one)], max_tokens)
+    reply.your_workspace = own
+    return reply
+
+
+@operation("list_workspaces", role="any", session=False, example={"project": "shop"})
+async def list_workspaces(
+    call: Call,
+    machine: model.Name | None = None,
+    tool: model.Name | None = None,
+    project: str | None = None,
+    limit: model.Limit = 50,
+    offset: model.Offset = 0,
+) -> model.Workspaces:
+    """Workspaces by machine, tool or project."""
+    projects = [project] if project else await store.visible_projects(call.tx, call.caller)
+    found, total = await store.page(
+        call.tx, store.Wanted(projects, machine, tool), call.caller, limit, offset
+    )
+    return model.Workspaces(workspaces=[Shown.of(each) for each in found], total=total)
+
+
+@operation(
+    "register_workspace",
+    role="sync",
+    writes=True,
+    session="optional",
+    idempotent=True,
+    example={"machine": "laptop", "tool": "claude-code", "project": "shop"},
+)
+async def register_workspace(
+    call: Call, machine: model.Name, tool: model.Name, project: str, rotate: bool = False
+) -> model.Registered:
+    """Bind yourself to your machine's workspace; sync keys get its write_token."""
+    await events.count(call.tx, project, "workspaces", 0)
+    known = await store.of_triple(call.tx, project, machine, tool, call.caller)
+    workspace = known or await _added(call, machine, tool, project)
+    store.require_writable(workspace)
+    call.subject = workspace.id
+    carries = call.caller.role == "sync"
+    token = await _token(call, workspace, rotate) if carries or not call.settings.auth_on else ""
+    if rotate and not token:
+        raise errors.Forbidden("Write tokens are given to keys of the role sync.")
+    binds = not carries or not call.settings.auth_on
+    if binds:
+        await store.bind(call.tx, workspace, writing.writer(call), writing.session(call), call.now)
+    return model.Registered(workspace_id=workspace.id, created=known is None, bound=binds, write_token=token)
+
+
+async def _added(call: Call, machine: str, tool: str, project: str) -> Workspace:
+    await sessions.enter_project(call.tx, project, call.now)
+    workspace = await store.add(call.tx, project, machine, tool, call.caller, call.now)
+    call.emit("WorkspaceRegistered", workspace.uri, machine=machine, tool=tool)
+    return workspace
+
+
+async def _token(call: Call, workspace: Workspace, rotate: bool) -> str:
+    """The first time, and whenever it is asked to be another; the one before ends."""
+    if not rotate and await store.has_token(call.tx, workspace):
+        return ""
+    token = store.mint_token()
+    await store.set_token(call.tx, workspace, token, call.caller.key or call.agent, call.now)
+    call.subject += " write token"
+    return token
+
+
+@operation("list_knowledge", role="any", session=False, example={"workspace_id": _EXAMPLE})
+async def list_knowledge(
+    call: Call,
+    workspace_id: model.WorkspaceId,
+    prefix: model.Prefix = "",
+    limit: model.Page = 200,
+    offset: model.Offset = 0,
+) -> model.Files:
+    """The knowledge files of a workspace."""
+    workspace = await _readable(call, workspace_id)
+    rows, total = await files.page(call.tx, workspace, prefix, limit, offset)
+    return model.Files(files=[model.File.of(row) for row in rows], total=total)
+
+
+@operation(
+    "read_knowledge", role="any", session=False, example={"workspace_id": _EXAMPLE, "path": "notes.md"}
+)
+async def read_knowledge(
+    call: Call,
+    workspace_id: model.WorkspaceId,
+    path: model.Path,
+    version: model.Version | None = None,
+    offset: model.Offset = 0,
+    limit: model.Page | None = None,
+) -> model.Text:
+    """A knowledge file, or some of its lines."""
+    workspace = await _readable(call, workspace_id)
+    _, kept = await reading.text_of(call, workspace, path, version)
+    return reading.part(path, kept, offset, limit)
+
+
+@operation(
+    "search_knowledge",
+    role="any",
+    session=False,
+    prepare=asking("query"),
+    outside=searching.matches,
+    example={"query": "idle connections"},
+)
+async def search_knowledge(
+    call: Call,
+    query: model.Query,
+    workspace_id: model.WorkspaceId | None = None,
+    mode: model.Mode = "smart",
+    case_sensitive: bool = False,
+    context: model.Context = 2,
+    limit: model.Limit = 20,
+) -> searching.Scan | searching.Ranking:
+    """Find lines in workspaces' knowledge; regex is RE2."""
+    if workspace_id is None:
+        projects = await store.visible_projects(call.tx, call.caller)
+    else:
+        projects = [(await _readable(call, workspace_id)).project]
+    if mode == "smart":
+        return await searching.ranking(call, projects, workspace_id, query, context, limit)
+    pattern = Pattern(query, mode, case_sensitive=case_sensitive)
+    return await searching.scan(call, projects, workspace_id, pattern, context, limit)
+
+
+@operation(
+    "write_overview",
+    writes=True,
+    session="optional",
+    idempotent=True,
+    example={"content": "# Shop on my laptop"},
+)
+async def write_overview(
+    call: Call, content: str, workspace_id: model.WorkspaceId | None = None
+) -> model.OverviewWritten:
+    """Replace your workspace's page."""
+    return await writing.keep_overview(call, await writing.own(call, workspace_id), content)
+
+
+@operation(
+    "write_knowledge",
+    writes=True,
+    session="optional",
+    idempotent=True,
+    example={"path": "notes/cart.md", "content": "# Cart\nTotals are in cents."},
+)
+async def write_knowledge(
+    call: Call,
+    path: model.Path,
+    content: str,
+    base_sha256: model.Sha256 | None = None,
+    workspace_id: model.WorkspaceId | None = None,
+) -> model.Written:
+    """Write a file of your workspace; base_sha256 guards against lost updates."""
+    workspace = await writing.own(call, workspace_id)
+    written = await writing.keep_file(call, workspace, path, content, base_sha256)
+    written.workspace_id = workspace.id
+    return written
+
+
+@operation(
+    "upload_knowledge",
+    role="sync",
+    writes=True,
+    session=False,
+    idempotent=True,
+    example={"workspace_id": "desk-codex-shop", "write_token": "cwt_none", "path": "a.md", "content": "# A"},
+)
+async def upload_knowledge(
+    call: Call,
+    workspace_id: model.WorkspaceId,
+    write_token: model.Token,
+    path: model.Path,
+    content: str,
+    sha256: model.Sha256 | None = None,
+    base_sha256: model.Sha256 | None = None,
+) -> model.Written:
+    """Write a file with the workspace's token."""
+    workspace = await writing.carried(call, workspace_id, write_token)
+    return await writing.keep_file(call, workspace, path, content, base_sha256, sha256)
+
+
+@operation(
+    "delete_knowledge", writes=True, session="optional", destroys=True, example={"path": "notes/cart.md"}
+)
+async def delete_knowledge(
+    call: Call, path: model.Path, workspace_id: model.WorkspaceId | None = None
+) -> model.Deleted:
+    """Delete a file of your workspace."""
+    workspace = await writing.own(call, workspace_id)
+    await files.one_at_a_time(call.tx, workspace)
+    row = await files.find(call.tx, workspace, path)
+    if row is None or row["deleted"]:
+        raise writing.not_there(path)
+    version = await files.delete(call.tx, row, writing.writer(call), call.now)
+    await store.touch(call.tx, workspace, call.now, knowledge=-1)
+    call.subject = f"{workspace.id} {path}"
+    call.emit("KnowledgeDeleted", workspace.file_uri(path), path=path, version=version)
+    return model.Deleted(deleted=True, version=version)
+
+
+@dataclass(frozen=True, slots=True)
+class _History:
+    path: str
+    rows: Sequence[Row]
+    shown: Row | None
+    before: Row | None
+
+
+async def _told(history: _History) -> model.Versions:
+    """Away from the loop: a difference is computed, not looked up."""
+    diff, cut = "", False
+    if history.shown is not None:
+        diff, cut = await asyncio.to_thread(reading.difference, history.before, history.shown)
+    versions = [model.VersionShown.of(row) for row in history.rows]
+    return model.Versions(path=history.path, versions=versions, diff=diff, truncated=cut)
+
+
+@operation("list_versions", role="any", session=False, outside=_told, example={"workspace_id": _EXAMPLE})
+async def list_versions(
+    call: Call,
+    workspace_id: model.WorkspaceId,
+    path: model.Path | None = None,
+    version: model.Version | None = None,
+) -> _History:
+    """Versions of a file or the overview; `version` shows its diff."""
+    workspace = await _readable(call, workspace_id)
+    row = await files.find(call.tx, workspace, path or files.OVERVIEW)
+    if row is None:
+        raise writing.not_there(path or files.OVERVIEW)
+    rows = await files.versions(call.tx, row, _VERSIONS)
+    if version is None:
+        return _History(row["path"], rows, None, None)
+    shown = await files.version(call.tx, row, version)
+    if shown is None:
+        raise writing.no_version()
+    return _History(row["path"], rows, shown, await files.last_text_before(call.tx, row, version))
+
+
+@operation("restore_version", writes=True, session="optional", example={"path": "notes/cart.md"})
+async def restore_version(
+    call: Call,
+    path: model.Path | None = None,
+    version: model.Version | None = None,
+    workspace_id: model.WorkspaceId | None = None,
+) -> model.Restored:
+    """Bring back an older or deleted text of yours."""
+    workspace = await writing.own(call, workspace_id)
+    return await writing.restore(call, workspace, path or files.OVERVIEW, version)
+
+
+async def _readable(call: Call, workspace_id: str) -> Workspace:
+    workspace = await store.workspace(call.tx, workspace_id, call.caller)
+    call.project = workspace.project
+    return workspace

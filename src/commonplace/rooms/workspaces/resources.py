@@ -1,0 +1,38 @@
+"""workspace://{workspace_id}/{path}: one knowledge file; without a path the workspace's overview."""
+
+from commonplace.call import Call
+from commonplace.operation import operation
+from commonplace.resource import Resource
+from commonplace.rooms.workspaces import model, reading, store
+from commonplace.store import ids
+
+
+@operation("resource:workspace_file", role="any", session=False)
+async def read_file(call: Call, workspace_id: model.WorkspaceId, path: model.Path) -> model.Text:
+    """A knowledge file, whole."""
+    workspace = await store.workspace(call.tx, workspace_id, call.caller)
+    call.project = workspace.project
+    _, kept = await reading.text_of(call, workspace, path, None)
+    return reading.part(path, kept, 0, None)
+
+
+@operation("resource:workspace", role="any", session=False)
+async def read_workspace(call: Call, workspace_id: model.WorkspaceId) -> model.Overview:
+    """A workspace with its overview."""
+    workspace = await store.workspace(call.tx, workspace_id, call.caller)
+    call.project = workspace.project
+    page = await reading.overview_text(call, workspace)
+    return model.Overview(readme=page, workspaces=[model.Shown.of(workspace)])
+
+
+FILE = Resource("workspace://{workspace_id}/{path}", "A knowledge file of a workspace", read_file)
+WORKSPACE = Resource("workspace://{workspace_id}", "A workspace and its overview", read_workspace)
+
+
+async def found(call: Call, project: str, given: str) -> dict[str, object] | None:
+    """A knowledge file for memory_get_by_id."""
+    where = await ids.beginning(call.tx, "workspace_file", [project], given)
+    return await reading.by_id(call, *where[0]) if where else None
+
+
+finders = {"know_": found}

@@ -1,0 +1,160 @@
+"""Lines that hold a text or match a pattern, one after the other, in linear time and within a budget.
+
+RE2 never goes back, so no pattern can make a search explode; what a pattern may still cost for each character is
+bounded by its compiled size. Search away from the event loop: it waits for the processor, not for a store.
+"""
+
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import re2
+
+from commonplace import errors
+
+Mode = Literal["literal", "regex"]
+
+LONGEST_QUERY = 1000
+SHOWN = 500
+_MEMORY = 1 << 20
+_STATES = 1000
+# A longer line is searched in pieces, so that the time is looked at in between; `^` and `$` mean the line all the same.
+_PIECE = 16_384
+_OVERLAP = 1024
+# What may mean another thing in many lines than in one: the ends of the whole text, and flags.
+_WHOLE_TEXT = re.compile(r"\\[AzZC]|\(\?(?!:)")
+
+
+class Budget:
+    """What a search may read in all, over as many texts as it is given; `spent` says that it was not enough."""
+
+    def __init__(
+        self, *, bytes_: int, lines: int, seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._bytes, self._lines = bytes_, lines
+        self._clock, self._ends = clock, clock() + seconds
+        self.spent = False
+
+    def pay(self, bytes_: int, lines: int = 1) -> bool:
+        """May so much more be read?"""
+        self._bytes -= bytes_
+        self._lines -= lines
+        if self._bytes < 0 or self._lines < 0 or self._clock() > self._ends:
+            self.spent = True
+        return not self.spent
+
+
+class Pattern:
+    """What is looked for; made once, used for every line."""
+
+    def __init__(self, query: str, mode: Mode = "literal", *, case_sensitive: bool = False) -> None:
+        if not query or len(query) > LONGEST_QUERY:
+            raise errors.Invalid(f"A query has 1 to {LONGEST_QUERY} characters.")
+        self._compiled = _compiled(query, mode, case_sensitive)
+        self._anywhere = self._compiled
+        if mode == "regex":
+            spans = not _WHOLE_TEXT.search(query)
+            self._anywhere = _compiled(f"(?m:{query})", mode, case_sensitive) if spans else None
+        if self._compiled.programsize > _STATES:
+            raise errors.Invalid("The pattern is too large.", hint="Use smaller repetitions.")
+
+    def suspects(self, block: Sequence[bytes]) -> bool:
+        """May one of these lines match? Asked of all at once, for most never do."""
+        if self._anywhere is None or len(block) == 1:
+            return True
+        return self._anywhere.search(b"\n".join(block)) is not None
+
+    def find(self, line: bytes, budget: Budget) -> tuple[int, int] | None:
+        """Where in the line the first match is, in bytes; none too when the budget ends on the way."""
+        start = 0
+        while True:
+            end = min(start + _PIECE, len(line))
+            found = self._compiled.search(line, start, end)
+            if found is not None:
+                return (found.start(), found.end())
+            if end == len(line) or not budget.pay(0, 0):
+                return None
+            start = end - _OVERLAP
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A line by its number, cut around what was found if it is long, with the lines around it."""
+
+    line: int
+    text: str
+    before: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
+
+
+def search(
+    lines: Iterable[str | bytes], pattern: Pattern, budget: Budget, context: int = 0, first: int = 1
+) -> Iterator[Match]:
+    """Each line that matches, in order, until the lines or the budget end; the first line has the number `first`."""
+    before: deque[bytes] = deque(maxlen=context)
+    waiting: deque[Match] = deque()
+    for block in _blocks(lines, budget):
+        suspect = pattern.suspects(block)
+        if not suspect and not waiting:
+            before.extend(block[-context:] if context else ())
+            first += len(block)
+            continue
+        for number, line in enumerate(block, first):
+            found = pattern.find(line, budget) if suspect else None
+            for match in waiting:
+                match.after.append(cut(line))
+            if found is not None:
+                waiting.append(Match(number, cut(line, *found), [cut(each) for each in before]))
+            before.append(line)
+            while waiting and len(waiting[0].after) >= context:
+                yield waiting.popleft()
+        first += len(block)
+    yield from waiting
+
+
+def _blocks(lines: Iterable[str | bytes], budget: Budget) -> Iterator[list[bytes]]:
+    """As many lines together as are looked at in one step; what the budget does not allow is left out."""
+    block: list[bytes] = []
+    size = 0
+    for line in lines:
+        text = line if isinstance(line, bytes) else line.encode()
+        if not budget.pay(len(text)):
+            break
+        if size + len(text) > _PIECE and block:
+            yield block
+            block, size = [], 0
+        block.append(text)
+        size += len(text) + 1
+    if block:
+        yield block
+
+
+def cut(line: bytes, start: int = 0, end: int = 0, most: int = SHOWN) -> str:
+    """The line as it is shown: whole, or the part around what was found."""
+    if len(line) <= most:
+        return line.decode(errors="replace")
+    left = max(0, min(start - (most - min(end - start, most)) // 2, len(line) - most))
+    shown = line[left : left + most].decode(errors="ignore")
+    return ("…" if left else "") + shown + ("…" if left + most < len(line) else "")
+
+
+def _compiled(query: str, mode: Mode, case_sensitive: bool) -> Any:
+    options = re2.Options()
+    options.max_mem = _MEMORY
+    options.log_errors = False
+    options.never_capture = True
+    options.literal = mode == "literal"
+    options.case_sensitive = case_sensitive
+    try:
+        return re2.compile(query, options)
+    except re2.error as wrong:
+        said = wrong.args[0].decode(errors="replace") if wrong.args else "not a pattern"
+        raise errors.Invalid(
+            f"This is no regular expression: {said[:200]}.",
+            hint="The syntax is RE2's: no look-around, no back-references; mode='literal' takes the text as it is.",
+        ) from None
+    finally:
+        re2.purge()  # its cache would keep the memory of 128 patterns

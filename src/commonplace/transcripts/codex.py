@@ -1,0 +1,189 @@
+"""Codex rollouts: what the model was sent (response items) beside what the person saw (events).
+
+The same words come twice, once each way, so whichever comes second is dropped.
+"""
+
+import hashlib
+from typing import Any
+
+from commonplace.transcripts import facts as titles
+from commonplace.transcripts.event import Event, Parsed, Said, called, response, returned
+from commonplace.transcripts.facts import Facts, Tokens
+from commonplace.transcripts.record import Record, exit_code, inner, moment, nested, said, text, whole
+
+NAME = "codex"
+
+_split = str.split
+_TYPES = frozenset(
+    _split(
+        "session_meta response_item event_msg turn_context compacted world_state inter_agent_communication"
+        " inter_agent_communication_metadata security_risk_score"
+    )
+)
+_BARE = frozenset(
+    _split(
+        "message function_call function_call_output reasoning local_shell_call custom_tool_call custom_tool_call_output"
+    )
+)
+_INJECTED = (
+    "<environment_context>",
+    "<user_instructions>",
+    "<INSTRUCTIONS>",
+    "<permissions",
+    "<turn_aborted>",
+    "<skill>",
+    "<user_shell_command>",
+    "<subagent_notification>",
+    "# AGENTS.md",
+)
+_CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
+_RESULTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
+
+
+def is_own(record: Record) -> bool:
+    kind = record.get("type")
+    return (kind in _TYPES and isinstance(record.get("payload"), dict)) or (
+        kind in _BARE and "message" not in record and "uuid" not in record
+    )
+
+
+def parse(record: Record, facts: Facts) -> Parsed | None:
+    kind = record.get("type")
+    at = moment(record.get("timestamp"))
+    payload = record.get("payload")
+    if kind in _BARE and payload is None:
+        return Parsed(at, _response(record, facts))
+    if kind not in _TYPES or not isinstance(payload, dict):
+        return None
+    if kind == "response_item":
+        return Parsed(at, _response(payload, facts))
+    if kind == "event_msg":
+        return Parsed(at, _event(payload, facts))
+    if kind == "session_meta":
+        _open(payload, facts)
+    elif kind == "turn_context":
+        facts.model = text(payload.get("model"))[:100] or facts.model
+        facts.cwd = facts.cwd or text(payload.get("cwd"))[:1000]
+    elif kind == "compacted":
+        facts.compactions += 1
+        words = text(payload.get("message"))
+        return Parsed(at, [Said("summary", words)] if words else [])
+    return Parsed(at, [])
+
+
+def _open(payload: Record, facts: Facts) -> None:
+    """A forked file holds its parents' openings too: the first is its own."""
+    if facts.session:
+        return
+    facts.session = text(payload.get("session_id") or payload.get("id"))[:200]
+    facts.cwd = text(payload.get("cwd"))[:1000]
+    facts.branch = text(nested(payload, "git", "branch"))[:200]
+    facts.child = isinstance(nested(payload, "source", "subagent"), dict | str)
+    facts.note(moment(payload.get("timestamp")))
+
+
+def _response(item: Record, facts: Facts) -> list[Event]:
+    kind = item.get("type")
+    if kind == "message":
+        return _message(item, facts)
+    if kind == "agent_message":
+        return _words("assistant", said(item.get("content")) or text(item.get("message")), "item", facts)
+    if kind in _CALLS:
+        return [_called(item)]
+    if kind in _RESULTS:
+        return [_returned(item)]
+    return []
+
+
+def _message(item: Record, facts: Facts) -> list[Event]:
+    words = said(item.get("content"))
+    if item.get("role") == "assistant":
+        return _words("assistant", words, "item", facts)
+    if item.get("role") == "user" and not words.lstrip().startswith(_INJECTED):
+        return _words("user", words, "item", facts)
+    return []
+
+
+def _words(role: str, words: str, source: str, facts: Facts) -> list[Event]:
+    words = words.strip()
+    if not words:
+        return []
+    key = f"{role} {hashlib.blake2b(words.encode(), digest_size=8).hexdigest()}"
+    if facts.seen.get(key, source) != source:
+        del facts.seen[key]
+        return []
+    facts.mark(key, source)
+    if role == "user":
+        facts.entitle(titles.FIRST_PROMPT, words, keep=True)
+    return [Said(role, words)]
+
+
+def _called(item: Record) -> Event:
+    name = item.get("name") or str(item.get("type")).removesuffix("_call")
+    given = inner(item.get("arguments"))
+    if given is None:
+        given = item.get("action") or item.get("input")
+    return called(item.get("call_id") or item.get("id"), name, given)
+
+
+def _returned(item: Record) -> Event:
+    output = item.get("output")
+    failed = True if nested(output, "success") is False or nested(output, "isError") is True else None
+    words = response(output)
+    if words.startswith('{"output"'):
+        within = inner(words)
+        code = exit_code(nested(within, "metadata", "exit_code"))
+        words = text(nested(within, "output"))
+        if code is not None:
+            return returned(item.get("call_id"), words, bool(code))._replace(exit_code=code)
+    return returned(item.get("call_id"), words, failed)
+
+
+def _event(payload: Record, facts: Facts) -> list[Event]:
+    kind = payload.get("type")
+    if kind == "user_message":
+        return _words("user", text(payload.get("message")), "event", facts)
+    if kind == "agent_message":
+        return _words("assistant", text(payload.get("message")), "event", facts)
+    if kind == "item_completed":
+        return _completed(payload.get("item"), facts)
+    if kind == "token_count":
+        _count(nested(payload, "info", "total_token_usage"), facts)
+    elif kind == "thread_name_updated":
+        facts.entitle(titles.CUSTOM, text(payload.get("thread_name")))
+    return []
+
+
+def _completed(item: Any, facts: Facts) -> list[Event]:
+    """A turn's item, in the spelling of either version."""
+    kind = text(nested(item, "type")).replace("_", "").lower()
+    if kind == "usermessage":
+        return _words("user", said(item.get("content")), "event", facts)
+    if kind == "agentmessage":
+        return _words("assistant", said(item.get("content")) or text(item.get("text")), "event", facts)
+    if kind == "commandexecution":
+        return _ran(item, facts)
+    return []
+
+
+def _ran(item: Record, facts: Facts) -> list[Event]:
+    """A command that a script ran has no call of its own; one that the model called has been seen."""
+    identity = text(item.get("call_id") or item.get("id"))[:100]
+    if not identity or facts.mark(f"ran {identity}") is not None:
+        return []
+    code = exit_code(item.get("exit_code", item.get("exitCode")))
+    output = text(item.get("aggregated_output") or item.get("aggregatedOutput"))
+    result = returned(identity, output, None if code is None else bool(code))
+    if code is not None:
+        result = result._replace(exit_code=code)
+    if identity in facts.lessons.pending:
+        return [result]
+    return [called(identity, "exec_command", {"command": item.get("command")}), result]
+
+
+def _count(usage: Any, facts: Facts) -> None:
+    """Codex counts the whole session each time."""
+    if isinstance(usage, dict):
+        cached = whole(usage.get("cached_input_tokens"))
+        given = max(0, whole(usage.get("input_tokens")) - cached)
+        facts.spend("", Tokens(given, whole(usage.get("output_tokens")), cached))

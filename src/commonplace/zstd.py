@@ -1,0 +1,17 @@
+"""Zstandard, from wherever this Python has it."""
+
+import sys
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+CompressionParameter = zstd.CompressionParameter
+DecompressionParameter = zstd.DecompressionParameter
+ZstdCompressor = zstd.ZstdCompressor
+ZstdDecompressor = zstd.ZstdDecompressor
+ZstdError = zstd.ZstdError
+ZstdFile = zstd.ZstdFile
+compress = zstd.compress
+decompress = zstd.decompress

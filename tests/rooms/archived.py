@@ -1,0 +1,55 @@
+"""A sync client of one workspace, without an edge."""
+
+import hashlib
+import random
+from typing import Any
+
+from commonplace.access import LOCAL, Caller
+from commonplace.rooms.archives.operations import put_bytes, read_bytes, stored
+from house import Agent, House
+
+THREE = b'{"n": 0}\n{"n": 1}\n{"n": 2}\n'
+
+
+class Sync(Agent):
+    workspace: dict[str, str]
+
+    async def up(self, session_id: str, content: bytes, offset: int = 0, **more: Any) -> dict[str, Any]:
+        """Upload bytes, as PUT does."""
+        given = self.workspace | {"session_id": session_id, "body": content, "offset": offset} | more
+        answer = await self.calls.read(put_bytes, given, self.caller)
+        return {name: getattr(answer.reply, name) for name in ("status", "bytes", "lines", "sha256")}
+
+    async def raw(self, session_id: str, **more: Any) -> dict[str, Any]:
+        """Lines of a session."""
+        return await self.read_session(
+            workspace_id=self.workspace["workspace_id"], session_id=session_id, view="raw", **more
+        )
+
+    async def bytes(self, session_id: str) -> bytes:
+        """The whole session, as GET with a Range gives it."""
+        named = {"workspace_id": self.workspace["workspace_id"], "session_id": session_id}
+        length = (await self.calls.read(stored, named, self.caller)).reply.bytes
+        whole = b""
+        while len(whole) < length:
+            span = named | {"first": len(whole), "end": length}
+            whole += (await self.calls.read(read_bytes, span, self.caller)).reply
+        return whole
+
+
+async def registered(
+    house: House, machine: str = "laptop", caller: Caller = LOCAL, project: str = "shop"
+) -> Sync:
+    sync = Sync(house.calls, caller=caller)
+    made = await sync.register_workspace(machine=machine, tool="claude-code", project=project)
+    sync.workspace = {"workspace_id": made["workspace_id"], "write_token": made["write_token"]}
+    return sync
+
+
+def sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def noise(size: int, seed: int = 7) -> bytes:
+    """Lines of very different lengths that hardly compress, with NULs and bytes that are no text."""
+    return random.Random(seed).randbytes(size)

@@ -1,0 +1,143 @@
+"""Full frames may live in a folder or a bucket: what is there is used or removed, and never anything else is shown."""
+
+import asyncio
+import http.client
+import logging
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import obstore
+import pytest
+from archived import Sync, noise, registered, sha
+from moto.server import ThreadedMotoServer
+from obstore.store import S3Store
+
+from commonplace import config, errors
+from commonplace.call import Calls
+from commonplace.catalogue import Catalogue
+from commonplace.config import Settings
+from commonplace.rooms.archives.frames import FRAME
+from commonplace.server import sweep
+from commonplace.store.database import Database
+from house import HandClock, House
+
+WHOLE = noise(2 * FRAME + 77_000)
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
+    """A bucket of an S3-compatible store on this machine, as the AWS_* variables name it."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    logging.getLogger("werkzeug").disabled = True
+    server.start()
+    host, port = server.get_host_and_port()
+    named = {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ALLOW_HTTP": "true",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in named.items():
+            patch.setenv(name, value)
+        connection = http.client.HTTPConnection(host, port, timeout=5)
+        connection.request("PUT", "/transcripts")
+        assert connection.getresponse().status == 200
+        connection.close()
+        yield "s3://transcripts/archives"
+    server.stop()
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "bucket":
+        bucket: str = request.getfixturevalue("bucket")
+        return f"{bucket}/{tmp_path.name}"
+    return str(tmp_path / "bodies")
+
+
+@pytest.fixture
+async def house(database: Database, clock: HandClock, place: str) -> AsyncIterator[House]:
+    calls = Calls(database, Catalogue(), config.read({"archives": place}, {}), clock)
+    await calls.bus.open()
+    yield House(calls, clock)
+    await calls.bus.close()
+
+
+@pytest.fixture
+async def laptop(house: House) -> Sync:
+    return await registered(house)
+
+
+def kept(place: str) -> dict[str, bytes]:
+    """Every body that is there, by its name."""
+    if place.startswith("s3://"):
+        store = S3Store.from_url(place)
+        names = [each["path"] for batch in obstore.list(store) for each in batch]
+        return {name: bytes(obstore.get(store, name).bytes()) for name in names}
+    files = [path for path in Path(place).rglob("*") if path.is_file()]
+    return {str(path.relative_to(place)): path.read_bytes() for path in files}
+
+
+def damage(place: str) -> None:
+    for name, body in kept(place).items():
+        other = body[:-9] + bytes(9)
+        if place.startswith("s3://"):
+            obstore.put(S3Store.from_url(place), name, other)
+        else:
+            Path(place, name).write_bytes(other)
+
+
+async def test_upload_session_puts_full_frames_outside_and_reads_them_back(laptop: Sync, place: str):
+    await laptop.up("s-1", WHOLE[: FRAME + 9])
+    reply = await laptop.up("s-1", WHOLE[FRAME + 9 :], FRAME + 9)
+    assert (reply["bytes"], reply["sha256"]) == (len(WHOLE), sha(WHOLE))
+    assert await laptop.bytes("s-1") == WHOLE
+    names = sorted(kept(place))
+    frames = [sha(WHOLE[:FRAME]), sha(WHOLE[FRAME : 2 * FRAME])]
+    assert [name.split("-")[0] for name in names] == sorted(f"shop/{each[:2]}/{each}" for each in frames)
+
+
+async def test_sweep_removes_what_an_upload_left_behind_and_nothing_else(
+    house: House, laptop: Sync, place: str
+):
+    rivals = [noise(FRAME, 8), noise(FRAME, 9)]
+    outcomes = await asyncio.gather(*(laptop.up("s-1", each) for each in rivals), return_exceptions=True)
+    first = next(each for each, outcome in zip(rivals, outcomes, strict=True) if isinstance(outcome, dict))
+    await sweep(house.calls)
+    assert len(kept(place)) == 2
+    house.clock.advance(days=2)
+    await sweep(house.calls)
+    assert [name.split("/")[-1].split("-")[0] for name in kept(place)] == [sha(first)]
+    assert await laptop.bytes("s-1") == first
+
+
+async def test_read_session_of_damaged_bytes_is_refused(laptop: Sync, place: str):
+    await laptop.up("s-1", WHOLE)
+    damage(place)
+    with pytest.raises(errors.Unavailable):
+        await laptop.bytes("s-1")
+    with pytest.raises(errors.Unavailable):
+        await laptop.raw("s-1")
+
+
+async def test_read_session_says_when_the_place_is_not_configured(house: House, laptop: Sync):
+    await laptop.up("s-1", WHOLE)
+    calls = Calls(house.database, Catalogue(), replace(house.calls.settings, archives="store"), house.clock)
+    other = Sync(calls)
+    other.workspace = laptop.workspace
+    with pytest.raises(errors.Unavailable):
+        await other.bytes("s-1")
+
+
+async def test_upload_session_is_refused_when_the_place_is_away(
+    database: Database, clock: HandClock, tmp_path: Path
+):
+    (tmp_path / "file").write_text("no folder")
+    calls = Calls(database, Catalogue(), Settings(archives=str(tmp_path / "file")), clock)
+    laptop = await registered(House(calls, clock))
+    with pytest.raises(errors.Unavailable):
+        await laptop.up("s-1", WHOLE)
+    assert await laptop.list_sessions(workspace_id=laptop.workspace["workspace_id"]) == {"total": 0}

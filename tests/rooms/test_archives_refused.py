@@ -1,0 +1,170 @@
+"""Hostile uploads: each is refused with its code and one line in the log, and nothing changes."""
+
+import asyncio
+import gzip
+import logging
+import secrets
+from typing import Any
+
+import pytest
+from archived import THREE, Sync, noise, registered
+
+from commonplace import errors, zstd
+from commonplace.access import Caller
+from commonplace.rooms.archives import model
+from house import House
+
+_MEGABYTE = 1024 * 1024
+SHOP = frozenset({"shop"})
+
+
+@pytest.fixture
+async def laptop(house: House) -> Sync:
+    sync = await registered(house)
+    await sync.up("s-1", THREE)
+    return sync
+
+
+async def refused(
+    sync: Sync, caplog: pytest.LogCaptureFixture, expected: type[errors.Refusal], **given: Any
+) -> None:
+    """An upload is refused, nothing has changed, and the log has one line of it."""
+    caplog.clear()
+    caplog.set_level(logging.INFO)
+    before = await sync.list_sessions(workspace_id=sync.workspace["workspace_id"])
+    with pytest.raises(expected) as raised:
+        await sync.up(**{"session_id": "s-1", "content": b"more\n", "offset": len(THREE)} | given)
+    lines = [record.code for record in caplog.records if record.message == "refused"]
+    assert lines == [raised.value.code]
+    assert await sync.list_sessions(workspace_id=sync.workspace["workspace_id"]) == before
+    assert await sync.bytes("s-1") == THREE
+
+
+ZEROS = b"\0" * (100 * _MEGABYTE)
+WIDE = zstd.ZstdCompressor(options={int(zstd.CompressionParameter.window_log): 27})
+PACKED = {
+    "gzip bomb": ("gzip", gzip.compress(ZEROS), errors.TooLarge),
+    "gzip bomb in two members": ("gzip", gzip.compress(ZEROS[: 9 * _MEGABYTE]) * 2, errors.TooLarge),
+    "gzip truncated": ("gzip", gzip.compress(THREE)[:-1], errors.Invalid),
+    "gzip with a wrong checksum": ("gzip", gzip.compress(THREE)[:-8] + bytes(8), errors.Invalid),
+    "gzip with garbage after it": ("gzip", gzip.compress(THREE) + b"garbage", errors.Invalid),
+    "gzip of too many members": ("gzip", gzip.compress(b"") * 5000, errors.Invalid),
+    "no gzip": ("gzip", THREE, errors.Invalid),
+    "zstd bomb": ("zstd", zstd.compress(ZEROS), errors.TooLarge),
+    "zstd bomb in two frames": ("zstd", zstd.compress(ZEROS[: 9 * _MEGABYTE]) * 2, errors.TooLarge),
+    "zstd truncated": ("zstd", zstd.compress(THREE)[:-1], errors.Invalid),
+    "zstd with garbage after it": ("zstd", zstd.compress(THREE) + b"garbage", errors.Invalid),
+    "zstd of too many frames": ("zstd", zstd.compress(b"") * 5000, errors.Invalid),
+    "zstd with a huge window": ("zstd", WIDE.compress(THREE) + WIDE.flush(), errors.Invalid),
+    "nothing": ("identity", b"", errors.Invalid),
+    "gzip of nothing": ("gzip", gzip.compress(b""), errors.Invalid),
+}
+
+
+@pytest.mark.parametrize("case", PACKED)
+async def test_upload_session_of_a_bad_body_is_refused(
+    laptop: Sync, caplog: pytest.LogCaptureFixture, case: str
+):
+    encoding, body, expected = PACKED[case]
+    await refused(laptop, caplog, expected, content=body, encoding=encoding)
+
+
+@pytest.mark.parametrize(
+    "session_id",
+    ["", ".", "..", "../../etc/passwd", "a/b", "a\\b", "a\0b", ".hidden", "-flag", "a b", "é", "a\n", "a" * 201, "%2e%2e"],
+)  # fmt: skip
+async def test_upload_session_of_a_hostile_name_is_refused(
+    laptop: Sync, caplog: pytest.LogCaptureFixture, session_id: str
+):
+    await refused(laptop, caplog, errors.Invalid, session_id=session_id)
+
+
+async def test_upload_session_with_a_foreign_or_wrong_token_is_refused(
+    house: House, laptop: Sync, caplog: pytest.LogCaptureFixture
+):
+    tower = await registered(house, "tower")
+    for token in (tower.workspace["write_token"], "cwt_" + secrets.token_urlsafe(32), "é"):
+        await refused(laptop, caplog, errors.Forbidden, write_token=token)
+
+
+async def test_upload_session_is_refused_before_the_body_is_unpacked_when_the_token_is_wrong(
+    laptop: Sync, caplog: pytest.LogCaptureFixture
+):
+    await refused(laptop, caplog, errors.Forbidden, write_token="x", content=b"no gzip", encoding="gzip")
+
+
+async def test_upload_session_needs_the_role_the_project_and_the_machine(
+    house: House, laptop: Sync, caplog: pytest.LogCaptureFixture
+):
+    callers = {
+        Caller("readonly", SHOP, "k1"): errors.Forbidden,
+        Caller("sync", frozenset({"other"}), "k2"): errors.NotFound,
+        Caller("sync", SHOP, "k3", machines=frozenset({"tower"})): errors.Forbidden,
+    }
+    for caller, expected in callers.items():
+        stranger = Sync(house.calls, caller=caller)
+        stranger.workspace = laptop.workspace
+        caplog.clear()
+        with pytest.raises(expected):
+            await stranger.up("s-1", b"more\n", len(THREE))
+    assert await laptop.bytes("s-1") == THREE
+
+
+async def test_read_session_and_list_sessions_are_for_those_who_see_the_project(house: House, laptop: Sync):
+    stranger = Sync(house.calls, caller=Caller("owner", frozenset({"other"}), "k1"))
+    stranger.workspace = laptop.workspace
+    for asking in (
+        stranger.raw("s-1"),
+        stranger.bytes("s-1"),
+        stranger.list_sessions(workspace_id=laptop.workspace["workspace_id"]),
+    ):
+        with pytest.raises(errors.NotFound):
+            await asking
+    for role in ("readonly", "sync", "agent"):
+        reader = Sync(house.calls, caller=Caller(role, SHOP, "k2"))
+        reader.workspace = laptop.workspace
+        assert await reader.bytes("s-1") == THREE
+        assert (await reader.raw("s-1"))["total_lines"] == 3
+
+
+async def test_list_sessions_shows_sync_no_blackboards(house: House):
+    await house.anyone().create_session(purpose="Design the cart API", project="shop")
+    sync = Sync(house.calls, caller=Caller("sync", SHOP, "k1"))
+    assert await sync.list_sessions() == {"total": 0}
+    assert (await house.anyone().list_sessions())["total"] == 1
+
+
+async def test_upload_session_is_bounded_in_a_part_and_in_all(
+    laptop: Sync, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    await refused(laptop, caplog, errors.TooLarge, content=bytes(model.PART_BYTES + 1))
+    monkeypatch.setattr(model, "SESSION_BYTES", len(THREE) + 4)
+    await refused(laptop, caplog, errors.TooLarge)
+
+
+async def test_upload_session_needs_one_kind_of_content(laptop: Sync):
+    for content in ({}, {"content": "a\n", "content_gzip_base64": ""}, {"content_gzip_base64": "no base64"}):
+        with pytest.raises(errors.Invalid):
+            await laptop.upload_session(**laptop.workspace, session_id="s-2", **content)
+
+
+async def test_upload_session_twice_at_once_keeps_one(laptop: Sync):
+    parts = [noise(50_000, seed) for seed in range(4)]
+    outcomes = await asyncio.gather(*(laptop.up("s-2", part) for part in parts), return_exceptions=True)
+    kept = [part for part, outcome in zip(parts, outcomes, strict=True) if isinstance(outcome, dict)]
+    others = [outcome for outcome in outcomes if not isinstance(outcome, dict)]
+    assert [type(outcome) for outcome in others] == [errors.Conflict] * 3
+    assert [outcome.details["bytes"] for outcome in others] == [50_000] * 3
+    assert await laptop.bytes("s-2") == kept[0]
+
+
+async def test_upload_session_twice_at_once_extends_by_one(laptop: Sync):
+    parts = [noise(50_000, seed) for seed in range(4)]
+    outcomes = await asyncio.gather(
+        *(laptop.up("s-1", part, len(THREE)) for part in parts), return_exceptions=True
+    )
+    kept = [part for part, outcome in zip(parts, outcomes, strict=True) if isinstance(outcome, dict)]
+    assert len(kept) == 1
+    assert await laptop.bytes("s-1") == THREE + kept[0]
+    shown = (await laptop.list_sessions(workspace_id=laptop.workspace["workspace_id"]))["sessions"]
+    assert [each["bytes"] for each in shown] == [len(THREE) + 50_000]

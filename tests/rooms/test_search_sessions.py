@@ -1,0 +1,345 @@
+"""What was said and overcome in sessions is found again."""
+
+from typing import Any
+
+import pytest
+from archived import Sync, registered
+from transcribed import Script, fixed, uploaded
+
+from commonplace import errors
+from commonplace.access import Caller
+from commonplace.rooms.archives import learning, scanning, studies
+from commonplace.rooms.archives.restudy import study_again
+from commonplace.store.database import Tx
+from house import House
+
+CART = (
+    Script().user("Why is the shopping cart empty after login?").assistant("The session cookie is replaced.")
+)
+MENU = Script().user("Make the menu accessible").assistant("Every entry has a label now.")
+
+
+@pytest.fixture
+async def sync(house: House) -> Sync:
+    return await registered(house)
+
+
+async def found(sync: Sync, query: str, **more: Any) -> list[tuple[str, int, str]]:
+    answer = await sync.search_sessions(query=query, **more)
+    return [(each["session_id"], each["line"], each["role"]) for each in answer["matches"]]
+
+
+async def test_search_sessions_finds_what_was_said(sync: Sync):
+    await uploaded(sync, "cart", CART)
+    await uploaded(sync, "menu", MENU)
+    answer = await sync.search_sessions(query="shopping cart empty")
+    [match] = answer["matches"]
+    assert {
+        name: match[name] for name in ("workspace_id", "session_id", "line", "role", "snippet", "at")
+    } == {
+        "workspace_id": "laptop-claude-code-shop",
+        "session_id": "cart",
+        "line": 0,
+        "role": "user",
+        "snippet": "Why is the shopping cart empty after login?",
+        "at": "2026-08-20T10:00:00Z",
+    }
+    assert 0 < match["relevance"] <= 1
+    assert answer["truncated"] is False
+
+
+async def test_search_sessions_finds_lines_as_they_are_appended(sync: Sync):
+    first, rest = CART.lines[0] + b"\n", CART.lines[1] + b"\n"
+    await sync.up("cart", first + rest[:20])
+    assert await found(sync, "cookie replaced") == []
+    await sync.up("cart", rest[20:], offset=len(first) + 20)
+    assert await found(sync, "cookie replaced") == [("cart", 1, "assistant")]
+
+
+async def test_search_sessions_leaves_the_output_of_tools_out_of_the_index(sync: Sync):
+    await uploaded(sync, "s1", Script().user("List").ran("ls", "zanzibar.txt"))
+    assert await found(sync, "zanzibar") == []
+    assert await found(sync, "zanzibar", mode="literal") == [("s1", 2, "tool")]
+
+
+async def test_search_sessions_finds_how_an_error_was_overcome(sync: Sync):
+    await uploaded(sync, "fixed", fixed())
+    await uploaded(sync, "other", Script().user("No module in the docs is named like the yaml file"))
+    story = "ModuleNotFoundError: No module named 'yaml'\nran: python importer.py\nthen: pip install pyyaml\ngone at line 7"
+    for question in (
+        "ModuleNotFoundError: No module named 'yaml'",
+        "E   ModuleNotFoundError: No module named 'yaml'",
+        "how did we fix ModuleNotFoundError yaml",
+    ):
+        best = (await sync.search_sessions(query=question))["matches"][0]
+        assert (best["session_id"], best["role"], best["line"], best["snippet"]) == (
+            "fixed",
+            "error",
+            2,
+            story,
+        )
+
+
+async def test_search_sessions_prefers_where_an_error_was_overcome(sync: Sync):
+    await uploaded(sync, "fixed", fixed())
+    unsolved = (
+        Script(30)
+        .user("Start")
+        .ran("python importer.py", "ModuleNotFoundError: No module named 'yaml'", failed=True)
+    )
+    await uploaded(sync, "unsolved", unsolved)
+    sessions = [session for session, _, _ in await found(sync, "ModuleNotFoundError: No module named 'yaml'")]
+    assert sessions[:2] == ["fixed", "unsolved"]
+
+
+async def test_search_sessions_learns_of_a_remedy_that_came_with_a_later_part(sync: Sync):
+    lines = [line + b"\n" for line in fixed().lines]
+    at = 0
+    for line in lines:
+        await sync.up("fixed", line, offset=at)
+        at += len(line)
+    best = (await sync.search_sessions(query="ModuleNotFoundError: No module named 'yaml'"))["matches"][0]
+    assert best["snippet"].endswith("then: pip install pyyaml\ngone at line 7")
+
+
+@pytest.mark.parametrize("mode", ["smart", "literal", "regex"])
+async def test_search_sessions_shows_three_hits_of_a_session_unless_asked_for_more(sync: Sync, mode: str):
+    many = Script()
+    for n in range(8):
+        many.user(f"The walrus number {n} " + "swims far away today " * 130)
+    await uploaded(sync, "many", many)
+    await uploaded(sync, "one", Script().user("A walrus rests"))
+    answer = await found(sync, "walrus", mode=mode)
+    assert sorted(session for session, _, _ in answer) == ["many"] * 3 + ["one"]
+    more = await found(sync, "walrus", mode=mode, per_session=10)
+    assert len([session for session, _, _ in more if session == "many"]) == 8
+
+
+@pytest.mark.parametrize("mode", ["smart", "literal", "regex"])
+async def test_search_sessions_looks_in_the_workspace_and_time_asked_for(house: House, sync: Sync, mode: str):
+    other = await registered(house, machine="desk")
+    await uploaded(sync, "old", Script(day="2026-08-01").user("The lighthouse blinks"))
+    await uploaded(sync, "late", Script(day="2026-08-20").user("The lighthouse is dark"))
+    await uploaded(other, "theirs", Script(day="2026-08-10").user("A lighthouse in the fog"))
+    asked = {"query": "lighthouse", "mode": mode}
+
+    async def sessions(**more: Any) -> list[str]:
+        return sorted(session for session, _, _ in await found(sync, **asked, **more))
+
+    assert await sessions() == ["late", "old", "theirs"]
+    assert await sessions(workspace_id=sync.workspace["workspace_id"]) == ["late", "old"]
+    assert await sessions(since="2026-08-05") == ["late", "theirs"]
+    assert await sessions(until="2026-08-15T00:00:00Z") == ["old", "theirs"]
+    assert await sessions(since="2026-08-05", until="2026-08-15", workspace_id="desk-claude-code-shop") == [
+        "theirs"
+    ]
+
+
+@pytest.mark.parametrize("mode", ["smart", "literal", "regex"])
+async def test_search_sessions_shows_nothing_of_a_project_that_the_caller_may_not_see(
+    house: House, mode: str
+):
+    secret = await registered(house, project="vault")
+    await uploaded(secret, "plans", Script().user("The quagga is hidden"))
+    stranger = house.anyone(Caller("agent", frozenset({"shop"})))
+    assert (await stranger.search_sessions(query="quagga", mode=mode))["matches"] == []
+    with pytest.raises(errors.NotFound):
+        await stranger.search_sessions(
+            query="quagga", mode=mode, workspace_id=secret.workspace["workspace_id"]
+        )
+
+
+async def test_search_sessions_literal_takes_the_text_as_it_is(sync: Sync):
+    await uploaded(sync, "s1", Script().user('Say "a.b*c" to Zoë\nand go').user("Say aXbbc"))
+    assert await found(sync, "a.b*c", mode="literal") == [("s1", 0, "user")]
+    assert await found(sync, '"A.B*C" TO ZOË\nand', mode="literal") == [("s1", 0, "user")]
+
+
+async def test_search_sessions_regex_matches_lines_and_tells_who_spoke(sync: Sync):
+    await uploaded(
+        sync, "s1", Script().user("port 8080 is taken").assistant("use 9090").ran("echo 7070", "7070")
+    )
+    answer = await sync.search_sessions(query=r"\b[789]0[789]0\b", mode="regex")
+    assert [(each["line"], each["role"], each["snippet"]) for each in answer["matches"]] == [
+        (0, "user", "port 8080 is taken"),
+        (1, "assistant", "use 9090"),
+        (2, "tool", "echo 7070"),
+    ]
+
+
+@pytest.mark.parametrize("pattern", ["(", "a{1000}{1000}", "(?=a)"])
+async def test_search_sessions_refuses_what_is_no_pattern(sync: Sync, pattern: str):
+    with pytest.raises(errors.Invalid):
+        await sync.search_sessions(query=pattern, mode="regex")
+
+
+async def test_search_sessions_says_that_there_is_more(sync: Sync):
+    for n in range(4):
+        await uploaded(sync, f"s{n}", Script().user(f"The narwhal {n}"))
+    for mode in ("smart", "literal", "regex"):
+        answer = await sync.search_sessions(query="narwhal", mode=mode, limit=3)
+        assert (len(answer["matches"]), answer["truncated"]) == (3, True)
+        answer = await sync.search_sessions(query="narwhal", mode=mode, limit=4)
+        assert (len(answer["matches"]), answer["truncated"]) == (4, False)
+
+
+async def test_search_sessions_says_that_it_stopped_before_the_end(
+    sync: Sync, monkeypatch: pytest.MonkeyPatch
+):
+    await uploaded(sync, "cart", CART)
+    monkeypatch.setattr(scanning, "_BYTES", 100)
+    for mode in ("literal", "regex"):
+        answer = await sync.search_sessions(query="axolotl", mode=mode)
+        assert answer == {"matches": [], "truncated": True}
+
+
+async def test_search_sessions_takes_lines_that_no_store_could_keep_as_text(sync: Sync):
+    odd = b'{"role":"user","content":"The o\\u0000kapi \\ud83d is \x01 shy \xff"}\n'
+    broken = b'{"role":"user","content":"cut off\n\x00\x00\n[' + b"[" * 5000 + b"\n"
+    await sync.up("odd", odd + broken)
+    [match] = (await sync.search_sessions(query="okapi shy"))["matches"]
+    assert (match["line"], match["snippet"]) == (0, "The okapi ? is \x01 shy \ufffd")
+    page = await sync.read_session(workspace_id=sync.workspace["workspace_id"], session_id="odd")
+    assert ([each["line"] for each in page["messages"]], page["summary"]["skipped_lines"]) == ([0], 3)
+    assert await sync.bytes("odd") == odd + broken
+
+
+async def test_search_global_covers_sessions(house: House, sync: Sync):
+    await uploaded(sync, "cart", CART)
+    alice = await house.agent("alice")
+    answer = await alice.search_global(query="cookie replaced after login")
+    assert [(each["kind"], each["id"], each["title"]) for each in answer["results"]] == [
+        ("session", "laptop-claude-code-shop/cart/0", "Why is the shopping cart empty after login?")
+    ]
+
+
+async def test_read_session_shows_the_chat_and_what_the_session_teaches(sync: Sync):
+    await uploaded(sync, "fixed", fixed())
+    page = await sync.read_session(workspace_id=sync.workspace["workspace_id"], session_id="fixed")
+    shown = [(each["line"], each["role"], each["text"], each.get("tool")) for each in page["messages"]]
+    assert shown == [
+        (0, "user", "Start the importer", None),
+        (1, "tool", "python importer.py", "Bash"),
+        (2, "error", "ModuleNotFoundError: No module named 'yaml'", "Bash"),
+        (3, "assistant", "PyYAML is missing from the virtual environment.", None),
+        (4, "tool", "pip install pyyaml", "Bash"),
+        (6, "tool", "python importer.py", "Bash"),
+        (8, "assistant", "The importer runs now.", None),
+    ]
+    assert (page["offset"], page["next_offset"], page["total_lines"], page["has_more"]) == (0, 9, 9, False)
+    summary = page["summary"]
+    assert (summary["title"], summary["tool"], summary["cwd"]) == (
+        "Start the importer",
+        "claude-code",
+        "/home/ann/shop",
+    )
+    assert summary["errors"] == [
+        {
+            "line": 2,
+            "error": "ModuleNotFoundError: No module named 'yaml'",
+            "command": "python importer.py",
+            "fixed_at": 7,
+            "followed": ["pip install pyyaml"],
+        }
+    ]
+    assert summary["commands"][0] == {
+        "command": "python importer.py",
+        "runs": 2,
+        "failures": 1,
+        "exit_code": 0,
+    }
+
+
+async def test_read_session_pages_through_the_chat_without_gap_or_repeat(sync: Sync):
+    long = Script()
+    for n in range(40):
+        long.user(f"Question {n} " + "about the tide " * (n % 7 * 20)).ran(f"step {n}", "x" * 3000)
+    await uploaded(sync, "long", long)
+    lines, offset = [], 0
+    while True:
+        page = await sync.read_session(
+            workspace_id=sync.workspace["workspace_id"],
+            session_id="long",
+            offset=offset,
+            limit=7,
+            max_tokens=1000,
+        )
+        lines += [each["line"] for each in page["messages"]]
+        assert page["next_offset"] > offset
+        offset = page["next_offset"]
+        if not page["has_more"]:
+            break
+    assert lines == [line for n in range(40) for line in (3 * n, 3 * n + 1)]
+
+
+async def test_read_session_cuts_a_message_that_is_larger_than_the_page(sync: Sync):
+    await uploaded(sync, "huge", Script().user("word " * 10_000).assistant("short"))
+    first = await sync.read_session(
+        workspace_id=sync.workspace["workspace_id"], session_id="huge", max_tokens=500
+    )
+    assert [(each["line"], each["text"][-1]) for each in first["messages"]] == [(0, "…"), (1, "t")]
+    assert len(first["messages"][0]["text"]) < 4 * 500
+
+
+async def test_read_session_reads_an_old_document_of_gemini_from_any_line(sync: Sync):
+    text = (
+        b'{\n  "sessionId": "g1",\n  "projectHash": "ab",\n  "messages": [\n    {\n      "id": "m1",\n'
+        b'      "type": "user",\n      "content": "Hello"\n    },\n    {\n      "id": "m2",\n'
+        b'      "type": "gemini",\n      "content": "Good day"\n    }\n  ]\n}\n'
+    )
+    await sync.up("g1", text, tool="gemini-cli")
+    named = {"workspace_id": sync.workspace["workspace_id"], "session_id": "g1"}
+    whole = await sync.read_session(**named)
+    assert [each["text"] for each in whole["messages"]] == ["Hello", "Good day"]
+    rest = await sync.read_session(**named, offset=10)
+    assert [each["text"] for each in rest["messages"]] == ["Good day"]
+
+
+async def test_list_sessions_shows_the_title_and_times_of_the_transcript(sync: Sync):
+    await uploaded(sync, "cart", CART)
+    listed = await sync.list_sessions(workspace_id=sync.workspace["workspace_id"])
+    [shown] = listed["sessions"]
+    assert (shown["title"], shown["started_at"], shown["ended_at"]) == (
+        "Why is the shopping cart empty after login?",
+        "2026-08-20T10:00:00Z",
+        "2026-08-20T10:00:01Z",
+    )
+
+
+async def test_sessions_of_an_older_parser_are_read_again(
+    house: House, sync: Sync, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(learning, "PARSER", learning.PARSER - 1)
+    await uploaded(sync, "fixed", fixed())
+    await uploaded(sync, "cart", CART)
+    monkeypatch.undo()
+    page = await sync.read_session(workspace_id=sync.workspace["workspace_id"], session_id="cart")
+    assert "summary" not in page
+    await sync.up("cart", MENU.content, offset=len(CART.content))
+    assert await found(sync, "menu accessible") == []
+    await study_again(house.calls)
+    assert await found(sync, "menu accessible") == [("cart", 2, "user")]
+    assert await found(sync, "ModuleNotFoundError: No module named 'yaml'", limit=1) == [
+        ("fixed", 2, "error")
+    ]
+    page = await sync.read_session(workspace_id=sync.workspace["workspace_id"], session_id="cart")
+    assert page["summary"]["user_messages"] == 2
+    assert await house.database.read(lambda tx: studies.waiting(tx, learning.PARSER)) is None
+
+
+async def test_study_forgets_what_it_read_before(house: House, sync: Sync):
+    await uploaded(sync, "fixed", fixed())
+
+    async def rows(tx: Tx) -> list[int]:
+        counts = [
+            await tx.one(f"select count(*) as n from {table} where project = $1", "shop")
+            for table in ("session_passage", "session_error", "entry")
+        ]
+        return [row["n"] for row in counts if row]
+
+    before = await house.database.read(rows)
+    await house.database.write(
+        lambda tx: tx.run("update session_study set behind = 1 where project = $1", "shop")
+    )
+    await study_again(house.calls)
+    assert await house.database.read(rows) == before

@@ -1,0 +1,254 @@
+"""What a session teaches: files, commands, errors with what followed, commits."""
+
+import json
+
+import pytest
+import samples
+
+from commonplace.transcripts.faults import fault_of, faults
+from commonplace.transcripts.lessons import Command, Commit, File
+from commonplace.transcripts.reader import Reader
+
+MISSING = "Exit code 1\nTraceback (most recent call last):\n  File \"/home/ann/app.py\", line 3\nModuleNotFoundError: No module named 'yaml'"
+
+
+def read(*parts: list[bytes]) -> Reader:
+    reader = Reader()
+    reader.read(0, [line for part in parts for line in part])
+    return reader
+
+
+def test_error_tells_what_followed_until_the_command_passed():
+    reader = read(
+        samples.ran(0, "python app.py", MISSING, failed=True),
+        samples.ran(18, "cd /home/ann && cat requirements.txt", ""),
+        samples.ran(2, "pip install pyyaml", "Successfully installed pyyaml"),
+        samples.edited(4, "/home/ann/requirements.txt"),
+        samples.ran(6, "cd /home/ann && python app.py --verbose", "started"),
+    )
+    [problem] = reader.summary().errors
+    assert (problem.text, problem.command, problem.line, problem.times) == (
+        "ModuleNotFoundError: No module named 'yaml'",
+        "python app.py",
+        1,
+        1,
+    )
+    assert (problem.fixed_line, problem.after) == (
+        9,
+        ["pip install pyyaml", "edit /home/ann/requirements.txt"],
+    )
+
+
+def test_error_that_gives_way_to_another_counts_as_settled():
+    other = "Exit code 1\nValueError: bad port"
+    reader = read(
+        samples.ran(0, "python app.py", MISSING, failed=True),
+        samples.ran(2, "pip install pyyaml", "ok"),
+        samples.ran(4, "python app.py", other, failed=True),
+    )
+    by_text = {each.text: each for each in reader.summary().errors}
+    assert by_text["ModuleNotFoundError: No module named 'yaml'"].after == ["pip install pyyaml"]
+    assert by_text["ValueError: bad port"].fixed_line == 0
+
+
+def test_error_met_twice_is_one_with_its_count():
+    reader = read(
+        samples.ran(0, "pytest tests/test_a.py", MISSING, failed=True),
+        samples.ran(2, "pytest tests/test_a.py -x", MISSING.replace("line 3", "line 7"), failed=True),
+    )
+    assert [(each.times, each.fixed_line) for each in reader.summary().errors] == [(2, 0)]
+
+
+def test_error_behind_a_pipe_is_seen_though_the_exit_code_hides_it():
+    output = "Traceback (most recent call last):\nKeyError: 'port'"
+    reader = read(samples.ran(0, "python app.py 2>&1 | tail -5", output))
+    assert [each.text for each in reader.summary().errors] == ["KeyError: 'port'"]
+
+
+def test_problems_are_told_once_and_again_when_they_are_settled():
+    reader = Reader()
+    reader.read(0, samples.ran(0, "python app.py", MISSING, failed=True))
+    [met] = reader.problems()[0]
+    assert reader.problems() == ([], [])
+    assert met.fixed_line == 0
+    again = Reader(reader.state())
+    again.read(2, [*samples.ran(2, "pip install pyyaml", "ok"), *samples.ran(4, "python app.py", "ok")])
+    [settled] = again.problems()[0]
+    assert (settled.fingerprint, settled.fixed_line) == (met.fingerprint, 5)
+
+
+def test_call_that_a_person_refused_is_no_error():
+    refused = "The user doesn't want to proceed with this tool use."
+    assert read(samples.ran(0, "rm -r build", refused, failed=True)).summary().errors == []
+
+
+def test_error_of_a_misused_tool_is_its_first_line():
+    misused = "<tool_use_error>String to replace not found in file.\nString: x = 1</tool_use_error>"
+    call = [
+        samples.answer(samples.tool("e", "Edit", file_path="/a/x.py")),
+        samples.result("e", misused, failed=True),
+    ]
+    assert [each.text for each in read(call).summary().errors] == ["String to replace not found in file."]
+
+
+def test_command_that_passed_has_no_other_exit_code_whatever_it_printed():
+    reader = read(samples.ran(0, "grep -r code .", "docs.md: exit code 3 means that nothing was found"))
+    assert reader.summary().commands == [Command("grep -r code .", 1, 0, 0, 1)]
+
+
+def test_commands_are_counted_with_their_exit_codes():
+    reader = read(
+        samples.ran(0, "make", "Exit code 2\nmake: *** [all] Error 1", failed=True),
+        samples.ran(2, "make", "done"),
+        samples.ran(4, "ls", "a"),
+    )
+    assert reader.summary().commands == [Command("make", 2, 1, 0, 3), Command("ls", 1, 0, 0, 5)]
+
+
+def test_files_are_counted_by_reads_and_edits():
+    look = [samples.answer(samples.tool("r", "Read", file_path="/a/x.py"), n=9), samples.result("r", "x", 9)]
+    reader = read(samples.edited(0, "/a/x.py"), look, samples.edited(4, "/a/y.py"))
+    assert reader.summary().files == [File("/a/x.py", 1, 1, 2), File("/a/y.py", 0, 1, 4)]
+
+
+def test_commits_are_known_by_what_git_printed():
+    output = "[main 1a2b3c4] Clear the cart once\n 1 file changed, 2 insertions(+)"
+    reader = read(samples.ran(0, 'git add -A && git commit -m "Clear the cart once"', output))
+    [commit] = reader.summary().commits
+    assert commit == Commit("1a2b3c4", "main", "Clear the cart once", 1, commit.at)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        json.dumps({"output": "ImportError: no", "metadata": {"exit_code": 3, "duration_seconds": 0.1}}),
+        "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 3\nOutput:\nImportError: no",
+        "Exit code: 3\nWall time: 1 seconds\nOutput:\nImportError: no",
+    ],
+)
+def test_codex_exit_codes_are_read_in_every_shape(output: str):
+    call = {"type": "function_call", "name": "shell", "arguments": '{"command":["make"]}', "call_id": "a"}
+    lines = [
+        samples.codex("response_item", 1, **call),
+        samples.codex("response_item", 2, type="function_call_output", call_id="a", output=output),
+    ]
+    summary = read(lines).summary()
+    assert summary.commands == [Command("make", 1, 1, 3, 1)]
+    assert [each.text for each in summary.errors] == ["ImportError: no"]
+
+
+def test_codex_command_of_a_script_counts_once():
+    item = {
+        "type": "CommandExecution",
+        "id": "b",
+        "command": "git commit -m x",
+        "exit_code": 0,
+        "aggregated_output": "[main def5678] x",
+    }
+    lines = [samples.codex("event_msg", n, type="item_completed", item=item) for n in range(2)]
+    summary = read(lines).summary()
+    assert [(each.command, each.runs) for each in summary.commands] == [("git commit -m x", 1)]
+    assert [each.commit for each in summary.commits] == ["def5678"]
+
+
+def test_gemini_shell_failure_is_an_error():
+    call = {
+        "id": "c1",
+        "name": "run_shell_command",
+        "args": {"command": "npm test"},
+        "status": "success",
+        "result": [
+            {
+                "functionResponse": {
+                    "response": {"output": "Output: Error: Cannot find module 'left-pad'\nExit Code: 1"}
+                }
+            }
+        ],
+    }
+    lines = [samples.gemini("gemini", "m1", "", 1, toolCalls=[call])]
+    summary = read(lines).summary()
+    assert summary.commands == [Command("npm test", 1, 1, 1, 0)]
+    assert len(summary.errors) == 1
+
+
+SAME = [
+    ("KeyError: 'user_4242'", "KeyError: 'user_17'"),
+    (
+        "FileNotFoundError: [Errno 2] No such file or directory: '/tmp/a/x.txt'",
+        "FileNotFoundError: [Errno 2] No such file or directory: '/home/b.txt'",
+    ),
+    (
+        "panic: runtime error: index out of range [5] with length 3",
+        "panic: runtime error: index out of range [9] with length 4",
+    ),
+    ("Error: connect ECONNREFUSED 127.0.0.1:5432", "Error: connect ECONNREFUSED 10.0.0.7:5433"),
+    ("RuntimeError: at 0x7f3a2b failed after 12.5s", "RuntimeError: at 0x11aa9c failed after 3.25s"),
+    (
+        "src/a.c:10:5: error: use of undeclared identifier 'x'",
+        "lib/b.c:7:1: error: use of undeclared identifier 'x'",
+    ),
+    ("E   ValueError: bad", "ValueError: bad"),
+    ("bash: line 1: jq: command not found", "zsh: command not found: jq"),
+    ("/bin/sh: 1: jq: not found", "bash: jq: command not found"),
+    ("TimeoutError: 2026-08-20T10:00:00Z gave up", "TimeoutError: 2025-01-02T03:04:05Z gave up"),
+    ("HTTPError: 404 for url: https://a.example/x?y=1", "HTTPError: 404 for url: https://b.example/z"),
+    (
+        "thread 'main' panicked at src/main.rs:2:5:\nno entry found",
+        "thread 'main' panicked at src/lib.rs:9:9:\nno entry found",
+    ),
+    (
+        'Exception in thread "main" java.lang.IllegalStateException: no session',
+        "Caused by: java.lang.IllegalStateException: no session",
+    ),
+    (
+        "src/a.ts(3,5): error TS2304: Cannot find name 'foo'.",
+        "src/b.ts:9:1 - error TS2304: Cannot find name 'foo'.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_fingerprint_is_the_same_wherever_and_whenever_it_was_met(one: str, other: str):
+    assert [each.fingerprint for each in faults(one, failed=True)] == [
+        each.fingerprint for each in faults(other, failed=True)
+    ]
+
+
+OTHER = [
+    ("ModuleNotFoundError: No module named 'yaml'", "ModuleNotFoundError: No module named 'toml'"),
+    ("Error: Cannot find module '@a/b'", "Error: Cannot find module '@a/c'"),
+    (
+        "error[E0425]: cannot find value `x` in this scope",
+        "error[E0433]: cannot find value `x` in this scope",
+    ),
+    ("./main.go:5:2: undefined: foo", "./main.go:5:2: undefined: bar"),
+    ("TypeError: 'int' object is not callable", "TypeError: 'str' object is not callable"),
+    ("bash: jq: command not found", "bash: yq: command not found"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), OTHER)
+def test_fingerprint_tells_errors_apart_that_need_another_remedy(one: str, other: str):
+    assert [each.fingerprint for each in faults(one, failed=True)] != [
+        each.fingerprint for each in faults(other, failed=True)
+    ]
+
+
+def test_faults_of_a_failure_without_a_known_shape_are_its_last_line():
+    assert [each.text for each in faults("starting\nthe disk is full\n\n", failed=True)] == [
+        "the disk is full"
+    ]
+    assert faults("starting\nall is well", failed=False) == []
+
+
+def test_faults_name_the_cause_before_the_tests_that_failed_of_it():
+    output = "E   ImportError: no\n=== short test summary info ===\nFAILED tests/test_a.py::test_b - ImportError: no"
+    assert [each.text for each in faults(output, failed=True)] == [
+        "ImportError: no",
+        "tests/test_a.py::test_b - ImportError: no",
+    ]
+
+
+def test_fault_of_a_question_is_found_by_the_same_fingerprint():
+    [met] = faults(MISSING, failed=True)
+    assert fault_of("ModuleNotFoundError: No module named 'yaml'").fingerprint == met.fingerprint

@@ -1,0 +1,98 @@
+"""Any bytes in, no exception out, and time in step with size."""
+
+import json
+from time import process_time
+
+import msgspec
+import pytest
+import samples
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from commonplace.transcripts.faults import faults, normalised
+from commonplace.transcripts.reader import Reader
+
+WORDS = ("type", "user", "assistant", "message", "content", "role", "payload", "response_item", "event_msg", "id",
+         "timestamp", "tool_use", "tool_result", "text", "input", "name", "gemini", "$set", "messages", "toolCalls",
+         "item_completed", "item", "function_call", "function_call_output", "output", "arguments", "call_id", "usage",
+         "projectHash", "sessionId", "summary", "session_meta", "command", "exit_code", "metadata", "tool_calls",
+         "function", "status", "result", "success", "tokens", "CommandExecution", "is_error", "tool_use_id")  # fmt: skip
+scalars = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.sampled_from(WORDS)
+)
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=6),
+    max_leaves=25,
+)
+lines = st.binary(max_size=200) | values.map(lambda value: json.dumps(value).encode())
+shaped = st.dictionaries(st.sampled_from(WORDS), values, max_size=8).map(
+    lambda value: json.dumps(value).encode()
+)
+
+
+def storable(utterance: object) -> bool:
+    text = msgspec.json.encode(utterance).decode()
+    return "\\u0000" not in text
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(lines | shaped, max_size=8), st.sampled_from(["", "claude-code", "codex", "gemini-cli", "plain"])
+)
+@example([b"{", b'"messages": [', b"{", b'"type": "user"', b"}", b"]", b"}"], "gemini-cli")
+def test_reader_takes_any_lines(given_lines: list[bytes], hint: str):
+    reader = Reader(tool=hint)
+    heard = reader.read(0, given_lines)
+    assert all(storable(each) for each in heard)
+    again = Reader(reader.state())
+    assert again.summary() == reader.summary()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=400), st.booleans())
+def test_faults_take_any_output(output: str, failed: bool):
+    for fault in faults(output, failed=failed):
+        assert normalised(fault.normal) is not None
+        assert len(fault.fingerprint) == 16
+
+
+HOSTILE = {
+    "deep lists": lambda n: b"[" * n,
+    "deep objects": lambda n: b'{"a":' * (n // 5),
+    "deep message": lambda n: b'{"role":"user","content":' + b"[" * (n // 2) + b"]" * (n // 2) + b"}",
+    "quotes": lambda n: b'{"role":"user","content":"' + b'\\"' * (n // 2),
+    "reminders": lambda n: samples.prompt("<system-reminder>" * (n // 17)),
+    "commands": lambda n: samples.prompt("<command-name>" * (n // 14)),
+    "many blocks": lambda n: samples.answer(*[samples.words("a")] * (n // 30)),
+    "long command": lambda n: samples.answer(samples.tool("t", "Bash", command="cd " * (n // 3))),
+    "failures": lambda n: samples.result("t", "\n".join(["Error: " + "a.'/" * 90] * (n // 400)), failed=True),
+    "patch": lambda n: samples.answer(
+        samples.tool("t", "x", command="*** Begin Patch\n" + "*** Add File: a\n" * (n // 16))
+    ),
+}
+
+
+@pytest.mark.parametrize("made", HOSTILE.values(), ids=HOSTILE.keys())
+def test_reader_spends_time_in_step_with_size(made):
+    def seconds(size: int) -> float:
+        line = made(size)
+        started = process_time()
+        call = samples.answer(samples.tool("t", "Bash", command="make"))
+        Reader().read(0, [call, line, call, line])
+        return process_time() - started
+
+    seconds(1000)
+    small, large = seconds(100_000), seconds(1_600_000)
+    assert large < 16 * 6 * max(small, 0.002)
+
+
+def test_document_of_hostile_lines_is_read_in_step_with_size():
+    def seconds(size: int) -> float:
+        lines = [b"{", b'"messages": [', b"{", b'"' + b'\\"' * (size // 2), *([b'"a"'] * (size // 4))]
+        started = process_time()
+        Reader().read(0, lines)
+        return process_time() - started
+
+    small, large = seconds(100_000), seconds(800_000)
+    assert large < 8 * 6 * max(small, 0.002)
