@@ -1,16 +1,35 @@
 """The command line: `commonplace serve`, or another command."""
 
-import gc
 import sys
 
-from commonplace.edges.cli.parser import parser
+# Commands that an agent waits for, by their first words: they start without the flags of all the others.
+QUICK = {
+    ("hook",): "commonplace.edges.hooks.program",
+    ("stdio",): "commonplace.edges.cli.stdio",
+    ("sync", "hook"): "commonplace.sync.hook",
+    ("guard", "check"): "commonplace.edges.hooks.guard",
+    ("guard", "committed"): "commonplace.edges.hooks.guard",
+}
+_HELP = {"-h", "--help"}
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; what is refused goes to standard error with its hint, and gives its exit code."""
+    given = sys.argv[1:] if argv is None else argv
+    for words, module in QUICK.items():
+        if tuple(given[: len(words)]) == words and _HELP.isdisjoint(given):
+            return int(__import__(module, fromlist=["main"]).main(given))
+    return _by_flags(given)
+
+
+def _by_flags(given: list[str]) -> int:
+    import gc  # noqa: PLC0415 - what is quick needs none of this
+
+    from commonplace.edges.cli.parser import parser  # noqa: PLC0415 - the same
+
     # Importing makes nothing but lasting objects: looking through them for garbage costs a tenth of the start.
     gc.set_threshold(100_000, 50, 100)
-    arguments = parser().parse_args(sys.argv[1:] if argv is None else argv)
+    arguments = parser().parse_args(given)
     from commonplace import errors  # noqa: PLC0415 - --help should not wait for it
 
     try:

@@ -7,9 +7,8 @@ import json
 import os
 import socket
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 _LARGEST = 16 * 1024 * 1024
 
@@ -30,10 +29,14 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
         return str(self.body.get("error", ""))
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(NamedTuple):
+    """No dataclass: what those import would double the time that importing this takes."""
+
     url: str
-    key: str = field(default="", repr=False)
+    key: str = ""
+
+    def __repr__(self) -> str:
+        return f"Server(url={self.url!r})"
 
 
 def home() -> Path:
@@ -58,8 +61,8 @@ def server(whose: str = "key") -> Server | None:
     COMMONPLACE_URL first, then config.toml, then the server that runs on this machine's data folder.
     """
     configured = configuration()
-    url = os.environ.get("COMMONPLACE_URL") or configured.get("url") or _running()
-    return Server(str(url).rstrip("/"), _secret(whose, configured)) if url else None
+    url = os.environ.get("COMMONPLACE_URL") or configured.get("url") or beacon(folder()).get("url")
+    return Server(str(url).rstrip("/"), secret(whose, configured)) if url else None
 
 
 def post(
@@ -74,7 +77,7 @@ def request(
 ) -> dict[str, Any]:
     until = time.monotonic() + seconds
     try:
-        with _connected(server.url, until) as connection:
+        with connected(server.url, until) as connection:
             connection.sendall(_head(server, method, path, len(body), agent) + body)
             status, answer = _answer(connection, until)
     except (OSError, ValueError) as away:
@@ -84,20 +87,25 @@ def request(
     return answer
 
 
-def _running() -> str:
-    """The address of the server that runs on this machine's data folder."""
-    folder = os.environ.get("COMMONPLACE_DATA")
-    if not folder:
-        import platformdirs  # noqa: PLC0415 - only where nothing says more
+def folder() -> Path:
+    """The data folder of this machine's server."""
+    if given := os.environ.get("COMMONPLACE_DATA"):
+        return Path(given).expanduser().absolute()
+    import platformdirs  # noqa: PLC0415 - only where nothing says more
 
-        folder = platformdirs.user_data_dir("commonplace", appauthor=False)
+    return Path(platformdirs.user_data_dir("commonplace", appauthor=False))
+
+
+def beacon(folder: Path) -> dict[str, Any]:
+    """What the server of a data folder says of itself while it runs; nothing when none does."""
     try:
-        return str(json.loads((Path(folder) / "server.json").read_bytes())["url"])
-    except (OSError, ValueError, KeyError):
-        return ""
+        lit = json.loads((folder / "server.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return lit if isinstance(lit, dict) else {}
 
 
-def _secret(name: str, configured: dict[str, Any]) -> str:
+def secret(name: str, configured: dict[str, Any]) -> str:
     """A token by its reference: `env:NAME` or `file:PATH`; the environment's own variable first."""
     variable = {"key": "COMMONPLACE_KEY", "sync_token": "SYNC_TOKEN"}[name]
     if os.environ.get(variable):
@@ -110,7 +118,7 @@ def _secret(name: str, configured: dict[str, Any]) -> str:
     return ""
 
 
-def _connected(url: str, until: float) -> socket.socket:
+def connected(url: str, until: float) -> socket.socket:
     scheme, _, rest = url.partition("://")
     authority = rest.partition("/")[0]
     host, port = _split(authority, 443 if scheme == "https" else 80)

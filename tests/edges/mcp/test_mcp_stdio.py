@@ -1,15 +1,30 @@
-"""Both eras on one pipe."""
+"""Both eras on one pipe, whether the server is at its other end or the proxy in front of one."""
 
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
 import pytest
-from stage import LEGACY, MODERN, NOTES, SECRET, StageHost, initialize, legacy, listen, modern, soon
+from stage import (
+    LEGACY,
+    MODERN,
+    NOTES,
+    SECRET,
+    StageHost,
+    initialize,
+    legacy,
+    listen,
+    modern,
+    serving,
+    soon,
+)
 
 from commonplace.edges.mcp import Limits, Publisher, Unauthorized, serve_stdio
+from commonplace.edges.proxy.place import Named
+from commonplace.edges.proxy.relay import Relay
+from commonplace.edges.proxy.upstream import Upstream
 
 TAG = "io.modelcontextprotocol/subscriptionId"
 
@@ -17,22 +32,18 @@ TAG = "io.modelcontextprotocol/subscriptionId"
 class Pipe:
     """The client's end: `send` a message, `hear` the next line."""
 
-    def __init__(self, limits: Limits) -> None:
-        self.host = StageHost()
-        self.publisher = Publisher(limits)
+    def __init__(self, host: StageHost, publisher: Publisher) -> None:
+        self.host, self.publisher = host, publisher
         self._theirs, self._write = os.pipe()
         self._read, self._output = os.pipe()
         self._rest = b""
-        self.task = asyncio.create_task(
-            serve_stdio(
-                self.host,
-                self.publisher,
-                secret=SECRET,
-                limits=limits,
-                environ={},
-                descriptors=(self._theirs, self._output),
-            )
-        )
+
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        return self._theirs, self._output
+
+    def served_by(self, serving: Coroutine[Any, Any, None]) -> None:
+        self.task = asyncio.create_task(serving)
 
     async def send(self, message: Any) -> None:
         line = message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n"
@@ -66,11 +77,31 @@ def _write_all(descriptor: int, line: bytes) -> None:
         line = line[os.write(descriptor, line) :]
 
 
+LIMITS = Limits(body_bytes=200_000)
+
+
 @pytest.fixture
-async def pipe() -> AsyncIterator[Pipe]:
-    opened = Pipe(Limits(body_bytes=200_000))
+async def direct_pipe() -> AsyncIterator[Pipe]:
+    opened = Pipe(StageHost(), Publisher(LIMITS))
+    served = {"secret": SECRET, "limits": LIMITS, "environ": {}, "descriptors": opened.descriptors}
+    opened.served_by(serve_stdio(opened.host, opened.publisher, **served))
     yield opened
     await opened.end()
+
+
+@pytest.fixture
+async def proxied_pipe() -> AsyncIterator[Pipe]:
+    async with serving(LIMITS) as stage:
+        opened = Pipe(stage.host, stage.publisher)
+        relay = Relay(Upstream(Named(stage.url)), opened.descriptors)
+        opened.served_by(asyncio.to_thread(relay.run))
+        yield opened
+        await opened.end()
+
+
+@pytest.fixture(params=["direct", "proxied"])
+def pipe(request: pytest.FixtureRequest) -> Pipe:
+    return request.getfixturevalue(f"{request.param}_pipe")
 
 
 def version_heard(answer: dict[str, Any]) -> str:
@@ -105,11 +136,39 @@ async def test_call_that_waits_does_not_hold_up_the_next(pipe: Pipe):
     assert (await pipe.hear())["id"] == 1
 
 
-async def test_line_too_long_is_refused_and_skipped(pipe: Pipe):
-    await pipe.send(b"x" * 1_000_000 + b"\n")
-    refused = await pipe.hear()
+async def test_line_too_long_is_refused_and_skipped(direct_pipe: Pipe):
+    await direct_pipe.send(b"x" * 1_000_000 + b"\n")
+    refused = await direct_pipe.hear()
     assert (refused["id"], refused["error"]["code"]) == (None, -32600)
-    assert (await pipe.ask(legacy("ping", 2)))["result"] == {}
+    assert (await direct_pipe.ask(legacy("ping", 2)))["result"] == {}
+
+
+async def test_message_too_large_for_the_server_is_refused_by_its_id(proxied_pipe: Pipe):
+    refused = await proxied_pipe.ask(legacy("tools/call", 1, name="echo", arguments={"a": "x" * 5_000_000}))
+    assert (refused["id"], refused["error"]["data"]) == (1, {"status": 413})
+    assert (await proxied_pipe.ask(legacy("ping", 2)))["result"] == {}
+
+
+async def test_refusal_that_names_nobody_reaches_who_asked(proxied_pipe: Pipe):
+    refused = await proxied_pipe.ask(b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":1,"a":2}}\n')
+    assert (refused["id"], refused["error"]["code"]) == (7, -32700)
+
+
+async def test_line_too_long_for_the_proxy_is_refused_and_skipped(proxied_pipe: Pipe):
+    refused = await proxied_pipe.ask(b"x" * 17_000_000 + b"\n")
+    assert (refused["id"], refused["error"]["code"]) == (None, -32600)
+    assert (await proxied_pipe.ask(legacy("ping", 2)))["result"] == {}
+
+
+async def test_name_that_no_header_can_carry_reaches_the_server(proxied_pipe: Pipe):
+    for name in ("snø", " echo", "a\r\nHost: evil", "=?base64?ZWNobw==?="):
+        refused = await proxied_pipe.ask(modern("tools/call", {"name": name, "arguments": {}}))
+        assert (refused["id"], refused["error"]["code"]) == (1, -32602)
+
+
+async def test_version_that_nobody_speaks_is_refused_by_its_id(proxied_pipe: Pipe):
+    message = modern("tools/list", {"_meta": {"io.modelcontextprotocol/protocolVersion": "1999-01-01"}})
+    assert (await proxied_pipe.ask(message))["error"]["code"] == -32022
 
 
 @pytest.mark.parametrize(

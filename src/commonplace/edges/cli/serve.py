@@ -28,14 +28,13 @@ def _run(serving: object) -> None:
 
 
 def _welcome(url: str, settings: Settings) -> str:
-    key = ' --header "Authorization: Bearer $COMMONPLACE_KEY"' if settings.auth_on else ""
+    key = " --key KEY" if settings.auth_on else ""
     store = str(settings.data) if settings.store == "sqlite" else "PostgreSQL"
     return f"""Commonplace listens at {url} (data: {store}; keys: {settings.auth}).
 
-Connect your agents:
-  Claude Code   claude mcp add --transport http commonplace {url}/mcp{key}
-  Codex         codex mcp add commonplace --url {url}/mcp
-  Gemini        gemini mcp add --transport http commonplace {url}/mcp
-  Cursor        .cursor/mcp.json: {{"mcpServers": {{"commonplace": {{"url": "{url}/mcp"}}}}}}
+Connect your agents (claude, codex, gemini, cursor, vscode, windsurf, opencode):
+  one of them                     commonplace connect claude --url {url}{key}
+  all, with hooks and transcripts commonplace install --url {url}{key}
+  by hand                         claude mcp add --transport http commonplace {url}/mcp
 
 Stop with Ctrl-C."""

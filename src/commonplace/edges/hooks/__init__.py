@@ -1,0 +1,1 @@
+"""What an agent's own hooks run: `commonplace hook <agent>`. It imports little and never stops the agent."""

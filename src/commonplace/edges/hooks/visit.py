@@ -1,0 +1,106 @@
+"""One run of a hook: who the agent is, its session with us, and how the server is asked."""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from commonplace.edges.hooks import pack
+from commonplace.edges.hooks.event import Event
+from commonplace.edges.hooks.settings import Settings
+from commonplace.edges.hooks.state import Session, State
+from commonplace.edges.hooks.tree import Tree, tree_of
+from commonplace.sync import project, reach
+
+_UNKNOWN = "unknown"
+_NOT_NAME = re.compile(r"[^0-9A-Za-z]")
+_TIMED = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7", re.IGNORECASE)
+_SHORT = 8
+_ANCESTORS = 8
+
+
+class Visit:
+    def __init__(self, tool: str, event: Event, settings: Settings, name: str = "") -> None:
+        self.tool, self.event, self.settings = tool, event, settings
+        self.state = State(event.session)
+        self.tree = self._tree()
+        self.context: list[str] = []
+        self.tag = f"{tool}-{_short(event.session)}"
+        self._name = name or os.environ.get("COMMONPLACE_AGENT") or self.tag
+
+    def _tree(self) -> Tree:
+        """The repository in which the session began: an agent that walks into another one is a guest there."""
+        known = self.state.session()
+        return tree_of(known.root if known and Path(known.root).is_dir() else self.event.cwd)
+
+    def ask(self, operation: str, **arguments: Any) -> dict[str, Any]:
+        """One call; a server that does not answer in time is away, and nothing more is asked of it."""
+        server = reach.server()
+        if server is None:
+            raise reach.Away("No server runs on this machine, and none is configured.")
+        reply = reach.post(server, operation, arguments, self.settings.seconds)
+        self.context += [str(notice) for notice in reply.pop("_notice", ())]
+        return reply
+
+    def ask_as_session(self, operation: str, **arguments: Any) -> dict[str, Any]:
+        """The same as our session; one that has ended is followed by another."""
+        session = self.session()
+        try:
+            return self.ask(operation, session_id=session.session_id, **arguments)
+        except reach.Refused as refused:
+            if refused.code != "session_not_found":
+                raise
+        return self.ask(operation, session_id=self.start().session_id, **arguments)
+
+    def session(self) -> Session:
+        return self.state.session() or self.start()
+
+    def start(self) -> Session:
+        """Begin a session; what the agent must know of it goes into its context."""
+        reply = self._started(self._name)
+        session = Session(
+            reply["session_id"],
+            reply["project"],
+            reply["agent"],
+            self.tree.root,
+            self.tool,
+            pack.written(reply),
+            tuple(ancestors()),
+        )
+        self.state.keep(session)
+        self.context.append(pack.told(session, self.settings.lock))
+        return session
+
+    def _started(self, name: str) -> dict[str, Any]:
+        """A key that speaks for one agent alone gives its own name."""
+        given = {
+            "project": project.project_of(self.tree.root),
+            "working_directory": self.tree.root,
+            "token_budget": pack.BUDGET,
+        }
+        try:
+            return self.ask("memory_start_session", claude_instance=name, **given)
+        except reach.Refused as refused:
+            if refused.code != "forbidden":
+                raise
+        return self.ask("memory_start_session", claude_instance=_UNKNOWN, **given)
+
+
+def _short(session: str) -> str:
+    """Enough to tell sessions apart; a UUID that begins with the time differs at its end."""
+    plain = _NOT_NAME.sub("", session)
+    return plain[-_SHORT:] if _TIMED.match(session) else plain[:_SHORT]
+
+
+def ancestors() -> list[int]:
+    """The processes above this one, nearest first, where the system tells: a commit's agent is found among them."""
+    found: list[int] = []
+    pid = os.getppid()
+    while pid > 1 and len(found) < _ANCESTORS:
+        found.append(pid)
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            break
+        pid = int(stat.rpartition(")")[2].split()[1])
+    return found

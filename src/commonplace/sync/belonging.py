@@ -1,0 +1,36 @@
+"""Whose project a transcript belongs to."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from commonplace.sync import adapters
+from commonplace.sync.adapters.transcript import Transcript
+from commonplace.sync.manifest import expanded
+from commonplace.sync.project import project_in
+from commonplace.sync.state import State
+
+
+class Belonging:
+    """Once known it stays: a folder may be gone when more of its transcript comes."""
+
+    def __init__(self, known: State, configured: Mapping[str, Any]) -> None:
+        self._known = known
+        self._left_out = [expanded(folder) for folder in configured.get("exclude", [])]
+
+    def project(self, transcript: Transcript, text: Path, cwd: str = "") -> str | None:
+        """None if the configuration leaves its folder out. `text` is where its lines can be read."""
+        archive = self._known.archive(transcript.tool, transcript.archive_id)
+        if archive or transcript.project:
+            return archive.project if archive else transcript.project
+        adapter = adapters.of(transcript.tool)
+        folder = adapter.folder_of(text, self._known.folders()) or cwd
+        if not folder:
+            return str(adapter.project_without_folder(transcript.path))
+        if any(Path(folder).is_relative_to(place) for place in self._left_out):
+            return None
+        self._known.keep_folder(folder)
+        return project_in(folder) or str(adapter.project_without_folder(transcript.path))
+
+    def leaves_out(self, transcript: Transcript) -> bool:
+        return bool(self._left_out) and self.project(transcript, transcript.path) is None

@@ -1,0 +1,43 @@
+"""Gemini CLI. Its settings hold servers and hooks in one file, and its timeouts are milliseconds."""
+
+from pathlib import Path
+
+from commonplace.sync.install.agent import ENTRY, KEY_VARIABLE, Agent, On, Scope, bearer, groups, with_headers
+from commonplace.sync.install.machine import Machine
+from commonplace.sync.install.wishes import Put, Wish
+from commonplace.sync.reach import Server
+
+_EDITORS = "write_file|replace"
+_EVENTS = (
+    On("SessionStart"),
+    On("BeforeTool", _EDITORS),
+    On("AfterTool", _EDITORS),
+    On("PreCompress"),
+    On("AfterAgent"),
+    On("SessionEnd"),
+)
+_PROMPT = On("BeforeAgent")
+_MILLISECONDS = 1000
+
+
+def _settings(folder: Path) -> Path:
+    return folder / ".gemini" / "settings.json"
+
+
+def _found(machine: Machine) -> bool:
+    return (machine.home / ".gemini").is_dir() or machine.has("gemini")
+
+
+def _connection(machine: Machine, server: Server, scope: Scope) -> list[Wish]:
+    path = _settings(machine.folder if scope == "project" else machine.home)
+    headers = bearer(server, scope, f"${KEY_VARIABLE}")
+    return [Put(path, ("mcpServers", ENTRY), with_headers({"httpUrl": f"{server.url}/mcp"}, headers))]
+
+
+def _hooks(machine: Machine, prompts: bool) -> list[Wish]:
+    events = (*_EVENTS, _PROMPT) if prompts else _EVENTS
+    handler = {"name": ENTRY, "command": machine.hook("gemini")}
+    return groups(_settings(machine.home), events, handler, _MILLISECONDS)
+
+
+AGENT = Agent("gemini", "Gemini CLI", _found, _connection, _hooks)

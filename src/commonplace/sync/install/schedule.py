@@ -1,0 +1,210 @@
+"""Let the machine itself run `commonplace sync run` every quarter of an hour, by whatever it has for that."""
+
+import os
+import shlex
+import subprocess
+from collections.abc import Sequence
+from xml.sax.saxutils import escape
+
+from commonplace import errors
+from commonplace.sync.install.machine import Machine
+from commonplace.sync.install.record import Scheduled
+from commonplace.sync.install.wishes import Whole, Wish
+
+_MINUTES = 15
+_UNIT = "commonplace-sync"
+_LABEL = "dev.commonplace.sync"
+_SECONDS = 20
+
+
+def kind(machine: Machine) -> str:
+    """What runs things at their time here; nothing if nothing does."""
+    if machine.windows:
+        return "schtasks"
+    if machine.platform == "darwin":
+        return "launchd"
+    if machine.has("systemctl") and _run(("systemctl", "--user", "show-environment")).returncode == 0:
+        return "systemd"
+    return "cron" if machine.has("crontab") else ""
+
+
+def wishes(machine: Machine, by: str) -> list[Wish]:
+    """The files that it reads."""
+    if by == "systemd":
+        folder = machine.configuration / "systemd" / "user"
+        return [
+            Whole(folder / f"{_UNIT}.service", _systemd_service(machine)),
+            Whole(folder / f"{_UNIT}.timer", _systemd_timer()),
+        ]
+    if by == "launchd":
+        folder = machine.home / "Library" / "LaunchAgents"
+        return [Whole(folder / f"{_LABEL}.plist", _launchd_agent(machine))]
+    return []
+
+
+def start(machine: Machine, by: str) -> Scheduled:
+    """Tell it; what is needed to take this back."""
+    if by == "cron":
+        return _add_to_crontab(machine)
+    for command in _start_commands(machine, by):
+        _must(command)
+    return Scheduled(by)
+
+
+def is_set(machine: Machine, by: str, scheduled: Scheduled | None) -> bool:
+    """It was told this already."""
+    if scheduled is None or scheduled.kind != by:
+        return False
+    return by != "cron" or scheduled.line.strip() == _cron_line(machine)
+
+
+def stop(scheduled: Scheduled) -> None:
+    """Before its files go."""
+    if scheduled.kind == "cron":
+        _take_from_crontab(scheduled)
+    for command in _stop_commands(scheduled.kind):
+        _must(command)
+
+
+def described(machine: Machine, by: str) -> str:
+    """What is going to be told, for people."""
+    if by == "cron":
+        return f"crontab: {_cron_line(machine)}"
+    return "\n".join(shlex.join(command) for command in _start_commands(machine, by))
+
+
+def _sync(machine: Machine) -> tuple[str, ...]:
+    return (*machine.program, "sync", "run")
+
+
+def _own_home(machine: Machine) -> str:
+    """What no other program would know: that our state is kept elsewhere."""
+    return machine.environment.get("COMMONPLACE_HOME", "")
+
+
+def _start_commands(machine: Machine, by: str) -> list[tuple[str, ...]]:
+    if by == "systemd":
+        control = ("systemctl", "--user")
+        return [(*control, "daemon-reload"), (*control, "enable", "--now", f"{_UNIT}.timer")]
+    if by == "launchd":
+        plist = machine.home / "Library" / "LaunchAgents" / f"{_LABEL}.plist"
+        return [("launchctl", "bootstrap", _domain(), str(plist))]
+    if by == "schtasks":
+        task = subprocess.list2cmdline(_sync(machine))
+        every = ("/SC", "MINUTE", "/MO", str(_MINUTES), "/F")
+        return [("schtasks", "/Create", "/TN", _UNIT, "/TR", task, *every)]
+    return []
+
+
+def _stop_commands(by: str) -> list[tuple[str, ...]]:
+    if by == "systemd":
+        return [("systemctl", "--user", "disable", "--now", f"{_UNIT}.timer")]
+    if by == "launchd":
+        return [("launchctl", "bootout", f"{_domain()}/{_LABEL}")]
+    return [("schtasks", "/Delete", "/TN", _UNIT, "/F")] if by == "schtasks" else []
+
+
+def _domain() -> str:
+    return f"gui/{os.getuid()}"
+
+
+def _systemd_service(machine: Machine) -> str:
+    home = _own_home(machine)
+    lines = [f'Environment="COMMONPLACE_HOME={home}"'] if home else []
+    lines += ["Type=oneshot", f"ExecStart={_systemd_words(_sync(machine))}", "Nice=10", ""]
+    return "\n".join(["[Unit]", "Description=Commonplace: upload transcripts", "", "[Service]", *lines])
+
+
+def _systemd_words(words: Sequence[str]) -> str:
+    quoted = (word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") for word in words)
+    return " ".join(f'"{word}"' for word in quoted)
+
+
+def _systemd_timer() -> str:
+    return f"""[Unit]
+Description=Commonplace: upload transcripts every {_MINUTES} minutes
+
+[Timer]
+OnBootSec=2min
+OnUnitActiveSec={_MINUTES}min
+RandomizedDelaySec=1min
+
+[Install]
+WantedBy=timers.target
+"""
+
+
+def _launchd_agent(machine: Machine) -> str:
+    words = "\n".join(f"    <string>{escape(word)}</string>" for word in _sync(machine))
+    home = _own_home(machine)
+    environment = f"""
+  <key>EnvironmentVariables</key>
+  <dict><key>COMMONPLACE_HOME</key><string>{escape(home)}</string></dict>"""
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+  <key>Label</key>
+  <string>{_LABEL}</string>
+  <key>ProgramArguments</key>
+  <array>
+{words}
+  </array>{environment if home else ""}
+  <key>StartInterval</key>
+  <integer>{_MINUTES * 60}</integer>
+</dict>
+</plist>
+"""
+
+
+def _cron_line(machine: Machine) -> str:
+    home = _own_home(machine)
+    words = (
+        shlex.join(_sync(machine))
+        if not home
+        else shlex.join(("env", f"COMMONPLACE_HOME={home}", *_sync(machine)))
+    )
+    return f"*/{_MINUTES} * * * * {words} >/dev/null 2>&1 # commonplace".replace("%", "\\%")
+
+
+def _add_to_crontab(machine: Machine) -> Scheduled:
+    table = _crontab()
+    line = f"{_cron_line(machine)}\n"
+    if table is not None and table and not table.endswith("\n"):
+        line = f"\n{line}"
+    _replace_crontab((table or "") + line)
+    return Scheduled("cron", line, created=table is None)
+
+
+def _take_from_crontab(scheduled: Scheduled) -> None:
+    table = _crontab() or ""
+    rest = table.replace(scheduled.line, "", 1)
+    if not rest and scheduled.created:
+        _must(("crontab", "-r"))
+    elif rest != table:
+        _replace_crontab(rest)
+
+
+def _crontab() -> str | None:
+    listed = _run(("crontab", "-l"))
+    return listed.stdout if listed.returncode == 0 else None
+
+
+def _replace_crontab(table: str) -> None:
+    _must(("crontab", "-"), table)
+
+
+def _must(command: Sequence[str], given: str = "") -> None:
+    done = _run(command, given)
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise errors.Unavailable(f"{shlex.join(command)} failed: {said[-1] if said else done.returncode}")
+
+
+def _run(command: Sequence[str], given: str = "") -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(  # noqa: S603 - no shell, and every word is ours
+            list(command), input=given, capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as fault:
+        return subprocess.CompletedProcess(list(command), 1, "", str(fault))

@@ -1,0 +1,44 @@
+"""VS Code with Copilot. Its hooks are a file of ours in the folder that it reads."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from commonplace.sync.install.agent import ENTRY, Agent, On, Scope, bearer, with_headers
+from commonplace.sync.install.machine import Machine
+from commonplace.sync.install.wishes import Append, Put, Whole, Wish
+from commonplace.sync.reach import Server
+
+_EVENTS = (On("SessionStart"), On("PreToolUse"), On("PostToolUse"), On("PreCompact"), On("Stop"))
+_PROMPT = On("UserPromptSubmit")
+_INPUT = "commonplace-key"
+_ASKED = {"type": "promptString", "id": _INPUT, "description": "Key of Commonplace", "password": True}
+
+
+def _user(machine: Machine) -> Path:
+    return machine.roaming / "Code" / "User"
+
+
+def _found(machine: Machine) -> bool:
+    return _user(machine).is_dir() or (machine.home / ".copilot").is_dir() or machine.has("code")
+
+
+def _connection(machine: Machine, server: Server, scope: Scope) -> list[Wish]:
+    path = machine.folder / ".vscode" / "mcp.json" if scope == "project" else _user(machine) / "mcp.json"
+    headers = bearer(server, scope, f"${{input:{_INPUT}}}")
+    entry = with_headers({"type": "http", "url": f"{server.url}/mcp"}, headers)
+    asked = [Append(path, ("inputs",), _ASKED)] if headers and scope == "project" else []
+    return [Put(path, ("servers", ENTRY), entry), *asked]
+
+
+def _hooks(machine: Machine, prompts: bool) -> list[Wish]:
+    path = machine.at("COPILOT_HOME", machine.home / ".copilot") / "hooks" / "commonplace.json"
+    events = (*_EVENTS, _PROMPT) if prompts else _EVENTS
+    runs: dict[str, Any] = {
+        event.name: [{"type": "command", "command": machine.hook("vscode"), "timeout": event.seconds}]
+        for event in events
+    }
+    return [Whole(path, json.dumps({"hooks": runs}, indent=2) + "\n")]
+
+
+AGENT = Agent("vscode", "VS Code", _found, _connection, _hooks)

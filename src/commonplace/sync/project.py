@@ -1,0 +1,57 @@
+"""Which project a folder belongs to. Hooks ask it before every edit, so it reads files and starts no git."""
+
+import os
+from pathlib import Path
+
+_SETTING = ".commonplace.toml"
+
+
+def project_of(cwd: str | Path) -> str:
+    """COMMONPLACE_PROJECT, else the folder's own project."""
+    return os.environ.get("COMMONPLACE_PROJECT") or project_in(cwd)
+
+
+def project_in(cwd: str | Path) -> str:
+    """`project` of .commonplace.toml at the repository's root, else the repository's name.
+
+    A linked worktree has the name of the main one, so that all of them share one memory. A folder outside of any
+    repository is a project by its own name.
+    """
+    folder = Path(cwd).expanduser()
+    root = repository_of(folder)
+    if root is None:
+        return _configured(folder) or folder.name
+    main = main_worktree(root)
+    return _configured(root) or _configured(main) or main.name.removesuffix(".git")
+
+
+def repository_of(folder: Path) -> Path | None:
+    """The root of the working tree that the folder is in."""
+    for place in (folder, *folder.parents):
+        if (place / ".git").exists():
+            return place
+    return None
+
+
+def main_worktree(root: Path) -> Path:
+    """The main working tree of a linked one; any other is its own."""
+    try:
+        pointer = (root / ".git").read_text(encoding="utf-8")
+        inside = root / pointer.removeprefix("gitdir:").strip()
+        shared = (inside / (inside / "commondir").read_text(encoding="utf-8").strip()).resolve()
+    except OSError:
+        return root
+    return shared.parent if shared.name == ".git" else shared
+
+
+def _configured(root: Path) -> str:
+    try:
+        text = (root / _SETTING).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    import tomllib  # noqa: PLC0415 - few repositories have the file
+
+    try:
+        return str(tomllib.loads(text).get("project") or "")
+    except tomllib.TOMLDecodeError:
+        return ""

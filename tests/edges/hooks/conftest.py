@@ -1,0 +1,86 @@
+"""A real server whose clock a test can move, a repository, and agents that work in it."""
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from hooked import Agent, repository
+
+from commonplace.clock import SECOND
+from commonplace.edges.application import application
+from commonplace.edges.identity import Identity
+from commonplace.edges.mcp import Publisher
+from commonplace.edges.stream import Stream
+from house import House
+
+
+@pytest.fixture
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """SQLite, since hooks know no store; what is told of leases holds on `both_stores`."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        return tmp_path / "data"
+    return request.getfixturevalue("postgres_dsn")
+
+
+@pytest.fixture
+async def url(house: House) -> AsyncIterator[str]:
+    """The house behind its HTTP edge, on a socket."""
+    house.clock.now = int(time.time()) * SECOND
+    identity, publisher = Identity(house.database, house.calls.settings, house.clock), Publisher()
+    stream = Stream(house.calls, identity.identify)
+    app = application(house.calls, identity, publisher, stream, b"x" * 32)
+    listening = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        app, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server.serve(sockets=[listening]))
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    publisher.close()
+    server.should_exit = True
+    await task
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return repository(tmp_path / "shop", "src/cart.py", "src/tax.py")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def surroundings(url: str, home: Path) -> dict[str, str]:
+    """What every agent finds in its environment; a busy machine gets more time than a person would wait."""
+    return {
+        "COMMONPLACE_URL": url,
+        "COMMONPLACE_HOME": str(home),
+        "COMMONPLACE_HOOKS_SECONDS": "4",
+        "COMMONPLACE_HOOKS_TRANSCRIPTS": "off",
+    }
+
+
+@pytest.fixture
+def agent(surroundings: dict[str, str], shop: Path) -> Callable[..., Agent]:
+    def arrive(tool: str = "claude", cwd: Path = shop, **environ: str) -> Agent:
+        return Agent(tool, cwd, surroundings | environ)
+
+    return arrive
+
+
+@pytest.fixture
+def near(agent: Callable[..., Agent]) -> Callable[..., Agent]:
+    """Agents whose hooks run in the test's own process."""
+
+    def arrive(tool: str = "claude", **more: Any) -> Agent:
+        return replace(agent(tool, **more), apart=False)
+
+    return arrive
