@@ -91,6 +91,7 @@ class Filled:
         self.seconds = 0.0
         self.lines: list[tuple[str, int]] = []
         self.said: list[str] = []
+        self.subjects: list[str] = []
         self.errors: list[str] = []
 
     def add(self, server: Server, workspace: dict[str, str], n: int, size: int) -> None:
@@ -104,6 +105,7 @@ class Filled:
         self.packed += answer["compressed_bytes"]
         self.lines.append((f"session-{n:06}", answer["lines"]))
         self.said.append(random.Random(n).choice(made.said))
+        self.subjects.append(random.Random(n).choice(made.subjects))
         self.errors += made.errors[:1]
 
 
@@ -128,12 +130,10 @@ async def measured(name: str, sessions: int, size: int) -> list[str]:
 
 
 def _found(port: int, filled: Filled) -> float:
-    """How often six words that were said in a session find it among the first ten matches."""
-    pick = random.Random(11)
-    asked = pick.sample(list(enumerate(filled.said)), min(ASKED, len(filled.said)))
+    """How often the two names and the module that a turn was about find its session among the first ten matches."""
+    asked = random.Random(11).sample(list(enumerate(filled.subjects)), min(ASKED, len(filled.subjects)))
     hits = 0
-    for n, words in asked:
-        query = " ".join(pick.sample(words.split(), min(6, len(words.split()))))
+    for n, query in asked:
         answer = api(port, "search_sessions", query=query, limit=10)
         hits += any(each["session_id"] == filled.lines[n][0] for each in answer["matches"])
     return hits / len(asked)

@@ -78,6 +78,7 @@ class Made:
         self.lines: list[bytes] = []
         self.errors: list[str] = []
         self.said: list[str] = []
+        self.subjects: list[str] = []
         kind = "codex" if n % 4 == 3 else "claude"
         self._words, self._tool = getattr(self, f"_{kind}_words"), getattr(self, f"_{kind}_tool")
         if kind == "codex":
@@ -111,6 +112,7 @@ class Made:
             each.format(**self._known) for each in self._pick.sample(templates, self._pick.randrange(1, 4))
         )
         self.said.append(words)
+        self.subjects.append("{name} {other} {module}".format(**self._known))
         self._words(role, words)
 
     def _look(self) -> None:

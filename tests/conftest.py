@@ -16,6 +16,9 @@ from commonplace.store.database import Database
 from commonplace.store.migrate import migrate
 from house import HandClock, House, Template, execute, open_store
 
+# Tests start the product many times: it should read its bytecode, not make it anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 STORES = ("sqlite", "postgresql", *(["citus"] if os.environ.get("TEST_CITUS_DSN") else []))
 
 

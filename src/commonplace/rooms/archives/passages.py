@@ -8,7 +8,7 @@ from commonplace import zstd
 from commonplace.search import text
 from commonplace.transcripts.reader import Utterance
 
-SIZE = 4000
+SIZE = 3000
 _SPOKEN = ("user", "assistant", "summary", "tool")
 _OF_A_CALL = 120
 _OF_AN_UTTERANCE = 24_000

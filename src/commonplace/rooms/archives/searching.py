@@ -72,8 +72,11 @@ async def scope(tx: Tx, caller: Caller, workspace_id: str | None) -> list[str]:
 
 
 async def smart(call: Call, wanted: Asked) -> Matches:
-    """First where the very same error was met, then whatever has the words."""
-    found = [*await _same_errors(call.tx, wanted), *await _by_words(call, wanted)]
+    """Where the very same error was met; unless it was overcome there, whatever has the words too."""
+    met = await _same_errors(call.tx, wanted)
+    found = [_of_error(row, 1.0) for row in met]
+    if not any(row["fixed_line"] for row in met):
+        found += await _by_words(call, wanted)
     kept = diverse(found, wanted.limit + 1, wanted.per_session)
     return Matches(matches=kept[: wanted.limit], truncated=len(kept) > wanted.limit)
 
@@ -93,15 +96,14 @@ def diverse(found: Sequence[Match], limit: int, per_session: int) -> list[Match]
     return kept
 
 
-async def _same_errors(tx: Tx, wanted: Asked) -> list[Match]:
+async def _same_errors(tx: Tx, wanted: Asked) -> list[Row]:
     given = [fault_of(wanted.query), *faults(wanted.query, failed=False)]
     fingerprints = list(dict.fromkeys(each.fingerprint for each in given))
-    found: list[Match] = []
+    found: list[Row] = []
     for project in wanted.projects:
-        rows = await studies.met(
+        found += await studies.met(
             tx, project, fingerprints, wanted.workspace, wanted.since, wanted.until, wanted.limit
         )
-        found += [_of_error(row, 1.0) for row in rows]
     return found
 
 
