@@ -327,6 +327,26 @@ async def test_sessions_of_an_older_parser_are_read_again(
     assert await house.database.read(lambda tx: studies.waiting(tx, learning.PARSER)) is None
 
 
+async def test_search_sessions_forgets_the_least_telling_errors_of_a_session(house: House, sync: Sync):
+    words = [f"{first}{second}" for first in "abcdefghijklmno" for second in "pqrstuvwxyzabcd"]
+    half = len(words) // 2
+    first, rest = Script(), Script()
+    for n, word in enumerate(words):
+        (first if n < half else rest).ran(
+            f"make {word}", f"Exit code 2\nValueError: no {word} here", failed=True
+        )
+    await sync.up("many", first.content)
+    await sync.up("many", rest.content, offset=len(first.content))
+    counted = "select count(*) as n from session_error where project = $1"
+    kept = await house.database.read(lambda tx: tx.one(counted, "shop"))
+    assert kept is not None
+    assert kept["n"] == 200
+    assert await found(sync, f"ValueError: no {words[0]} here", limit=1) != [("many", 1, "error")]
+    assert await found(sync, f"ValueError: no {words[-1]} here", limit=1) == [
+        ("many", 2 * len(words) - 1, "error")
+    ]
+
+
 async def test_study_forgets_what_it_read_before(house: House, sync: Sync):
     await uploaded(sync, "fixed", fixed())
 
