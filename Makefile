@@ -26,7 +26,7 @@ check: setup ## lint, format and types
 	$(BIN)/mypy
 
 test: check ## everything that must hold, on both stores
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 3 $(ARGS)
 
 docs: setup ## regenerate docs/operations and the tool snapshots
 	$(BIN)/python -m commonplace.edges.docs

@@ -151,13 +151,22 @@ class Template:
         return beside(self._server, self._copy)
 
     async def take_back(self) -> None:
-        dsn = beside(self._server, self._copy)
-        await self._fetch(dsn, _ALONE)
-        if await self._fetch(dsn, _SHAPE) == self._shape:
-            await execute(dsn, _EMPTY)
+        if await self._emptied():
             return
         await execute(self._server, f"drop database {self._copy} with (force)")
         self._copy = ""
+
+    async def _emptied(self) -> bool:
+        """Whether it could be; over one connection, for each costs a process."""
+        connection = await asyncpg.connect(beside(self._server, self._copy))
+        try:
+            await connection.execute(_ALONE)
+            if await connection.fetchval(_SHAPE) != self._shape:
+                return False
+            await connection.execute(_EMPTY)
+            return True
+        finally:
+            await connection.close()
 
     async def _fetch(self, dsn: str, sql: str) -> str:
         connection = await asyncpg.connect(dsn)

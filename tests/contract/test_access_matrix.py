@@ -146,6 +146,7 @@ class Stage:
     def __init__(self, calls: Calls) -> None:
         self.calls = calls
         self._keys: dict[tuple[str, str | None], Key] = {}
+        self._tables: list[str] = []
 
     async def set_up(self) -> None:
         for role in ROLES:
@@ -194,11 +195,24 @@ class Stage:
         """Everything that is stored, table by table."""
 
         async def read(tx: Tx) -> dict[str, list[str]]:
-            tables = [*await project_tables(tx), "project", "api_key", "setting"]
-            return {
-                table: sorted(str(dict(row)) for row in await tx.all(f"select * from {table}"))
-                for table in tables
-            }
+            if not self._tables:
+                self._tables = [*await project_tables(tx), "project", "api_key", "setting"]
+            if tx.kind == "sqlite":
+                found = [
+                    (table, str(dict(r)))
+                    for table in self._tables
+                    for r in await tx.all(f"select * from {table}")
+                ]
+            else:
+                # Four dozen tables in one round trip.
+                each = (
+                    f"select '{name}' as name, cast(t as text) as row from {name} t" for name in self._tables
+                )
+                found = [(row["name"], row["row"]) for row in await tx.all(" union all ".join(each))]
+            rows: dict[str, list[str]] = {table: [] for table in self._tables}
+            for table, row in found:
+                rows[table].append(row)
+            return {table: sorted(rows[table]) for table in rows}
 
         return await self.calls.database.read(read)
 

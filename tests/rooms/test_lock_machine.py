@@ -17,7 +17,7 @@ def world(address):
     opened.close()
 
 
-@pytest.mark.parametrize(("address", "examples"), [("sqlite", 80), ("postgresql", 12)], indirect=["address"])
+@pytest.mark.parametrize(("address", "examples"), [("sqlite", 40), ("postgresql", 10)], indirect=["address"])
 def test_locks_behave_as_the_model(world, examples):
     run_machine(world, examples=examples)
 

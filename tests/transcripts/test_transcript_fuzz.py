@@ -36,7 +36,7 @@ def storable(utterance: object) -> bool:
     return "\\u0000" not in text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     st.lists(lines | shaped, max_size=8), st.sampled_from(["", "claude-code", "codex", "gemini-cli", "plain"])
 )
@@ -49,7 +49,7 @@ def test_reader_takes_any_lines(given_lines: list[bytes], hint: str):
     assert again.summary() == reader.summary()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.text(max_size=400), st.booleans())
 def test_faults_take_any_output(output: str, failed: bool):
     for fault in faults(output, failed=failed):
