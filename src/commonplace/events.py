@@ -128,7 +128,9 @@ class Bus:
         """Call `told` at the hint itself, before the caller has its answer: for caches that must never be late."""
         self._watchers[project].append(told)
 
-    def hint(self, projects: set[str]) -> None:
+    def hint(self, projects: set[str] | None) -> None:
+        """Something happened in these projects; in any of them, if none are named."""
+        projects = self._watchers.keys() | self._listeners.keys() if projects is None else projects
         for project in projects & self._watchers.keys():
             for told in self._watchers[project]:
                 told()

@@ -48,8 +48,8 @@ class Database(Protocol):
     def announce(self, projects: set[str]) -> None:
         """Hint to the other replicas that these projects have new events."""
 
-    async def listen(self, heard: Callable[[set[str]], None]) -> None:
-        """Call `heard` with the projects that other replicas announced."""
+    async def listen(self, heard: Callable[[set[str] | None], None]) -> None:
+        """Call `heard` with the projects that other replicas announced; with None if some may have been missed."""
 
     async def close(self) -> None:
         """Finish what was accepted, then let go."""

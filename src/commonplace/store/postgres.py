@@ -102,7 +102,7 @@ class Postgres:
         self._dirty |= projects
         self._wake.set()
 
-    async def listen(self, heard: Callable[[set[str]], None]) -> None:
+    async def listen(self, heard: Callable[[set[str] | None], None]) -> None:
         self._tasks += [asyncio.create_task(self._hear(heard)), asyncio.create_task(self._tell())]
 
     async def close(self) -> None:
@@ -137,13 +137,14 @@ class Postgres:
                 raise
             await asyncio.sleep(_NOTIFY_APART)
 
-    async def _hear(self, heard: Callable[[set[str]], None]) -> None:
-        """Reconnects for ever; what was announced meanwhile is found by the listeners' own slow poll."""
+    async def _hear(self, heard: Callable[[set[str] | None], None]) -> None:
+        """Reconnects for ever; what was announced meanwhile may have been anything."""
         while True:
             try:
                 connection = await _connected(self.dsn)
                 with contextlib.closing(_Closing(connection)):
                     await connection.add_listener(_CHANNEL, lambda *got: heard(set(got[3].split(","))))
+                    heard(None)
                     await _end_of(connection)
             except _AWAY:
                 pass

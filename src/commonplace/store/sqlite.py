@@ -160,7 +160,7 @@ class Sqlite:
     def announce(self, projects: set[str]) -> None:
         """Nobody else has this file open."""
 
-    async def listen(self, heard: Callable[[set[str]], None]) -> None:
+    async def listen(self, heard: Callable[[set[str] | None], None]) -> None:
         """The same: events of this process reach its listeners directly."""
 
     async def close(self) -> None:
