@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from hooked import Agent, repository
 
 from commonplace.clock import SECOND
@@ -18,6 +17,7 @@ from commonplace.edges.identity import Identity
 from commonplace.edges.mcp import Publisher
 from commonplace.edges.stream import Stream
 from house import House
+from quick import QuickServer
 
 
 @pytest.fixture
@@ -36,14 +36,11 @@ async def url(house: House) -> AsyncIterator[str]:
     stream = Stream(house.calls, identity.identify)
     app = application(house.calls, identity, publisher, stream, b"x" * 32)
     listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(
-        app, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1
-    )
-    server = uvicorn.Server(config)
+    server = QuickServer(app)
     task = asyncio.create_task(server.serve(sockets=[listening]))
     yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     publisher.close()
-    server.should_exit = True
+    server.end()
     await task
 
 

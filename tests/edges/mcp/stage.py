@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import httpx2
-import uvicorn
 
 from commonplace.edges.mcp import (
     Context,
@@ -23,6 +22,7 @@ from commonplace.edges.mcp import (
     Unauthorized,
     UnknownName,
 )
+from quick import QuickServer
 
 SECRET = b"a secret that is long enough for us"
 MODERN = "2026-07-28"
@@ -196,10 +196,7 @@ async def serving(limits: Limits | None = None, **settings: Any) -> AsyncIterato
     publisher = Publisher(bounds)
     app = McpHttp(host, publisher, secret=SECRET, limits=bounds, **settings)
     listening = socket.create_server(("127.0.0.1", 0), backlog=2048)
-    config = uvicorn.Config(
-        app, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1
-    )
-    server = uvicorn.Server(config)
+    server = QuickServer(app)
     task = asyncio.create_task(server.serve(sockets=[listening]))
     stage = Stage(app, host, publisher, listening.getsockname()[1])
     try:
@@ -208,7 +205,7 @@ async def serving(limits: Limits | None = None, **settings: Any) -> AsyncIterato
         publisher.close()
         host.released.set()
         await stage.client.aclose()
-        server.should_exit = True
+        server.end()
         await task
 
 

@@ -1,0 +1,36 @@
+"""A server for one test: it ends when it is told to, where uvicorn looks ten times a second."""
+
+import asyncio
+import contextlib
+import socket
+from typing import Any
+
+import uvicorn
+
+_SECONDS = 1
+
+
+class QuickServer(uvicorn.Server):
+    def __init__(self, app: Any) -> None:
+        super().__init__(uvicorn.Config(app, lifespan="off", log_config=None, access_log=False))
+        self._ending = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)
+        await self._ending.wait()
+
+    def end(self) -> None:
+        self._ending.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        for listening in sockets or ():
+            listening.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        await asyncio.sleep(0)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._wait_tasks_to_complete(), _SECONDS)
+        for task in self.server_state.tasks:
+            task.cancel()
