@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from commonplace.search import find, index, postgres, terms
+from commonplace.search import codes, find, index, postgres, terms
 from commonplace.search.find import Question
 from commonplace.search.wanted import Wanted
 
@@ -67,3 +67,15 @@ async def test_query_by_meaning_finds_the_nearest_of_a_large_project(house, monk
     await house.database.write(lambda tx: dialect.put_vectors(tx, PROJECT, "made", vectors))
     answer = await found(house, Question("", "made", made[7], -1.0))
     assert answer[:3] == ["doc_007", "doc_020", "doc_030"]
+
+
+@pytest.mark.parametrize("dimensions", [64, 384])
+def test_codes_of_a_large_project_give_the_nearest(monkeypatch, dimensions):
+    monkeypatch.setattr(codes, "_MANY", 1000)
+    generator = np.random.default_rng(5)
+    made = generator.normal(size=(2000, dimensions)).astype(np.float32)
+    made[:20] = made[0] + 0.2 * made[:20]
+    kept = codes.Codes(dimensions)
+    kept.add([(at, codes.packed(vector)) for at, vector in enumerate(made, 1)])
+    assert set(range(1, 21)) <= set(kept.nearest(made[0], 40))
+    assert len(kept.nearest(made[0], 40)) == 40
