@@ -36,7 +36,7 @@ bench: setup ## ratios measured in one run
 	$(BIN)/python -m bench $(ARGS)
 
 faults: setup ## kill -9, replicas, slow clients: the long form
-	$(BIN)/python -m pytest -n 0 tests/faults --long $(ARGS)
+	$(BIN)/python -m pytest -n 0 tests/faults tests/rooms/test_lock_machine.py --long $(ARGS)
 
 lock: ## pin again; needs uv
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-find-links -q -o requirements.lock

@@ -69,7 +69,7 @@ async def _read(agent: Agent, got: list[str], **how) -> int:
 
 
 async def test_send_message_reaches_every_recipient_exactly_once(house, replicas, request):
-    messages = 2000 if request.config.getoption("--long") else 500
+    messages = 2000 if request.config.getoption("--long") else 300
     team = await _team(house, replicas, AGENTS)
     expected: dict[int, set[str]] = defaultdict(set)
     got: list[list[str]] = [[] for _ in team]
