@@ -213,6 +213,19 @@ async def test_search_global_covers_sessions(house: House, sync: Sync):
     ]
 
 
+async def test_search_global_shows_few_parts_of_a_session_beside_documents(house: House, sync: Sync):
+    said = b"".join(
+        b'{"role":"user","content":"The okapi of day %d is shy. %s"}\n' % (n, b"It eats leaves. " * 200)
+        for n in range(30)
+    )
+    await sync.up("okapi", said)
+    alice = await house.agent("alice")
+    kept = await alice.store(title="Okapi", content="The okapi is shy.", memory_type="adr")
+    results = (await alice.search_global(query="okapi shy", limit=10))["results"]
+    assert sorted(each["kind"] for each in results) == ["document", "session", "session", "session"]
+    assert results[0]["id"] == kept["id"]
+
+
 async def test_read_session_shows_the_chat_and_what_the_session_teaches(sync: Sync):
     await uploaded(sync, "fixed", fixed())
     page = await sync.read_session(workspace_id=sync.workspace["workspace_id"], session_id="fixed")

@@ -9,8 +9,11 @@ from commonplace.store.database import Row, Tx
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A room lists one for each kind that it puts into the index; `load` gives rows of id, title, text."""
+    """A room lists one for each kind that it puts into the index; `load` gives rows of id, title, text. Where many
+    entries are parts of one thing, `whole` tells which, so that it does not crowd out all others.
+    """
 
     kind: str
     load: Callable[[Tx, str, Sequence[str]], Awaitable[Sequence[Row]]]
     used: Callable[[Tx, Sequence[Use]], Awaitable[None]] | None = None
+    whole: Callable[[str], object] | None = None

@@ -196,4 +196,4 @@ async def load(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
     ]
 
 
-SOURCE = Source(index.TRANSCRIPT, load)
+SOURCE = Source(index.TRANSCRIPT, load, whole=studies.place)

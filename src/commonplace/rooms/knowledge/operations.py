@@ -9,6 +9,7 @@ from commonplace.call import Call
 from commonplace.clock import DAY, age, iso
 from commonplace.operation import also, operation
 from commonplace.rooms.knowledge import evidence, model, store, writing
+from commonplace.rooms.knowledge.everywhere import everywhere
 from commonplace.rooms.knowledge.recall import cut, projects_of, question_of, recall, served, shown
 from commonplace.search.engine import asking
 from commonplace.search.find import Question, find
@@ -174,10 +175,8 @@ async def search_global(
     limit: model.Limit = 10,
 ) -> model.Everywhere:
     """Search all projects, files and transcripts that you may see."""
-    wanted = Wanted(call.now, (), tuple(memory_types or ()))
     projects = [name for name in await store.indexed_projects(call.tx, _PROJECTS) if _sees(call, name)]
-    question = question_of(call, query)
-    hits = (await find(call.tx, call.search.vectors, question, projects, wanted, limit * 2))[:limit]
+    hits = await everywhere(call, question_of(call, query), projects, tuple(memory_types or ()), limit)
     loaded: dict[tuple[str, str, str], str] = {}
     for project, kind in dict.fromkeys((hit.project, hit.kind) for hit in hits):
         theirs = [hit.id for hit in hits if (hit.project, hit.kind) == (project, kind)]
