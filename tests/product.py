@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,11 +66,11 @@ def command(*arguments: str) -> list[str]:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The test's environment without settings that a developer may have."""
+    """The test's environment without settings that a developer may have, in it or in a home of our own."""
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("COMMONPLACE_", "MCP_"))
     }
-    return kept | more
+    return kept | {"COMMONPLACE_HOME": str(Path(tempfile.gettempdir(), "commonplace-nobody"))} | more
 
 
 def store_flags(address: Path | str, folder: Path) -> list[str]:

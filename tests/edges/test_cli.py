@@ -80,3 +80,11 @@ def test_client_commands_reach_the_server_that_the_environment_names(tmp_path: P
         )
         assert json.loads(shown.stdout)["status"] == "ok"
         assert not (tmp_path / "elsewhere").exists()
+
+
+def test_status_tells_of_the_server_that_the_agents_of_this_machine_speak_to(tmp_path: Path):
+    with product.running("--data", str(tmp_path / "server")) as server:
+        home = tmp_path / "home"
+        home.mkdir()
+        (home / "config.toml").write_text(f'url = "{server.url}"')
+        assert f"at {server.url}" in run("status", COMMONPLACE_HOME=str(home)).stdout

@@ -12,11 +12,17 @@ import msgspec
 
 from commonplace import config, errors
 from commonplace.access import OPERATOR
+from commonplace.sync.reach import Server
 
 _SECONDS = 70
 
 
-def call(name: str, arguments: Mapping[str, Any], where: argparse.Namespace) -> dict[str, Any]:
+def call(
+    name: str, arguments: Mapping[str, Any], where: argparse.Namespace, named: Server | None = None
+) -> dict[str, Any]:
+    """On the server that is named, else the one of the environment or of the folder that `where` says."""
+    if named:
+        return _post(named.url, name, arguments, named.key)
     settings = config.read({"data": getattr(where, "data", None), "store": getattr(where, "store", None)})
     url = os.environ.get("COMMONPLACE_URL")
     if url:
