@@ -17,7 +17,7 @@ _CHUNK = 32_768
 # Reading the codes is what takes time. Of many, half of their bits tell which few deserve the other half: on real
 # vectors 0.5 % of the ten nearest are lost when one in eight is kept of eight thousand, fewer of more.
 _MANY = 200_000
-_LIKELY = 16
+_LIKELY = 32
 _REBUILD_AT = 4
 _FEW = 256
 
