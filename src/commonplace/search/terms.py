@@ -52,16 +52,8 @@ class Terms:
     def matched(self, counts: str) -> list[str]:
         """Which words an entry has, the telling ones first."""
         return sorted(
-            (term for term in self.worth if occurrences(counts, term)), key=lambda term: -self.worth[term]
+            (term for term in self.worth if f" {term}:" in counts), key=lambda term: -self.worth[term]
         )
-
-
-def occurrences(counts: str, term: str) -> int:
-    at = counts.find(f" {term}:")
-    if at < 0:
-        return 0
-    start = at + len(term) + 2
-    return int(counts[start : counts.index(" ", start)])
 
 
 def asked(question: str) -> list[str]:

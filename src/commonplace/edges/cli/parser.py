@@ -8,6 +8,7 @@ from commonplace.edges.cli.command import Commands, Raw, lazy, where
 _DESCRIPTION = "Shared memory and coordination for teams of AI coding agents, over MCP."
 _EPILOG = """first steps:
   commonplace serve                         start the server; prints how to connect each agent
+  commonplace connect claude                tell an agent about it; install adds hooks and transcripts
   commonplace status                        is it running, who is there, what is locked
   commonplace call memory_health            run any operation from the shell
   commonplace key create --name ann --role owner   make the first key, then: serve --auth on
