@@ -103,7 +103,9 @@ class Postgres:
         self._wake.set()
 
     async def listen(self, heard: Callable[[set[str] | None], None]) -> None:
-        self._tasks += [asyncio.create_task(self._hear(heard)), asyncio.create_task(self._tell())]
+        tried = asyncio.Event()
+        self._tasks += [asyncio.create_task(self._hear(heard, tried)), asyncio.create_task(self._tell())]
+        await tried.wait()
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -137,17 +139,21 @@ class Postgres:
                 raise
             await asyncio.sleep(_NOTIFY_APART)
 
-    async def _hear(self, heard: Callable[[set[str] | None], None]) -> None:
+    async def _hear(self, heard: Callable[[set[str] | None], None], tried: asyncio.Event) -> None:
         """Reconnects for ever; what was announced meanwhile may have been anything."""
         while True:
             try:
                 connection = await _connected(self.dsn)
                 with contextlib.closing(_Closing(connection)):
                     await connection.add_listener(_CHANNEL, lambda *got: heard(set(got[3].split(","))))
-                    heard(None)
+                    if tried.is_set():
+                        heard(None)
+                    tried.set()
                     await _end_of(connection)
             except _AWAY:
                 pass
+            finally:
+                tried.set()
             await asyncio.sleep(1)
 
 
