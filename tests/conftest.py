@@ -1,7 +1,7 @@
 """A house on each store, for every test."""
 
-import asyncio
 import os
+import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -14,6 +14,7 @@ from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
 from commonplace.store.database import Database
 from commonplace.store.migrate import migrate
+from commonplace.store.sqlite import Sqlite
 from house import HandClock, House, Template, execute, open_store
 
 # Tests start the product many times: it should read its bytecode, not make it anew.
@@ -40,11 +41,22 @@ def postgres_server() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def postgres_template(postgres_server: str) -> Template:
+async def postgres_template(postgres_server: str) -> AsyncIterator[Template]:
     """A migrated database that tests get copies of."""
     template = Template(postgres_server)
-    asyncio.run(template.prepare())
-    return template
+    await template.prepare()
+    yield template
+    await template.close()
+
+
+@pytest.fixture(scope="session")
+async def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a migrated database that tests get copies of."""
+    folder = tmp_path_factory.mktemp("template") / "data"
+    store = Sqlite(folder, HandClock())
+    await migrate(store)
+    await store.close()
+    return folder
 
 
 @pytest.fixture
@@ -77,9 +89,19 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
 
 
 @pytest.fixture
-async def database(address: Path | str, clock: HandClock) -> AsyncIterator[Database]:
-    store = await open_store(address, clock)
-    await migrate(store)
+async def database(
+    request: pytest.FixtureRequest, address: Path | str, clock: HandClock, sqlite_template: Path
+) -> AsyncIterator[Database]:
+    """The store at this address, migrated and empty."""
+    if isinstance(address, Path):
+        shutil.copytree(sqlite_template, address)
+        store: Database = Sqlite(address, clock)
+    elif address == os.environ.get("TEST_CITUS_DSN"):
+        store = await open_store(address, clock)
+        await migrate(store)
+    else:
+        yield await request.getfixturevalue("postgres_template").store(clock)
+        return
     yield store
     await store.close()
 

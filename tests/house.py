@@ -105,6 +105,19 @@ async def execute(dsn: str, sql: str) -> None:
         await connection.close()
 
 
+@asynccontextmanager
+async def _borrowed(store: Postgres | None, dsn: str) -> AsyncIterator[asyncpg.Connection]:
+    if store:
+        async with store._writers.acquire() as connection:
+            yield connection
+        return
+    connection = await asyncpg.connect(dsn)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
 async def open_store(address: Path | str, clock: HandClock) -> Database:
     if isinstance(address, Path):
         return Sqlite(address, clock)
@@ -122,7 +135,7 @@ _EMPTY = """do $$ declare name text; begin
 end $$"""
 _ALONE = (
     "select pg_terminate_backend(pid) from pg_stat_activity"
-    " where datname = current_database() and pid <> pg_backend_pid()"
+    " where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle'"
 )
 
 
@@ -132,6 +145,7 @@ class Template:
     def __init__(self, server: str) -> None:
         self._server, self._name = server, f"template_{uuid.uuid4().hex[:12]}"
         self._shape, self._copy = "", ""
+        self._kept: Postgres | None = None
 
     async def prepare(self) -> None:
         await execute(self._server, f"create database {self._name}")
@@ -150,23 +164,34 @@ class Template:
             )
         return beside(self._server, self._copy)
 
+    async def store(self, clock: HandClock) -> Postgres:
+        """The store in the copy; kept from test to test, for each connection costs a process."""
+        if self._kept is None:
+            self._kept = await Postgres.open(await self.lend(), clock, pool=6)
+        self._kept._clock = clock
+        return self._kept
+
     async def take_back(self) -> None:
-        if await self._emptied():
-            return
-        await execute(self._server, f"drop database {self._copy} with (force)")
-        self._copy = ""
+        if self._kept and self._kept._writers.is_closing():
+            self._kept = None
+        if not await self._emptied():
+            await self.close()
+            await execute(self._server, f"drop database {self._copy} with (force)")
+            self._copy = ""
+
+    async def close(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept:
+            await kept.close()
 
     async def _emptied(self) -> bool:
-        """Whether it could be; over one connection, for each costs a process."""
-        connection = await asyncpg.connect(beside(self._server, self._copy))
-        try:
+        """Whether it could be."""
+        async with _borrowed(self._kept, beside(self._server, self._copy)) as connection:
             await connection.execute(_ALONE)
             if await connection.fetchval(_SHAPE) != self._shape:
                 return False
             await connection.execute(_EMPTY)
             return True
-        finally:
-            await connection.close()
 
     async def _fetch(self, dsn: str, sql: str) -> str:
         connection = await asyncpg.connect(dsn)

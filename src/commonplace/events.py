@@ -114,6 +114,7 @@ class Bus:
         self._task = asyncio.create_task(self._deliver())
 
     async def close(self) -> None:
+        await self._database.stop_listening()
         if self._task:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

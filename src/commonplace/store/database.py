@@ -51,6 +51,9 @@ class Database(Protocol):
     async def listen(self, heard: Callable[[set[str] | None], None]) -> None:
         """Call `heard` with the projects that other replicas announced; with None if some may have been missed."""
 
+    async def stop_listening(self) -> None:
+        """Call nobody any more, and announce nothing."""
+
     async def close(self) -> None:
         """Finish what was accepted, then let go."""
 

@@ -107,10 +107,14 @@ class Postgres:
         self._tasks += [asyncio.create_task(self._hear(heard, tried)), asyncio.create_task(self._tell())]
         await tried.wait()
 
-    async def close(self) -> None:
-        for task in self._tasks:
+    async def stop_listening(self) -> None:
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def close(self) -> None:
+        await self.stop_listening()
         for pool in (self._writers, self._readers):
             try:
                 await asyncio.wait_for(pool.close(), 5)

@@ -163,6 +163,9 @@ class Sqlite:
     async def listen(self, heard: Callable[[set[str] | None], None]) -> None:
         """The same: events of this process reach its listeners directly."""
 
+    async def stop_listening(self) -> None:
+        """Nothing was begun."""
+
     async def close(self) -> None:
         if self._closed:
             return
