@@ -2,18 +2,25 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+UV := VIRTUAL_ENV=$(VENV) $(BIN)/uv
+PIN := $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-find-links
 ARGS ?=
+
+# A mirror that pip was told of serves uv as well.
+ifdef PIP_INDEX_URL
+export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
+endif
 
 .PHONY: setup serve test check bench faults docs lock clean help
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-$(VENV)/.filled: requirements.lock pyproject.toml
+$(VENV)/.filled: installer.lock requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
-	$(BIN)/python -m compileall -q -j 0 $(VENV)/lib src >/dev/null 2>&1 || true # on all cores, where pip takes one
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r installer.lock
+	$(UV) pip install --require-hashes -r requirements.lock
+	$(UV) pip install --no-build-isolation --no-deps -e .
 	touch $@
 
 setup: $(VENV)/.filled ## fill .venv
@@ -38,8 +45,9 @@ bench: setup ## ratios measured in one run
 faults: setup ## kill -9, replicas, slow clients: the long form
 	$(BIN)/python -m pytest -n 0 tests/faults tests/rooms/test_lock_machine.py --long $(ARGS)
 
-lock: ## pin again; needs uv
-	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-find-links -q -o requirements.lock
+lock: setup ## pin again
+	$(PIN) pyproject.toml --group dev -o requirements.lock
+	echo uv | $(PIN) - -o installer.lock
 
 clean: ## forget everything that was built
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache node_modules
