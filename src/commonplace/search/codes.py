@@ -18,10 +18,14 @@ _CHUNK = 32_768
 # vectors 0.5 % of the ten nearest are lost when one in eight is kept of eight thousand, fewer of more.
 _MANY = 200_000
 _LIKELY = 32
+_SAMPLED = 16
+_BYTE = 256
 _REBUILD_AT = 4
 _FEW = 256
 
 Vector = npt.NDArray[np.float32]
+Words = npt.NDArray[np.uint64]
+Distances = npt.NDArray[np.uint8 | np.uint16]
 
 
 def packed(vector: Vector) -> bytes:
@@ -79,17 +83,18 @@ class Codes:
             every: list[int] = self._at[: self.size].tolist() if self.size else []
             return every
         code, bits = self._code(question[None, :])[0], self._bits[:, : self.size]
-        half = -(-len(code) // 2) if self.size > _MANY else len(code)
+        few = self.size <= _MANY
+        half = len(code) if few else -(-len(code) // 2)
         differing = _differing(code[:half], list(bits[:half]))
-        likely = _least(differing, most if half == len(code) else self.size // _LIKELY)
-        differing = differing[likely]
-        if half < len(code):
+        likely = _least(differing, most) if few else _about(differing, max(most, self.size // _LIKELY))
+        differing = differing[likely].astype(np.uint16)
+        if not few:
             differing += _differing(code[half:], [row[likely] for row in bits[half:]])
         nearest = np.argsort(differing, kind="stable")[:most]
         at: list[int] = self._at[likely[nearest]].tolist()
         return at
 
-    def _code(self, matrix: Vector) -> npt.NDArray[np.uint64]:
+    def _code(self, matrix: Vector) -> Words:
         bits = np.packbits(matrix > self._centre, axis=1)
         spare = -bits.shape[1] % (_WORD // 8)
         return np.pad(bits, ((0, 0), (0, spare))).view(np.uint64)
@@ -105,11 +110,10 @@ class Codes:
             self._at, self._bits = at, bits
 
 
-def _differing(
-    code: npt.NDArray[np.uint64], rows: Sequence[npt.NDArray[np.uint64]]
-) -> npt.NDArray[np.uint16]:
+def _differing(code: Words, rows: Sequence[Words]) -> Any:
     """In how many bits each column differs from the code; a chunk of them stays in the processor's cache."""
-    distances = np.zeros(len(rows[0]), np.uint16)
+    narrow = len(code) * _WORD < _BYTE
+    distances: Any = np.zeros(len(rows[0]), np.uint8 if narrow else np.uint16)
     differing, counts = np.empty(_CHUNK, np.uint64), np.empty(_CHUNK, np.uint8)
     for start in range(0, len(distances), _CHUNK):
         chunk = distances[start : start + _CHUNK]
@@ -119,6 +123,15 @@ def _differing(
     return distances
 
 
-def _least(distances: npt.NDArray[np.uint16], most: int) -> npt.NDArray[np.intp]:
+def _least(distances: Distances, most: int) -> npt.NDArray[np.intp]:
     """Where the smallest `most` stand, and those that are equal to the largest of them."""
-    return np.flatnonzero(distances <= np.partition(distances, most - 1)[most - 1])
+    return np.flatnonzero(distances <= _line(distances, most))
+
+
+def _about(distances: Distances, most: int) -> npt.NDArray[np.intp]:
+    """The same, but a sample draws the line."""
+    return np.flatnonzero(distances <= _line(distances[::_SAMPLED], most // _SAMPLED))
+
+
+def _line(distances: Distances, most: int) -> Any:
+    return np.partition(distances, most - 1)[most - 1]
