@@ -83,12 +83,11 @@ class Codes:
             every: list[int] = self._at[: self.size].tolist() if self.size else []
             return every
         code, bits = self._code(question[None, :])[0], self._bits[:, : self.size]
-        few = self.size <= _MANY
-        half = len(code) if few else -(-len(code) // 2)
+        half = -(-len(code) // 2) if self.size > _MANY else len(code)
         differing = _differing(code[:half], list(bits[:half]))
-        likely = _least(differing, most) if few else _about(differing, max(most, self.size // _LIKELY))
+        likely = _least(differing, most) if half == len(code) else _likely(differing, most)
         differing = differing[likely].astype(np.uint16)
-        if not few:
+        if half < len(code):
             differing += _differing(code[half:], [row[likely] for row in bits[half:]])
         nearest = np.argsort(differing, kind="stable")[:most]
         at: list[int] = self._at[likely[nearest]].tolist()
@@ -128,9 +127,11 @@ def _least(distances: Distances, most: int) -> npt.NDArray[np.intp]:
     return np.flatnonzero(distances <= _line(distances, most))
 
 
-def _about(distances: Distances, most: int) -> npt.NDArray[np.intp]:
-    """The same, but a sample draws the line."""
-    return np.flatnonzero(distances <= _line(distances[::_SAMPLED], most // _SAMPLED))
+def _likely(distances: Distances, least: int) -> npt.NDArray[np.intp]:
+    """About one in `_LIKELY`, by a line that a sample draws; the smallest `least` in any case."""
+    sample = distances[::_SAMPLED]
+    found = np.flatnonzero(distances <= _line(sample, max(1, len(sample) // _LIKELY)))
+    return found if len(found) >= least else _least(distances, least)
 
 
 def _line(distances: Distances, most: int) -> Any:
