@@ -16,6 +16,10 @@ _INSERT = (
 _INDEXED = 384
 # Below this a project's vectors are compared one by one: exact, and faster than a graph with a filter.
 _EXACT = 8_000
+_OVERSAMPLED = 2
+_WIDER = 8
+# In a subquery, for what is cast from a parameter would be read anew for every row.
+_ASKED = "(select cast(cast($3 as text) as halfvec))"
 
 
 async def insert(
@@ -57,7 +61,7 @@ def _by_worth(terms: Terms, before: str, first: int) -> tuple[str, list[Value]]:
     """An order, with its parameters from `$first` on."""
     named = [term for group in terms.searched for term in group]
     has = " + ".join(
-        f"case when e.words @@ cast(cast(${first + 1 + 2 * n} as text) as tsquery)"
+        f"case when e.words @@ (select cast(cast(${first + 1 + 2 * n} as text) as tsquery))"
         f" then cast(${first + 2 + 2 * n} as double precision) else 0 end"
         for n in range(len(named))
     )
@@ -74,46 +78,52 @@ class Vectors:
     async def near(
         self, tx: Tx, project: str, model: str, question: Any, wanted: Wanted, most: int
     ) -> Sequence[tuple[Row, float]]:
-        clause, values = wanted.clause(5)
-        distance = await self._distance(tx, project, len(question), most)
-        rows = await tx.all(
-            f"select {COLUMNS}, v.part, 0 - ({distance}) as near from embedding v"
-            " join entry e on e.project = v.project and e.n = v.n"
-            f" where v.project = $1 and v.model = $2 and v.dimensions = {len(question)}{clause}"
-            f" order by {distance} limit $4",
-            project,
-            model,
-            _text(question),
-            most,
-            *values,
-        )
-        return [(row, row["near"]) for row in rows]
+        """The nearest entries that are wanted, looking wider while too few of the nearest are."""
+        clause, values = wanted.clause(6)
+        row = await tx.one("select n from counter where project = $1 and name = 'embedding'", project)
+        there = row["n"] if row else 0
+        distance = await self._distance(tx, len(question), there, most)
+        width = most * _OVERSAMPLED
+        while True:
+            rows = await tx.all(
+                f"select {COLUMNS}, v.part, v.near from (select n, part, 0 - ({distance}) as near from embedding"
+                f" where project = $1 and model = $2 and dimensions = {len(question)}"
+                f" order by {distance} limit $4) v"
+                f" join entry e on e.project = $1 and e.n = v.n{clause} order by v.near desc limit $5",
+                project,
+                model,
+                _text(question),
+                width,
+                most,
+                *values,
+            )
+            if len(rows) >= most or width >= there:
+                return [(row, row["near"]) for row in rows]
+            width *= _WIDER
 
     async def of(
         self, tx: Tx, project: str, model: str, question: Any, numbers: Sequence[int]
     ) -> Sequence[tuple[Row, float]]:
         rows = await tx.all(
-            "select n, part, 0 - (value <#> cast(cast($4 as text) as halfvec)) as near from embedding"
-            " where project = $1 and model = $2 and n = any($3)",
+            f"select n, part, 0 - (value <#> {_ASKED}) as near from embedding"
+            " where project = $1 and model = $2 and n = any($4)",
             project,
             model,
-            list(numbers),
             _text(question),
+            list(numbers),
         )
         return [(row, row["near"]) for row in rows]
 
-    async def _distance(self, tx: Tx, project: str, dimensions: int, most: int) -> str:
+    async def _distance(self, tx: Tx, dimensions: int, there: int, most: int) -> str:
         """The expression that the index is made of, or, for a small project, one that it is not."""
-        asked = "cast(cast($3 as text) as halfvec)"
-        row = await tx.one("select n from counter where project = $1 and name = 'embedding'", project)
-        if dimensions != _INDEXED or row is None or row["n"] <= _EXACT:
-            return f"v.value <#> {asked}"
+        if dimensions != _INDEXED or there <= _EXACT:
+            return f"value <#> {_ASKED}"
         await tx.all(
             "select set_config('hnsw.iterative_scan', 'relaxed_order', false),"
             " set_config('hnsw.ef_search', $1, false)",
-            str(most),
+            str(most * _OVERSAMPLED),
         )
-        return f"cast(v.value as halfvec({_INDEXED})) <#> cast({asked} as halfvec({_INDEXED}))"
+        return f"cast(value as halfvec({_INDEXED})) <#> cast({_ASKED} as halfvec({_INDEXED}))"
 
 
 async def put_vectors(tx: Tx, project: str, model: str, found: Sequence[tuple[int, int, Any]]) -> None:
