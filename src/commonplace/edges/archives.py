@@ -103,7 +103,10 @@ async def _part(request: Request) -> dict[str, Any]:
     try:
         if "content-range" in request.headers:
             given |= _content_range(request.headers["content-range"])
-        given |= {"encoding": request.encoding, "body": await request.body(PART_BYTES, _ENCODINGS)}
+        given |= {
+            "encoding": request.encoding,
+            "body": await request.body(PART_BYTES, _ENCODINGS),
+        }
     except errors.Refusal as refusal:
         key = _caller(request).key
         _log.info("refused", extra={"operation": put_bytes.name, "code": refusal.code, "key": key})

@@ -9,6 +9,7 @@ import msgspec
 
 from commonplace import errors
 from commonplace.access import Caller
+from commonplace.edges.large import Large
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -18,7 +19,6 @@ Identify = Callable[[Mapping[str, str], str, bytes], Awaitable[Caller]]
 
 _log = logging.getLogger(__name__)
 
-BODY_LIMIT = 4 * 1024 * 1024
 _GRACE_SECONDS = 5.0
 _LEAST_RATE = 1024
 _SAFETY = (
@@ -52,24 +52,23 @@ class Request:
         client = self.scope.get("client")
         return client[0] if client else ""
 
-    async def body(self, limit: int = BODY_LIMIT, encodings: Collection[str] = ("identity",)) -> bytes:
+    async def body(self, largest: int | None = None, encodings: Collection[str] = ("identity",)) -> bytes:
         """The whole body, refused before it is read when it is too large, and while it drips."""
-        length = self.headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > limit:
-            raise errors.TooLarge(f"The body is larger than {limit} bytes.", hint="Send less at once.")
         if self.encoding not in encodings:
             raise errors.Invalid(
                 f"A body in '{self.encoding[:40]}' is not accepted here.",
                 hint=f"Send {' or '.join(encodings)}.",
             )
-        return await self._read(limit)
+        length = self.headers.get("content-length")
+        with Large(length, largest, largest) if largest else Large(length) as reading:
+            return await self._read(reading)
 
     async def gone(self) -> None:
         """Returns when the client goes away."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
-    async def _read(self, limit: int) -> bytes:
+    async def _read(self, reading: Large) -> bytes:
         parts: list[bytes] = []
         size = 0
         loop = asyncio.get_running_loop()
@@ -81,8 +80,7 @@ class Request:
                 raise errors.Invalid("The client went away.")
             parts.append(message.get("body", b""))
             size += len(parts[-1])
-            if size > limit:
-                raise errors.TooLarge(f"The body is larger than {limit} bytes.", hint="Send less at once.")
+            reading.grow(size)
             if not message.get("more_body"):
                 return b"".join(parts)
 

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Mapping
 
+from commonplace import errors
+from commonplace.edges.large import Large
 from commonplace.edges.mcp.exchange import Receive
 from commonplace.edges.mcp.limits import Limits
 from commonplace.edges.mcp.messages import Interruption
 
-_TOO_LARGE = 413
 _TOO_SLOW = 408
 _UNSUPPORTED = 415
 
@@ -25,19 +26,25 @@ class ClientGone(Interruption):
     """Nobody is left to answer."""
 
 
-def check_headers(headers: Mapping[str, str], limits: Limits) -> None:
+def check_headers(headers: Mapping[str, str]) -> None:
     """What can be refused before a single byte is read."""
     if headers.get("content-encoding", "identity") != "identity":
         raise BodyRefused(_UNSUPPORTED, "a compressed body is not accepted; send plain JSON")
     kind = headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise BodyRefused(_UNSUPPORTED, "the body must be application/json")
-    length = headers.get("content-length", "0")
-    if not length.isdigit() or int(length) > limits.body_bytes:
-        raise BodyRefused(_TOO_LARGE, f"the body may have at most {limits.body_bytes} bytes")
 
 
-async def read_body(receive: Receive, limits: Limits) -> bytes:
+async def read_body(receive: Receive, length: str | None, limits: Limits) -> bytes:
+    """`length` is what the headers say."""
+    try:
+        with Large(length, limits.body_bytes) as large:
+            return await _read(receive, large, limits)
+    except errors.Refusal as refusal:
+        raise BodyRefused(refusal.status, str(refusal)) from None
+
+
+async def _read(receive: Receive, large: Large, limits: Limits) -> bytes:
     started = asyncio.get_running_loop().time() + limits.body_grace_seconds
     parts: list[bytes] = []
     size = 0
@@ -49,8 +56,7 @@ async def read_body(receive: Receive, limits: Limits) -> bytes:
                     raise ClientGone
                 parts.append(message.get("body", b""))
                 size += len(parts[-1])
-                if size > limits.body_bytes:
-                    raise BodyRefused(_TOO_LARGE, f"the body may have at most {limits.body_bytes} bytes")
+                large.grow(size)
                 if not message.get("more_body"):
                     return parts[0] if len(parts) == 1 else b"".join(parts)
                 deadline.reschedule(started + size / limits.body_bytes_per_second)

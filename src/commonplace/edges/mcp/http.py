@@ -131,8 +131,9 @@ class McpHttp:
 
     async def _serve(self, request: Request, verb: str) -> None:
         if verb == "POST":
-            check_headers(request.headers, self._limits)
-            body = await read_body(request.exchange.receive, self._limits)
+            check_headers(request.headers)
+            length = request.headers.get("content-length")
+            body = await read_body(request.exchange.receive, length, self._limits)
             await self._post(request, await read_message(body, self._limits))
         elif verb == "GET" and "mcp-session-id" in request.headers:
             await self._open_stream(request, self._session_of(request))

@@ -2,9 +2,11 @@
 
 import msgspec
 
+from commonplace.edges.large import LARGEST
+
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    body_bytes: int = 4 * 1024 * 1024
+    body_bytes: int = LARGEST
     depth: int = 64
     nodes: int = 100_000
     # Above this size parsing would be felt by everybody else on the event loop.
