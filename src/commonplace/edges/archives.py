@@ -21,6 +21,53 @@ _CONTENT_RANGE = re.compile(r"bytes (\d{1,12})-(\d{1,12})/(\*|\d{1,12})")
 _RANGE = re.compile(r"bytes=(\d{1,12})-(\d{0,12})")
 
 
+def _described(name: str, place: str, description: str) -> dict[str, Any]:
+    return {"name": name, "in": place, "description": description, "schema": {"type": "string"}}
+
+
+_REFUSED = {"4XX": {"description": "A refusal: error, message, hint. A conflict names the stored `bytes`."}}
+OPENAPI: dict[str, Any] = {
+    "/archives/{workspace_id}/{session_id}": {
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            for name in ("workspace_id", "session_id")
+        ],
+        "put": {
+            "operationId": "put_archive",
+            "description": "Add a part of a transcript: raw bytes, or gzip or zstd by Content-Encoding.",
+            "parameters": [
+                _described("X-Write-Token", "header", "The workspace's token."),
+                _described(
+                    "Content-Range", "header", "bytes FIRST-LAST/*: where the part belongs; else at 0."
+                ),
+                _described("X-Sha256", "header", "Of the part's raw bytes, or of the whole session with it."),
+                _described("X-Tool", "header", "Which agent wrote it."),
+                _described("X-Started-At", "header", "When the session began, ISO 8601."),
+            ],
+            "requestBody": {"content": {"application/octet-stream": {}}},
+            "responses": {"200": {"description": "What is stored now; Upload-Offset says how far."}}
+            | _REFUSED,
+        },
+        "get": {
+            "operationId": "get_archive",
+            "description": "How much is stored; with a range, its exact bytes.",
+            "parameters": [
+                _described("Range", "header", "bytes=FIRST-LAST"),
+                _described("from", "query", "The first byte, in place of Range."),
+                _described("to", "query", "The byte after the last."),
+            ],
+            "responses": {"200": {"description": "Size and digest."}, "206": {"description": "The bytes."}}
+            | _REFUSED,
+        },
+        "head": {
+            "operationId": "head_archive",
+            "description": "Upload-Offset and ETag alone.",
+            "responses": {"200": {"description": "It is there."}} | _REFUSED,
+        },
+    }
+}
+
+
 class Archives:
     """How much of a session is stored (GET, HEAD), its exact bytes (GET with Range), and more of them (PUT)."""
 

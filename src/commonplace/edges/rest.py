@@ -8,6 +8,7 @@ import msgspec
 
 from commonplace import __version__, errors
 from commonplace.call import Answer, Calls
+from commonplace.edges import archives
 from commonplace.edges.http import Request, Route, Send, respond, respond_json
 from commonplace.edges.schema import input_schema
 from commonplace.house import House
@@ -76,7 +77,7 @@ def _escaped(text: str) -> str:
 
 
 def document(catalogue: House) -> dict[str, Any]:
-    """OpenAPI 3.1 of the whole catalogue."""
+    """OpenAPI 3.1 of the whole catalogue, and of what comes as bytes."""
     refused = {"description": "A refusal: error, message, hint."}
     return {
         "openapi": "3.1.0",
@@ -93,5 +94,6 @@ def document(catalogue: House) -> dict[str, Any]:
                 }
             }
             for tool in catalogue.tools.values()
-        },
+        }
+        | archives.OPENAPI,
     }
