@@ -11,8 +11,8 @@ import numpy as np
 
 class Remembered:
     def __init__(self, model: Any, path: Path) -> None:
-        self._model, self._path, self.floor = model, path, model.floor
-        kept = np.load(path) if path.exists() else {}
+        self._model, self._path, self.floor = model, path.with_suffix(".npz"), model.floor
+        kept = np.load(self._path) if self._path.exists() else {}
         self._known = dict(zip(kept["keys"].tolist(), kept["values"], strict=True)) if kept else {}
 
     @classmethod
