@@ -12,6 +12,10 @@ from commonplace.transcripts.reader import Reader
 MISSING = "Exit code 1\nTraceback (most recent call last):\n  File \"/home/ann/app.py\", line 3\nModuleNotFoundError: No module named 'yaml'"
 
 
+PATCH = "*** Begin Patch"
+RUNNING = "Chunk ID: 1\nWall time: 0.1 seconds\nProcess running with session ID 5\nOutput:\n"
+
+
 def read(*parts: list[bytes]) -> Reader:
     reader = Reader()
     reader.read(0, [line for part in parts for line in part])
@@ -108,7 +112,77 @@ def test_commands_are_counted_with_their_exit_codes():
 def test_files_are_counted_by_reads_and_edits():
     look = [samples.answer(samples.tool("r", "Read", file_path="/a/x.py"), n=9), samples.result("r", "x", 9)]
     reader = read(samples.edited(0, "/a/x.py"), look, samples.edited(4, "/a/y.py"))
-    assert reader.summary().files == [File("/a/x.py", 1, 1, 2), File("/a/y.py", 0, 1, 4)]
+    assert reader.summary().files == [File("/a/x.py", 1, 1, 3), File("/a/y.py", 0, 1, 5)]
+
+
+def called(tool: str, output: str, *, failed: bool = False) -> list[bytes]:
+    return [
+        samples.answer(samples.tool("e", tool, file_path="/a/x.py")),
+        samples.result("e", output, failed=failed),
+    ]
+
+
+def test_file_whose_edit_failed_was_not_edited():
+    unfit = {"output": "apply_patch verification failed: no such lines", "call_id": "p"}
+    patch = {"name": "apply_patch", "call_id": "p", "input": f"{PATCH}\n*** Update File: a.py"}
+    gemini = {
+        "id": "c1",
+        "name": "replace",
+        "args": {"file_path": "a.py"},
+        "result": [{"functionResponse": {"response": {"error": "0 occurrences found"}}}],
+    }
+    for lines in (
+        called("MultiEdit", "<tool_use_error>String not found.</tool_use_error>", failed=True),
+        called("Edit", "The user doesn't want to proceed with this tool use.", failed=True),
+        [
+            samples.codex("response_item", 1, type="custom_tool_call", **patch),
+            samples.codex("response_item", 2, type="custom_tool_call_output", **unfit),
+        ],
+        [samples.gemini("gemini", "m1", "", 1, toolCalls=[gemini | {"status": "error"}])],
+        [samples.gemini("gemini", "m1", "", 1, toolCalls=[gemini | {"status": "cancelled"}])],
+    ):
+        assert read(lines).summary().files == []
+
+
+def test_error_of_an_edit_names_the_tool_and_the_file():
+    [problem] = read(called("Edit", "String not found.", failed=True)).summary().errors
+    assert problem.command == "Edit /a/x.py"
+
+
+def test_step_that_patched_files_names_them_all_and_a_failed_edit_is_none():
+    patch = samples.tool("p", "apply_patch", command=f"{PATCH}\n*** Update File: a.py\n*** Add File: b.py")
+    reader = read(
+        samples.ran(0, "make", "Exit code 2\nValueError: odd", failed=True),
+        called("Edit", "String not found.", failed=True),
+        [samples.answer(patch), samples.result("p", "Done")],
+        samples.ran(2, "make", "built"),
+    )
+    assert reader.summary().errors[0].after == ["edit a.py, b.py"]
+
+
+def test_exit_code_is_not_invented():
+    call = {"id": "c1", "function": {"name": "bash", "arguments": '{"command": "make"}'}}
+    plain = [
+        samples.line(role="assistant", content=None, tool_calls=[call]),
+        samples.line(role="tool", tool_call_id="c1", content="make: *** No rule to make target 'x'."),
+    ]
+    shell = {"name": "shell", "arguments": '{"command":["make"]}', "call_id": "a"}
+    codex = [
+        samples.codex("response_item", 1, type="function_call", **shell),
+        samples.codex("response_item", 2, type="function_call_output", call_id="a", output=RUNNING),
+    ]
+    behind = samples.ran(0, "make", "Command running in background with ID: b1")
+    for lines in (plain, codex, behind):
+        assert read(lines).summary().commands == [Command("make", 1, 0, None, 1)]
+
+
+def test_command_that_still_runs_has_not_overcome_its_error():
+    reader = read(
+        samples.ran(0, "make", "Exit code 2\nValueError: odd", failed=True),
+        samples.edited(2, "/a/x.py"),
+        samples.ran(4, "make", "Command running in background with ID: b1"),
+    )
+    assert [each.fixed_line for each in reader.summary().errors] == [0]
 
 
 def test_commits_are_known_by_what_git_printed():
@@ -168,7 +242,44 @@ def test_gemini_shell_failure_is_an_error():
     lines = [samples.gemini("gemini", "m1", "", 1, toolCalls=[call])]
     summary = read(lines).summary()
     assert summary.commands == [Command("npm test", 1, 1, 1, 0)]
-    assert len(summary.errors) == 1
+    assert [each.text for each in summary.errors] == ["Error: Cannot find module 'left-pad'"]
+
+
+TRAILER = "Error: (none)\nExit Code: {}\nSignal: (none)\nBackground PIDs: (none)\nProcess Group PGID: 71"
+
+
+@pytest.mark.parametrize(
+    ("output", "code", "errors"),
+    [
+        ("Output: bash: foo: command not found\nExit Code: 127", 127, ["foo: command not found"]),
+        ("Output: TypeError: x is not a function\nExit Code: 1", 1, ["TypeError: x is not a function"]),
+        (
+            "Command: make\nDirectory: (root)\nStdout: (empty)\nStderr: make: *** No rule to make target 'x'.\n"
+            + TRAILER.format(2),
+            2,
+            ["make: *** No rule to make target 'x'."],
+        ),
+        (f"Command: a\nb\nDirectory: x\nOutput: {MISSING[12:]}\n" + TRAILER.format(1), 1, [MISSING[-43:]]),
+        ("Output: (empty)\nExit Code: 1", 1, []),
+        ("Output: (empty)\nError: spawn /bin/sh ENOENT\nSignal: 9", None, ["Error: spawn /bin/sh ENOENT"]),
+        ("Output: Error: all is well\nProcess Group PGID: 71", 0, []),
+        ("Command: make\nDirectory: x\nOutput: ok\n" + TRAILER.format(0), 0, []),
+        ("Command moved to background (PID: 71). Output hidden.", None, []),
+    ],
+)
+def test_gemini_report_of_a_command_is_read_without_its_labels(
+    output: str, code: int | None, errors: list[str]
+):
+    call = {
+        "id": "c1",
+        "name": "run_shell_command",
+        "args": {"command": "make"},
+        "status": "success",
+        "result": [{"functionResponse": {"response": {"output": output}}}],
+    }
+    summary = read([samples.gemini("gemini", "m1", "", 1, toolCalls=[call])]).summary()
+    assert [each.text for each in summary.errors] == errors
+    assert [each.exit_code for each in summary.commands] == [code]
 
 
 SAME = [
@@ -239,6 +350,14 @@ def test_faults_of_a_failure_without_a_known_shape_are_its_last_line():
         "the disk is full"
     ]
     assert faults("starting\nall is well", failed=False) == []
+
+
+@pytest.mark.parametrize(
+    "output",
+    ["Exit code 1", "Exit code: 1\nWall time: 0.1 seconds\nOutput:\n", "Error: (none)\nExit Code: 1"],
+)
+def test_faults_of_a_failure_that_said_nothing_are_none(output: str):
+    assert faults(output, failed=True) == []
 
 
 def test_faults_name_the_cause_before_the_tests_that_failed_of_it():

@@ -57,6 +57,11 @@ def test_faults_take_any_output(output: str, failed: bool):
         assert len(fault.fingerprint) == 16
 
 
+def _shell(output: str) -> dict[str, object]:
+    args = {"command": "make"}
+    return {"id": "c", "name": "run_shell_command", "args": args, "status": "success", "result": output}
+
+
 HOSTILE = {
     "deep lists": lambda n: b"[" * n,
     "deep objects": lambda n: b'{"a":' * (n // 5),
@@ -64,6 +69,14 @@ HOSTILE = {
     "quotes": lambda n: b'{"role":"user","content":"' + b'\\"' * (n // 2),
     "reminders": lambda n: samples.prompt("<system-reminder>" * (n // 17)),
     "commands": lambda n: samples.prompt("<command-name>" * (n // 14)),
+    "elements": lambda n: samples.prompt("<bash-input>a</bash-input> b" * (n // 27)),
+    "elements inside each other": lambda n: samples.prompt(
+        "<bash-input><ide_selection>" * (n // 27) + "</bash-input>"
+    ),
+    "report": lambda n: samples.gemini("gemini", "m", "", toolCalls=[_shell("\nDirectory: x" * (n // 13))]),
+    "trailer": lambda n: samples.gemini(
+        "gemini", "m", "", toolCalls=[_shell("Output: " + "\nSignal: 9" * (n // 11) + "z")]
+    ),
     "many blocks": lambda n: samples.answer(*[samples.words("a")] * (n // 30)),
     "long command": lambda n: samples.answer(samples.tool("t", "Bash", command="cd " * (n // 3))),
     "failures": lambda n: samples.result("t", "\n".join(["Error: " + "a.'/" * 90] * (n // 400)), failed=True),
@@ -80,6 +93,7 @@ def test_reader_spends_time_in_step_with_size(made):
         started = process_time()
         call = samples.answer(samples.tool("t", "Bash", command="make"))
         Reader().read(0, [call, line, call, line])
+        Reader(tool="gemini-cli").read(0, [line])
         return process_time() - started
 
     seconds(1000)

@@ -228,7 +228,10 @@ def test_codex_calls_show_their_command_and_the_files_of_a_patch():
         (8, "tool", "ls -l", "local_shell"),
         (9, "tool", "{not json", "odd"),
     ]
-    assert [(file.path, file.edits) for file in summed_up(lines)["files"]] == [
+    done = samples.codex(
+        "response_item", 5, type="custom_tool_call_output", call_id="b", output="Success. Updated two files."
+    )
+    assert [(file.path, file.edits) for file in summed_up([*lines, done])["files"]] == [
         ("cart.py", 1),
         ("docs/x.md", 1),
     ]

@@ -25,8 +25,14 @@ _SILENT = frozenset(
 )
 _COMMAND = re.compile(r"<command-name>\s*([^<]{1,200}?)\s*</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>\s*([^<]{1,2000}?)\s*</command-args>")
-_REMINDER = ("<system-reminder>", "</system-reminder>")
+# What the program itself writes into a person's message.
+_WRITTEN_IN = re.compile(
+    r"<(/?)(system-reminder|task-notification|session-start-hook|user-prompt-submit-hook"
+    r"|(?:ide_|local-command-|bash-)[a-z_-]{1,40})>"
+)
+_INTERRUPTED = re.compile(r"^\s*\[Request interrupted by user[^\]\n]{0,40}\]")
 _REFUSED = ("The user doesn't want to", "[Request interrupted")
+_REASON = "the user said:"
 _MISUSED = "<tool_use_error>"
 _AUTOMATIC = (
     "<local-command-",
@@ -60,7 +66,7 @@ def parse(record: Record, facts: Facts) -> Parsed | None:
     if kind not in ("user", "assistant", "system"):
         return Parsed(moment(record.get("timestamp")), []) if kind in _SILENT else None
     _note(record, facts)
-    aside = not facts.child and (record.get("isSidechain") is True or bool(record.get("teamName")))
+    aside = not facts.child and _is_aside(record)
     return Parsed(moment(record.get("timestamp")), _events(kind, record, facts), aside)
 
 
@@ -86,16 +92,36 @@ def _events(kind: str, record: Record, facts: Facts) -> list[Event]:
     if record.get("isCompactSummary") is True:
         return [Said("summary", said(content))]
     blocks = [block for block in records(content) if block.get("type") == "tool_result"]
-    if blocks or record.get("isMeta") is True or "toolUseResult" in record:
-        return [event for block in blocks for event in _result(block)]
-    return _prompt(said(content), facts)
+    results = [event for block in blocks for event in _result(block, facts)]
+    if record.get("isMeta") is True or ("toolUseResult" in record and not blocks):
+        return results
+    words = _prompt(said(content), facts)
+    if words and not blocks:
+        _branch(record, facts)
+    return results + words
 
 
-def _result(block: Record) -> list[Event]:
-    """What a person did not allow tells nothing of the tool; of a misused tool the first line tells all."""
+def _branch(record: Record, facts: Facts) -> None:
+    """A prompt that follows the same line as an earlier one stands in its place: the earlier was edited or taken back.
+
+    Only prompts are looked at: calls that run side by side branch too, and nothing of them is abandoned.
+    """
+    parent, own = text(record.get("parentUuid"))[:64], text(record.get("uuid"))[:64]
+    if not parent or _is_aside(record) or facts.mark(f"p {own}") is not None:
+        return
+    facts.abandon(parent)
+    facts.turn(parent)
+
+
+def _is_aside(record: Record) -> bool:
+    return record.get("isSidechain") is True or bool(record.get("teamName"))
+
+
+def _result(block: Record, facts: Facts) -> list[Event]:
+    """Of what a person did not allow, only their words count; of a misused tool the first line tells all."""
     output, failed = response(block.get("content")), block.get("is_error") is True
     if failed and output.startswith(_REFUSED):
-        return []
+        return _prompt(output.partition(_REASON)[2], facts)
     if failed and output.startswith(_MISUSED):
         output = output.removeprefix(_MISUSED).partition("\n")[0].removesuffix(_MISUSED.replace("<", "</"))
     return [returned(block.get("tool_use_id"), output, failed)]
@@ -114,7 +140,7 @@ def _assistant(content: Any) -> list[Event]:
 
 
 def _prompt(words: str, facts: Facts) -> list[Event]:
-    words = _unreminded(words).strip()
+    words = _INTERRUPTED.sub("", _own(words)).strip()
     if command := _COMMAND.search(words[:3000]) if words.startswith("<command-") else None:
         arguments = _ARGUMENTS.search(words[:6000])
         return [Said("user", f"{command[1]} {arguments[1] if arguments else ''}".strip())]
@@ -124,13 +150,18 @@ def _prompt(words: str, facts: Facts) -> list[Event]:
     return [Said("user", words)]
 
 
-def _unreminded(words: str) -> str:
-    """Without what the harness wrote into the person's message."""
-    opening, closing = _REMINDER
-    if opening not in words:
-        return words
-    before, *rest = words.split(opening)
-    return before + "".join(part.partition(closing)[2] for part in rest)
+def _own(words: str) -> str:
+    """What is left of a message without what was written into it; an element that nobody closes is the person's."""
+    tags = list(_WRITTEN_IN.finditer(words))
+    last_closing = {tag[2]: tag.start() for tag in tags if tag[1]}
+    kept, at, inside = [], 0, ""
+    for tag in tags:
+        if inside and tag[1] and tag[2] == inside:
+            at, inside = tag.end(), ""
+        elif not inside and not tag[1] and last_closing.get(tag[2], -1) > tag.start():
+            kept.append(words[at : tag.start()])
+            inside = tag[2]
+    return "".join((*kept, words[at:]))
 
 
 def _spend(message: Record, facts: Facts) -> None:

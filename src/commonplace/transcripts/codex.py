@@ -38,6 +38,8 @@ _INJECTED = (
 )
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
 _RESULTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
+_REFUSED = ("exec command rejected by user", "patch rejected by user", "aborted by user")
+_UNFIT = "apply_patch verification failed"
 
 
 def is_own(record: Record) -> bool:
@@ -91,7 +93,7 @@ def _response(item: Record, facts: Facts) -> list[Event]:
     if kind in _CALLS:
         return [_called(item)]
     if kind in _RESULTS:
-        return [_returned(item)]
+        return _returned(item)
     return []
 
 
@@ -126,17 +128,21 @@ def _called(item: Record) -> Event:
     return called(item.get("call_id") or item.get("id"), name, given)
 
 
-def _returned(item: Record) -> Event:
+def _returned(item: Record) -> list[Event]:
+    """What a person did not allow tells nothing of the tool."""
     output = item.get("output")
-    failed = True if nested(output, "success") is False or nested(output, "isError") is True else None
     words = response(output)
+    if words.startswith(_REFUSED):
+        return []
+    unfit = nested(output, "success") is False or nested(output, "isError") is True
+    failed = True if unfit or words.startswith(_UNFIT) else None
     if words.startswith('{"output"'):
         within = inner(words)
         code = exit_code(nested(within, "metadata", "exit_code"))
         words = text(nested(within, "output"))
         if code is not None:
-            return returned(item.get("call_id"), words, bool(code))._replace(exit_code=code)
-    return returned(item.get("call_id"), words, failed)
+            return [returned(item.get("call_id"), words, bool(code))._replace(exit_code=code)]
+    return [returned(item.get("call_id"), words, failed)]
 
 
 def _event(payload: Record, facts: Facts) -> list[Event]:

@@ -25,6 +25,7 @@ class Facts(msgspec.Struct, array_like=True):
     hint: str = ""
     child: bool | None = None
     lines: int = 0
+    line: int = 0
     skipped: int = 0
     titles: list[str] = msgspec.field(default_factory=lambda: [""] * 5)
     session: str = ""
@@ -43,6 +44,8 @@ class Facts(msgspec.Struct, array_like=True):
     partial: list[bytes] = msgspec.field(default_factory=list)
     partial_size: int = 0
     lessons: Lessons = msgspec.field(default_factory=Lessons)
+    turns: dict[str, int] = msgspec.field(default_factory=dict)
+    abandoned: list[tuple[int, int]] = msgspec.field(default_factory=list)
 
     def entitle(self, rank: int, title: str, *, keep: bool = False) -> None:
         """A title of this rank; the later one holds, unless the first is to be kept."""
@@ -76,6 +79,17 @@ class Facts(msgspec.Struct, array_like=True):
         before = self.seen.pop(key, None)
         remember(self.seen, key, value)
         return before
+
+    def turn(self, key: str) -> None:
+        """A prompt stands on this line; the key is what a later one names to take its place."""
+        remember(self.turns, key, self.line)
+
+    def abandon(self, key: str) -> None:
+        """Everything from the prompt of this key up to here was taken back."""
+        first = self.turns.pop(key, None)
+        if first is not None:
+            before = [each for each in self.abandoned if each[0] < first]
+            self.abandoned = [*before, (first, self.line)][-_RECENT:]
 
 
 def remember(known: dict[str, Value], key: str, value: Value) -> None:

@@ -61,6 +61,11 @@ _NEXT_LINE = re.compile(r"panicked at .{1,300}:\d+:\d+:$")
 _WEAK = re.compile(
     r"^(?:make: )|^(?:Recipe|recipe) for target|could not compile `|^aborting due to|Failed .* errors?"
 )
+# What a tool writes around the output, and what is no error at all.
+_FRAME = re.compile(
+    r"(?i)(?:(?:exit code|process exited with code):? -?\d{1,10}|(?:chunk id|wall time|original token count): .{1,60}"
+    r"|(?:output|stdout|stderr):(?: \(empty\))?|error: \(none\))"
+)
 
 _TIME = re.compile(
     r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?|\b\d\d:\d\d:\d\d(?:[.,]\d+)?"
@@ -124,13 +129,14 @@ def _lines(text: str) -> list[str]:
 
 
 def _telling(line: str) -> bool:
-    return sum(character.isalpha() for character in line[:_LONGEST_LINE]) >= _LETTERS
+    letters = sum(character.isalpha() for character in line[:_LONGEST_LINE])
+    return letters >= _LETTERS and not _FRAME.fullmatch(line.strip())
 
 
 def _matches(lines: list[str]) -> Iterator[tuple[int, str]]:
     for at, given in enumerate(lines):
         line = given.strip()[:_LONGEST_LINE]
-        if not _HINT.search(line) or _WEAK.search(line):
+        if not _HINT.search(line) or _WEAK.search(line) or _FRAME.fullmatch(line):
             continue
         for rank, kind in enumerate(_KINDS):
             if found := kind.match(line):

@@ -4,15 +4,24 @@ import re
 from typing import Any
 
 from commonplace.transcripts import facts as titles
-from commonplace.transcripts.event import Event, Parsed, Said, called, response, returned
+from commonplace.transcripts.event import Event, Parsed, Returned, Said, called, response, returned
 from commonplace.transcripts.facts import Facts, Tokens
-from commonplace.transcripts.record import Record, decoded, moment, records, said, text, whole
+from commonplace.transcripts.record import Record, decoded, moment, nested, records, said, text, whole
 
 NAME = "gemini-cli"
 
 _ROLES = {"user": "user", "gemini": "assistant", "info": "", "error": "system", "warning": ""}
 # It reaches the closing quote or the end of the line, so no character is looked at twice.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?', re.DOTALL)
+# How a command is reported to the model: forks and older versions say more of it.
+_REPORT = re.compile(r"\A(?:Command: (?s:.*?)\nDirectory: [^\n]*\n)?(?:Output|Stdout): ")
+_TRAILER = re.compile(r"(?:\n(?:Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]{0,400}){1,4}\Z")
+_LONGEST_TRAILER = 2_000
+_CODE = re.compile(r"^Exit Code: (-?\d{1,5}|\(none\))$", re.MULTILINE)
+_SIGNAL = re.compile(r"^Signal: (?!\(none\))", re.MULTILINE)
+_NO_ERROR = "\nError: (none)"
+_STDERR = "\nStderr: "
+_EMPTY = "(empty)"
 _PARTIAL = 256_000
 _MESSAGE_DEPTH = 2
 
@@ -25,6 +34,7 @@ def is_own(record: Record) -> bool:
 
 def parse(record: Record, facts: Facts) -> Parsed | None:
     if "$rewindTo" in record:
+        facts.abandon(text(record.get("$rewindTo"))[:64])
         return Parsed(None, [])
     if isinstance(update := record.get("$set"), dict):
         _note(update, facts)
@@ -34,6 +44,9 @@ def parse(record: Record, facts: Facts) -> Parsed | None:
         return Parsed(moment(record.get("startTime")), _messages(record.get("messages"), facts))
     if record.get("type") not in _ROLES:
         return None
+    identity = text(record.get("id"))[:64]
+    if record.get("type") == "user" and identity and identity not in facts.turns:
+        facts.turn(identity)
     return Parsed(moment(record.get("timestamp")), _message(record, facts))
 
 
@@ -76,18 +89,32 @@ def _message(message: Record, facts: Facts) -> list[Event]:
 
 
 def _call(call: Record, facts: Facts) -> list[Event]:
-    """A call is told again when it ends; each half of it counts once."""
+    """A call is told again when it ends; each half of it counts once, and one that was cancelled has no end."""
     identity, status = text(call.get("id"))[:64], text(call.get("status"))
     ended = status in ("success", "error", "cancelled")
     before = facts.mark(f"c {identity}", "ended" if ended else "begun")
     events: list[Event] = []
     if before is None:
         events.append(called(identity, call.get("name"), call.get("args")))
-    if ended and before != "ended":
+    if ended and before != "ended" and status != "cancelled":
         output = response(call.get("result")) or response(call.get("resultDisplay"))
-        result = returned(identity, output)
+        report = _REPORT.match(output) if nested(call, "args", "command") else None
+        result = _reported(identity, output, report.end()) if report else returned(identity, output)
         events.append(result._replace(failed=result.failed or status == "error"))
     return events
+
+
+def _reported(identity: str, output: str, start: int) -> Returned:
+    """A command by what it printed; without an exit code and without a signal it ended well."""
+    found = _TRAILER.search(output, max(start, len(output) - _LONGEST_TRAILER))
+    trailer = found[0] if found else ""
+    stdout, _, stderr = output[start : len(output) - len(trailer)].removesuffix(_NO_ERROR).partition(_STDERR)
+    printed = "\n".join(part for part in (stdout, stderr) if part.strip() not in ("", _EMPTY))
+    killed, code = bool(_SIGNAL.search(trailer)), _CODE.search(trailer)
+    if code is None:
+        return Returned(identity, printed, killed, None if killed else 0)
+    number = None if code[1] == "(none)" else int(code[1])
+    return Returned(identity, printed, killed or bool(number), number)
 
 
 def document_line(line: bytes, facts: Facts) -> Parsed | None:

@@ -15,6 +15,7 @@ _COMMAND = 300
 _PATH = 400
 _COMMITS_AT_ONCE = 50
 _KEY_WORDS = 2
+_HEAD = 400
 
 _LEADING = re.compile(
     r"^(?:\s*(?:cd|pushd|export|source|\.)\s[^&;\n]{0,300}(?:&&|;|\n)\s*|\s*[A-Z_][A-Z0-9_]*=\S{0,300}\s+)+"
@@ -28,6 +29,10 @@ _MASKS = re.compile(r"\||;|&&\s*true\b")
 _COMMIT = re.compile(r"^\[([^\s\]]{1,200})(?: \([a-z-]{1,20}\))? ([0-9a-f]{7,40})\] (.{1,300})", re.MULTILINE)
 _LOUD = re.compile(
     r"Traceback \(most recent call last\)|^error(?:\[E\d{4}\])?: |^FAILED |panicked at |^npm (?:ERR!|error) ",
+    re.MULTILINE,
+)
+_RUNS_ON = re.compile(
+    r"^(?:Process running with session ID|Command running in background|Command moved to background)",
     re.MULTILINE,
 )
 
@@ -76,6 +81,10 @@ class Pending(msgspec.Struct, array_like=True):
     paths: list[str]
     edits: bool
 
+    @property
+    def told(self) -> str:
+        return self.command or f"{self.tool} {self.text}".strip()
+
 
 class Open(msgspec.Struct, array_like=True):
     """A command that failed, what it showed, and what was done since."""
@@ -96,9 +105,7 @@ class Lessons(msgspec.Struct, array_like=True):
     open: list[Open] = msgspec.field(default_factory=list)
     changed: dict[str, bool] = msgspec.field(default_factory=dict)
 
-    def call(self, called: Called, line: int) -> None:
-        for path in called.paths:
-            self._touch(path[:_PATH], line, edits=called.edits)
+    def call(self, called: Called) -> None:
         pending = Pending(
             called.tool,
             _key(called),
@@ -112,10 +119,13 @@ class Lessons(msgspec.Struct, array_like=True):
             del self.pending[next(iter(self.pending))]
 
     def result(self, returned: Returned, line: int, at: int | None) -> tuple[str, list[Fault]]:
-        """The tool whose call this ends, and the errors that it showed."""
+        """The tool whose call this ends, and the errors that it showed; what still runs has neither failed nor passed."""
         pending = self.pending.pop(returned.id, None)
         if pending is None:
             return "", []
+        if pending.command and not returned.failed and _RUNS_ON.search(returned.output[:_HEAD]):
+            self._run(pending, returned._replace(exit_code=None), line)
+            return pending.tool, []
         masked = bool(pending.command) and bool(_MASKS.search(pending.command))
         loud = masked and _LOUD.search(returned.output[-4000:]) is not None
         failed = returned.failed or loud
@@ -139,9 +149,7 @@ class Lessons(msgspec.Struct, array_like=True):
             return
         ran = self.commands.setdefault(pending.command, Command(pending.command))
         ran.runs, ran.failures, ran.line = ran.runs + 1, ran.failures + returned.failed, line
-        ran.exit_code = (
-            returned.exit_code if returned.exit_code is not None else None if returned.failed else 0
-        )
+        ran.exit_code = returned.exit_code
         if len(self.commands) > _MOST:
             others = (each for each in self.commands.values() if each is not ran)
             del self.commands[min(others, key=lambda each: (each.failures, each.runs, each.line)).command]
@@ -151,7 +159,7 @@ class Lessons(msgspec.Struct, array_like=True):
             known = self.problems.get(fault.fingerprint)
             if known is None:
                 self.problems[fault.fingerprint] = Problem(
-                    fault.fingerprint, fault.text, line, at, pending.command or pending.text
+                    fault.fingerprint, fault.text, line, at, pending.told
                 )
             else:
                 known.times += 1
@@ -164,9 +172,12 @@ class Lessons(msgspec.Struct, array_like=True):
             same.fingerprints = list(dict.fromkeys([*fingerprints, *same.fingerprints]))[:_STEPS]
         elif found:
             self.open = [*self.open, Open(pending.key, fingerprints, [])][-_OPEN:]
-        self._step(pending, besides=pending.key)
+        if not pending.edits:
+            self._step(pending, besides=pending.key)
 
     def _succeed(self, pending: Pending, returned: Returned, line: int, at: int | None) -> None:
+        for path in pending.paths:
+            self._touch(path, line, edits=pending.edits)
         for each in [each for each in self.open if each.key == pending.key]:
             self._settle(each, each.fingerprints, line)
             self.open.remove(each)
@@ -188,7 +199,7 @@ class Lessons(msgspec.Struct, array_like=True):
     def _step(self, pending: Pending, besides: str) -> None:
         """What was done counts as a step for every failure that is still open; looking at things mends nothing."""
         if pending.edits:
-            step = f"edit {pending.paths[0]}"
+            step = f"edit {', '.join(pending.paths)}"[:_COMMAND]
         elif pending.command and not _LOOKS.match(_LEADING.sub("", pending.command)):
             step = pending.command.split("\n", 1)[0]
         else:

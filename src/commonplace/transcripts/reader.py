@@ -1,6 +1,7 @@
 """Reads a transcript batch by batch, and says at any time what is known of it."""
 
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from types import ModuleType
 
@@ -12,7 +13,7 @@ from commonplace.transcripts.facts import Facts
 from commonplace.transcripts.lessons import Command, Commit, File, Problem
 from commonplace.transcripts.record import decoded
 
-VERSION = 1
+VERSION = 2
 """Of the parsers: a state of another version is worth nothing, and its transcript is read again."""
 
 _FORMATS: dict[str, ModuleType] = {format_.NAME: format_ for format_ in (claude, codex, gemini, plain)}
@@ -27,13 +28,14 @@ class Outdated(ValueError):  # noqa: N818 - no fault, but news
 
 class Utterance(msgspec.Struct, frozen=True):
     """`role` is user, assistant, summary (what a compaction kept), tool (a call), error (what a tool failed with) or
-    system."""
+    system. What was taken back later is `abandoned`, as a reader over a whole transcript knows."""
 
     line: int
     role: str
     text: str
     at: int | None = None
     tool: str = ""
+    abandoned: bool = False
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -67,13 +69,15 @@ class Reader:
 
     def __init__(self, state: bytes = b"", tool: str = "") -> None:
         self._facts = _loaded(state) if state else Facts(hint=tool[:100])
+        self._abandoned: Sequence[tuple[int, int]] = ()
 
     @classmethod
     def over(cls, state: bytes) -> "Reader":
-        """A reader for any page of a transcript that was read before: it knows whose it is, and nothing else."""
+        """A reader for any page of a transcript that was read before: it knows whose it is and what was taken back."""
         known = _loaded(state)
         reader = cls(tool=known.hint)
         reader._facts.format, reader._facts.child = known.format, known.child
+        reader._abandoned = known.abandoned
         return reader
 
     @property
@@ -84,10 +88,11 @@ class Reader:
     def read(self, first_line: int, lines: Sequence[bytes]) -> list[Utterance]:
         found: list[Utterance] = []
         for number, line in enumerate(lines, first_line):
+            self._facts.line = number
             if not line.strip():
                 self._facts.lines += 1
                 continue
-            parsed = self._parsed(line)
+            parsed = self._parsed(line if number else line.removeprefix(BOM_UTF8))
             self._facts.lines += 1
             if parsed is None:
                 self._facts.skipped += 1
@@ -96,7 +101,7 @@ class Reader:
             for event in parsed.events:
                 utterance = self._taken(number, parsed, event)
                 if utterance is not None and not parsed.aside:
-                    found.append(utterance)
+                    found.append(self._marked(utterance))
         return found
 
     def state(self) -> bytes:
@@ -155,6 +160,11 @@ class Reader:
         parsed: Parsed | None = _FORMATS[facts.format].parse(record, facts)
         return parsed
 
+    def _marked(self, utterance: Utterance) -> Utterance:
+        if any(first <= utterance.line < end for first, end in self._abandoned):
+            return msgspec.structs.replace(utterance, abandoned=True)
+        return utterance
+
     def _taken(self, line: int, parsed: Parsed, event: Event) -> Utterance | None:
         facts, at = self._facts, event.at or parsed.at
         if isinstance(event, Said):
@@ -166,7 +176,7 @@ class Reader:
         if isinstance(event, Called):
             facts.speak("tool")
             facts.use(event.tool)
-            facts.lessons.call(event, line)
+            facts.lessons.call(event)
             return Utterance(line, "tool", event.text, at, event.tool)
         tool, faults = facts.lessons.result(event, line, at)
         if not faults:
