@@ -81,6 +81,23 @@ class Machine:
         return folder
 
 
+def config(machine: Machine, text: str) -> None:
+    machine.state.mkdir(exist_ok=True)
+    (machine.state / "config.toml").write_text(f'machine = "lap"\n{text}')
+
+
+def claude(machine: Machine, session: str, *lines: Any) -> Path:
+    """A transcript of Claude Code about the folder ~/shop."""
+    cwd = machine.home / "shop"
+    first = {
+        "type": "user",
+        "cwd": str(cwd),
+        "sessionId": session,
+        "message": {"role": "user", "content": "hi"},
+    }
+    return machine.write(f".claude/projects/-home-ann-shop/{session}.jsonl", first, *lines)
+
+
 def _line(each: Any) -> bytes:
     return each if isinstance(each, bytes) else json.dumps(each).encode() + b"\n"
 

@@ -10,6 +10,9 @@ import pytest
 from settings_of_agents import EVERY
 from user import User
 
+from commonplace.sync import reach
+from commonplace.sync.reach import Server
+
 SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key")
 MCP = "http://127.0.0.1:9123/mcp"
 BEARER = {"Authorization": "Bearer cp_test_key"}
@@ -200,8 +203,82 @@ def test_connect_leaves_the_hooks_of_an_install(user: User):
 
 
 def test_connect_refuses_settings_of_another_shape(user: User):
-    user.has({".cursor/mcp.json": b'{"mcpServers": ["a"]}'})
+    user.has({".cursor/mcp.json": b'{\n"mcpServers": ["a"]}'})
     code, _, error = user.tries("connect", "cursor", *SERVER)
     assert code == 6
-    assert f"{user.home}/.cursor/mcp.json" in error
-    assert (user.home / ".cursor/mcp.json").read_bytes() == b'{"mcpServers": ["a"]}'
+    assert f"{user.home}/.cursor/mcp.json, line 2" in error
+    assert "connect AGENT --print" in error
+    assert (user.home / ".cursor/mcp.json").read_bytes() == b'{\n"mcpServers": ["a"]}'
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--url", "127.0.0.1:8080"),
+        ("--url", "ftp://x"),
+        ("--url", "http://"),
+        ("--url", "http://x y"),
+        ("--url", "http://x:port"),
+        ("--key", "a\nb"),
+        ("--key", "kéy"),
+    ],
+)
+def test_connect_refuses_addresses_and_keys_that_can_not_be(user: User, given: tuple[str, str]):
+    code, out, _ = user.tries("connect", "claude", "--print", *given)
+    assert (code, out) == (2, "")
+    user.set(f"COMMONPLACE_{given[0][2:].upper()}", given[1])
+    assert user.tries("connect", "claude", "--print")[0] == 2
+
+
+@pytest.mark.parametrize("count", ["-1", "11", "1000000"])
+def test_install_refuses_a_number_of_learnings_that_no_hook_adds(user: User, count: str):
+    assert user.tries("install", "--agent", "claude", "--yes", *SERVER, "--learnings", count)[0] == 2
+    assert not (user.home / ".claude.json").exists()
+
+
+def _configured(user: User) -> dict[str, Any]:
+    return tomllib.loads((user.home / ".commonplace/config.toml").read_text())
+
+
+def test_connect_to_another_server_takes_no_key_of_the_one_before_along(user: User):
+    user.runs("install", "--agent", "claude", "--yes", *SERVER, "--sync-token", "cp_sync")
+    before = _configured(user)
+    user.runs("connect", "claude", "--url", "http://other:1")
+    path, at, _ = OWN["claude"]
+    assert _entry(user.home / path, at) == {"type": "http", "url": "http://other:1/mcp"}
+    assert _configured(user) == {"url": "http://other:1", "key": "", "sync_token": ""}
+    user.runs("connect", "claude", *SERVER)
+    assert _configured(user) == before | {"sync_token": ""}
+    user.runs("uninstall", "--yes")
+    assert not (user.home / ".commonplace/config.toml").exists()
+
+
+def test_connect_keeps_the_key_of_this_machines_own_server_from_others(user: User):
+    user.runs("connect", "claude", "--key", "cp_test_key")
+    shown = user.runs("connect", "claude", "--print", "--url", "http://other:1")
+    assert "cp_test_key" not in shown
+    assert "cp_test_key" in user.runs("connect", "claude", "--print", "--url", "http://127.0.0.1:8080/mcp")
+
+
+def test_a_server_that_the_environment_names_gets_no_token_of_the_one_that_is_configured(user: User):
+    user.runs("install", "--agent", "claude", "--yes", *SERVER, "--sync-token", "cp_sync")
+    own = "http://127.0.0.1:9123"
+    assert (reach.server(), reach.server("sync_token")) == (
+        Server(own, "cp_test_key"),
+        Server(own, "cp_sync"),
+    )
+    user.set("COMMONPLACE_URL", f"{own}/mcp/")
+    assert reach.server() == Server(own, "cp_test_key")
+    user.set("COMMONPLACE_URL", "http://other:1/mcp")
+    assert (reach.server(), reach.server("sync_token")) == (
+        Server("http://other:1"),
+        Server("http://other:1"),
+    )
+    user.set("COMMONPLACE_KEY", "cp_other")
+    assert reach.server() == Server("http://other:1", "cp_other")
+
+
+def test_connect_refuses_what_is_no_file(user: User):
+    (user.home / ".claude.json").mkdir()
+    code, _, error = user.tries("connect", "claude", *SERVER)
+    assert (code, f"{user.home}/.claude.json" in error) == (2, True)

@@ -28,7 +28,7 @@ HOOKS = {
     ),
     "gemini": (
         ".gemini/settings.json",
-        {"SessionStart", "BeforeTool", "AfterTool", "PreCompress", "AfterAgent", "SessionEnd"},
+        {"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "PreCompress", "AfterAgent", "SessionEnd"},
     ),
     "cursor": (
         ".cursor/hooks.json",
@@ -36,7 +36,7 @@ HOOKS = {
     ),
     "vscode": (
         ".copilot/hooks/commonplace.json",
-        {"SessionStart", "PreToolUse", "PostToolUse", "PreCompact", "Stop"},
+        {"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PreCompact", "Stop"},
     ),
     "windsurf": (
         ".codeium/windsurf/hooks.json",
@@ -315,6 +315,17 @@ def test_install_leaves_other_settings_of_ours(user: User):
     config = tomllib.loads((user.home / ".commonplace/config.toml").read_text())
     assert config["machine"] == "laptop"
     assert config["url"] == "http://127.0.0.1:9123"
+    user.runs("uninstall", "--yes")
+    assert (user.home / ".commonplace/config.toml").read_bytes() == mine
+
+
+@pytest.mark.parametrize("mine", [b"url='http://a'", b"url = 'http://a' # x\r\n[hooks]\r\nminutes=5"])
+def test_uninstall_gives_back_our_own_settings_after_many_changes_of_mind(user: User, mine: bytes):
+    user.has({".commonplace/config.toml": mine})
+    for url, learnings in (("http://b", "2"), ("http://c", "3"), ("http://b", "0"), ("http://d", "1")):
+        user.runs("install", "--agent", "claude", "--yes", "--url", url, "--learnings", learnings)
+    config = tomllib.loads((user.home / ".commonplace/config.toml").read_text())
+    assert (config["url"], config["hooks"]["learnings"]) == ("http://d", 1)
     user.runs("uninstall", "--yes")
     assert (user.home / ".commonplace/config.toml").read_bytes() == mine
 

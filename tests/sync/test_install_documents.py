@@ -191,6 +191,53 @@ def test_toml_gets_back_the_entry_that_was_replaced():
     assert tomllib.loads(later) == tomllib.loads(theirs + "y = 2\n")
 
 
+ENTRIES = st.sampled_from(
+    [
+        "[mcp_servers.commonplace] # mine\nurl    =   'http://elsewhere'   # x\n",
+        "[mcp_servers.commonplace]\nargs = [\n  'a', # why\n]\n\n# remark\n[mcp_servers.commonplace.env]\nA='b'\n",
+        "[mcp_servers]\ncommonplace = { url='u', env = {a=1} } # x\n",
+        "[mcp_servers]\ncommonplace.url = 'u'\n",
+    ]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    toml_texts().filter(_known),
+    ENTRIES,
+    st.sampled_from(["", "\n# after\n[mine]\nx = 'y'  # z\n", "\n[[rows]]\nurl = 'u'\n"]),
+    st.booleans(),
+)
+def test_toml_gets_back_to_the_byte_what_was_replaced(text: str, entry: str, addition: str, ended: bool):
+    newline = "\r\n" if "\r\n" in text else "\n"
+    entry, addition = entry.replace("\n", newline), addition.replace("\n", newline)
+    theirs = text + newline + (entry if ended or addition else entry.rstrip("\r\n"))
+    if not _known(theirs) or not _known(theirs + addition):
+        return
+    changed, edit = toml_edits.put(theirs, CODEX, CODEX_ENTRY)
+    assert tomllib.loads(changed)["mcp_servers"]["commonplace"] == CODEX_ENTRY
+    assert newline == "\n" or "\n" not in changed.replace("\r\n", "")
+    assert toml_edits.undo(changed + addition, edit) == theirs + addition
+
+
+def test_toml_entry_keeps_to_its_line_whatever_follows_now():
+    changed, edit = toml_edits.put("url='http://a'", ("url",), "http://b")
+    assert changed == 'url = "http://b"'
+    assert toml_edits.undo(changed, edit) == "url='http://a'"
+    assert toml_edits.undo(f"{changed}\nx = 1\n", edit) == "url='http://a'\nx = 1\n"
+
+
+def test_toml_key_of_a_table_is_added_below_its_header_and_taken_away_to_the_byte():
+    for text in (
+        "[hooks]\nminutes=5",
+        "[hooks]\r\nminutes=5 # x\r\n\r\n[other]\r\nlearnings = 3\r\n",
+        "[hooks]",
+    ):
+        changed, edit = toml_edits.put(text, ("hooks", "learnings"), 3)
+        assert tomllib.loads(changed)["hooks"]["learnings"] == 3
+        assert toml_edits.undo(f"a = 1\n{changed}", edit) == f"a = 1\n{text}"
+
+
 @pytest.mark.parametrize(
     "broken",
     [
@@ -257,6 +304,24 @@ def test_a_hook_that_somebody_put_into_our_group_stays():
     )
     left = jsonc.parse(json_edits.undo(shared, edit)).plain()
     assert left == {"hooks": {"Stop": [{"matcher": "Edit", "hooks": [{"command": "mine"}]}]}}
+
+
+def test_a_hook_that_its_user_changed_is_not_added_again_and_every_copy_is_taken_away():
+    text, edit = json_edits.append(b'{"hooks": {"Stop": [{"hooks": [1]}]}}', STOP, HOOK)
+    narrower = text.replace(b'"matcher": "Edit"', b'"matcher": "startup"')
+    assert json_edits.append(narrower, STOP, HOOK, HOOK)[0] == narrower
+    changed = jsonc.parse(narrower).plain()
+    changed["hooks"]["Stop"] += [HOOK, {"hooks": [*HOOK["hooks"], {"command": "mine"}]}, HOOK["hooks"][0]]
+    left = jsonc.parse(json_edits.undo(json.dumps(changed).encode(), edit)).plain()
+    assert left == {"hooks": {"Stop": [{"hooks": [1]}, {"hooks": [{"command": "mine"}]}]}}
+
+
+def test_a_hook_that_its_user_changed_runs_another_program_when_ours_has_moved():
+    text, edit = json_edits.append(b"{}", STOP, HOOK)
+    slower = text.replace(b'"timeout": 10', b'"timeout": 60')
+    moved = json.loads(json.dumps(HOOK).replace("commonplace hook", "/opt/commonplace hook"))
+    changed, _ = json_edits.append(slower, STOP, moved, edit.value)
+    assert jsonc.parse(changed).plain() == {"hooks": {"Stop": [moved]}}
 
 
 def test_what_is_added_is_laid_out_like_the_rest():

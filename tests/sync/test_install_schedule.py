@@ -8,6 +8,7 @@ from user import User
 
 from commonplace.sync.install import agents, schedule
 from commonplace.sync.install.machine import Machine
+from commonplace.sync.install.record import Scheduled
 from commonplace.sync.install.wishes import Put, Whole
 from commonplace.sync.reach import Server
 
@@ -123,6 +124,35 @@ def test_install_goes_on_when_the_scheduler_refuses(user: User):
 
 def test_install_says_when_there_is_no_scheduler(user: User):
     assert "commonplace sync run" in user.runs(*INSTALL)
+
+
+def test_install_again_tells_a_timer_whose_service_changed(user: User, systemctl: Path):
+    user.runs(*INSTALL)
+    systemctl.unlink()
+    user.set("CODEX_HOME", str(user.home / "moved"))
+    user.runs(*INSTALL)
+    assert "--user daemon-reload" in systemctl.read_text()
+    assert user.runs(*INSTALL) == "Nothing to change.\n"
+
+
+MOVED = {"CLAUDE_CONFIG_DIR": '/srv/100% "mine"', "CODEX_HOME": "/srv/my codex"}
+
+
+def test_schedule_keeps_the_folders_that_the_environment_names():
+    cron = schedule.described(_machine("linux", **MOVED), "cron")
+    assert """env 'CLAUDE_CONFIG_DIR=/srv/100\\% "mine"' 'CODEX_HOME=/srv/my codex' '/opt/my tools""" in cron
+    (service, _) = schedule.wishes(_machine("linux", **MOVED), "systemd")
+    assert isinstance(service, Whole)
+    line = r'''Environment="CLAUDE_CONFIG_DIR=/srv/100%% \"mine\"" "CODEX_HOME=/srv/my codex"'''
+    assert line in service.text.splitlines()
+    (agent,) = schedule.wishes(_machine("darwin", **MOVED), "launchd")
+    assert isinstance(agent, Whole)
+    assert plistlib.loads(agent.text.encode())["EnvironmentVariables"] == MOVED
+    task = 'cmd /c "set "CODEX_HOME=D:/codex"&& "/opt/my tools/commonplace" sync run"'
+    windows = _machine("win32", CODEX_HOME="D:/codex")
+    assert task in schedule.described(windows, "schtasks")
+    assert schedule.is_set(windows, "schtasks", Scheduled("schtasks", task))
+    assert not schedule.is_set(_machine("win32"), "schtasks", Scheduled("schtasks", task))
 
 
 def _machine(platform: str, **environment: str) -> Machine:

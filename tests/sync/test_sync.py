@@ -5,11 +5,9 @@ import os
 import signal
 import subprocess
 import time
-from pathlib import Path
 from unittest.mock import patch
 
-import pytest
-from machine import Machine, archived
+from machine import archived, claude, config
 
 import product
 from commonplace import zstd
@@ -23,35 +21,6 @@ ODD = (
     {"type": "unknown-of-tomorrow", "umlaut": "äöü 😀", "long": "x" * 70_000},
 )
 TOKEN = "ghp_" + "a1B2" * 9
-
-
-@pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    (tmp_path / "home").mkdir()
-    return Machine(tmp_path)
-
-
-@pytest.fixture
-def server(address, tmp_path, machine):
-    with product.running(*product.store_flags(address, tmp_path / "server")) as running:
-        machine.url = running.url
-        yield running
-
-
-def config(machine: Machine, text: str) -> None:
-    machine.state.mkdir(exist_ok=True)
-    (machine.state / "config.toml").write_text(f'machine = "lap"\n{text}')
-
-
-def claude(machine: Machine, session: str, *lines) -> Path:
-    cwd = machine.home / "shop"
-    first = {
-        "type": "user",
-        "cwd": str(cwd),
-        "sessionId": session,
-        "message": {"role": "user", "content": "hi"},
-    }
-    return machine.write(f".claude/projects/-home-ann-shop/{session}.jsonl", first, *lines)
 
 
 def test_sync_brings_every_agents_transcripts_to_the_server_bit_by_bit_and_only_once(server, machine):
@@ -285,6 +254,6 @@ def test_sync_hook_returns_at_once_and_the_transcript_arrives(address, tmp_path,
         assert archived(server, "lap-claude-code-shop", "hooked-1", "s" * 40) == path.read_bytes()
 
         told = machine.sync("test", SYNC_TOKEN="s" * 40)
-        assert (told.code, [line[:2] for line in told.out.splitlines()]) == (0, ["ok"] * 8)
+        assert (told.code, [line[:2] for line in told.out.splitlines()]) == (0, ["ok"] * 9)
         assert machine.sync("test", SYNC_TOKEN="wrong").code == 3
         assert (machine.state / "state.db").stat().st_mode & 0o777 == 0o600

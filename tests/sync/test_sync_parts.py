@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machine import Machine
 
-from commonplace import zstd
+from commonplace import access, zstd
 from commonplace.sync import adapters, hook, kept, manifest, source, spool
 from commonplace.sync.adapters import claude, codex, gemini
 from commonplace.sync.adapters.transcript import Transcript
@@ -132,6 +132,21 @@ def test_project_is_the_main_worktrees_name_unless_something_says_more(machine, 
     assert project_of(shop) == "given"
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["---", "a" * 150, "проект" * 20, "日本プロジェクト", "x" * 55 + "_" * 20 + "y" * 20, "İ" * 40, "_"],
+)
+def test_project_of_a_folder_with_any_name_is_one_that_servers_take(machine, name):
+    long, other = project_of(machine.home / name), project_of(machine.home / f"{name}!")
+    assert access.project_name(long)
+    assert (len(long) <= 64, long == project_of(Path("/elsewhere") / name)) == (True, True)
+    assert long != other
+
+
+def test_project_of_the_root_has_a_name():
+    assert project_of("/") == "root"
+
+
 def test_spool_gives_equal_jobs_once_and_puts_broken_ones_aside(machine):
     for _ in range(3):
         spool.put("transcript", {"transcript_path": "/a"})
@@ -191,7 +206,7 @@ def test_manifest_keeps_what_somebody_added_and_expands_its_paths(machine, monke
     edited["tracked"].append({"local": "~/notes/a/b.md", "upload": "one.md"})
     path.write_text(json.dumps(edited))
     manifest.write(made)
-    (found,) = manifest.every()
+    (found,) = (manifest.read(each) for each in manifest.every())
     assert list(found.files()) == [(file, "one.md"), (file, "n/a/b.md")]
 
 

@@ -1,5 +1,6 @@
 """`commonplace sync test`: address, token, clock and permissions, in words."""
 
+import contextlib
 import http.client
 import os
 import stat
@@ -10,9 +11,10 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from commonplace import errors
-from commonplace.sync import adapters, reach, settings
+from commonplace.sync import adapters, pending, reach, settings, state
+from commonplace.sync.belonging import Belonging
 from commonplace.sync.upload import Wire
-from commonplace.sync.workspaces import machine
+from commonplace.sync.workspaces import Workspaces, machine
 
 _SECONDS = 10
 _SKEW_SECONDS = 60
@@ -29,6 +31,11 @@ def findings() -> Iterator[Finding]:
     """What is as it should be and what is not; after a fault that hides the rest it ends."""
     yield from _home()
     try:
+        configured = settings.sync()
+    except errors.Refusal as refusal:
+        yield Finding("settings", f"{refusal.message} {refusal.hint}", type(refusal))
+        configured = settings.Sync()
+    try:
         server = settings.server()
     except errors.Refusal as refusal:
         yield Finding("address", f"{refusal.message} {refusal.hint}", type(refusal))
@@ -36,7 +43,7 @@ def findings() -> Iterator[Finding]:
     try:
         clock = _clock(server)
         yield from (Finding("address", f"{server.url} answers"), clock)
-        yield from _token(server)
+        yield from _permissions(server, configured)
     except reach.Away as away:
         yield Finding("address", str(away), errors.Unavailable)
     yield from _transcripts()
@@ -60,16 +67,41 @@ def _clock(server: reach.Server) -> Finding:
     return Finding("clock", f"{apart:.0f} s apart from the server's", fault)
 
 
-def _token(server: reach.Server) -> Iterator[Finding]:
-    wire = Wire(server)
+def _permissions(server: reach.Server, configured: settings.Sync) -> Iterator[Finding]:
+    with contextlib.closing(Wire(server)) as wire, state.opened(server.url) as known:
+        token = _token(wire, server)
+        yield token
+        if token.fault is None:
+            yield from _writing(wire, known, configured)
+
+
+def _token(wire: Wire, server: reach.Server) -> Finding:
     try:
         seen = wire.call("list_workspaces", limit=1)
-        given = "accepted" if server.key else "none is set, and the server asks for none"
-        yield Finding("token", f"{given}; {seen.get('total', 0)} workspaces can be read")
     except reach.Refused as refused:
-        yield Finding("token", str(refused), type(settings.refusal(refused)))
-    finally:
-        wire.close()
+        return Finding("token", str(refused), type(settings.refusal(refused)))
+    given = "accepted" if server.key else "none is set, and the server asks for none"
+    return Finding("token", f"{given}; {seen.get('total', 0)} workspaces can be read")
+
+
+def _writing(wire: Wire, known: state.State, configured: settings.Sync) -> Iterator[Finding]:
+    """Whether what waits may be sent. Only its workspaces tell, so they are registered, as a run does first."""
+    workspaces = Workspaces(wire, known, machine(reach.configuration()))
+    belonging = Belonging(known, configured)
+    waiting = [each for each, _ in pending.transcripts(known, configured)]
+    places = {(each.tool, belonging.project(each, each.path)) for each in waiting}
+    refused = 0
+    for tool, project in sorted((tool, project) for tool, project in places if project):
+        try:
+            workspaces.checked(tool, project)
+        except reach.Refused as refusal:
+            refused += 1
+            told = f"{project} of {tool}: {refusal} {refusal.body.get('hint', '')}".rstrip()
+            yield Finding("permissions", told, type(settings.refusal(refusal)))
+    if places and not refused:
+        yield Finding("permissions", f"{len(places)} workspaces that wait for transcripts can be written")
+    elif not places:
+        yield Finding("permissions", "nothing waits to be sent, so none was tried")
 
 
 def _home() -> Iterator[Finding]:

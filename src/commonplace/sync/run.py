@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -42,31 +42,43 @@ class Report:
     masked: Counter[str] = field(default_factory=Counter)
     conflicts: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    forbidden: bool = False
+    """One of the failures is that this key may not write there."""
     pending: list[Transcript] = field(default_factory=list)
 
 
 def run(options: Options) -> Report:
-    server = settings.server()
+    server = settings.known_server()
     while True:
         with spool.alone() as alone:
             waiting = _spooled_files()
             if not alone:
                 raise errors.Conflict("Another sync is running.", hint="It sends what is spooled, too.")
-            with state.opened(server.url) as known:
-                report = _planned(known) if options.dry_run else _Run(server, known, options).all()
+            with state.opened(server and server.url) as known:
+                report = _reported(server, known, options)
         # Whoever came while the lock was held went away again, so its job is looked for after the lock is free.
         if not options.spool or not _spooled_files() - waiting:
             return report
 
 
+def _reported(server: reach.Server | None, known: State, options: Options) -> Report:
+    if options.dry_run:
+        return _planned(known)
+    if server is None:
+        found = [] if options.spool else list(pending.transcripts(known, settings.sync()))
+        _keep(known, [transcript for transcript, _ in found])
+        raise settings.unknown()
+    return _Run(server, known, options).all()
+
+
 def _planned(known: State) -> Report:
     """What a run would look at; nothing is asked of the server."""
     found = list(pending.transcripts(known, settings.sync()))
-    return Report(
-        pending=[transcript for transcript, _ in found],
-        bytes=sum(size for _, size in found),
-        files=list(pending.files(known)),
-    )
+    report = Report(pending=[transcript for transcript, _ in found], bytes=sum(size for _, size in found))
+    for path in manifest.every():
+        with _Told(report, str(path)):
+            report.files += pending.files(known, manifest.read(path))
+    return report
 
 
 def _spooled_files() -> set[Path]:
@@ -93,7 +105,7 @@ class _Run:
             for transcript, _ in found:
                 self._one(sending, transcript, transcript.path)
         except reach.Away as away:
-            kept.keep(self._named([(transcript, "") for transcript, _ in found] or _waiting()))
+            _keep(self._known, [transcript for transcript, _ in found])
             raise errors.Unavailable(
                 str(away), hint="What was to be sent is spooled; the next run sends it."
             ) from None
@@ -104,9 +116,9 @@ class _Run:
         return self._report
 
     def _tracked(self) -> None:
-        for each in manifest.every():
-            with self._told(each.workspace_id):
-                self._files(each)
+        for path in manifest.every():
+            with self._told(str(path)):
+                self._files(manifest.read(path))
 
     def _files(self, tracked: manifest.Manifest) -> None:
         triple = tracked.tool, tracked.project, tracked.machine
@@ -119,22 +131,23 @@ class _Run:
         self._report.conflicts += knowledge.outcome.conflicts
 
     def _spooled(self, sending: Sending) -> None:
+        configured = settings.sync()
         for job in spool.jobs():
-            transcript, text = _of(job)
-            if text is None:
+            transcript, text = _of(job, configured)
+            if not adapters.is_wanted(transcript.tool, configured):
+                spool.done(job)
+            elif text is None:
                 self._gone(transcript)
-            if text is None or self._one(sending, transcript, text, cwd=_cwd(job), at_rest=True):
+                spool.done(job)
+            elif self._one(sending, transcript, text, cwd=_cwd(job), at_rest=True):
                 spool.done(job)
 
     def _gone(self, transcript: Transcript) -> None:
-        if self._known.archive(transcript.tool, transcript.archive_id) is None:
+        if transcript.path == adapters.NOWHERE:
+            told = f"{transcript.tool}, session {transcript.session_id}: there is no transcript of it."
+            self._report.failures.append(told)
+        elif self._known.archive(transcript.tool, transcript.archive_id) is None:
             self._report.failures.append(f"{transcript.path}: it was deleted before it was sent.")
-
-    def _named(self, transcripts: Iterable[tuple[Transcript, str]]) -> Iterator[Transcript]:
-        """Each with its project, which may be hard to tell when its folder is gone."""
-        for transcript, cwd in transcripts:
-            if project := self._belonging.project(transcript, transcript.path, cwd):
-                yield replace(transcript, project=project)
 
     def _one(
         self, sending: Sending, transcript: Transcript, text: Path, *, cwd: str = "", at_rest: bool = False
@@ -168,26 +181,47 @@ class _Told:
     def __exit__(self, _kind: object, fault: BaseException | None, _trace: object) -> bool:
         if isinstance(fault, reach.Refused) and fault.status == errors.Unauthenticated.status:
             raise settings.refusal(fault) from None
-        if isinstance(fault, reach.Refused | OSError | source.Unreadable):
-            self._report.failures.append(f"{self._what}: {fault}")
+        if isinstance(fault, reach.Refused | errors.Invalid | OSError | source.Unreadable):
+            self._report.failures.append(f"{self._what}: {_in_words(fault)}")
+            self._report.forbidden |= getattr(fault, "status", 0) == errors.Forbidden.status
             return True
         return False
 
 
-def _of(job: spool.Job) -> tuple[Transcript, Path | None]:
+def _in_words(fault: Exception) -> str:
+    hint = fault.body.get("hint") if isinstance(fault, reach.Refused) else getattr(fault, "hint", None)
+    return f"{fault} {hint}" if hint else str(fault)
+
+
+def _keep(known: State, found: Sequence[Transcript]) -> None:
+    """Hold on to what is unsent, else to what hooks have handed over, until there is a server."""
+    configured = settings.sync()
+    belonging = Belonging(known, configured)
+    kept.keep(_named(belonging, [(transcript, "") for transcript in found] or _waiting(configured)))
+
+
+def _named(belonging: Belonging, transcripts: Iterable[tuple[Transcript, str]]) -> Iterator[Transcript]:
+    """Each with its project, which may be hard to tell when its folder is gone."""
+    for transcript, cwd in transcripts:
+        if project := belonging.project(transcript, transcript.path, cwd):
+            yield replace(transcript, project=project)
+
+
+def _of(job: spool.Job, configured: settings.Sync) -> tuple[Transcript, Path | None]:
     """The transcript of a job, and where its text is; nowhere if its agent deleted it unsent."""
     named, tool, session = (
         str(job.payload.get(key) or "") for key in ("transcript_path", "tool", "session_id")
     )
     tool = adapters.named(tool or adapters.tool_of(Path(named)) or "agent")
-    found = adapters.one(tool, Path(named)) if named else adapters.by_id(tool, session)
-    transcript = replace(found, project=str(job.payload.get("project") or ""))
+    found = adapters.one(tool, Path(named), session, configured) if named else adapters.by_id(tool, session)
+    transcript = replace(found, project=str(job.payload.get("project") or found.project))
     return transcript, next((text for text in (found.path, kept.place(found.path)) if text.is_file()), None)
 
 
-def _waiting() -> list[tuple[Transcript, str]]:
-    found = [(*_of(job), _cwd(job)) for job in spool.jobs()]
-    return [(transcript, cwd) for transcript, text, cwd in found if text == transcript.path]
+def _waiting(configured: settings.Sync) -> list[tuple[Transcript, str]]:
+    found = [(*_of(job, configured), _cwd(job)) for job in spool.jobs()]
+    wanted = [each for each in found if adapters.is_wanted(each[0].tool, configured)]
+    return [(transcript, cwd) for transcript, text, cwd in wanted if text == transcript.path]
 
 
 def _cwd(job: spool.Job) -> str:

@@ -1,26 +1,59 @@
 """What config.toml says to the sync client, and how a server's refusal is told to its user."""
 
-from typing import Any
+from typing import Annotated
+
+import msgspec
 
 from commonplace import errors
 from commonplace.sync import reach
 
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
 
-def server() -> reach.Server:
-    """The server with the sync client's token."""
+
+class Glob(msgspec.Struct, frozen=True):
+    """Files of an agent that has no adapter."""
+
+    tool: _Text
+    glob: _Text
+    project: str = ""
+    whole: bool = False
+
+
+class Sync(msgspec.Struct, frozen=True):
+    """The table [sync]."""
+
+    tools: list[str] | None = None
+    exclude: list[str] = []
+    globs: list[Glob] = []
+
+
+def known_server() -> reach.Server | None:
+    """The server with the sync client's token; none if nothing says where one is."""
     try:
-        found = reach.server("sync_token")
+        return reach.server("sync_token")
     except (OSError, ValueError) as wrong:
         raise errors.Invalid(f"config.toml cannot be used: {wrong}.", hint=str(reach.home())) from None
+
+
+def server() -> reach.Server:
+    found = known_server()
     if found is None:
-        raise errors.Unavailable("No server is known.", hint="Set COMMONPLACE_URL, or url in config.toml.")
+        raise unknown()
     return found
 
 
-def sync() -> dict[str, Any]:
-    """The table [sync]."""
-    found: dict[str, Any] = reach.configuration().get("sync", {})
-    return found
+def unknown() -> errors.Unavailable:
+    return errors.Unavailable("No server is known.", hint="Set COMMONPLACE_URL, or url in config.toml.")
+
+
+def sync() -> Sync:
+    try:
+        return msgspec.convert(reach.configuration().get("sync", {}), Sync)
+    except msgspec.ValidationError as wrong:
+        raise errors.Invalid(
+            f"[sync] of config.toml cannot be used: {wrong}.",
+            hint=f"Mend {reach.home() / 'config.toml'}: tools and exclude are lists of texts.",
+        ) from None
 
 
 def refusal(refused: reach.Refused) -> errors.Refusal:

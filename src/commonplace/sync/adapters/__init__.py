@@ -1,37 +1,47 @@
 """Where each agent keeps its transcripts, and which folder each of them is about. One file an agent."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from commonplace.sync.adapters import claude, codex, gemini, globs
 from commonplace.sync.adapters.transcript import Transcript
+from commonplace.sync.settings import Sync
 
 AGENTS: Mapping[str, ModuleType] = {adapter.TOOL: adapter for adapter in (claude, codex, gemini)}
+NOWHERE = Path()
 _ALSO = {"claude": claude.TOOL, "gemini": gemini.TOOL}
 
 
-def every(configured: Mapping[str, Any]) -> Iterator[Transcript]:
+def every(configured: Sync) -> Iterator[Transcript]:
     """Every transcript on this machine; `tools` of [sync] names the agents if not all are wanted."""
-    wanted = [named(tool) for tool in configured.get("tools", AGENTS)]
-    for tool in wanted:
-        if tool in AGENTS:
-            yield from AGENTS[tool].transcripts()
-    yield from globs.transcripts(configured.get("globs", []))
+    for tool, adapter in AGENTS.items():
+        if is_wanted(tool, configured):
+            yield from adapter.transcripts()
+    yield from globs.transcripts(configured.globs)
 
 
-def one(tool: str, path: Path) -> Transcript:
-    """The transcript at a path that an agent named."""
-    found: Transcript = of(tool).one(path)
-    return found if found.tool else replace(found, tool=tool)
+def is_wanted(tool: str, configured: Sync) -> bool:
+    if configured.tools is None:
+        return True
+    wanted = [*(named(each) for each in configured.tools), *(each.tool for each in configured.globs)]
+    return tool in wanted
+
+
+def one(tool: str, path: Path, session_id: str, configured: Sync) -> Transcript:
+    """The transcript at a path that an agent named; the session's id counts where the path does not tell it."""
+    if tool in AGENTS:
+        found: Transcript = AGENTS[tool].one(path)
+        return found
+    listed = globs.transcripts(each for each in configured.globs if each.tool == tool)
+    own = session_id or path.name.removesuffix(".zst").removesuffix(".jsonl")
+    return next((each for each in listed if each.path == path), Transcript(tool, own, path))
 
 
 def by_id(tool: str, session_id: str) -> Transcript:
-    """The transcript of a session whose agent did not say where it is; its path is empty if it is nowhere."""
+    """The transcript of a session whose agent did not say where it is; its path is NOWHERE if there is none."""
     known = of(tool).transcripts() if tool in AGENTS else ()
-    nowhere = Transcript(tool, session_id, Path())
+    nowhere = Transcript(tool, session_id, NOWHERE)
     return next((each for each in known if each.session_id == session_id), nowhere)
 
 

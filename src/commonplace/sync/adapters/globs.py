@@ -8,38 +8,25 @@ project = "shop"        # else by the `cwd` of its lines, else by where the file
 
 import glob
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
-from commonplace import errors
 from commonplace.sync.adapters.transcript import Transcript, first_lines
 from commonplace.sync.project import project_in
+from commonplace.sync.settings import Glob
 
 _MAGIC = frozenset("*?[")
 
 
-def transcripts(configured: Iterable[Mapping[str, Any]]) -> Iterator[Transcript]:
+def transcripts(configured: Iterable[Glob]) -> Iterator[Transcript]:
     for entry in configured:
-        if not entry.get("tool") or not entry.get("glob"):
-            raise errors.Invalid("An entry of sync.globs in config.toml needs a tool and a glob.")
-        pattern = os.path.expandvars(str(Path(entry["glob"]).expanduser()))
+        pattern = os.path.expandvars(str(Path(entry.glob).expanduser()))
         root = _root(pattern)
         for name in sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207 - of an absolute pattern
             path = Path(name)
             if path.is_file():
                 below = ".".join(path.relative_to(root).parts).removesuffix(".zst")
-                yield Transcript(
-                    str(entry["tool"]),
-                    below,
-                    path,
-                    whole=bool(entry.get("whole")),
-                    project=str(entry.get("project", "")),
-                )
-
-
-def one(path: Path) -> Transcript:
-    return Transcript("", path.name.removesuffix(".zst"), path)
+                yield Transcript(entry.tool, below, path, whole=entry.whole, project=entry.project)
 
 
 def folder_of(path: Path, _known: Iterable[str]) -> str:

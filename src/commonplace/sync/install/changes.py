@@ -154,6 +154,7 @@ def _note(changes: Sequence[Change], installed: Installed) -> None:
 
 def _write(change: Change, secrets: Collection[str]) -> None:
     try:
+        files.sweep(change.path)
         if change.after is None:
             change.path.unlink(missing_ok=True)
         elif change.after != change.before:

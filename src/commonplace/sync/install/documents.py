@@ -14,6 +14,7 @@ from commonplace.sync.install.wishes import Append, Edit, Ensure, Put, Whole, Wi
 
 _MARK = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r\n"
+_HINT = "Mend the file, or see what belongs in it with: commonplace connect AGENT --print"
 
 
 def fulfil(path: Path, raw: bytes | None, wish: Wish, earlier: Edit | None) -> tuple[bytes, Edit]:
@@ -61,7 +62,7 @@ def _inside(path: Path, raw: bytes, change: Callable[[bytes], tuple[bytes, Edit]
     except tomllib.TOMLDecodeError as fault:
         raise _unreadable(path, str(fault)) from None
     except errors.Conflict as conflict:
-        raise errors.Conflict(f"{path}: {conflict.message}. It was left as it is.", path=str(path)) from None
+        raise _of_another_shape(path, raw.removeprefix(_MARK), conflict) from None
     return mark + text, edit
 
 
@@ -105,8 +106,13 @@ def _decoded(path: Path, raw: bytes) -> str:
 
 
 def _unreadable(path: Path, place: str) -> errors.Invalid:
-    return errors.Invalid(
-        f"{path} can not be read ({place}). It was left as it is.",
-        hint="Mend the file, or see what belongs in it with: commonplace connect AGENT --print",
-        path=str(path),
-    )
+    told = f"{path} can not be read ({place}). It was left as it is."
+    return errors.Invalid(told, hint=_HINT, path=str(path))
+
+
+def _of_another_shape(path: Path, text: bytes, conflict: errors.Conflict) -> errors.Conflict:
+    start = conflict.details.get("start")
+    line = 0 if start is None else text[:start].count(b"\n") + 1
+    place = f", line {line}" if line else ""
+    told = f"{path}{place}: {conflict.message}. It was left as it is."
+    return errors.Conflict(told, hint=_HINT, path=str(path))

@@ -1,11 +1,13 @@
 """Write files so that nobody ever sees half of one, and keep what was there before."""
 
+import glob
 import os
 import secrets
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
+from commonplace import errors
 from commonplace.sync import reach
 
 
@@ -14,12 +16,18 @@ def read(path: Path) -> bytes | None:
         return path.read_bytes()
     except FileNotFoundError:
         return None
+    except OSError as fault:
+        raise errors.Invalid(
+            f"{path} can not be read ({fault.strerror}). It was left as it is.",
+            hint="Move away what stands in its place, or give yourself the right to read it.",
+            path=str(path),
+        ) from None
 
 
 def write(path: Path, content: bytes, *, private: bool) -> None:
     """Beside the file, then in its place; a link keeps leading where it did, and the mode stays."""
     target = path.resolve()
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    beside = target.with_name(f"{_beside(target)}{secrets.token_hex(4)}")
     how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     descriptor = os.open(beside, how, 0o600 if private else 0o666)
     try:
@@ -34,6 +42,17 @@ def write(path: Path, content: bytes, *, private: bool) -> None:
         beside.unlink(missing_ok=True)
         raise
     _settle(target.parent)
+
+
+def sweep(path: Path) -> None:
+    """Take away what a command that was killed left beside a file."""
+    target = path.resolve()
+    for stray in target.parent.glob(f"{glob.escape(_beside(target))}*"):
+        stray.unlink(missing_ok=True)
+
+
+def _beside(target: Path) -> str:
+    return f".{target.name}.commonplace-"
 
 
 def back_up(path: Path, content: bytes, backups: Path) -> None:

@@ -15,8 +15,8 @@ _EVENTS = (
     On("PreCompress"),
     On("AfterAgent"),
     On("SessionEnd"),
+    On("BeforeAgent"),  # the first that is heard after a compaction, with or without learnings
 )
-_PROMPT = On("BeforeAgent")
 _MILLISECONDS = 1000
 
 
@@ -34,10 +34,9 @@ def _connection(machine: Machine, server: Server, scope: Scope) -> list[Wish]:
     return [Put(path, ("mcpServers", ENTRY), with_headers({"httpUrl": f"{server.url}/mcp"}, headers))]
 
 
-def _hooks(machine: Machine, prompts: bool) -> list[Wish]:
-    events = (*_EVENTS, _PROMPT) if prompts else _EVENTS
+def _hooks(machine: Machine, _prompts: bool) -> list[Wish]:
     handler = {"name": ENTRY, "command": machine.hook("gemini")}
-    return groups(_settings(machine.home), events, handler, _MILLISECONDS)
+    return groups(_settings(machine.home), _EVENTS, handler, _MILLISECONDS)
 
 
 AGENT = Agent("gemini", "Gemini CLI", _found, _connection, _hooks)

@@ -48,18 +48,27 @@ def ensure(text: bytes, at: Sequence[str], value: Any) -> tuple[bytes, Edit]:
 
 
 def append(text: bytes, at: Sequence[str], value: Any, earlier: Any = None) -> tuple[bytes, Edit]:
-    """The text with the element in the array at these keys, in the place of the one that we put there earlier."""
+    """The text with the element in the array at these keys, in the place of the one that we put there earlier.
+
+    An element that runs the same command is ours, too, whatever its user made of it.
+    """
     root, found = _walk(text, at)
     if found is None:
         return _insert(text, root, at, [value], Edit("append", list(at), value))
     if found.kind != "array":
-        raise _wrong(at)
+        raise _wrong(at, found)
     edit = Edit("append", list(at), value, made=len(at))
-    if any(item.value.plain() == value for item in found.items):
+    elements = [item.value.plain() for item in found.items]
+    if value in elements:
         return text, edit
-    old = next((item for item in found.items if earlier is not None and item.value.plain() == earlier), None)
-    if old is not None:
+    if earlier is not None and earlier in elements:
+        old = found.items[elements.index(earlier)]
         return _cut(text, [(old.start, old.end, _rewritten(text, old.value, value))]), edit
+    if any(_runs(element, value) for element in elements):
+        return text, edit
+    if any(_runs(element, earlier) for element in elements):
+        rest = _without_elements(text, Edit("append", list(at), earlier, made=len(at)))
+        return append(rest, at, value)
     return _add(text, found, "", value, edit), edit
 
 
@@ -70,7 +79,7 @@ def undo(text: bytes, edit: Edit) -> bytes:
     if path is None:
         return text
     if edit.act == "append":
-        return _shrunk(_without_element(text, path[-1][1], edit), edit, len(edit.at))
+        return _shrunk(_without_elements(text, edit), edit, len(edit.at))
     holder, value = path[-1]
     if edit.act == "ensure" and (len(holder.items) > 1 or holder.comments):
         return text
@@ -96,7 +105,7 @@ def _path(root: Value, at: Sequence[str]) -> list[tuple[Value, Value]] | None:
     holder, steps = root, []
     for depth, key in enumerate(at):
         if holder.kind != "object":
-            raise _wrong(at[:depth])
+            raise _wrong(at[:depth], holder)
         member = holder.member(key)
         if member is None:
             return None
@@ -105,9 +114,9 @@ def _path(root: Value, at: Sequence[str]) -> list[tuple[Value, Value]] | None:
     return steps
 
 
-def _wrong(at: Sequence[str]) -> errors.Conflict:
+def _wrong(at: Sequence[str], found: Value) -> errors.Conflict:
     place = ".".join(at) or "the document"
-    return errors.Conflict(f"{place} is not what this agent reads there", place=place)
+    return errors.Conflict(f"{place} is not what this agent reads there", start=found.start)
 
 
 def _insert(text: bytes, root: Value, at: Sequence[str], value: Any, edit: Edit) -> tuple[bytes, Edit]:
@@ -179,25 +188,33 @@ def _without_member(text: bytes, edit: Edit, depth: int) -> bytes:
     return text if member is None else _without(text, holder, member, edit if depth == edit.made else None)
 
 
-def _without_element(text: bytes, holder: Value, edit: Edit) -> bytes:
-    for item in holder.items if holder.kind == "array" else ():
-        if item.value.plain() == edit.value:
-            return _without(text, holder, item, edit if edit.made == len(edit.at) else None)
-    return _without_handler(text, holder, edit)
+def _without_elements(text: bytes, edit: Edit) -> bytes:
+    """Without the element, and without all that still runs its command where it was changed or repeated since."""
+    while True:
+        _, holder = _walk(text, edit.at)
+        shorter = _without_one(text, holder, edit) if holder and holder.kind == "array" else text
+        if shorter == text:
+            return text
+        text = shorter
 
 
-def _without_handler(text: bytes, holder: Value, edit: Edit) -> bytes:
-    """The element was changed since: take away what still runs our command, and the group if nothing else is in it."""
-    commands = set(_commands(edit.value))
-    for item in holder.items if commands else ():
-        if not commands & set(_commands(item.value.plain())):
+def _without_one(text: bytes, holder: Value, edit: Edit) -> bytes:
+    emptied = edit if edit.made == len(edit.at) else None
+    for item in holder.items:
+        element = item.value.plain()
+        if element != edit.value and not _runs(element, edit.value):
             continue
         group = item.value.member("hooks") if item.value.kind == "object" else None
-        if group is None or len(group.value.items) == 1:
-            return _without(text, holder, item, edit if edit.made == len(edit.at) else None)
-        ours = next(each for each in group.value.items if commands & set(_commands(each.value.plain())))
+        if element == edit.value or group is None or len(group.value.items) == 1:
+            return _without(text, holder, item, emptied)
+        ours = next(each for each in group.value.items if _runs(each.value.plain(), edit.value))
         return _without(text, group.value, ours, None)
     return text
+
+
+def _runs(element: Any, value: Any) -> bool:
+    """It runs the command that the value runs; what runs none is never the same."""
+    return not set(_commands(value)).isdisjoint(_commands(element))
 
 
 def _commands(value: Any) -> list[str]:

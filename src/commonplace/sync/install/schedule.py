@@ -15,6 +15,8 @@ _MINUTES = 15
 _UNIT = "commonplace-sync"
 _LABEL = "dev.commonplace.sync"
 _SECONDS = 20
+_MOVED = ("COMMONPLACE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_DATA_HOME")
+"""What says that our state, transcripts or the server's data are elsewhere; a scheduler starts with none of it."""
 
 
 def kind(machine: Machine) -> str:
@@ -48,14 +50,14 @@ def start(machine: Machine, by: str) -> Scheduled:
         return _add_to_crontab(machine)
     for command in _start_commands(machine, by):
         _must(command)
-    return Scheduled(by)
+    return Scheduled(by, _line(machine, by))
 
 
 def is_set(machine: Machine, by: str, scheduled: Scheduled | None) -> bool:
     """It was told this already."""
     if scheduled is None or scheduled.kind != by:
         return False
-    return by != "cron" or scheduled.line.strip() == _cron_line(machine)
+    return scheduled.line.strip() == _line(machine, by)
 
 
 def stop(scheduled: Scheduled) -> None:
@@ -77,9 +79,15 @@ def _sync(machine: Machine) -> tuple[str, ...]:
     return (*machine.program, "sync", "run")
 
 
-def _own_home(machine: Machine) -> str:
-    """What no other program would know: that our state is kept elsewhere."""
-    return machine.environment.get("COMMONPLACE_HOME", "")
+def _line(machine: Machine, by: str) -> str:
+    """What it was told, where no file of ours says it."""
+    if by == "cron":
+        return _cron_line(machine)
+    return _windows_task(machine) if by == "schtasks" else ""
+
+
+def _moved(machine: Machine) -> dict[str, str]:
+    return {name: value for name in _MOVED if (value := machine.environment.get(name))}
 
 
 def _start_commands(machine: Machine, by: str) -> list[tuple[str, ...]]:
@@ -90,9 +98,8 @@ def _start_commands(machine: Machine, by: str) -> list[tuple[str, ...]]:
         plist = machine.home / "Library" / "LaunchAgents" / f"{_LABEL}.plist"
         return [("launchctl", "bootstrap", _domain(), str(plist))]
     if by == "schtasks":
-        task = subprocess.list2cmdline(_sync(machine))
         every = ("/SC", "MINUTE", "/MO", str(_MINUTES), "/F")
-        return [("schtasks", "/Create", "/TN", _UNIT, "/TR", task, *every)]
+        return [("schtasks", "/Create", "/TN", _UNIT, "/TR", _windows_task(machine), *every)]
     return []
 
 
@@ -108,9 +115,15 @@ def _domain() -> str:
     return f"gui/{os.getuid()}"
 
 
+def _windows_task(machine: Machine) -> str:
+    task = subprocess.list2cmdline(_sync(machine))
+    moved = "".join(f'set "{name}={value}"&& ' for name, value in _moved(machine).items())
+    return f'cmd /c "{moved}{task}"' if moved else task
+
+
 def _systemd_service(machine: Machine) -> str:
-    home = _own_home(machine)
-    lines = [f'Environment="COMMONPLACE_HOME={home}"'] if home else []
+    moved = [f"{name}={value}" for name, value in _moved(machine).items()]
+    lines = [f"Environment={_systemd_words(moved)}"] if moved else []
     lines += ["Type=oneshot", f"ExecStart={_systemd_words(_sync(machine))}", "Nice=10", ""]
     return "\n".join(["[Unit]", "Description=Commonplace: upload transcripts", "", "[Service]", *lines])
 
@@ -136,10 +149,12 @@ WantedBy=timers.target
 
 def _launchd_agent(machine: Machine) -> str:
     words = "\n".join(f"    <string>{escape(word)}</string>" for word in _sync(machine))
-    home = _own_home(machine)
+    moved = "".join(
+        f"<key>{name}</key><string>{escape(value)}</string>" for name, value in _moved(machine).items()
+    )
     environment = f"""
   <key>EnvironmentVariables</key>
-  <dict><key>COMMONPLACE_HOME</key><string>{escape(home)}</string></dict>"""
+  <dict>{moved}</dict>"""
     return f"""<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0">
@@ -149,7 +164,7 @@ def _launchd_agent(machine: Machine) -> str:
   <key>ProgramArguments</key>
   <array>
 {words}
-  </array>{environment if home else ""}
+  </array>{environment if moved else ""}
   <key>StartInterval</key>
   <integer>{_MINUTES * 60}</integer>
 </dict>
@@ -158,13 +173,9 @@ def _launchd_agent(machine: Machine) -> str:
 
 
 def _cron_line(machine: Machine) -> str:
-    home = _own_home(machine)
-    words = (
-        shlex.join(_sync(machine))
-        if not home
-        else shlex.join(("env", f"COMMONPLACE_HOME={home}", *_sync(machine)))
-    )
-    return f"*/{_MINUTES} * * * * {words} >/dev/null 2>&1 # commonplace".replace("%", "\\%")
+    moved = [f"{name}={value}" for name, value in _moved(machine).items()]
+    words = (*(("env", *moved) if moved else ()), *_sync(machine))
+    return f"*/{_MINUTES} * * * * {shlex.join(words)} >/dev/null 2>&1 # commonplace".replace("%", "\\%")
 
 
 def _add_to_crontab(machine: Machine) -> Scheduled:

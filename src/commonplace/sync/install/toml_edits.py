@@ -1,7 +1,7 @@
 """Add to a TOML document and take away again; every byte that is not part of it stays.
 
-tomlkit keeps what it reads but not what it read before an entry came and went, so entries are added and taken away as
-text wherever that gives the wanted document, and by tomlkit where it does not.
+tomlkit keeps what it reads but not what it read before an entry came and went, so entries are added, replaced and taken
+away as text wherever that gives the wanted document, and by tomlkit where it does not.
 """
 
 import copy
@@ -13,6 +13,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from commonplace import errors
+from commonplace.sync.install import toml_spans
 from commonplace.sync.install.wishes import Edit
 
 
@@ -24,11 +25,10 @@ def put(text: str, at: Sequence[str], value: Any) -> tuple[str, Edit]:
     if there and _reached(document, at) == value:
         return text, edit
     wanted = _with(document, at, value)
-    added, offset = _addition(text, at, value)
-    if not there and _says(text[:offset] + added + text[offset:], wanted):
-        edit.text = added
-        return text[:offset] + added + text[offset:], edit
-    edit.before, edit.text = text, _rewritten(text, at, value, wanted)
+    changed = _replaced(text, edit) if there else _added(text, edit)
+    if changed is not None and _says(changed, wanted):
+        return changed, edit
+    edit.entry, edit.before, edit.text = None, text, _rewritten(text, at, value, wanted)
     return edit.text, edit
 
 
@@ -39,20 +39,55 @@ def undo(text: str, edit: Edit) -> str:
     document = tomllib.loads(text)
     if _known(document, edit.at) < len(edit.at):
         return text
-    if edit.before is not None:
-        earlier = tomllib.loads(edit.before)
-        if _known(earlier, edit.at) == len(edit.at):
-            value = _reached(earlier, edit.at)
+    if edit.entry is not None and (restored := _restored(text, document, edit)):
+        return restored
+    replaced = tomllib.loads(edit.entry or edit.before or "")
+    for depth in range(len(edit.at)):  # an entry may be written below the header of its table
+        if _known(replaced, edit.at[depth:]) == len(edit.at) - depth:
+            value = _reached(replaced, edit.at[depth:])
             return _rewritten(text, edit.at, value, _with(document, edit.at, value))
     return _taken_away(text, document, edit)
 
 
+def _replaced(text: str, edit: Edit) -> str | None:
+    """Another value in the place of the entry, in the manner in which that is written."""
+    if (span := toml_spans.span(text, edit.at)) is None:
+        return None
+    first, last = span
+    edit.entry = text[first.start : last.end]
+    if first.is_header:
+        lines = _table(edit.at, edit.value)
+    else:
+        lines = [f"{_dotted(edit.at[len(first.table) :])} = {_inline(edit.value)}"]
+    return text[: first.start] + _newline(text).join(lines) + text[last.end :]
+
+
+def _restored(text: str, document: dict[str, Any], edit: Edit) -> str | None:
+    """The entry that stood there, as it was written."""
+    span = toml_spans.span(text, edit.at)
+    if span is None or edit.entry is None:
+        return None
+    restored = text[: span[0].start] + edit.entry + text[span[1].end :]
+    return restored if _says_beside(restored, document, edit.at) else None
+
+
+def _says_beside(text: str, document: dict[str, Any], at: Sequence[str]) -> bool:
+    """All but the entry is as in the document."""
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return _known(found, at) == len(at) and _with(found, at, None) == _with(document, at, None)
+
+
 def _taken_away(text: str, document: dict[str, Any], edit: Edit) -> str:
     wanted = _without(document, edit)
-    if edit.text and text.count(edit.text) == 1:
-        rest = text.replace(edit.text, "")
+    place = text.find(edit.text) if edit.text else -1
+    while edit.text and place >= 0:
+        rest = text[:place] + text[place + len(edit.text) :]
         if _says(rest, wanted):
             return rest
+        place = text.find(edit.text, place + 1)
     parsed = tomlkit.parse(text)
     del _reached(parsed, edit.at[:-1])[edit.at[-1]]
     for level in range(len(edit.at) - 1, edit.made, -1):
@@ -61,15 +96,21 @@ def _taken_away(text: str, document: dict[str, Any], edit: Edit) -> str:
     return _agreed(tomlkit.dumps(parsed), wanted, edit.at)
 
 
+def _added(text: str, edit: Edit) -> str:
+    edit.text, offset = _addition(text, edit.at, edit.value)
+    return text[:offset] + edit.text + text[offset:]
+
+
 def _addition(text: str, at: Sequence[str], value: Any) -> tuple[str, int]:
     """What to add and where: a table at the end, a key of the document before everything that is no comment."""
-    newline = "\r\n" if "\r\n" in text else "\n"
+    newline = _newline(text)
     ended = newline if text and not text.endswith("\n") else ""
     if len(at) > 1 and not isinstance(value, Mapping):
+        if (end := toml_spans.end_of_table(text, at[:-1])) is not None:
+            return newline + _line(at[-1], value), end
         at, value = at[:-1], {at[-1]: value}
     if isinstance(value, Mapping):
-        header = "[" + ".".join(tomlkit.key(key).as_string() for key in at) + "]"
-        lines = [header, *(_line(key, each) for key, each in value.items()), ""]
+        lines = [*_table(at, value), ""]
         return ended + (newline if text else "") + newline.join(lines), len(text)
     offset = _first_statement(text)
     lead = ended if offset == len(text) else ""
@@ -83,6 +124,18 @@ def _first_statement(text: str) -> int:
             return offset
         offset += len(line)
     return offset
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _table(at: Sequence[str], value: Mapping[str, Any]) -> list[str]:
+    return [f"[{_dotted(at)}]", *(_line(key, each) for key, each in value.items())]
+
+
+def _dotted(at: Sequence[str]) -> str:
+    return ".".join(tomlkit.key(key).as_string() for key in at)
 
 
 def _line(key: str, value: Any) -> str:

@@ -9,8 +9,14 @@ from commonplace.sync.install.machine import Machine
 from commonplace.sync.install.wishes import Append, Put, Whole, Wish
 from commonplace.sync.reach import Server
 
-_EVENTS = (On("SessionStart"), On("PreToolUse"), On("PostToolUse"), On("PreCompact"), On("Stop"))
-_PROMPT = On("UserPromptSubmit")
+_EVENTS = (
+    On("SessionStart"),
+    On("UserPromptSubmit"),  # the first that is heard after a compaction, with or without learnings
+    On("PreToolUse"),
+    On("PostToolUse"),
+    On("PreCompact"),
+    On("Stop"),
+)
 _INPUT = "commonplace-key"
 _ASKED = {"type": "promptString", "id": _INPUT, "description": "Key of Commonplace", "password": True}
 
@@ -31,12 +37,11 @@ def _connection(machine: Machine, server: Server, scope: Scope) -> list[Wish]:
     return [Put(path, ("servers", ENTRY), entry), *asked]
 
 
-def _hooks(machine: Machine, prompts: bool) -> list[Wish]:
+def _hooks(machine: Machine, _prompts: bool) -> list[Wish]:
     path = machine.at("COPILOT_HOME", machine.home / ".copilot") / "hooks" / "commonplace.json"
-    events = (*_EVENTS, _PROMPT) if prompts else _EVENTS
     runs: dict[str, Any] = {
         event.name: [{"type": "command", "command": machine.hook("vscode"), "timeout": event.seconds}]
-        for event in events
+        for event in _EVENTS
     }
     return [Whole(path, json.dumps({"hooks": runs}, indent=2) + "\n")]
 

@@ -58,5 +58,6 @@ class Edit(msgspec.Struct, omit_defaults=True):
     part: Part = "connection"
     made: int = 0  # keys from this one on were not there before
     before: str | None = None  # what a replaced value said, as it was written
+    entry: str | None = None  # the same, where only the entry is put back and not the whole document
     inside: str | None = None  # the blanks between the brackets of a container that had been empty
     text: str | None = None  # what was added, where text is added as such
