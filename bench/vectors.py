@@ -10,6 +10,8 @@ import numpy as np
 
 
 class Remembered:
+    patience = None
+
     def __init__(self, model: Any, path: Path) -> None:
         self._model, self._path, self.floor = model, path.with_suffix(".npz"), model.floor
         kept = np.load(self._path) if self._path.exists() else {}
@@ -19,6 +21,9 @@ class Remembered:
     async def place(cls, engine: Any, path: Path) -> None:
         model = await engine.model(engine.choice)
         engine._models[engine.choice] = await asyncio.to_thread(cls, model, path)  # noqa: SLF001
+
+    def ask(self, question: str) -> Any:
+        return self.embed([question])[0]
 
     def embed(self, texts: Sequence[str]) -> Any:
         keys = [hashlib.sha256(text.encode()).hexdigest()[:24] for text in texts]

@@ -1,6 +1,7 @@
 """May this caller do this, in this project?"""
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -22,7 +23,8 @@ _INCLUDES: dict[Role, frozenset[Role]] = {
     "owner": frozenset({"readonly", "agent", "admin", "owner", "sync"}),
     "sync": frozenset({"sync"}),
 }
-_NOT_NAME = re.compile(r"[^a-z0-9]+")
+# Letters and digits of any script belong to a name; `\w` has the underscore besides them.
+_BETWEEN = re.compile(r"[\W_]+")
 _NAME_LENGTH = 64
 
 
@@ -60,10 +62,15 @@ LOCAL = Caller("owner", frozenset({EVERY}))
 OPERATOR = Caller("owner", frozenset({EVERY}), agent="operator", operator=True)
 
 
+def words_joined(name: str, mark: str) -> str:
+    """A name in lower case, with one mark for every run of characters that are no letters or digits."""
+    return _BETWEEN.sub(mark, unicodedata.normalize("NFC", name).lower()).strip(mark)
+
+
 @lru_cache(maxsize=4096)
 def project_name(project: str) -> str:
     """The one spelling of a project's name."""
-    name = _NOT_NAME.sub("_", project.lower()).strip("_")
+    name = words_joined(project, "_")
     if not name or len(name) > _NAME_LENGTH:
         raise errors.Invalid(
             f"'{project[:80]}' is not a project's name.",

@@ -6,16 +6,29 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import pydantic
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from commonplace import errors
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+class Unfit(ValueError):  # noqa: N818 - pydantic passes on a ValueError, and this one is an answer
+    """A value breaks a rule of its argument; the hint is how to keep it."""
+
+    def __init__(self, wrong: str, hint: str) -> None:
+        super().__init__(wrong)
+        self.hint = hint
+
+
 def _microseconds(at: Any) -> Any:
     if not isinstance(at, str):
         return at
-    given = datetime.fromisoformat(at)
+    try:
+        given = datetime.fromisoformat(at)
+    except ValueError:
+        raise Unfit("is no time", "Give a time in ISO-8601, such as 2026-01-15T08:00:00Z") from None
     aware = given if given.tzinfo else given.replace(tzinfo=UTC)
     return (aware - _EPOCH) // timedelta(microseconds=1)
 
@@ -42,8 +55,17 @@ def refuse_unstorable(value: Any) -> None:
             refuse_unstorable(each)
 
 
+def without_nulls(given: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> dict[str, Any]:
+    """Null for an argument that may be left out means that it is left out."""
+    return {
+        name: value
+        for name, value in given.items()
+        if value is not None or name not in fields or fields[name].is_required()
+    }
+
+
 def refusal(wrong: pydantic.ValidationError, known: list[str]) -> errors.Invalid:
-    problems = wrong.errors(include_url=False, include_context=False)
+    problems = wrong.errors(include_url=False)
     strange = [str(problem["loc"][0]) for problem in problems if problem["type"] == "extra_forbidden"]
     if strange:
         near = difflib.get_close_matches(strange[0], known, n=1, cutoff=0.5)
@@ -51,7 +73,20 @@ def refusal(wrong: pydantic.ValidationError, known: list[str]) -> errors.Invalid
         return errors.UnknownArgument(
             f"There is no argument '{strange[0]}'.", hint=f"{meant}Known: {', '.join(known) or 'none'}."
         )
-    parts = [
-        "{}: {}".format(".".join(map(str, each["loc"])) or "arguments", each["msg"]) for each in problems[:5]
-    ]
-    return errors.Invalid("; ".join(parts) + ".", hint="Correct these arguments and call again.")
+    told = [_told(each, ".".join(map(str, each["loc"])) or "arguments") for each in problems[:5]]
+    hints = dict.fromkeys(hint for _, hint in told)
+    return errors.Invalid("; ".join(wrong for wrong, _ in told) + ".", hint=". ".join(hints) + ".")
+
+
+def _told(problem: ErrorDetails, name: str) -> tuple[str, str]:
+    """What is wrong with the argument of this name, and what would be right."""
+    context = problem.get("ctx", {})
+    correct = f"Correct {name} and call again"
+    match problem["type"]:
+        case "value_error":
+            return f"{name}: {context['error']}", getattr(context["error"], "hint", correct)
+        case "missing":
+            return f"{name} is missing", f"Give {name}"
+        case "string_pattern_mismatch":
+            return f"{name} is not spelled as it must be", f"It matches {context['pattern']}"
+    return f"{name}: {problem['msg']}", correct

@@ -1,4 +1,4 @@
-"""The one path of a call: role, arguments, project, transaction, operation, audit, events, commit, publish."""
+"""The one path of a call: role, secrets, arguments, project, transaction, operation, audit, events, commit, publish."""
 
 import asyncio
 import contextlib
@@ -17,6 +17,8 @@ from commonplace.clock import Clock
 from commonplace.config import Settings
 from commonplace.house import House
 from commonplace.operation import Family, Operation
+from commonplace.resource import escaped
+from commonplace.screening import screened
 from commonplace.search.engine import Engine
 from commonplace.store.database import Database, Tx
 
@@ -81,7 +83,7 @@ class Call:
     ) -> None:
         """Say it after it is true: the event is stored with the change and goes out after commit."""
         self.emitted.append(
-            events.Event(project or self.project, kind, uri, self.now, 0, self.agent, audience, body)
+            events.Event(project or self.project, kind, escaped(uri), self.now, 0, self.agent, audience, body)
         )
 
 
@@ -134,7 +136,8 @@ class Calls:
         try:
             operation, rest = pick()
             access.require_role(caller, operation.role, operation.name)
-            answer = await self._until_answered(operation, operation.parse(rest), caller)
+            safe, masked = screened(operation, rest, self.settings.secrets)
+            answer = await self._until_answered(operation, operation.parse(safe), caller)
             outcome = "ok"
         except errors.Refusal as refusal:
             outcome = refusal.code
@@ -144,7 +147,7 @@ class Calls:
             raise
         finally:
             self.observe(name if name in self.house.tools else "unknown", outcome, perf_counter() - started)
-        return answer
+        return replace(answer, notices=[*answer.notices, _told(masked)]) if masked else answer
 
     async def _until_answered(
         self, operation: Operation, arguments: dict[str, Any], caller: Caller
@@ -240,3 +243,7 @@ class Calls:
                 tx, project, self.clock(), name, refusal.code, caller.agent or "", caller, refusal.message
             )
         )
+
+
+def _told(masked: list[str]) -> str:
+    return f"Masked before it was kept: {', '.join(masked)}."

@@ -126,6 +126,17 @@ _CHOICES = {
 }
 
 
+def require_model(settings: Settings) -> None:
+    """What --embeddings names is looked for before anything starts."""
+    choice = settings.embeddings
+    if choice in ("on", "off") or choice.startswith(("http://", "https://")):
+        return
+    if not all((Path(choice) / name).is_file() for name in ("model.onnx", "tokenizer.json")):
+        raise errors.Invalid(
+            f"embeddings is on, off, URL#model, or a folder with model.onnx and tokenizer.json, not '{choice}'."
+        )
+
+
 def _checked(settings: Settings) -> Settings:
     for name, choices in _CHOICES.items():
         if getattr(settings, name) not in choices:

@@ -11,13 +11,14 @@ import pydantic
 
 from commonplace import errors
 from commonplace.access import Caller, Least
-from commonplace.arguments import refusal, refuse_unstorable
+from commonplace.arguments import refusal, refuse_unstorable, without_nulls
 
 SESSION = Annotated[
     str, pydantic.Field(min_length=1, max_length=200, description="From memory_start_session.")
 ]
 
 
+EVERY = ("*",)
 Session = bool | Literal["optional"]
 _SESSION_FIELD: dict[Session, dict[str, Any]] = {
     True: {"session_id": (SESSION, ...)},
@@ -58,6 +59,7 @@ class Operation:
     prepare: Prepare | None = None
     audited: bool = False
     outside: Callable[[Any], Awaitable[Any]] | None = None
+    verbatim: tuple[str, ...] = ()
 
     @property
     def recorded(self) -> bool:
@@ -98,7 +100,7 @@ class Operation:
         spelled = self._in_first_spelling(given)
         refuse_unstorable(given)
         try:
-            checked = self.arguments.model_validate(spelled)
+            checked = self.arguments.model_validate(without_nulls(spelled, self.arguments.model_fields))
         except pydantic.ValidationError as wrong:
             raise refusal(wrong, list(self.arguments.model_fields)) from None
         return {name: getattr(checked, name) for name in self.arguments.model_fields}
@@ -127,11 +129,13 @@ def operation(
     prepare: Prepare | None = None,
     audited: bool = False,
     outside: Callable[[Any], Awaitable[Any]] | None = None,
+    verbatim: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Wrap a function as an operation; nothing is registered, the catalogue lists it.
 
     `prepare` is what takes long or waits: it runs before the transaction and its answer is `call.prepared`.
     `outside` is what may wait for others: it runs after the commit, on what the function returned, and gives the reply.
+    `verbatim` names arguments that are not searched for secrets, because they are keys or the room does it itself.
     """
     return lambda function: Operation(
         name,
@@ -145,6 +149,7 @@ def operation(
         prepare,
         audited,
         outside,
+        verbatim,
     )
 
 
@@ -156,6 +161,10 @@ class Family:
     description: str
     actions: Mapping[str, Operation]
 
+    @cached_property
+    def _arguments(self) -> frozenset[str]:
+        return frozenset(name for act in self.actions.values() for name in act.arguments.model_fields)
+
     def pick(self, given: Mapping[str, Any]) -> tuple[Operation, dict[str, Any]]:
         rest = dict(given)
         action = rest.pop("action", None)
@@ -163,7 +172,11 @@ class Family:
             raise errors.Invalid(
                 f"action is one of: {', '.join(self.actions)}.", hint="Say which act you want."
             )
-        return self.actions[action], rest
+        chosen = self.actions[action]
+        elsewhere = self._arguments - chosen.arguments.model_fields.keys()
+        return chosen, {
+            name: value for name, value in rest.items() if value is not None or name not in elsewhere
+        }
 
 
 Tool = Operation | Family

@@ -41,3 +41,8 @@ class Resource:
     def uri(self, **values: str) -> str:
         """The address of one thing, with odd characters escaped."""
         return _PLACEHOLDER.sub(lambda found: quote(values[found[1]], safe=PLAIN), self.template)
+
+
+def escaped(uri: str) -> str:
+    """The spelling in which a resource is listed, of an address that may be escaped already."""
+    return quote(uri, safe=PLAIN + "%")

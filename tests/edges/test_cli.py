@@ -59,6 +59,18 @@ def test_refusals_go_to_standard_error_with_an_exit_code(tmp_path: Path):
     assert "memory_start_session" in refused.stderr
 
 
+@pytest.mark.parametrize("folder", ["bogus", "/nonexistent"])
+def test_serve_refuses_a_model_that_is_not_there(tmp_path: Path, folder: str):
+    refused = run("serve", "--embeddings", folder, "--data", str(tmp_path / "data"), "--port", "0")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert folder in refused.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_serve_help_names_the_key_of_an_embeddings_endpoint():
+    assert "COMMONPLACE_EMBEDDINGS_KEY" in run("serve", "--help").stdout
+
+
 def test_key_is_made_shown_once_used_and_revoked_at_once(address: Path | str, tmp_path: Path):
     flags = product.store_flags(address, tmp_path / "client")
     key = run("key", "create", "--name", "ann", "--role", "owner", *flags).stdout.split()[0]
@@ -71,6 +83,16 @@ def test_key_is_made_shown_once_used_and_revoked_at_once(address: Path | str, tm
         with pytest.raises(product.Refused) as refused:
             server.call("memory_start_session", key, project="shop")
         assert refused.value.status == 401
+
+
+def test_key_list_shows_the_machines_and_workspaces_that_a_key_is_held_to(tmp_path: Path):
+    data = ("--data", str(tmp_path))
+    limits = ("--machines", "laptop", "desk", "--workspaces", "hub-codex-shop")
+    assert run("key", "create", "--name", "sync", "--role", "sync", *limits, *data).returncode == 0
+    assert run("key", "create", "--name", "free", *data).returncode == 0
+    held, free = sorted(run("key", "list", *data).stdout.splitlines(), key=lambda line: "free" in line)
+    assert held.endswith("machines laptop,desk  workspaces hub-codex-shop")
+    assert "machines" not in free
 
 
 def test_client_commands_reach_the_server_that_the_environment_names(tmp_path: Path):

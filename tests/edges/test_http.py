@@ -123,6 +123,24 @@ def test_without_a_key_every_route_is_refused(keyed: product.Product, method: st
     assert status == 429 or headers["www-authenticate"].startswith("Bearer")
 
 
+def test_refusals_of_mcp_have_a_code_a_sentence_and_a_hint_too(server: product.Product, tmp_path: Path):
+    with product.running("--data", str(tmp_path), "--auth", "on") as keyed:
+        answers = [keyed.request("POST", "/mcp", b"{}") for _ in range(11)]
+    answers += [server.request("GET", "/mcp"), server.request("POST", "/mcp/nothing/x/y", b"{}")]
+    answers += [server.request("POST", "/mcp", b"{}", {"Content-Type": "text/plain"})]
+    told = [(status, json.loads(body)) for status, body, _ in (answers[0], *answers[10:])]
+    assert [(status, body["error"]) for status, body in told] == [
+        (401, "unauthenticated"),
+        (429, "too_many"),
+        (405, "method_not_allowed"),
+        (404, "not_found"),
+        (415, "unsupported_media_type"),
+    ]
+    assert all(body["message"] and body["hint"] for _, body in told)
+    assert 0 < int(answers[10][2]["retry-after"]) <= 60
+    assert answers[11][2]["allow"] == "POST"
+
+
 @pytest.mark.parametrize("path", ["/health", "/ready"])
 def test_without_a_key_the_probes_answer(keyed: product.Product, path: str):
     assert keyed.request("GET", path)[0] == 200
@@ -141,7 +159,7 @@ def test_metrics_count_calls(server: product.Product):
 
 def test_unknown_route_and_method_say_what_there_is(server: product.Product):
     missing, wrong = server.request("GET", "/nothing"), server.request("GET", "/api/memory_health")
-    assert (missing[0], wrong[0]) == (404, 405)
+    assert (missing[0], wrong[0], wrong[2]["allow"]) == (404, 405, "POST")
     assert json.loads(missing[1])["error"] == "not_found"
 
 

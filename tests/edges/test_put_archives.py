@@ -4,6 +4,7 @@ import asyncio
 import base64
 import gzip
 import hashlib
+import http.client
 import json
 import random
 import socket
@@ -110,7 +111,8 @@ def test_put_that_is_wrong_is_refused_and_nothing_is_stored(uploads: Uploads):
     for odd in ("%2e%2e", "a%00b", ".hidden"):
         assert uploads.put(odd, TEXT)[0] == 400
     without = uploads.server.request("PUT", uploads.url("s-1"), TEXT)
-    assert (without[0], json.loads(without[1])["error"]) == (400, "invalid")
+    assert (without[0], json.loads(without[1])["error"]) == (403, "forbidden")
+    assert "X-Write-Token" in json.loads(without[1])["message"]
     assert uploads.get("s-1")[0] == 404
     uploads.put("s-1", TEXT)
     assert [uploads.get("s-1", Range=text)[0] for text in ("bytes=70-", "bytes=9-3", "lines=1-2")] == [
@@ -131,6 +133,28 @@ def test_put_of_too_much_is_refused_before_it_is_read(uploads: Uploads):
     bomb = zstd.compress(bytes(17_000_000))
     assert uploads.put("s-1", bomb, encoding="zstd")[0] == 413
     assert uploads.get("s-1")[0] == 404
+
+
+def test_get_that_meets_a_missing_part_on_the_way_ends_and_leaves_one_line(
+    address: Path | str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    kept = tmp_path / "kept"
+    flags = (*product.store_flags(address, tmp_path / "client"), "--archives", str(kept))
+    with product.running(*flags) as server:
+        made = server.call("register_workspace", machine="laptop", tool="codex", project="shop")
+        uploads = Uploads(server, made["workspace_id"], made["write_token"])
+        uploads.put("s-1", zstd.compress(b"a" * (5 * 1024 * 1024) + b"b" * (1024 * 1024)), encoding="zstd")
+        digest = hashlib.sha256(b"b" * (1024 * 1024)).hexdigest()
+        next(kept.rglob(f"{digest}-*")).unlink()
+        with pytest.raises(http.client.IncompleteRead) as ended:
+            uploads.get("s-1", Range="bytes=0-")
+        assert ended.value.partial == b"a" * (4 * 1024 * 1024)
+        assert uploads.get("s-1")[0] == 200
+        server.stop()
+    logged = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    [line] = [line for line in logged if line["event"] == "response ended early"]
+    assert (line["path"], line["code"]) == (uploads.url("s-1"), "unavailable")
+    assert not [line for line in logged if "trace" in line]
 
 
 async def test_session_goes_up_and_is_read_through_an_mcp_client(uploads: Uploads):

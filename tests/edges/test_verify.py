@@ -24,13 +24,30 @@ def test_verify_tells_fresh_from_drifted_and_gone(address: Path | str, tmp_path:
         ann = server.call("memory_start_session", project="shop", claude_instance="ann")["session_id"]
         stored = server.call(
             "memory_store", session_id=ann, title="Totals", content="Totals are plain sums.",
-            memory_type="architecture", files_related=["cart.py#total", "cart.py#empty", "cart.py"],
+            memory_type="architecture",
+            files_related=["cart.py#total", "cart.py#empty", "cart.py", "cart.py:1", "../till.py"],
         )  # fmt: skip
-        assert verify(checkout, *flags) == "3 fresh, 0 drifted, 0 gone\n"
-        (checkout / "cart.py").write_text("def total(items):\n    return sum(items) * 2\n")
-        assert verify(checkout, *flags) == "0 fresh, 2 drifted, 1 gone\n"
+        document = stored["id"]
+        assert verify(checkout, *flags) == (
+            f"unchecked: ../till.py ({document})\n4 fresh, 0 drifted, 0 gone, 1 unchecked\n"
+        )
+        (checkout / "cart.py").write_text("# Sums.\ndef total(items):\n    return sum(items) * 2\n")
+        assert verify(checkout, *flags) == (
+            f"unchecked: ../till.py ({document})\n"
+            f"drifted: cart.py ({document})\n"
+            f"gone: cart.py#empty ({document})\n"
+            f"drifted: cart.py#total ({document})\n"
+            f"fresh: cart.py:1, now at line 2 ({document})\n"
+            "1 fresh, 2 drifted, 1 gone, 1 unchecked\n"
+        )
         found = server.call("memory_query", session_id=ann, query="how are totals computed")["results"][0]
-        document = server.call("memory_get_by_id", session_id=ann, doc_id=stored["id"])
+        shown = server.call("memory_get_by_id", session_id=ann, doc_id=document)
     assert found["warning"]
-    states = {each["place"]: each["state"] for each in document["links"]["cites"]}
-    assert states == {"cart.py": "drifted", "cart.py#empty": "gone", "cart.py#total": "drifted"}
+    states = {each["place"]: each["state"] for each in shown["links"]["cites"]}
+    assert states == {
+        "../till.py": "unchecked",
+        "cart.py": "drifted",
+        "cart.py#empty": "gone",
+        "cart.py#total": "drifted",
+        "cart.py:1": "fresh",
+    }

@@ -1,9 +1,11 @@
 """Workspaces over the wire: a real MCP client, and the two tokens of the environment."""
 
+import asyncio
 import json
 import subprocess
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from mcp import Client
@@ -39,6 +41,23 @@ async def test_an_mcp_client_registers_writes_searches_and_reads(address: Path |
     assert refused["error"] == "invalid"
     assert (overview["readme"], overview["your_workspace"]) == ("# Shop on the laptop", place)
     assert file["content"] == "# Cart\nTotals are in cents."
+
+
+async def test_a_workspace_of_any_script_is_read_and_followed_in_either_spelling(tmp_path: Path):
+    with product.running("--data", str(tmp_path)) as server:
+        async with Client(f"{server.url}/mcp") as client:
+            made = await call(client, "register_workspace", machine="Büro", tool="codex", project="日本")
+            place = quote(made["workspace_id"])
+            spellings = {f"workspace://{made['workspace_id']}", f"workspace://{place}"}
+            async with client.listen(resource_subscriptions=sorted(spellings)) as heard:
+                await call(client, "write_overview", content="# 店")
+                async with asyncio.timeout(5):
+                    told = {str((await anext(aiter(heard))).uri) for _ in spellings}
+            pages = [(await client.read_resource(uri)).contents[0].text for uri in sorted(spellings)]
+        token = {"X-Write-Token": made["write_token"]}
+        stored, _, _ = server.request("PUT", f"/archives/{place}/s1", b'{"role":"user"}\n', token)
+    assert (made["workspace_id"], told, stored) == ("büro-codex-日本", spellings, 200)
+    assert [json.loads(page)["readme"] for page in pages] == ["# 店"] * 2
 
 
 def run(*arguments: str) -> str:

@@ -46,6 +46,12 @@ async def registered(
     return sync
 
 
+async def found(sync: Sync, query: str, **more: Any) -> list[tuple[str, int, str]]:
+    """Where sessions match: session, line, role."""
+    answer = await sync.search_sessions(query=query, **more)
+    return [(each["session_id"], each["line"], each["role"]) for each in answer["matches"]]
+
+
 def sha(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 

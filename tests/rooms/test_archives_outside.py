@@ -3,7 +3,7 @@
 import asyncio
 import http.client
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,9 @@ from commonplace import config, errors
 from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
+from commonplace.rooms.archives import learning
 from commonplace.rooms.archives.frames import FRAME
+from commonplace.rooms.archives.restudy import study_again
 from commonplace.server import sweep
 from commonplace.store.database import Database
 from house import HandClock, House
@@ -90,6 +92,14 @@ def damage(place: str) -> None:
             Path(place, name).write_bytes(other)
 
 
+def remove(place: str) -> None:
+    for name in kept(place):
+        if place.startswith("s3://"):
+            obstore.delete(S3Store.from_url(place), name)
+        else:
+            Path(place, name).unlink()
+
+
 async def test_upload_session_puts_full_frames_outside_and_reads_them_back(laptop: Sync, place: str):
     await laptop.up("s-1", WHOLE[: FRAME + 9])
     reply = await laptop.up("s-1", WHOLE[FRAME + 9 :], FRAME + 9)
@@ -123,6 +133,39 @@ async def test_read_session_of_damaged_bytes_is_refused(laptop: Sync, place: str
         await laptop.raw("s-1")
 
 
+@pytest.mark.parametrize("lose", [damage, remove])
+async def test_search_sessions_goes_on_after_a_session_that_is_damaged(
+    laptop: Sync, place: str, lose: Callable[[str], None]
+):
+    await laptop.up("lost", b"axolotl\n" + b"x" * FRAME)
+    lose(place)
+    await laptop.up("whole", b"axolotl\n")
+    answer = await laptop.search_sessions(query="axolotl", mode="literal")
+    assert [each["session_id"] for each in answer["matches"]] == ["whole"]
+    assert answer["truncated"] is True
+
+
+async def test_read_session_of_missing_bytes_tells_which(laptop: Sync, place: str):
+    await laptop.up("s-1", WHOLE)
+    remove(place)
+    with pytest.raises(errors.Unavailable, match=f"bytes 0 to {FRAME} "):
+        await laptop.bytes("s-1")
+
+
+async def test_sessions_are_read_again_though_one_of_them_is_damaged(
+    house: House, laptop: Sync, place: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(learning, "PARSER", learning.PARSER - 1)
+    for name in ("a", "b", "c"):
+        await laptop.up(name, b'{"role":"user","content":"Where is the axolotl?"}\n')
+    await laptop.up("b", b"x" * FRAME, offset=50)
+    monkeypatch.undo()
+    damage(place)
+    await study_again(house.calls)
+    answer = await laptop.search_sessions(query="axolotl")
+    assert sorted(each["session_id"] for each in answer["matches"]) == ["a", "c"]
+
+
 async def test_read_session_says_when_the_place_is_not_configured(house: House, laptop: Sync):
     await laptop.up("s-1", WHOLE)
     calls = Calls(house.database, Catalogue(), replace(house.calls.settings, archives="store"), house.clock)
@@ -140,4 +183,7 @@ async def test_upload_session_is_refused_when_the_place_is_away(
     laptop = await registered(House(calls, clock))
     with pytest.raises(errors.Unavailable):
         await laptop.up("s-1", WHOLE)
-    assert await laptop.list_sessions(workspace_id=laptop.workspace["workspace_id"]) == {"total": 0}
+    assert await laptop.list_sessions(workspace_id=laptop.workspace["workspace_id"]) == {
+        "sessions": [],
+        "total": 0,
+    }

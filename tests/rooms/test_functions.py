@@ -105,7 +105,7 @@ async def test_register_function_keeps_no_secret(house):
     alice = await house.agent("alice")
     key = "ghp_" + "a1B2" * 9
     made = await alice.register_function(**RETRY, gotchas=f"needs {key}", code=f"TOKEN = '{key}'")
-    assert made["masked"] == ["github token"]
+    assert made["_notice"] == ["Masked before it was kept: github token."]
     kept = await alice.get_by_id(doc_id=made["id"])
     assert key not in str(kept)
     assert key not in str(await alice.become_librarian())

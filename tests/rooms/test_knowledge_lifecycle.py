@@ -149,3 +149,115 @@ async def test_change_status_is_an_event_of_the_project(house):
         ("DocumentStored", "knowledge://shop", made["id"]),
         ("DocumentChanged", "knowledge://shop", made["id"]),
     ]
+
+
+async def test_restore_by_tag_leaves_alone_what_somebody_archived_by_itself(house):
+    alice = await house.agent("alice")
+    made = [
+        (await alice.store(title=f"N{n}", content=f"Walrus {n}.", memory_type="adr", tags=["w"]))["id"]
+        for n in range(3)
+    ]
+    await alice.archive_by_tag(tag="w")
+    await alice.change_status(doc_id=made[0], new_status="active")
+    await alice.change_status(doc_id=made[0], new_status="archived", reason="wrong, never restore")
+    await alice.change_status(doc_id=made[1], new_status="archived", reason="wrong too")
+    restored = await alice.restore_by_tag(tag="w")
+    assert [each["id"] for each in restored["docs"]] == [made[2]]
+    assert (await alice.get_by_id(doc_id=made[0]))["status"] == "archived"
+
+
+async def test_restore_by_tag_leaves_archived_what_an_active_document_says(house):
+    alice = await house.agent("alice")
+    text = {"title": "Pool", "content": "Ten connections.", "memory_type": "adr", "tags": ["w"]}
+    first = await alice.store(**text)
+    await alice.archive_by_tag(tag="w")
+    second = await alice.store(**text)
+    assert await alice.restore_by_tag(tag="w") == {
+        "status": "completed",
+        "tag": "w",
+        "restored_count": 0,
+        "still_archived": [{"id": first["id"], "title": "Pool", "duplicate_of": second["id"]}],
+    }
+
+
+async def test_change_status_brings_back_no_second_copy_of_an_active_document(house):
+    alice = await house.agent("alice")
+    text = {"title": "Pool", "content": "Ten connections.", "memory_type": "adr"}
+    first = await alice.store(**text)
+    await alice.change_status(doc_id=first["id"], new_status="archived")
+    second = await alice.store(**text)
+    with pytest.raises(errors.Duplicate) as refused:
+        await alice.change_status(doc_id=first["id"], new_status="active")
+    assert refused.value.details == {"id": second["id"]}
+    await alice.change_status(doc_id=second["id"], new_status="archived")
+    assert (await alice.change_status(doc_id=first["id"], new_status="active"))["new_status"] == "active"
+
+
+async def test_change_status_takes_a_shared_document_as_successor(house):
+    alice = await house.agent("alice")
+    mine = await alice.store(title="Retry", content="Retry twice.", memory_type="pattern")
+    shared = await alice.store(
+        title="Backoff", content="Back off with jitter.", memory_type="pattern", project="shared"
+    )
+    changed = await alice.change_status(
+        doc_id=mine["id"], new_status="superseded", superseded_by=shared["id"][:12]
+    )
+    assert changed["superseded_by"] == shared["id"]
+    with pytest.raises(errors.NotFound):
+        await alice.change_status(
+            doc_id=shared["id"], new_status="superseded", superseded_by=mine["id"], project="shared"
+        )
+
+
+async def test_change_status_refuses_documents_that_replace_each_other_in_a_circle(house):
+    alice = await house.agent("alice")
+    first, second, third = [
+        (await alice.store(title=f"N{n}", content=f"Walrus {n}.", memory_type="adr"))["id"] for n in range(3)
+    ]
+    for old, successor in ((first, second), (second, third)):
+        await alice.change_status(doc_id=old, new_status="superseded", superseded_by=successor)
+    with pytest.raises(errors.Conflict):
+        await alice.change_status(doc_id=third, new_status="superseded", superseded_by=first)
+    await alice.change_status(doc_id=first, new_status="active")
+    assert (await alice.change_status(doc_id=third, new_status="superseded", superseded_by=first))[
+        "superseded_by"
+    ] == first
+
+
+async def test_store_with_force_has_its_evidence_looked_at_anew(house):
+    alice = await house.agent("alice")
+    about = {"title": "Pool", "memory_type": "adr", "force_store": True}
+    made = await alice.store(content="Ten connections.", files_related=["db.py#size"], **about)
+    drifted = {"document": made["id"], "place": "db.py#size", "state": "drifted", "fingerprint": "1f"}
+    await alice.call("memory_report_citations", project="shop", findings=[drifted])
+    for content in ("Twenty connections.", "Thirty connections."):
+        await alice.store(content=content, **about)
+        listed = await alice.call("memory_list_citations", project="shop")
+        assert [(each["place"], each["state"], each["fingerprint"]) for each in listed["citations"]] == [
+            ("db.py#size", "unchecked", "")
+        ]
+
+
+async def test_get_by_id_gives_the_text_of_a_version_after_many_changes_of_status(house):
+    alice = await house.agent("alice")
+    made = await alice.store(title="Pool", content="Ten connections.", memory_type="adr")
+
+    async def change(tx):
+        for n in range(103):
+            row = await store.one(tx, "shop", made["id"])
+            await store.change_status(
+                tx, [row], [("deprecated", "active")[n % 2]], "alice", "", house.clock()
+            )
+
+    await house.database.write(change)
+    whole = await alice.get_by_id(doc_id=made["id"])
+    assert (len(whole["versions"]), whole["versions"][0]["version"], whole["version_count"]) == (
+        100,
+        104,
+        104,
+    )
+    older = await alice.get_by_id(doc_id=made["id"], version=103)
+    assert (older["content"], older["status"]) == ("Ten connections.", "active")
+    first = await alice.get_by_id(doc_id=made["id"], version=2)
+    assert ([each["version"] for each in first["versions"]], first["version_count"]) == ([2, 1], 104)
+    assert first["content"] == "Ten connections."

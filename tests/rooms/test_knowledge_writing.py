@@ -96,14 +96,13 @@ async def test_store_flags_text_that_reads_like_instructions(house):
 
 
 async def test_store_notices_text_that_the_session_was_just_given(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+    alice, bob, carol = [await house.agent(name) for name in ("alice", "bob", "carol")]
     long = IDLE + " Set server_idle_timeout to zero, or send a keepalive query every minute."
     made = await alice.record_learning(topic="PgBouncer", content=long)
     await bob.query(query="pgbouncer")
     with pytest.raises(errors.Duplicate) as refused:
         await bob.record_learning(topic="Connections", content=long)
     assert refused.value.details == {"id": made["id"]}
-    carol = await house.agent("carol")
     assert (await carol.record_learning(topic="Connections", content=long))["status"] == "recorded"
 
 
@@ -138,7 +137,7 @@ async def test_store_refuses_more_than_fifty_kilobytes(house):
     alice = await house.agent("alice")
     with pytest.raises(errors.TooLarge):
         await alice.store(title="Big", content="ü" * 30_000, memory_type="adr")
-    with pytest.raises(errors.Invalid):
+    with pytest.raises(errors.TooLarge):
         await alice.store(title="Big", content="x" * 50_001, memory_type="adr")
 
 
@@ -164,3 +163,162 @@ async def test_store_of_one_text_by_many_at_once_keeps_one(house):
     kept = [outcome for outcome in outcomes if isinstance(outcome, dict)]
     refused = [outcome for outcome in outcomes if isinstance(outcome, errors.Duplicate)]
     assert (len(kept), {each.details["id"] for each in refused}, len(refused)) == (1, {kept[0]["id"]}, 7)
+
+
+RETRIES = (
+    "The payment client retries three times with a timeout of 30 seconds before it gives up on the bank."
+)
+
+
+@pytest.mark.parametrize(
+    ("corrected", "kind"),
+    [
+        (RETRIES.replace("30 seconds", "90 seconds"), "value"),
+        (RETRIES.replace("client retries", "client never retries"), "polarity"),
+        (RETRIES.replace("before", "after"), "value"),
+    ],
+)
+async def test_record_learning_takes_a_correction_of_what_was_just_read(house, corrected, kind):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    made = await alice.record_learning(topic="Payments", content=RETRIES)
+    await bob.query(query="payment retries")
+    told = await bob.record_learning(topic="Payments of the bank", content=corrected)
+    assert told["receipt"] == "flagged"
+    assert [(each["id"], each["kind"]) for each in told["contradictions"]] == [(made["id"], kind)]
+
+
+async def test_record_learning_refuses_a_part_of_what_was_just_read(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    made = await alice.record_learning(
+        topic="Payments",
+        content=f"{RETRIES}\nThe retry timeout is 5 seconds.\nThe bank timeout is 60 seconds.",
+    )
+    await bob.query(query="payment retries")
+    with pytest.raises(errors.Duplicate) as refused:
+        await bob.record_learning(topic="Bank", content=RETRIES)
+    assert refused.value.details == {"id": made["id"]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("We use PostgreSQL as the primary database", "We use MySQL as the primary database"),
+        ("The default branch is main", "The default branch is master"),
+        ("Redis is required", "Redis is optional"),
+        ("The service runs on Python 3.11", "The service runs on Python 3.12"),
+        ("We deploy to region eu-west-1", "We deploy to region us-east-1"),
+    ],
+)
+async def test_store_reports_another_value_in_a_short_sentence(house, before, after):
+    alice = await house.agent("alice")
+    await alice.store(title="Setup", content=before, memory_type="config")
+    told = await alice.store(title="Setup again", content=after, memory_type="config")
+    assert [(each["theirs"], each["yours"], each["kind"]) for each in told["contradictions"]] == [
+        (before, after, "value")
+    ]
+
+
+async def test_get_by_id_gives_the_interface_with_its_schema(house):
+    alice = await house.agent("alice")
+    schema = {"type": "object", "properties": {"count": {"type": "integer"}}}
+    made = await alice.store(
+        title="CartAPI",
+        content="Adds items.",
+        memory_type="interface",
+        interface_name="CartAPI",
+        interface_version="2.0.0",
+        interface_owner="ann",
+        interface_schema=schema,
+    )
+    assert (await alice.get_by_id(doc_id=made["id"]))["interface"] == {
+        "name": "CartAPI",
+        "version": "2.0.0",
+        "owner": "ann",
+        "schema": schema,
+    }
+
+
+async def test_store_of_something_else_about_an_interface_leaves_its_description_alone(house):
+    alice = await house.agent("alice")
+    described = await alice.store(
+        title="CartAPI", content="Adds items.", memory_type="interface", interface_name="CartAPI"
+    )
+    gotchas = [
+        await alice.store(title=title, content=content, memory_type="gotcha", interface_name="CartAPI")
+        for title, content in (
+            ("Why CartAPI is slow", "It asks the stock of every item."),
+            ("Why CartAPI is loud", "It logs each price."),
+        )
+    ]
+    assert [each["receipt"] for each in gotchas] == ["accepted", "accepted"]
+    assert len({described["id"], *(each["id"] for each in gotchas)}) == 3
+    assert (await alice.get_by_id(doc_id=described["id"]))["content"] == "Adds items."
+
+
+async def test_store_of_an_interface_again_keeps_what_it_does_not_tell(house):
+    alice = await house.agent("alice")
+    about = {"title": "CartAPI", "memory_type": "interface", "interface_name": "CartAPI"}
+    made = await alice.store(content="Adds items.", interface_schema={"type": "object"}, **about)
+    await alice.store(content="Adds and removes items.", interface_version="2", **about)
+    assert (await alice.get_by_id(doc_id=made["id"]))["interface"] == {
+        "name": "CartAPI",
+        "version": "2",
+        "owner": "alice",
+        "schema": {"type": "object"},
+    }
+
+
+async def test_store_warns_of_the_same_interface_in_quite_other_words(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    made = await alice.store(
+        title="Cart", content="Adds items.", memory_type="interface", interface_name="shop-42"
+    )
+    for n in range(9):
+        await alice.store(title=f"Ledger {n}", content=f"Books money {n}.", memory_type="adr")
+    told = await bob.store(
+        title="Ledger", content="Books money.", memory_type="interface", interface_name="shop-42"
+    )
+    assert told["overlap_warning"] == f"{made['id']} describes the same interface, owned by alice"
+
+
+async def test_store_with_force_finds_its_namesake_among_many_alike(house):
+    alice = await house.agent("alice")
+    made = await alice.store(title="Build guide", content="Run make.", memory_type="architecture")
+    for n in range(12):
+        title, content = f"Build guide chapter {n}", f"Build guide, build guide: part {n} of the guide."
+        await alice.store(title=title, content=content, memory_type="architecture")
+    again = await alice.store(
+        title="build GUIDE", content="Guide to build.", memory_type="architecture", force_store=True
+    )
+    assert (again["id"], again["version"]) == (made["id"], 2)
+
+
+async def test_store_with_force_does_not_take_the_interface_of_another_owner(house):
+    alice, bob = await house.agent("alice"), await house.agent("bob")
+    about = {"title": "CartAPI", "memory_type": "interface", "interface_name": "CartAPI", "force_store": True}
+    made = await alice.store(content="Adds items.", **about)
+    other = await bob.store(content="Adds colours.", **about)
+    assert other["id"] != made["id"]
+    assert (await alice.get_by_id(doc_id=made["id"]))["content"] == "Adds items."
+
+
+@pytest.mark.parametrize("nothing", [" \n\t ", "\u200b\u2060", "\u200b \n"])
+async def test_store_refuses_a_text_in_which_there_is_nothing_to_read(house, nothing):
+    alice = await house.agent("alice")
+    for given in ({"title": "Note", "content": nothing}, {"title": nothing, "content": "Walrus."}):
+        with pytest.raises(errors.Invalid):
+            await alice.store(memory_type="adr", **given)
+
+
+async def test_store_refuses_what_shared_knowledge_has_word_for_word(house):
+    alice = await house.agent("alice")
+    text = {"title": "Retry", "content": "Back off twice.", "memory_type": "pattern"}
+    shared = await alice.store(project="shared", **text)
+    with pytest.raises(errors.Duplicate) as refused:
+        await alice.store(**text)
+    assert refused.value.details == {"id": shared["id"]}
+    mine = await alice.store(title="Jitter", content="Wait a random time.", memory_type="pattern")
+    again = await alice.store(
+        title="Jitter", content="Wait a random time.", memory_type="pattern", project="shared"
+    )
+    assert again["id"] != mine["id"]

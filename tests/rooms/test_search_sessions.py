@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from archived import Sync, registered
-from transcribed import Script, fixed, uploaded
+from archived import Sync, found, registered
+from transcribed import Script, fixed, unsolved, uploaded
 
 from commonplace import errors
 from commonplace.access import Caller
@@ -22,11 +22,6 @@ MENU = Script().user("Make the menu accessible").assistant("Every entry has a la
 @pytest.fixture
 async def sync(house: House) -> Sync:
     return await registered(house)
-
-
-async def found(sync: Sync, query: str, **more: Any) -> list[tuple[str, int, str]]:
-    answer = await sync.search_sessions(query=query, **more)
-    return [(each["session_id"], each["line"], each["role"]) for each in answer["matches"]]
 
 
 async def test_search_sessions_finds_what_was_said(sync: Sync):
@@ -82,14 +77,18 @@ async def test_search_sessions_finds_how_an_error_was_overcome(sync: Sync):
 
 async def test_search_sessions_prefers_where_an_error_was_overcome(sync: Sync):
     await uploaded(sync, "fixed", fixed())
-    unsolved = (
-        Script(30)
-        .user("Start")
-        .ran("python importer.py", "ModuleNotFoundError: No module named 'yaml'", failed=True)
-    )
-    await uploaded(sync, "unsolved", unsolved)
+    await uploaded(sync, "unsolved", unsolved(30))
     sessions = [session for session, _, _ in await found(sync, "ModuleNotFoundError: No module named 'yaml'")]
     assert sessions[:2] == ["fixed", "unsolved"]
+
+
+@pytest.mark.parametrize("word", ["memory", "query", "summary", "retry"])
+async def test_search_sessions_shows_the_line_that_has_the_word(sync: Sync, word: str):
+    script = Script().user("Hello there").assistant("I think the memory grows").user("we should query it")
+    script.assistant("the summary is wrong").user("retry policies matter")
+    await uploaded(sync, "words", script)
+    [match] = (await sync.search_sessions(query=word))["matches"]
+    assert word in match["snippet"]
 
 
 async def test_search_sessions_learns_of_a_remedy_that_came_with_a_later_part(sync: Sync):
@@ -208,9 +207,13 @@ async def test_search_global_covers_sessions(house: House, sync: Sync):
     await uploaded(sync, "cart", CART)
     alice = await house.agent("alice")
     answer = await alice.search_global(query="cookie replaced after login")
-    assert [(each["kind"], each["id"], each["title"]) for each in answer["results"]] == [
-        ("session", "laptop-claude-code-shop/cart/0", "Why is the shopping cart empty after login?")
-    ]
+    [row] = answer["results"]
+    assert (row["kind"], row["title"], row.get("type")) == (
+        "session",
+        "Why is the shopping cart empty after login?",
+        None,
+    )
+    assert (row["workspace_id"], row["session_id"], row["line"]) == ("laptop-claude-code-shop", "cart", 0)
 
 
 async def test_search_global_shows_few_parts_of_a_session_beside_documents(house: House, sync: Sync):
@@ -290,7 +293,8 @@ async def test_read_session_cuts_a_message_that_is_larger_than_the_page(sync: Sy
     first = await sync.read_session(
         workspace_id=sync.workspace["workspace_id"], session_id="huge", max_tokens=500
     )
-    assert [(each["line"], each["text"][-1]) for each in first["messages"]] == [(0, "…"), (1, "t")]
+    shown = [(each["line"], each["text"][-1], each.get("cut")) for each in first["messages"]]
+    assert shown == [(0, "…", True), (1, "t", None)]
     assert len(first["messages"][0]["text"]) < 4 * 500
 
 

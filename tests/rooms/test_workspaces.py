@@ -70,7 +70,8 @@ async def test_register_while_keys_are_off_answers_both_roles(house):
         (("a-b", "c", "shop"), ("a", "b-c", "shop")),
         (("laptop", "claude", "the shop"), ("laptop", "claude-the", "shop")),
         (("Laptop", "claude", "shop"), ("laptop", "claude", "shop")),
-        (("рабочий", "claude", "shop"), ("ноутбук", "claude", "shop")),
+        (("!", "claude", "shop"), ("?", "claude", "shop")),
+        (("Büro", "claude", "shop"), ("Bu\u0308ro", "claude", "shop")),
     ],
 )
 async def test_register_tells_triples_of_the_same_label_apart(house, first, second):
@@ -92,6 +93,18 @@ async def test_register_makes_slugs_of_any_name(house):
     assert listed["workspaces"][0]["project"] == "my_shop"
 
 
+async def test_names_have_letters_of_any_script(house):
+    anyone = house.anyone()
+    made = await anyone.register_workspace(machine="ноутбук", tool="codex", project="Möller & 日本")
+    place = {"workspace_id": "ноутбук-codex-möller-日本"}
+    assert made["workspace_id"] == place["workspace_id"]
+    assert (await anyone.list_workspaces(project="MO\u0308LLER/日本"))["total"] == 1
+    assert (await anyone.list_workspaces(project="Müller 日本"))["total"] == 0
+    await anyone.write_knowledge(path="a.md", content="fish")
+    assert (await anyone.read_knowledge(path="a.md", **place))["content"] == "fish"
+    assert len((await anyone.search_knowledge(query="fish", **place))["matches"]) == 1
+
+
 async def test_register_twice_at_once_makes_one_workspace(house):
     anyone = house.anyone()
     replies = await asyncio.gather(*(anyone.register_workspace(**LAPTOP) for _ in range(5)))
@@ -110,7 +123,8 @@ async def test_register_rotate_gives_another_token_and_ends_the_old(guarded):
 
 
 async def test_register_gives_no_token_to_an_agent_that_asks_to_rotate(guarded):
-    await refused("forbidden", guarded.anyone(agent()).register_workspace(**LAPTOP, rotate=True))
+    refusal = await refused("forbidden", guarded.anyone(agent()).register_workspace(**LAPTOP, rotate=True))
+    assert "rotate" in refusal.hint
 
 
 async def test_register_of_a_readonly_key_or_in_a_foreign_project_is_refused(guarded):

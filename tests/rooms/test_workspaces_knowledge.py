@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 
 import pytest
 
@@ -152,6 +153,26 @@ async def test_read_knowledge_gives_some_lines(desk):
     assert (rest["content"], rest["has_more"]) == ("line 8\nline 9\n", False)
 
 
+@pytest.mark.parametrize(("asked", "most"), [({}, 32_000), ({"limit": 1000}, 100_000)])
+async def test_read_knowledge_is_paged_to_the_end_in_replies_that_a_model_can_take(desk, asked, most):
+    content = "".join(f'line {n}: "{"é" * (n % 300)}"\n' for n in range(2000))
+    await desk.write("a.md", content)
+    pages = [await desk.read("a.md", **asked)]
+    while pages[-1]["has_more"]:
+        pages.append(await desk.read("a.md", offset=pages[-1]["next_offset"], **asked))
+    assert "".join(page["content"] for page in pages) == content
+    assert all(len(json.dumps(page, ensure_ascii=False).encode()) < most + 500 for page in pages)
+    assert not any(page.get("cut") or page["content"][-1] != "\n" for page in pages)
+
+
+async def test_read_knowledge_cuts_a_line_that_is_too_long_and_says_so(desk):
+    await desk.write("a.md", "x" * 200_000 + "\nshort\n")
+    first, longer = await desk.read("a.md"), await desk.read("a.md", limit=1)
+    assert (first["cut"], first["has_more"], first["next_offset"]) == (True, True, 1)
+    assert 30_000 < len(first["content"]) <= 32_000 < len(longer["content"]) < 100_000
+    assert (await desk.read("a.md", offset=1))["content"] == "short\n"
+
+
 async def test_versions_are_listed_read_and_compared(desk, clock):
     await desk.write("a.md", "red\nfish\n")
     clock.advance(minutes=1)
@@ -177,6 +198,7 @@ async def test_versions_are_listed_read_and_compared(desk, clock):
                 "sha256": digest("red\nfish\n"),
             },
         ],
+        "total": 2,
         "diff": "--- version 1\n+++ version 2\n@@ -1,2 +1,2 @@\n-red\n+blue\n fish",
     }
     assert (await desk.read("a.md", version=1))["content"] == "red\nfish\n"
@@ -188,7 +210,19 @@ async def test_a_difference_too_long_to_show_says_so(desk):
     await desk.write("a.md", "y\n" * 6000)
     versions = await desk.anyone.list_versions(workspace_id=LAPTOP_ID, path="a.md", version=2)
     assert versions["truncated"]
-    assert len(versions.get("diff", "")) <= 32_000
+    assert "diff" not in versions
+    assert "10000 lines" in versions["note"]
+
+
+async def test_list_versions_pages_through_all_that_are_kept(desk):
+    for n in range(5):
+        await desk.write("a.md", f"text {n}")
+    pages = [
+        await desk.anyone.list_versions(workspace_id=LAPTOP_ID, path="a.md", limit=2, offset=offset)
+        for offset in (0, 2, 4)
+    ]
+    assert [[each["version"] for each in page["versions"]] for page in pages] == [[5, 4], [3, 2], [1]]
+    assert {page["total"] for page in pages} == {5}
 
 
 async def test_delete_knowledge_keeps_the_text_and_restore_brings_it_back(desk):
@@ -232,7 +266,9 @@ async def test_old_versions_go_beyond_a_number(desk, monkeypatch):
     for n in range(5):
         await desk.write("a.md", f"text {n}")
     versions = await desk.anyone.list_versions(workspace_id=LAPTOP_ID, path="a.md")
-    assert [each["version"] for each in versions["versions"]] == [5, 4, 3]
+    assert ([each["version"] for each in versions["versions"]], versions["total"]) == ([5, 4, 3], 3)
+    oldest = await desk.anyone.list_versions(workspace_id=LAPTOP_ID, path="a.md", version=3)
+    assert ("diff" in oldest, "no longer kept" in oldest["note"]) == (False, True)
     assert (await desk.listed())["files"][0]["versions"] == 3
 
 
@@ -282,6 +318,17 @@ async def test_get_overview_keeps_to_its_tokens(desk, max_tokens):
     for asked in ({}, {"workspace_id": LAPTOP_ID}):
         answer = await desk.house.calls.run("get_overview", asked | {"max_tokens": max_tokens}, access.LOCAL)
         assert len(answer.text()) <= max_tokens * 4
+
+
+@pytest.mark.parametrize("max_tokens", [100, 150, 4000])
+@pytest.mark.parametrize("page", ["# Shop\n", "We sell fish. " * 4600, '"\n' * 30_000])
+async def test_get_overview_shows_the_workspace_with_its_page_however_long(desk, page, max_tokens):
+    await desk.anyone.write_overview(content=page)
+    for asked in ({}, {"workspace_id": LAPTOP_ID}):
+        shown = await desk.anyone.get_overview(max_tokens=max_tokens, **asked)
+        assert [each["workspace_id"] for each in shown["workspaces"]] == [LAPTOP_ID]
+        assert len(json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode()) <= max_tokens * 4
+        assert "omitted" not in shown
 
 
 async def test_counts_and_activity_follow_the_files(desk, clock):
@@ -356,11 +403,13 @@ async def test_search_global_and_get_by_id_know_knowledge_files(desk):
     await desk.write("notes/db.md", "# Pools\nPgBouncer drops idle connections.")
     alice = await desk.house.agent("alice")
     [row] = (await alice.search_global(query="pgbouncer idle"))["results"]
-    assert (row["kind"], row["project"], row["title"], row["type"]) == (
+    assert (row["kind"], row["project"], row["title"], row["workspace_id"], row["path"], row.get("type")) == (
         "knowledge",
         "shop",
         "Pools",
         LAPTOP_ID,
+        "notes/db.md",
+        None,
     )
     kept = await alice.get_by_id(id=row["id"])
     assert kept["content"] == "# Pools\nPgBouncer drops idle connections."

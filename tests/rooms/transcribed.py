@@ -32,8 +32,14 @@ class Script:
         return self
 
     def ran(self, command: str, output: str = "ok", *, failed: bool = False) -> "Script":
+        return self._called("Bash", {"command": command}, output, failed=failed)
+
+    def used(self, tool: str, path: str) -> "Script":
+        return self._called(tool, {"file_path": path}, "ok")
+
+    def _called(self, tool: str, given: dict[str, str], output: str, *, failed: bool = False) -> "Script":
         self._calls += 1
-        call = {"type": "tool_use", "id": f"t{self._calls}", "name": "Bash", "input": {"command": command}}
+        call = {"type": "tool_use", "id": f"t{self._calls}", "name": tool, "input": given}
         self._line("assistant", [call], id=f"m{len(self.lines)}")
         result = {
             "type": "tool_result",
@@ -66,4 +72,13 @@ def fixed() -> Script:
         .ran("pip install pyyaml")
         .ran("python importer.py", "imported 7 rows")
         .assistant("The importer runs now.")
+    )
+
+
+def unsolved(minute: int) -> Script:
+    """A session that meets the same error and ends."""
+    return (
+        Script(minute)
+        .user("Start")
+        .ran("python importer.py", "ModuleNotFoundError: No module named 'yaml'", failed=True)
     )

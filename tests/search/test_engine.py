@@ -110,8 +110,16 @@ async def test_embeddings_off_searches_by_words_and_makes_no_vectors(house):
     made = await alice.record_learning(topic="PgBouncer", content=IDLE)
     await quiet.calls.search.open()
     await quiet.calls.search.close()
-    assert await house.database.read(index.pending) == 1
+    assert (await quiet.anyone().health())["search"] == {"ok": True, "pending": 0}
     assert ids(await alice.query(query="pgbouncer")) == [made["id"]]
+
+
+async def test_embeddings_turned_on_again_make_the_vectors_of_what_came_meanwhile(house):
+    made = await (await other(house, embeddings="off").agent("alice")).record_learning(
+        topic="PgBouncer", content=IDLE
+    )
+    await house.calls.search.drain()
+    assert ids(await (await house.agent("bob")).query(query=ASKED)) == [made["id"]]
 
 
 @pytest.fixture

@@ -18,12 +18,38 @@ from commonplace.search.stem import stem
         ("os.path.join", ["os", "path", "join", "ospathjoin"]),
         ("src/app.py:12", ["src", "app", "py", "12", "srcapppy12"]),
         ("the and of", []),
-        ("東京都", ["東京", "京都"]),
+        ("東京都", ["東京", "京都", "東", "京", "都"]),
+        ("池", ["池"]),
+        ("使用Redis时", ["使用", "使", "用", "redi", "时"]),
+        ("はos.path.joinで", ["os", "path", "join", "ospathjoin"]),
+        ("café", ["cafe", "café"]),
+        ("Größe", ["gross", "größe"]),
+        ("Straße-Weg", ["strass", "straße", "weg", "strasseweg"]),
+        ("Łódź", ["lodz", "łódź"]),
+        ("Αθήνα мой", ["αθηνα", "αθήνα", "мой"]),
         ("", []),
     ],
 )
 def test_tokens_are_names_whole_and_in_parts_and_stems_of_prose(given_text, tokens):
     assert text.tokens(given_text) == tokens
+
+
+def test_asked_are_single_signs_only_where_they_stand_alone():
+    assert text.asked("the 東京都 池 connection pools") == [
+        ("東京", "京都"),
+        ("池",),
+        ("connect",),
+        ("pool",),
+    ]
+
+
+def test_tokens_of_an_endless_word_take_no_longer_than_it_is():
+    assert len(text.tokens("e" * 500_000)) == 1
+
+
+def test_tokens_tell_long_names_apart():
+    one, other = text.tokens("x" * 80 + "a"), text.tokens("x" * 80 + "b")
+    assert (len(one), len(other), one == other) == (1, 1, False)
 
 
 @pytest.mark.parametrize(

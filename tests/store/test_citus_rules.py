@@ -33,6 +33,7 @@ EVERY_PROJECT = (
     "select 1 as yes from embedding_queue limit 1",
     "select count(*) as n from embedding_queue",
     "delete from embedding where model <> $1",
+    "delete from embedding where model = $1",
     "delete from served where at < $1",
     "where status = 'active' and expires_at <= $1 order by expires_at limit $2",
 )

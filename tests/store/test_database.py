@@ -6,6 +6,7 @@ import pytest
 
 from commonplace import errors, events
 from commonplace.store.database import Database, Tx
+from commonplace.store.postgres import Postgres
 
 
 async def _count(tx: Tx) -> int:
@@ -74,3 +75,20 @@ async def test_cancelled_caller_does_not_disturb_the_others(database: Database):
     await asyncio.gather(*tasks, return_exceptions=True)
     await database.write(_put("last"))
     assert await database.read(_count) in {10, 11}
+
+
+async def test_news_of_many_projects_with_long_names_of_any_script_reaches_another_replica(postgres_dsn: str):
+    heard: asyncio.Queue[set[str] | None] = asyncio.Queue()
+    names = {f"{n:03}" + "店" * 61 for n in range(100)}
+    teller, listener = [await Postgres.open(postgres_dsn, pool=1) for _ in range(2)]
+    try:
+        await listener.listen(heard.put_nowait)
+        await teller.listen(lambda _: None)
+        teller.announce(names)
+        told: set[str] = set()
+        async with asyncio.timeout(5):
+            while not told >= names:
+                told |= await heard.get() or set()
+    finally:
+        await teller.close()
+        await listener.close()

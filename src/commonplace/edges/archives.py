@@ -123,7 +123,9 @@ class Archives:
         length = request.headers.get("content-length", "")
         size = int(length) if length.isdigit() else PART_BYTES
         if self._coming + size > _AT_ONCE:
-            raise errors.TooMany("Too many uploads at once.", hint="Try again in a few seconds.")
+            raise errors.TooMany(
+                "Too many uploads at once.", hint="Try again in a few seconds.", retry_after=3
+            )
         self._coming += size
         try:
             yield
@@ -148,6 +150,11 @@ async def _part(request: Request) -> dict[str, Any]:
         if value := request.headers.get(f"x-{name.replace('_', '-')}"):
             given[name] = value
     try:
+        if "write_token" not in given:
+            raise errors.Forbidden(
+                "The header X-Write-Token is missing.",
+                hint="Send the write_token that register_workspace returned for this workspace.",
+            )
         if "content-range" in request.headers:
             given |= _content_range(request.headers["content-range"])
         given |= {
@@ -164,8 +171,13 @@ async def _part(request: Request) -> dict[str, Any]:
 def _content_range(text: str) -> dict[str, int]:
     found = _CONTENT_RANGE.fullmatch(text.strip())
     first, last = (int(found[1]), int(found[2])) if found else (0, -1)
-    if found is None or last < first or (found[3] != "*" and int(found[3]) <= last):
+    if found is None or last < first:
         raise errors.Invalid("This is no Content-Range.", hint="Use: Content-Range: bytes 0-1023/*")
+    if found[3] != "*" and int(found[3]) <= last:
+        raise errors.Invalid(
+            f"In Content-Range byte {last} is beyond the total of {found[3]}.",
+            hint="Bytes are counted from 0, so the total is at least one more than the last; or send * for it.",
+        )
     return {"offset": first, "length": last - first + 1}
 
 
@@ -182,7 +194,11 @@ def _asked(request: Request, stored_bytes: int) -> tuple[int, int] | None:
         raise errors.Invalid("This is no range of bytes.", hint="Use: Range: bytes=0-1023")
     first, end = int(found[1]), min(int(found[2]) + 1 if found[2] else stored_bytes, stored_bytes)
     if first >= end:
-        raise Unsatisfiable(bytes=stored_bytes)
+        raise Unsatisfiable(
+            hint=f"Ask for bytes below {stored_bytes}.",
+            bytes=stored_bytes,
+            content_range=f"bytes */{stored_bytes}",
+        )
     return first, end
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 
@@ -64,7 +65,12 @@ class ProductHost:
         try:
             return await self._identify(headers, address, query)
         except (errors.Unauthenticated, errors.TooMany, errors.Invalid) as refused:
-            raise Unauthorized(refused.message, status=refused.status) from None
+            raise Unauthorized(
+                refused.message,
+                hint=refused.hint or "",
+                status=refused.status,
+                retry_after=refused.details.get("retry_after"),
+            ) from None
 
     def principal(self, caller: Caller) -> str:
         return caller.identity
@@ -141,7 +147,9 @@ class ProductHost:
             self._followed[project] = await self._calls.bus.listen(project, self._pass_on)
 
     def _pass_on(self, event: Event) -> None:
-        self._publisher.resource_updated(event.uri, lambda caller: visible(event, caller))
+        """Clients subscribe to an address as it is listed, or with its letters as they are read."""
+        for uri in {event.uri, unquote(event.uri)}:
+            self._publisher.resource_updated(uri, lambda caller: visible(event, caller))
         if not self._publisher.listeners:
             for stop in self._followed.values():
                 stop()

@@ -21,6 +21,8 @@ _log = logging.getLogger(__name__)
 
 _GRACE_SECONDS = 5.0
 _LEAST_RATE = 1024
+# What of a refusal HTTP has a header for.
+_TOLD = {"allow": b"allow", "retry_after": b"retry-after", "content_range": b"content-range"}
 _SAFETY = (
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
@@ -132,7 +134,32 @@ async def respond_json(send: Send, status: int, value: Any, *headers: tuple[byte
 async def respond_refusal(send: Send, refusal: errors.Refusal, *headers: tuple[bytes, bytes]) -> None:
     closes = ((b"connection", b"close"),) if isinstance(refusal, errors.TooLarge | TooSlow) else ()
     asks = ((b"www-authenticate", b"Bearer"),) if refusal.status == 401 else ()  # noqa: PLR2004 - HTTP's own number
-    await respond_json(send, refusal.status, refusal.body(), *closes, *asks, *headers)
+    told = [
+        (header, str(refusal.details[name]).encode())
+        for name, header in _TOLD.items()
+        if name in refusal.details
+    ]
+    await respond_json(send, refusal.status, refusal.body(), *closes, *asks, *told, *headers)
+
+
+class Response:
+    """Where a route sends its answer; it remembers whether the answer has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.has_begun = False
+
+    async def __call__(self, message: MutableMapping[str, Any]) -> None:
+        self.has_begun = True
+        await self._send(message)
+
+    async def refuse(self, refusal: errors.Refusal, request: Request) -> None:
+        """What has begun cannot be refused: it ends too soon, and the server closes the connection."""
+        if not self.has_begun:
+            await respond_refusal(self, refusal)
+            return
+        said = {"code": refusal.code, "reason": refusal.message}
+        _log.error("response ended early", extra={"path": request.path, "method": request.method} | said)
 
 
 Route = Callable[[Request, Send], Awaitable[None]]
@@ -160,16 +187,17 @@ class Http:
         if path == "/mcp" or path.startswith("/mcp/"):
             await self._mcp(scope, receive, send)
             return
-        request = Request(scope, receive)
+        request, response = Request(scope, receive), Response(send)
         try:
-            await self._answer(request, send)
+            await self._answer(request, response)
         except errors.Refusal as refusal:
-            await respond_refusal(send, refusal)
+            await response.refuse(refusal, request)
         except Exception:  # noqa: BLE001 - the outermost line: one bad request ends only itself
             _log.exception("request failed", extra={"path": path, "method": request.method})
-            await respond_json(
-                send, 500, {"error": "internal", "message": "The server made a mistake; it is logged."}
-            )
+            if not response.has_begun:
+                await respond_json(
+                    send, 500, {"error": "internal", "message": "The server made a mistake; it is logged."}
+                )
 
     async def _answer(self, request: Request, send: Send) -> None:
         refused = self._check_origin(request.headers)
@@ -195,7 +223,7 @@ class Http:
             )
         route = methods.get(request.method)
         if route is None:
-            raise MethodNotAllowed(hint=f"Use {' or '.join(methods)}.")
+            raise MethodNotAllowed(hint=f"Use {' or '.join(methods)}.", allow=", ".join(methods))
         return route
 
 

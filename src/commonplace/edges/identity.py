@@ -137,7 +137,10 @@ class _Failures:
         if len(self._counts) > _ADDRESSES:
             self._counts.popitem(last=False)
         if count > _FAILURES:
-            return errors.TooMany("Too many wrong keys from this address.", hint="Wait a minute.")
+            left = (since + MINUTE - now) // SECOND + 1
+            return errors.TooMany(
+                "Too many wrong keys from this address.", hint="Wait a minute.", retry_after=left
+            )
         return errors.Unauthenticated(hint="Send a live key: Authorization: Bearer smk_...")
 
 

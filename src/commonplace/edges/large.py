@@ -24,6 +24,7 @@ class Large:
             raise errors.TooMany(
                 f"{_AT_ONCE} bodies of more than {ordinary} bytes are being read.",
                 hint="Try again in a moment, or send less at once.",
+                retry_after=1,
             )
 
     def __enter__(self) -> Self:

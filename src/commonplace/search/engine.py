@@ -7,25 +7,27 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace import errors
 from commonplace.access import Caller
 from commonplace.clock import Clock
 from commonplace.config import Settings
-from commonplace.search import embedded, postgres, sqlite
+from commonplace.search import embedded, index, postgres, sqlite
 from commonplace.search.embedder import Embedder
 from commonplace.search.find import Question, Vectors
+from commonplace.search.model import Model, Rejected
 from commonplace.search.source import Source
 from commonplace.search.uses import Uses
 from commonplace.store.database import Database, Tx
 
-if TYPE_CHECKING:
-    from commonplace.search.embed import Model
-
 _REMEMBERED = 512
 _USES_SECONDS = 1.0
+_REST_SECONDS = 10.0
 _OFF = "off"
+
+InUse = tuple[str, int | None]
+"""The setting whose vectors are compared, and how long they are where that is known."""
 
 
 def model_name(choice: str) -> str:
@@ -57,12 +59,14 @@ class Engine:
         self.vectors: Vectors = sqlite.Vectors() if database.kind == "sqlite" else postgres.Vectors()
         self._models: dict[str, Model] = {}
         self._loading = asyncio.Lock()
-        self._asked: OrderedDict[tuple[str, str], Question] = OrderedDict()
+        self._asked: OrderedDict[tuple[InUse, str], Question] = OrderedDict()
         self._threads = ThreadPoolExecutor(2, "embed-question")
         self._embedder = Embedder(self)
         self.uses = Uses()
-        self._used: str | None = None
+        self._used: InUse | None = None
         self._used_at = 0.0
+        self._rests_until = 0.0
+        self._trouble = ""
         self._task: asyncio.Task[None] | None = None
 
     @cached_property
@@ -110,39 +114,72 @@ class Engine:
         """Embed everything that waits, now."""
         await self._embedder.drain()
 
+    @property
+    def trouble(self) -> str:
+        """Why vectors are not made at present; empty while they are."""
+        return self._embedder.trouble or self._trouble
+
+    async def pending(self, tx: Tx) -> int:
+        """How many entries wait for their vectors; nothing waits where none are made."""
+        return await index.pending(tx) if self.embeds else 0
+
+    @property
+    def without_vectors(self) -> int:
+        return self._embedder.without_vectors
+
     async def ask(self, text: str) -> Question:
         """The question with its vector, if any vectors are there to compare it with. Never inside a transaction."""
         if not self.embeds or not text.strip():
             return Question(text)
-        choice = await self._in_use()
-        if choice is None:
-            return Question(text)
-        if known := self._asked.get((choice, text)):
-            self._asked.move_to_end((choice, text))
-            return known
         try:
-            question = await self._embedded(text, choice)
-        except errors.Unavailable:
-            return Question(text)
-        self._asked[choice, text] = question
+            return await self._with_vector(text) or Question(text)
+        except Rejected as without:
+            self._trouble = without.message
+        except errors.Unavailable as away:
+            self._trouble = away.message
+            self._rests_until = asyncio.get_running_loop().time() + _REST_SECONDS
+        return Question(text)
+
+    async def _with_vector(self, text: str) -> Question | None:
+        """None if no vectors are there, or while the model rests after it was away."""
+        used = await self._in_use()
+        if used is None:
+            return None
+        if known := self._asked.get((used, text)):
+            self._asked.move_to_end((used, text))
+            return known
+        if asyncio.get_running_loop().time() < self._rests_until:
+            return None
+        question = self._asked[used, text] = await self._embedded(text, used)
+        self._trouble = ""
         if len(self._asked) > _REMEMBERED:
             self._asked.popitem(last=False)
         return question
 
-    async def _in_use(self) -> str | None:
+    async def _in_use(self) -> InUse | None:
         """Asked once a second at most, once there are vectors at all."""
         now = asyncio.get_running_loop().time()
         if self._used is None or now - self._used_at > 1:
-            self._used, self._used_at = await self.database.read(embedded.in_use), now
+            self._used, self._used_at = await self.database.read(_used), now
         return self._used
 
-    async def _embedded(self, text: str, choice: str) -> Question:
+    async def _embedded(self, text: str, used: InUse) -> Question:
+        choice, width = used
         model = await self.model(choice)
-        loop = asyncio.get_running_loop()
-        vectors = await loop.run_in_executor(self._threads, model.embed, [text])
-        return Question(text, model_name(choice), vectors[0], model.floor)
+        vector = await self._vector(model, text)
+        if len(vector) != (width or len(vector)):
+            raise Rejected(f"Vectors of the model are {len(vector)} long now, not {width}.")
+        return Question(text, model_name(choice), vector, model.floor)
 
-    async def model(self, choice: str) -> "Model":
+    async def _vector(self, model: Model, text: str) -> Any:
+        """An endpoint that is slow must not make everybody slow."""
+        try:
+            async with asyncio.timeout(model.patience):
+                return await asyncio.get_running_loop().run_in_executor(self._threads, model.ask, text)
+        except TimeoutError:
+            raise errors.Unavailable(f"The model takes longer than {model.patience} s.") from None
+
+    async def model(self, choice: str) -> Model:
         """Read once, by whoever needs it first, away from the loop."""
         async with self._loading:
             if choice not in self._models:
@@ -154,7 +191,12 @@ class Engine:
         self._models.clear()
 
 
-def _load(choice: str, key: str) -> "Model":
+async def _used(tx: Tx) -> InUse | None:
+    choice = await embedded.in_use(tx)
+    return (choice, await embedded.width(tx, model_name(choice))) if choice else None
+
+
+def _load(choice: str, key: str) -> Model:
     from commonplace.search import embed  # noqa: PLC0415 - numpy and onnxruntime are loaded by the first text
 
     return embed.load(choice, key)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from commonplace.search import postgres, sqlite
-from commonplace.search.terms import Terms, asked, frequencies, totals, weighed
+from commonplace.search.terms import Terms, asked, distinct, frequencies, totals, weighed
 from commonplace.search.wanted import Wanted
 from commonplace.store.database import Row, Tx
 
@@ -109,9 +109,9 @@ async def _with_words(tx: Tx, project: str, terms: Terms, wanted: Wanted, most: 
 
 
 async def _terms(tx: Tx, project: str, question: str, most: int = _WORDS_OF_A_QUESTION) -> Terms:
-    tokens = asked(question)
-    frequency = await frequencies(tx, project, tokens) if tokens else {}
-    return weighed(tokens, frequency, *await totals(tx, project), most)
+    words = asked(question)
+    frequency = await frequencies(tx, project, distinct(words)) if words else {}
+    return weighed(words, frequency, *await totals(tx, project), most)
 
 
 def _best_parts(measured: Iterable[tuple[Row, float]]) -> dict[int, tuple[float, int]]:

@@ -23,7 +23,7 @@ _MEMORY = 1 << 20
 _STATES = 1000
 # A longer line is searched in pieces, so that the time is looked at in between; `^` and `$` mean the line all the same.
 _PIECE = 16_384
-_OVERLAP = 1024
+OVERLAP = 1024
 # What may mean another thing in many lines than in one: the ends of the whole text, and flags.
 _WHOLE_TEXT = re.compile(r"\\[AzZC]|\(\?(?!:)")
 
@@ -67,17 +67,20 @@ class Pattern:
             return True
         return self._anywhere.search(b"\n".join(block)) is not None
 
-    def find(self, line: bytes, budget: Budget) -> tuple[int, int] | None:
-        """Where in the line the first match is, in bytes; none too when the budget ends on the way."""
-        start = 0
+    def find(
+        self, line: bytes, budget: Budget, *, begins: bool = True, ends: bool = True
+    ) -> tuple[int, int] | None:
+        """Where in the line the first match is, in bytes; none too when the budget ends on the way. Of a part of a
+        line the outermost byte is only looked at, so that `^` and `$` mean the line."""
+        start, last = int(not begins), len(line) - int(not ends)
         while True:
-            end = min(start + _PIECE, len(line))
+            end = min(start + _PIECE, last)
             found = self._compiled.search(line, start, end)
             if found is not None:
                 return (found.start(), found.end())
-            if end == len(line) or not budget.pay(0, 0):
+            if end == last or not budget.pay(0, 0):
                 return None
-            start = end - _OVERLAP
+            start = end - OVERLAP
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ class Vectors:
     ) -> Sequence[tuple[Row, float]]:
         rows = await tx.all(
             f"select n, part, 0 - (value <#> {_ASKED}) as near from embedding"
-            " where project = $1 and model = $2 and n = any($4)",
+            f" where project = $1 and model = $2 and n = any($4) and dimensions = {len(question)}",
             project,
             model,
             _text(question),

@@ -9,8 +9,9 @@ from commonplace.store.database import Row, Tx
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A room lists one for each kind that it puts into the index; `load` gives rows of id, title, text. Where many
-    entries are parts of one thing, `whole` tells which, so that it does not crowd out all others.
+    """A room lists one for each kind that it puts into the index; `load` gives rows of id, title, text, and of what
+    is read by other names than its id, the `place`. Where many entries are parts of one thing, `whole` tells which, so
+    that it does not crowd out all others.
     """
 
     kind: str

@@ -82,10 +82,11 @@ class Vectors:
         """How near these entries are, whichever way they were found."""
         rows = await tx.all(
             "select v.n, v.part, v.value from json_each($2) asked cross join embedding v indexed by embedding_entry"
-            " on v.project = $1 and v.n = asked.value where v.model = $3",
+            " on v.project = $1 and v.n = asked.value where v.model = $3 and length(v.value) = $4",
             project,
             list(numbers),
             model,
+            len(question),
         )
         return _measured(question, rows)
 
@@ -106,15 +107,17 @@ class Vectors:
 
         with self._lock:
             codes = self._codes.get((project, model))
-            if codes is None or codes.outgrown:
+            if codes is None or codes.outgrown or codes.dimensions != dimensions:
                 codes = self._codes[project, model] = Codes(dimensions)
         with codes.lock:
             while rows := await tx.all(
-                "select at, value from embedding where project = $1 and model = $2 and at > $3 order by at limit $4",
+                "select at, value from embedding where project = $1 and model = $2 and at > $3"
+                " and length(value) = $5 order by at limit $4",
                 project,
                 model,
                 codes.last,
                 _PAGE,
+                dimensions,
             ):
                 codes.add([(row["at"], row["value"]) for row in rows])
             codes.built_at = codes.built_at or codes.size

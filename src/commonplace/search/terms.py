@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from commonplace.search import text
 from commonplace.store.database import Tx
@@ -19,8 +19,8 @@ _TOGETHER = 3
 class Terms:
     """`worth` is each term's inverse frequency. Candidates have all the terms of any group of `searched`: each rare
     term is a group of its own, common ones stand together. `best` is what an entry of mean length that has every word
-    twice would score. Words that are all `common` would take as long as the project is large to put in order, so the
-    newest entries that have them are the candidates."""
+    twice would score; a word that nobody has counts like one of a single entry. Words that are all `common` would take
+    as long as the project is large to put in order, so the newest entries that have them are the candidates."""
 
     worth: dict[str, float]
     searched: tuple[tuple[str, ...], ...]
@@ -56,27 +56,41 @@ class Terms:
         )
 
 
-def asked(question: str) -> list[str]:
-    """The distinct tokens of a question, in order."""
-    return list(dict.fromkeys(text.tokens(question)))[:_ASKED]
+def asked(question: str) -> list[tuple[str, ...]]:
+    """The distinct words of a question, each as its tokens; of a long text, the first."""
+    words: list[tuple[str, ...]] = []
+    room = _ASKED
+    for word in dict.fromkeys(text.asked(question)):
+        if room > 0:
+            words.append(word[:room])
+        room -= len(word)
+    return words
 
 
-def weighed(tokens: list[str], frequency: dict[str, int], entries: int, words: int, most: int) -> Terms:
-    known = sorted((token for token in tokens if frequency.get(token)), key=lambda token: frequency[token])[
-        :most
-    ]
-    total = max(entries, max(frequency.values(), default=0))
-    worth = {
-        token: math.log(1 + (total - frequency[token] + 0.5) / (frequency[token] + 0.5)) for token in known
-    }
+def distinct(words: list[tuple[str, ...]]) -> list[str]:
+    return list(dict.fromkeys(chain.from_iterable(words)))
+
+
+def weighed(
+    asked: list[tuple[str, ...]], frequency: dict[str, int], entries: int, words: int, most: int
+) -> Terms:
+    there = [token for token in distinct(asked) if token in frequency]
+    known = sorted(there, key=lambda token: frequency[token])[:most]
+    total = max(entries, 1, max(frequency.values(), default=0))
+    worth = {token: _worth(frequency[token], total) for token in known}
     sums = list(accumulate(frequency[token] for token in known))
     rare = sum(rows <= _ROWS for rows in sums)
     searched: list[tuple[str, ...]] = [(token,) for token in known[:rare]]
     common = bool(known) and not rare
     if common:
         searched.append(tuple(known[:_TOGETHER]))
-    best = sum(worth.values()) * 2 * (_K1 + 1) / (2 + _K1)
+    unknown = sum(frequency.keys().isdisjoint(word) for word in asked)
+    best = (sum(worth.values()) + unknown * _worth(1, total)) * 2 * (_K1 + 1) / (2 + _K1)
     return Terms(worth, tuple(searched), max(1.0, words / max(1, entries)), best, common)
+
+
+def _worth(frequency: int, total: int) -> float:
+    return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 
 async def frequencies(tx: Tx, project: str, tokens: list[str]) -> dict[str, int]:

@@ -1,7 +1,9 @@
 """Text as the index sees it: tokens that suit prose and code, and passages that fit a model's window.
 
 A name is kept whole and in parts, and whole without its separators, so that `getUserName`, `get_user_name` and
-`get-user-name` are one token. Only letters and digits are left in a token, so no store needs quoting rules.
+`get-user-name` are one token. A word with accents is kept with them and without. What is written without spaces
+(Chinese, Japanese, Korean) is kept as pairs of signs, and names in other letters inside of it as names. Only letters
+and digits are left in a token, so no store needs quoting rules.
 """
 
 import hashlib
@@ -15,12 +17,21 @@ from commonplace.search.stem import stem
 
 _RUN = re.compile(r"[^\W_](?:[\w./\\:#@$-]*\w)?")
 _PIECE = re.compile(r"[^\W_]+")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_LATIN = "a-z\u00c0-\u02af"
+_PART = re.compile(rf"[A-Z]+(?![{_LATIN}])|[A-Z]?[{_LATIN}]+|\d+|[^\W\d_A-Z{_LATIN}]+")
+_SIGN = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
+_SPAN = re.compile(rf"[{_SIGN}]+|[^{_SIGN}]+")
+_SIGNS = re.compile(rf"[{_SIGN}]")
+_KANA = re.compile(r"[\u3040-\u30ff]")
+_ACCENTS = re.compile(r"(?<=[A-Za-z\u0370-\u03ff\u0415\u0435])[\u0300-\u036f]+")
 _LONGEST = 64
 _WORDY = re.compile(r"[a-z]+")
 
 _words = str.split
+# Letters that Unicode does not take apart.
+_SPELT = str.maketrans(
+    {pair[0]: pair[1:] for pair in _words("ßss æae ÆAE œoe ŒOE øo ØO łl ŁL đd ĐD \u0131i")}
+)
 STOP = frozenset(
     _words(
         "a about above after again all also am an and any are as at be because been before being below between both"
@@ -38,37 +49,72 @@ _OVERLAP = 150
 
 def tokens(text: str) -> list[str]:
     """Every token of the text, stop words dropped, in order."""
-    found: list[str] = []
-    for run in _RUN.findall(unicodedata.normalize("NFKC", text)):
-        found += _expanded(run)
-    return found
+    return [token for run in _runs(text) for token in _expanded(run)]
+
+
+def asked(question: str) -> list[tuple[str, ...]]:
+    """The words of a question, each as the tokens to look for; those that are nothing but stop words dropped."""
+    words = (_expanded(run, asking=True) for run in _runs(question))
+    return [word for word in words if word]
 
 
 def counted(text: str) -> Counter[str]:
     return Counter(tokens(text))
 
 
+def _runs(text: str) -> list[str]:
+    return _RUN.findall(unicodedata.normalize("NFKC", text))
+
+
 @lru_cache(maxsize=100_000)
-def _expanded(run: str) -> tuple[str, ...]:
-    pieces = _PIECE.findall(run)
+def _expanded(run: str, asking: bool = False) -> tuple[str, ...]:
+    made: list[str] = []
+    for span in _SPAN.findall(run):
+        made += _of_signs(span, asking) if _SIGNS.match(span) else _of_name(span)
+    return tuple(_bounded(token) for token in made)
+
+
+def _of_signs(span: str, asking: bool) -> list[str]:
+    """A sign alone would match half of all texts, so it is asked for only where it stands alone."""
+    pairs = [span[at : at + 2] for at in range(len(span) - 1)]
+    return pairs if asking and pairs else pairs + [sign for sign in span if not _KANA.match(sign)]
+
+
+def _of_name(span: str) -> list[str]:
+    pieces = _PIECE.findall(span)
     made = [token for piece in pieces for token in _of_piece(piece)]
     if len(pieces) > 1:
-        made.append("".join(pieces).lower())
-    return tuple(token for token in made if token and len(token) <= _LONGEST)
+        made.append(_folded("".join(pieces)).lower())
+    return made
 
 
 def _of_piece(piece: str) -> list[str]:
-    if _CJK.search(piece):
-        return [piece[at : at + 2] for at in range(max(1, len(piece) - 1))]
-    parts = [part.lower() for part in _PART.findall(piece)]
+    folded = _folded(piece)
+    parts = [part.lower() for part in _PART.findall(folded)]
     made = [_prose(part) for part in parts if part not in STOP]
     if len(parts) > 1:
+        made.append(folded.lower())
+    if folded != piece:
         made.append(piece.lower())
     return made
 
 
+def _folded(piece: str) -> str:
+    """Without accents, as people type who have none on their keyboard."""
+    if piece.isascii():
+        return piece
+    apart = unicodedata.normalize("NFKD", piece).translate(_SPELT)
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", apart))
+
+
+def _bounded(token: str) -> str:
+    """A name that is too long for an index is found by its digest."""
+    return token if len(token) <= _LONGEST else hashlib.blake2s(token.encode()).hexdigest()
+
+
 def _prose(part: str) -> str:
-    return stem(part) if _WORDY.fullmatch(part) else part
+    """No word of prose is so long, and a stem takes time by the square of the vowels in a row."""
+    return stem(part) if len(part) <= _LONGEST and _WORDY.fullmatch(part) else part
 
 
 @lru_cache(maxsize=4096)

@@ -212,7 +212,7 @@ def _payloads(projects: set[str]) -> list[str]:
     """NOTIFY takes 8 kB at most."""
     payloads: list[str] = []
     for project in sorted(projects):
-        if payloads and len(payloads[-1]) + len(project) < _PAYLOAD:
+        if payloads and len(f"{payloads[-1]},{project}".encode()) <= _PAYLOAD:
             payloads[-1] += "," + project
         else:
             payloads.append(project)

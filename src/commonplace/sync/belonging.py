@@ -1,22 +1,21 @@
 """Whose project a transcript belongs to."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from commonplace.sync import adapters
 from commonplace.sync.adapters.transcript import Transcript
 from commonplace.sync.manifest import expanded
 from commonplace.sync.project import project_in
+from commonplace.sync.settings import Sync
 from commonplace.sync.state import State
 
 
 class Belonging:
     """Once known it stays: a folder may be gone when more of its transcript comes."""
 
-    def __init__(self, known: State, configured: Mapping[str, Any]) -> None:
+    def __init__(self, known: State, configured: Sync) -> None:
         self._known = known
-        self._left_out = [expanded(folder) for folder in configured.get("exclude", [])]
+        self._left_out = [expanded(folder) for folder in configured.exclude]
 
     def project(self, transcript: Transcript, text: Path, cwd: str = "") -> str | None:
         """None if the configuration leaves its folder out. `text` is where its lines can be read."""
@@ -30,7 +29,7 @@ class Belonging:
         if any(Path(folder).is_relative_to(place) for place in self._left_out):
             return None
         self._known.keep_folder(folder)
-        return project_in(folder) or str(adapter.project_without_folder(transcript.path))
+        return project_in(folder)
 
     def leaves_out(self, transcript: Transcript) -> bool:
         return bool(self._left_out) and self.project(transcript, transcript.path) is None

@@ -30,10 +30,16 @@ def main(given: list[str]) -> int:
 def hand_over(event: dict[str, Any], tool: str = "") -> bool:
     """Spool every transcript that the event names; whether there was one."""
     known = {"tool": tool, "cwd": event.get("cwd"), "project": os.environ.get("COMMONPLACE_PROJECT")}
-    places = [_text(event, name) for name in ("transcript_path", "agent_transcript_path")]
-    named = [{"transcript_path": str(Path(place).expanduser())} for place in places if place]
-    if not named and tool and (session := _text(event, "thread-id") or _text(event, "session_id")):
-        named = [{"session_id": session}]
+    session = _text(event, "thread-id") or _text(event, "session_id")
+    own = {"session_id": session} if session else {}
+    places = {"transcript_path": own, "agent_transcript_path": {}}
+    named = [
+        {"transcript_path": str(Path(place).expanduser())} | more
+        for name, more in places.items()
+        if (place := _text(event, name))
+    ]
+    if not named and tool and own:
+        named = [own]
     for each in named:
         spool.put(spool.TRANSCRIPT, each | {name: value for name, value in known.items() if value})
     return bool(named)

@@ -22,8 +22,9 @@ def keep(transcripts: Iterable[Transcript]) -> None:
         with contextlib.suppress(FileNotFoundError):
             held = str(_linked(transcript.path))
             if held not in spooled:
-                payload = {"tool": transcript.tool, "transcript_path": str(transcript.path)}
-                spool.put(spool.TRANSCRIPT, payload | {"project": transcript.project, "kept": held})
+                payload = {"tool": transcript.tool, "session_id": transcript.session_id, "kept": held}
+                named = {"transcript_path": str(transcript.path), "project": transcript.project}
+                spool.put(spool.TRANSCRIPT, payload | named)
 
 
 def place(path: Path) -> Path:

@@ -3,35 +3,32 @@
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from commonplace import errors
 from commonplace.sync import reach
 
 
-@dataclass(frozen=True, slots=True)
-class Tracked:
+class Tracked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     local: str
     upload: str
 
 
-@dataclass(frozen=True, slots=True)
-class TrackedFolder:
+class TrackedFolder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     local: str
     upload_prefix: str = ""
     glob: str = "**/*.md"
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(msgspec.Struct, frozen=True):
     workspace_id: str
     machine: str
     tool: str
     project: str
-    tracked: list[Tracked] = field(default_factory=list)
-    tracked_dirs: list[TrackedFolder] = field(default_factory=list)
+    tracked: list[Tracked] = []
+    tracked_dirs: list[TrackedFolder] = []
 
     def files(self) -> Iterator[tuple[Path, str]]:
         """Every tracked file that is there, and its path in the workspace."""
@@ -50,14 +47,14 @@ def expanded(local: str) -> Path:
     return Path(os.path.expandvars(local)).expanduser()
 
 
-def every() -> list[Manifest]:
-    return [read(path) for path in sorted((reach.home() / "manifests").glob("*.json"))]
+def every() -> list[Path]:
+    return sorted((reach.home() / "manifests").glob("*.json"))
 
 
 def read(path: Path) -> Manifest:
     try:
-        return _manifest(json.loads(path.read_bytes()))
-    except (ValueError, TypeError, KeyError) as wrong:
+        return msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
         raise errors.Invalid(
             f"{path} is no manifest ({wrong}).", hint="Mend it, or remove it and run sync init-manifest."
         ) from None
@@ -67,23 +64,12 @@ def write(manifest: Manifest) -> Path:
     """Keep a manifest; what somebody added to one of the same workspace stays."""
     path = reach.home() / "manifests" / f"{manifest.workspace_id}.json"
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    merged = asdict(manifest)
+    merged = msgspec.to_builtins(manifest)
     if path.exists():
-        before = asdict(read(path))
+        before = msgspec.to_builtins(read(path))
         for name in ("tracked", "tracked_dirs"):
             merged[name] = before[name] + [each for each in merged[name] if each not in before[name]]
     part = path.with_suffix(".part")
     part.write_text(json.dumps(merged, indent=2) + "\n", encoding="utf-8")
     part.replace(path)
     return path
-
-
-def _manifest(given: dict[str, Any]) -> Manifest:
-    return Manifest(
-        given["workspace_id"],
-        given["machine"],
-        given["tool"],
-        given["project"],
-        [Tracked(**each) for each in given.get("tracked", [])],
-        [TrackedFolder(**each) for each in given.get("tracked_dirs", [])],
-    )

@@ -1,18 +1,19 @@
 """What changed on this machine since it was sent."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
-from commonplace.sync import adapters, manifest
+from commonplace.sync import adapters
 from commonplace.sync.adapters.transcript import Transcript
 from commonplace.sync.belonging import Belonging
+from commonplace.sync.manifest import Manifest
+from commonplace.sync.settings import Sync
 from commonplace.sync.source import Stamp
 from commonplace.sync.state import State
 
 
-def transcripts(known: State, configured: Mapping[str, Any]) -> Iterator[tuple[Transcript, int]]:
+def transcripts(known: State, configured: Sync) -> Iterator[tuple[Transcript, int]]:
     """Every transcript that changed, and about how much of it is unsent."""
     belonging = Belonging(known, configured)
     for transcript in _distinct(adapters.every(configured)):
@@ -25,14 +26,13 @@ def transcripts(known: State, configured: Mapping[str, Any]) -> Iterator[tuple[T
             yield transcript, max(0, stamp.size - (archive.raw_offset if archive else 0))
 
 
-def files(known: State) -> Iterator[str]:
+def files(known: State, tracked: Manifest) -> Iterator[str]:
     """Every tracked file that changed."""
-    for each in manifest.every():
-        for local, path in each.files():
-            before = known.knowledge(each.workspace_id, path)
-            text = local.read_text(encoding="utf-8", errors="replace")
-            if not before or before[0] != hashlib.sha256(text.encode()).hexdigest():
-                yield f"{each.workspace_id}/{path}"
+    for local, path in tracked.files():
+        before = known.knowledge(tracked.workspace_id, path)
+        text = local.read_text(encoding="utf-8", errors="replace")
+        if not before or before[0] != hashlib.sha256(text.encode()).hexdigest():
+            yield f"{tracked.workspace_id}/{path}"
 
 
 def _distinct(transcripts: Iterable[Transcript]) -> Iterator[Transcript]:

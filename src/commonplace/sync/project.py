@@ -1,9 +1,13 @@
 """Which project a folder belongs to. Hooks ask it before every edit, so it reads files and starts no git."""
 
 import os
+import re
 from pathlib import Path
 
 _SETTING = ".commonplace.toml"
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
+_LONGEST = 64
+_DIGITS = 8
 
 
 def project_of(cwd: str | Path) -> str:
@@ -20,9 +24,22 @@ def project_in(cwd: str | Path) -> str:
     folder = Path(cwd).expanduser()
     root = repository_of(folder)
     if root is None:
-        return _configured(folder) or folder.name
+        return _configured(folder) or _named(folder.name)
     main = main_worktree(root)
-    return _configured(root) or _configured(main) or main.name.removesuffix(".git")
+    return _configured(root) or _configured(main) or _named(main.name.removesuffix(".git"))
+
+
+def _named(folder: str) -> str:
+    """A folder's name, or one that a server takes: those of other folders have words, and not too many."""
+    words = _BETWEEN_WORDS.sub("_", folder.lower()).strip("_")
+    if words and len(words) <= _LONGEST:
+        return folder
+    if not folder:
+        return "root"
+    import hashlib  # noqa: PLC0415 - few folders are called so
+
+    digest = hashlib.sha256(folder.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
+    return f"{words[: _LONGEST - _DIGITS - 1].rstrip('_') or 'folder'}_{digest}"
 
 
 def repository_of(folder: Path) -> Path | None:

@@ -56,13 +56,38 @@ def configuration() -> dict[str, Any]:
 
 
 def server(whose: str = "key") -> Server | None:
-    """The server of this machine's agents, with their key (`sync_token`: the sync client's).
-
-    COMMONPLACE_URL first, then config.toml, then the server that runs on this machine's data folder.
-    """
+    """The server of this machine's agents, with their key (`sync_token`: the sync client's)."""
     configured = configuration()
+    url = where(configured)
+    return Server(url, secret(whose, entrusted(url, configured))) if url else None
+
+
+def where(configured: dict[str, Any]) -> str:
+    """COMMONPLACE_URL first, then config.toml, then the server that runs on this machine's data folder."""
     url = os.environ.get("COMMONPLACE_URL") or configured.get("url") or beacon(folder()).get("url")
-    return Server(str(url).rstrip("/"), secret(whose, configured)) if url else None
+    return address(str(url)) if url else ""
+
+
+def entrusted(url: str, configured: dict[str, Any]) -> dict[str, Any]:
+    """config.toml for this server; nothing if it names another one, whose tokens are nobody else's business."""
+    named = configured.get("url")
+    return configured if not named or address(str(named)) == url else {}
+
+
+def address(url: str) -> str:
+    """A server's address as all of them are kept: /mcp is only one of its doors."""
+    return url.strip().rstrip("/").removesuffix("/mcp").rstrip("/")
+
+
+def checked(url: str) -> str:
+    """The same, of one that somebody gave: it says how and where to."""
+    plain = address(url)
+    scheme, _, rest = plain.partition("://")
+    written = plain.isascii() and plain.isprintable() and " " not in plain
+    if scheme not in {"http", "https"} or not rest.partition("/")[0] or not written:
+        raise ValueError(f"'{url}' is not the address of a server: it starts with http:// or https://")
+    _split(rest.partition("/")[0], 0)
+    return plain
 
 
 def post(
@@ -122,7 +147,7 @@ def connected(url: str, until: float) -> socket.socket:
     scheme, _, rest = url.partition("://")
     authority = rest.partition("/")[0]
     host, port = _split(authority, 443 if scheme == "https" else 80)
-    connection = socket.create_connection((host, port), timeout=_left(until))
+    connection = _opened(_resolved(host, port, until), until)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if scheme != "https":
         return connection
@@ -131,10 +156,53 @@ def connected(url: str, until: float) -> socket.socket:
     return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
 
 
+def _resolved(host: str, port: int, until: float) -> list[Any]:
+    """The addresses of a name; whoever answers for names may hang for longer than anybody wants to wait."""
+    if host == "localhost" or not any(letter.isalpha() for letter in host.partition(":")[0]):
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    import threading  # noqa: PLC0415 - an address in digits needs nobody
+
+    found: list[Any] = []
+
+    def ask() -> None:
+        try:
+            found.append(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except OSError as wrong:
+            found.append(wrong)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(_left(until))
+    if not found:
+        raise TimeoutError("its name was not found in time")
+    if isinstance(found[0], OSError):
+        raise found[0]
+    addresses: list[Any] = found[0]
+    return addresses
+
+
+def _opened(addresses: list[Any], until: float) -> socket.socket:
+    """The first address that answers; all of them together within the time."""
+    failed: OSError = OSError("it has no address")
+    for family, kind, protocol, _, place in addresses:
+        connection = socket.socket(family, kind, protocol)
+        try:
+            connection.settimeout(_left(until))
+            connection.connect(place)
+        except OSError as wrong:
+            connection.close()
+            failed = wrong
+        else:
+            return connection
+    raise failed
+
+
 def _split(authority: str, port: int) -> tuple[str, int]:
     host, colon, given = authority.rpartition(":")
     if not colon or given.endswith("]"):
         host, given = authority, str(port)
+    if not host or not given.isdecimal():
+        raise ValueError(f"'{authority}' is no host with a port")
     return host.strip("[]"), int(given)
 
 

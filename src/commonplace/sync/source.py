@@ -4,6 +4,7 @@ import hashlib
 import io
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -47,8 +48,17 @@ class Stamp:
         return time.time() - self.changed_ns / 1e9 >= _SETTLED_SECONDS
 
 
-def opened(path: Path) -> BinaryIO:
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
     """The transcript's own bytes; a .zst is unpacked on the way."""
+    try:
+        with _unpacked(path) as lines:
+            yield lines
+    except (zstd.ZstdError, EOFError) as broken:
+        raise Unreadable(f"{path} cannot be unpacked ({broken}).") from None
+
+
+def _unpacked(path: Path) -> BinaryIO:
     if path.suffix != ".zst":
         return path.open("rb", buffering=_BUFFER)
     return io.BufferedReader(zstd.ZstdFile(path), _BUFFER)
@@ -56,22 +66,16 @@ def opened(path: Path) -> BinaryIO:
 
 def pieces(path: Path, offset: int, *, unfinished: bool) -> Iterator[bytes]:
     """Every whole line from the offset on; the last one without its end only if `unfinished`."""
-    try:
-        with opened(path) as lines:
-            lines.seek(offset)
-            while line := lines.readline(LONGEST_PIECE):
-                if unfinished or line.endswith(b"\n") or len(line) == LONGEST_PIECE:
-                    yield line
-    except (zstd.ZstdError, EOFError) as broken:
-        raise Unreadable(f"{path} cannot be unpacked ({broken}).") from None
+    with opened(path) as lines:
+        lines.seek(offset)
+        while line := lines.readline(LONGEST_PIECE):
+            if unfinished or line.endswith(b"\n") or len(line) == LONGEST_PIECE:
+                yield line
 
 
 def tail(path: Path, offset: int) -> str:
     """A digest of what stands right before the offset: it changes when the file was written anew."""
     start = max(0, offset - _TAIL)
-    try:
-        with opened(path) as lines:
-            lines.seek(start)
-            return hashlib.sha256(lines.read(offset - start)).hexdigest()
-    except (zstd.ZstdError, EOFError) as broken:
-        raise Unreadable(f"{path} cannot be unpacked ({broken}).") from None
+    with opened(path) as lines:
+        lines.seek(start)
+        return hashlib.sha256(lines.read(offset - start)).hexdigest()

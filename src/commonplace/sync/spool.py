@@ -18,7 +18,8 @@ from commonplace.sync import reach
 
 _LONGEST_LOG = 1_000_000
 TRANSCRIPT = "transcript"
-"""The one kind of job: {tool, transcript_path or session_id, cwd?, project?, kept?}; `kept` is where its text is held."""
+"""The one kind of job: {tool, transcript_path, session_id, cwd?, project?, kept?}, of path and id one at
+least; `kept` is where its text is held."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,12 @@ class State:
             (self._server, workspace, path, local_sha256, stored_sha256),
         )
 
+    @classmethod
+    def of_last_server(cls, database: sqlite3.Connection) -> "State":
+        """Of the server that was sent to last: what is written to the table again gets another rowid."""
+        found = database.execute("select server from archive order by rowid desc limit 1").fetchone()
+        return cls(database, found[0] if found else "")
+
     def folders(self) -> list[str]:
         """Every folder that an agent was seen to work in."""
         return [path for (path,) in self._database.execute("select path from folder order by path")]
@@ -129,15 +135,15 @@ class State:
 
 
 @contextmanager
-def opened(server: str) -> Iterator[State]:
-    """The state for one server. It holds write tokens, so nobody else may read the file."""
+def opened(server: str | None) -> Iterator[State]:
+    """The state for one server, or for the last one. It holds write tokens, so nobody else may read the file."""
     place = reach.home() / "state.db"
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _private(place)
     database = sqlite3.connect(place, timeout=10, isolation_level=None)
     try:
         database.executescript(_TABLES)
-        yield State(database, server)
+        yield State.of_last_server(database) if server is None else State(database, server)
     finally:
         database.close()
 

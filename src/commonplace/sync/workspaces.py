@@ -25,6 +25,14 @@ class Workspaces:
             tool, project, machine
         )
 
+    def checked(self, tool: str, project: str) -> None:
+        """Whether this token may write there: refused, or registered. A write token that works stays."""
+        known = self._kept.workspace(self._machine, tool, project)
+        if known is None:
+            self.registered(tool, project)
+        else:
+            self._wire.call("register_workspace", machine=self._machine, tool=tool, project=project)
+
     def registered(self, tool: str, project: str, machine: str = "") -> Workspace:
         """The workspace with a token that was never seen before: the server shows each one only once."""
         triple = {"machine": machine or self._machine, "tool": tool, "project": project}

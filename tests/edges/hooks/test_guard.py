@@ -268,7 +268,7 @@ async def test_configured_folder_of_hooks_is_used(shop):
     assert stat.S_IMODE((shop / ".githooks/pre-commit").stat().st_mode) == 0o755
     assert not (shop / ".git/hooks/pre-commit").exists()
     await command(shop, "uninstall")
-    assert list((shop / ".githooks").iterdir()) == []
+    assert not (shop / ".githooks").exists()
 
 
 async def test_outside_of_a_repository_it_says_so(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hooked import Agent, Done
 
 import product
 from commonplace.edges.hooks.adapters import AGENTS
+from commonplace.sync import reach
 
 
 @pytest.fixture
@@ -101,3 +103,29 @@ async def test_key_is_asked_for_once_and_its_own_name_is_used(alone, tmp_path):
         )  # fmt: skip
         ann = alone(server.url, COMMONPLACE_KEY=made["key"], COMMONPLACE_HOOKS_SECONDS="4")
         assert "known there as the agent ann of the project shop" in (await ann.start()).context
+
+
+async def test_key_that_the_server_does_not_know_is_named(alone, tmp_path):
+    with product.running("--data", str(tmp_path / "data"), "--auth", "on") as server:
+        warned = (
+            await alone(server.url, COMMONPLACE_KEY="smk_gone", COMMONPLACE_HOOKS_SECONDS="4").start()
+        ).context
+    assert "does not know the key" in warned
+
+
+async def test_setting_that_cannot_be_read_is_as_usual_and_stands_in_the_log(alone, closed, home):
+    bob = alone(closed, COMMONPLACE_HOOKS_MINUTES="abc", COMMONPLACE_HOOKS_LOCK="sometimes")
+    assert "No server answers" in (await bob.edit("src/cart.py")).context
+    told = (home / "hooks.log").read_text()
+    assert ("hooks.minutes cannot be 'abc'" in told, "hooks.lock cannot be 'sometimes'" in told) == (
+        True,
+        True,
+    )
+
+
+def test_name_that_nobody_answers_for_is_given_up_in_time(monkeypatch):
+    hanging = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_more: hanging.wait(5))
+    with pytest.raises(reach.Away, match="not found in time"):
+        reach.post(reach.Server("http://nowhere.invalid"), "memory_health", {}, 0.05)
+    hanging.set()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from commonplace.edges.hooks import pack, patch, program
 from commonplace.edges.hooks.adapters import AGENTS, claude, codex, cursor, gemini, opencode, vscode, windsurf
 from commonplace.edges.hooks.event import Event
+from commonplace.edges.hooks.state import Session
 
 DENIED = {
     "claude": {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}},
@@ -174,3 +175,29 @@ def test_whatever_an_agent_sends_is_an_event_or_nothing(sent):
     for adapter in (claude, codex, gemini, cursor, vscode, windsurf, opencode):
         event = adapter.read(sent)
         assert event is None or all(isinstance(file, str) and file for file in event.files)
+
+
+async def test_vs_code_that_runs_claudes_hooks_is_known_as_itself(near, home):
+    code = near("claude", COPILOT_HOME=str(home / "copilot"))
+    sent = {"timestamp": "2026-08-21T10:00:00Z", "source": "new"}
+    assert "agent vscode-" in (await code.hook(code.sends("session_start") | sent)).context
+    edit = (
+        code.sends("before_edit", "a.py")
+        | sent
+        | {"tool_name": "create_file", "tool_input": {"filePath": "a.py"}}
+    )
+    assert (await code.hook(edit)).stdout == ""
+    (home / "copilot" / "hooks").mkdir(parents=True)
+    (home / "copilot" / "hooks" / "commonplace.json").write_text("{}")
+    again = near("claude", COPILOT_HOME=str(home / "copilot"))
+    assert (await again.hook(again.sends("session_start") | sent)).stdout == ""
+
+
+def test_reminder_fits_whole_whatever_is_locked():
+    known = {"session_id": "s", "learnings": [{"id": str(n), "text": "x" * 300} for n in range(25)]}
+    session = Session("s", "shop", "alice", "/", "claude", pack.written(known))
+    locks = {"locks": [{"file": "y" * 200}] * 10, "your_locks": [{"file": "z" * 100}] * 20}
+    told = pack.reminded(session, {"unread": 2}, locks, "auto")
+    shown = json.loads(told.partition("as memory_start_session tells it:\n")[2])
+    assert (len(told.encode()) <= pack.LIMIT, shown["messages"]) == (True, {"unread": 2})
+    assert shown["learnings"] == known["learnings"][: len(shown["learnings"])]

@@ -1,6 +1,8 @@
 """What hooks leave on the machine: little, private, and safe when several run at once."""
 
 import asyncio
+import json
+import os
 import stat
 import uuid
 
@@ -62,3 +64,31 @@ async def test_stop_hands_the_transcript_to_the_uploader(agent, home, tmp_path, 
         jobs = [(job.kind, job.payload) for job in spool.jobs()]
     known = {"tool": "claude", "session_id": alice.session, "cwd": str(alice.cwd)}
     assert jobs == [("transcript", known | {"transcript_path": alice.transcript})]
+
+
+async def test_first_edits_at_once_share_one_session(house, agent):
+    alice, bob = agent(), agent()
+    files = [f"src/{number}.py" for number in range(4)]
+    await asyncio.gather(*(alice.edit(file) for file in files))
+    assert (await house.anyone().health())["active_locks"] == 4
+    await alice.end()
+    assert (await house.anyone().health())["active_locks"] == 0
+    assert (await bob.edit(*files[:1])).denial == ""
+
+
+async def test_resumed_session_knows_the_processes_above_it(near, home):
+    alice = near()
+    await alice.start()
+    place = home / "hooks" / alice.session / "session.json"
+    known = json.loads(place.read_bytes())
+    place.write_text(json.dumps(known | {"ancestors": [999_999]}))
+    await alice.start(source="resume")
+    assert json.loads(place.read_bytes()) == known
+
+
+def test_mark_that_a_dead_process_left_is_claimed(monkeypatch, tmp_path):
+    monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path))
+    state = State("s")
+    assert [state.claim("starting", 60), state.claim("starting", 60)] == [True, False]
+    os.utime(state.folder / "starting", (0, 0))
+    assert state.claim("starting", 60)

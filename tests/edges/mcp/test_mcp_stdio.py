@@ -145,7 +145,7 @@ async def test_line_too_long_is_refused_and_skipped(direct_pipe: Pipe):
 
 async def test_message_too_large_for_the_server_is_refused_by_its_id(proxied_pipe: Pipe):
     refused = await proxied_pipe.ask(legacy("tools/call", 1, name="echo", arguments={"a": "x" * 5_000_000}))
-    assert (refused["id"], refused["error"]["data"]) == (1, {"status": 413})
+    assert (refused["id"], refused["error"]["data"]["status"]) == (1, 413)
     assert (await proxied_pipe.ask(legacy("ping", 2)))["result"] == {}
 
 

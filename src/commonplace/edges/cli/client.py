@@ -12,7 +12,7 @@ import msgspec
 
 from commonplace import config, errors
 from commonplace.access import OPERATOR
-from commonplace.sync.reach import Server
+from commonplace.sync.reach import Server, address
 
 _SECONDS = 70
 
@@ -46,7 +46,7 @@ async def _directly(settings: config.Settings, name: str, arguments: Mapping[str
 
 def _post(url: str, name: str, arguments: Mapping[str, Any], key: str) -> dict[str, Any]:
     request = urllib.request.Request(  # noqa: S310 - the user names the server
-        f"{url.rstrip('/')}/api/{name}",
+        f"{address(url)}/api/{name}",
         data=msgspec.json.encode(arguments),
         headers={"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {}),
     )

@@ -1,6 +1,7 @@
 """commonplace guard install, uninstall: a check before every commit of a git repository."""
 
 import argparse
+import contextlib
 import os
 import shlex
 import sys
@@ -28,9 +29,26 @@ def run(arguments: argparse.Namespace) -> int:
             install(folder, name)
         else:
             uninstall(folder, name)
-    done = "stands in" if arguments.act == "install" else "is gone from"
-    print(f"The guard {done} {folder}")
+    if arguments.act == "install":
+        print(f"The guard stands in {folder}")
+        if not _is_of_this_repository(folder):
+            print("  core.hooksPath leads there: every repository that uses this folder is guarded.")
+    else:
+        print(f"The guard is gone from {folder}")
+        _remove_if_empty(folder)
     return 0
+
+
+def _is_of_this_repository(folder: Path) -> bool:
+    shared = git.root() / git.ask("rev-parse", "--git-common-dir", folder=git.root())
+    places = (each.resolve() for each in (git.root(), shared))
+    return any(folder.resolve().is_relative_to(each) for each in places)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    """One that install made; to git a folder without hooks is as good as none."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def install(folder: Path, name: str) -> None:

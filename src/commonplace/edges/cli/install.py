@@ -24,13 +24,16 @@ def _install(arguments: argparse.Namespace) -> int:
     named = dict.fromkeys(arguments.agent or ())
     chosen = [agents.AGENTS[name] for name in named] or agents.found(here)
     by = "" if arguments.no_schedule else schedule.kind(here)
-    prompts = settings.learnings() if arguments.learnings is None else arguments.learnings
-    secrets = [each for each in (server.key, arguments.sync_token) if each]
-    wanted = settings.wanted(server, arguments.url, arguments.key, prompts, arguments.sync_token)
+    prompts = settings.learnings(arguments.learnings)
+    token = settings.checked("--sync-token", arguments.sync_token or "")
+    secrets = [each for each in (server.key, token) if each]
+    wanted = settings.wanted(server, arguments.url, arguments.key, prompts, token)
     wanted += _wanted(chosen, here, server, prompts > 0)
-    wanted += [Wanted(wish, part="schedule") for wish in schedule.wishes(here, by)]
+    scheduling = schedule.wishes(here, by)
+    wanted += [Wanted(wish, part="schedule") for wish in scheduling]
     changed = changes.additions(installed, wanted, [(agent.name, "hooks") for agent in chosen])
-    telling = bool(by) and not schedule.is_set(here, by, installed.schedule)
+    rewritten = {wish.path for wish in scheduling} & {change.path for change in changed}
+    telling = bool(rewritten) or (bool(by) and not schedule.is_set(here, by, installed.schedule))
     if not changed and not telling:
         print("Nothing to change.")
         return 0

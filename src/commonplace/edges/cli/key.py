@@ -27,6 +27,9 @@ def _listed(reply: dict[str, Any]) -> None:
         state = "revoked" if key.get("revoked_at") else key.get("expires_at", "valid")
         print(
             f"{key['id']:14} {key['name']:20} {key['role']:9} {','.join(key.get('projects', [])) or '-':20} {state}"
+            + "".join(
+                f"  {kind} {','.join(key[kind])}" for kind in ("machines", "workspaces") if key.get(kind)
+            )
         )
 
 

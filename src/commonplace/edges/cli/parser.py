@@ -66,7 +66,8 @@ def _serve(commands: Commands) -> None:
     serve.add_argument(
         "--embeddings",
         metavar="M",
-        help="model for search by meaning: on, off, a folder with an ONNX model, or URL#name (on)",
+        help="model for search by meaning: on, off, a folder with an ONNX model, or URL#name,"
+        " whose key is COMMONPLACE_EMBEDDINGS_KEY (on)",
     )
     serve.add_argument(
         "--secrets", choices=("mask", "refuse"), help="what is done to secrets in texts (mask)"
@@ -203,6 +204,7 @@ def _verify(commands: Commands) -> None:
     verify.set_defaults(run=lazy("verify"))
 
 
-_VERIFY = """Look up every path, path:line and path#symbol that the project's documents cite and tell the server
-whether it is fresh, drifted or gone; search results say so from then on. Only hashes leave this machine.
+_VERIFY = """Look up every path, path:line, path:first-last and path#symbol that the project's documents cite and tell the
+server whether it is fresh, drifted or gone; search results say so from then on. What cannot be judged here (too large,
+outside of the checkout, an address on the web) is unchecked. Only hashes leave this machine.
   commonplace verify . --project shop"""

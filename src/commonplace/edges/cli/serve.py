@@ -11,6 +11,7 @@ from commonplace.edges import log
 
 def run(arguments: argparse.Namespace) -> int:
     settings = config.read(vars(arguments))
+    config.require_model(settings)
     log.configure(settings.log_level)
     if settings.transport == "stdio":
         _run(server.serve_stdio(settings))

@@ -56,16 +56,11 @@ def _upstream(arguments: argparse.Namespace) -> "Upstream":
         "" if arguments.data else os.environ.get("COMMONPLACE_URL") or configured.get("url")
     )
     folder = Path(arguments.data).expanduser().absolute() if arguments.data else None
-    key = arguments.key or reach.secret("key", configured)
+    url = reach.checked(url) if url else ""
+    key = arguments.key or reach.secret("key", reach.entrusted(url, configured) if url else configured)
     toolsets = arguments.toolsets or os.environ.get("COMMONPLACE_TOOLSETS", "")
-    place = Named(_checked(url)) if url else OfFolder(folder or reach.folder())
+    place = Named(url) if url else OfFolder(folder or reach.folder())
     return Upstream(place, key, _names(toolsets))
-
-
-def _checked(url: str) -> str:
-    if not url.startswith(("http://", "https://")):
-        raise ValueError(f"'{url}' is not the address of a server: it starts with http:// or https://.")
-    return url
 
 
 def _names(toolsets: str) -> str:

@@ -26,7 +26,9 @@ def _run(arguments: argparse.Namespace) -> int:
     print(_planned(report) if asked["dry_run"] else _did(report))
     for told in (*report.conflicts, *report.failures):
         print(f"  {told}", file=sys.stderr)
-    return errors.Conflict.exit_code if report.conflicts else int(bool(report.failures))
+    if report.conflicts or report.forbidden:
+        return (errors.Conflict if report.conflicts else errors.Forbidden).exit_code
+    return int(bool(report.failures))
 
 
 def _did(report: Report) -> str:

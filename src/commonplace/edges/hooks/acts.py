@@ -9,10 +9,11 @@ from commonplace.edges.hooks import leases, pack
 from commonplace.edges.hooks.event import Answer, Kind
 from commonplace.edges.hooks.state import forget_old
 from commonplace.edges.hooks.tree import place
-from commonplace.edges.hooks.visit import Visit
+from commonplace.edges.hooks.visit import Visit, ancestors
 from commonplace.sync import reach
 
 _COMPACTED = "compacted"
+_INSTRUCTIONS = "reads like instructions"
 
 _EDITS = "Edits"
 _LEARNED = ["learning", "gotcha", "pattern", "solution"]
@@ -25,10 +26,14 @@ def session_start(visit: Visit) -> Answer:
     """Also after a compaction or a resume: the session goes on if it is alive, else another begins."""
     forget_old()
     visit.state.unmark(_COMPACTED)
-    if visit.state.session() is None:
+    session = visit.state.session()
+    if session is None:
         visit.start()
-    else:
-        _remind(visit)
+        return Answer()
+    above = tuple(ancestors())
+    if above != session.ancestors:
+        visit.state.keep(session._replace(ancestors=above))
+    _remind(visit)
     return Answer()
 
 
@@ -48,7 +53,11 @@ def prompt(visit: Visit) -> Answer:
             limit=min(visit.settings.learnings, 10),
             detail="snippet",
         )
-        found = [f"- {one['title']} ({one['age']}, {one['id']}): {one['content']}" for one in _results(reply)]
+        found = [
+            f"- {one['title']} ({one['age']}, {one['id']}): {one['content']}"
+            for one in _results(reply)
+            if _INSTRUCTIONS not in one.get("warning", "")
+        ]
         if found:
             visit.context.append("\n".join(["What this team has learnt that may bear on this:", *found]))
     return Answer()
@@ -93,17 +102,16 @@ def stop(visit: Visit) -> Answer:
 
 
 def session_end(visit: Visit) -> Answer:
-    """Leases are free at once; a session that its agent has ended itself stays as it was left."""
+    """Leases are free at once; what was handed over stays: who ends nothing in words hands nothing over."""
     _hand_over(visit, at_once=True)
     session = visit.state.session()
     if session is not None:
         files = list(visit.state.leases())
-        told = f"Ended by its agent ({visit.event.source or 'no reason given'}) without a handoff."
         try:
             visit.ask(
                 "memory_end_session",
                 session_id=session.session_id,
-                summary=told,
+                summary="",
                 files_modified=files[:_LISTED],
             )
         except reach.Refused as refused:

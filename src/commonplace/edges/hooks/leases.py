@@ -24,9 +24,9 @@ def held_by_others(visit: Visit, files: Sequence[str]) -> list[Conflict]:
 def take(visit: Visit, files: Sequence[str], minutes: int) -> list[Conflict]:
     """Lease them all for this session; else whose leases are in the way."""
     known = visit.state.leases()
-    unknown = [file for file in files[:_LOOKED_AT] if file not in known]
+    unknown = [file for file in files if file not in known]
     reasoned = [file for file in files if file in known and known[file].reasoned]
-    reasoned += [file for file in unknown if _leased_by_the_agent(visit, file)]
+    reasoned += _leased_by_the_agent(visit, unknown)
     for chosen, reason in (
         ([file for file in files if file not in reasoned], _reason(visit)),
         (reasoned, ""),
@@ -37,10 +37,13 @@ def take(visit: Visit, files: Sequence[str], minutes: int) -> list[Conflict]:
     return []
 
 
-def _leased_by_the_agent(visit: Visit, file: str) -> bool:
-    """Then the reason that it gave stays."""
-    reply = visit.ask_as_session("memory_get_locks", path_pattern=file)
-    return any(lease["file"] == file for lease in reply.get("your_locks", []))
+def _leased_by_the_agent(visit: Visit, files: list[str]) -> list[str]:
+    """Of these the reason that it gave stays."""
+    if not files:
+        return []
+    about = {"path_pattern": files[0]} if len(files) == 1 else {}
+    own = {lease["file"] for lease in visit.ask_as_session("memory_get_locks", **about).get("your_locks", [])}
+    return [file for file in files if file in own]
 
 
 def _lock(visit: Visit, files: Sequence[str], reason: str, minutes: int) -> list[Conflict]:

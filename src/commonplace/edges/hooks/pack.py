@@ -11,6 +11,7 @@ BUDGET = 2_200
 LIMIT = 9_900
 """Bytes. Claude takes 10,000 characters, Codex 2,500 tokens of about four bytes."""
 
+_CUT = " …(cut here)"
 _LOCKING = {
     "auto": "Before each edit a lease on the file is taken for this session by itself; an edit of a file that another agent has leased is refused and says who has it.",
     "check": "An edit of a file that another agent has leased is refused and says who has it.",
@@ -40,12 +41,27 @@ def reminded(session: Session, beat: dict[str, Any], locks: dict[str, Any], lock
     known["messages"] = (messages if isinstance(messages, dict) else {}) | {"unread": beat.get("unread", 0)}
     known["relevant_locks"] = locks.get("locks", [])[:10]
     known["your_locks"] = [lease["file"] for lease in locks.get("your_locks", [])[:20]]
+    when = "when this session started, with its locks of now"
+    room = LIMIT - len(told(session._replace(pack=""), lock, when).encode()) - 1
+    return told(session._replace(pack=written(_within(known, room))), lock, when)
+
+
+def _within(known: dict[str, Any], room: int) -> dict[str, Any]:
+    """Without what is empty; the longest lists give up their last entries until the rest fits."""
     kept = {name: value for name, value in known.items() if value}
-    return told(
-        session._replace(pack=written(kept)), lock, "when this session started, with its locks of now"
-    )
+    while len(written(kept).encode()) > room:
+        longest = max(
+            kept, key=lambda name: len(written({"": kept[name]})) if isinstance(kept[name], list) else 0
+        )
+        if not isinstance(kept[longest], list):
+            break
+        kept = {name: value for name, value in (kept | {longest: kept[longest][:-1]}).items() if value}
+    return kept
 
 
 def fitted(texts: list[str]) -> str:
     """All of it in one text; what is beyond the limit is cut, the last first."""
-    return "\n\n".join(texts).encode("utf-8", "replace")[:LIMIT].decode("utf-8", "ignore")
+    whole = "\n\n".join(texts).encode("utf-8", "replace")
+    if len(whole) <= LIMIT:
+        return whole.decode()
+    return whole[: LIMIT - len(_CUT.encode())].decode("utf-8", "ignore") + _CUT

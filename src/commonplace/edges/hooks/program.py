@@ -1,7 +1,9 @@
 """commonplace hook AGENT: read the agent's event, act, answer. Whatever goes wrong, the agent goes on."""
 
 import json
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from commonplace.edges.hooks import acts, log, pack
@@ -13,6 +15,8 @@ from commonplace.sync import reach
 
 _LARGEST = 64 * 1024 * 1024
 _UNAUTHENTICATED = 401
+_KEY_MISSING = "The server asks for a key: set COMMONPLACE_KEY, or `key` in config.toml."
+_KEY_UNKNOWN = "The server does not know the key in COMMONPLACE_KEY or config.toml: it was revoked, or is of another server."
 
 
 def main(given: list[str]) -> int:
@@ -30,13 +34,24 @@ def main(given: list[str]) -> int:
 def run(agent: str, sent: bytes) -> Output:
     if agent not in AGENTS:
         return Output(stderr=f"commonplace hook: name an agent: {', '.join(AGENTS)}")
-    adapter = __import__(f"commonplace.edges.hooks.adapters.{agent}", fromlist=["read"])
     given = json.loads(sent)
-    event: Event | None = adapter.read(given) if isinstance(given, dict) else None
+    agent = _whose(agent, given) if isinstance(given, dict) else ""
+    if not agent:
+        return Output()
+    adapter = __import__(f"commonplace.edges.hooks.adapters.{agent}", fromlist=["read"])
+    event: Event | None = adapter.read(given)
     if event is None or not event.session:
         return Output()
     output: Output = adapter.write(event, answered(agent, adapter, event))
     return output
+
+
+def _whose(agent: str, given: dict[str, Any]) -> str:
+    """VS Code runs Claude's hooks too, and alone says when; where it has hooks of its own, those speak for it."""
+    if agent != "claude" or "timestamp" not in given:
+        return agent
+    folder = Path(os.environ.get("COPILOT_HOME") or "~/.copilot").expanduser()
+    return "" if (folder / "hooks" / "commonplace.json").exists() else "vscode"
 
 
 def answered(agent: str, adapter: Any, event: Event) -> Answer:
@@ -72,10 +87,15 @@ def _warned(visit: Visit, adapter: Any, refused: reach.Away | reach.Refused) -> 
     if isinstance(refused, reach.Away):
         why, text = "away", f"{refused} Edits are not checked against the leases of others until it is back."
     elif refused.status == _UNAUTHENTICATED:
-        why, text = "key", "The server asks for a key: set COMMONPLACE_KEY, or `key` in config.toml."
+        why, text = "key", _KEY_UNKNOWN if _has_key() else _KEY_MISSING
     else:
         why, text = refused.code, f"The server refused: {refused} {refused.body.get('hint', '')}".strip()
     return f"Commonplace: {text}" if visit.state.once(why) else ""
+
+
+def _has_key() -> bool:
+    server = reach.server()
+    return server is not None and bool(server.key)
 
 
 def _leave(output: Output) -> None:

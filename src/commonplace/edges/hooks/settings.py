@@ -3,7 +3,10 @@
 import os
 from typing import Any, NamedTuple
 
+from commonplace.edges.hooks import log
 from commonplace.sync import reach
+
+_LOCKS = ("auto", "check", "off")
 
 
 class Settings(NamedTuple):
@@ -26,11 +29,19 @@ def settings() -> Settings:
     for name, usual in Settings._field_defaults.items():
         value = os.environ.get(f"COMMONPLACE_HOOKS_{name.upper()}", configured.get(name))
         if value is not None:
-            given[name] = _read(value, usual)
+            given[name] = _read(name, value, usual)
     return Settings(**given)
 
 
-def _read(value: Any, usual: Any) -> Any:
+def _read(name: str, value: Any, usual: Any) -> Any:
+    """What cannot be read is as if it were not there, and stands in the log."""
     if isinstance(usual, bool):
         return str(value).lower() in ("1", "true", "yes", "on")
-    return type(usual)(value)
+    try:
+        read = str(value).lower() if isinstance(usual, str) else type(usual)(value)
+    except (TypeError, ValueError):
+        read = None
+    if read is None or (name == "lock" and read not in _LOCKS):
+        log.note("settings", f"hooks.{name} cannot be {value!r}; it is {usual!r}.")
+        return usual
+    return read

@@ -80,6 +80,16 @@ class State:
             return False
         return True
 
+    def claim(self, name: str, seconds: float) -> bool:
+        """Mark it; a mark that is older than that was left by a process that died."""
+        if self.mark(name):
+            return True
+        try:
+            left = time.time() - (self.folder / name).stat().st_mtime > seconds
+        except FileNotFoundError:
+            left = True
+        return left
+
     def marked(self, name: str) -> bool:
         return (self.folder / name).exists()
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from commonplace.edges.hooks.tree import Tree, tree_of
 from commonplace.sync import project, reach
 
 _UNKNOWN = "unknown"
+_STARTING = "starting"
+_LOOK_SECONDS = 0.01
+_PATIENCE = 2
 _NOT_NAME = re.compile(r"[^0-9A-Za-z]")
 _TIMED = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7", re.IGNORECASE)
 _SHORT = 8
@@ -27,6 +31,8 @@ class Visit:
         self.context: list[str] = []
         self.tag = f"{tool}-{_short(event.session)}"
         self._name = name or os.environ.get("COMMONPLACE_AGENT") or self.tag
+        self._until = time.monotonic() - min(_running(), settings.seconds / 2) + settings.seconds
+        self._answered = False
 
     def _tree(self) -> Tree:
         """The repository in which the session began: an agent that walks into another one is a guest there."""
@@ -34,11 +40,16 @@ class Visit:
         return tree_of(known.root if known and Path(known.root).is_dir() else self.event.cwd)
 
     def ask(self, operation: str, **arguments: Any) -> dict[str, Any]:
-        """One call; a server that does not answer in time is away, and nothing more is asked of it."""
+        """One call; a server that does not answer in time is away, and nothing more is asked of it.
+
+        The time counts from the start of this process; a server that has answered is given more.
+        """
         server = reach.server()
         if server is None:
             raise reach.Away("No server runs on this machine, and none is configured.")
-        reply = reach.post(server, operation, arguments, self.settings.seconds)
+        more = _PATIENCE * self.settings.seconds if self._answered else 0.0
+        reply = reach.post(server, operation, arguments, self._until + more - time.monotonic())
+        self._answered = True
         self.context += [str(notice) for notice in reply.pop("_notice", ())]
         return reply
 
@@ -50,13 +61,28 @@ class Visit:
         except reach.Refused as refused:
             if refused.code != "session_not_found":
                 raise
-        return self.ask(operation, session_id=self.start().session_id, **arguments)
+        return self.ask(operation, session_id=self.start(session).session_id, **arguments)
 
     def session(self) -> Session:
         return self.state.session() or self.start()
 
-    def start(self) -> Session:
-        """Begin a session; what the agent must know of it goes into its context."""
+    def start(self, dead: Session | None = None) -> Session:
+        """Begin a session; of hooks that run at once one does, and the others go on with its session."""
+        if not self.state.claim(_STARTING, self.settings.seconds):
+            while time.monotonic() < self._until and self.state.marked(_STARTING):
+                time.sleep(_LOOK_SECONDS)
+            return self._living(dead) or self._begin()
+        try:
+            return self._living(dead) or self._begin()
+        finally:
+            self.state.unmark(_STARTING)
+
+    def _living(self, dead: Session | None) -> Session | None:
+        session = self.state.session()
+        return session if session != dead else None
+
+    def _begin(self) -> Session:
+        """What the agent must know of its session goes into its context."""
         reply = self._started(self._name)
         session = Session(
             reply["session_id"],
@@ -90,6 +116,15 @@ def _short(session: str) -> str:
     """Enough to tell sessions apart; a UUID that begins with the time differs at its end."""
     plain = _NOT_NAME.sub("", session)
     return plain[-_SHORT:] if _TIMED.match(session) else plain[:_SHORT]
+
+
+def _running() -> float:
+    """For how long this process has been; for how long it has worked, where the system tells no more."""
+    try:
+        started = int(Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19])
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, AttributeError):
+        return time.process_time()
 
 
 def ancestors() -> list[int]:

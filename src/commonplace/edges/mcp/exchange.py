@@ -26,6 +26,11 @@ _JSON: Final[Header] = (b"content-type", b"application/json")
 _CLOSE: Final[Header] = (b"connection", b"close")
 
 
+def wait_header(seconds: int | None) -> tuple[Header, ...]:
+    """When to try again, where that is known."""
+    return () if seconds is None else ((b"retry-after", str(seconds).encode()),)
+
+
 class ReaderStalled(Interruption):
     """The client has stopped reading what we send; its stream is given up."""
 
@@ -48,11 +53,11 @@ class Exchange:
         await self._send(start)
         await self._send({"type": "http.response.body", "body": body})
 
-    async def reply_and_close(self, status: int, body: bytes) -> None:
+    async def reply_and_close(self, status: int, body: bytes, *headers: Header) -> None:
         """Answers a client that is still sending, and listens a moment longer so that it can read why."""
         length = (b"content-length", str(len(body)).encode())
         await self._send(
-            {"type": "http.response.start", "status": status, "headers": [_JSON, length, _CLOSE]}
+            {"type": "http.response.start", "status": status, "headers": [_JSON, length, _CLOSE, *headers]}
         )
         await self._send({"type": "http.response.body", "body": body, "more_body": True})
         try:

@@ -127,13 +127,22 @@ class Refused(Interruption):
 
 
 class Unauthorized(Interruption):
-    """The request proves no caller; becomes HTTP 401, or the status given (429 for one locked out)."""
+    """The request proves no caller; becomes HTTP 401, or the status given (429 for one locked out for so many seconds)."""
 
-    def __init__(self, message: str, *, status: int = 401, challenge: str = "Bearer") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        status: int = 401,
+        challenge: str = "Bearer",
+        retry_after: int | None = None,
+    ) -> None:
         super().__init__(message)
-        self.message = message
+        self.message, self.hint = message, hint
         self.status = status
         self.challenge = challenge
+        self.retry_after = retry_after
 
 
 class ResourceNotFound(Interruption):

@@ -9,7 +9,7 @@ from commonplace.edges import origin
 from commonplace.edges.mcp import headers as names
 from commonplace.edges.mcp import modern
 from commonplace.edges.mcp.body import BodyRefused, ClientGone, check_headers, read_body
-from commonplace.edges.mcp.exchange import Exchange, ReaderStalled, Receive, Scope, Send, Watch
+from commonplace.edges.mcp.exchange import Exchange, ReaderStalled, Receive, Scope, Send, Watch, wait_header
 from commonplace.edges.mcp.gate import read_message
 from commonplace.edges.mcp.host import Context, Host, Unauthorized
 from commonplace.edges.mcp.legacy import ASSUMED_VERSION, SESSION_METHODS, Introduction, Legacy
@@ -27,11 +27,11 @@ from commonplace.edges.mcp.messages import (
     ProtocolError,
     RequestId,
     checked_request_id,
-    encode,
     error_reply,
     meta_of,
     notification,
     params_of,
+    refusal_body,
     result_reply,
 )
 from commonplace.edges.mcp.modern import Modern
@@ -61,6 +61,9 @@ _STATUS: Final = {
     UNSUPPORTED_VERSION: _BAD_REQUEST,
     METHOD_NOT_FOUND: _NOT_FOUND,
 }
+
+_ACCEPT_STREAM: Final = "Send Accept: application/json, text/event-stream."
+_ALLOW_IT: Final = "Who runs the server allows others with --allowed-hosts and --allowed-origins."
 
 _log = logging.getLogger("commonplace.mcp")
 
@@ -97,9 +100,9 @@ class McpHttp:
         try:
             await self._serve(await self._request(scope, exchange), scope["method"])
         except HttpRefused as refusal:
-            await exchange.reply(refusal.status, encode({"error": refusal.message}), *refusal.headers)
+            await exchange.reply(refusal.status, refusal.body, *refusal.headers)
         except BodyRefused as refusal:
-            await exchange.reply_and_close(refusal.status, encode({"error": refusal.message}))
+            await exchange.reply_and_close(refusal.status, refusal.body, *refusal.headers)
         except ProtocolError as error:
             await exchange.reply(_STATUS.get(error.code, _OK), error_reply(None, error))
         except ReaderStalled:
@@ -109,24 +112,25 @@ class McpHttp:
         except Exception:  # noqa: BLE001 - the outermost line of this edge
             _log.exception("a request failed")
             if not exchange.streaming:
-                await exchange.reply(
-                    _SERVER_ERROR, encode({"error": "the server made a mistake; it is logged"})
-                )
+                told = refusal_body(_SERVER_ERROR, "The server made a mistake; it is logged.")
+                await exchange.reply(_SERVER_ERROR, told)
 
     async def _request(self, scope: Scope, exchange: Exchange) -> Request:
         headers = headers_of(scope)
         refused = origin.check(headers, self._allowed_hosts, self._allowed_origins)
         if refused is not None:
-            raise HttpRefused(refused, "this host or origin is not allowed")
+            raise HttpRefused(refused, "This host or origin is not allowed.", _ALLOW_IT)
         view = view_of(scope["path"].removeprefix(self._path), headers)
         if view is None:
-            raise HttpRefused(_NOT_FOUND, "no such path")
+            raise HttpRefused(_NOT_FOUND, "There is nothing at this path.", "Use /mcp.")
         address = scope.get("client") or ("", 0)
         try:
             caller = await self._host.identify(headers, address[0], scope.get("query_string", b""))
         except Unauthorized as error:
             challenge = (b"www-authenticate", error.challenge.encode("latin-1"))
-            raise HttpRefused(error.status, error.message, challenge) from None
+            raise HttpRefused(
+                error.status, error.message, error.hint, challenge, *wait_header(error.retry_after)
+            ) from None
         return Request(exchange, headers, view, caller, self._host.principal(caller))
 
     async def _serve(self, request: Request, verb: str) -> None:
@@ -141,7 +145,9 @@ class McpHttp:
             self._end_session(request)
             await request.exchange.reply(_OK)
         else:
-            raise HttpRefused(_NOT_ALLOWED, "send a POST", (b"allow", b"POST"))
+            raise HttpRefused(
+                _NOT_ALLOWED, "This path does not take that method.", "Send a POST.", (b"allow", b"POST")
+            )
 
     async def _post(self, request: Request, message: Message) -> None:
         version = request.headers.get(names.VERSION)
@@ -181,7 +187,7 @@ class McpHttp:
 
     async def _listen(self, request: Request, context: Context, message: Message) -> None:
         if not request.may_stream:
-            raise HttpRefused(_NOT_ACCEPTABLE, "a listener must accept text/event-stream")
+            raise HttpRefused(_NOT_ACCEPTABLE, "A listener must accept a stream.", _ACCEPT_STREAM)
         request_id: RequestId = message["id"]
         try:
             listener, acknowledgement = await self._modern.listen(context, message)
@@ -278,7 +284,7 @@ class McpHttp:
 
     async def _open_stream(self, request: Request, session: Session) -> None:
         if not request.may_stream:
-            raise HttpRefused(_NOT_ACCEPTABLE, "a stream must accept text/event-stream")
+            raise HttpRefused(_NOT_ACCEPTABLE, "This is answered by a stream.", _ACCEPT_STREAM)
         context = self._context(request, session.version, session.client, {}, session)
         live = self._sessions.live(session)
         listener = live.listen(self._publisher, request.caller)
@@ -296,7 +302,7 @@ class McpHttp:
     def _session_of(self, request: Request) -> Session:
         session = self._sessions.find(request.headers["mcp-session-id"], request.principal)
         if session is None:
-            raise HttpRefused(_NOT_FOUND, "no such session; send initialize again")
+            raise HttpRefused(_NOT_FOUND, "There is no such session.", "Send initialize again.")
         return session
 
     def _end_session(self, request: Request) -> None:

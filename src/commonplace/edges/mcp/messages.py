@@ -4,6 +4,22 @@ from typing import Any, Final
 
 import msgspec
 
+# What a refusal is called when no JSON-RPC message is there to be answered, as on every other route.
+_REFUSALS: Final = {
+    400: "invalid",
+    401: "unauthenticated",
+    403: "foreign_origin",
+    404: "not_found",
+    405: "method_not_allowed",
+    406: "not_acceptable",
+    408: "too_slow",
+    413: "too_large",
+    415: "unsupported_media_type",
+    421: "foreign_origin",
+    429: "too_many",
+    500: "internal",
+}
+
 MODERN_VERSIONS: Final = ("2026-07-28",)
 LEGACY_VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 ALL_VERSIONS: Final = (*MODERN_VERSIONS, *LEGACY_VERSIONS)
@@ -54,6 +70,11 @@ def error_reply(request_id: RequestId | None, error: ProtocolError) -> bytes:
     if error.details is not None:
         body["data"] = error.details
     return b'{"jsonrpc":"2.0","id":' + encode(request_id) + b',"error":' + encode(body) + b"}"
+
+
+def refusal_body(status: int, message: str, hint: str = "") -> bytes:
+    shown = {"error": _REFUSALS[status], "message": message}
+    return encode(shown | {"hint": hint} if hint else shown)
 
 
 def notification(notice: Notice) -> bytes:

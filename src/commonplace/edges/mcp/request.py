@@ -12,6 +12,7 @@ from commonplace.edges.mcp.messages import (
     Notice,
     ProtocolError,
     notification,
+    refusal_body,
 )
 from commonplace.edges.mcp.questions import Questions
 from commonplace.edges.mcp.session_token import Session
@@ -20,10 +21,10 @@ from commonplace.edges.mcp.session_token import Session
 class HttpRefused(Interruption):
     """Refused before there is a JSON-RPC message to answer."""
 
-    def __init__(self, status: int, message: str, *headers: Header) -> None:
+    def __init__(self, status: int, message: str, hint: str, *headers: Header) -> None:
         super().__init__(message)
         self.status = status
-        self.message = message
+        self.body = refusal_body(status, message, hint)
         self.headers = headers
 
 

@@ -21,6 +21,7 @@ _ATTEMPTS: Final = 3
 _REFUSALS: Final = 400
 _UNAUTHORIZED: Final = 401
 _NOT_FOUND: Final = 404
+_GIVE_KEY: Final = "Give a key: COMMONPLACE_KEY, --key, or config.toml."
 _TOOLS: Final = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 
 
@@ -177,6 +178,6 @@ def _refusal(exchange: Exchange, status: int, body: bytes) -> Iterator[bytes]:
             said["id"] = exchange.message.id
         yield encoded(said)
         return
-    text = str(said.get("error") or f"The server answered {status}.")
-    hint = {"hint": "Give a key: COMMONPLACE_KEY, --key, or config.toml."} if status == _UNAUTHORIZED else {}
-    raise Refused(REFUSED, text, status=status, **hint)
+    text = str(said.get("message") or f"The server answered {status}.")
+    hint = _GIVE_KEY if status == _UNAUTHORIZED else said.get("hint")
+    raise Refused(REFUSED, text, status=status, **({"hint": hint} if hint else {}))

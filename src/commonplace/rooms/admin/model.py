@@ -192,8 +192,12 @@ class StoreHealth(Reply):
 
 
 class SearchHealth(Reply):
+    """`problem` is why vectors are not made; `without_vectors` counts the texts that the model did not take."""
+
     ok: bool
     pending: int
+    problem: str = ""
+    without_vectors: int = 0
 
 
 class Health(Reply):

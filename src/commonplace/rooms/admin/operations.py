@@ -14,7 +14,6 @@ from commonplace.rooms.agents.model import AgentName
 from commonplace.rooms.sessions.boot import LIVE_FOR
 from commonplace.rooms.workspaces import store as workspace_store
 from commonplace.rooms.workspaces.model import WorkspaceId
-from commonplace.search import index
 from commonplace.store.database import Row
 
 _LATEST = (2**62, "")
@@ -87,6 +86,7 @@ async def create_key(
     destroys=True,
     idempotent=True,
     example={"name": "ci"},
+    verbatim=("name",),
 )
 async def revoke_key(call: Call, name: model.KeyName) -> model.RevokedKey:
     """Stop a key at once, by its name or id."""
@@ -194,7 +194,12 @@ async def health(call: Call) -> model.Health:
         store=model.StoreHealth(kind=call.tx.kind, ok=True, latency_ms=round(latency, 3)),
         active_sessions=alive["sessions"],
         active_locks=alive["locks"],
-        search=model.SearchHealth(ok=True, pending=await index.pending(call.tx)),
+        search=model.SearchHealth(
+            ok=not call.search.trouble,
+            pending=await call.search.pending(call.tx),
+            problem=call.search.trouble,
+            without_vectors=call.search.without_vectors,
+        ),
     )
 
 

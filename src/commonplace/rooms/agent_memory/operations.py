@@ -20,6 +20,7 @@ from commonplace.store.database import Row
     writes=True,
     session=False,
     example={"key": "plan", "value": {"step": 1}, "expires_in": 3600},
+    verbatim=("key",),
 )
 async def set_memory(
     call: Call,
@@ -110,7 +111,13 @@ async def list_memory(
 
 
 @operation(
-    "delete_memory", writes=True, session=False, destroys=True, idempotent=True, example={"key": "plan"}
+    "delete_memory",
+    writes=True,
+    session=False,
+    destroys=True,
+    idempotent=True,
+    example={"key": "plan"},
+    verbatim=("key",),
 )
 async def delete_memory(
     call: Call, key: model.Key, session_id: SessionId | None = None, agent_id: AgentId | None = None

@@ -22,7 +22,7 @@ _RETRY: Any = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
 
 
 class Outside(Protocol):
-    """Somewhere that keeps bytes by name; each may take long."""
+    """Somewhere that keeps bytes by name; each may take long. To get what is not there is a FileNotFoundError."""
 
     def put(self, name: str, body: bytes) -> None: ...
     def get(self, name: str) -> bytes: ...
@@ -71,6 +71,10 @@ class _Folder:
     def get(self, name: str) -> bytes:
         try:
             return (self._top / name).read_bytes()
+        except FileNotFoundError as away:
+            if self._top.is_dir():
+                raise
+            raise _away(away.strerror or "") from None
         except OSError as away:
             raise _away(away.strerror or "") from None
 
@@ -105,7 +109,7 @@ class _Bucket:
     def get(self, name: str) -> bytes:
         try:
             return bytes(self._obstore.get(self._store, name).bytes())
-        except (self._obstore.exceptions.BaseError, FileNotFoundError) as away:
+        except self._obstore.exceptions.BaseError as away:
             raise _away(type(away).__name__) from None
 
     def remove(self, name: str) -> None:

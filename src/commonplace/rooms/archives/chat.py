@@ -20,11 +20,16 @@ _LEAST = 200
 
 
 class Message(Reply):
+    """What was taken back later, by an edited prompt or by going back, is `abandoned`. Where `cut`, the line has more
+    than is shown."""
+
     line: int
     role: str
     text: str
     at: str = ""
     tool: str = ""
+    abandoned: bool = False
+    cut: bool = False
 
 
 class ChatPage(Reply):
@@ -66,7 +71,9 @@ class Filling:
     def _take(self, message: Message, size: int) -> None:
         if size > self.left:
             if self.left < _LEAST:
+                self.messages[-1].cut = True
                 return
+            message.cut = True
             message.text = message.text.encode()[: self.left // 2].decode(errors="ignore") + _CUT
             size = _size(message)
         self.messages.append(message)
@@ -140,7 +147,9 @@ def _lines(whole: bytes, some: bool, unfinished: bytes) -> Iterator[bytes]:
 
 def _message(each: Utterance) -> Message:
     at = "" if each.at is None else iso(each.at)
-    return Message(line=each.line, role=each.role, text=each.text, at=at, tool=each.tool)
+    return Message(
+        line=each.line, role=each.role, text=each.text, at=at, tool=each.tool, abandoned=each.abandoned
+    )
 
 
 def _size(message: Message) -> int:

@@ -79,8 +79,20 @@ def opened(place: Place, sha256: str, body: bytes) -> bytes:
     return raw
 
 
-def damaged(place: Place) -> errors.Unavailable:
-    return errors.Unavailable(
-        f"The stored bytes {place.first_byte} to {place.end} of this session are damaged.",
+class Damaged(errors.Unavailable):
+    """Stored bytes are not as they came in; those of other sessions are."""
+
+
+def damaged(place: Place) -> Damaged:
+    return _lost(place, "damaged")
+
+
+def missing(place: Place) -> Damaged:
+    return _lost(place, "missing")
+
+
+def _lost(place: Place, how: str) -> Damaged:
+    return Damaged(
+        f"The stored bytes {place.first_byte} to {place.end} of this session are {how}.",
         hint="Restore them from a backup, or upload the session under another id.",
     )

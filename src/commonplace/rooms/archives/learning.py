@@ -14,6 +14,7 @@ from commonplace.store.database import Tx
 from commonplace.transcripts import reader
 from commonplace.transcripts.lessons import Problem
 from commonplace.transcripts.reader import Reader, Summary
+from commonplace.transcripts.record import decoded
 
 PARSER = 100 * reader.VERSION + 1
 """Of the parsers and of the passages that are made of what they read."""
@@ -54,7 +55,7 @@ def progress(state: bytes) -> Progress:
 
 
 def studied(state: bytes, tool: str, first_line: int, lines: Sequence[bytes]) -> Lesson:
-    """What these whole lines say, away from the event loop."""
+    """What these lines say, away from the event loop."""
     known = progress(state)
     if known.lines != first_line:
         return Lesson(first_line)
@@ -77,6 +78,13 @@ def studied(state: bytes, tool: str, first_line: int, lines: Sequence[bytes]) ->
         [(each, text.counted(told(each.text, each.command, each.after))) for each in problems],
         forgotten,
     )
+
+
+def lines_of(content: bytes) -> list[bytes]:
+    """Its lines. What stands after the last newline is one if it is a record already: nothing that may follow before
+    its own newline would belong to it."""
+    *whole, last = content.split(b"\n")
+    return [*whole, last] if last.strip().endswith(b"}") and decoded(last) is not None else whole
 
 
 def told(error: str, command: str, followed: Sequence[str]) -> str:

@@ -106,8 +106,8 @@ class Listed(Reply):
 
 
 class Listing(Reply):
+    sessions: list[Listed]
     total: int
-    sessions: list[Listed] = []
 
 
 class Inexact(Reply):

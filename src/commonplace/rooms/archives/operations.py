@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from commonplace import errors
 from commonplace.arguments import Moment
 from commonplace.call import Call
-from commonplace.operation import Reply, operation
+from commonplace.operation import EVERY, Reply, operation
 from commonplace.rooms.archives import (
     chat,
     learning,
@@ -26,7 +26,13 @@ from commonplace.rooms.workspaces.model import Limit, Mode, Query, Sha256, Token
 
 
 @operation(
-    "upload_session", role="sync", writes=True, session=False, idempotent=True, prepare=uploading.prepare
+    "upload_session",
+    role="sync",
+    writes=True,
+    session=False,
+    idempotent=True,
+    prepare=uploading.prepare,
+    verbatim=EVERY,
 )
 async def upload_session(
     call: Call,
@@ -45,7 +51,13 @@ async def upload_session(
 
 
 @operation(
-    "upload_session", role="sync", writes=True, session=False, idempotent=True, prepare=uploading.prepare
+    "upload_session",
+    role="sync",
+    writes=True,
+    session=False,
+    idempotent=True,
+    prepare=uploading.prepare,
+    verbatim=EVERY,
 )
 async def put_bytes(
     call: Call,

@@ -14,7 +14,10 @@ AT_ONCE = 4
 
 async def opened(kept: Kept, setting: str) -> bytes:
     """The raw bytes of a frame, unpacked away from the event loop."""
-    body = await bodies.fetched(setting, kept.address) if kept.address else kept.body
+    try:
+        body = await bodies.fetched(setting, kept.address) if kept.address else kept.body
+    except FileNotFoundError:
+        raise frames.missing(kept.place) from None
     return await asyncio.to_thread(frames.opened, kept.place, kept.sha256, body)
 
 
@@ -26,7 +29,7 @@ async def pieces(
     while at < end:
         found = await database.read(partial(store.frames, archive=archive, first_byte=at, count=AT_ONCE))
         if not found:
-            raise frames.damaged(frames.Place(at, end - at, 0, 0))
+            raise frames.missing(frames.Place(at, end - at, 0, 0))
         for kept in found:
             if kept.place.first_byte >= end:
                 return

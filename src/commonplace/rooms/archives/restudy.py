@@ -1,9 +1,10 @@
 """Sessions that an older version read, or that nobody read to their end, are read again, a bounded amount at a time."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
-from commonplace.rooms.archives import learning, reading, store, studies
+from commonplace.rooms.archives import frames, learning, reading, store, studies
 from commonplace.rooms.archives.learning import PARSER, Lesson
 from commonplace.rooms.archives.model import Archive
 from commonplace.store.database import Database, Tx
@@ -13,11 +14,14 @@ _AT_ONCE = 512 * 1024 * 1024
 
 
 async def study_again(calls: Any) -> None:
-    """So much of it as one pass may; the next pass goes on."""
+    """So much of it as one pass may; the next pass goes on. One that is damaged keeps nobody else waiting."""
     database: Database = calls.database
     left = _AT_ONCE
     while left > 0 and (archive := await database.write(_next)):
-        await _whole(database, calls.settings.archives, archive)
+        try:
+            await _whole(database, calls.settings.archives, archive)
+        except frames.Damaged:
+            await database.write(partial(studies.give_up, archive=archive))
         left -= archive.bytes
 
 
@@ -33,7 +37,7 @@ async def _next(tx: Tx) -> Archive | None:
 
 async def _whole(database: Database, setting: str, archive: Archive) -> None:
     first, state, rest, skips = 0, b"", b"", False
-    async for piece in reading.pieces(database, setting, archive, 0, archive.line_start):
+    async for piece in reading.pieces(database, setting, archive, 0, archive.bytes):
         rest += piece
         if len(rest) < _BATCH:
             continue
@@ -41,17 +45,16 @@ async def _whole(database: Database, setting: str, archive: Archive) -> None:
         if not newline:
             rest, skips = b"", True
             continue
-        lesson = await _batch(database, archive, state, first, whole, skips)
+        lesson = await _batch(database, archive, state, first, whole.split(b"\n"), skips)
         first, state, skips = lesson.lines, lesson.state, False
-    if rest:
-        await _batch(database, archive, state, first, rest.removesuffix(b"\n"), skips)
+    if lines := await asyncio.to_thread(learning.lines_of, rest):
+        await _batch(database, archive, state, first, lines, skips)
 
 
 async def _batch(
-    database: Database, archive: Archive, state: bytes, first: int, whole: bytes, skips: bool
+    database: Database, archive: Archive, state: bytes, first: int, lines: list[bytes], skips: bool
 ) -> Lesson:
     """A line that alone is larger than a batch is not read."""
-    lines = whole.split(b"\n")
     if skips:
         lines[0] = b""
     lesson = await asyncio.to_thread(learning.studied, state, archive.tool, first, lines)

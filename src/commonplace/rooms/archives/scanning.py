@@ -8,7 +8,8 @@ from typing import Any
 
 from commonplace.access import Caller
 from commonplace.clock import iso
-from commonplace.rooms.archives import reading, searching, store, studies
+from commonplace.rooms.archives import frames, reading, searching, store, studies
+from commonplace.rooms.archives.blocks import Block, blocks
 from commonplace.rooms.archives.model import Archive
 from commonplace.rooms.archives.searching import Asked, Match, Matches
 from commonplace.search import index, lines
@@ -26,6 +27,8 @@ _LIKELY = 40
 _EVER = 2**62
 _DEPTH = 12
 _SNIPPET = 320
+_UNREAD = "tool"
+"""Whose words a line has that no reader understands: mostly it is what a tool printed."""
 
 
 class Scan:
@@ -36,6 +39,7 @@ class Scan:
         self._is_literal = mode == "literal"
         self._pattern = _pattern(wanted.query, mode)
         self._budget = lines.Budget(bytes_=_BYTES, lines=_LINES, seconds=_SECONDS)
+        self._unreadable = False
 
     async def matches(self, archives: list[Archive], complete: bool) -> Matches:
         found: list[Match] = []
@@ -43,23 +47,45 @@ class Scan:
             found += await self._in_session(archive)
             if len(found) > self._wanted.limit or self._budget.spent:
                 break
-        more = len(found) > self._wanted.limit or self._budget.spent or not complete
+        more = len(found) > self._wanted.limit or self._budget.spent or self._unreadable or not complete
         return Matches(matches=found[: self._wanted.limit], truncated=more)
 
     async def _in_session(self, archive: Archive) -> list[Match]:
-        """Frame by frame; a line that goes on in the next frame waits for it."""
+        """Block by block, as far as it can be read: one damaged session must not hide all others."""
         found: list[Match] = []
-        number, rest = 0, b""
-        async for piece in reading.pieces(self._database, self._setting, archive, 0, archive.bytes):
-            whole, newline, rest = (rest + piece).rpartition(b"\n")
-            if newline:
-                found += await asyncio.to_thread(self._in_lines, archive, number, whole)
-                number += whole.count(b"\n") + 1
-            if len(found) >= self._wanted.per_session or self._budget.spent:
-                return found[: self._wanted.per_session]
-        if rest:
-            found += await asyncio.to_thread(self._in_lines, archive, number, rest)
+        pieces = reading.pieces(self._database, self._setting, archive, 0, archive.bytes)
+        try:
+            async for block in blocks(pieces):
+                found += await asyncio.to_thread(self._in_block, archive, block, found[-1:])
+                if len(found) >= self._wanted.per_session or self._budget.spent:
+                    break
+        except frames.Damaged:
+            self._unreadable = True
+            self._budget.pay(0, 0)
         return found[: self._wanted.per_session]
+
+    def _in_block(self, archive: Archive, block: Block, latest: list[Match]) -> list[Match]:
+        if block.is_whole:
+            return self._in_lines(archive, block.first, block.content)
+        self._budget.pay(len(block.content), 0)
+        if not block.begins and [each.line for each in latest] == [block.first]:
+            return []
+        return self._in_part(archive, block)
+
+    def _in_part(self, archive: Archive, block: Block) -> list[Match]:
+        """Half a line is no record, so it is shown as it stands."""
+        span = self._pattern.find(block.content, self._budget, begins=block.begins, ends=block.ends)
+        if span is None:
+            return []
+        return [
+            Match(
+                workspace_id=archive.workspace,
+                session_id=archive.session,
+                line=block.first,
+                role=_UNREAD,
+                snippet=lines.cut(block.content, *span, most=_SNIPPET),
+            )
+        ]
 
     def _in_lines(self, archive: Archive, first: int, whole: bytes) -> list[Match]:
         if self._is_literal and self._pattern.find(whole, self._budget) is None:
@@ -80,7 +106,7 @@ class Scan:
         said = Reader(tool=archive.tool).read(match.line, [line])
         role, words = next(
             ((each.role, each.text) for each in said if self._at(each.text)),
-            ("tool" if not said else said[0].role, ""),
+            (_UNREAD if not said else said[0].role, ""),
         )
         record = decoded(line) or {}
         if not words:
@@ -99,6 +125,9 @@ class Scan:
         )
 
     def _at(self, words: str) -> tuple[int, int] | None:
+        """A record may be made of a million small texts, so each is paid for."""
+        if not self._budget.pay(len(words), 0):
+            return None
         return self._pattern.find(words.encode(errors="replace"), self._budget)
 
 

@@ -1,7 +1,9 @@
 """Finding what was said in sessions, and how an error was overcome, with the same engine as everything else."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -22,6 +24,17 @@ PER_SESSION = 3
 _SNIPPET = 320
 _EVER = 2**62
 _CANDIDATES = 5
+_ERRORS = 5
+# How much more an error that was overcome is worth; and where a question asks how.
+_OVERCOME = 1.25
+_ASKED_HOW = 2.0
+
+# How a question names an error: by its type, or after a verb. Around it stand marks that are not its own.
+_NAMED = re.compile(r"\b((?:\w{1,40}\.){0,8}\w{0,80}(?:Error|Exception)\b.*)")
+_TO_FIX = re.compile(
+    r"(?i)\b(?:fix|solve|resolve|overcome|overcame|get rid of|got rid of)(?:d|ed|ing)? (?:(?:the|this|that|an?) )?(.+)"
+)
+_AROUND = " ?!"
 
 
 class Match(Reply):
@@ -97,14 +110,28 @@ def diverse(found: Sequence[Match], limit: int, per_session: int) -> list[Match]
 
 
 async def _same_errors(tx: Tx, wanted: Asked) -> list[Row]:
-    given = [fault_of(wanted.query), *faults(wanted.query, failed=False)]
+    given = [
+        fault
+        for each in _asked_about(wanted.query)
+        for fault in (fault_of(each), *faults(each, failed=False))
+    ]
     fingerprints = list(dict.fromkeys(each.fingerprint for each in given))
     found: list[Row] = []
     for project in wanted.projects:
-        found += await studies.met(
-            tx, project, fingerprints, wanted.workspace, wanted.since, wanted.until, wanted.limit
-        )
-    return found
+        found += await _met(tx, wanted, project, fingerprints)
+    return sorted(found, key=lambda row: (not row["fixed_line"], -row["at"]))
+
+
+def _asked_about(query: str) -> list[str]:
+    """The query as it is; and the error that a question asks about, without the question."""
+    inside = (pattern.search(query) for pattern in (_NAMED, _TO_FIX))
+    return [query, *(found[1].strip(_AROUND) for found in inside if found)]
+
+
+async def _met(tx: Tx, wanted: Asked, project: str, fingerprints: Sequence[str]) -> Sequence[Row]:
+    return await studies.met(
+        tx, project, fingerprints, wanted.workspace, wanted.since, wanted.until, wanted.limit + 1
+    )
 
 
 async def _by_words(call: Call, wanted: Asked) -> list[Match]:
@@ -117,7 +144,9 @@ async def _by_words(call: Call, wanted: Asked) -> list[Match]:
     )
     most = max(100, wanted.limit * _CANDIDATES)
     hits = await find(call.tx, call.search.vectors, Question(wanted.query), wanted.projects, limits, most)
-    chosen = _few(hits, wanted)
+    overcome = await _overcome(call.tx, wanted, hits)
+    worth = _ASKED_HOW if _TO_FIX.search(wanted.query) else _OVERCOME
+    chosen = _few(_ordered(hits, overcome, worth), wanted)
     tokens = set(text.tokens(wanted.query))
     loaded: dict[tuple[str, str], Match] = {}
     for project in dict.fromkeys(hit.project for hit in chosen):
@@ -126,6 +155,32 @@ async def _by_words(call: Call, wanted: Asked) -> list[Match]:
             (project, each): match for each, match in (await _shown(call.tx, project, theirs, tokens)).items()
         }
     return [loaded[hit.project, hit.id] for hit in chosen if (hit.project, hit.id) in loaded]
+
+
+async def _overcome(tx: Tx, wanted: Asked, hits: Sequence[Hit]) -> list[Hit]:
+    """Where the errors among the best hits were overcome, each as relevant as the best hit of the same error: that one
+    session of hundreds has fewer of the words, and may not be among the hits at all."""
+    best: dict[str, Hit] = {}
+    for hit in hits:
+        if fingerprint := studies.fingerprint(hit.id):
+            best.setdefault(fingerprint, hit)
+    known = list(best)[:_ERRORS]
+    found: list[Hit] = []
+    for project in wanted.projects if known else ():
+        found += [
+            replace(best[row["fingerprint"]], row={"project": project, "id": row["id"]})
+            for row in await _met(tx, wanted, project, known)
+            if row["fixed_line"]
+        ]
+    return found
+
+
+def _ordered(hits: Sequence[Hit], overcome: Sequence[Hit], worth: float) -> list[Hit]:
+    """What overcame an error comes before all that is about as relevant."""
+    first = {(hit.project, hit.id): hit for hit in overcome}
+    others = [hit for hit in hits if (hit.project, hit.id) not in first]
+    weighed = [*((worth * hit.relevance, hit) for hit in overcome), *((hit.relevance, hit) for hit in others)]
+    return [hit for _, hit in sorted(weighed, key=lambda pair: -pair[0])]
 
 
 def _few(hits: Sequence[Hit], wanted: Asked) -> list[Hit]:
@@ -189,11 +244,17 @@ async def load(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
     """For the search over everything."""
     met = await studies.errors(tx, project, ids)
     said = await studies.passages(tx, project, [each for each in ids if each not in met])
-    rows: list[Row] = [{"id": each, "title": row["text"], "text": _story(row)} for each, row in met.items()]
+    rows = [_row(each, row["text"], _story(row), row["line"]) for each, row in met.items()]
     return rows + [
-        {"id": each, "title": "", "text": "\n".join(piece.text for piece in pieces)}
+        _row(each, "", "\n".join(piece.text for piece in pieces), pieces[0].line)
         for each, pieces in said.items()
     ]
+
+
+def _row(identity: str, title: str, words: str, line: int) -> Row:
+    workspace, session = studies.place(identity)
+    place = {"workspace_id": workspace, "session_id": session, "line": line}
+    return {"id": identity, "title": title, "text": words, "place": place}
 
 
 SOURCE = Source(index.TRANSCRIPT, load, whole=studies.place)

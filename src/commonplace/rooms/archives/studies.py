@@ -13,6 +13,7 @@ from commonplace.transcripts.lessons import Problem
 
 _KEY = "project = $1 and workspace = $2 and session = $3"
 _ERROR = "id, workspace, fingerprint, line, at, times, text, command, fixed_line, followed"
+_FINGERPRINT = 16
 _SEPARATOR = "/"
 _AFTER = "0"
 """The character that follows the separator: ids of one session stand between the two."""
@@ -35,6 +36,12 @@ def place(identity_: str) -> tuple[str, str]:
     return workspace, session
 
 
+def fingerprint(identity_: str) -> str:
+    """Of the error that an id stands for; a passage has a number there, and none is so long."""
+    rest = identity_.rpartition(_SEPARATOR)[2]
+    return rest if len(rest) == _FINGERPRINT else ""
+
+
 async def study(tx: Tx, archive: Archive) -> Study | None:
     row = await tx.one(f"select parser, lines, state from session_study where {_KEY}", *archive.key)
     return Study(row["parser"], row["lines"], bytes(row["state"])) if row else None
@@ -55,6 +62,11 @@ async def begin(tx: Tx, archive: Archive, parser: int) -> None:
 async def fall_behind(tx: Tx, archive: Archive) -> bool:
     """Lines came that nobody studied; whether there is a study at all."""
     return await tx.run(f"update session_study set behind = 1 where {_KEY}", *archive.key) > 0
+
+
+async def give_up(tx: Tx, archive: Archive) -> None:
+    """It cannot be read further, until more of it comes or another version reads it."""
+    await tx.run(f"update session_study set behind = 0 where {_KEY}", *archive.key)
 
 
 async def advance(tx: Tx, archive: Archive, before: int, after: Study) -> bool:
@@ -171,11 +183,13 @@ async def met(
     until: int,
     most: int,
 ) -> Sequence[Row]:
-    """Where these errors were met: first where they were overcome, then the latest."""
+    """Where these errors were met, so many times each: first where they were overcome, then the latest."""
+    order = "order by case when fixed_line > 0 then 0 else 1 end, at desc"
     return await tx.all(
-        f"select {_ERROR} from session_error where project = $1 and fingerprint = any($2)"
-        " and (CAST($3 as text) is null or workspace = $3) and at >= $4 and at <= $5"
-        " order by case when fixed_line > 0 then 0 else 1 end, at desc limit $6",
+        f"select {_ERROR} from (select {_ERROR}, row_number() over (partition by fingerprint {order}) as place"
+        " from session_error where project = $1 and fingerprint = any($2)"
+        " and (CAST($3 as text) is null or workspace = $3) and at >= $4 and at <= $5) as each_error"
+        f" where place <= $6 {order}",
         project,
         list(fingerprints),
         workspace,

@@ -1,11 +1,8 @@
 """What a session was about and what it teaches, as `read_session` shows it before the first message."""
 
-from typing import Any
-
 from commonplace.clock import iso
 from commonplace.operation import Reply
-from commonplace.transcripts import reader
-from commonplace.transcripts.lessons import Problem
+from commonplace.transcripts import lessons, reader
 
 _TOOLS = 12
 _FILES = 15
@@ -25,7 +22,18 @@ class Error(Reply):
     followed: list[str] = []
 
 
+class Command(Reply):
+    """`exit_code` is that of the last run, where the transcript tells it."""
+
+    command: str
+    runs: int
+    failures: int
+    exit_code: int | None = None
+
+
 class Summary(Reply):
+    """`read` are files that were read and not edited; `omitted` counts what each list leaves out, of 200 at most."""
+
     title: str
     tool: str
     started_at: str = ""
@@ -41,12 +49,16 @@ class Summary(Reply):
     compactions: int = 0
     skipped_lines: int = 0
     edited: list[str] = []
-    commands: list[dict[str, Any]] = []
+    read: list[str] = []
+    commands: list[Command] = []
     errors: list[Error] = []
     commits: list[str] = []
+    omitted: dict[str, int] = {}
 
 
 def summed_up(known: reader.Summary) -> Summary:
+    edited = [file.path for file in known.files if file.edits]
+    read = [file.path for file in known.files if not file.edits]
     return Summary(
         title=known.title,
         tool=known.format,
@@ -62,22 +74,31 @@ def summed_up(known: reader.Summary) -> Summary:
         tokens={"input": known.input_tokens, "output": known.output_tokens, "cached": known.cached_tokens},
         compactions=known.compactions,
         skipped_lines=known.skipped,
-        edited=[file.path for file in known.files if file.edits][:_FILES],
-        commands=[
-            {
-                "command": each.command,
-                "runs": each.runs,
-                "failures": each.failures,
-                "exit_code": each.exit_code,
-            }
-            for each in known.commands[:_COMMANDS]
-        ],
+        edited=edited[:_FILES],
+        read=read[:_FILES],
+        commands=[_command(each) for each in known.commands[:_COMMANDS]],
         errors=[_error(each) for each in known.errors[:_ERRORS]],
-        commits=[f"{each.commit} {each.message}" for each in known.commits][-_COMMITS:],
+        commits=[f"{each.commit} {each.message}" for each in known.commits[-_COMMITS:]],
+        omitted=_omitted(
+            tool_calls=len(known.tools) - _TOOLS,
+            edited=len(edited) - _FILES,
+            read=len(read) - _FILES,
+            commands=len(known.commands) - _COMMANDS,
+            errors=len(known.errors) - _ERRORS,
+            commits=len(known.commits) - _COMMITS,
+        ),
     )
 
 
-def _error(problem: Problem) -> Error:
+def _omitted(**beyond: int) -> dict[str, int]:
+    return {name: more for name, more in beyond.items() if more > 0}
+
+
+def _command(ran: lessons.Command) -> Command:
+    return Command(command=ran.command, runs=ran.runs, failures=ran.failures, exit_code=ran.exit_code)
+
+
+def _error(problem: lessons.Problem) -> Error:
     return Error(
         line=problem.line,
         error=problem.text,

@@ -176,17 +176,22 @@ async def _put_outside(calls: Any, project: str, packed: list[frames.Frame]) -> 
 
 
 async def _studied(database: Database, settings: Settings, known: Known, raw: Raw) -> Any:
-    """What the lines say that end in this part; the first may have begun in an earlier one."""
-    end = raw.content.rfind(b"\n")
-    if end < 0:
-        return None
-    archive = known.archive
+    """What the lines say that end in this part; the first may have begun in an earlier one, or be known already, if
+    only its newline was missing."""
+    archive, start = known.archive, 0
     begun: bytes | None = b""
-    if archive and archive.line_start < archive.bytes:
+    first_line = archive.lines if archive else 0
+    if archive and learning.progress(known.studied).lines > first_line:
+        start, first_line = raw.content.find(b"\n") + 1, first_line + 1
+        if not start:
+            return None
+    if raw.content.find(b"\n", start) < 0 and not raw.content.rstrip().endswith(b"}"):
+        return None
+    if archive and not start and archive.line_start < archive.bytes:
         begun = await _begun(database, settings, archive)
     tool = archive.tool if archive else known.workspace.tool
     return await asyncio.to_thread(
-        _study, known.studied, tool, archive.lines if archive else 0, begun, memoryview(raw.content)[:end]
+        _study, known.studied, tool, first_line, begun, memoryview(raw.content)[start:]
     )
 
 
@@ -198,7 +203,7 @@ async def _begun(database: Database, settings: Settings, archive: Archive) -> by
 
 
 def _study(state: bytes, tool: str, first_line: int, begun: bytes | None, rest: memoryview) -> Any:
-    lines = ((begun or b"") + rest).split(b"\n")
-    if begun is None:
+    lines = learning.lines_of((begun or b"") + rest)
+    if lines and begun is None:
         lines[0] = b""
-    return learning.studied(state, tool, first_line, lines)
+    return learning.studied(state, tool, first_line, lines) if lines else None

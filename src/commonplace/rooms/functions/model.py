@@ -254,7 +254,6 @@ class Registered(Reply):
     id: str
     queued_for_enrichment: bool
     similar: list[Similar] = []
-    masked: list[str] = []
 
 
 class Drift(Reply):

@@ -1,10 +1,10 @@
 """Find a function before you write it; register it when you have; keep what is known of it true."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
-from commonplace import access, errors, events, masking
+from commonplace import access, errors, events
 from commonplace.call import Call
 from commonplace.operation import also, operation
 from commonplace.rooms.functions import librarian, model, similar, store
@@ -46,7 +46,8 @@ async def register_function(
     await events.count(call.tx, call.project, "functions", 0)
     given, line = model.place(file_path)
     file = canonical(given, call.session.working_directory if call.session else None)
-    written, kinds = _masked(purpose=purpose, gotchas=gotchas, prefer_over=prefer_over, code=code)
+    texts = {"purpose": purpose, "gotchas": gotchas, "prefer_over": prefer_over, "code": code}
+    written = {name: text for name, text in texts.items() if text is not None}
     before = await _known(call, file, model.spelled(name))
     row: Row = before or model.empty(call.project, store.made_id(), file, model.spelled(name), call.now)
     after: dict[str, Value] = {**row, **written}
@@ -70,15 +71,7 @@ async def register_function(
         id=row["id"],
         queued_for_enrichment=model.queued(after) > 0,
         similar=near,
-        masked=kinds,
     )
-
-
-def _masked(**given: str | None) -> tuple[dict[str, Value], list[str]]:
-    """The texts that were given, without secrets; which kinds of those there were."""
-    safe = {name: masking.masked(text) for name, text in given.items() if text is not None}
-    kinds = sorted({kind for each in safe.values() for kind in each.kinds})
-    return {name: each.text for name, each in safe.items()}, kinds
 
 
 async def _known(call: Call, file: str, name: str) -> Row | None:
@@ -147,7 +140,7 @@ async def enrich_function(
         "additional_gotchas": additional_gotchas,
         "search_summary": search_summary,
     }
-    fields = {name: _safe(value) for name, value in given.items() if value is not None}
+    fields = {name: value for name, value in given.items() if value is not None}
     if not fields:
         raise errors.Invalid("There is nothing to keep.", hint="Give at least one field of the analysis.")
     await events.count(call.tx, call.project, "functions", 0)
@@ -165,12 +158,6 @@ async def enrich_function(
     call.subject = f"{row['id']} {row['name']}"
     call.emit("FunctionEnriched", f"functions://{row['project']}", project=row["project"], id=row["id"])
     return model.Enriched(status="enriched", id=row["id"], name=row["name"], fields=list(fields))
-
-
-def _safe(value: Any) -> Any:
-    if isinstance(value, str):
-        return masking.masked(value).text
-    return [_safe(each) for each in value] if isinstance(value, list) else value
 
 
 async def _by_id(call: Call, given: str) -> Row:

@@ -32,7 +32,7 @@ class Finding(BaseModel):
 
     document: Annotated[str, Field(min_length=8, max_length=64)]
     place: Annotated[str, Field(min_length=1, max_length=500)]
-    state: Literal["fresh", "drifted", "gone"]
+    state: State
     fingerprint: Annotated[str, Field(max_length=64)] = ""
 
 
@@ -50,19 +50,20 @@ def read(place: str) -> Citation | None:
     )
 
 
+def file_name(place: str) -> str:
+    """The name of a cited file without its folder and its ending."""
+    cited = read(place)
+    path = cited.path if cited else place
+    return path.rstrip("/").rpartition("/")[2].lstrip(".").partition(".")[0]
+
+
 async def cite(tx: Tx, project: str, document: str, places: Sequence[str]) -> None:
-    """The document cites these and nothing else; what is known of a place that stays is kept."""
+    """The document cites these and nothing else; it was written just now, so each is to be looked at anew."""
     cited = {found.place: found for place in places if (found := read(place))}
-    await tx.run(
-        "delete from citation where project = $1 and document = $2 and not place = any($3)",
-        project,
-        document,
-        list(cited),
-    )
+    await tx.run("delete from citation where project = $1 and document = $2", project, document)
     await tx.many(
         "insert into citation (project, document, place, path, line, symbol, committed, fingerprint, state, checked_at)"
-        " values ($1, $2, $3, $4, $5, $6, $7, '', 'unchecked', null)"
-        " on conflict (project, document, place) do nothing",
+        " values ($1, $2, $3, $4, $5, $6, $7, '', 'unchecked', null)",
         [
             (project, document, each.place, each.path, each.line, each.symbol, each.commit)
             for each in cited.values()
@@ -70,14 +71,16 @@ async def cite(tx: Tx, project: str, document: str, places: Sequence[str]) -> No
     )
 
 
-async def page(tx: Tx, project: str, after: tuple[str, str], limit: int) -> Sequence[Row]:
+async def page(tx: Tx, project: str, after: tuple[str, str], limit: int, now: int) -> Sequence[Row]:
     return await tx.all(
         "select c.document, c.place, c.path, c.line, c.symbol, c.committed, c.fingerprint, c.state from citation c"
         " join document d on d.project = c.project and d.id = c.document and d.status = 'active'"
+        " and (d.expires_at is null or d.expires_at > $5)"
         " where c.project = $1 and (c.document, c.place) > ($2, $3) order by c.document, c.place limit $4",
         project,
         *after,
         limit,
+        now,
     )
 
 

@@ -1,7 +1,9 @@
 """Documents as callers give them and as replies show them."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
+import msgspec
 from pydantic import Field, StringConstraints, WithJsonSchema
 
 from commonplace.clock import DAY, age, iso
@@ -36,7 +38,8 @@ Detail = Literal["auto", "snippet", "full"]
 
 Query = Annotated[str, Field(min_length=1, max_length=4000)]
 Title = Annotated[str, StringConstraints(min_length=1, max_length=300, strip_whitespace=True)]
-Content = Annotated[str, Field(min_length=1, max_length=CONTENT_BYTES)]
+# Over the limit is too_large, which the gate says, whatever the alphabet.
+Content = Annotated[str, Field(min_length=1, json_schema_extra={"maxLength": CONTENT_BYTES})]
 Tag = Annotated[str, StringConstraints(min_length=1, max_length=64, strip_whitespace=True, to_lower=True)]
 Tags = Annotated[list[Tag], Field(max_length=32)]
 Place = Annotated[str, Field(min_length=1, max_length=500)]
@@ -120,6 +123,9 @@ class Kept(Reply):
     author: str = ""
     content: str = ""
     versions: Any = []
+    version_count: int = 0
+    """How many there are, where `versions` does not list them all."""
+    interface: dict[str, Any] = {}
     links: Any = {}
     warning: str | None = None
     message: str = ""
@@ -169,10 +175,12 @@ class TagDone(Reply):
     archived_count: int | None = None
     restored_count: int | None = None
     docs: list[dict[str, str]] = []
+    still_archived: list[dict[str, str]] = []
+    """What was not restored, because an active document says the same word for word."""
 
 
 class Somewhere(Reply):
-    """One result of a search everywhere."""
+    """One result of a search everywhere. A file has its `path`, and a passage of a session its first `line`."""
 
     kind: str
     id: str
@@ -183,6 +191,10 @@ class Somewhere(Reply):
     content_preview: str
     type: str = ""
     warning: str | None = None
+    workspace_id: str = ""
+    path: str = ""
+    session_id: str = ""
+    line: int | None = None
 
 
 class Everywhere(Reply):
@@ -203,9 +215,27 @@ class Verified(Reply):
     fresh: int
     drifted: int
     gone: int
+    unchecked: int = 0
+
+
+def unlisted(count: int, listed: Sequence[Row]) -> int:
+    """How many versions there are, if that is more than are listed."""
+    return count if count > len(listed) else 0
 
 
 def version_of(row: Row) -> dict[str, Any]:
     shown = {"version": row["version"], "at": iso(row["at"]), "by": row["author"], "what": row["what"]}
     shown |= {"status": row["status"]}
     return shown | ({"reason": row["reason"]} if row["reason"] else {})
+
+
+def interface_of(row: Row) -> dict[str, Any]:
+    """What the document says of an interface, without what it leaves open."""
+    schema = msgspec.json.decode(row["interface_schema"]) if row["interface_schema"] else None
+    told = {
+        "name": row["interface_name"],
+        "version": row["interface_version"],
+        "owner": row["interface_owner"],
+        "schema": schema,
+    }
+    return {name: value for name, value in told.items() if value}

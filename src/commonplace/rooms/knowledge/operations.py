@@ -6,18 +6,26 @@ import msgspec
 
 from commonplace import errors, events
 from commonplace.call import Call
-from commonplace.clock import DAY, age, iso
+from commonplace.clock import DAY, iso
 from commonplace.operation import also, operation
-from commonplace.rooms.knowledge import evidence, model, store, writing
+from commonplace.rooms.knowledge import evidence, history, lifecycle, model, newest, store, writing
 from commonplace.rooms.knowledge.everywhere import everywhere
-from commonplace.rooms.knowledge.recall import cut, projects_of, question_of, recall, served, shown
+from commonplace.rooms.knowledge.recall import (
+    echoed,
+    projects_of,
+    question_of,
+    recall,
+    served,
+    shown,
+    warned,
+)
 from commonplace.search.engine import asking
 from commonplace.search.find import Question, find
 from commonplace.search.wanted import Wanted
 from commonplace.store import ids
 
 _NEAREST = 3
-_PREVIEW = 240
+_TITLES = 200
 _PROJECTS = 500
 
 
@@ -48,23 +56,42 @@ async def query(
     question, projects = question_of(call, query), projects_of(call, include_shared)
     found = await recall(call, question, projects, wanted, limit)
     if not found:
-        return await _nothing(call, question, projects)
+        return await _nothing(call, question, projects, max_tokens)
     results = shown(found, query, detail, max_tokens, call.now)
     served(call, [(result.source, result.id) for result in results], opened=False)
-    return model.Answers(query=query, result_count=len(results), results=results)
+    return model.Answers(query=echoed(query, max_tokens), result_count=len(results), results=results)
 
 
-async def _nothing(call: Call, question: Question, projects: list[str]) -> model.Answers:
+async def _nothing(call: Call, question: Question, projects: list[str], max_tokens: int) -> model.Answers:
     """Say so, and what comes nearest of everything active, however far it is."""
     anything = Question(question.text, question.model, question.vector, -1.0)
     near = await find(
         call.tx, call.search.vectors, anything, projects, Wanted(call.now, (store.KIND,)), _NEAREST
     )
-    titles = [hit.row["title"] for hit in near[:_NEAREST]]
-    if not titles:
-        rows = await store.recent(call.tx, call.project, call.now, _NEAREST)
-        titles = [row["title"] for row in rows]
-    return model.Answers(query=question.text, result_count=0, message="Nothing found.", nearest_titles=titles)
+    titles = [hit.row["title"] for hit in near[:_NEAREST]] or await _spelled_alike(
+        call, question.text, projects
+    )
+    return model.Answers(
+        query=echoed(question.text, max_tokens),
+        result_count=0,
+        message="Nothing found.",
+        nearest_titles=[echoed(title, max_tokens) for title in titles],
+    )
+
+
+async def _spelled_alike(call: Call, question: str, projects: list[str]) -> list[str]:
+    """Of the newest titles, those that share the most of their spelling with the question."""
+    newer = [title for each in projects for title in await newest.titles(call.tx, each, call.now, _TITLES)]
+    asked = _pairs(question)
+    pairs = {title: _pairs(title) for title in newer}
+    return sorted(pairs, key=lambda title: -len(asked & pairs[title]) / (len(asked | pairs[title]) or 1))[
+        :_NEAREST
+    ]
+
+
+def _pairs(given: str) -> set[str]:
+    """Letters that stand together: a slip of the pen leaves most of them."""
+    return {word[at : at + 2] for word in given.lower().split() for at in range(len(word) - 1)}
 
 
 @operation("memory_get_by_id", role="readonly", example={"doc_id": "doc_000000000000"})
@@ -92,11 +119,13 @@ async def _kept(call: Call, found: dict[str, Any], version: int | None) -> model
     )
     if version is None:
         return kept
-    old = await store.version(call.tx, kept.project, kept.id, version)
-    if old is None:
+    listed = await history.versions(call.tx, kept.project, kept.id, version)
+    text = await history.text(call.tx, kept.project, kept.id, version)
+    if text is None or listed[0]["version"] != version:
         raise errors.NotFound(f"{kept.id} has no version {version}.", hint="`versions` lists them.")
-    then, text = old
-    kept.title, kept.content, kept.status = text["title"], text["content"], then["status"]
+    kept.title, kept.content, kept.status = text["title"], text["content"], listed[0]["status"]
+    kept.versions = [model.version_of(each) for each in listed]
+    kept.version_count = model.unlisted(found["version"], listed)
     return kept
 
 
@@ -108,6 +137,7 @@ async def _kept(call: Call, found: dict[str, Any], version: int | None) -> model
         "content": "Cookies are signed with HMAC.",
         "memory_type": "architecture",
     },
+    verbatim=("title", "content"),
 )
 async def store_document(
     call: Call,
@@ -144,6 +174,7 @@ async def store_document(
     "memory_record_learning",
     writes=True,
     example={"topic": "PgBouncer", "content": "It closes idle server connections after ten minutes."},
+    verbatim=("topic", "content"),
 )
 async def record_learning(
     call: Call,
@@ -176,28 +207,9 @@ async def search_global(
 ) -> model.Everywhere:
     """Search all projects, files and transcripts that you may see."""
     projects = [name for name in await store.indexed_projects(call.tx, _PROJECTS) if _sees(call, name)]
-    hits = await everywhere(call, question_of(call, query), projects, tuple(memory_types or ()), limit)
-    loaded: dict[tuple[str, str, str], str] = {}
-    for project, kind in dict.fromkeys((hit.project, hit.kind) for hit in hits):
-        theirs = [hit.id for hit in hits if (hit.project, hit.kind) == (project, kind)]
-        rows = await call.search.sources[kind].load(call.tx, project, theirs)
-        loaded |= {(project, kind, row["id"]): row["text"] for row in rows}
-    results = [
-        model.Somewhere(
-            kind=hit.kind,
-            id=hit.id,
-            project=hit.project,
-            title=hit.row["title"],
-            relevance=round(hit.relevance, 3),
-            age=age(hit.row["changed_at"], call.now),
-            content_preview=cut(loaded[hit.project, hit.kind, hit.id], query, hit.part, _PREVIEW),
-            type=hit.row["type"],
-            warning=model.warning(hit.row["status"], hit.row["changed_at"], call.now),
-        )
-        for hit in hits
-        if (hit.project, hit.kind, hit.id) in loaded
-        and (hit.kind == store.KIND or call.caller.sees(hit.project))
-    ]
+    results = await everywhere(call, question_of(call, query), projects, tuple(memory_types or ()), limit)
+    documents = [(result.project, result.id) for result in results if result.kind == store.KIND]
+    served(call, documents, opened=False)
     message = "" if results else "Nothing found."
     return model.Everywhere(query=query, result_count=len(results), results=results, message=message)
 
@@ -226,11 +238,10 @@ async def change_status(
     row = await store.one(call.tx, call.project, identity)
     if row is None:
         raise errors.NotFound(f"There is no document '{doc_id}'.")
-    successor = await ids.whole(call.tx, "document", call.project, superseded_by) if superseded_by else ""
-    if successor == identity:
-        raise errors.Invalid(
-            "A document cannot replace itself.", hint="superseded_by names another document."
-        )
+    successor = await lifecycle.successor(call, identity, superseded_by) if superseded_by else ""
+    if new_status == "active":
+        await lifecycle.refuse_second(call, row)
+    await store.forget_archived(call.tx, row)
     if row["status"] != new_status or successor:
         await store.change_status(call.tx, [row], [new_status], call.agent, reason or "", call.now, successor)
     if new_status == "active" and row["expires_at"] is not None and row["expires_at"] <= call.now:
@@ -264,11 +275,11 @@ async def archive_by_tag(
 async def restore_by_tag(call: Call, tag: model.Tag, project: str | None = None) -> model.TagDone:
     """Undo memory_archive_by_tag."""
     await events.count(call.tx, call.project, "documents", 0)
-    rows = await store.take_archived(call.tx, call.project, tag)
-    former = [row["former"] for row in rows]
-    await store.change_status(call.tx, rows, former, call.agent, f"restored with the tag {tag}", call.now)
+    rows, doubled = await lifecycle.restore(call, await store.take_archived(call.tx, call.project, tag), tag)
     _tell(call, tag, len(rows))
-    return model.TagDone(status="completed", tag=tag, restored_count=len(rows), docs=_titles(rows))
+    return model.TagDone(
+        status="completed", tag=tag, restored_count=len(rows), docs=_titles(rows), still_archived=doubled
+    )
 
 
 def _tell(call: Call, tag: str, n: int) -> None:
@@ -287,7 +298,7 @@ async def list_citations(
 ) -> model.Citations:
     """What the project's documents cite; `commonplace verify` compares it with a checkout."""
     document, _, place = (cursor or "").partition("|")
-    rows = await evidence.page(call.tx, call.project, (document, place), limit)
+    rows = await evidence.page(call.tx, call.project, (document, place), limit, call.now)
     following = f"{rows[-1]['document']}|{rows[-1]['place']}" if len(rows) == limit else None
     return model.Citations(count=len(rows), citations=[dict(row) for row in rows], next_cursor=following)
 
@@ -300,7 +311,7 @@ async def list_citations(
     example={"project": "shop", "findings": []},
 )
 async def report_citations(call: Call, project: str, findings: evidence.Findings) -> model.Verified:
-    """Tell what a checkout shows at cited places: fresh, drifted or gone."""
+    """Tell what a checkout shows at cited places: fresh, drifted or gone; unchecked where it cannot tell."""
     await evidence.report(call.tx, call.project, findings, call.now)
     states = [each.state for each in findings]
     call.subject = f"{len(findings)} citations"
@@ -309,6 +320,7 @@ async def report_citations(call: Call, project: str, findings: evidence.Findings
         fresh=states.count("fresh"),
         drifted=states.count("drifted"),
         gone=states.count("gone"),
+        unchecked=states.count("unchecked"),
     )
 
 
@@ -318,8 +330,9 @@ async def found(call: Call, project: str, given: str) -> dict[str, Any] | None:
     row = await store.one(call.tx, *where[0]) if where else None
     if row is None:
         return None
-    history = await store.versions(call.tx, project, row["id"])
+    listed = await history.versions(call.tx, project, row["id"], row["version"])
     cites = await evidence.cited(call.tx, project, row["id"])
+    broken = await evidence.worst(call.tx, project, [row["id"]])
     links = {
         "superseded_by": row["superseded_by"],
         "derived_from": store.texts(row["derived_from"]),
@@ -330,13 +343,17 @@ async def found(call: Call, project: str, given: str) -> dict[str, Any] | None:
         "id": row["id"],
         "title": row["title"],
         "type": row["type"],
-        "status": row["status"],
+        "status": model.shown_status(row["status"], row["expires_at"], call.now),
         "project": project,
         "tags": store.texts(row["tags"]),
         "created": iso(row["created_at"]),
         "updated": iso(row["updated_at"]),
         "author": row["author"],
         "content": row["content"],
-        "versions": [model.version_of(each) for each in history],
+        "versions": [model.version_of(each) for each in listed],
+        "version": row["version"],
+        "version_count": model.unlisted(row["version"], listed),
+        "interface": model.interface_of(row),
         "links": {name: value for name, value in links.items() if value},
+        "warning": warned(row, broken.get(row["id"]), call.now),
     }

@@ -7,6 +7,7 @@ from commonplace.operation import operation
 from commonplace.resource import Resource
 from commonplace.rooms.knowledge import model
 from commonplace.rooms.knowledge.operations import found
+from commonplace.rooms.knowledge.recall import served
 from commonplace.rooms.projects import store as projects
 from commonplace.store import ids
 
@@ -20,6 +21,7 @@ async def read_document(call: Call, doc_id: model.DocumentId) -> model.Kept:
     if document is None:
         raise errors.NotFound(f"There is no document '{doc_id}'.")
     call.project = document["project"]
+    served(call, [(call.project, document["id"])], opened=True)
     fields = {name: document[name] for name in model.Kept.__struct_fields__ if name in document}
     return model.Kept(found=True, **fields)
 

@@ -1,4 +1,4 @@
-"""Documents, their versions and their tags in the store; each change is a version and moves the index with it."""
+"""Documents and their tags in the store; each change is a version and moves the index with it."""
 
 import hashlib
 import secrets
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from commonplace import events
+from commonplace.rooms.knowledge import history
 from commonplace.search import index
 from commonplace.search.source import Source
 from commonplace.search.uses import Use
@@ -15,7 +16,7 @@ from commonplace.store.database import Row, Tx, Value
 KIND = "document"
 _COLUMNS = (
     "project, id, type, title, content, status, author, tags, files, derived_from, flags, interface_name,"
-    " interface_version, interface_owner, superseded_by, version, opened, recalled, created_at, changed_at,"
+    " interface_version, interface_owner, interface_schema, superseded_by, version, opened, recalled, created_at, changed_at,"
     " updated_at, expires_at"
 )
 _SWEPT = 500
@@ -72,7 +73,7 @@ async def add(
     }
     places = ", ".join(f"${n}" for n in range(1, len(row) + 1))
     await tx.run(f"insert into document ({', '.join(row)}) values ({places})", *row.values())
-    await _keep_version(tx, row, author, "created", "", content)
+    await history.keep(tx, row, author, "created", "", content)
     await _set_tags(tx, project, identity, tags)
     await events.count(tx, project, "documents", 1)
     await index.put(tx, [_entry(row, tags, files)])
@@ -97,7 +98,7 @@ async def rewrite(tx: Tx, row: Row, author: str, now: int, **changed: Value) -> 
         row["id"],
         *(after[name] for name in names),
     )
-    await _keep_version(tx, after, author, "content", "", str(after["content"]))
+    await history.keep(tx, after, author, "content", "", str(after["content"]))
     tags, files = texts(after["tags"]), texts(after["files"])
     await _set_tags(tx, row["project"], row["id"], tags)
     await index.put(tx, [_entry(after, tags, files)])
@@ -126,7 +127,7 @@ async def change_status(
             now,
             superseded_by or ("" if status == "active" else row["superseded_by"]),
         )
-        await _keep_version(tx, after, author, "status", reason, "")
+        await history.keep(tx, after, author, "status", reason, "")
         await events.count(
             tx, row["project"], "documents", (status == "active") - (row["status"] == "active")
         )
@@ -142,23 +143,6 @@ async def renew(tx: Tx, row: Row, expires_at: int | None) -> None:
         expires_at,
     )
     await index.renew(tx, row["project"], KIND, row["id"], expires_at)
-
-
-async def latest(
-    tx: Tx,
-    project: str,
-    type: str,  # noqa: A002 - the word of the contract
-    author: str | None = None,
-    limit: int = 1,
-) -> Sequence[Row]:
-    return await tx.all(
-        "select id, title, content, author, files, created_at from document where project = $1 and type = $2"
-        " and status = 'active' and (CAST($3 as text) is null or author = $3) order by created_at desc, id limit $4",
-        project,
-        type,
-        author,
-        limit,
-    )
 
 
 async def counts(tx: Tx) -> Sequence[Row]:
@@ -177,19 +161,6 @@ async def one(tx: Tx, project: str, identity: str) -> Row | None:
     return (await documents(tx, project, [identity])).get(identity)
 
 
-async def recent(tx: Tx, project: str, now: int, limit: int, types: Sequence[str] = ()) -> Sequence[Row]:
-    return await tx.all(
-        f"select {_COLUMNS} from document where project = $1 and status = 'active'"
-        " and (expires_at is null or expires_at > $2) and ($3 = 0 or type = any($4))"
-        " order by created_at desc, id limit $5",
-        project,
-        now,
-        len(types),
-        list(types),
-        limit,
-    )
-
-
 async def indexed_projects(tx: Tx, limit: int) -> list[str]:
     """The projects that have anything to find."""
     rows = await tx.all(
@@ -198,34 +169,46 @@ async def indexed_projects(tx: Tx, limit: int) -> list[str]:
     return [row["project"] for row in rows]
 
 
-async def twin(tx: Tx, project: str, title: str, content: str, now: int) -> Row | None:
-    """An active document with the same words."""
+async def twin(
+    tx: Tx, projects: Sequence[str], title: str, content: str, now: int, but: str = ""
+) -> Row | None:
+    """An active document with the same words, other than this one."""
     return await tx.one(
-        "select id, title from document where project = $1 and digest = $2 and status = 'active'"
-        " and (expires_at is null or expires_at > $3) limit 1",
-        project,
+        "select id, title from document where project = any($1) and digest = $2 and status = 'active'"
+        " and (expires_at is null or expires_at > $3) and id <> $4 order by created_at, id limit 1",
+        list(projects),
         digest(title, content),
+        now,
+        but,
+    )
+
+
+async def namesake(
+    tx: Tx,
+    project: str,
+    type: str,  # noqa: A002 - the word of the contract
+    title: str,
+    now: int,
+) -> Row | None:
+    """The active document of this type and title, whatever the case of its letters."""
+    return await tx.one(
+        f"select {_COLUMNS} from document where project = $1 and type = $2 and lower(title) = lower($3)"
+        " and status = 'active' and (expires_at is null or expires_at > $4) order by changed_at desc, id limit 1",
+        project,
+        type,
+        title,
         now,
     )
 
 
-async def same_interface(tx: Tx, project: str, name: str) -> Row | None:
-    return await tx.one(
+async def same_interface(tx: Tx, project: str, name: str, now: int) -> Sequence[Row]:
+    """The active documents about an interface, the last changed first."""
+    return await tx.all(
         f"select {_COLUMNS} from document where project = $1 and interface_name = $2 and status = 'active'"
-        " order by changed_at desc limit 1",
+        " and (expires_at is null or expires_at > $3) order by changed_at desc, id limit 100",
         project,
         name,
-    )
-
-
-async def interfaces_since(tx: Tx, project: str, since: int, limit: int) -> Sequence[Row]:
-    return await tx.all(
-        "select id, title, interface_name, interface_version, interface_owner, changed_at from document"
-        " where project = $1 and interface_name > '' and changed_at > $2 and status = 'active'"
-        " order by changed_at desc limit $3",
-        project,
-        since,
-        limit,
+        now,
     )
 
 
@@ -246,8 +229,18 @@ async def keep_archived(tx: Tx, tag: str, rows: Sequence[Row], now: int) -> None
     )
 
 
+async def forget_archived(tx: Tx, row: Row) -> None:
+    """Somebody decided on this document by itself: restoring by a tag no longer does."""
+    await tx.run(
+        "delete from archived where project = $1 and tag = any($2) and document = $3",
+        row["project"],
+        texts(row["tags"]),
+        row["id"],
+    )
+
+
 async def take_archived(tx: Tx, project: str, tag: str) -> Sequence[Row]:
-    """What archiving by this tag changed and nobody has changed since; each row with its `former` status."""
+    """What archiving by this tag changed and nobody decided on since; each row with its `former` status."""
     rows = await tx.all(
         f"select {_prefixed('d')}, a.former from archived a join document d on d.project = a.project"
         " and d.id = a.document where a.project = $1 and a.tag = $2 and d.status = 'archived' order by d.id",
@@ -256,30 +249,6 @@ async def take_archived(tx: Tx, project: str, tag: str) -> Sequence[Row]:
     )
     await tx.run("delete from archived where project = $1 and tag = $2", project, tag)
     return rows
-
-
-async def versions(tx: Tx, project: str, identity: str) -> Sequence[Row]:
-    """The newest hundred, newest first, without their texts."""
-    return await tx.all(
-        "select version, at, author, what, status, title, reason from document_version"
-        " where project = $1 and document = $2 order by version desc limit 100",
-        project,
-        identity,
-    )
-
-
-async def version(tx: Tx, project: str, identity: str, number: int) -> tuple[Row, Row] | None:
-    """A version and the text that it had: that of the last change of content until then."""
-    rows = await tx.all(
-        "select version, at, author, what, status, title, content, reason from document_version"
-        " where project = $1 and document = $2 and version <= $3 order by version desc limit 100",
-        project,
-        identity,
-        number,
-    )
-    if not rows or rows[0]["version"] != number:
-        return None
-    return rows[0], next((row for row in rows if row["what"] != "status"), rows[-1])
 
 
 async def used(tx: Tx, project: str, column: str, ids: Sequence[str]) -> None:
@@ -334,29 +303,13 @@ async def _used(tx: Tx, uses: Sequence[Use]) -> None:
 
 async def _load(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
     rows = await documents(tx, project, ids)
-    return [{"id": row["id"], "title": row["title"], "text": row["content"]} for row in rows.values()]
+    return [
+        {"id": row["id"], "title": row["title"], "text": row["content"], "flags": row["flags"]}
+        for row in rows.values()
+    ]
 
 
 SOURCE = Source(KIND, _load, _used)
-
-
-async def _keep_version(
-    tx: Tx, row: Mapping[str, Value], author: str, what: str, reason: str, content: str
-) -> None:
-    await tx.run(
-        "insert into document_version (project, document, version, at, author, what, status, title, content, reason)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-        row["project"],
-        row["id"],
-        row["version"],
-        row["updated_at"],
-        author,
-        what,
-        row["status"],
-        row["title"],
-        content,
-        reason,
-    )
 
 
 async def _set_tags(tx: Tx, project: str, identity: str, tags: Sequence[str]) -> None:

@@ -30,7 +30,12 @@ from commonplace.rooms.locks.model import (
 _LOOKS = 5
 
 
-@operation("memory_lock_files", writes=True, example={"files": ["src/app.py", "docs/"], "reason": "rename"})
+@operation(
+    "memory_lock_files",
+    writes=True,
+    example={"files": ["src/app.py", "docs/"], "reason": "rename"},
+    verbatim=("files",),
+)
 async def lock_files(
     call: Call,
     files: Files,
@@ -65,7 +70,7 @@ async def lock_files(
     return Locked(success=True, locked=[Grant.of(lease) for lease in granted])
 
 
-@operation("memory_unlock_files", writes=True, idempotent=True)
+@operation("memory_unlock_files", writes=True, idempotent=True, verbatim=("files",))
 async def unlock_files(call: Call, files: Files | None = None) -> Unlocked:
     """Release your locks; without files, all."""
     now = await call.tx.clock()

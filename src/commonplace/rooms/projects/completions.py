@@ -17,6 +17,9 @@ _PLACES = {
 }
 """Which column of which table completes an argument, and where its row's project stands."""
 
+_OFFERED = {"document": "status = 'active'"}
+"""Which rows of a table are worth offering, where not all are."""
+
 Begun = Annotated[str, Field(max_length=200)]
 
 
@@ -26,11 +29,13 @@ class Completed(Reply):
 
 def _completing(argument: str) -> Operation:
     table, column, place = _PLACES[argument]
+    offered = _OFFERED.get(table, "1 = 1")
 
     async def complete(call: Call, begun: Begun = "") -> Completed:
         """Names that begin so."""
         visible = [name for name in await store.names(call.tx) if call.caller.sees(name)]
-        return Completed(values=await store.beginning(call.tx, table, column, place, visible, begun, _SHOWN))
+        found = await store.beginning(call.tx, table, column, place, visible, begun, _SHOWN, offered)
+        return Completed(values=found)
 
     return operation(f"complete:{argument}", role="readonly", session=False)(complete)
 

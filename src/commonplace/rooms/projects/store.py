@@ -163,12 +163,19 @@ async def names(tx: Tx) -> list[str]:
 
 
 async def beginning(
-    tx: Tx, table: str, column: str, place: str, projects: Sequence[str], begun: str, limit: int
+    tx: Tx,
+    table: str,
+    column: str,
+    place: str,
+    projects: Sequence[str],
+    begun: str,
+    limit: int,
+    offered: str,
 ) -> list[str]:
-    """What stands in a column of these projects' rows and begins so."""
+    """What stands in a column of those of these projects' rows that are offered, and begins so."""
     rows = await tx.all(
         f"select distinct {column} as value from {table} where {place} = any($1)"
-        f" and substr({column}, 1, length($2)) = $2 order by {column} limit $3",
+        f" and {offered} and substr({column}, 1, length($2)) = $2 order by {column} limit $3",
         projects,
         begun,
         limit,

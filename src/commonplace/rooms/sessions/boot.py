@@ -6,6 +6,7 @@ from typing import Any
 
 from commonplace.call import Call
 from commonplace.clock import HOUR
+from commonplace.store.database import Row
 
 LIVE_FOR = 24 * HOUR
 """A session that was idle for longer counts as away; using it again brings it back."""
@@ -21,6 +22,10 @@ class Start:
     task: str
     working_directory: str
     previous_start: int | None
+    handoff: Row | None = None
+    """What the agent left when it ended last."""
+    work: Row | None = None
+    """What it said last that it works on."""
 
 
 @dataclass(frozen=True, slots=True)

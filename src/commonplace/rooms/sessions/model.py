@@ -13,7 +13,8 @@ LIVES_FOR = {"handoff": 28 * DAY, "learning": 180 * DAY}
 ShortText = Annotated[str, Field(max_length=2000)]
 PathText = Annotated[str, Field(max_length=4096)]
 LongText = Annotated[str, Field(max_length=20_000)]
-Summary = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)]
+Summary = Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)]
+"""An empty one, with no notes, hands nothing over: a program ended the session, not its agent."""
 Files = Annotated[list[PathText], Field(max_length=500)]
 Budget = Annotated[int, Field(ge=300, le=20_000)]
 
@@ -48,6 +49,6 @@ class Started(Reply, kw_only=True):
 
 class Ended(Reply):
     status: str
-    handoff_id: str
+    handoff_id: str = ""
     learning_id: str = ""
     released_locks: list[str] = []

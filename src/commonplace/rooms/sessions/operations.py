@@ -9,7 +9,7 @@ from commonplace.call import Call
 from commonplace.operation import also, operation
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.agents.model import TASK_LENGTH, AgentName
-from commonplace.rooms.knowledge import store as documents
+from commonplace.rooms.knowledge import writing
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.sessions import arrival, news, store, told
@@ -41,6 +41,7 @@ _TITLE_LENGTH = 120
     session=False,
     example={"project": "shop", "claude_instance": "alice", "task_description": "cart totals"},
     prepare=asking("task_description"),
+    verbatim=("api_key",),
 )
 async def start_session(
     call: Call,
@@ -103,7 +104,8 @@ async def _open(call: Call, session_id: str, given: Given, arrived: Arrival) -> 
     call.emit(
         "SessionStarted", f"agents://{call.project}", agent=arrived.agent, task=given.task[:TASK_LENGTH]
     )
-    return Start(call.project, arrived.agent, session.id, given.task, place, arrived.previous_start)
+    start = Start(call.project, arrived.agent, session.id, given.task, place, arrived.previous_start)
+    return await told.with_last_work(call, start)
 
 
 @operation(
@@ -123,9 +125,8 @@ async def end_session(
     if not await store.end(call.tx, session, call.now):
         raise errors.SessionNotFound
     files = files_modified or []
-    handoff_id = await _keep(call, told.HANDOFF, summary, _joined(summary, handoff_notes), files)
-    learned = (learnings or "").strip()
-    learning_id = await _keep(call, "learning", learned, learned, files) if learned else ""
+    learning_id = await _keep_learning(call, (learnings or "").strip(), files)
+    handoff_id = await _keep_handoff(call, summary, (handoff_notes or "").strip(), files)
     await work.touch(call.tx, session, _places(files, session.working_directory), call.now)
     await work.close(call.tx, call.project, session.id, call.now)
     released = await locks.release_all(call.tx, call.project, session.id, await call.tx.clock())
@@ -148,22 +149,29 @@ def _places(files: Sequence[str], working_directory: str) -> list[str]:
     return places
 
 
-def _joined(summary: str, notes: str | None) -> str:
-    return f"{summary}\n\n{notes}" if notes else summary
+async def _keep_handoff(call: Call, summary: str, notes: str, files: Sequence[str]) -> str:
+    if not summary and not notes:
+        return ""
+    whole = "\n\n".join(filter(None, (summary, notes)))
+    return await writing.keep_record(call, _draft(call, told.HANDOFF, summary or notes, whole, files))
 
 
-async def _keep(call: Call, kind: str, titled: str, content: str, files: list[str]) -> str:
-    return await documents.add(
-        call.tx,
-        call.project,
-        type=kind,
-        title=_title(titled),
-        content=content,
-        author=call.agent,
-        now=call.now,
-        files=files,
-        expires_at=call.now + LIVES_FOR[kind],
-    )
+async def _keep_learning(call: Call, learned: str, files: Sequence[str]) -> str:
+    """The id under which it is known: that of another document, if it is known already."""
+    if not learned:
+        return ""
+    try:
+        return (
+            await writing.keep(call, _draft(call, "learning", learned, learned, files), False, "recorded")
+        ).id
+    except errors.Duplicate as known:
+        return str(known.details["id"])
+
+
+def _draft(call: Call, kind: str, titled: str, content: str, files: Sequence[str]) -> writing.Draft:
+    """The files were worked on in the session, which makes them no evidence for what is said of it."""
+    ends = call.now + LIVES_FOR[kind]
+    return writing.Draft(kind, _title(titled), content, (), tuple(files), ends, cites=False)
 
 
 def _title(text: str) -> str:

@@ -1,18 +1,22 @@
 """What this room itself tells a starting session."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from commonplace.call import Call
 from commonplace.clock import age
-from commonplace.rooms.knowledge import store as documents
+from commonplace.operation import Operation
+from commonplace.rooms.knowledge import newest
+from commonplace.rooms.knowledge.recall import quoted
 from commonplace.rooms.sessions import store
 from commonplace.rooms.sessions.arrival import Arrival, Given, Suggestion, suggested
 from commonplace.rooms.sessions.boot import Section, Start
-from commonplace.rooms.sessions.model import LIVES_FOR, UNKNOWN
+from commonplace.rooms.sessions.model import UNKNOWN
 from commonplace.rooms.sessions.pack import Part
+from commonplace.rooms.work import store as work
 from commonplace.store.database import Row
 
 HANDOFF = "handoff"
@@ -32,21 +36,21 @@ _NOTABLE = (
 )
 
 
+async def with_last_work(call: Call, start: Start) -> Start:
+    """An agent that was here before goes on from what it left."""
+    if start.previous_start is None:
+        return start
+    left = await newest.of_type(call.tx, start.project, call.now, HANDOFF, 1, start.agent)
+    items = await work.items(call.tx, start.project, 0, 1, start.agent)
+    return replace(start, handoff=left[0] if left else None, work=items[0] if items else None)
+
+
 async def handoff(call: Call, start: Start) -> dict[str, Any]:
     """This agent's own last handoff whole, the others' by title."""
-    mine: Sequence[Row] = []
-    if start.previous_start is not None:
-        mine = await documents.latest(call.tx, start.project, HANDOFF, author=start.agent)
-    told = _whole(mine[0], call.now) if mine and _fresh(mine[0], call.now) else {}
-    latest = await documents.latest(call.tx, start.project, HANDOFF, limit=_OTHERS)
-    others = [
-        _titled(row, call.now) for row in latest if row["author"] != start.agent and _fresh(row, call.now)
-    ]
+    told = _whole(start.handoff, call.now) if start.handoff else {}
+    latest = await newest.of_type(call.tx, start.project, call.now, HANDOFF, _OTHERS)
+    others = [_titled(row, call.now) for row in latest if row["author"] != start.agent]
     return told | ({"others": others} if others else {})
-
-
-def _fresh(row: Row, now: int) -> bool:
-    return bool(now - row["created_at"] < LIVES_FOR[HANDOFF])
 
 
 def _whole(row: Row, now: int) -> dict[str, Any]:
@@ -56,21 +60,25 @@ def _whole(row: Row, now: int) -> dict[str, Any]:
         "summary": row["title"],
         "content": row["content"],
     }
-    files = msgspec.json.decode(row["files"])
-    return told | ({"files": files} if files else {})
+    more = {"files": msgspec.json.decode(row["files"]), "warning": quoted(row)}
+    return told | {name: value for name, value in more.items() if value}
 
 
 def _titled(row: Row, now: int) -> dict[str, str]:
-    return {
+    told = {
         "id": row["id"],
         "agent": row["author"],
         "title": row["title"],
         "age": age(row["created_at"], now),
     }
+    warning = quoted(row)
+    return told | ({"warning": warning} if warning else {})
 
 
 async def notable_tools(call: Call, _start: Start) -> list[str]:
-    return [name for name in _NOTABLE if name in call.house.tools]
+    """Of those that are worth a mention, what this caller may use."""
+    tools = [call.house.tools.get(name) for name in _NOTABLE]
+    return [tool.name for tool in tools if isinstance(tool, Operation) and call.caller.includes(tool.role)]
 
 
 SECTIONS = (Section("handoff", 20, handoff), Section("notable_tools", 95, notable_tools))

@@ -141,14 +141,15 @@ async def _keep_version(tx: Tx, project: str, file: str, version: int, draft: Dr
         )
 
 
-async def versions(tx: Tx, row: Row, limit: int) -> Sequence[Row]:
+async def versions(tx: Tx, row: Row, limit: int, offset: int = 0) -> Sequence[Row]:
     """Newest first, without their texts."""
     return await tx.all(
         "select version, at, author, what, size, sha256 from workspace_version"
-        " where project = $1 and file = $2 order by version desc limit $3",
+        " where project = $1 and file = $2 order by version desc limit $3 offset $4",
         row["project"],
         row["id"],
         limit,
+        offset,
     )
 
 
@@ -192,7 +193,15 @@ async def texts(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
 
 async def _load(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
     rows = await texts(tx, project, ids)
-    return [{"id": row["id"], "title": row["title"], "text": row["content"]} for row in rows]
+    return [
+        {
+            "id": row["id"],
+            "title": row["title"],
+            "text": row["content"],
+            "place": {"workspace_id": row["workspace"], "path": row["path"]},
+        }
+        for row in rows
+    ]
 
 
 SOURCE = Source(KIND, _load)

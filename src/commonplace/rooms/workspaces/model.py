@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from commonplace import errors
+from commonplace import access, errors
 from commonplace.clock import iso
 from commonplace.operation import Reply
 from commonplace.resource import PLAIN
@@ -19,7 +19,6 @@ OVERVIEW_BYTES = 65_536
 FILE_BYTES = 1_048_576
 _SUMMARY = 300
 _TITLE = 200
-_OTHER = re.compile(r"[^a-z0-9]+")
 _HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*")
 _FENCE = "---"
 
@@ -56,7 +55,7 @@ class Workspace:
     @property
     def uri(self) -> str:
         """Of its overview."""
-        return f"workspace://{self.id}"
+        return f"workspace://{quote(self.id, safe=PLAIN)}"
 
     def file_uri(self, path: str) -> str:
         """As its resource spells it, for that is what clients subscribe to."""
@@ -65,9 +64,8 @@ class Workspace:
 
 def label(machine: str, tool: str, project: str) -> str:
     """What a workspace is called; not its key, for other triples may be called the same."""
-    return "-".join(
-        slug for name in (machine, tool, project) if (slug := _OTHER.sub("-", name.lower()).strip("-"))
-    )
+    slugs = (access.words_joined(name, "-") for name in (machine, tool, project))
+    return "-".join(slug for slug in slugs if slug)
 
 
 def title_of(content: str, path: str) -> str:
@@ -172,6 +170,8 @@ class Text(Reply):
     version: int
     total_lines: int
     has_more: bool
+    next_offset: int | None = None
+    cut: bool = False
 
 
 class Written(Reply):
@@ -225,8 +225,10 @@ class VersionShown(Reply):
 class Versions(Reply):
     path: str
     versions: list[VersionShown]
+    total: int
     diff: str = ""
     truncated: bool = False
+    note: str = ""
 
 
 class Match(Reply):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from commonplace import errors, events
 from commonplace.call import Call
-from commonplace.operation import operation
+from commonplace.operation import EVERY, operation
 from commonplace.rooms.sessions import store as sessions
 from commonplace.rooms.workspaces import files, model, reading, searching, store, writing
 from commonplace.rooms.workspaces.model import Shown, Workspace
@@ -15,7 +15,6 @@ from commonplace.search.lines import Pattern
 from commonplace.store.database import Row
 
 _EXAMPLE = "laptop-claude-code-shop"
-_VERSIONS = 50
 
 
 @operation("get_overview", role="any", session="optional", example={})
@@ -67,7 +66,7 @@ async def list_workspaces(
 async def register_workspace(
     call: Call, machine: model.Name, tool: model.Name, project: str, rotate: bool = False
 ) -> model.Registered:
-    """Bind yourself to your machine's workspace; sync keys get its write_token."""
+    """Bind yourself to a workspace; sync keys get its write_token."""
     await events.count(call.tx, project, "workspaces", 0)
     known = await store.of_triple(call.tx, project, machine, tool, call.caller)
     workspace = known or await _added(call, machine, tool, project)
@@ -76,7 +75,10 @@ async def register_workspace(
     carries = call.caller.role == "sync"
     token = await _token(call, workspace, rotate) if carries or not call.settings.auth_on else ""
     if rotate and not token:
-        raise errors.Forbidden("Write tokens are given to keys of the role sync.")
+        raise errors.Forbidden(
+            "Write tokens are given to keys of the role sync.",
+            hint="Leave rotate out: you write with your own key.",
+        )
     binds = not carries or not call.settings.auth_on
     if binds:
         await store.bind(call.tx, workspace, writing.writer(call), writing.session(call), call.now)
@@ -108,7 +110,7 @@ async def list_knowledge(
     limit: model.Page = 200,
     offset: model.Offset = 0,
 ) -> model.Files:
-    """The knowledge files of a workspace."""
+    """A workspace's knowledge files."""
     workspace = await _readable(call, workspace_id)
     rows, total = await files.page(call.tx, workspace, prefix, limit, offset)
     return model.Files(files=[model.File.of(row) for row in rows], total=total)
@@ -125,10 +127,11 @@ async def read_knowledge(
     offset: model.Offset = 0,
     limit: model.Page | None = None,
 ) -> model.Text:
-    """A knowledge file, or some of its lines."""
+    """Lines of a knowledge file."""
     workspace = await _readable(call, workspace_id)
     _, kept = await reading.text_of(call, workspace, path, version)
-    return reading.part(path, kept, offset, limit)
+    most = reading.UNASKED_BYTES if limit is None else reading.MOST_BYTES
+    return reading.part(path, kept, offset, limit, most)
 
 
 @operation(
@@ -165,6 +168,7 @@ async def search_knowledge(
     session="optional",
     idempotent=True,
     example={"content": "# Shop on my laptop"},
+    verbatim=("content",),
 )
 async def write_overview(
     call: Call, content: str, workspace_id: model.WorkspaceId | None = None
@@ -179,6 +183,7 @@ async def write_overview(
     session="optional",
     idempotent=True,
     example={"path": "notes/cart.md", "content": "# Cart\nTotals are in cents."},
+    verbatim=("content",),
 )
 async def write_knowledge(
     call: Call,
@@ -187,7 +192,7 @@ async def write_knowledge(
     base_sha256: model.Sha256 | None = None,
     workspace_id: model.WorkspaceId | None = None,
 ) -> model.Written:
-    """Write a file of your workspace; base_sha256 guards against lost updates."""
+    """Write a file of yours; base_sha256: only over that text."""
     workspace = await writing.own(call, workspace_id)
     written = await writing.keep_file(call, workspace, path, content, base_sha256)
     written.workspace_id = workspace.id
@@ -201,6 +206,7 @@ async def write_knowledge(
     session=False,
     idempotent=True,
     example={"workspace_id": "desk-codex-shop", "write_token": "cwt_none", "path": "a.md", "content": "# A"},
+    verbatim=EVERY,
 )
 async def upload_knowledge(
     call: Call,
@@ -237,19 +243,20 @@ async def delete_knowledge(
 
 @dataclass(frozen=True, slots=True)
 class _History:
-    path: str
+    file: Row
     rows: Sequence[Row]
-    shown: Row | None
-    before: Row | None
+    shown: Row | None = None
+    before: Row | None = None
 
 
 async def _told(history: _History) -> model.Versions:
     """Away from the loop: a difference is computed, not looked up."""
-    diff, cut = "", False
-    if history.shown is not None:
-        diff, cut = await asyncio.to_thread(reading.difference, history.before, history.shown)
     versions = [model.VersionShown.of(row) for row in history.rows]
-    return model.Versions(path=history.path, versions=versions, diff=diff, truncated=cut)
+    told = model.Versions(path=history.file["path"], versions=versions, total=history.file["versions"])
+    if history.shown is not None:
+        difference = await asyncio.to_thread(reading.difference, history.before, history.shown)
+        told.diff, told.truncated, told.note = difference.text, difference.cut, difference.note
+    return told
 
 
 @operation("list_versions", role="any", session=False, outside=_told, example={"workspace_id": _EXAMPLE})
@@ -258,19 +265,21 @@ async def list_versions(
     workspace_id: model.WorkspaceId,
     path: model.Path | None = None,
     version: model.Version | None = None,
+    limit: model.Limit = 50,
+    offset: model.Offset = 0,
 ) -> _History:
-    """Versions of a file or the overview; `version` shows its diff."""
+    """Versions of a file or the overview; version: its diff."""
     workspace = await _readable(call, workspace_id)
     row = await files.find(call.tx, workspace, path or files.OVERVIEW)
     if row is None:
         raise writing.not_there(path or files.OVERVIEW)
-    rows = await files.versions(call.tx, row, _VERSIONS)
+    rows = await files.versions(call.tx, row, limit, offset)
     if version is None:
-        return _History(row["path"], rows, None, None)
+        return _History(row, rows)
     shown = await files.version(call.tx, row, version)
     if shown is None:
         raise writing.no_version()
-    return _History(row["path"], rows, shown, await files.last_text_before(call.tx, row, version))
+    return _History(row, rows, shown, await files.last_text_before(call.tx, row, version))
 
 
 @operation("restore_version", writes=True, session="optional", example={"path": "notes/cart.md"})

@@ -3,6 +3,8 @@
 import re
 import unicodedata
 
+from commonplace.arguments import Unfit
+
 LONGEST = 240
 
 _DEVICES = re.compile(
@@ -16,7 +18,7 @@ _UNREADABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 def checked(path: str) -> str:
     """The path as it was given, or a ValueError that names the rule it breaks."""
     if wrong := _wrong(path):
-        raise ValueError(wrong)
+        raise Unfit(wrong, "Give a relative path with '/' between its parts, such as notes/cart.md")
     return path
 
 

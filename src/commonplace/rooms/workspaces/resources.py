@@ -13,7 +13,7 @@ async def read_file(call: Call, workspace_id: model.WorkspaceId, path: model.Pat
     workspace = await store.workspace(call.tx, workspace_id, call.caller)
     call.project = workspace.project
     _, kept = await reading.text_of(call, workspace, path, None)
-    return reading.part(path, kept, 0, None)
+    return reading.part(path, kept)
 
 
 @operation("resource:workspace", role="any", session=False)

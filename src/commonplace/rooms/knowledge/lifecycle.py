@@ -1,0 +1,77 @@
+"""What holds when documents end, replace each other and come back."""
+
+from collections.abc import Sequence
+
+from commonplace import errors
+from commonplace.call import Call
+from commonplace.rooms.knowledge import model, store
+from commonplace.rooms.knowledge.recall import projects_of
+from commonplace.store import ids
+from commonplace.store.database import Row
+
+_LONGEST_CHAIN = 100
+
+
+async def successor(call: Call, identity: str, given: str) -> str:
+    """The whole id of what replaces a document: another one, here or in shared knowledge, that it does not replace."""
+    projects = projects_of(call, include_shared=True)
+    found = await ids.beginning(call.tx, "document", projects, given)
+    if not found:
+        raise errors.NotFound(
+            f"There is no document '{given}'.", hint="superseded_by is the id of a document."
+        )
+    if found[0][1] == identity:
+        raise errors.Invalid(
+            "A document cannot replace itself.", hint="superseded_by names another document."
+        )
+    await _refuse_circle(call, projects, identity, found[0][1])
+    return found[0][1]
+
+
+async def _refuse_circle(call: Call, projects: Sequence[str], identity: str, after: str) -> None:
+    following = after
+    for _ in range(_LONGEST_CHAIN):
+        found = await ids.beginning(call.tx, "document", list(projects), following)
+        row = await store.one(call.tx, *found[0]) if found else None
+        following = row["superseded_by"] if row else ""
+        if following == identity:
+            raise errors.Conflict(
+                f"{after} is itself replaced by {identity}.",
+                hint=f"Set {after} active first, if it is the one that holds.",
+                id=after,
+            )
+        if not following:
+            return
+
+
+async def refuse_second(call: Call, row: Row) -> None:
+    """A document that comes back must not say what an active one says already."""
+    if model.shown_status(row["status"], row["expires_at"], call.now) == "active":
+        return
+    twin = await _twin(call, row)
+    if twin is not None:
+        raise errors.Duplicate(
+            "An active document says this already, word for word.",
+            hint="Use that one, or archive it first.",
+            id=twin["id"],
+        )
+
+
+async def restore(call: Call, rows: Sequence[Row], tag: str) -> tuple[list[Row], list[dict[str, str]]]:
+    """Each gets its former status, but for those whose text is active elsewhere: what was done, and what was not."""
+    done: list[Row] = []
+    doubled: list[dict[str, str]] = []
+    for row in rows:
+        twin = await _twin(call, row) if row["former"] == "active" else None
+        if twin is not None:
+            doubled.append({"id": row["id"], "title": row["title"], "duplicate_of": twin["id"]})
+            continue
+        told = f"restored with the tag {tag}"
+        await store.change_status(call.tx, [row], [row["former"]], call.agent, told, call.now)
+        done.append(row)
+    return done, doubled
+
+
+async def _twin(call: Call, row: Row) -> Row | None:
+    projects = projects_of(call, include_shared=True)
+    return await store.twin(call.tx, projects, row["title"], row["content"], call.now, but=row["id"])

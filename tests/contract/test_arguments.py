@@ -1,0 +1,61 @@
+"""What is wrong with an argument is told in words of our own, and null means that it was left out."""
+
+from typing import Any
+
+import pytest
+
+from commonplace import access, errors
+
+LAPTOP = {"machine": "laptop", "tool": "codex", "project": "shop"}
+ID = "laptop-codex-shop"
+
+
+async def refused(running: Any) -> errors.Refusal:
+    with pytest.raises(errors.Refusal) as refusal:
+        await running
+    return refusal.value
+
+
+@pytest.mark.parametrize(
+    ("operation", "given", "hint"),
+    [
+        ("read_knowledge", {"workspace_id": ID, "path": "../x"}, "notes/cart.md"),
+        ("list_sessions", {"workspace_id": ID, "since": "yesterday"}, "ISO-8601"),
+        ("read_session", {"workspace_id": ID, "session_id": "a b"}, "[A-Za-z0-9]"),
+        ("read_knowledge", {"workspace_id": ID}, "Give path"),
+        ("read_knowledge", {"workspace_id": ID, "path": "a.md", "limit": 0}, "limit"),
+    ],
+)
+async def test_a_refused_argument_comes_with_the_rule_that_it_breaks(house, operation, given, hint):
+    refusal = await refused(house.anyone().call(operation, **given))
+    assert refusal.code == "invalid"
+    assert hint in refusal.hint
+    assert "Value error" not in refusal.message + refusal.hint
+
+
+async def test_every_broken_rule_of_a_call_is_told_once(house):
+    refusal = await refused(house.anyone().call("read_session", workspace_id=ID, session_id="?", offset=-1))
+    assert refusal.message.count(";") == 1
+    assert "session_id" in refusal.message
+    assert "offset" in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("operation", "given"),
+    [
+        ("get_overview", {"workspace_id": None, "limit": None, "max_tokens": None}),
+        ("list_workspaces", {"machine": None, "limit": None, "offset": None}),
+        ("search_knowledge", {"query": "x", "mode": None, "case_sensitive": None, "context": None}),
+        ("memory_admin", {"action": "list_keys", "limit": None, "name": None, "machines": None}),
+    ],
+)
+async def test_null_means_the_default(house, operation, given):
+    left_out = {name: value for name, value in given.items() if value is not None}
+    anyone = house.anyone(access.OPERATOR)
+    assert await anyone.call(operation, **given) == await anyone.call(operation, **left_out)
+
+
+async def test_null_is_no_value_for_an_argument_that_is_needed_or_unknown(house):
+    needed = await refused(house.anyone().register_workspace(**(LAPTOP | {"machine": None})))
+    unknown = await refused(house.anyone().list_workspaces(machnie=None))
+    assert (needed.code, unknown.code) == ("invalid", "unknown_argument")

@@ -1,0 +1,69 @@
+"""Literal and regex search reads the bytes of sessions, whatever they are, a bounded amount at a time."""
+
+import tracemalloc
+
+import pytest
+from archived import Sync, found, registered
+from transcribed import Script
+
+from commonplace.rooms.archives import blocks, frames
+from commonplace.search.lines import OVERLAP
+from house import House
+
+FRAME = 1024 * 1024
+NEEDLE = b'"the axolotl"'
+AFTER = b"\n" + Script().user("The axolotl again").content
+
+
+@pytest.fixture
+async def sync(house: House) -> Sync:
+    return await registered(house)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Frames and blocks so small that a line is soon far larger than both; the size of a block."""
+    monkeypatch.setattr(frames, "FRAME", 3 * OVERLAP)
+    monkeypatch.setattr(blocks, "LONGEST", 4 * OVERLAP)
+    return blocks.LONGEST
+
+
+@pytest.mark.parametrize("mode", ["literal", "regex"])
+async def test_search_sessions_holds_no_line_whole(sync: Sync, monkeypatch: pytest.MonkeyPatch, mode: str):
+    monkeypatch.setattr(blocks, "LONGEST", FRAME // 4)
+    await sync.up("long", b"x" * (12 * FRAME))
+    tracemalloc.start()
+    try:
+        answer = await sync.search_sessions(query="axolotl", mode=mode)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert answer == {"matches": [], "truncated": False}
+    assert peak < 6 * FRAME
+
+
+@pytest.mark.parametrize("mode", ["literal", "regex"])
+async def test_search_sessions_finds_a_text_anywhere_in_a_line_of_any_length(
+    sync: Sync, small: int, mode: str
+):
+    for place in (0, small - 5, 2 * small, 5 * small - 3, 9 * small):
+        line = b"x" * place + NEEDLE + b"x" * (9 * small - place)
+        await sync.up(f"at-{place}", b"{}\n" + line + AFTER)
+        answer = await sync.search_sessions(query="axolotl", mode=mode, limit=100)
+        theirs = [each for each in answer["matches"] if each["session_id"] == f"at-{place}"]
+        assert [(each["line"], each["role"]) for each in theirs] == [(1, "tool"), (2, "user")]
+        assert NEEDLE.decode() in theirs[0]["snippet"]
+        assert answer["truncated"] is False
+
+
+async def test_search_sessions_regex_knows_the_ends_of_a_line_of_any_length(sync: Sync, small: int):
+    await sync.up("long", b"{}\n" + b"abc" * (3 * small) + b"d" + AFTER)
+    assert await found(sync, "^(b|c)", mode="regex") == []
+    assert await found(sync, "[abc]$", mode="regex") == []
+    assert await found(sync, "^ab", mode="regex") == [("long", 1, "tool")]
+    assert await found(sync, "bcd$", mode="regex") == [("long", 1, "tool")]
+
+
+async def test_search_sessions_finds_a_text_in_a_long_line_that_is_not_finished(sync: Sync, small: int):
+    await sync.up("long", b"{}\n" + b"x" * (9 * small) + NEEDLE)
+    assert await found(sync, "axolotl", mode="literal") == [("long", 1, "tool")]
