@@ -151,6 +151,13 @@ def test_openapi_names_every_operation(server: product.Product):
     assert document["paths"].keys() >= {"/api/memory_start_session", "/archives/{workspace_id}/{session_id}"}
 
 
+def test_unknown_toolset_is_named_with_those_that_there_are(server: product.Product):
+    asked = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+    accepts = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    told = json.loads(server.request("POST", "/mcp/x/core,bogus", asked, accepts)[1])["error"]["message"]
+    assert ("bogus" in told, "knowledge" in told) == (True, True)
+
+
 def test_metrics_count_calls(server: product.Product):
     server.call("memory_health")
     text = server.request("GET", "/metrics")[1].decode()

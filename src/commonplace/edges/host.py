@@ -196,6 +196,8 @@ class ProductHost:
 
     def _offered(self, view: View) -> set[str]:
         known = self._catalogue.toolsets
+        if unknown := sorted((view.toolsets or frozenset()) - known.keys()):
+            raise UnknownName("toolset", f"{unknown[0]}; there are {', '.join(known)}")
         bounds = [view.toolsets or known, self._calls.settings.toolsets or known]
         return set.intersection(*({name for each in sets for name in known.get(each, ())} for sets in bounds))
 
