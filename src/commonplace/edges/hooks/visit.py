@@ -17,6 +17,7 @@ _UNKNOWN = "unknown"
 _STARTING = "starting"
 _LOOK_SECONDS = 0.01
 _PATIENCE = 2
+_TO_LEAVE = 0.02
 _NOT_NAME = re.compile(r"[^0-9A-Za-z]")
 _TIMED = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7", re.IGNORECASE)
 _SHORT = 8
@@ -31,7 +32,8 @@ class Visit:
         self.context: list[str] = []
         self.tag = f"{tool}-{_short(event.session)}"
         self._name = name or os.environ.get("COMMONPLACE_AGENT") or self.tag
-        self._until = time.monotonic() - min(_running(), settings.seconds / 2) + settings.seconds
+        spent = min(_running() + _TO_LEAVE, settings.seconds / 2)
+        self._until = time.monotonic() + settings.seconds - spent
         self._answered = False
 
     def _tree(self) -> Tree:
