@@ -483,3 +483,13 @@ async def test_resources_give_a_file_and_an_overview(desk):
     await refused("not_found", read(f"workspace://{LAPTOP_ID}", stranger))
     await refused("not_found", read(f"workspace://{LAPTOP_ID}/notes/a%20b.md", stranger))
     await refused("invalid", read(f"workspace://{LAPTOP_ID}/..%2f..%2fetc/passwd"))
+
+
+async def test_get_by_id_shows_the_beginning_of_a_long_file(desk):
+    await desk.write("notes/long.md", "# Long\n" + "quokka line\n" * 10_000)
+    alice = await desk.house.agent("alice")
+    [row] = (await alice.search_global(query="quokka"))["results"]
+    kept = await alice.get_by_id(id=row["id"])
+    assert (kept["truncated"], kept["content"].startswith("# Long"), len(kept["content"]) < 40_000) == (
+        True,
+    ) * 3

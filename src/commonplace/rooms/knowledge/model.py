@@ -122,6 +122,7 @@ class Kept(Reply):
     updated: str = ""
     author: str = ""
     content: str = ""
+    truncated: bool = False
     versions: Any = []
     version_count: int = 0
     """How many there are, where `versions` does not list them all."""

@@ -90,6 +90,7 @@ async def by_id(call: Call, project: str, identity: str) -> dict[str, object] | 
         return None
     row = rows[0]
     history = await files.versions(call.tx, row, _SHOWN_VERSIONS)
+    content, truncated = _cut(row["content"], UNASKED_BYTES)
     return {
         "id": identity,
         "title": row["title"],
@@ -98,7 +99,8 @@ async def by_id(call: Call, project: str, identity: str) -> dict[str, object] | 
         "project": project,
         "updated": iso(row["modified_at"]),
         "author": history[0]["author"],
-        "content": row["content"],
+        "content": content,
+        **({"truncated": True} if truncated else {}),
         "versions": [model.VersionShown.of(each) for each in history],
         "links": {"workspace_id": row["workspace"], "path": row["path"]},
     }
