@@ -112,7 +112,8 @@ class Engine:
 
     async def drain(self) -> None:
         """Embed everything that waits, now."""
-        await self._embedder.drain()
+        if self.embeds:
+            await self._embedder.drain()
 
     @property
     def trouble(self) -> str:

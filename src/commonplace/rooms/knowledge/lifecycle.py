@@ -48,7 +48,8 @@ async def refuse_second(call: Call, row: Row) -> None:
     """A document that comes back must not say what an active one says already."""
     if model.shown_status(row["status"], row["expires_at"], call.now) == "active":
         return
-    twin = await _twin(call, row)
+    projects = projects_of(call, include_shared=True)
+    twin = await store.twin(call.tx, projects, row["title"], row["content"], call.now, but=row["id"])
     if twin is not None:
         raise errors.Duplicate(
             "An active document says this already, word for word.",
@@ -61,17 +62,13 @@ async def restore(call: Call, rows: Sequence[Row], tag: str) -> tuple[list[Row],
     """Each gets its former status, but for those whose text is active elsewhere: what was done, and what was not."""
     done: list[Row] = []
     doubled: list[dict[str, str]] = []
-    for row in rows:
-        twin = await _twin(call, row) if row["former"] == "active" else None
-        if twin is not None:
-            doubled.append({"id": row["id"], "title": row["title"], "duplicate_of": twin["id"]})
-            continue
-        told = f"restored with the tag {tag}"
-        await store.change_status(call.tx, [row], [row["former"]], call.agent, told, call.now)
-        done.append(row)
+    digests = [store.digest(row["title"], row["content"]) for row in rows]
+    active = await store.twins(call.tx, projects_of(call, include_shared=True), digests, call.now)
+    for row, digest in zip(rows, digests, strict=True):
+        if row["former"] != "active" or active.setdefault(digest, row["id"]) == row["id"]:
+            done.append(row)
+        else:
+            doubled.append({"id": row["id"], "title": row["title"], "duplicate_of": active[digest]})
+    told = f"restored with the tag {tag}"
+    await store.change_status(call.tx, done, [row["former"] for row in done], call.agent, told, call.now)
     return done, doubled
-
-
-async def _twin(call: Call, row: Row) -> Row | None:
-    projects = projects_of(call, include_shared=True)
-    return await store.twin(call.tx, projects, row["title"], row["content"], call.now, but=row["id"])

@@ -183,6 +183,18 @@ async def twin(
     )
 
 
+async def twins(tx: Tx, projects: Sequence[str], digests: Sequence[str], now: int) -> dict[str, str]:
+    """The active document of each of these digests, by its id."""
+    rows = await tx.all(
+        "select digest, min(id) as id from document where project = any($1) and digest = any($2)"
+        " and status = 'active' and (expires_at is null or expires_at > $3) group by digest",
+        list(projects),
+        list(digests),
+        now,
+    )
+    return {row["digest"]: row["id"] for row in rows}
+
+
 async def namesake(
     tx: Tx,
     project: str,
