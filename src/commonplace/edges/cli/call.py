@@ -38,6 +38,7 @@ def _flags(tool: Tool) -> argparse.ArgumentParser:
         flags.add_argument(
             f"--{name.replace('_', '-')}",
             dest=f"argument_{name}",
+            metavar=str(kind.get("type", "json")).upper(),
             nargs="*" if listed else None,
             help=_help(name, kind, schema.get("required", ())),
         )
