@@ -144,7 +144,7 @@ async def _by_words(call: Call, wanted: Asked) -> list[Match]:
     )
     most = max(100, wanted.limit * _CANDIDATES)
     hits = await find(call.tx, call.search.vectors, Question(wanted.query), wanted.projects, limits, most)
-    overcome = await _overcome(call.tx, wanted, hits)
+    overcome = await _overcome(call.tx, wanted, hits) if _is_about_an_error(wanted.query, hits) else []
     worth = _ASKED_HOW if _TO_FIX.search(wanted.query) else _OVERCOME
     chosen = _few(_ordered(hits, overcome, worth), wanted)
     tokens = set(text.tokens(wanted.query))
@@ -155,6 +155,12 @@ async def _by_words(call: Call, wanted: Asked) -> list[Match]:
             (project, each): match for each, match in (await _shown(call.tx, project, theirs, tokens)).items()
         }
     return [loaded[hit.project, hit.id] for hit in chosen if (hit.project, hit.id) in loaded]
+
+
+def _is_about_an_error(query: str, hits: Sequence[Hit]) -> bool:
+    """It names one, asks how to fix one, or nothing has more of its words than one."""
+    named = _NAMED.search(query) or _TO_FIX.search(query)
+    return bool(named) or any(studies.fingerprint(hit.id) for hit in hits[:1])
 
 
 async def _overcome(tx: Tx, wanted: Asked, hits: Sequence[Hit]) -> list[Hit]:
