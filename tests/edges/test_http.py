@@ -57,6 +57,12 @@ def test_hostile_bodies_are_refused_and_the_server_goes_on(server: product.Produ
     assert server.call("memory_health")["status"] == "ok"
 
 
+def test_body_of_too_many_values_is_refused(server: product.Product):
+    body = b'{"project": [' + b"[]," * 2_000_000 + b"[]]}"
+    status, reply, _ = server.request("POST", "/api/memory_start_session", body)
+    assert (status, json.loads(reply)["error"]) == (400, "invalid")
+
+
 def test_too_large_body_is_refused_before_it_is_read(server: product.Product):
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
         client.sendall(

@@ -10,10 +10,13 @@ from commonplace import __version__, errors
 from commonplace.call import Answer, Calls
 from commonplace.edges import archives
 from commonplace.edges.http import Request, Route, Send, respond, respond_json
+from commonplace.edges.mcp.gate import read_json
+from commonplace.edges.mcp.limits import Limits
+from commonplace.edges.mcp.messages import ProtocolError
 from commonplace.edges.schema import input_schema
 from commonplace.house import House
 
-_DECODE = msgspec.json.Decoder(dict[str, Any])
+_LIMITS = Limits()
 
 
 class Rest:
@@ -30,7 +33,7 @@ class Rest:
 
     async def call(self, request: Request, send: Send) -> None:
         assert request.caller is not None  # noqa: S101 - the application identified it
-        arguments = _arguments(await request.body())
+        arguments = await _arguments(await request.body())
         running = self._calls.run(request.path.rpartition("/")[2], arguments, request.caller)
         answer = await _unless_gone(request, running)
         if answer is not None:
@@ -63,13 +66,15 @@ async def _unless_gone(request: Request, running: Coroutine[Any, Any, Answer]) -
         await asyncio.gather(call, leaving, return_exceptions=True)
 
 
-def _arguments(body: bytes) -> dict[str, Any]:
+async def _arguments(body: bytes) -> dict[str, Any]:
+    """Read as a message of MCP is: nothing hostile passes, and a large body holds up nobody."""
     try:
-        return _DECODE.decode(body or b"{}")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
-        raise errors.Invalid(
-            f"The body is no JSON object: {wrong}.", hint='Send {"argument": value}.'
-        ) from None
+        given = await read_json(body or b"{}", _LIMITS)
+    except ProtocolError as wrong:
+        raise errors.Invalid(f"{wrong.message}.", hint='Send {"argument": value}.') from None
+    if not isinstance(given, dict):
+        raise errors.Invalid("The body is no JSON object.", hint='Send {"argument": value}.')
+    return given
 
 
 def _escaped(text: str) -> str:

@@ -21,13 +21,17 @@ _decode = msgspec.json.Decoder().decode
 
 
 async def read_message(body: bytes, limits: Limits) -> Message:
+    return _checked(await read_json(body, limits))
+
+
+async def read_json(body: bytes, limits: Limits) -> Any:
+    """Any value; a large one is read away from the loop."""
     if len(body) > limits.parse_inline_bytes:
-        return await asyncio.to_thread(parse_message, body, limits)
-    return parse_message(body, limits)
+        return await asyncio.to_thread(_parse, body, limits)
+    return _parse(body, limits)
 
 
-def parse_message(body: bytes, limits: Limits) -> Message:
-    message = _parse(body, limits)
+def _checked(message: Any) -> Message:
     if isinstance(message, list):
         raise ProtocolError(INVALID_REQUEST, "batches are not served; send one message at a time")
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
