@@ -24,8 +24,7 @@ from commonplace.rooms.archives.model import Archive
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.rooms.workspaces.model import Limit, Mode, Query, Sha256, Token, Workspace, WorkspaceId
 
-
-@operation(
+_uploads = operation(
     "upload_session",
     role="sync",
     writes=True,
@@ -34,6 +33,9 @@ from commonplace.rooms.workspaces.model import Limit, Mode, Query, Sha256, Token
     prepare=uploading.prepare,
     verbatim=EVERY,
 )
+
+
+@_uploads
 async def upload_session(
     call: Call,
     workspace_id: WorkspaceId,
@@ -50,15 +52,7 @@ async def upload_session(
     return await _keep(call, workspace_id, write_token, session_id, tool, started_at)
 
 
-@operation(
-    "upload_session",
-    role="sync",
-    writes=True,
-    session=False,
-    idempotent=True,
-    prepare=uploading.prepare,
-    verbatim=EVERY,
-)
+@_uploads
 async def put_bytes(
     call: Call,
     workspace_id: WorkspaceId,
