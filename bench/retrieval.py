@@ -53,7 +53,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 @asynccontextmanager
 async def opened(store: str, settings: Settings):
-    """A house on a store of its own: a folder for SQLite, a server started for this run for PostgreSQL."""
+    """The product on a store of its own: a folder for SQLite, a server started for this run for PostgreSQL."""
     with tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder:
         if store == "sqlite":
             yield await _house(Sqlite(Path(folder), SteadyClock()), settings)

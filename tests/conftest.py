@@ -1,4 +1,4 @@
-"""A house on each store, for every test."""
+"""The product without an edge, on each store, for every test."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from commonplace.config import Settings
 from commonplace.store.database import Database
 from commonplace.store.migrate import migrate
 from commonplace.store.sqlite import Sqlite
-from house import HandClock, House, Template, execute, open_store
+from team import HandClock, Team, Template, execute, open_store
 
 # Tests start the product many times: it should read its bytecode, not make it anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -107,8 +107,8 @@ async def database(
 
 
 @pytest.fixture
-async def house(database: Database, clock: HandClock) -> AsyncIterator[House]:
+async def team(database: Database, clock: HandClock) -> AsyncIterator[Team]:
     calls = Calls(database, Catalogue(), Settings(), clock)
     await calls.bus.open()
-    yield House(calls, clock)
+    yield Team(calls, clock)
     await calls.bus.close()

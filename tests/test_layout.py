@@ -1,4 +1,4 @@
-"""The house holds: imports point one way, rooms look alike, files and functions stay short."""
+"""Conventions of the source tree: imports point one way, rooms look alike, files and functions stay short."""
 
 import ast
 from pathlib import Path

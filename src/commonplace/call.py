@@ -43,7 +43,7 @@ class Call:
     tx: Tx
     caller: Caller
     now: int
-    house: House
+    catalogue: House
     settings: Settings
     writes: bool
     search: Any = None
@@ -104,15 +104,15 @@ class Answer:
 class Calls:
     """Runs every operation for every surface."""
 
-    def __init__(self, database: Database, house: House, settings: Settings, clock: Clock) -> None:
-        self.database, self.house, self.settings, self.clock = database, house, settings, clock
+    def __init__(self, database: Database, catalogue: House, settings: Settings, clock: Clock) -> None:
+        self.database, self.catalogue, self.settings, self.clock = database, catalogue, settings, clock
         self.bus = events.Bus(database)
-        self.activity = Activity(database, clock, house.on_activity)
-        self.search = Engine(database, settings, clock, house.searched)
+        self.activity = Activity(database, clock, catalogue.on_activity)
+        self.search = Engine(database, settings, clock, catalogue.searched)
         self.observe: Callable[[str, str, float], None] = lambda _name, _outcome, _seconds: None
 
     def find(self, name: str, given: Mapping[str, Any]) -> tuple[Operation, Mapping[str, Any]]:
-        tool = self.house.tools.get(name)
+        tool = self.catalogue.tools.get(name)
         if tool is None:
             raise errors.NotFound(f"There is no operation '{name}'.", hint="tools/list names them all.")
         return tool.pick(given) if isinstance(tool, Family) else (tool, given)
@@ -146,7 +146,9 @@ class Calls:
                 await self._record_refusal(name, given, caller, refusal)
             raise
         finally:
-            self.observe(name if name in self.house.tools else "unknown", outcome, perf_counter() - started)
+            self.observe(
+                name if name in self.catalogue.tools else "unknown", outcome, perf_counter() - started
+            )
         return replace(answer, notices=[*answer.notices, _told(masked)]) if masked else answer
 
     async def _until_answered(
@@ -207,7 +209,7 @@ class Calls:
         self, tx: Tx, operation: Operation, arguments: dict[str, Any], caller: Caller, prepared: Any
     ) -> tuple[Call, Any, list[str]]:
         now = self.clock()
-        call = Call(tx, caller, now, self.house, self.settings, operation.writes, self.search, prepared)
+        call = Call(tx, caller, now, self.catalogue, self.settings, operation.writes, self.search, prepared)
         if operation.session and (session_id := arguments.pop("session_id")) is not None:
             call.session = await activity.load(tx, session_id, caller)
             call.project = call.session.project

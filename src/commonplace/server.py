@@ -100,11 +100,11 @@ async def sweep(calls: Calls) -> None:
     now = calls.clock()
 
     async def forget_all(tx: Tx) -> None:
-        for forget in calls.house.sweeps:
+        for forget in calls.catalogue.sweeps:
             await forget(tx, now, calls.settings)
 
     await calls.database.write(forget_all)
-    for tidy in calls.house.chores:
+    for tidy in calls.catalogue.chores:
         await tidy(calls)
 
 

@@ -25,7 +25,7 @@ from commonplace.store.schema import project_tables
 OWN, FOREIGN = "shop", "bank"
 ROLES: tuple[access.Role, ...] = get_args(access.Role)
 EITHER = "either"
-"""A key without projects may use what belongs to the house; what lives in the caller's own project has no place."""
+"""A key without projects may use what belongs to the server; what lives in the caller's own project has no place."""
 REFUSED = frozenset({"forbidden", "session_not_found", "unauthenticated"})
 
 _ENTER_PROJECT = (
@@ -141,7 +141,7 @@ def _placed(value: Any, project: str) -> Any:
 
 
 class Stage:
-    """A house with two projects and a key for every role, with the own project and with none."""
+    """A team with two projects and a key for every role, with the own project and with none."""
 
     def __init__(self, calls: Calls) -> None:
         self.calls = calls

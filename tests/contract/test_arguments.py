@@ -26,15 +26,15 @@ async def refused(running: Any) -> errors.Refusal:
         ("read_knowledge", {"workspace_id": ID, "path": "a.md", "limit": 0}, "limit"),
     ],
 )
-async def test_a_refused_argument_comes_with_the_rule_that_it_breaks(house, operation, given, hint):
-    refusal = await refused(house.anyone().call(operation, **given))
+async def test_a_refused_argument_comes_with_the_rule_that_it_breaks(team, operation, given, hint):
+    refusal = await refused(team.anyone().call(operation, **given))
     assert refusal.code == "invalid"
     assert hint in refusal.hint
     assert "Value error" not in refusal.message + refusal.hint
 
 
-async def test_every_broken_rule_of_a_call_is_told_once(house):
-    refusal = await refused(house.anyone().call("read_session", workspace_id=ID, session_id="?", offset=-1))
+async def test_every_broken_rule_of_a_call_is_told_once(team):
+    refusal = await refused(team.anyone().call("read_session", workspace_id=ID, session_id="?", offset=-1))
     assert refusal.message.count(";") == 1
     assert "session_id" in refusal.message
     assert "offset" in refusal.message
@@ -49,13 +49,13 @@ async def test_every_broken_rule_of_a_call_is_told_once(house):
         ("memory_admin", {"action": "list_keys", "limit": None, "name": None, "machines": None}),
     ],
 )
-async def test_null_means_the_default(house, operation, given):
+async def test_null_means_the_default(team, operation, given):
     left_out = {name: value for name, value in given.items() if value is not None}
-    anyone = house.anyone(access.OPERATOR)
+    anyone = team.anyone(access.OPERATOR)
     assert await anyone.call(operation, **given) == await anyone.call(operation, **left_out)
 
 
-async def test_null_is_no_value_for_an_argument_that_is_needed_or_unknown(house):
-    needed = await refused(house.anyone().register_workspace(**(LAPTOP | {"machine": None})))
-    unknown = await refused(house.anyone().list_workspaces(machnie=None))
+async def test_null_is_no_value_for_an_argument_that_is_needed_or_unknown(team):
+    needed = await refused(team.anyone().register_workspace(**(LAPTOP | {"machine": None})))
+    unknown = await refused(team.anyone().list_workspaces(machnie=None))
     assert (needed.code, unknown.code) == ("invalid", "unknown_argument")

@@ -9,12 +9,12 @@ from commonplace import errors
 from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
-from house import House
+from team import Team
 
 KEY = "ghp_" + "a1B2" * 9
 
 
-async def everything(house: House) -> str:
+async def everything(team: Team) -> str:
     """Every row of every table, as text."""
 
     async def read(tx) -> str:
@@ -25,7 +25,7 @@ async def everything(house: House) -> str:
         rows = [await tx.all(f"select * from {table}") for table in tables if "words" not in table]
         return "\n".join(repr([dict(row) for row in each]) for each in rows)
 
-    return await house.database.read(read)
+    return await team.database.read(read)
 
 
 WRITES = {
@@ -63,41 +63,41 @@ WRITES = {
 
 
 @pytest.mark.parametrize("operation", WRITES)
-async def test_write_keeps_no_secret(house, operation):
-    alice = await house.agent("alice", task_description=f"task {KEY}")
-    await house.agent("bob")
+async def test_write_keeps_no_secret(team, operation):
+    alice = await team.agent("alice", task_description=f"task {KEY}")
+    await team.agent("bob")
     await getattr(alice, operation)(**WRITES[operation])
-    kept = await everything(house)
+    kept = await everything(team)
     assert not re.search(KEY, kept, re.IGNORECASE)
     assert "[masked: github token]" in kept.lower()
 
 
-async def test_blackboard_and_agent_memory_keep_no_secret(house):
-    anyone = house.anyone()
+async def test_blackboard_and_agent_memory_keep_no_secret(team):
+    anyone = team.anyone()
     session = (await anyone.create_session(purpose=f"look at {KEY}", agent_id="alice"))["session_id"]
     place = {"session_id": session, "agent_id": "alice"}
     await anyone.add_message(**place, content=f"it is {KEY}", sender="alice", metadata={"a": [KEY]})
     await anyone.add_private_note(**place, content=f"mine is {KEY}")
     await anyone.set_memory(**place, key="plan", value={"step": [f"use {KEY}"]})
-    assert KEY not in await everything(house)
+    assert KEY not in await everything(team)
 
 
 @pytest.mark.parametrize("operation", WRITES)
-async def test_write_is_refused_where_the_policy_says_so(house, operation):
-    strict = House(Calls(house.database, Catalogue(), Settings(secrets="refuse"), house.clock), house.clock)
+async def test_write_is_refused_where_the_policy_says_so(team, operation):
+    strict = Team(Calls(team.database, Catalogue(), Settings(secrets="refuse"), team.clock), team.clock)
     alice = await strict.agent("alice")
     with pytest.raises(errors.Invalid):
         await getattr(alice, operation)(**WRITES[operation])
-    assert KEY not in await everything(house)
+    assert KEY not in await everything(team)
 
 
-async def test_masking_is_told_with_the_reply(house):
-    alice = await house.agent("alice")
+async def test_masking_is_told_with_the_reply(team):
+    alice = await team.agent("alice")
     told = await alice.heartbeat(current_task=f"with {KEY}")
     assert told["_notice"] == ["Masked before it was kept: github token."]
 
 
-async def test_file_is_locked_under_the_name_that_it_has(house):
-    alice = await house.agent("alice")
+async def test_file_is_locked_under_the_name_that_it_has(team):
+    alice = await team.agent("alice")
     locked = await alice.lock_files(files=[f"keys/{KEY}.pem"])
     assert KEY in msgspec.json.encode(locked).decode()

@@ -23,7 +23,7 @@ def bearer(secret: str, **more: str) -> dict[str, str]:
 
 
 class Door:
-    """A house with an identity before it, as a server has them."""
+    """The product with an identity in front of it, as in a server."""
 
     def __init__(self, database, clock, auth: str) -> None:
         settings = Settings(auth=auth)
@@ -281,7 +281,7 @@ async def test_closing_writes_down_the_last_use(database, clock):
 
 @pytest.mark.parametrize("address", ["postgresql"], indirect=True)
 async def test_identify_on_another_replica_forgets_a_revoked_key_when_told(address, database, clock):
-    from house import open_store  # noqa: PLC0415 - a second connection to the same store
+    from team import open_store  # noqa: PLC0415 - a second connection to the same store
 
     second = await open_store(address, clock)
     here, there = await Door(database, clock, "on").open(), await Door(second, clock, "on").open()

@@ -13,7 +13,7 @@ from commonplace import errors
 from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
-from house import Agent, HandClock, House, open_store
+from team import Agent, HandClock, Team, open_store
 
 AGENTS = 50
 CLAIMANTS = 20
@@ -45,20 +45,20 @@ def address(deployment: str, request: pytest.FixtureRequest, tmp_path: Path) -> 
 
 
 @pytest.fixture
-async def replicas(deployment: str, house: House, address, clock: HandClock) -> AsyncIterator[list[Calls]]:
+async def replicas(deployment: str, team: Team, address, clock: HandClock) -> AsyncIterator[list[Calls]]:
     if deployment == "two replicas":
         async with _replica(address, clock) as second:
-            yield [house.calls, second]
+            yield [team.calls, second]
     else:
-        yield [house.calls]
+        yield [team.calls]
 
 
-async def _team(house: House, replicas: list[Calls], size: int) -> list[Agent]:
+async def _members(team: Team, replicas: list[Calls], size: int) -> list[Agent]:
     """Agents with sessions, each speaking to the replica that it happened to reach."""
-    team = [await house.agent(f"agent{n}") for n in range(size)]
-    for n, agent in enumerate(team):
+    members = [await team.agent(f"agent{n}") for n in range(size)]
+    for n, agent in enumerate(members):
         agent.calls = replicas[n % len(replicas)]
-    return team
+    return members
 
 
 async def _read(agent: Agent, got: list[str], **how) -> int:
@@ -68,11 +68,11 @@ async def _read(agent: Agent, got: list[str], **how) -> int:
     return inbox["count"]
 
 
-async def test_send_message_reaches_every_recipient_exactly_once(house, replicas, request):
+async def test_send_message_reaches_every_recipient_exactly_once(team, replicas, request):
     messages = 2000 if request.config.getoption("--long") else 300
-    team = await _team(house, replicas, AGENTS)
+    members = await _members(team, replicas, AGENTS)
     expected: dict[int, set[str]] = defaultdict(set)
-    got: list[list[str]] = [[] for _ in team]
+    got: list[list[str]] = [[] for _ in members]
     sending = AGENTS
 
     async def send(sender: int) -> None:
@@ -82,7 +82,7 @@ async def test_send_message_reaches_every_recipient_exactly_once(house, replicas
             to_everyone = n // AGENTS == sender % (messages // AGENTS)
             others = [place for place in range(AGENTS) if place != sender]
             recipients = others if to_everyone else [random.choice(others)]
-            sent = await team[sender].send_message(
+            sent = await members[sender].send_message(
                 to_instance="*" if to_everyone else f"agent{recipients[0]}",
                 message=f"message {n}",
                 priority=random.choice(("urgent", "normal", "low")),
@@ -93,14 +93,14 @@ async def test_send_message_reaches_every_recipient_exactly_once(house, replicas
         sending -= 1
 
     async def read_meanwhile(reader: int) -> None:
-        while await _read(team[reader], got[reader], wait_seconds=1) or sending:
+        while await _read(members[reader], got[reader], wait_seconds=1) or sending:
             pass
 
     async with asyncio.timeout(240):
         await asyncio.gather(
             *(send(n) for n in range(AGENTS)), *(read_meanwhile(n) for n in range(0, AGENTS, 5))
         )
-        for place, agent in enumerate(team):
+        for place, agent in enumerate(members):
             while await _read(agent, got[place]):
                 pass
     assert sum(len(texts) for texts in expected.values()) == messages - AGENTS + AGENTS * (AGENTS - 1)
@@ -108,9 +108,9 @@ async def test_send_message_reaches_every_recipient_exactly_once(house, replicas
         assert Counter(got[place]) == Counter(expected[place])
 
 
-async def test_get_messages_by_many_sessions_of_one_agent_shares_the_mail_out(house, replicas):
-    sender, *_ = await _team(house, replicas, 2)
-    readers = [await house.agent("reader") for _ in range(6)]
+async def test_get_messages_by_many_sessions_of_one_agent_shares_the_mail_out(team, replicas):
+    sender, *_ = await _members(team, replicas, 2)
+    readers = [await team.agent("reader") for _ in range(6)]
     for n, reader in enumerate(readers):
         reader.calls = replicas[n % len(replicas)]
     for n in range(120):
@@ -126,22 +126,22 @@ async def test_get_messages_by_many_sessions_of_one_agent_shares_the_mail_out(ho
     assert Counter(text for texts in got for text in texts) == Counter(f"{n}" for n in range(120))
 
 
-async def test_claim_message_by_everyone_has_one_winner(house, replicas):
-    team = await _team(house, replicas, CLAIMANTS + 1)
+async def test_claim_message_by_everyone_has_one_winner(team, replicas):
+    members = await _members(team, replicas, CLAIMANTS + 1)
     for n in range(10):
-        sent = await team[0].send_message(to_instance="*", message=f"who takes {n}?")
+        sent = await members[0].send_message(to_instance="*", message=f"who takes {n}?")
         claims = await asyncio.gather(
-            *(agent.claim_message(message_id=sent["message_id"]) for agent in team[1:])
+            *(agent.claim_message(message_id=sent["message_id"]) for agent in members[1:])
         )
         assert sum(claim["claimed"] for claim in claims) == 1
         assert len({claim["owner"] for claim in claims}) == 1
 
 
-async def test_update_backlog_item_claim_gives_no_item_two_owners(house, replicas):
-    team = await _team(house, replicas, CLAIMANTS)
+async def test_update_backlog_item_claim_gives_no_item_two_owners(team, replicas):
+    members = await _members(team, replicas, CLAIMANTS)
     items: list[str] = []
     for _ in range(ITEMS // 100):
-        made = await team[0].batch_backlog(action="create", items=[{"title": "work"}] * 100)
+        made = await members[0].batch_backlog(action="create", items=[{"title": "work"}] * 100)
         items += [item["id"] for item in made["items"]]
 
     async def claim_share(place: int) -> list[str]:
@@ -149,7 +149,7 @@ async def test_update_backlog_item_claim_gives_no_item_two_owners(house, replica
         won: list[str] = []
         for item in random.sample(items, len(items)):
             try:
-                await team[place].update_backlog_item(item_id=item, claim=True)
+                await members[place].update_backlog_item(item_id=item, claim=True)
                 won.append(item)
             except errors.Conflict:
                 if len(won) >= ITEMS // CLAIMANTS:
@@ -160,5 +160,5 @@ async def test_update_backlog_item_claim_gives_no_item_two_owners(house, replica
         won = await asyncio.gather(*(claim_share(place) for place in range(CLAIMANTS)))
     assert Counter(item for theirs in won for item in theirs) == Counter(items)
     for place, theirs in enumerate(won):
-        mine = await team[place].list_backlog(assigned_to=f"agent{place}", status="in_progress", limit=100)
+        mine = await members[place].list_backlog(assigned_to=f"agent{place}", status="in_progress", limit=100)
         assert {item["id"] for item in mine.get("items", [])} == set(theirs)

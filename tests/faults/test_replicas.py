@@ -13,7 +13,7 @@ from commonplace.catalogue import Catalogue
 from commonplace.clock import SteadyClock
 from commonplace.config import Settings
 from commonplace.store.postgres import Postgres
-from house import Agent
+from team import Agent
 
 A, B, C, D = "src/a.py", "src/b.py", "src/lib/c.py", "docs/d.md"
 MEANS = {

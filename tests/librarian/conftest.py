@@ -11,11 +11,11 @@ from commonplace import access
 
 
 @pytest.fixture
-async def call(house) -> Callable[[str, Mapping[str, Any]], dict[str, Any]]:
+async def call(team) -> Callable[[str, Mapping[str, Any]], dict[str, Any]]:
     loop = asyncio.get_running_loop()
 
     def run(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        running = asyncio.run_coroutine_threadsafe(house.calls.run(name, given, access.OPERATOR), loop)
+        running = asyncio.run_coroutine_threadsafe(team.calls.run(name, given, access.OPERATOR), loop)
         return msgspec.json.decode(running.result(5).text())
 
     return run

@@ -66,7 +66,7 @@ def model() -> Iterator[Model]:
         thread.join()
 
 
-async def _waiting(house, n: int) -> None:
+async def _waiting(team, n: int) -> None:
     functions = [
         {
             "name": f"f{each:02}",
@@ -82,7 +82,7 @@ async def _waiting(house, n: int) -> None:
         }
         for each in range(n)
     ]
-    await house.anyone().sync_functions(project="shop", functions=functions)
+    await team.anyone().sync_functions(project="shop", functions=functions)
 
 
 async def _run(call, choice: str, budget: int = 100_000, *, dry: bool = False, key: str = "") -> Run:
@@ -96,8 +96,8 @@ async def _run(call, choice: str, budget: int = 100_000, *, dry: bool = False, k
     return await asyncio.to_thread(act)
 
 
-async def test_enrich_asks_an_openai_compatible_server_and_keeps_its_answers(house, call, model):
-    await _waiting(house, 2)
+async def test_enrich_asks_an_openai_compatible_server_and_keeps_its_answers(team, call, model):
+    await _waiting(team, 2)
     run = await _run(call, f"{model.url}/v1#qwen", key="sesame")
     assert run == Run(described=2, waiting=2, asked=400, answered=40)
     assert run.cost((1.0, 5.0)) == pytest.approx(0.0006)
@@ -108,14 +108,14 @@ async def test_enrich_asks_an_openai_compatible_server_and_keeps_its_answers(hou
         "qwen",
     )
     assert "def f00():\n    sleep()" in body["messages"][1]["content"]
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     [found, _] = (await alice.find_function(query="growing pauses"))["results"]
     assert (found["purpose"], found["gotchas"]) == ("Waits with growing pauses.", "Sleeps in the thread.")
     assert (await alice.get_enrichment_queue())["pending_count"] == 0
 
 
-async def test_enrich_asks_anthropic_in_its_own_protocol(house, call, model):
-    await _waiting(house, 1)
+async def test_enrich_asks_anthropic_in_its_own_protocol(team, call, model):
+    await _waiting(team, 1)
     assert (await _run(call, f"anthropic+{model.url}#claude", key="sesame")).described == 1
     path, headers, body = model.requests[0]
     assert (path, headers["x-api-key"], headers["anthropic-version"]) == (
@@ -127,8 +127,8 @@ async def test_enrich_asks_anthropic_in_its_own_protocol(house, call, model):
 
 
 @pytest.mark.parametrize("counts", [True, False])
-async def test_enrich_stops_before_the_budget_is_passed(house, call, model, counts):
-    await _waiting(house, 9)
+async def test_enrich_stops_before_the_budget_is_passed(team, call, model, counts):
+    await _waiting(team, 9)
     model.counts = counts
     run = await _run(call, f"{model.url}/v1#qwen", budget=1500)
     assert run.stopped
@@ -137,38 +137,38 @@ async def test_enrich_stops_before_the_budget_is_passed(house, call, model, coun
     assert len(model.requests) == run.described
 
 
-async def test_enrich_with_no_budget_sends_nothing(house, call, model):
-    await _waiting(house, 1)
+async def test_enrich_with_no_budget_sends_nothing(team, call, model):
+    await _waiting(team, 1)
     assert await _run(call, f"{model.url}/v1#qwen", budget=10) == Run(waiting=1, stopped=True)
     assert model.requests == []
 
 
-async def test_enrich_dry_run_says_what_it_would_cost_and_sends_nothing(house, call, model):
-    await _waiting(house, 60)
+async def test_enrich_dry_run_says_what_it_would_cost_and_sends_nothing(team, call, model):
+    await _waiting(team, 60)
     run = await _run(call, f"{model.url}/v1#qwen", dry=True, budget=10**6)
     assert (run.described, run.waiting, run.answered, run.stopped) == (60, 60, 60 * 300, False)
     assert run.asked > 60 * 100
     assert model.requests == []
-    assert (await (await house.agent("al")).get_enrichment_queue())["pending_count"] == 60
+    assert (await (await team.agent("al")).get_enrichment_queue())["pending_count"] == 60
 
 
-async def test_enrich_counts_answers_that_are_no_description_and_goes_on(house, call, model):
-    await _waiting(house, 3)
+async def test_enrich_counts_answers_that_are_no_description_and_goes_on(team, call, model):
+    await _waiting(team, 3)
     model.answer = "I would rather not."
     assert await _run(call, f"{model.url}/v1#qwen") == Run(failed=3, waiting=3, asked=600, answered=60)
     assert len(model.requests) == 3
 
 
-async def test_enrich_leaves_out_what_has_no_source_text(house, call, model):
-    alice = await house.agent("alice")
+async def test_enrich_leaves_out_what_has_no_source_text(team, call, model):
+    alice = await team.agent("alice")
     await alice.register_function(name="f", file_path="a.py", purpose="Does f.")
     assert await _run(call, f"{model.url}/v1#qwen") == Run(without_code=1, waiting=1)
     assert model.requests == []
 
 
 @pytest.mark.parametrize("status", [302, 401, 429, 500])
-async def test_enrich_a_server_that_refuses_ends_the_run(house, call, model, status):
-    await _waiting(house, 3)
+async def test_enrich_a_server_that_refuses_ends_the_run(team, call, model, status):
+    await _waiting(team, 3)
     model.status = status
     with pytest.raises(errors.Unavailable):
         await _run(call, f"{model.url}/v1#qwen")

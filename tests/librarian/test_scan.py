@@ -46,8 +46,8 @@ class Librarian:
         return self.registry.tell(self.difference)
 
 
-async def test_scan_registers_everything_and_the_second_look_touches_nothing(house, call, top):
-    alice = await house.agent("alice")
+async def test_scan_registers_everything_and_the_second_look_touches_nothing(team, call, top):
+    alice = await team.agent("alice")
     assert await Librarian(top, call).look() == Outcome(added=4)
     [found, *_] = (await alice.find_function(query="how do we retry?"))["results"]
     assert found == {
@@ -64,8 +64,8 @@ async def test_scan_registers_everything_and_the_second_look_touches_nothing(hou
     assert (bool(again.difference), again.difference.unchanged) == (False, 4)
 
 
-async def test_scan_knows_callers_inside_the_tree(house, call, top):
-    alice = await house.agent("alice")
+async def test_scan_knows_callers_inside_the_tree(team, call, top):
+    alice = await team.agent("alice")
     write_all(top, {"net/use.py": "from net.retry import pause\n\ndef wait():\n    pause(1)\n"})
     await Librarian(top, call).look()
     [found, *_] = (await alice.find_function(query="pause"))["results"]
@@ -73,7 +73,7 @@ async def test_scan_knows_callers_inside_the_tree(house, call, top):
     assert "called_by: net/retry.py#retry_with_backoff, net/use.py#wait" in shown["content"]
 
 
-async def test_scan_again_sends_only_what_changed(house, call, top):
+async def test_scan_again_sends_only_what_changed(team, call, top):
     librarian = Librarian(top, call)
     await librarian.look()
     write_all(top, {"net/retry.py": RETRY.replace("2**n", "3**n")})
@@ -84,13 +84,13 @@ async def test_scan_again_sends_only_what_changed(house, call, top):
         ("net/retry.py", "retry_with_backoff", 4),
         ("net/retry.py", "pause", 10),
     ]
-    assert (await (await house.agent("al")).find_function(query="pause"))["results"][0]["file_path"] == (
+    assert (await (await team.agent("al")).find_function(query="pause"))["results"][0]["file_path"] == (
         "net/retry.py:10"
     )
 
 
-async def test_scan_marks_vanished_ones_and_follows_moved_ones(house, call, top):
-    alice = await house.agent("alice")
+async def test_scan_marks_vanished_ones_and_follows_moved_ones(team, call, top):
+    alice = await team.agent("alice")
     librarian = Librarian(top, call)
     await librarian.look()
     made = await alice.register_function(name="pause", file_path="net/retry.py", purpose="Wait a while.")
@@ -102,8 +102,8 @@ async def test_scan_marks_vanished_ones_and_follows_moved_ones(house, call, top)
     assert (await alice.find_function(query="backoff")).get("results") is None
 
 
-async def test_scan_fills_and_loses_what_was_registered_by_hand(house, call, top):
-    alice = await house.agent("alice")
+async def test_scan_fills_and_loses_what_was_registered_by_hand(team, call, top):
+    alice = await team.agent("alice")
     add = await alice.register_function(
         name="add", file_path="web/cart.ts:1", purpose="Put it into the cart."
     )
@@ -132,8 +132,8 @@ def test_scan_reads_a_large_tree_in_several_processes(tmp_path):
     assert (len(found), found["f5"], scan.lines, seen[-1]) == (70, ["m6.py#f6"], 140, (70, 70))
 
 
-async def test_watch_follows_the_files_until_told_to_stop(house, call, top):
-    alice = await house.agent("alice")
+async def test_watch_follows_the_files_until_told_to_stop(team, call, top):
+    alice = await team.agent("alice")
     told: asyncio.Queue[Outcome] = asyncio.Queue()
     loop, stop = asyncio.get_running_loop(), threading.Event()
     watch = Watch(

@@ -6,7 +6,7 @@ from typing import Any
 
 from commonplace.access import LOCAL, Caller
 from commonplace.rooms.archives.operations import put_bytes, read_bytes, stored
-from house import Agent, House
+from team import Agent, Team
 
 THREE = b'{"n": 0}\n{"n": 1}\n{"n": 2}\n'
 
@@ -38,9 +38,9 @@ class Sync(Agent):
 
 
 async def registered(
-    house: House, machine: str = "laptop", caller: Caller = LOCAL, project: str = "shop"
+    team: Team, machine: str = "laptop", caller: Caller = LOCAL, project: str = "shop"
 ) -> Sync:
-    sync = Sync(house.calls, caller=caller)
+    sync = Sync(team.calls, caller=caller)
     made = await sync.register_workspace(machine=machine, tool="claude-code", project=project)
     sync.workspace = {"workspace_id": made["workspace_id"], "write_token": made["write_token"]}
     return sync

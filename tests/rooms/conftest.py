@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from guarded import Address, forget_registered, write_postgres, write_sqlite
 
-from house import create_database
+from team import create_database
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from commonplace.clock import MINUTE, SECOND, iso
 from commonplace.config import Settings
 from commonplace.rooms.locks import store
 from commonplace.store.migrate import migrate
-from house import Agent, HandClock, open_store
+from team import Agent, HandClock, open_store
 
 X, Y, Z, C = "a/x.py", "a/y.md", "a/b/z.py", "c.py"
 # What each path means, written down by hand: the oracle knows nothing of patterns.
@@ -50,7 +50,7 @@ requests = st.fixed_dictionaries(
 
 
 class World:
-    """The real house on one store; every example gets a project of its own."""
+    """The real product on one store; every example gets a project of its own."""
 
     def __init__(self, address: Path | str) -> None:
         self.address, self.clock, self.projects = address, HandClock(), count(1)

@@ -18,14 +18,14 @@ SHOP_ADMIN = access.Caller("admin", frozenset({"shop"}), "key_admin")
 
 
 @pytest.fixture
-def guarded(house, database, clock):
-    """The same house with keys on."""
-    house.calls = Calls(database, Catalogue(), Settings(auth="on"), clock)
-    return house
+def guarded(team, database, clock):
+    """The same product with keys on."""
+    team.calls = Calls(database, Catalogue(), Settings(auth="on"), clock)
+    return team
 
 
-async def _caller(house, key: str) -> access.Caller | None:
-    return await house.database.read(lambda tx: store.caller_for(tx, key, house.clock()))
+async def _caller(team, key: str) -> access.Caller | None:
+    return await team.database.read(lambda tx: store.caller_for(tx, key, team.clock()))
 
 
 async def test_create_key_shows_the_key_once_and_stores_its_digest(guarded):
@@ -121,14 +121,14 @@ async def test_create_key_refuses_arguments_that_are_wrong(guarded, wrong):
         await guarded.anyone(OWNER).admin(**{"action": "create_key", "name": "ci"} | wrong)
 
 
-async def test_keys_change_while_auth_is_off_by_the_operator_alone(house):
-    operator = house.anyone(access.OPERATOR)
+async def test_keys_change_while_auth_is_off_by_the_operator_alone(team):
+    operator = team.anyone(access.OPERATOR)
     made = await operator.admin(action="create_key", name="first", role="owner")
-    live = await _caller(house, made["key"])
+    live = await _caller(team, made["key"])
     for caller in (access.LOCAL, live):
         for act in ({"action": "create_key", "name": "mine"}, {"action": "revoke_key", "name": "first"}):
             with pytest.raises(errors.Forbidden):
-                await house.anyone(caller).admin(**act)
+                await team.anyone(caller).admin(**act)
     assert (await operator.admin(action="revoke_key", name="first"))["status"] == "revoked"
 
 
@@ -373,8 +373,8 @@ async def test_auth_status_tells_the_caller_what_it_is(guarded):
     }
 
 
-async def test_auth_status_while_keys_are_off(house):
-    assert await house.anyone().admin(action="auth_status") == {
+async def test_auth_status_while_keys_are_off(team):
+    assert await team.anyone().admin(action="auth_status") == {
         "auth": "off",
         "role": "owner",
         "projects": ["*"],
@@ -402,23 +402,23 @@ async def test_caller_for_an_expired_key_is_nobody(guarded):
 
 
 @pytest.mark.parametrize("secret", ["", "smk_", "\ud800", "x" * 100_000, "' or 1=1 --"])
-async def test_caller_for_a_strange_key_is_nobody(house, secret):
-    assert await _caller(house, secret) is None
+async def test_caller_for_a_strange_key_is_nobody(team, secret):
+    assert await _caller(team, secret) is None
 
 
-async def test_health_counts_what_is_alive(house, clock):
-    old = await house.agent("old")
+async def test_health_counts_what_is_alive(team, clock):
+    old = await team.agent("old")
     await old.lock_files(files=["old.py"])
     clock.advance(days=2)
-    ann = await house.agent("ann")
+    ann = await team.agent("ann")
     await ann.lock_files(files=["a.py", "b.py"])
-    shown = await house.anyone(access.Caller("readonly", frozenset(), "key_r")).health()
+    shown = await team.anyone(access.Caller("readonly", frozenset(), "key_r")).health()
     assert shown.pop("uptime_seconds") >= 0
     assert shown["store"].pop("latency_ms") >= 0
     assert shown == {
         "status": "ok",
         "version": __version__,
-        "store": {"kind": house.database.kind, "ok": True},
+        "store": {"kind": team.database.kind, "ok": True},
         "search": {"ok": True, "pending": 0},
         "active_sessions": 1,
         "active_locks": 2,

@@ -11,7 +11,7 @@ from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
 from commonplace.rooms.agent_memory.sweep import forget_expired
-from house import Agent, HandClock, House, open_store
+from team import Agent, HandClock, Team, open_store
 
 
 def key(name: str | None, *projects: str, role: access.Role = "agent") -> Caller:
@@ -19,8 +19,8 @@ def key(name: str | None, *projects: str, role: access.Role = "agent") -> Caller
 
 
 @pytest.fixture
-def alice(house: House) -> Agent:
-    return house.anyone(key("alice"))
+def alice(team: Team) -> Agent:
+    return team.anyone(key("alice"))
 
 
 @pytest.fixture
@@ -28,12 +28,12 @@ async def board(alice: Agent) -> str:
     return (await alice.create_session(purpose="memory"))["session_id"]
 
 
-def limited(house: House, caller: Caller, **limits: int) -> Agent:
-    return Agent(Calls(house.database, Catalogue(), Settings(**limits), house.clock), caller=caller)
+def limited(team: Team, caller: Caller, **limits: int) -> Agent:
+    return Agent(Calls(team.database, Catalogue(), Settings(**limits), team.clock), caller=caller)
 
 
-async def usage(house: House, agent: str = "alice") -> tuple[int, int]:
-    row = await house.database.read(
+async def usage(team: Team, agent: str = "alice") -> tuple[int, int]:
+    row = await team.database.read(
         lambda tx: tx.one(
             "select entries, bytes from context_memory_usage where project = 'shop' and agent = $1", agent
         )
@@ -59,9 +59,9 @@ async def test_set_memory_keeps_any_json(alice: Agent, value: Any):
     }
 
 
-async def test_set_memory_again_counts_versions(house: House, alice: Agent):
+async def test_set_memory_again_counts_versions(team: Team, alice: Agent):
     await alice.set_memory(key="k", value=1, metadata={"why": "first"})
-    house.clock.advance(minutes=1)
+    team.clock.advance(minutes=1)
     assert (await alice.set_memory(key="k", value=2, metadata={"why": "second"}))["version"] == 2
     assert await alice.get_memory(key="k") == {
         "key": "k",
@@ -87,11 +87,11 @@ async def test_global_and_session_memory_are_apart(alice: Agent, board: str):
         await alice.set_memory(key="k", value=1, session_id="session_0000000000000000")
 
 
-async def test_memory_of_another_agent_is_out_of_reach(house: House, alice: Agent, board: str):
+async def test_memory_of_another_agent_is_out_of_reach(team: Team, alice: Agent, board: str):
     await alice.set_memory(key="k", value="mine")
     await alice.set_memory(key="k", value="mine", session_id=board)
     for other in (key("bob"), key("root", role="admin"), key("boss", role="owner"), key("alice", "docs")):
-        agent = house.anyone(other)
+        agent = team.anyone(other)
         with pytest.raises(errors.NotFound):
             await agent.get_memory(key="k")
         assert await agent.list_memory(session_id="all") == {"total": 0}
@@ -99,8 +99,8 @@ async def test_memory_of_another_agent_is_out_of_reach(house: House, alice: Agen
     assert (await alice.get_memory(key="k"))["value"] == "mine"
 
 
-async def test_with_keys_memory_of_keys_without_an_agent_is_apart(house: House):
-    calls = Calls(house.database, Catalogue(), Settings(auth="on"), house.clock)
+async def test_with_keys_memory_of_keys_without_an_agent_is_apart(team: Team):
+    calls = Calls(team.database, Catalogue(), Settings(auth="on"), team.clock)
     first, second = (Agent(calls, caller=Caller("agent", frozenset({"shop"}), each)) for each in ("k1", "k2"))
     await first.set_memory(key="k", value=1)
     with pytest.raises(errors.NotFound):
@@ -109,55 +109,55 @@ async def test_with_keys_memory_of_keys_without_an_agent_is_apart(house: House):
         await second.get_memory(key="k", agent_id="k1")
 
 
-async def test_readonly_key_reads_and_does_not_write(house: House, alice: Agent):
+async def test_readonly_key_reads_and_does_not_write(team: Team, alice: Agent):
     await alice.set_memory(key="k", value=1)
-    reader = house.anyone(Caller("readonly", frozenset({"shop"}), "key_r", "alice"))
+    reader = team.anyone(Caller("readonly", frozenset({"shop"}), "key_r", "alice"))
     assert (await reader.get_memory(key="k"))["value"] == 1
     for operation, more in (("set_memory", {"value": 1}), ("delete_memory", {})):
         with pytest.raises(errors.Forbidden):
             await reader.call(operation, key="k", **more)
 
 
-async def test_expiry_is_exact_at_read(house: House, alice: Agent):
+async def test_expiry_is_exact_at_read(team: Team, alice: Agent):
     stored = await alice.set_memory(key="k", value=1, expires_in=60)
     assert stored["expires_at"] == "2027-01-15T08:01:00Z"
-    house.clock.advance(seconds=59.999999)
+    team.clock.advance(seconds=59.999999)
     assert (await alice.get_memory(key="k"))["expires_at"] == "2027-01-15T08:01:00Z"
-    house.clock.advance(seconds=0.000001)
+    team.clock.advance(seconds=0.000001)
     with pytest.raises(errors.NotFound):
         await alice.get_memory(key="k")
     assert await alice.list_memory() == {"total": 0}
     assert await alice.delete_memory(key="k") == {"success": True, "deleted": False}
-    assert await usage(house) == (0, 0)
+    assert await usage(team) == (0, 0)
 
 
 @pytest.mark.parametrize("never", [None, 0])
-async def test_memory_without_expiry_stays(house: House, alice: Agent, never: int | None):
+async def test_memory_without_expiry_stays(team: Team, alice: Agent, never: int | None):
     await alice.set_memory(key="k", value=1, expires_in=60)
     await alice.set_memory(key="k", value=2, expires_in=never)
-    house.clock.advance(days=4000)
+    team.clock.advance(days=4000)
     assert (await alice.get_memory(key="k"))["value"] == 2
 
 
-async def test_expired_entry_is_written_as_if_it_were_not_there(house: House, alice: Agent):
+async def test_expired_entry_is_written_as_if_it_were_not_there(team: Team, alice: Agent):
     await alice.set_memory(key="k", value=1, expires_in=1)
     await alice.set_memory(key="k", value=2, expires_in=1)
-    house.clock.advance(seconds=1)
+    team.clock.advance(seconds=1)
     again = await alice.set_memory(key="k", value=3, overwrite=False, expected_version=0)
     assert again["version"] == 1
     assert (await alice.get_memory(key="k"))["created_at"] == "2027-01-15T08:00:01Z"
-    assert await usage(house) == (1, len("k") + len("3") + len("{}"))
+    assert await usage(team) == (1, len("k") + len("3") + len("{}"))
 
 
-async def test_sweep_deletes_what_expired_and_gives_its_room_back(house: House, alice: Agent):
+async def test_sweep_deletes_what_expired_and_gives_its_room_back(team: Team, alice: Agent):
     for n in range(5):
         await alice.set_memory(key=f"short{n}", value="x" * 100, expires_in=10)
     await alice.set_memory(key="long", value=1, expires_in=20)
-    house.clock.advance(seconds=10)
-    await house.database.write(lambda tx: forget_expired(tx, house.clock(), Settings()))
-    left = await house.database.read(lambda tx: tx.all("select key from context_memory"))
+    team.clock.advance(seconds=10)
+    await team.database.write(lambda tx: forget_expired(tx, team.clock(), Settings()))
+    left = await team.database.read(lambda tx: tx.all("select key from context_memory"))
     assert [row["key"] for row in left] == ["long"]
-    assert await usage(house) == (1, len("long") + len("1") + len("{}"))
+    assert await usage(team) == (1, len("long") + len("1") + len("{}"))
 
 
 async def test_expected_version_decides_who_writes(alice: Agent):
@@ -189,7 +189,7 @@ async def test_compare_and_set_counts_every_increment(alice: Agent):
     assert (final["value"], final["version"]) == (10, 11)
 
 
-async def test_eight_writers_without_overwrite_have_one_winner(house: House, alice: Agent):
+async def test_eight_writers_without_overwrite_have_one_winner(team: Team, alice: Agent):
     for round_ in range(5):
         outcomes = await asyncio.gather(
             *(alice.set_memory(key=f"k{round_}", value=n, overwrite=False) for n in range(8)),
@@ -199,7 +199,7 @@ async def test_eight_writers_without_overwrite_have_one_winner(house: House, ali
         lost = [outcome.code for outcome in outcomes if isinstance(outcome, errors.Refusal)]
         assert (len(won), lost) == (1, ["duplicate"] * 7)
         assert (await alice.get_memory(key=f"k{round_}"))["value"] == won[0]
-    assert (await usage(house))[0] == 5
+    assert (await usage(team))[0] == 5
 
 
 async def test_eight_writers_on_two_replicas_have_one_winner(postgres_dsn: str, clock: HandClock):
@@ -261,13 +261,13 @@ async def test_list_memory_pages(alice: Agent):
     assert (page["total"], [entry["key"] for entry in page["entries"]]) == (7, ["k3", "k4", "k5"])
 
 
-async def test_delete_memory_forgets_one_scope(house: House, alice: Agent, board: str):
+async def test_delete_memory_forgets_one_scope(team: Team, alice: Agent, board: str):
     await alice.set_memory(key="k", value=1)
     await alice.set_memory(key="k", value=2, session_id=board)
     assert await alice.delete_memory(key="k") == {"success": True, "deleted": True}
     assert await alice.delete_memory(key="k") == {"success": True, "deleted": False}
     assert (await alice.get_memory(key="k", session_id=board))["value"] == 2
-    assert (await usage(house))[0] == 1
+    assert (await usage(team))[0] == 1
 
 
 @pytest.mark.parametrize("wrong", ["", "x" * 256, "a b", "a\tb", "a\nb", "a\u00a0b", "a\0b"])
@@ -290,24 +290,24 @@ async def test_value_metadata_and_expiry_have_limits(alice: Agent):
             await alice.set_memory(key="k", **wrong)
 
 
-async def test_agent_over_its_number_of_entries_is_refused(house: House):
-    agent = limited(house, key("alice"), agent_memory_entries=3)
+async def test_agent_over_its_number_of_entries_is_refused(team: Team):
+    agent = limited(team, key("alice"), agent_memory_entries=3)
     await agent.set_memory(key="soon", value=1, expires_in=10)
     await agent.set_memory(key="a", value=1)
     await agent.set_memory(key="b", value=1)
     with pytest.raises(errors.TooMany):
         await agent.set_memory(key="c", value=1)
     await agent.set_memory(key="a", value=2)
-    await limited(house, key("bob"), agent_memory_entries=3).set_memory(key="c", value=1)
-    house.clock.advance(seconds=10)
+    await limited(team, key("bob"), agent_memory_entries=3).set_memory(key="c", value=1)
+    team.clock.advance(seconds=10)
     await agent.set_memory(key="c", value=1)
-    assert (await usage(house))[0] == 3
+    assert (await usage(team))[0] == 3
     await agent.delete_memory(key="a")
     await agent.set_memory(key="d", value=1)
 
 
-async def test_agent_over_its_number_of_bytes_is_refused(house: House):
-    agent = limited(house, key("alice"), agent_memory_bytes=1000)
+async def test_agent_over_its_number_of_bytes_is_refused(team: Team):
+    agent = limited(team, key("alice"), agent_memory_bytes=1000)
     await agent.set_memory(key="a", value="x" * 900)
     with pytest.raises(errors.TooLarge):
         await agent.set_memory(key="b", value="x" * 100)
@@ -318,8 +318,8 @@ async def test_agent_over_its_number_of_bytes_is_refused(house: House):
     await agent.set_memory(key="b", value="x" * 900)
 
 
-async def test_without_keys_memory_belongs_to_who_the_caller_says(house: House):
-    anyone = house.anyone()
+async def test_without_keys_memory_belongs_to_who_the_caller_says(team: Team):
+    anyone = team.anyone()
     await anyone.set_memory(key="k", value="of alice", agent_id="alice")
     await anyone.set_memory(key="k", value="of nobody")
     assert (await anyone.get_memory(key="k", agent_id="alice"))["value"] == "of alice"
@@ -328,9 +328,9 @@ async def test_without_keys_memory_belongs_to_who_the_caller_says(house: House):
         await anyone.get_memory(key="k", agent_id="bob")
 
 
-async def test_audit_says_that_memory_was_written_and_not_what(house: House, alice: Agent):
+async def test_audit_says_that_memory_was_written_and_not_what(team: Team, alice: Agent):
     await alice.set_memory(key="password_of_prod", value="hunter2")
-    rows = await house.database.read(lambda tx: tx.all("select project, operation, agent, detail from audit"))
+    rows = await team.database.read(lambda tx: tx.all("select project, operation, agent, detail from audit"))
     assert [dict(row) for row in rows] == [
         {"project": "shop", "operation": "set_memory", "agent": "alice", "detail": "global"}
     ]

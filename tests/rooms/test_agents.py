@@ -5,11 +5,11 @@ import pytest
 
 from commonplace import access, errors
 from commonplace.clock import iso
-from house import House
+from team import Team
 
 
-async def _changes(house: House) -> list[tuple[str, dict]]:
-    rows = await house.database.read(
+async def _changes(team: Team) -> list[tuple[str, dict]]:
+    rows = await team.database.read(
         lambda tx: tx.all(
             "select uri, body from event where project = 'shop' and kind = 'AgentChanged' order by n"
         )
@@ -17,12 +17,12 @@ async def _changes(house: House) -> list[tuple[str, dict]]:
     return [(row["uri"], msgspec.json.decode(row["body"])) for row in rows]
 
 
-async def test_heartbeat_says_what_the_agent_does(house: House):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_heartbeat_says_what_the_agent_does(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     assert await alice.heartbeat(status="busy", current_task="cart") == {
         "status": "ok",
         "agent_status": "busy",
-        "timestamp": iso(house.clock.now),
+        "timestamp": iso(team.clock.now),
         "unread": 0,
         "leases_renewed": 0,
     }
@@ -38,14 +38,14 @@ async def test_heartbeat_says_what_the_agent_does(house: House):
                 "sessions": 1,
                 "locks": 0,
                 "current_task": "cart",
-                "last_heartbeat": iso(house.clock.now),
+                "last_heartbeat": iso(team.clock.now),
             }
         ],
     }
 
 
-async def test_heartbeat_without_a_task_keeps_the_task_and_an_empty_one_clears_it(house: House):
-    alice = await house.agent("alice")
+async def test_heartbeat_without_a_task_keeps_the_task_and_an_empty_one_clears_it(team: Team):
+    alice = await team.agent("alice")
     await alice.heartbeat(status="busy", current_task="cart")
     await alice.heartbeat(status="idle")
     assert (await alice.get_agent_status())["agents"][0]["current_task"] == "cart"
@@ -54,19 +54,19 @@ async def test_heartbeat_without_a_task_keeps_the_task_and_an_empty_one_clears_i
     assert (await alice.list_agents())["agents"][0]["last_task"] == "cart"
 
 
-async def test_heartbeat_is_told_only_when_something_changed(house: House):
-    alice = await house.agent("alice")
+async def test_heartbeat_is_told_only_when_something_changed(team: Team):
+    alice = await team.agent("alice")
     for _ in range(3):
         await alice.heartbeat(status="busy", current_task="cart")
     await alice.heartbeat(status="error")
-    assert await _changes(house) == [
+    assert await _changes(team) == [
         ("agents://shop", {"agent": "alice", "status": "busy", "task": "cart"}),
         ("agents://shop", {"agent": "alice", "status": "error", "task": "cart"}),
     ]
 
 
-async def test_heartbeat_counts_unread_mail(house: House):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_heartbeat_counts_unread_mail(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     for text in ("one", "two"):
         await alice.send_message(to_instance="bob", message=text)
     assert (await bob.heartbeat())["unread"] == 2
@@ -74,69 +74,69 @@ async def test_heartbeat_counts_unread_mail(house: House):
     assert (await bob.heartbeat())["unread"] == 0
 
 
-async def test_heartbeat_renews_the_locks_of_its_session_alone(house: House):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_heartbeat_renews_the_locks_of_its_session_alone(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["cart.py", "tax.py"], minutes=10)
     await bob.lock_files(files=["bank.py"], minutes=10)
-    house.clock.advance(minutes=6)
+    team.clock.advance(minutes=6)
     assert (await alice.heartbeat())["leases_renewed"] == 2
-    house.clock.advance(minutes=6)
+    team.clock.advance(minutes=6)
     seen = {each["instance"]: each["locks"] for each in (await alice.get_agent_status())["agents"]}
     assert seen == {"alice": 2, "bob": 0}
 
 
 @pytest.mark.parametrize("wrong", [{"status": "asleep"}, {"current_task": "x" * 501}, {"task": "cart"}])
-async def test_heartbeat_refuses_what_it_does_not_know(house: House, wrong):
-    alice = await house.agent("alice")
+async def test_heartbeat_refuses_what_it_does_not_know(team: Team, wrong):
+    alice = await team.agent("alice")
     with pytest.raises(errors.Invalid):
         await alice.heartbeat(**wrong)
 
 
-async def test_heartbeat_does_not_bring_back_an_agent_that_was_removed(house: House):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
-    await house.database.write(
+async def test_heartbeat_does_not_bring_back_an_agent_that_was_removed(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await team.database.write(
         lambda tx: tx.run("delete from agent where project = 'shop' and name = 'alice'")
     )
     await alice.heartbeat(status="busy")
     assert [each["instance"] for each in (await bob.list_agents())["agents"]] == ["bob"]
 
 
-async def test_agent_status_is_stale_five_minutes_after_the_last_heartbeat(house: House):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_agent_status_is_stale_five_minutes_after_the_last_heartbeat(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.heartbeat()
 
     async def stale() -> dict[str, bool]:
         return {each["instance"]: each["stale"] for each in (await bob.get_agent_status())["agents"]}
 
-    house.clock.advance(minutes=5)
+    team.clock.advance(minutes=5)
     assert await stale() == {"alice": False, "bob": True}
-    house.clock.advance(seconds=1)
+    team.clock.advance(seconds=1)
     assert await stale() == {"alice": True, "bob": True}
 
 
-async def test_agent_status_counts_live_sessions(house: House):
-    alice, _ = await house.agent("alice"), await house.agent("alice")
+async def test_agent_status_counts_live_sessions(team: Team):
+    alice, _ = await team.agent("alice"), await team.agent("alice")
     assert (await alice.get_agent_status())["agents"][0]["sessions"] == 2
 
 
 async def test_agent_status_and_list_of_an_unknown_project_or_agent_are_empty_and_create_nothing(
-    house: House,
+    team: Team,
 ):
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     empty = {"count": 0, "total": 0}
     assert await alice.get_agent_status(instance="nobody") == empty
     assert await alice.get_agent_status(project="moon") == empty
     assert await alice.list_agents(project="moon") == empty
-    rows = await house.database.read(lambda tx: tx.all("select name from project"))
+    rows = await team.database.read(lambda tx: tx.all("select name from project"))
     assert [row["name"] for row in rows] == ["shop"]
 
 
-async def test_agents_of_another_project_are_seen_only_with_access(house: House):
-    await house.agent("carl", project="bank")
-    alice = await house.agent("alice")
+async def test_agents_of_another_project_are_seen_only_with_access(team: Team):
+    await team.agent("carl", project="bank")
+    alice = await team.agent("alice")
     for listed in (await alice.list_agents(project="Bank"), await alice.get_agent_status(project="bank")):
         assert [(each["instance"], each["project"]) for each in listed["agents"]] == [("carl", "bank")]
-    bound = await house.agent("bob", caller=access.Caller("agent", frozenset({"shop"}), "key_b"))
+    bound = await team.agent("bob", caller=access.Caller("agent", frozenset({"shop"}), "key_b"))
     for call in (bound.list_agents(project="bank"), bound.get_agent_status(project="bank")):
         with pytest.raises(errors.Forbidden):
             await call
@@ -156,20 +156,20 @@ async def test_agents_of_another_project_are_seen_only_with_access(house: House)
         ("zoe", []),
     ],
 )
-async def test_list_agents_finds_a_part_of_a_name_or_role_as_it_is_written(house: House, query, found):
-    await house.agent("alice")
-    bob = await house.agent("bob", role_description="Runs the Tests")
-    await house.agent("carl_100", role_description="")
-    await house.database.write(
+async def test_list_agents_finds_a_part_of_a_name_or_role_as_it_is_written(team: Team, query, found):
+    await team.agent("alice")
+    bob = await team.agent("bob", role_description="Runs the Tests")
+    await team.agent("carl_100", role_description="")
+    await team.database.write(
         lambda tx: tx.run("update agent set name = 'carl_100%' where project = 'shop' and name = 'carl_100'")
     )
     assert [each["instance"] for each in (await bob.list_agents(query=query)).get("agents", [])] == found
 
 
-async def test_list_agents_is_bounded_and_shows_the_last_seen_first(house: House):
+async def test_list_agents_is_bounded_and_shows_the_last_seen_first(team: Team):
     for name in ("alice", "bob", "carl"):
-        house.clock.advance(seconds=1)
-        carl = await house.agent(name)
+        team.clock.advance(seconds=1)
+        carl = await team.agent(name)
     listed = await carl.list_agents(limit=2)
     assert [each["instance"] for each in listed["agents"]] == ["carl", "bob"]
     assert (listed["count"], listed["total"]) == (2, 3)
@@ -178,12 +178,12 @@ async def test_list_agents_is_bounded_and_shows_the_last_seen_first(house: House
             await carl.list_agents(limit=limit)
 
 
-async def test_agents_are_listed_without_any_session_id(house: House):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_agents_are_listed_without_any_session_id(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     shown = msgspec.json.encode(
         [await bob.list_agents(), await bob.get_agent_status(), await bob.heartbeat()]
     ).decode()
-    digest = await house.database.read(
+    digest = await team.database.read(
         lambda tx: tx.one("select id from session where project = 'shop' and agent = 'alice'")
     )
     assert alice.session_id not in shown

@@ -11,12 +11,12 @@ from archived import THREE, Sync, noise, registered, sha
 from commonplace import errors
 from commonplace.rooms.archives import digests
 from commonplace.rooms.archives.frames import FRAME
-from house import House
+from team import Team
 
 
 @pytest.fixture
-async def laptop(house: House) -> Sync:
-    return await registered(house)
+async def laptop(team: Team) -> Sync:
+    return await registered(team)
 
 
 async def test_upload_session_keeps_text_and_says_what_is_stored(laptop: Sync):
@@ -209,11 +209,11 @@ async def test_session_whose_id_begins_another_is_a_session_of_its_own(laptop: S
         assert await laptop.bytes(beginning) == b"other"
 
 
-async def test_list_sessions_shows_the_archives_of_a_workspace_latest_first(house: House, laptop: Sync):
-    other = await registered(house, "tower")
+async def test_list_sessions_shows_the_archives_of_a_workspace_latest_first(team: Team, laptop: Sync):
+    other = await registered(team, "tower")
     await other.up("foreign", THREE)
     await laptop.up("s-1", THREE, started_at="2027-01-15T07:00:00Z", tool="codex")
-    house.clock.advance(minutes=5)
+    team.clock.advance(minutes=5)
     await laptop.up("s-2", THREE[:4])
     place = laptop.workspace["workspace_id"]
     listed = await laptop.list_sessions(workspace_id=place)

@@ -22,7 +22,7 @@ from commonplace.rooms.archives.frames import FRAME
 from commonplace.rooms.archives.restudy import study_again
 from commonplace.server import sweep
 from commonplace.store.database import Database
-from house import HandClock, House
+from team import HandClock, Team
 
 WHOLE = noise(2 * FRAME + 77_000)
 
@@ -61,16 +61,16 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def house(database: Database, clock: HandClock, place: str) -> AsyncIterator[House]:
+async def team(database: Database, clock: HandClock, place: str) -> AsyncIterator[Team]:
     calls = Calls(database, Catalogue(), config.read({"archives": place}, {}), clock)
     await calls.bus.open()
-    yield House(calls, clock)
+    yield Team(calls, clock)
     await calls.bus.close()
 
 
 @pytest.fixture
-async def laptop(house: House) -> Sync:
-    return await registered(house)
+async def laptop(team: Team) -> Sync:
+    return await registered(team)
 
 
 def kept(place: str) -> dict[str, bytes]:
@@ -111,15 +111,15 @@ async def test_upload_session_puts_full_frames_outside_and_reads_them_back(lapto
 
 
 async def test_sweep_removes_what_an_upload_left_behind_and_nothing_else(
-    house: House, laptop: Sync, place: str
+    team: Team, laptop: Sync, place: str
 ):
     rivals = [noise(FRAME, 8), noise(FRAME, 9)]
     outcomes = await asyncio.gather(*(laptop.up("s-1", each) for each in rivals), return_exceptions=True)
     first = next(each for each, outcome in zip(rivals, outcomes, strict=True) if isinstance(outcome, dict))
-    await sweep(house.calls)
+    await sweep(team.calls)
     assert len(kept(place)) == 2
-    house.clock.advance(days=2)
-    await sweep(house.calls)
+    team.clock.advance(days=2)
+    await sweep(team.calls)
     assert [name.split("/")[-1].split("-")[0] for name in kept(place)] == [sha(first)]
     assert await laptop.bytes("s-1") == first
 
@@ -153,7 +153,7 @@ async def test_read_session_of_missing_bytes_tells_which(laptop: Sync, place: st
 
 
 async def test_sessions_are_read_again_though_one_of_them_is_damaged(
-    house: House, laptop: Sync, place: str, monkeypatch: pytest.MonkeyPatch
+    team: Team, laptop: Sync, place: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(learning, "PARSER", learning.PARSER - 1)
     for name in ("a", "b", "c"):
@@ -161,14 +161,14 @@ async def test_sessions_are_read_again_though_one_of_them_is_damaged(
     await laptop.up("b", b"x" * FRAME, offset=50)
     monkeypatch.undo()
     damage(place)
-    await study_again(house.calls)
+    await study_again(team.calls)
     answer = await laptop.search_sessions(query="axolotl")
     assert sorted(each["session_id"] for each in answer["matches"]) == ["a", "c"]
 
 
-async def test_read_session_says_when_the_place_is_not_configured(house: House, laptop: Sync):
+async def test_read_session_says_when_the_place_is_not_configured(team: Team, laptop: Sync):
     await laptop.up("s-1", WHOLE)
-    calls = Calls(house.database, Catalogue(), replace(house.calls.settings, archives="store"), house.clock)
+    calls = Calls(team.database, Catalogue(), replace(team.calls.settings, archives="store"), team.clock)
     other = Sync(calls)
     other.workspace = laptop.workspace
     with pytest.raises(errors.Unavailable):
@@ -180,7 +180,7 @@ async def test_upload_session_is_refused_when_the_place_is_away(
 ):
     (tmp_path / "file").write_text("no folder")
     calls = Calls(database, Catalogue(), Settings(archives=str(tmp_path / "file")), clock)
-    laptop = await registered(House(calls, clock))
+    laptop = await registered(Team(calls, clock))
     with pytest.raises(errors.Unavailable):
         await laptop.up("s-1", WHOLE)
     assert await laptop.list_sessions(workspace_id=laptop.workspace["workspace_id"]) == {

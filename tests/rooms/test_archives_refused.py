@@ -12,15 +12,15 @@ from archived import THREE, Sync, noise, registered
 from commonplace import errors, zstd
 from commonplace.access import Caller
 from commonplace.rooms.archives import model
-from house import House
+from team import Team
 
 _MEGABYTE = 1024 * 1024
 SHOP = frozenset({"shop"})
 
 
 @pytest.fixture
-async def laptop(house: House) -> Sync:
-    sync = await registered(house)
+async def laptop(team: Team) -> Sync:
+    sync = await registered(team)
     await sync.up("s-1", THREE)
     return sync
 
@@ -80,9 +80,9 @@ async def test_upload_session_of_a_hostile_name_is_refused(
 
 
 async def test_upload_session_with_a_foreign_or_wrong_token_is_refused(
-    house: House, laptop: Sync, caplog: pytest.LogCaptureFixture
+    team: Team, laptop: Sync, caplog: pytest.LogCaptureFixture
 ):
-    tower = await registered(house, "tower")
+    tower = await registered(team, "tower")
     for token in (tower.workspace["write_token"], "cwt_" + secrets.token_urlsafe(32), "é"):
         await refused(laptop, caplog, errors.Forbidden, write_token=token)
 
@@ -94,7 +94,7 @@ async def test_upload_session_is_refused_before_the_body_is_unpacked_when_the_to
 
 
 async def test_upload_session_needs_the_role_the_project_and_the_machine(
-    house: House, laptop: Sync, caplog: pytest.LogCaptureFixture
+    team: Team, laptop: Sync, caplog: pytest.LogCaptureFixture
 ):
     callers = {
         Caller("readonly", SHOP, "k1"): errors.Forbidden,
@@ -102,7 +102,7 @@ async def test_upload_session_needs_the_role_the_project_and_the_machine(
         Caller("sync", SHOP, "k3", machines=frozenset({"tower"})): errors.Forbidden,
     }
     for caller, expected in callers.items():
-        stranger = Sync(house.calls, caller=caller)
+        stranger = Sync(team.calls, caller=caller)
         stranger.workspace = laptop.workspace
         caplog.clear()
         with pytest.raises(expected):
@@ -110,8 +110,8 @@ async def test_upload_session_needs_the_role_the_project_and_the_machine(
     assert await laptop.bytes("s-1") == THREE
 
 
-async def test_read_session_and_list_sessions_are_for_those_who_see_the_project(house: House, laptop: Sync):
-    stranger = Sync(house.calls, caller=Caller("owner", frozenset({"other"}), "k1"))
+async def test_read_session_and_list_sessions_are_for_those_who_see_the_project(team: Team, laptop: Sync):
+    stranger = Sync(team.calls, caller=Caller("owner", frozenset({"other"}), "k1"))
     stranger.workspace = laptop.workspace
     for asking in (
         stranger.raw("s-1"),
@@ -121,17 +121,17 @@ async def test_read_session_and_list_sessions_are_for_those_who_see_the_project(
         with pytest.raises(errors.NotFound):
             await asking
     for role in ("readonly", "sync", "agent"):
-        reader = Sync(house.calls, caller=Caller(role, SHOP, "k2"))
+        reader = Sync(team.calls, caller=Caller(role, SHOP, "k2"))
         reader.workspace = laptop.workspace
         assert await reader.bytes("s-1") == THREE
         assert (await reader.raw("s-1"))["total_lines"] == 3
 
 
-async def test_list_sessions_shows_sync_no_blackboards(house: House):
-    await house.anyone().create_session(purpose="Design the cart API", project="shop")
-    sync = Sync(house.calls, caller=Caller("sync", SHOP, "k1"))
+async def test_list_sessions_shows_sync_no_blackboards(team: Team):
+    await team.anyone().create_session(purpose="Design the cart API", project="shop")
+    sync = Sync(team.calls, caller=Caller("sync", SHOP, "k1"))
     assert await sync.list_sessions() == {"total": 0}
-    assert (await house.anyone().list_sessions())["total"] == 1
+    assert (await team.anyone().list_sessions())["total"] == 1
 
 
 async def test_upload_session_is_bounded_in_a_part_and_in_all(

@@ -9,8 +9,8 @@ from commonplace.clock import iso
 from commonplace.rooms.backlog.model import cycle
 
 
-async def _two(house):
-    return await house.agent("alice"), await house.agent("bob")
+async def _two(team):
+    return await team.agent("alice"), await team.agent("bob")
 
 
 async def _add(agent, *titles: str, **more) -> list[str]:
@@ -21,17 +21,17 @@ def _titles(listing: dict) -> list[str]:
     return [item["title"] for item in listing.get("items", [])]
 
 
-async def _find(house, item: str, project: str = "shop"):
-    return await (await house.agent("finder", project)).get_by_id(doc_id=item)
+async def _find(team, item: str, project: str = "shop"):
+    return await (await team.agent("finder", project)).get_by_id(doc_id=item)
 
 
-async def _events(house, project: str = "shop") -> list[tuple[str, str, str]]:
-    stored = await house.database.read(lambda tx: events.after(tx, project, 0))
+async def _events(team, project: str = "shop") -> list[tuple[str, str, str]]:
+    stored = await team.database.read(lambda tx: events.after(tx, project, 0))
     return [(event.kind, event.uri, event.body["id"]) for event in stored if event.kind == "BacklogChanged"]
 
 
-async def test_add_backlog_item_answers_with_the_item(house, clock):
-    alice = await house.agent("alice")
+async def test_add_backlog_item_answers_with_the_item(team, clock):
+    alice = await team.agent("alice")
     (first,) = await _add(alice, "model")
     added = await alice.add_backlog_item(
         title="Cart",
@@ -64,27 +64,27 @@ async def test_add_backlog_item_answers_with_the_item(house, clock):
         "created_by": "alice",
     }
     assert len(added["id"]) == len("backlog_") + 12
-    assert await _events(house) == [
+    assert await _events(team) == [
         ("BacklogChanged", "backlog://shop", each) for each in (first, added["id"])
     ]
 
 
-async def test_add_backlog_item_refuses_a_dependency_that_is_not_there(house):
-    alice = await house.agent("alice")
+async def test_add_backlog_item_refuses_a_dependency_that_is_not_there(team):
+    alice = await team.agent("alice")
     with pytest.raises(errors.NotFound):
         await alice.add_backlog_item(title="Cart", depends_on=["backlog_000000000000"])
     assert (await alice.list_backlog())["total"] == 0
 
 
-async def test_add_backlog_item_refuses_a_project_outside_the_key(house):
+async def test_add_backlog_item_refuses_a_project_outside_the_key(team):
     caller = access.Caller("agent", frozenset({"shop"}), key="key_1")
-    alice = await house.agent("alice", caller=caller)
+    alice = await team.agent("alice", caller=caller)
     with pytest.raises(errors.Forbidden):
         await alice.add_backlog_item(title="Cart", project="web")
 
 
-async def test_list_backlog_orders_by_priority_then_age_and_pages(house, clock):
-    alice = await house.agent("alice")
+async def test_list_backlog_orders_by_priority_then_age_and_pages(team, clock):
+    alice = await team.agent("alice")
     for priority, title in (("low", "1"), ("medium", "2"), ("critical", "3"), ("high", "4"), ("medium", "5")):
         await _add(alice, title, priority=priority)
         clock.advance(seconds=1)
@@ -94,15 +94,15 @@ async def test_list_backlog_orders_by_priority_then_age_and_pages(house, clock):
     assert (_titles(last), last["total"], "next_offset" in last) == (["2", "5", "1"], 5, False)
 
 
-async def test_list_backlog_shortens_descriptions(house):
-    alice = await house.agent("alice")
+async def test_list_backlog_shortens_descriptions(team):
+    alice = await team.agent("alice")
     await _add(alice, "Cart", description="many words " * 100)
     (item,) = (await alice.list_backlog())["items"]
     assert len(item["description"]) <= 160
 
 
-async def test_list_backlog_filters(house):
-    alice = await house.agent("alice")
+async def test_list_backlog_filters(team):
+    alice = await team.agent("alice")
     await _add(alice, "a", priority="high", tags=["ui"], milestone="1.0")
     await _add(alice, "b", assigned_to="bob", tags=["UI", "gui"])
     (closed,) = await _add(alice, "c", tags=["ui"])
@@ -118,8 +118,8 @@ async def test_list_backlog_filters(house):
     assert _titles(await alice.list_backlog(tag="gui")) == ["b"]
 
 
-async def test_list_backlog_ready_shows_what_can_begin_for_me(house):
-    alice, bob = await _two(house)
+async def test_list_backlog_ready_shows_what_can_begin_for_me(team):
+    alice, bob = await _two(team)
     (first,) = await _add(alice, "first")
     await _add(alice, "second", depends_on=[first])
     await _add(alice, "mine", assigned_to="bob")
@@ -131,23 +131,23 @@ async def test_list_backlog_ready_shows_what_can_begin_for_me(house):
     assert _titles(await bob.list_backlog(ready=True)) == ["second", "mine"]
 
 
-async def test_list_backlog_of_an_unknown_project_is_empty(house):
-    alice = await house.agent("alice")
+async def test_list_backlog_of_an_unknown_project_is_empty(team):
+    alice = await team.agent("alice")
     assert await alice.list_backlog(project="nowhere") == {"count": 0, "total": 0}
 
 
-async def test_list_backlog_everywhere_shows_the_projects_of_the_key(house):
-    alice = await house.agent("alice")
+async def test_list_backlog_everywhere_shows_the_projects_of_the_key(team):
+    alice = await team.agent("alice")
     for project in ("shop", "web", "bank"):
         await _add(alice, project, project=project)
     assert sorted(_titles(await alice.list_backlog(project="*"))) == ["bank", "shop", "web"]
     caller = access.Caller("readonly", frozenset({"shop", "web"}), key="key_1")
-    reader = await house.agent("reader", caller=caller)
+    reader = await team.agent("reader", caller=caller)
     assert sorted(_titles(await reader.list_backlog(project="*"))) == ["shop", "web"]
 
 
-async def test_update_backlog_item_keeps_every_change(house, clock):
-    alice, bob = await _two(house)
+async def test_update_backlog_item_keeps_every_change(team, clock):
+    alice, bob = await _two(team)
     first, item = await _add(alice, "model", "Cart")
     created = clock.now
     clock.advance(minutes=1)
@@ -158,7 +158,7 @@ async def test_update_backlog_item_keeps_every_change(house, clock):
     )
     assert (updated["status"], updated["version"], updated["title"]) == ("updated", 3, "Basket")
     assert "assigned_to" not in updated
-    assert await _find(house, item[:12]) == {
+    assert await _find(team, item[:12]) == {
         "found": True,
         "id": item,
         "title": "Basket",
@@ -191,11 +191,11 @@ async def test_update_backlog_item_keeps_every_change(house, clock):
         ],
         "links": {"depends_on": [first], "blocked_by": [first], "blocks": []},
     }
-    assert (await _find(house, first))["links"]["blocks"] == [item]
+    assert (await _find(team, first))["links"]["blocks"] == [item]
 
 
-async def test_update_backlog_item_that_changes_nothing_is_no_version(house):
-    alice = await house.agent("alice")
+async def test_update_backlog_item_that_changes_nothing_is_no_version(team):
+    alice = await team.agent("alice")
     (item,) = await _add(alice, "Cart")
     same = await alice.update_backlog_item(item_id=item, title="Cart", priority="medium", depends_on=[])
     assert same["version"] == 1
@@ -203,29 +203,29 @@ async def test_update_backlog_item_that_changes_nothing_is_no_version(house):
         await alice.update_backlog_item(item_id=item)
 
 
-async def test_update_backlog_item_refuses_an_edit_of_an_older_version(house):
-    alice, bob = await _two(house)
+async def test_update_backlog_item_refuses_an_edit_of_an_older_version(team):
+    alice, bob = await _two(team)
     (item,) = await _add(alice, "Cart")
     await alice.update_backlog_item(item_id=item, title="Basket", expected_version=1)
     with pytest.raises(errors.Conflict) as refused:
         await bob.update_backlog_item(item_id=item, title="Trolley", expected_version=1)
     assert refused.value.details == {"current": 2}
-    assert (await _find(house, item))["title"] == "Basket"
+    assert (await _find(team, item))["title"] == "Basket"
 
 
-async def test_update_backlog_item_by_two_at_once_loses_no_edit(house):
-    alice = await house.agent("alice")
+async def test_update_backlog_item_by_two_at_once_loses_no_edit(team):
+    alice = await team.agent("alice")
     (item,) = await _add(alice, "Cart")
     outcomes = await asyncio.gather(
         *(alice.update_backlog_item(item_id=item, title=f"Cart {n}", expected_version=1) for n in range(8)),
         return_exceptions=True,
     )
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict"] * 7 + ["dict"]
-    assert len((await _find(house, item))["versions"]) == 1
+    assert len((await _find(team, item))["versions"]) == 1
 
 
-async def test_update_backlog_item_refuses_an_unknown_item(house):
-    alice = await house.agent("alice")
+async def test_update_backlog_item_refuses_an_unknown_item(team):
+    alice = await team.agent("alice")
     with pytest.raises(errors.NotFound):
         await alice.update_backlog_item(item_id="backlog_000000000000", title="x")
     await _add(alice, "Cart")
@@ -233,8 +233,8 @@ async def test_update_backlog_item_refuses_an_unknown_item(house):
         await alice.update_backlog_item(item_id="backlog", title="x")
 
 
-async def test_update_backlog_item_refuses_a_cycle_and_names_it(house):
-    alice = await house.agent("alice")
+async def test_update_backlog_item_refuses_a_cycle_and_names_it(team):
+    alice = await team.agent("alice")
     a, b, c = await _add(alice, "a", "b", "c")
     await alice.update_backlog_item(item_id=a, depends_on=[b])
     await alice.update_backlog_item(item_id=b, depends_on=[c])
@@ -248,8 +248,8 @@ async def test_update_backlog_item_refuses_a_cycle_and_names_it(house):
     assert (await alice.update_backlog_item(item_id=c, depends_on=[a]))["depends_on"] == [a]
 
 
-async def test_update_backlog_item_at_once_never_makes_a_cycle(house):
-    alice = await house.agent("alice")
+async def test_update_backlog_item_at_once_never_makes_a_cycle(team):
+    alice = await team.agent("alice")
     for _ in range(5):
         items = await _add(alice, "a", "b", "c", "d")
         ring = list(zip(items, items[1:] + items[:1], strict=True))
@@ -257,14 +257,14 @@ async def test_update_backlog_item_at_once_never_makes_a_cycle(house):
             *(alice.update_backlog_item(item_id=item, depends_on=[needs]) for item, needs in ring),
             return_exceptions=True,
         )
-        found = [await _find(house, item) for item in items]
+        found = [await _find(team, item) for item in items]
         edges = [(each["id"], needs) for each in found for needs in each["links"]["depends_on"]]
         assert len(edges) == 3
         assert not any(cycle(edges, item) for item in items)
 
 
-async def test_update_backlog_item_claim_makes_it_mine(house):
-    alice, bob = await _two(house)
+async def test_update_backlog_item_claim_makes_it_mine(team):
+    alice, bob = await _two(team)
     (item,) = await _add(alice, "Cart")
     claimed = await bob.update_backlog_item(item_id=item, claim=True)
     assert (claimed["item_status"], claimed["assigned_to"]) == ("in_progress", "bob")
@@ -274,8 +274,8 @@ async def test_update_backlog_item_claim_makes_it_mine(house):
     assert refused.value.details == {"owner": "bob", "item_status": "in_progress"}
 
 
-async def test_update_backlog_item_claim_of_closed_or_assigned_work_is_refused(house):
-    alice, bob = await _two(house)
+async def test_update_backlog_item_claim_of_closed_or_assigned_work_is_refused(team):
+    alice, bob = await _two(team)
     closed, hers = await _add(alice, "closed", "hers")
     await bob.complete_backlog_item(item_id=closed)
     await alice.update_backlog_item(item_id=hers, assigned_to="alice")
@@ -285,8 +285,8 @@ async def test_update_backlog_item_claim_of_closed_or_assigned_work_is_refused(h
         assert refused.value.details["owner"] == owner
 
 
-async def test_update_backlog_item_moves_with_id_and_history(house):
-    alice = await house.agent("alice")
+async def test_update_backlog_item_moves_with_id_and_history(team):
+    alice = await team.agent("alice")
     item, other = await _add(alice, "Cart", "other", tags=["ui"])
     await alice.update_backlog_item(item_id=item, priority="high")
     moved = await alice.update_backlog_item(item_id=item, project="Web Shop", milestone="2.0")
@@ -296,20 +296,20 @@ async def test_update_backlog_item_moves_with_id_and_history(house):
         "web_shop",
         ["ui"],
     )
-    assert (await _find(house, item))["found"] is False
-    versions = (await _find(house, item, "web_shop"))["versions"]
+    assert (await _find(team, item))["found"] is False
+    versions = (await _find(team, item, "web_shop"))["versions"]
     assert [version["changes"] for version in versions] == [
         {"project": {"from": "shop", "to": "web_shop"}},
         {"milestone": {"from": "", "to": "2.0"}},
         {"priority": {"from": "medium", "to": "high"}},
     ]
     assert [each["id"] for each in (await alice.list_backlog())["items"]] == [other]
-    assert await _events(house, "web_shop") == [("BacklogChanged", "backlog://web_shop", item)]
+    assert await _events(team, "web_shop") == [("BacklogChanged", "backlog://web_shop", item)]
     assert (await alice.complete_backlog_item(item_id=item))["status"] == "done"
 
 
-async def test_update_backlog_item_moves_nothing_that_others_wait_for(house):
-    alice = await house.agent("alice")
+async def test_update_backlog_item_moves_nothing_that_others_wait_for(team):
+    alice = await team.agent("alice")
     first, second = await _add(alice, "first", "second")
     await alice.update_backlog_item(item_id=second, depends_on=[first])
     for item, other in ((first, second), (second, first)):
@@ -320,12 +320,12 @@ async def test_update_backlog_item_moves_nothing_that_others_wait_for(house):
     assert (await alice.update_backlog_item(item_id=second, project="web"))["status"] == "moved"
 
 
-async def test_update_backlog_item_refuses_to_move_into_or_out_of_a_foreign_project(house):
-    owner = await house.agent("owner")
+async def test_update_backlog_item_refuses_to_move_into_or_out_of_a_foreign_project(team):
+    owner = await team.agent("owner")
     (mine,) = await _add(owner, "mine")
     (theirs,) = await _add(owner, "theirs", project="web")
     caller = access.Caller("agent", frozenset({"shop"}), key="key_1")
-    alice = await house.agent("alice", caller=caller)
+    alice = await team.agent("alice", caller=caller)
     with pytest.raises(errors.Forbidden):
         await alice.update_backlog_item(item_id=mine, project="web")
     with pytest.raises(errors.NotFound):
@@ -334,9 +334,9 @@ async def test_update_backlog_item_refuses_to_move_into_or_out_of_a_foreign_proj
         await alice.complete_backlog_item(item_id=theirs)
 
 
-async def test_complete_backlog_item_says_who_how_and_what_can_begin(house):
-    alice, bob = await _two(house)
-    carol = await house.agent("carol")
+async def test_complete_backlog_item_says_who_how_and_what_can_begin(team):
+    alice, bob = await _two(team)
+    carol = await team.agent("carol")
     first, other = await _add(alice, "first", "other")
     (bobs,) = await _add(alice, "bobs", depends_on=[first], assigned_to="bob")
     await _add(alice, "waits on", depends_on=[first, other])
@@ -355,8 +355,8 @@ async def test_complete_backlog_item_says_who_how_and_what_can_begin(house):
     assert "_notice" not in await alice.list_backlog()
 
 
-async def test_complete_backlog_item_again_is_refused_until_it_is_opened_again(house):
-    alice, bob = await _two(house)
+async def test_complete_backlog_item_again_is_refused_until_it_is_opened_again(team):
+    alice, bob = await _two(team)
     (item,) = await _add(alice, "Cart")
     assert (await alice.complete_backlog_item(item_id=item, wont_do=True))["status"] == "wont_do"
     with pytest.raises(errors.Conflict) as refused:
@@ -367,8 +367,8 @@ async def test_complete_backlog_item_again_is_refused_until_it_is_opened_again(h
     assert (await bob.complete_backlog_item(item_id=item, resolution="fixed"))["completed_by"] == "bob"
 
 
-async def test_update_backlog_item_to_a_closed_status_unblocks_too(house):
-    alice, bob = await _two(house)
+async def test_update_backlog_item_to_a_closed_status_unblocks_too(team):
+    alice, bob = await _two(team)
     (first,) = await _add(alice, "first")
     (second,) = await _add(alice, "second", depends_on=[first], assigned_to="bob")
     closed = await alice.update_backlog_item(item_id=first, status="duplicate")
@@ -376,8 +376,8 @@ async def test_update_backlog_item_to_a_closed_status_unblocks_too(house):
     assert second in (await bob.list_backlog())["_notice"][0]
 
 
-async def test_batch_backlog_does_all(house):
-    alice = await house.agent("alice")
+async def test_batch_backlog_does_all(team):
+    alice = await team.agent("alice")
     created = await alice.batch_backlog(
         action="create", items=[{"title": "a"}, {"title": "b", "project": "web"}]
     )
@@ -394,8 +394,8 @@ async def test_batch_backlog_does_all(house):
     assert [item["status"] for item in completed["items"]] == ["done", "wont_do"]
 
 
-async def test_batch_backlog_changes_nothing_on_any_error_and_lists_each(house):
-    alice = await house.agent("alice")
+async def test_batch_backlog_changes_nothing_on_any_error_and_lists_each(team):
+    alice = await team.agent("alice")
     (item,) = await _add(alice, "Cart")
     with pytest.raises(errors.Invalid) as refused:
         await alice.batch_backlog(
@@ -415,40 +415,40 @@ async def test_batch_backlog_changes_nothing_on_any_error_and_lists_each(house):
         (3, "invalid"),
         (4, "conflict"),
     ]
-    assert (await _find(house, item))["title"] == "Cart"
+    assert (await _find(team, item))["title"] == "Cart"
 
 
-async def test_batch_backlog_refuses_a_foreign_project_in_an_item(house):
+async def test_batch_backlog_refuses_a_foreign_project_in_an_item(team):
     caller = access.Caller("agent", frozenset({"shop"}), key="key_1")
-    alice = await house.agent("alice", caller=caller)
+    alice = await team.agent("alice", caller=caller)
     with pytest.raises(errors.Invalid) as refused:
         await alice.batch_backlog(action="create", items=[{"title": "a"}, {"title": "b", "project": "web"}])
     assert [problem["error"] for problem in refused.value.details["problems"]] == ["forbidden"]
     assert (await alice.list_backlog())["total"] == 0
 
 
-async def test_batch_backlog_refuses_no_items_and_more_than_a_hundred(house):
-    alice = await house.agent("alice")
+async def test_batch_backlog_refuses_no_items_and_more_than_a_hundred(team):
+    alice = await team.agent("alice")
     for items in ([], [{"title": "x"}] * 101):
         with pytest.raises(errors.Invalid):
             await alice.batch_backlog(action="create", items=items)
 
 
-async def test_add_backlog_item_refuses_a_readonly_key(house):
+async def test_add_backlog_item_refuses_a_readonly_key(team):
     caller = access.Caller("readonly", frozenset({"shop"}), key="key_1")
-    reader = await house.agent("reader", caller=caller)
+    reader = await team.agent("reader", caller=caller)
     with pytest.raises(errors.Forbidden):
         await reader.add_backlog_item(title="Cart")
     assert (await reader.list_backlog())["total"] == 0
 
 
-async def test_start_session_shows_work_in_hand_then_what_is_free(house):
-    alice = await house.agent("alice")
+async def test_start_session_shows_work_in_hand_then_what_is_free(team):
+    alice = await team.agent("alice")
     (first,) = await _add(alice, "first", priority="critical")
     await _add(alice, "waits", depends_on=[first])
     (mine,) = await _add(alice, "mine", assigned_to="bob", priority="low")
     await _add(alice, "hers", assigned_to="alice")
-    bob = await house.agent("bob")
+    bob = await team.agent("bob")
     assert bob.started["backlog"] == [
         {"id": mine, "title": "mine", "priority": "low", "status": "open", "assigned_to": "bob"},
         {"id": first, "title": "first", "priority": "critical", "status": "open"},

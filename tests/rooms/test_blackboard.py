@@ -12,7 +12,7 @@ from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
 from commonplace.rooms.blackboard import search
 from commonplace.rooms.blackboard.sweep import close_idle
-from house import Agent, HandClock, House, open_store
+from team import Agent, HandClock, Team, open_store
 
 
 def key(name: str, *projects: str, role: access.Role = "agent", agent_type: str = "") -> Caller:
@@ -20,13 +20,13 @@ def key(name: str, *projects: str, role: access.Role = "agent", agent_type: str 
 
 
 @pytest.fixture
-def alice(house: House) -> Agent:
-    return house.anyone(key("alice"))
+def alice(team: Team) -> Agent:
+    return team.anyone(key("alice"))
 
 
 @pytest.fixture
-def bob(house: House) -> Agent:
-    return house.anyone(key("bob"))
+def bob(team: Team) -> Agent:
+    return team.anyone(key("bob"))
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ async def board(alice: Agent) -> str:
     return (await alice.create_session(purpose="Design the cart"))["session_id"]
 
 
-async def test_create_session_is_found_again(house: House, alice: Agent, bob: Agent):
+async def test_create_session_is_found_again(team: Team, alice: Agent, bob: Agent):
     created = await alice.create_session(purpose="Design the cart", metadata={"ticket": 7})
     session_id = created["session_id"]
     assert created == {
@@ -63,18 +63,18 @@ async def test_create_session_is_found_again(house: House, alice: Agent, bob: Ag
         "last_activity": "2027-01-15T08:00:00Z",
     }
     assert await bob.list_sessions() == {"total": 1, "sessions": [shown]}
-    assert await house.anyone().list_sessions(project="Shop") == {"total": 1, "sessions": [shown]}
+    assert await team.anyone().list_sessions(project="Shop") == {"total": 1, "sessions": [shown]}
 
 
-async def test_create_session_without_project_goes_to_the_shared_one_or_the_only_one(house: House):
-    assert (await house.anyone().create_session(purpose="x"))["project"] == "shared"
-    assert (await house.anyone(key("carol", "docs")).create_session(purpose="x"))["project"] == "docs"
+async def test_create_session_without_project_goes_to_the_shared_one_or_the_only_one(team: Team):
+    assert (await team.anyone().create_session(purpose="x"))["project"] == "shared"
+    assert (await team.anyone(key("carol", "docs")).create_session(purpose="x"))["project"] == "docs"
     with pytest.raises(errors.Invalid):
-        await house.anyone(key("dan", "docs", "shop")).create_session(purpose="x")
+        await team.anyone(key("dan", "docs", "shop")).create_session(purpose="x")
 
 
-async def test_session_of_a_project_that_the_caller_does_not_see_is_not_found(house: House, board: str):
-    stranger = house.anyone(key("eve", "docs"))
+async def test_session_of_a_project_that_the_caller_does_not_see_is_not_found(team: Team, board: str):
+    stranger = team.anyone(key("eve", "docs"))
     for operation, more in (
         ("get_session", {}),
         ("get_context", {}),
@@ -96,10 +96,10 @@ async def test_session_of_a_project_that_the_caller_does_not_see_is_not_found(ho
     assert await stranger.list_sessions(project="shared") == {"total": 0}
 
 
-async def test_list_sessions_pages_and_leaves_closed_ones_out(house: House, alice: Agent):
+async def test_list_sessions_pages_and_leaves_closed_ones_out(team: Team, alice: Agent):
     made = []
     for n in range(5):
-        house.clock.advance(seconds=1)
+        team.clock.advance(seconds=1)
         made.append((await alice.create_session(purpose=f"work {n}"))["session_id"])
     await alice.close_session(session_id=made[4], summary="done")
     page = await alice.list_sessions(limit=2, offset=1)
@@ -124,7 +124,7 @@ async def test_list_sessions_pages_and_leaves_closed_ones_out(house: House, alic
 
 
 async def test_session_id_may_be_cut_and_an_ambiguous_beginning_is_refused(
-    house: House, alice: Agent, board: str
+    team: Team, alice: Agent, board: str
 ):
     assert (await alice.get_session(session_id=board[:16]))["session"]["session_id"] == board
     twin = board[:-1] + ("0" if board[-1] != "0" else "1")
@@ -136,7 +136,7 @@ async def test_session_id_may_be_cut_and_an_ambiguous_beginning_is_refused(
                 "insert into context_session_place (id, project) values ($1, $2)", session_id, project
             )
 
-    await house.database.write(plant)
+    await team.database.write(plant)
     with pytest.raises(errors.Conflict) as refused:
         await alice.get_session(session_id=board[:20])
     assert refused.value.details == {"candidates": sorted([board, twin])}
@@ -145,11 +145,11 @@ async def test_session_id_may_be_cut_and_an_ambiguous_beginning_is_refused(
             await alice.get_session(session_id=unknown)
 
 
-async def test_add_message_is_seen_by_others_in_order(house: House, alice: Agent, bob: Agent, board: str):
+async def test_add_message_is_seen_by_others_in_order(team: Team, alice: Agent, bob: Agent, board: str):
     first = await alice.add_message(
         session_id=board, content="Redis or not?", metadata={"files": ["cart.py"]}
     )
-    house.clock.advance(seconds=0.000001)
+    team.clock.advance(seconds=0.000001)
     second = await bob.add_message(
         session_id=board,
         content="No.",
@@ -260,7 +260,7 @@ async def test_add_message_with_the_same_idempotency_key_is_one_message(alice: A
     assert theirs["sequence"] == 2
 
 
-async def test_closed_session_refuses_messages_and_stays_readable(house: House, alice: Agent, board: str):
+async def test_closed_session_refuses_messages_and_stays_readable(team: Team, alice: Agent, board: str):
     await alice.add_message(session_id=board, content="the end")
     closed = await alice.close_session(session_id=board, status="archived", summary="We chose Redis.")
     assert closed == {
@@ -274,31 +274,31 @@ async def test_closed_session_refuses_messages_and_stays_readable(house: House, 
     with pytest.raises(errors.Conflict):
         await alice.add_private_note(session_id=board, content="one more")
     assert (await alice.get_context(session_id=board))["total_count"] == 1
-    house.clock.advance(minutes=1)
+    team.clock.advance(minutes=1)
     again = await alice.close_session(session_id=board)
     assert (again["status"], again["closed_at"]) == ("completed", "2027-01-15T08:00:00Z")
 
 
-async def test_idle_session_closes_itself(house: House, alice: Agent, board: str):
+async def test_idle_session_closes_itself(team: Team, alice: Agent, board: str):
     await alice.add_message(session_id=board, content="still here")
-    house.clock.advance(days=7)
+    team.clock.advance(days=7)
     with pytest.raises(errors.Conflict):
         await alice.add_message(session_id=board, content="late")
     shown = (await alice.get_session(session_id=board))["session"]
     assert (shown["status"], shown["closed_by"]) == ("completed", "idle")
     assert await alice.list_sessions() == {"total": 0}
-    await house.database.write(lambda tx: close_idle(tx, house.clock(), Settings()))
+    await team.database.write(lambda tx: close_idle(tx, team.clock(), Settings()))
     swept = (await alice.get_session(session_id=board))["session"]
     assert swept == shown | {"closed_at": "2027-01-22T08:00:00Z"}
-    heard = await house.database.read(lambda tx: events.after(tx, "shop", 0))
+    heard = await team.database.read(lambda tx: events.after(tx, "shop", 0))
     assert [event.kind for event in heard] == ["SessionCreated", "MessageAdded", "SessionClosed"]
 
 
-async def test_session_never_idles_out_when_no_hours_are_set(house: House, alice: Agent, board: str):
-    calls = Calls(house.database, Catalogue(), Settings(context_idle_hours=0), house.clock)
-    house.clock.advance(days=400)
+async def test_session_never_idles_out_when_no_hours_are_set(team: Team, alice: Agent, board: str):
+    calls = Calls(team.database, Catalogue(), Settings(context_idle_hours=0), team.clock)
+    team.clock.advance(days=400)
     await Agent(calls, caller=alice.caller).add_message(session_id=board, content="still open")
-    await house.database.write(lambda tx: close_idle(tx, house.clock(), calls.settings))
+    await team.database.write(lambda tx: close_idle(tx, team.clock(), calls.settings))
     assert (await Agent(calls, caller=alice.caller).list_sessions())["total"] == 1
 
 
@@ -317,11 +317,11 @@ async def test_get_context_pages_by_offset_and_by_sequence(alice: Agent, board: 
     assert await texts(after=7) == ([], 7, False, 7)
 
 
-async def test_get_context_filters_by_sender_and_time(house: House, alice: Agent, bob: Agent, board: str):
+async def test_get_context_filters_by_sender_and_time(team: Team, alice: Agent, bob: Agent, board: str):
     await alice.add_message(session_id=board, content="early")
-    house.clock.advance(minutes=1)
+    team.clock.advance(minutes=1)
     await bob.add_message(session_id=board, content="middle")
-    house.clock.advance(minutes=1)
+    team.clock.advance(minutes=1)
     await alice.add_message(session_id=board, content="late")
 
     async def texts(**how):
@@ -473,11 +473,11 @@ def test_shelves_stay_within_their_bound():
     assert shelves.take("session_0", "").through == 0
 
 
-async def test_messages_are_announced_to_their_audience_alone(house: House, board: str):
-    typed = house.anyone(key("alice", agent_type="claude"))
+async def test_messages_are_announced_to_their_audience_alone(team: Team, board: str):
+    typed = team.anyone(key("alice", agent_type="claude"))
     for visibility in ("public", "private", "agent_only", "admin_only"):
         await typed.add_message(session_id=board, content="secret words", visibility=visibility)
-    heard = await house.database.read(lambda tx: events.after(tx, "shop", 1))
+    heard = await team.database.read(lambda tx: events.after(tx, "shop", 1))
     assert [(event.kind, event.uri, event.audience, event.body["sequence"]) for event in heard] == [
         ("MessageAdded", f"session://{board}", "", 1),
         ("MessageAdded", f"session://{board}", "agent:alice", 2),
@@ -488,9 +488,9 @@ async def test_messages_are_announced_to_their_audience_alone(house: House, boar
 
 
 async def test_get_session_audit_is_in_order_pages_and_never_shows_content(
-    house: House, alice: Agent, board: str
+    team: Team, alice: Agent, board: str
 ):
-    admin = house.anyone(key("root", role="admin"))
+    admin = team.anyone(key("root", role="admin"))
     await alice.add_message(session_id=board, content="visible words")
     note = await alice.add_private_note(session_id=board, content="secret words")
     await alice.close_session(session_id=board)
@@ -521,11 +521,11 @@ async def test_get_session_audit_is_in_order_pages_and_never_shows_content(
         await alice.get_session_audit(session_id=board)
 
 
-async def test_every_write_leaves_an_audit_row_without_content(house: House, alice: Agent, board: str):
+async def test_every_write_leaves_an_audit_row_without_content(team: Team, alice: Agent, board: str):
     await alice.add_private_note(session_id=board, content="secret words")
     with pytest.raises(errors.Forbidden):
         await alice.add_message(session_id=board, content="secret words", sender="bob")
-    rows = await house.database.read(
+    rows = await team.database.read(
         lambda tx: tx.all(
             "select operation, outcome, agent, key_id, detail from audit order by at, operation desc"
         )
@@ -538,8 +538,8 @@ async def test_every_write_leaves_an_audit_row_without_content(house: House, ali
     assert all("secret" not in row["detail"] for row in rows)
 
 
-async def test_without_keys_the_caller_is_who_it_says(house: House):
-    anyone = house.anyone()
+async def test_without_keys_the_caller_is_who_it_says(team: Team):
+    anyone = team.anyone()
     board = (await anyone.create_session(purpose="x", agent_id="alice"))["session_id"]
     await anyone.add_message(session_id=board, content="from alice", sender="alice")
     await anyone.add_private_note(session_id=board, content="note of bob", agent_id="bob")
@@ -555,26 +555,26 @@ async def test_without_keys_the_caller_is_who_it_says(house: House):
     assert await seen() == public
     with pytest.raises(errors.Forbidden):
         await anyone.add_message(session_id=board, content="x", sender="alice", agent_id="bob")
-    rows = await house.database.read(
+    rows = await team.database.read(
         lambda tx: tx.all("select agent from audit where operation = 'create_session'")
     )
     assert [row["agent"] for row in rows] == ["alice"]
 
 
-async def test_without_keys_a_caller_named_by_its_edge_is_that_agent(house: House):
-    named = house.anyone(replace(access.LOCAL, agent="alice"))
+async def test_without_keys_a_caller_named_by_its_edge_is_that_agent(team: Team):
+    named = team.anyone(replace(access.LOCAL, agent="alice"))
     board = (await named.create_session(purpose="x"))["session_id"]
     with pytest.raises(errors.Forbidden):
         await named.add_message(session_id=board, content="x", sender="bob")
-    operator = house.anyone(access.OPERATOR)
+    operator = team.anyone(access.OPERATOR)
     await operator.add_message(session_id=board, content="x", sender="bob")
     [message] = (await named.get_context(session_id=board))["messages"]
     assert message["sender"] == "bob"
 
 
-async def test_a_started_session_says_who_the_caller_is(house: House):
-    alice = await house.agent("alice")
-    anyone = house.anyone()
+async def test_a_started_session_says_who_the_caller_is(team: Team):
+    alice = await team.agent("alice")
+    anyone = team.anyone()
     board = (await anyone.create_session(purpose="x", agent_id=alice.session_id))["session_id"]
     await anyone.add_private_note(session_id=board, content="mine", agent_id=alice.session_id)
     page = await anyone.get_context(session_id=board, include_private=True, agent_id=alice.session_id)
@@ -584,8 +584,8 @@ async def test_a_started_session_says_who_the_caller_is(house: House):
 
 
 @pytest.mark.slow
-async def test_fifty_agents_lose_and_double_no_sequence_number(house: House, board: str):
-    agents = [house.anyone(key(f"agent{n}")) for n in range(50)]
+async def test_fifty_agents_lose_and_double_no_sequence_number(team: Team, board: str):
+    agents = [team.anyone(key(f"agent{n}")) for n in range(50)]
 
     async def speak(agent: Agent, n: int) -> list[int]:
         return [
@@ -626,9 +626,9 @@ async def test_two_replicas_lose_and_double_no_sequence_number(postgres_dsn: str
             await store.close()
 
 
-async def test_search_global_finds_public_messages_and_no_others(house: House):
-    alice = await house.agent("alice")
-    boards = house.anyone()
+async def test_search_global_finds_public_messages_and_no_others(team: Team):
+    alice = await team.agent("alice")
+    boards = team.anyone()
     board = (await boards.create_session(purpose="cart design", project="shop", agent_id="alice"))[
         "session_id"
     ]

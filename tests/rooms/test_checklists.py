@@ -8,8 +8,8 @@ from commonplace import access, errors, events
 from commonplace.clock import iso
 
 
-async def test_checklist_create_then_get_shows_progress_and_who_checked_what_when(house, clock):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_checklist_create_then_get_shows_progress_and_who_checked_what_when(team, clock):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     created = await alice.checklist(action="create", name="release", items=["tests", "changelog"])
     began = iso(clock.now)
     assert created == {
@@ -43,13 +43,13 @@ async def test_checklist_create_then_get_shows_progress_and_who_checked_what_whe
     }
     got = await alice.checklist(action="get", name="release")
     assert (got["progress"], got["updated"], got["items"][1]) == ("1/2", iso(clock.now), ticked)
-    stored = await house.database.read(lambda tx: events.after(tx, "shop", 0))
+    stored = await team.database.read(lambda tx: events.after(tx, "shop", 0))
     changed = [event.uri for event in stored if event.kind == "ChecklistChanged"]
     assert changed == ["checklist://shop/release"] * 2
 
 
-async def test_checklist_check_can_be_taken_back_and_keeps_its_notes(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_checklist_check_can_be_taken_back_and_keeps_its_notes(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.checklist(action="create", name="release", items=["tests"])
     await alice.checklist(action="check", name="release", item_index=0, notes="all green")
     undone = await bob.checklist(action="check", name="release", item_index=0, done=False)
@@ -58,8 +58,8 @@ async def test_checklist_check_can_be_taken_back_and_keeps_its_notes(house):
     assert undone["item"]["notes"] == "all green"
 
 
-async def test_checklist_add_puts_items_at_the_end(house):
-    alice = await house.agent("alice")
+async def test_checklist_add_puts_items_at_the_end(team):
+    alice = await team.agent("alice")
     await alice.checklist(action="create", name="release")
     await alice.checklist(action="add", name="release", items=["a"])
     added = await alice.checklist(action="add", name="release", items=["b", "c"])
@@ -67,8 +67,8 @@ async def test_checklist_add_puts_items_at_the_end(house):
     assert [(item["index"], item["text"]) for item in added["items"]] == [(0, "a"), (1, "b"), (2, "c")]
 
 
-async def test_checklist_add_by_many_at_once_loses_nothing(house):
-    alice = await house.agent("alice")
+async def test_checklist_add_by_many_at_once_loses_nothing(team):
+    alice = await team.agent("alice")
     await alice.checklist(action="create", name="release")
     await asyncio.gather(
         *(alice.checklist(action="add", name="release", items=[f"{n}", f"{n}"]) for n in range(10))
@@ -78,8 +78,8 @@ async def test_checklist_add_by_many_at_once_loses_nothing(house):
     assert sorted(item["text"] for item in items) == sorted([f"{n}" for n in range(10)] * 2)
 
 
-async def test_checklist_create_of_a_name_that_is_there_is_refused(house):
-    alice = await house.agent("alice")
+async def test_checklist_create_of_a_name_that_is_there_is_refused(team):
+    alice = await team.agent("alice")
     await alice.checklist(action="create", name="release", items=["a"])
     with pytest.raises(errors.Duplicate):
         await alice.checklist(action="create", name="release", items=["b"])
@@ -87,8 +87,8 @@ async def test_checklist_create_of_a_name_that_is_there_is_refused(house):
     assert [item["text"] for item in (await alice.checklist(action="get", name="release"))["items"]] == ["a"]
 
 
-async def test_checklist_list_shows_progress_last_changed_first(house, clock):
-    alice = await house.agent("alice")
+async def test_checklist_list_shows_progress_last_changed_first(team, clock):
+    alice = await team.agent("alice")
     assert await alice.checklist(action="list") == {"count": 0, "total": 0}
     await alice.checklist(action="create", name="old", items=["a", "b"])
     await alice.checklist(action="check", name="old", item_index=0)
@@ -106,8 +106,8 @@ async def test_checklist_list_shows_progress_last_changed_first(house, clock):
     assert await alice.checklist(action="list", project="web") == {"count": 0, "total": 0}
 
 
-async def test_checklist_delete_removes_it_with_its_items(house):
-    alice = await house.agent("alice")
+async def test_checklist_delete_removes_it_with_its_items(team):
+    alice = await team.agent("alice")
     await alice.checklist(action="create", name="release", items=["a", "b"])
     assert await alice.checklist(action="delete", name="release") == {
         "status": "deleted",
@@ -127,21 +127,21 @@ async def test_checklist_delete_removes_it_with_its_items(house):
         {"action": "delete"},
     ],
 )
-async def test_checklist_that_is_not_there_is_refused(house, act):
-    alice = await house.agent("alice")
+async def test_checklist_that_is_not_there_is_refused(team, act):
+    alice = await team.agent("alice")
     with pytest.raises(errors.NotFound):
         await alice.checklist(name="release", **act)
 
 
-async def test_checklist_check_of_an_item_that_is_not_there_is_refused(house):
-    alice = await house.agent("alice")
+async def test_checklist_check_of_an_item_that_is_not_there_is_refused(team):
+    alice = await team.agent("alice")
     await alice.checklist(action="create", name="release", items=["a"])
     with pytest.raises(errors.NotFound):
         await alice.checklist(action="check", name="release", item_index=1)
 
 
-async def test_checklist_refuses_an_argument_that_the_act_does_not_take(house):
-    alice = await house.agent("alice")
+async def test_checklist_refuses_an_argument_that_the_act_does_not_take(team):
+    alice = await team.agent("alice")
     for act in ({"action": "list", "name": "x"}, {"action": "get", "name": "x", "done": True}):
         with pytest.raises(errors.UnknownArgument):
             await alice.checklist(**act)
@@ -149,17 +149,17 @@ async def test_checklist_refuses_an_argument_that_the_act_does_not_take(house):
         await alice.checklist(action="tick", name="x")
 
 
-async def test_checklist_holds_five_hundred_items_and_no_more(house):
-    alice = await house.agent("alice")
+async def test_checklist_holds_five_hundred_items_and_no_more(team):
+    alice = await team.agent("alice")
     await alice.checklist(action="create", name="release", items=["x"] * 500)
     with pytest.raises(errors.TooMany):
         await alice.checklist(action="add", name="release", items=["x"])
 
 
-async def test_checklist_with_a_readonly_key_reads_and_does_not_write(house):
-    alice = await house.agent("alice")
+async def test_checklist_with_a_readonly_key_reads_and_does_not_write(team):
+    alice = await team.agent("alice")
     await alice.checklist(action="create", name="release", items=["a"])
-    reader = await house.agent("reader", caller=access.Caller("readonly", frozenset({"shop"}), key="key_1"))
+    reader = await team.agent("reader", caller=access.Caller("readonly", frozenset({"shop"}), key="key_1"))
     assert (await reader.checklist(action="get", name="release"))["progress"] == "0/1"
     with pytest.raises(errors.Forbidden):
         await reader.checklist(action="check", name="release", item_index=0)

@@ -15,7 +15,7 @@ from guarded import Address, refused
 from commonplace.rooms.databases import config
 from commonplace.rooms.databases.desk import desk
 from commonplace.rooms.databases.engines import sqlite
-from house import House
+from team import Team
 
 # Six hundred million rows: it runs for as long as it is let.
 SLOW = "select count(*) from orders a, orders b, orders c, users d where a.id <> b.id and b.id <> c.id"
@@ -23,7 +23,7 @@ SLOW_SQLITE = (
     "select count(*) from users a, users b, users c, users d, users e, users f where a.id <> f.id + 50"
 )
 
-# What the house's own store has no part in is seen on one of them.
+# Tests that do not involve the product's own store run on one of them.
 ONE_STORE = pytest.mark.parametrize("address", ["sqlite"], indirect=True)
 
 
@@ -34,18 +34,18 @@ async def _seen(look: Callable[[], Awaitable[bool]]) -> None:
 
 
 @pytest.mark.parametrize("limit", [2, 100])
-async def test_query_is_capped_by_rows(house: House, register: Any, lite: Address, limit: int):
+async def test_query_is_capped_by_rows(team: Team, register: Any, lite: Address, limit: int):
     register("APP", lite, MAX_ROWS="5")
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     answer = await alice.db(action="query", database="app", query="select id from users", limit=limit)
     assert (answer["row_count"], answer["truncated"]) == (min(limit, 5), True)
 
 
 @ONE_STORE
-async def test_query_is_capped_by_bytes_and_cells(house: House, register: Any, lite: Address, postgres: Any):
+async def test_query_is_capped_by_bytes_and_cells(team: Team, register: Any, lite: Address, postgres: Any):
     register("LITE", lite)
     register("PG", postgres[1])
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     texts = {"pg": ("repeat('x', 9000)", "string_agg"), "lite": ("printf('%9000d', 1)", "group_concat")}
     for name, (text, joined) in texts.items():
         many = f"select {text} from users a, users b where a.id <> b.id"
@@ -71,16 +71,16 @@ async def _running(dsn: str) -> int:
 
 
 @ONE_STORE
-async def test_query_of_postgresql_ends_at_its_timeout(house: House, register: Any, postgres: Any):
+async def test_query_of_postgresql_ends_at_its_timeout(team: Team, register: Any, postgres: Any):
     register("APP", postgres[1], TIMEOUT="0.3")
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     assert await refused(alice.db(action="query", database="app", query=SLOW)) == "too_large"
     assert await _running(postgres[0]) == 0
 
 
-async def test_query_of_postgresql_ends_when_its_caller_goes_away(house: House, register: Any, postgres: Any):
+async def test_query_of_postgresql_ends_when_its_caller_goes_away(team: Team, register: Any, postgres: Any):
     register("APP", postgres[1])
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     asking = asyncio.create_task(alice.db(action="query", database="app", query=SLOW))
 
     async def runs() -> bool:
@@ -99,10 +99,10 @@ async def test_query_of_postgresql_ends_when_its_caller_goes_away(house: House, 
 
 @ONE_STORE
 async def test_query_of_sqlite_is_killed_at_its_timeout_and_others_go_on(
-    house: House, register: Any, lite: Address
+    team: Team, register: Any, lite: Address
 ):
     register("APP", lite, TIMEOUT="0.5")
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     asking = asyncio.create_task(refused(alice.db(action="query", database="app", query=SLOW_SQLITE)))
     assert (await bob.db(action="query", database="app", query="select 1"))["rows"] == [[1]]
     assert await asking == "too_large"
@@ -110,9 +110,9 @@ async def test_query_of_sqlite_is_killed_at_its_timeout_and_others_go_on(
 
 
 @ONE_STORE
-async def test_query_is_refused_while_an_agent_has_two_running(house: House, register: Any, lite: Address):
+async def test_query_is_refused_while_an_agent_has_two_running(team: Team, register: Any, lite: Address):
     register("APP", lite)
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     running = [
         asyncio.create_task(alice.db(action="query", database="app", query=SLOW_SQLITE)) for _ in range(2)
     ]
@@ -130,9 +130,9 @@ async def test_query_is_refused_while_an_agent_has_two_running(house: House, reg
 
 
 @ONE_STORE
-async def test_database_rests_after_five_timeouts_in_a_minute(house: House, register: Any, lite: Address):
+async def test_database_rests_after_five_timeouts_in_a_minute(team: Team, register: Any, lite: Address):
     register("APP", lite, TIMEOUT="0.05")
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     codes = [await refused(alice.db(action="query", database="app", query=SLOW_SQLITE)) for _ in range(6)]
     assert codes == ["too_large"] * 5 + ["too_many"]
 

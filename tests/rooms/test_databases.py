@@ -9,14 +9,14 @@ from guarded import Address, refused
 from commonplace import errors
 from commonplace.access import Caller
 from commonplace.rooms.databases import config, engines
-from house import House
+from team import Team
 
-# What the house's own store has no part in is seen on one of them.
+# Tests that do not involve the product's own store run on one of them.
 ONE_STORE = pytest.mark.parametrize("address", ["sqlite"], indirect=True)
 
 
-async def _audit(house: House) -> list[tuple[str, str, str]]:
-    rows = await house.database.read(
+async def _audit(team: Team) -> list[tuple[str, str, str]]:
+    rows = await team.database.read(
         lambda tx: tx.all(
             "select operation, outcome, detail from audit where operation = 'memory_db' order by at, id"
         )
@@ -27,21 +27,21 @@ async def _audit(house: House) -> list[tuple[str, str, str]]:
 # --- list ---------------------------------------------------------------------------------------------------------
 
 
-async def test_list_is_empty_without_databases(house: House):
-    alice = await house.agent("alice")
+async def test_list_is_empty_without_databases(team: Team):
+    alice = await team.agent("alice")
     assert await alice.db(action="list") == {"count": 0}
 
 
-async def test_list_names_databases_without_host_user_or_folder(house: House, register: Any, lite: Address):
+async def test_list_names_databases_without_host_user_or_folder(team: Team, register: Any, lite: Address):
     register("APP", lite, MAX_ROWS="7")
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     listed = {"name": "app", "type": "sqlite", "database": "app.db", "read_only": True, "max_rows": 7}
     assert await alice.db(action="list") == {"count": 1, "databases": [listed]}
 
 
-async def test_list_shows_only_databases_of_the_project(house: House, register: Any, lite: Address):
+async def test_list_shows_only_databases_of_the_project(team: Team, register: Any, lite: Address):
     register("APP", lite, PROJECTS="Other Shop")
-    alice, olga = await house.agent("alice"), await house.agent("olga", project="other_shop")
+    alice, olga = await team.agent("alice"), await team.agent("olga", project="other_shop")
     assert await alice.db(action="list") == {"count": 0}
     assert (await olga.db(action="list"))["count"] == 1
     assert await refused(alice.db(action="query", database="app", query="select 1")) == "not_found"
@@ -49,23 +49,23 @@ async def test_list_shows_only_databases_of_the_project(house: House, register: 
 
 
 @ONE_STORE
-async def test_list_shows_what_a_login_may_do_beyond_reading(house: House, register: Any, postgres: Any):
+async def test_list_shows_what_a_login_may_do_beyond_reading(team: Team, register: Any, postgres: Any):
     _, reader, owner = postgres
     register("READER", reader)
     register("OWNER", owner)
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     listed = {each["name"]: each for each in (await alice.db(action="list"))["databases"]}
     assert "is a superuser" in listed["owner"]["unsafe"]
     assert "unsafe" not in listed["reader"]
 
 
 @ONE_STORE
-async def test_list_says_what_is_wrong_with_a_registration(house: House, register: Any, lite: Address):
+async def test_list_says_what_is_wrong_with_a_registration(team: Team, register: Any, lite: Address):
     register("WRITER", lite, READONLY="no")
     register("ODD", Address("oracle", "x"))
     register("SLOW", lite, TIMEOUT="soon")
     register("GONE", Address("sqlite", lite.database + ".gone"))
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     listed = {each["name"]: each for each in (await alice.db(action="list"))["databases"]}
     assert "only reads" in listed["writer"]["problem"]
     assert listed["writer"]["read_only"]
@@ -108,9 +108,9 @@ def test_registration_reads_the_names_of_the_contract():
 # --- schema -------------------------------------------------------------------------------------------------------
 
 
-async def test_schema_of_sqlite(house: House, register: Any, lite: Address):
+async def test_schema_of_sqlite(team: Team, register: Any, lite: Address):
     register("APP", lite)
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     assert await alice.db(action="schema", database="app") == {
         "database": "app",
         "type": "sqlite",
@@ -136,9 +136,9 @@ async def test_schema_of_sqlite(house: House, register: Any, lite: Address):
 
 
 @ONE_STORE
-async def test_schema_of_postgresql(house: House, register: Any, postgres: Any):
+async def test_schema_of_postgresql(team: Team, register: Any, postgres: Any):
     register("APP", postgres[1])
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     tables = (await alice.db(action="schema", database="app"))["tables"]
     assert {"schema": "public", "name": "mv", "kind": "materialized view"} in tables
     assert {"schema": "public", "name": "secrets", "kind": "table"} not in tables
@@ -158,9 +158,9 @@ async def test_schema_of_postgresql(house: House, register: Any, postgres: Any):
 # --- query --------------------------------------------------------------------------------------------------------
 
 
-async def test_query_of_sqlite_answers_rows(house: House, register: Any, lite: Address):
+async def test_query_of_sqlite_answers_rows(team: Team, register: Any, lite: Address):
     register("APP", lite)
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     answer = await alice.db(
         action="query", database="APP", query="select id, name, email e from users limit 2"
     )
@@ -175,11 +175,9 @@ async def test_query_of_sqlite_answers_rows(house: House, register: Any, lite: A
 
 
 @ONE_STORE
-async def test_query_of_postgresql_answers_values_as_json_has_them(
-    house: House, register: Any, postgres: Any
-):
+async def test_query_of_postgresql_answers_values_as_json_has_them(team: Team, register: Any, postgres: Any):
     register("APP", postgres[1])
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     query = (
         "select 1::bigint, 2.50::numeric, 3::numeric, 'x', null, true, date '2026-02-03', array[1,2],"
         " '{\"a\": 1}'::jsonb, 'NaN'::float8, '\\x01ff'::bytea, 1 as twice, 2 as twice"
@@ -191,59 +189,55 @@ async def test_query_of_postgresql_answers_values_as_json_has_them(
 
 
 @ONE_STORE
-async def test_query_keeps_the_order_of_its_rows(house: House, register: Any, postgres: Any):
+async def test_query_keeps_the_order_of_its_rows(team: Team, register: Any, postgres: Any):
     register("APP", postgres[1])
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     answer = await alice.db(
         action="query", database="app", query="select id from users order by id desc", limit=3
     )
     assert [answer["rows"], answer["truncated"]] == [[[51], [50], [49]], True]
 
 
-async def test_query_that_writes_is_refused_and_audited(house: House, register: Any, lite: Address):
+async def test_query_that_writes_is_refused_and_audited(team: Team, register: Any, lite: Address):
     register("APP", lite)
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     await alice.db(action="query", database="app", query="select count(*)\n from users")
-    house.clock.advance(seconds=1)
+    team.clock.advance(seconds=1)
     assert await refused(alice.db(action="query", database="app", query="delete from users")) == "forbidden"
-    house.clock.advance(seconds=1)
+    team.clock.advance(seconds=1)
     assert (
         await refused(alice.db(action="query", database="app", query="select nothing from users"))
         == "invalid"
     )
     # A query that the database itself refused was asked (ok), and its refusal is told too.
-    outcomes = sorted(outcome for _, outcome, _ in await _audit(house))
+    outcomes = sorted(outcome for _, outcome, _ in await _audit(team))
     assert outcomes == ["forbidden", "invalid", "ok", "ok"]
-    assert (await _audit(house))[0][2] == "app: select count(*) from users"
+    assert (await _audit(team))[0][2] == "app: select count(*) from users"
 
 
-async def test_query_may_be_made_with_a_readonly_key_of_the_project(
-    house: House, register: Any, lite: Address
-):
+async def test_query_may_be_made_with_a_readonly_key_of_the_project(team: Team, register: Any, lite: Address):
     register("APP", lite)
-    await house.agent("alice")
+    await team.agent("alice")
     reader = Caller("readonly", frozenset({"shop"}), key="k1", agent="rita")
-    rita = await house.agent("rita", caller=Caller("agent", frozenset({"shop"}), key="k1", agent="rita"))
+    rita = await team.agent("rita", caller=Caller("agent", frozenset({"shop"}), key="k1", agent="rita"))
     rita.caller = reader
     assert (await rita.db(action="query", database="app", query="select 1"))["rows"] == [[1]]
     assert (
-        await refused(
-            house.anyone(reader).call("memory_db", action="query", database="app", query="select 1")
-        )
+        await refused(team.anyone(reader).call("memory_db", action="query", database="app", query="select 1"))
         == "invalid"
     )
 
 
-async def test_query_of_the_servers_own_files_is_refused(house: House, register: Any):
-    register("OWN", Address("sqlite", str(house.calls.settings.data / "commonplace.db")))
-    alice = await house.agent("alice")
+async def test_query_of_the_servers_own_files_is_refused(team: Team, register: Any):
+    register("OWN", Address("sqlite", str(team.calls.settings.data / "commonplace.db")))
+    alice = await team.agent("alice")
     assert await refused(alice.db(action="query", database="own", query="select 1")) == "forbidden"
 
 
 @ONE_STORE
-async def test_query_runs_as_a_reader_even_for_a_superuser(house: House, register: Any, postgres: Any):
+async def test_query_runs_as_a_reader_even_for_a_superuser(team: Team, register: Any, postgres: Any):
     register("APP", postgres[2])
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     answer = await alice.db(
         action="query", database="app", query="select current_user, count(*) from secrets"
     )
@@ -252,11 +246,11 @@ async def test_query_runs_as_a_reader_even_for_a_superuser(house: House, registe
 
 @ONE_STORE
 async def test_query_says_what_the_database_says_and_never_its_password(
-    house: House, register: Any, postgres: Any
+    team: Team, register: Any, postgres: Any
 ):
     wrong = Address(**{**vars(postgres[1]), "password": "not-the-password", "host": "127.0.0.1", "port": 1})
     register("APP", wrong)
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     with pytest.raises(errors.Unavailable) as refusal:
         await alice.db(action="query", database="app", query="select 1")
     assert "127.0.0.1" not in str(refusal.value.body())
@@ -266,10 +260,10 @@ async def test_query_says_what_the_database_says_and_never_its_password(
 @ONE_STORE
 @pytest.mark.parametrize("dialect", ["mysql", "mssql"])
 async def test_query_of_a_server_that_is_away_says_so_after_the_guard(
-    house: House, register: Any, dialect: str
+    team: Team, register: Any, dialect: str
 ):
     register("APP", Address(dialect, "shop", "127.0.0.1", 1, "reader", "hidden"))
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     assert await refused(alice.db(action="query", database="app", query="select 1")) == "unavailable"
     assert await refused(alice.db(action="query", database="app", query="delete from t")) == "forbidden"
     assert (await alice.db(action="list"))["databases"][0]["unreachable"]
@@ -277,13 +271,13 @@ async def test_query_of_a_server_that_is_away_says_so_after_the_guard(
 
 @ONE_STORE
 async def test_query_without_its_driver_is_a_clear_refusal(
-    house: House, register: Any, monkeypatch: pytest.MonkeyPatch
+    team: Team, register: Any, monkeypatch: pytest.MonkeyPatch
 ):
     register("APP", Address("mysql", "shop", "127.0.0.1", 1))
     monkeypatch.delattr(engines, "mysql", raising=False)
     monkeypatch.delitem(sys.modules, "commonplace.rooms.databases.engines.mysql", raising=False)
     monkeypatch.setitem(sys.modules, "pymysql", None)
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     with pytest.raises(errors.Unavailable) as refusal:
         await alice.db(action="query", database="app", query="select 1")
     assert refusal.value.hint == "Install commonplace[mysql]."

@@ -30,16 +30,16 @@ def scanned(name: str = "retry_with_backoff", file: str = "src/net/retry.py", **
     } | more
 
 
-async def _sync(house, *functions, project: str = "shop", **more):
-    return await house.anyone().sync_functions(project=project, functions=list(functions), **more)
+async def _sync(team, *functions, project: str = "shop", **more):
+    return await team.anyone().sync_functions(project=project, functions=list(functions), **more)
 
 
 async def _found(agent, query: str = "retry", **more):
     return (await agent.find_function(query=query, **more)).get("results", [])
 
 
-async def test_register_function_makes_one_record_that_is_found_and_queued(house):
-    alice = await house.agent("alice")
+async def test_register_function_makes_one_record_that_is_found_and_queued(team):
+    alice = await team.agent("alice")
     made = await alice.register_function(
         **RETRY, gotchas="Never for POST.", prefer_over="while loops", requires=["asyncio"]
     )
@@ -63,8 +63,8 @@ async def test_register_function_makes_one_record_that_is_found_and_queued(house
     assert 0 < found[0]["relevance"] <= 1
 
 
-async def test_register_function_again_at_another_line_keeps_the_record_and_its_analysis(house):
-    alice = await house.agent("alice")
+async def test_register_function_again_at_another_line_keeps_the_record_and_its_analysis(team):
+    alice = await team.agent("alice")
     made = await alice.register_function(**RETRY, gotchas="Never for POST.")
     await alice.enrich_function(func_id=made["id"], search_summary="Exponential pauses between attempts.")
     again = await alice.register_function(
@@ -79,9 +79,9 @@ async def test_register_function_again_at_another_line_keeps_the_record_and_its_
     )
 
 
-async def test_register_function_takes_other_spellings_of_file_and_name(house):
-    alice = await house.agent("alice", working_directory="/home/al/shop")
-    await _sync(house, scanned("Client.retry", "src/client.cpp"))
+async def test_register_function_takes_other_spellings_of_file_and_name(team):
+    alice = await team.agent("alice", working_directory="/home/al/shop")
+    await _sync(team, scanned("Client.retry", "src/client.cpp"))
     named = await alice.register_function(
         name="Client::retry(int tries)", file="/home/al/shop/src/client.cpp:7", purpose="Retries."
     )
@@ -89,8 +89,8 @@ async def test_register_function_takes_other_spellings_of_file_and_name(house):
     assert (named["status"], bare["id"]) == ("updated", named["id"])
 
 
-async def test_register_function_says_what_looks_alike(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_register_function_says_what_looks_alike(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     made = await alice.register_function(**RETRY)
     await alice.register_function(name="render_invoice", file_path="a.py", purpose="Draw an invoice as PDF.")
     again = await bob.register_function(
@@ -101,8 +101,8 @@ async def test_register_function_says_what_looks_alike(house):
     assert "similar" not in other
 
 
-async def test_register_function_keeps_no_secret(house):
-    alice = await house.agent("alice")
+async def test_register_function_keeps_no_secret(team):
+    alice = await team.agent("alice")
     key = "ghp_" + "a1B2" * 9
     made = await alice.register_function(**RETRY, gotchas=f"needs {key}", code=f"TOKEN = '{key}'")
     assert made["_notice"] == ["Masked before it was kept: github token."]
@@ -115,8 +115,8 @@ async def test_register_function_keeps_no_secret(house):
     "wrong",
     [{"name": "()"}, {"file_path": "../outside.py"}, {"purpose": " "}, {"file_path": "/elsewhere/a.py"}],
 )
-async def test_register_function_refuses_what_names_nothing(house, wrong):
-    alice = await house.agent("alice")
+async def test_register_function_refuses_what_names_nothing(team, wrong):
+    alice = await team.agent("alice")
     with pytest.raises(errors.Invalid):
         await alice.register_function(**RETRY | wrong)
     assert await _found(alice) == []
@@ -133,10 +133,10 @@ async def test_register_function_refuses_what_names_nothing(house, wrong):
         ("database", "store_order"),
     ],
 )
-async def test_find_function_finds_by_purpose_name_parts_signature_and_calls(house, query, name):
-    alice = await house.agent("alice")
+async def test_find_function_finds_by_purpose_name_parts_signature_and_calls(team, query, name):
+    alice = await team.agent("alice")
     await _sync(
-        house,
+        team,
         scanned(doc="Call again after a failure."),
         scanned("loadUserProfile", "web/user.ts", doc="Reads one."),
         scanned("send", "net.py", signature="def send(client: HttpClient) -> bytes"),
@@ -147,29 +147,29 @@ async def test_find_function_finds_by_purpose_name_parts_signature_and_calls(hou
     assert (await _found(alice, query))[0]["name"] == name
 
 
-async def test_find_function_reads_shared_ones_unless_told_not_to(house):
-    alice = await house.agent("alice")
+async def test_find_function_reads_shared_ones_unless_told_not_to(team):
+    alice = await team.agent("alice")
     await alice.register_function(**RETRY, project="shared")
     assert [each["project"] for each in await _found(alice)] == ["shared"]
     assert await _found(alice, include_shared=False) == []
     assert await alice.find_function(query="zebra") == {"result_count": 0, "message": "Nothing found."}
 
 
-async def test_find_function_does_not_see_other_projects(house):
-    alice, eve = await house.agent("alice"), await house.agent("eve", "bank")
+async def test_find_function_does_not_see_other_projects(team):
+    alice, eve = await team.agent("alice"), await team.agent("eve", "bank")
     await alice.register_function(**RETRY)
     assert await _found(eve) == []
     stranger = access.Caller("agent", frozenset({"bank"}), "key_bank")
     with pytest.raises(errors.Forbidden):
-        await house.anyone(stranger).sync_functions(project="shop", gone=[["src/net/retry.py", "x"]])
+        await team.anyone(stranger).sync_functions(project="shop", gone=[["src/net/retry.py", "x"]])
     with pytest.raises(errors.Forbidden):
-        await house.anyone(stranger).list_functions(project="shop")
+        await team.anyone(stranger).list_functions(project="shop")
 
 
-async def test_sync_functions_fills_what_an_agent_registered(house):
-    alice = await house.agent("alice")
+async def test_sync_functions_fills_what_an_agent_registered(team):
+    alice = await team.agent("alice")
     made = await alice.register_function(**RETRY)
-    synced = await _sync(house, scanned(line=14, calls=["sleep"], side_effects=["network"], complexity=3))
+    synced = await _sync(team, scanned(line=14, calls=["sleep"], side_effects=["network"], complexity=3))
     assert synced == {"status": "synced", "updated": 1}
     [found] = await _found(alice)
     assert found == {
@@ -185,24 +185,24 @@ async def test_sync_functions_fills_what_an_agent_registered(house):
     assert await alice.get_enrichment_queue() == {"pending_count": 0}
 
 
-async def test_sync_functions_knows_a_method_that_was_registered_without_its_class(house):
-    alice = await house.agent("alice")
+async def test_sync_functions_knows_a_method_that_was_registered_without_its_class(team):
+    alice = await team.agent("alice")
     made = await alice.register_function(name="send", file_path="mail.py", purpose="Send mail.")
-    await _sync(house, scanned("Mailer.send", "mail.py"), gone=[["mail.py", "send"]])
+    await _sync(team, scanned("Mailer.send", "mail.py"), gone=[["mail.py", "send"]])
     [found] = await _found(alice, "mail")
     assert (found["id"], found["name"]) == (made["id"], "Mailer.send")
     assert "drift" not in found
 
 
-async def test_sync_functions_drift_says_what_changed_until_it_is_described_again(house):
-    alice = await house.agent("alice")
-    await _sync(house, scanned())
+async def test_sync_functions_drift_says_what_changed_until_it_is_described_again(team):
+    alice = await team.agent("alice")
+    await _sync(team, scanned())
     await alice.register_function(**RETRY)
-    await _sync(house, scanned(line=99))
+    await _sync(team, scanned(line=99))
     assert "drift" not in (await _found(alice))[0]
-    await _sync(house, scanned(body="b2"))
+    await _sync(team, scanned(body="b2"))
     assert (await _found(alice))[0]["drift"] == {"changed": ["body"]}
-    await _sync(house, scanned(body="b2", signature="def retry_with_backoff(call)"))
+    await _sync(team, scanned(body="b2", signature="def retry_with_backoff(call)"))
     assert (await _found(alice))[0]["drift"] == {
         "changed": ["signature", "body"],
         "signature_was": "def retry_with_backoff(call, tries=3)",
@@ -213,13 +213,13 @@ async def test_sync_functions_drift_says_what_changed_until_it_is_described_agai
     assert "drift" not in (await _found(alice))[0]
 
 
-async def test_sync_functions_follows_a_function_to_another_file(house):
-    alice = await house.agent("alice")
-    await _sync(house, scanned())
+async def test_sync_functions_follows_a_function_to_another_file(team):
+    alice = await team.agent("alice")
+    await _sync(team, scanned())
     made = await alice.register_function(**RETRY)
-    await _sync(house, gone=[["src/net/retry.py", "retry_with_backoff"]])
+    await _sync(team, gone=[["src/net/retry.py", "retry_with_backoff"]])
     assert (await _found(alice))[0]["drift"] == {"changed": ["gone"]}
-    moved = await _sync(house, scanned(file="src/retry/core.py"))
+    moved = await _sync(team, scanned(file="src/retry/core.py"))
     assert moved == {"status": "synced", "moved": 1}
     [found] = await _found(alice)
     assert (found["id"], found["file_path"], found["purpose"]) == (
@@ -230,61 +230,61 @@ async def test_sync_functions_follows_a_function_to_another_file(house):
     assert found["drift"] == {"changed": ["moved"], "moved_from": "src/net/retry.py"}
 
 
-async def test_sync_functions_another_body_elsewhere_is_another_function(house):
-    alice = await house.agent("alice")
-    await _sync(house, scanned())
+async def test_sync_functions_another_body_elsewhere_is_another_function(team):
+    alice = await team.agent("alice")
+    await _sync(team, scanned())
     made = await alice.register_function(**RETRY)
-    await _sync(house, gone=[["src/net/retry.py", "retry_with_backoff"]])
-    assert (await _sync(house, scanned(file="b.py", body="b9")))["added"] == 1
+    await _sync(team, gone=[["src/net/retry.py", "retry_with_backoff"]])
+    assert (await _sync(team, scanned(file="b.py", body="b9")))["added"] == 1
     here, lost = await _found(alice)
     assert here["id"] != made["id"]
     assert (lost["id"], lost["drift"]["changed"]) == (made["id"], ["gone"])
 
 
-async def test_sync_functions_vanished_ones_nobody_described_are_not_found_and_swept(house):
-    alice = await house.agent("alice")
-    await _sync(house, scanned())
+async def test_sync_functions_vanished_ones_nobody_described_are_not_found_and_swept(team):
+    alice = await team.agent("alice")
+    await _sync(team, scanned())
     identity = (await _found(alice))[0]["id"]
-    assert (await _sync(house, gone=[["src/net/retry.py", "retry_with_backoff"]]))["gone"] == 1
+    assert (await _sync(team, gone=[["src/net/retry.py", "retry_with_backoff"]]))["gone"] == 1
     assert await _found(alice) == []
-    assert (await house.anyone().list_functions(project="shop")) == {"count": 0}
+    assert (await team.anyone().list_functions(project="shop")) == {"count": 0}
     assert (await alice.get_by_id(doc_id=identity))["status"] == "gone"
-    house.clock.advance(days=31)
-    await sweep(house.calls)
+    team.clock.advance(days=31)
+    await sweep(team.calls)
     assert (await alice.get_by_id(doc_id=identity))["found"] is False
 
 
-async def test_sync_functions_brings_back_what_was_gone(house):
-    alice = await house.agent("alice")
-    await _sync(house, scanned())
+async def test_sync_functions_brings_back_what_was_gone(team):
+    alice = await team.agent("alice")
+    await _sync(team, scanned())
     first = (await _found(alice))[0]["id"]
-    await _sync(house, gone=[["src/net/retry.py", "retry_with_backoff"]])
-    await _sync(house, scanned())
+    await _sync(team, gone=[["src/net/retry.py", "retry_with_backoff"]])
+    await _sync(team, scanned())
     assert [each["id"] for each in await _found(alice)] == [first]
 
 
-async def test_sync_functions_refuses_what_the_librarian_does_not_send(house):
+async def test_sync_functions_refuses_what_the_librarian_does_not_send(team):
     for wrong in (scanned(kind="lambda"), scanned(extra=1), scanned(file="../x.py"), scanned(line=0)):
         with pytest.raises(errors.Invalid):
-            await _sync(house, wrong)
+            await _sync(team, wrong)
     with pytest.raises(errors.Invalid):
-        await house.anyone().sync_functions(project="shop", functions=[scanned()] * 501)
+        await team.anyone().sync_functions(project="shop", functions=[scanned()] * 501)
 
 
-async def test_list_functions_pages_through_all_with_lines_as_told(house):
+async def test_list_functions_pages_through_all_with_lines_as_told(team):
     rows = [scanned(f"f{n:04}", "many.py") for n in range(2003)]
     for start in range(0, len(rows), 500):
-        await _sync(house, *rows[start : start + 500])
-    await _sync(house, lines=[["many.py", "f0000", 5, 6]])
-    first = await house.anyone().list_functions(project="shop")
-    rest = await house.anyone().list_functions(project="shop", cursor=first["next_cursor"])
+        await _sync(team, *rows[start : start + 500])
+    await _sync(team, lines=[["many.py", "f0000", 5, 6]])
+    first = await team.anyone().list_functions(project="shop")
+    rest = await team.anyone().list_functions(project="shop", cursor=first["next_cursor"])
     assert (first["count"], rest["count"], "next_cursor" in rest) == (2000, 3, False)
     assert first["functions"][0] == ["many.py", "f0000", rows[0]["digest"], 5, 6]
     assert [each[1] for each in rest["functions"]] == ["f2000", "f2001", "f2002"]
 
 
-async def test_enrich_function_replaces_and_never_appends_twice(house):
-    alice = await house.agent("alice")
+async def test_enrich_function_replaces_and_never_appends_twice(team):
+    alice = await team.agent("alice")
     made = await alice.register_function(**RETRY, gotchas="Never for POST.")
     for _ in range(2):
         done = await alice.enrich_function(
@@ -312,33 +312,33 @@ async def test_enrich_function_replaces_and_never_appends_twice(house):
     assert (await _found(alice))[0]["gotchas"] == "Never for POST.; Blocks."
 
 
-async def test_enrich_function_drifts_when_the_body_changes_after_it(house):
-    alice = await house.agent("alice")
-    await _sync(house, scanned())
+async def test_enrich_function_drifts_when_the_body_changes_after_it(team):
+    alice = await team.agent("alice")
+    await _sync(team, scanned())
     identity = (await _found(alice))[0]["id"]
     await alice.enrich_function(func_id=identity, search_summary="Tries again with growing pauses.")
     assert (await _found(alice, "growing pauses"))[0]["purpose"] == "Tries again with growing pauses."
-    await _sync(house, scanned(body="b2"))
+    await _sync(team, scanned(body="b2"))
     assert (await _found(alice))[0]["drift"] == {"changed": ["body"]}
     await alice.enrich_function(func_id=identity, search_summary="Tries again at once.")
     assert "drift" not in (await _found(alice))[0]
 
 
-async def test_enrich_function_refuses_nothing_unknown_ids_and_ambiguous_ones(house):
-    alice = await house.agent("alice")
+async def test_enrich_function_refuses_nothing_unknown_ids_and_ambiguous_ones(team):
+    alice = await team.agent("alice")
     made = await alice.register_function(**RETRY)
     with pytest.raises(errors.Invalid):
         await alice.enrich_function(func_id=made["id"])
     with pytest.raises(errors.NotFound):
         await alice.enrich_function(func_id="func_ffffffffffff", returns="int")
     with pytest.raises(errors.NotFound):
-        await (await house.agent("eve", "bank")).enrich_function(func_id=made["id"], returns="int")
+        await (await team.agent("eve", "bank")).enrich_function(func_id=made["id"], returns="int")
 
 
-async def test_get_enrichment_queue_puts_hand_made_ones_first_and_pages(house):
-    alice = await house.agent("alice")
+async def test_get_enrichment_queue_puts_hand_made_ones_first_and_pages(team):
+    alice = await team.agent("alice")
     await _sync(
-        house,
+        team,
         scanned("plain", "a.py", complexity=2),
         scanned("knotted", "a.py", complexity=20),
         scanned("told", "a.py", doc="Says what it does."),
@@ -353,10 +353,10 @@ async def test_get_enrichment_queue_puts_hand_made_ones_first_and_pages(house):
     assert [each["name"] for each in rest["items"]] == ["plain"]
 
 
-async def test_become_librarian_hands_out_source_and_instructions_within_a_budget(house):
-    alice = await house.agent("alice")
+async def test_become_librarian_hands_out_source_and_instructions_within_a_budget(team):
+    alice = await team.agent("alice")
     await _sync(
-        house, *(scanned(f"f{n}", "a.py", code=f"def f{n}():\n" + "    x()\n" * 400) for n in range(20))
+        team, *(scanned(f"f{n}", "a.py", code=f"def f{n}():\n" + "    x()\n" * 400) for n in range(20))
     )
     duty = await alice.become_librarian()
     assert (duty["project"], duty["unenriched_count"]) == ("shop", 20)
@@ -369,8 +369,8 @@ async def test_become_librarian_hands_out_source_and_instructions_within_a_budge
     assert (await alice.become_librarian())["unenriched_count"] == 20 - len(duty["items"])
 
 
-async def test_become_librarian_names_the_project_that_is_not_the_sessions(house):
-    alice = await house.agent("alice")
+async def test_become_librarian_names_the_project_that_is_not_the_sessions(team):
+    alice = await team.agent("alice")
     await alice.register_function(**RETRY, project="shared")
     duty = await alice.become_librarian(project="shared")
     assert "project='shared'" in duty["prompt"]
@@ -378,10 +378,10 @@ async def test_become_librarian_names_the_project_that_is_not_the_sessions(house
     assert "items" not in await alice.become_librarian(project="shared")
 
 
-async def test_get_by_id_shows_all_that_is_known_of_a_function(house):
-    alice = await house.agent("alice")
+async def test_get_by_id_shows_all_that_is_known_of_a_function(team):
+    alice = await team.agent("alice")
     await _sync(
-        house, scanned(parameters=[{"name": "tries", "default": "3"}], raises=["IOError"], code="def x")
+        team, scanned(parameters=[{"name": "tries", "default": "3"}], raises=["IOError"], code="def x")
     )
     made = await alice.register_function(**RETRY)
     shown = await alice.get_by_id(doc_id=made["id"][:10])
@@ -401,8 +401,8 @@ async def test_get_by_id_shows_all_that_is_known_of_a_function(house):
     assert set(FINDERS) == {"func_"}
 
 
-async def test_search_global_finds_functions_beside_documents(house):
-    alice = await house.agent("alice")
+async def test_search_global_finds_functions_beside_documents(team):
+    alice = await team.agent("alice")
     made = await alice.register_function(**RETRY)
     found = await alice.search_global(query="retry backoff")
     assert [(each["kind"], each["id"]) for each in found["results"]] == [("function", made["id"])]

@@ -9,8 +9,8 @@ SHOP_ADMIN = access.Caller("admin", frozenset({"shop"}), "key_admin")
 SHOP_OWNER = access.Caller("owner", frozenset({"shop"}), "key_owner")
 
 
-async def test_set_guideline_shows_what_was_set(house):
-    ann = await house.agent("ann")
+async def test_set_guideline_shows_what_was_set(team):
+    ann = await team.agent("ann")
     shown = await ann.guidelines(action="set", name="tests", rule="Run them.", scope="Shop", priority=3)
     assert shown == {
         "name": "tests",
@@ -26,8 +26,8 @@ async def test_set_guideline_shows_what_was_set(house):
     }
 
 
-async def test_set_guideline_again_replaces_it(house):
-    ann = await house.agent("ann")
+async def test_set_guideline_again_replaces_it(team):
+    ann = await team.agent("ann")
     await ann.guidelines(action="set", name="tests", rule="Run them.", scope="shop")
     again = await ann.guidelines(action="set", name="tests", rule="Run them twice.", scope="shop", priority=1)
     listed = await ann.guidelines(action="list")
@@ -35,8 +35,8 @@ async def test_set_guideline_again_replaces_it(house):
     assert [(each["rule"], each["priority"]) for each in listed["guidelines"]] == [("Run them twice.", 1)]
 
 
-async def test_list_guidelines_has_global_and_own_by_priority_then_name(house):
-    ann = await house.agent("ann")
+async def test_list_guidelines_has_global_and_own_by_priority_then_name(team):
+    ann = await team.agent("ann")
     for name, scope, priority in [("b", "shop", 5), ("c", "global", 1), ("a", "global", 5), ("x", "bank", 1)]:
         await ann.guidelines(action="set", name=name, rule=f"rule {name}", scope=scope, priority=priority)
 
@@ -49,13 +49,13 @@ async def test_list_guidelines_has_global_and_own_by_priority_then_name(house):
     assert await names(scope="unheard of") == ["c", "a"]
 
 
-async def test_guidelines_need_no_session_to_be_read(house):
-    await house.anyone().guidelines(action="set", name="kind", rule="Be kind.")
-    assert (await house.anyone().guidelines(action="list"))["count"] == 1
+async def test_guidelines_need_no_session_to_be_read(team):
+    await team.anyone().guidelines(action="set", name="kind", rule="Be kind.")
+    assert (await team.anyone().guidelines(action="list"))["count"] == 1
 
 
-async def test_get_guideline_prefers_the_projects_own(house):
-    ann = await house.agent("ann")
+async def test_get_guideline_prefers_the_projects_own(team):
+    ann = await team.agent("ann")
     await ann.guidelines(action="set", name="tests", rule="global rule")
     await ann.guidelines(action="set", name="tests", rule="own rule", scope="shop")
     own = await ann.guidelines(action="get", name="tests")
@@ -63,13 +63,13 @@ async def test_get_guideline_prefers_the_projects_own(house):
     assert (own["rule"], everywhere["rule"]) == ("own rule", "global rule")
 
 
-async def test_get_guideline_that_is_not_there_is_refused(house):
+async def test_get_guideline_that_is_not_there_is_refused(team):
     with pytest.raises(errors.NotFound):
-        await house.anyone().guidelines(action="get", name="nothing")
+        await team.anyone().guidelines(action="get", name="nothing")
 
 
-async def test_delete_guideline_removes_it_from_its_scope_alone(house):
-    ann = await house.agent("ann")
+async def test_delete_guideline_removes_it_from_its_scope_alone(team):
+    ann = await team.agent("ann")
     for scope in ("global", "shop"):
         await ann.guidelines(action="set", name="tests", rule=f"{scope} rule", scope=scope)
     gone = await ann.guidelines(action="delete", name="tests", scope="shop")
@@ -80,15 +80,15 @@ async def test_delete_guideline_removes_it_from_its_scope_alone(house):
         await ann.guidelines(action="delete", name="tests", scope="shop")
 
 
-async def test_set_global_guideline_needs_an_owner_of_everything(house):
+async def test_set_global_guideline_needs_an_owner_of_everything(team):
     for caller in (SHOP_ADMIN, SHOP_OWNER, access.Caller("admin", frozenset({"*"}), "key_all")):
         with pytest.raises(errors.Forbidden):
-            await house.anyone(caller).guidelines(action="set", name="tests", rule="mine everywhere")
-    assert await house.anyone().guidelines(action="list", scope="global") == {"count": 0}
+            await team.anyone(caller).guidelines(action="set", name="tests", rule="mine everywhere")
+    assert await team.anyone().guidelines(action="list", scope="global") == {"count": 0}
 
 
-async def test_set_guideline_by_an_admin_stays_in_its_projects(house):
-    admin = house.anyone(SHOP_ADMIN)
+async def test_set_guideline_by_an_admin_stays_in_its_projects(team):
+    admin = team.anyone(SHOP_ADMIN)
     assert (await admin.guidelines(action="set", name="tests", rule="ours", scope="shop"))[
         "status"
     ] == "created"
@@ -101,23 +101,23 @@ async def test_set_guideline_by_an_admin_stays_in_its_projects(house):
     "wrong",
     [{"priority": 0}, {"priority": 101}, {"rule": " "}, {"name": ""}, {"rule": "x" * 4001}, {"item": 1}],
 )
-async def test_set_guideline_refuses_arguments_that_are_wrong(house, wrong):
+async def test_set_guideline_refuses_arguments_that_are_wrong(team, wrong):
     with pytest.raises(errors.Invalid):
-        await house.anyone().guidelines(**{"action": "set", "name": "tests", "rule": "fine"} | wrong)
+        await team.anyone().guidelines(**{"action": "set", "name": "tests", "rule": "fine"} | wrong)
 
 
-async def test_list_guidelines_refuses_an_argument_of_another_act(house):
+async def test_list_guidelines_refuses_an_argument_of_another_act(team):
     with pytest.raises(errors.UnknownArgument):
-        await house.anyone().guidelines(action="list", rule="not taken here")
+        await team.anyone().guidelines(action="list", rule="not taken here")
 
 
-async def test_set_guideline_beyond_the_bound_is_refused(house):
+async def test_set_guideline_beyond_the_bound_is_refused(team):
     async def fill(tx):
         for n in range(store.MOST):
             await store.put(tx, "shop", f"rule {n}", "a rule", 50, "ann", 1)
 
-    await house.database.write(fill)
-    ann = await house.agent("ann")
+    await team.database.write(fill)
+    ann = await team.agent("ann")
     with pytest.raises(errors.TooMany):
         await ann.guidelines(action="set", name="one more", rule="too many", scope="shop")
     assert (await ann.guidelines(action="set", name="rule 7", rule="better", scope="shop"))[
@@ -125,10 +125,10 @@ async def test_set_guideline_beyond_the_bound_is_refused(house):
     ] == "updated"
 
 
-async def test_start_session_begins_with_the_guidelines(house):
-    await house.anyone().guidelines(action="set", name="tests", rule="Run them.", scope="shop")
-    await house.anyone().guidelines(action="set", name="kind", rule="Be kind.", priority=1)
-    ann = await house.agent("ann")
+async def test_start_session_begins_with_the_guidelines(team):
+    await team.anyone().guidelines(action="set", name="tests", rule="Run them.", scope="shop")
+    await team.anyone().guidelines(action="set", name="kind", rule="Be kind.", priority=1)
+    ann = await team.agent("ann")
     assert next(iter(ann.started)) == "guidelines"
     assert ann.started["guidelines"] == [
         {"name": "kind", "rule": "Be kind."},

@@ -11,8 +11,8 @@ def ids(answer):
     return [each["id"] for each in answer.get("results", [])]
 
 
-async def test_query_finds_what_was_stored_one_call_before(house):
-    alice = await house.agent("alice")
+async def test_query_finds_what_was_stored_one_call_before(team):
+    alice = await team.agent("alice")
     stored = await alice.record_learning(
         topic="PgBouncer", content=IDLE, tags=["Postgres"], files_related=["db/pool.py"]
     )
@@ -47,8 +47,8 @@ async def test_query_finds_what_was_stored_one_call_before(house):
     assert 0 < found["results"][0]["relevance"] <= 1
 
 
-async def test_query_finds_names_of_code_whole_and_in_parts(house):
-    alice = await house.agent("alice")
+async def test_query_finds_names_of_code_whole_and_in_parts(team):
+    alice = await team.agent("alice")
     stored = await alice.store(
         title="Loader",
         content="Call getUserName() from src/app/user_store.py first.",
@@ -66,8 +66,8 @@ async def test_query_finds_names_of_code_whole_and_in_parts(house):
         assert (ids(found) == [stored["id"]]) is (spelled != "USERNAME"), spelled
 
 
-async def test_query_that_finds_nothing_says_so_and_names_what_is_near(house):
-    alice = await house.agent("alice")
+async def test_query_that_finds_nothing_says_so_and_names_what_is_near(team):
+    alice = await team.agent("alice")
     await alice.record_learning(topic="PgBouncer", content=IDLE)
     assert await alice.query(query="zebra") == {
         "query": "zebra",
@@ -77,12 +77,12 @@ async def test_query_that_finds_nothing_says_so_and_names_what_is_near(house):
     }
 
 
-async def test_query_filters_by_type_tag_age_and_status(house):
-    alice = await house.agent("alice")
+async def test_query_filters_by_type_tag_age_and_status(team):
+    alice = await team.agent("alice")
     old = await alice.store(
         title="Old cache", content="The cache is cold.", memory_type="adr", tags=["cache"]
     )
-    house.clock.advance(days=40)
+    team.clock.advance(days=40)
     young = await alice.store(title="Young cache", content="The cache is warm now.", memory_type="pattern")
     asked = {"query": "cache", "limit": 10}
     assert set(ids(await alice.query(**asked))) == {old["id"], young["id"]}
@@ -95,13 +95,13 @@ async def test_query_filters_by_type_tag_age_and_status(house):
     assert set(ids(await alice.query(**asked, include_inactive=True))) == {old["id"], young["id"]}
 
 
-async def test_query_leaves_out_what_expired_and_warns_of_what_is_old(house):
-    alice = await house.agent("alice")
+async def test_query_leaves_out_what_expired_and_warns_of_what_is_old(team):
+    alice = await team.agent("alice")
     await alice.store(
         title="Handoff", content="Cache work goes on.", memory_type="handoff", expires_in_days=1
     )
     lasting = await alice.store(title="Decision", content="Cache on the edge.", memory_type="adr")
-    house.clock.advance(days=35)
+    team.clock.advance(days=35)
     found = await alice.query(query="cache", limit=10)
     assert [(each["id"], each["age"], each["warning"]) for each in found["results"]] == [
         (lasting["id"], "1mo", "unchanged for 1mo: check before use")
@@ -113,8 +113,8 @@ async def test_query_leaves_out_what_expired_and_warns_of_what_is_old(house):
     }
 
 
-async def test_query_stays_within_max_tokens_and_marks_what_it_cut(house):
-    alice = await house.agent("alice")
+async def test_query_stays_within_max_tokens_and_marks_what_it_cut(team):
+    alice = await team.agent("alice")
     for n in range(6):
         filler = "\n".join(f"Line {line} of part {n} tells of other things." for line in range(200))
         content = f"{filler}\nThe walrus {n} sleeps.\n{filler}"
@@ -138,8 +138,8 @@ async def test_query_stays_within_max_tokens_and_marks_what_it_cut(house):
     assert all("walrus" in each["content"] for each in snippets["results"])
 
 
-async def test_query_reads_shared_knowledge_unless_told_not_to(house):
-    alice = await house.agent("alice")
+async def test_query_reads_shared_knowledge_unless_told_not_to(team):
+    alice = await team.agent("alice")
     shared = await alice.store(
         title="Retry", content="Back off twice.", memory_type="pattern", project="shared"
     )
@@ -149,9 +149,9 @@ async def test_query_reads_shared_knowledge_unless_told_not_to(house):
     assert ids(await alice.query(query="retry", include_shared=False)) == []
 
 
-async def test_query_never_shows_another_project(house):
-    alice = await house.agent("alice")
-    bob = await house.agent("bob", project="bank")
+async def test_query_never_shows_another_project(team):
+    alice = await team.agent("alice")
+    bob = await team.agent("bob", project="bank")
     await bob.record_learning(topic="Ledger", content="The xylophone account is closed.")
     assert await alice.query(query="xylophone") == {
         "query": "xylophone",
@@ -159,16 +159,16 @@ async def test_query_never_shows_another_project(house):
         "message": "Nothing found.",
     }
     limited = access.Caller("agent", frozenset({"shop"}), key="key_1")
-    carol = await house.agent("carol", caller=limited)
+    carol = await team.agent("carol", caller=limited)
     with pytest.raises(errors.Forbidden):
         await carol.query(query="xylophone", project="bank")
     assert (await carol.search_global(query="xylophone"))["result_count"] == 0
     assert (await alice.search_global(query="xylophone"))["result_count"] == 1
 
 
-async def test_search_global_finds_in_every_project_and_says_where(house):
-    alice = await house.agent("alice")
-    bob = await house.agent("bob", project="bank")
+async def test_search_global_finds_in_every_project_and_says_where(team):
+    alice = await team.agent("alice")
+    bob = await team.agent("bob", project="bank")
     mine = await alice.record_learning(topic="Retry", content="Retry thrice with jitter.")
     his = await bob.store(title="Retry", content="Never retry a transfer.", memory_type="gotcha")
     found = await alice.search_global(query="retry")
@@ -181,8 +181,8 @@ async def test_search_global_finds_in_every_project_and_says_where(house):
     ] == [his["id"]]
 
 
-async def test_get_by_id_gives_the_whole_document_with_versions_and_links(house):
-    alice = await house.agent("alice")
+async def test_get_by_id_gives_the_whole_document_with_versions_and_links(team):
+    alice = await team.agent("alice")
     first = await alice.store(title="Base", content="The base.", memory_type="adr")
     made = await alice.store(
         title="Pool",
@@ -228,29 +228,29 @@ async def test_get_by_id_gives_the_whole_document_with_versions_and_links(house)
     }
 
 
-async def test_get_by_id_of_nothing_says_not_found(house):
-    alice = await house.agent("alice")
+async def test_get_by_id_of_nothing_says_not_found(team):
+    alice = await team.agent("alice")
     answer = await alice.get_by_id(doc_id="doc_ffffffffffff")
     assert (answer["found"], answer["id"]) == (False, "doc_ffffffffffff")
 
 
-async def test_get_by_id_counts_as_use(house):
-    alice = await house.agent("alice")
+async def test_get_by_id_counts_as_use(team):
+    alice = await team.agent("alice")
     made = await alice.record_learning(topic="Pool", content=IDLE)
     await alice.get_by_id(doc_id=made["id"])
-    await house.calls.search.write_uses()
+    await team.calls.search.write_uses()
     found = await alice.query(query="pool")
     assert (found["results"][0]["access_count"], "opened 1x" in found["results"][0]["why"]) == (1, True)
 
 
-async def test_start_session_gives_the_learnings_of_the_task_and_changed_interfaces(house):
-    alice = await house.agent("alice")
+async def test_start_session_gives_the_learnings_of_the_task_and_changed_interfaces(team):
+    alice = await team.agent("alice")
     made = await alice.record_learning(topic="PgBouncer", content=IDLE)
     await alice.store(title="Jitter", content="Back off with jitter.", memory_type="pattern")
     await alice.store(
         title="cart.add", content="Takes an item.", memory_type="interface", interface_name="cart.add"
     )
-    bob = await house.agent("bob", task_description="fix dropped pgbouncer connections")
+    bob = await team.agent("bob", task_description="fix dropped pgbouncer connections")
     assert [(each["id"], each["snippet"]) for each in bob.started["learnings"]] == [(made["id"], IDLE)]
     assert bob.started["learnings"][0]["why"].startswith("words: ")
     assert [each["title"] for each in bob.started["patterns"]] == ["Jitter"]

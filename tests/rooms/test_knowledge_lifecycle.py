@@ -14,10 +14,10 @@ def ids(answer):
     return [each["id"] for each in answer.get("results", [])]
 
 
-async def test_change_status_keeps_the_age_and_names_the_successor(house):
-    alice = await house.agent("alice")
+async def test_change_status_keeps_the_age_and_names_the_successor(team):
+    alice = await team.agent("alice")
     old = await alice.store(title="Old", content="Use the walrus cache.", memory_type="adr")
-    house.clock.advance(days=3)
+    team.clock.advance(days=3)
     new = await alice.store(title="New", content="Use the otter cache.", memory_type="adr")
     changed = await alice.change_status(
         doc_id=old["id"][:12], new_status="superseded", superseded_by=new["id"]
@@ -40,19 +40,19 @@ async def test_change_status_keeps_the_age_and_names_the_successor(house):
         await alice.change_status(doc_id="doc_ffffffffffff", new_status="active")
 
 
-async def test_change_status_to_active_gives_an_expired_document_its_time_anew(house):
-    alice = await house.agent("alice")
+async def test_change_status_to_active_gives_an_expired_document_its_time_anew(team):
+    alice = await team.agent("alice")
     made = await alice.record_learning(topic="Walrus", content="The walrus sleeps.")
-    house.clock.advance(days=181)
+    team.clock.advance(days=181)
     assert ids(await alice.query(query="walrus")) == []
     await alice.change_status(doc_id=made["id"], new_status="active")
     assert ids(await alice.query(query="walrus")) == [made["id"]]
-    house.clock.advance(days=181)
+    team.clock.advance(days=181)
     assert ids(await alice.query(query="walrus")) == []
 
 
-async def test_restore_by_tag_brings_back_exactly_what_archiving_changed(house):
-    alice = await house.agent("alice")
+async def test_restore_by_tag_brings_back_exactly_what_archiving_changed(team):
+    alice = await team.agent("alice")
     made = {}
     for title, tags in (("One", ["old"]), ("Two", ["old"]), ("Three", ["old"]), ("Four", ["young"])):
         stored = await alice.store(title=title, content=f"Walrus {title}.", memory_type="adr", tags=tags)
@@ -72,8 +72,8 @@ async def test_restore_by_tag_brings_back_exactly_what_archiving_changed(house):
     assert await alice.restore_by_tag(tag="old") == {"status": "completed", "tag": "old", "restored_count": 0}
 
 
-async def test_report_citations_lowers_what_has_no_evidence_any_more(house):
-    alice = await house.agent("alice")
+async def test_report_citations_lowers_what_has_no_evidence_any_more(team):
+    alice = await team.agent("alice")
     gone = await alice.store(
         title="Walrus pool",
         content="The walrus pool has ten.",
@@ -106,15 +106,15 @@ async def test_report_citations_lowers_what_has_no_evidence_any_more(house):
     ]
 
 
-async def test_counts_follow_every_change_of_status(house):
-    alice = await house.agent("alice")
+async def test_counts_follow_every_change_of_status(team):
+    alice = await team.agent("alice")
     made = [
         await alice.store(title=f"N{n}", content=f"Walrus {n}.", memory_type="adr", tags=["w"])
         for n in range(3)
     ]
 
     async def count():
-        return {row["project"]: row["n"] for row in await house.database.read(store.counts)}
+        return {row["project"]: row["n"] for row in await team.database.read(store.counts)}
 
     assert await count() == {"shop": 3}
     await alice.change_status(doc_id=made[0]["id"], new_status="deprecated")
@@ -126,19 +126,19 @@ async def test_counts_follow_every_change_of_status(house):
     assert await count() == {"shop": 2}
 
 
-async def test_sweep_says_of_a_document_past_its_time_that_it_expired(house):
-    alice = await house.agent("alice")
+async def test_sweep_says_of_a_document_past_its_time_that_it_expired(team):
+    alice = await team.agent("alice")
     made = await alice.store(title="Note", content="Walrus.", memory_type="adr", expires_in_days=1)
-    house.clock.advance(days=2)
-    await house.database.write(lambda tx: forget_expired(tx, house.clock(), Settings()))
+    team.clock.advance(days=2)
+    await team.database.write(lambda tx: forget_expired(tx, team.clock(), Settings()))
     kept = await alice.get_by_id(doc_id=made["id"])
     assert (kept["status"], kept["versions"][0]["reason"]) == ("expired", "its time is over")
 
 
-async def test_change_status_is_an_event_of_the_project(house):
-    alice = await house.agent("alice")
+async def test_change_status_is_an_event_of_the_project(team):
+    alice = await team.agent("alice")
     heard = []
-    stop = await house.calls.bus.listen("shop", heard.append)
+    stop = await team.calls.bus.listen("shop", heard.append)
     made = await alice.store(title="Note", content="Walrus.", memory_type="adr")
     await alice.change_status(doc_id=made["id"], new_status="archived")
     async with asyncio.timeout(5):
@@ -151,8 +151,8 @@ async def test_change_status_is_an_event_of_the_project(house):
     ]
 
 
-async def test_restore_by_tag_leaves_alone_what_somebody_archived_by_itself(house):
-    alice = await house.agent("alice")
+async def test_restore_by_tag_leaves_alone_what_somebody_archived_by_itself(team):
+    alice = await team.agent("alice")
     made = [
         (await alice.store(title=f"N{n}", content=f"Walrus {n}.", memory_type="adr", tags=["w"]))["id"]
         for n in range(3)
@@ -166,8 +166,8 @@ async def test_restore_by_tag_leaves_alone_what_somebody_archived_by_itself(hous
     assert (await alice.get_by_id(doc_id=made[0]))["status"] == "archived"
 
 
-async def test_restore_by_tag_leaves_archived_what_an_active_document_says(house):
-    alice = await house.agent("alice")
+async def test_restore_by_tag_leaves_archived_what_an_active_document_says(team):
+    alice = await team.agent("alice")
     text = {"title": "Pool", "content": "Ten connections.", "memory_type": "adr", "tags": ["w"]}
     first = await alice.store(**text)
     await alice.archive_by_tag(tag="w")
@@ -180,8 +180,8 @@ async def test_restore_by_tag_leaves_archived_what_an_active_document_says(house
     }
 
 
-async def test_change_status_brings_back_no_second_copy_of_an_active_document(house):
-    alice = await house.agent("alice")
+async def test_change_status_brings_back_no_second_copy_of_an_active_document(team):
+    alice = await team.agent("alice")
     text = {"title": "Pool", "content": "Ten connections.", "memory_type": "adr"}
     first = await alice.store(**text)
     await alice.change_status(doc_id=first["id"], new_status="archived")
@@ -193,8 +193,8 @@ async def test_change_status_brings_back_no_second_copy_of_an_active_document(ho
     assert (await alice.change_status(doc_id=first["id"], new_status="active"))["new_status"] == "active"
 
 
-async def test_change_status_takes_a_shared_document_as_successor(house):
-    alice = await house.agent("alice")
+async def test_change_status_takes_a_shared_document_as_successor(team):
+    alice = await team.agent("alice")
     mine = await alice.store(title="Retry", content="Retry twice.", memory_type="pattern")
     shared = await alice.store(
         title="Backoff", content="Back off with jitter.", memory_type="pattern", project="shared"
@@ -209,8 +209,8 @@ async def test_change_status_takes_a_shared_document_as_successor(house):
         )
 
 
-async def test_change_status_refuses_documents_that_replace_each_other_in_a_circle(house):
-    alice = await house.agent("alice")
+async def test_change_status_refuses_documents_that_replace_each_other_in_a_circle(team):
+    alice = await team.agent("alice")
     first, second, third = [
         (await alice.store(title=f"N{n}", content=f"Walrus {n}.", memory_type="adr"))["id"] for n in range(3)
     ]
@@ -224,8 +224,8 @@ async def test_change_status_refuses_documents_that_replace_each_other_in_a_circ
     ] == first
 
 
-async def test_store_with_force_has_its_evidence_looked_at_anew(house):
-    alice = await house.agent("alice")
+async def test_store_with_force_has_its_evidence_looked_at_anew(team):
+    alice = await team.agent("alice")
     about = {"title": "Pool", "memory_type": "adr", "force_store": True}
     made = await alice.store(content="Ten connections.", files_related=["db.py#size"], **about)
     drifted = {"document": made["id"], "place": "db.py#size", "state": "drifted", "fingerprint": "1f"}
@@ -238,18 +238,16 @@ async def test_store_with_force_has_its_evidence_looked_at_anew(house):
         ]
 
 
-async def test_get_by_id_gives_the_text_of_a_version_after_many_changes_of_status(house):
-    alice = await house.agent("alice")
+async def test_get_by_id_gives_the_text_of_a_version_after_many_changes_of_status(team):
+    alice = await team.agent("alice")
     made = await alice.store(title="Pool", content="Ten connections.", memory_type="adr")
 
     async def change(tx):
         for n in range(103):
             row = await store.one(tx, "shop", made["id"])
-            await store.change_status(
-                tx, [row], [("deprecated", "active")[n % 2]], "alice", "", house.clock()
-            )
+            await store.change_status(tx, [row], [("deprecated", "active")[n % 2]], "alice", "", team.clock())
 
-    await house.database.write(change)
+    await team.database.write(change)
     whole = await alice.get_by_id(doc_id=made["id"])
     assert (len(whole["versions"]), whole["versions"][0]["version"], whole["version_count"]) == (
         100,

@@ -10,30 +10,30 @@ def learned(agent):
     return [(each["title"], each["why"]) for each in agent.started.get("learnings", [])]
 
 
-async def test_start_session_gives_no_text_that_reads_like_orders(house):
-    alice = await house.agent("alice")
+async def test_start_session_gives_no_text_that_reads_like_orders(team):
+    alice = await team.agent("alice")
     await alice.record_learning(topic="Walrus", content="The walrus sleeps.")
     for n in range(6):
         await alice.record_learning(topic=f"Orders {n}", content=f"Walrus {n}. {ORDERS}")
     for task in ("", "feed the walrus"):
-        bob = await house.agent("bob", task_description=task)
+        bob = await team.agent("bob", task_description=task)
         assert [title for title, _ in learned(bob)] == ["Walrus"]
 
 
-async def test_start_session_warns_of_evidence_that_is_gone(house):
-    alice = await house.agent("alice")
+async def test_start_session_warns_of_evidence_that_is_gone(team):
+    alice = await team.agent("alice")
     made = await alice.record_learning(
         topic="Walrus", content="The walrus sleeps.", files_related=["src/walrus.py"]
     )
     findings = [{"document": made["id"], "place": "src/walrus.py", "state": "gone"}]
     await alice.call("memory_report_citations", project="shop", findings=findings)
     for task in ("", "feed the walrus"):
-        bob = await house.agent("bob", task_description=task)
+        bob = await team.agent("bob", task_description=task)
         assert [each["warning"] for each in bob.started["learnings"]] == ["evidence gone: src/walrus.py"]
 
 
-async def test_start_session_offers_what_the_agent_worked_on_last(house):
-    alice = await house.agent("alice")
+async def test_start_session_offers_what_the_agent_worked_on_last(team):
+    alice = await team.agent("alice")
     await alice.record_learning(
         topic="Rounding", content="Round half to even.", files_related=["src/cart.py:12"]
     )
@@ -42,8 +42,8 @@ async def test_start_session_offers_what_the_agent_worked_on_last(house):
         await alice.record_learning(topic=f"Later {n}", content=f"Quite another thing {n} in src, py.")
     await alice.update_work(title="Tax tables", status="in_progress")
     await alice.end_session(summary="Totals add up.", files_modified=["src/cart.py"])
-    house.clock.advance(minutes=3)
-    again, bob = await house.agent("alice"), await house.agent("bob")
+    team.clock.advance(minutes=3)
+    again, bob = await team.agent("alice"), await team.agent("bob")
     assert dict(learned(again)[:2]) == {
         "Rounding": "your last work; words: cart; file src/cart.py:12; 3min old",
         "Tax": "your last work; words: Tax; 3min old",
@@ -52,32 +52,32 @@ async def test_start_session_offers_what_the_agent_worked_on_last(house):
     assert [reason for _, reason in learned(bob)] == ["recent"] * 5
 
 
-async def test_start_session_puts_the_task_before_the_last_work_and_nothing_twice(house):
-    alice = await house.agent("alice")
+async def test_start_session_puts_the_task_before_the_last_work_and_nothing_twice(team):
+    alice = await team.agent("alice")
     await alice.record_learning(topic="Rounding", content="Round half to even.", files_related=["cart.py"])
     for n in range(3):
         await alice.record_learning(topic=f"Walrus {n}", content=f"The walrus {n} sleeps.")
     await alice.record_learning(topic="Else", content="Quite another thing.")
     await alice.end_session(summary="The walrus is fed.", files_modified=["cart.py"])
-    again = await house.agent("alice", task_description="wake the walrus")
+    again = await team.agent("alice", task_description="wake the walrus")
     offered = [(title, reason.partition(";")[0]) for title, reason in learned(again)]
     assert {title for title, _ in offered[:3]} == {"Walrus 0", "Walrus 1", "Walrus 2"}
     assert offered[3:] == [("Rounding", "your last work"), ("Else", "recent")]
 
 
-async def test_start_session_names_no_tool_that_is_refused(house):
+async def test_start_session_names_no_tool_that_is_refused(team):
     reader = access.Caller("readonly", frozenset({"shop"}), key="key_1")
-    named = (await house.agent("ann", caller=reader)).started["notable_tools"]
+    named = (await team.agent("ann", caller=reader)).started["notable_tools"]
     assert "memory_query" in named
-    assert all(reader.includes(house.calls.house.tools[name].role) for name in named)
+    assert all(reader.includes(team.calls.catalogue.tools[name].role) for name in named)
 
 
-async def test_completion_of_documents_leaves_out_what_was_put_away(house):
-    alice = await house.agent("alice")
+async def test_completion_of_documents_leaves_out_what_was_put_away(team):
+    alice = await team.agent("alice")
     made = [
         (await alice.store(title=f"N{n}", content=f"Walrus {n}.", memory_type="adr"))["id"] for n in range(2)
     ]
     await alice.change_status(doc_id=made[0], new_status="archived")
     completing = COMPLETIONS["doc_id"]
-    answer = await house.calls.read(completing, {"begun": "doc_"}, access.LOCAL)
+    answer = await team.calls.read(completing, {"begun": "doc_"}, access.LOCAL)
     assert answer.reply.values == [made[1]]

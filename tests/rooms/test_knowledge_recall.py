@@ -22,8 +22,8 @@ async def told_gone(agent, document, place):
     await agent.call("memory_report_citations", project="shop", findings=findings)
 
 
-async def test_query_names_a_word_only_where_it_stands_whole(house):
-    alice = await house.agent("alice")
+async def test_query_names_a_word_only_where_it_stands_whole(team):
+    alice = await team.agent("alice")
     await alice.store(title="Walrus number26", content="It sleeps in getUserName().", memory_type="adr")
     assert await why(alice, "number10") == "words: number; just now"
     assert await why(alice, "number26, getUserName sleeping") == (
@@ -31,8 +31,8 @@ async def test_query_names_a_word_only_where_it_stands_whole(house):
     )
 
 
-async def test_query_names_a_file_only_by_its_own_name(house):
-    alice = await house.agent("alice")
+async def test_query_names_a_file_only_by_its_own_name(team):
+    alice = await team.agent("alice")
     await alice.store(
         title="Walrus version",
         content="The py version of the walrus.",
@@ -43,16 +43,16 @@ async def test_query_names_a_file_only_by_its_own_name(house):
     assert "file src/cart_store.py:12" in await why(alice, "walrus in cart_store.py")
 
 
-async def test_query_says_yesterday_as_people_do(house):
-    alice = await house.agent("alice")
+async def test_query_says_yesterday_as_people_do(team):
+    alice = await team.agent("alice")
     await alice.store(title="Walrus", content="It sleeps.", memory_type="adr")
     for days, said in ((1, "yesterday"), (2, "3d old")):
-        house.clock.advance(days=days)
+        team.clock.advance(days=days)
         assert await why(alice, "walrus") == f"words: walrus; {said}"
 
 
-async def test_query_shows_equal_texts_last_and_leaves_none_out(house):
-    alice = await house.agent("alice")
+async def test_query_shows_equal_texts_last_and_leaves_none_out(team):
+    alice = await team.agent("alice")
     twins = [
         await alice.store(title=title, content="The quokka body.", memory_type="adr")
         for title in ("Quokka alpha", "Quokka beta")
@@ -63,8 +63,8 @@ async def test_query_shows_equal_texts_last_and_leaves_none_out(house):
     assert len(ids(await alice.query(query="quokka body", limit=2))) == 2
 
 
-async def test_query_fills_the_budget_with_the_text_around_the_best_passage(house):
-    alice = await house.agent("alice")
+async def test_query_fills_the_budget_with_the_text_around_the_best_passage(team):
+    alice = await team.agent("alice")
     filler = "\n".join(f"Line {line} tells of quite other things." for line in range(270))
     for n in range(3):
         await alice.store(
@@ -78,8 +78,8 @@ async def test_query_fills_the_budget_with_the_text_around_the_best_passage(hous
         assert len(msgspec.json.encode(found)) <= 4000 * 4
 
 
-async def test_query_in_full_gives_a_whole_text_before_a_fair_share(house):
-    alice = await house.agent("alice")
+async def test_query_in_full_gives_a_whole_text_before_a_fair_share(team):
+    alice = await team.agent("alice")
     whole = "The walrus sleeps. " + "It dreams of fish and of the sea. " * 300
     first = await alice.store(title="Walrus sleeps", content=whole, memory_type="adr")
     await alice.store(title="Sea", content="A walrus swims. " + "Far out. " * 900, memory_type="adr")
@@ -88,8 +88,8 @@ async def test_query_in_full_gives_a_whole_text_before_a_fair_share(house):
     assert found["results"][1]["truncated"]
 
 
-async def test_query_stays_within_max_tokens_whatever_is_wide(house):
-    alice = await house.agent("alice")
+async def test_query_stays_within_max_tokens_whatever_is_wide(team):
+    alice = await team.agent("alice")
     tags = [f"walrus-tag-{n:02}-{'y' * 40}" for n in range(32)]
     await alice.store(title="Walrus " + "ö\n" * 146, content="It sleeps.", memory_type="adr", tags=tags)
     for query in ("walrus", "walrus " + "sleeps soundly " * 260, "zebra " * 500):
@@ -100,29 +100,29 @@ async def test_query_stays_within_max_tokens_whatever_is_wide(house):
     assert (await alice.query(query="walrus", max_tokens=100))["results"][0]["title"].startswith("Walrus")
 
 
-async def test_query_that_finds_nothing_names_titles_that_are_spelled_alike(house):
-    alice = await house.agent("alice")
+async def test_query_that_finds_nothing_names_titles_that_are_spelled_alike(team):
+    alice = await team.agent("alice")
     for title in ("PgBouncer limits", "Redis eviction", "Kafka offsets", "Jitter", "Backoff"):
         await alice.store(title=title, content=f"About {title}.", memory_type="adr")
     found = await alice.query(query="pgbuoncer")
     assert (found["result_count"], found["nearest_titles"][0]) == (0, "PgBouncer limits")
 
 
-async def test_get_by_id_warns_of_age_status_evidence_and_orders(house):
-    alice = await house.agent("alice")
+async def test_get_by_id_warns_of_age_status_evidence_and_orders(team):
+    alice = await team.agent("alice")
     made = await alice.store(title="Walrus", content=ORDERS, memory_type="adr", files_related=["db/pool.py"])
     assert (await alice.get_by_id(doc_id=made["id"]))["warning"] == ORDERED
     await told_gone(alice, made["id"], "db/pool.py")
     await alice.change_status(doc_id=made["id"], new_status="deprecated")
-    house.clock.advance(days=45)
+    team.clock.advance(days=45)
     assert (await alice.get_by_id(doc_id=made["id"]))["warning"] == (
         "deprecated: do not build on this; unchanged for 1mo: check before use;"
         f" evidence gone: db/pool.py; {ORDERED}"
     )
 
 
-async def test_search_global_warns_of_orders_and_lowers_what_has_no_evidence_any_more(house):
-    alice = await house.agent("alice")
+async def test_search_global_warns_of_orders_and_lowers_what_has_no_evidence_any_more(team):
+    alice = await team.agent("alice")
     gone = await alice.store(
         title="Walrus pool", content="The walrus pool.", memory_type="adr", files_related=["db/pool.py"]
     )
@@ -137,19 +137,19 @@ async def test_search_global_warns_of_orders_and_lowers_what_has_no_evidence_any
     assert ids(await alice.search_global(query="walrus pool", limit=1)) == [held["id"]]
 
 
-async def test_record_learning_refuses_what_search_global_and_the_pack_just_gave(house):
-    alice = await house.agent("alice")
+async def test_record_learning_refuses_what_search_global_and_the_pack_just_gave(team):
+    alice = await team.agent("alice")
     said = "PgBouncer closes server connections that nobody used for ten whole minutes, every time."
     await alice.record_learning(topic="PgBouncer", content=said)
-    bob, carol = await house.agent("bob"), await house.agent("carol", task_description="pgbouncer")
+    bob, carol = await team.agent("bob"), await team.agent("carol", task_description="pgbouncer")
     await bob.search_global(query="pgbouncer")
     for reader in (bob, carol):
         with pytest.raises(errors.Duplicate):
             await reader.record_learning(topic="News", content=said)
 
 
-async def test_expired_documents_say_so_before_any_sweep(house):
-    alice = await house.agent("alice")
+async def test_expired_documents_say_so_before_any_sweep(team):
+    alice = await team.agent("alice")
     made = await alice.store(
         title="Cart",
         content="Takes an item.",
@@ -159,11 +159,11 @@ async def test_expired_documents_say_so_before_any_sweep(house):
         expires_in_days=1,
     )
     await alice.store(title="Mine", content="Go on.", memory_type="handoff", expires_in_days=1)
-    house.clock.advance(days=2)
+    team.clock.advance(days=2)
     kept = await alice.get_by_id(doc_id=made["id"])
     assert (kept["status"], kept["warning"]) == ("expired", "expired: check before use")
     assert "citations" not in await alice.call("memory_list_citations", project="shop")
-    started = [(await house.agent(name)).started for name in ("alice", "bob")]
+    started = [(await team.agent(name)).started for name in ("alice", "bob")]
     assert [each.keys() & {"interface_updates", "handoff"} for each in started] == [set(), set()]
     again = await alice.store(
         title="Cart", content="Takes two.", memory_type="interface", interface_name="cart.add"
@@ -171,10 +171,10 @@ async def test_expired_documents_say_so_before_any_sweep(house):
     assert again["id"] != made["id"]
 
 
-async def test_memory_resource_counts_as_use(house):
-    alice = await house.agent("alice")
+async def test_memory_resource_counts_as_use(team):
+    alice = await team.agent("alice")
     made = await alice.store(title="Walrus", content="It sleeps.", memory_type="adr")
-    resource = next(each for each in house.calls.house.resources if each.template == "memory://{doc_id}")
-    await house.calls.read(resource.operation, {"doc_id": made["id"]}, access.LOCAL)
-    await house.calls.search.write_uses()
+    resource = next(each for each in team.calls.catalogue.resources if each.template == "memory://{doc_id}")
+    await team.calls.read(resource.operation, {"doc_id": made["id"]}, access.LOCAL)
+    await team.calls.search.write_uses()
     assert "opened 1x" in await why(alice, "walrus")

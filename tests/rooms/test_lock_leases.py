@@ -13,8 +13,8 @@ NOON = "2027-01-15T08:00:00Z"
 HALF_PAST = "2027-01-15T08:30:00Z"
 
 
-async def events_of(house, uri="locks://shop"):
-    rows = await house.database.read(
+async def events_of(team, uri="locks://shop"):
+    rows = await team.database.read(
         lambda tx: tx.all(
             "select kind, actor, body from event where project = 'shop' and uri = $1 order by n", uri
         )
@@ -27,57 +27,57 @@ async def holds(agent, *files):
     return [lock["file"] for lock in locks.get("your_locks", [])] == list(files)
 
 
-async def fence(house, agent, path, token):
+async def fence(team, agent, path, token):
     session = activity.digest(agent.session_id)
-    await house.database.read(lambda tx: store.check_token(tx, "shop", path, token, session))
+    await team.database.read(lambda tx: store.check_token(tx, "shop", path, token, session))
 
 
 # -- time -----------------------------------------------------------------------------------------------------
 
 
-async def test_activity_of_any_kind_renews_every_lock(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_activity_of_any_kind_renews_every_lock(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"], minutes=1)
     for _ in range(5):
-        house.clock.advance(seconds=50)
+        team.clock.advance(seconds=50)
         await alice.heartbeat()
     assert not (await bob.lock_files(files=["a.py"]))["success"]
 
 
-async def test_reading_renews_too(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_reading_renews_too(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"], minutes=1)
     for _ in range(3):
-        house.clock.advance(seconds=50)
+        team.clock.advance(seconds=50)
         await alice.get_locks()
-        await house.calls.activity.flush()
+        await team.calls.activity.flush()
     assert not (await bob.lock_files(files=["a.py"]))["success"]
 
 
-async def test_lapsed_lock_is_first_its_old_holders_then_anyones(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_lapsed_lock_is_first_its_old_holders_then_anyones(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"], minutes=1)
-    house.clock.advance(seconds=74)
+    team.clock.advance(seconds=74)
     refused = await bob.lock_files(files=["a.py"])
     assert [conflict["stale"] for conflict in refused["conflicts"]] == [True]
-    house.clock.advance(seconds=1)
+    team.clock.advance(seconds=1)
     assert (await bob.lock_files(files=["a.py"]))["success"]
 
 
-async def test_holder_takes_a_lapsed_lock_back_with_its_token(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_holder_takes_a_lapsed_lock_back_with_its_token(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     first = await alice.lock_files(files=["a.py"], minutes=1)
-    house.clock.advance(seconds=74)
+    team.clock.advance(seconds=74)
     again = await alice.lock_files(files=["a.py"])
     assert again["locked"][0]["token"] == first["locked"][0]["token"]
-    house.clock.advance(seconds=74)
+    team.clock.advance(seconds=74)
     assert not (await bob.lock_files(files=["a.py"]))["success"]
 
 
-async def test_taking_over_tells_the_old_holder_once(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_taking_over_tells_the_old_holder_once(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["src/"], minutes=1)
-    house.clock.advance(minutes=2)
+    team.clock.advance(minutes=2)
     await bob.lock_files(files=["src/a.py"])
     answer = await alice.heartbeat()
     assert answer["_notice"] == ["bob took over your lapsed lock on src/."]
@@ -85,74 +85,74 @@ async def test_taking_over_tells_the_old_holder_once(house):
     assert await holds(alice)
 
 
-async def test_lapsed_lock_that_nobody_wanted_is_reported_once_and_gone(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_lapsed_lock_that_nobody_wanted_is_reported_once_and_gone(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py", "b.py"], minutes=1)
-    house.clock.advance(minutes=2)
+    team.clock.advance(minutes=2)
     answer = await alice.heartbeat()
     assert answer["_notice"] == ["Your lock lapsed on a.py, b.py; lock again before you go on there."]
     assert answer["leases_renewed"] == 0
-    house.clock.advance(minutes=2)
+    team.clock.advance(minutes=2)
     assert "_notice" not in await alice.heartbeat()
     assert (await bob.lock_files(files=["a.py"]))["success"]
 
 
-async def test_lock_lost_to_time_is_granted_anew_with_a_higher_token(house):
-    alice = await house.agent("alice")
+async def test_lock_lost_to_time_is_granted_anew_with_a_higher_token(team):
+    alice = await team.agent("alice")
     first = await alice.lock_files(files=["a.py"], minutes=1)
-    house.clock.advance(minutes=2)
+    team.clock.advance(minutes=2)
     again = await alice.lock_files(files=["a.py"])
     assert again["locked"][0]["token"] > first["locked"][0]["token"]
 
 
-async def test_conflict_is_stale_when_the_holder_has_been_silent(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_conflict_is_stale_when_the_holder_has_been_silent(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"])
-    house.clock.advance(minutes=6)
+    team.clock.advance(minutes=6)
     refused = await bob.lock_files(files=["a.py"])
     assert [conflict["stale"] for conflict in refused["conflicts"]] == [True]
 
 
-async def test_lock_of_an_ended_session_is_free_at_once(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_lock_of_an_ended_session_is_free_at_once(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"])
-    await house.database.write(
+    await team.database.write(
         lambda tx: tx.run("update session set ended_at = 1 where project = 'shop' and agent = 'alice'")
     )
     assert (await bob.get_locks())["total_count"] == 0
     assert (await bob.lock_files(files=["a.py"]))["success"]
 
 
-async def test_lock_of_a_revoked_key_is_free_at_once(house):
+async def test_lock_of_a_revoked_key_is_free_at_once(team):
     caller = access.Caller("agent", frozenset({"shop"}), key="key_1")
-    alice, bob = await house.agent("alice", caller=caller), await house.agent("bob")
+    alice, bob = await team.agent("alice", caller=caller), await team.agent("bob")
     token = (await alice.lock_files(files=["a.py"]))["locked"][0]["token"]
-    await house.database.write(
+    await team.database.write(
         lambda tx: tx.run(
             "insert into api_key (id, hash, name, role, projects, created_at, created_by, revoked_at)"
             " values ('key_1', 'x', 'alice', 'agent', '[]', 1, 'operator', 2)"
         )
     )
     with pytest.raises(errors.StaleToken):
-        await fence(house, alice, "a.py", token)
+        await fence(team, alice, "a.py", token)
     assert (await bob.get_locks())["total_count"] == 0
     assert (await bob.lock_files(files=["a.py"]))["success"]
 
 
-async def test_end_session_releases_what_was_held(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_end_session_releases_what_was_held(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["b.py", "a.py"])
     ended = await alice.end_session(summary="done")
     assert ended["released_locks"] == ["a.py", "b.py"]
     assert (await bob.lock_files(files=["a.py"]))["success"]
 
 
-async def test_sweep_forgets_old_lapsed_locks_and_tells_their_holder(house):
-    alice = await house.agent("alice")
+async def test_sweep_forgets_old_lapsed_locks_and_tells_their_holder(team):
+    alice = await team.agent("alice")
     await alice.lock_files(files=["a.py"])
-    house.clock.advance(days=2)
-    await house.database.write(lambda tx: store.forget_lapsed(tx, house.clock(), Settings()))
-    rows = await house.database.read(lambda tx: tx.all("select path from lease where project = 'shop'"))
+    team.clock.advance(days=2)
+    await team.database.write(lambda tx: store.forget_lapsed(tx, team.clock(), Settings()))
+    rows = await team.database.read(lambda tx: tx.all("select path from lease where project = 'shop'"))
     assert list(rows) == []
     assert (await alice.heartbeat())["_notice"] == [
         "Your lock lapsed on a.py; lock again before you go on there."
@@ -162,8 +162,8 @@ async def test_sweep_forgets_old_lapsed_locks_and_tells_their_holder(house):
 # -- waiting --------------------------------------------------------------------------------------------------
 
 
-async def test_lock_files_waits_until_the_holder_lets_go(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_lock_files_waits_until_the_holder_lets_go(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"])
     waiting = asyncio.create_task(bob.lock_files(files=["a.py"], wait_seconds=5))
     await asyncio.sleep(0)
@@ -171,8 +171,8 @@ async def test_lock_files_waits_until_the_holder_lets_go(house):
     assert (await asyncio.wait_for(waiting, 5))["success"]
 
 
-async def test_lock_files_that_waited_in_vain_answers_with_the_conflict(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_lock_files_that_waited_in_vain_answers_with_the_conflict(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"])
     refused = await asyncio.wait_for(bob.lock_files(files=["a.py"], wait_seconds=1), 5)
     assert (refused["success"], refused["conflicts"][0]["held_by"]) == (False, "alice")
@@ -181,41 +181,41 @@ async def test_lock_files_that_waited_in_vain_answers_with_the_conflict(house):
 # -- fencing --------------------------------------------------------------------------------------------------
 
 
-async def test_token_is_good_while_its_lock_is_held_and_covers_the_path(house):
-    alice = await house.agent("alice")
+async def test_token_is_good_while_its_lock_is_held_and_covers_the_path(team):
+    alice = await team.agent("alice")
     token = (await alice.lock_files(files=["src/"]))["locked"][0]["token"]
-    await fence(house, alice, "src/a.py", token)
+    await fence(team, alice, "src/a.py", token)
     with pytest.raises(errors.StaleToken):
-        await fence(house, alice, "docs/a.md", token)
+        await fence(team, alice, "docs/a.md", token)
 
 
-async def test_token_of_a_lapsed_lock_is_good_until_another_got_it(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_token_of_a_lapsed_lock_is_good_until_another_got_it(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     token = (await alice.lock_files(files=["src/"], minutes=1))["locked"][0]["token"]
-    house.clock.advance(minutes=2)
-    await fence(house, alice, "src/a.py", token)
+    team.clock.advance(minutes=2)
+    await fence(team, alice, "src/a.py", token)
     await bob.lock_files(files=["src/a.py"])
     await bob.unlock_files()
     with pytest.raises(errors.StaleToken):
-        await fence(house, alice, "src/a.py", token)
+        await fence(team, alice, "src/a.py", token)
 
 
-async def test_token_of_another_session_is_refused(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_token_of_another_session_is_refused(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     token = (await alice.lock_files(files=["a.py"]))["locked"][0]["token"]
     with pytest.raises(errors.StaleToken):
-        await fence(house, bob, "a.py", token)
+        await fence(team, bob, "a.py", token)
 
 
-async def test_token_grows_over_a_restored_backup(house):
-    alice = await house.agent("alice")
+async def test_token_grows_over_a_restored_backup(team):
+    alice = await team.agent("alice")
     before = (await alice.lock_files(files=["a.py"]))["locked"][0]["token"]
 
     async def restore(tx):
         await tx.run("update counter set n = 0 where project = 'shop' and name = 'lease'")
         await tx.run("insert into setting (name, value) values ('epoch', '2')")
 
-    await house.database.write(restore)
+    await team.database.write(restore)
     after = (await alice.lock_files(files=["b.py"]))["locked"][0]["token"]
     assert (before, after) == (EPOCH + 1, 2 * EPOCH + 1)
 
@@ -223,13 +223,13 @@ async def test_token_grows_over_a_restored_backup(house):
 # -- telling --------------------------------------------------------------------------------------------------
 
 
-async def test_locking_releasing_and_taking_over_are_events_of_the_project(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_locking_releasing_and_taking_over_are_events_of_the_project(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py", "b.py"], minutes=1)
     await alice.unlock_files(files=["b.py"])
-    house.clock.advance(minutes=2)
+    team.clock.advance(minutes=2)
     await bob.lock_files(files=["a.py"], mode="shared")
-    assert await events_of(house) == [
+    assert await events_of(team) == [
         ("FilesLocked", "alice", '{"files":["a.py","b.py"],"mode":"exclusive"}'),
         ("FilesReleased", "alice", '{"files":["b.py"]}'),
         ("LeaseTakenOver", "bob", '{"files":["a.py"],"held_by":["alice"]}'),
@@ -237,18 +237,18 @@ async def test_locking_releasing_and_taking_over_are_events_of_the_project(house
     ]
 
 
-async def test_refused_lock_files_is_no_event(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_refused_lock_files_is_no_event(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"])
     await bob.lock_files(files=["a.py"])
-    assert [kind for kind, _, _ in await events_of(house)] == ["FilesLocked"]
+    assert [kind for kind, _, _ in await events_of(team)] == ["FilesLocked"]
 
 
-async def test_start_session_shows_others_locks_nearest_first(house):
-    alice = await house.agent("alice")
+async def test_start_session_shows_others_locks_nearest_first(team):
+    alice = await team.agent("alice")
     await alice.lock_files(files=["api/x.py"])
     await alice.lock_files(files=[f"web/{n}.ts" for n in range(12)])
-    bob = await house.agent("bob", working_directory="/home/bob/shop/api", token_budget=5000)
+    bob = await team.agent("bob", working_directory="/home/bob/shop/api", token_budget=5000)
     assert bob.started["relevant_locks"][0] == {
         "file": "api/x.py",
         "held_by": "alice",

@@ -17,8 +17,8 @@ async def holds(agent, *files):
 # -- granting and refusing ------------------------------------------------------------------------------------
 
 
-async def test_lock_files_grants_each_path_with_a_growing_token(house):
-    alice = await house.agent("alice")
+async def test_lock_files_grants_each_path_with_a_growing_token(team):
+    alice = await team.agent("alice")
     assert await alice.lock_files(files=["src/b.py", "src/a.py"], reason="rename") == {
         "success": True,
         "locked": [
@@ -29,10 +29,10 @@ async def test_lock_files_grants_each_path_with_a_growing_token(house):
     assert (await alice.lock_files(files=["docs/"]))["locked"][0]["token"] == EPOCH + 3
 
 
-async def test_lock_files_refuses_what_another_holds_and_names_the_holder(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_lock_files_refuses_what_another_holds_and_names_the_holder(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["src/app.py"], reason="rename", minutes=10)
-    house.clock.advance(seconds=30)
+    team.clock.advance(seconds=30)
     refused = await bob.lock_files(files=["src/app.py"])
     assert refused == {
         "success": False,
@@ -52,8 +52,8 @@ async def test_lock_files_refuses_what_another_holds_and_names_the_holder(house)
     }
 
 
-async def test_lock_files_is_all_or_nothing(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_lock_files_is_all_or_nothing(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["b.py"])
     assert not (await bob.lock_files(files=["a.py", "b.py", "c.py"]))["success"]
     assert await bob.get_locks() == {
@@ -90,38 +90,38 @@ async def test_lock_files_is_all_or_nothing(house):
         ("README.md", "readme.md", True),
     ],
 )
-async def test_lock_files_compares_what_paths_mean(house, held, wanted, free):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_lock_files_compares_what_paths_mean(team, held, wanted, free):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     assert (await alice.lock_files(files=[held]))["success"]
     assert (await bob.lock_files(files=[wanted]))["success"] is free
 
 
-async def test_conflict_names_the_others_lock_where_it_is_not_the_same_path(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_conflict_names_the_others_lock_where_it_is_not_the_same_path(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["src/"])
     [conflict] = (await bob.lock_files(files=["src/app.py"]))["conflicts"]
     assert (conflict["file"], conflict["lock"]) == ("src/app.py", "src/")
 
 
-async def test_lock_files_ignores_case_where_the_project_says_so(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
-    await house.database.write(lambda tx: tx.run("update project set ignore_case = 1 where name = 'shop'"))
+async def test_lock_files_ignores_case_where_the_project_says_so(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await team.database.write(lambda tx: tx.run("update project set ignore_case = 1 where name = 'shop'"))
     first = await alice.lock_files(files=["Src/README.md"])
     assert not (await bob.lock_files(files=["src/readme.MD"]))["success"]
     assert (await alice.lock_files(files=["src/readme.md"]))["locked"] == first["locked"]
     assert await alice.unlock_files(files=["SRC/readme.md"]) == {"released": ["Src/README.md"]}
 
 
-async def test_lock_files_sees_earlier_locks_after_the_project_began_to_ignore_case(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_lock_files_sees_earlier_locks_after_the_project_began_to_ignore_case(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["Src/"])
-    await house.database.write(lambda tx: tx.run("update project set ignore_case = 1 where name = 'shop'"))
+    await team.database.write(lambda tx: tx.run("update project set ignore_case = 1 where name = 'shop'"))
     assert not (await bob.lock_files(files=["src/a.py"]))["success"]
 
 
-async def test_lock_files_cuts_absolute_paths_at_the_working_directory(house):
-    alice = await house.agent("alice", working_directory="/home/me/shop")
-    bob = await house.agent("bob")
+async def test_lock_files_cuts_absolute_paths_at_the_working_directory(team):
+    alice = await team.agent("alice", working_directory="/home/me/shop")
+    bob = await team.agent("bob")
     locked = await alice.lock_files(files=["/home/me/shop/src/app.py"])
     assert locked["locked"][0]["file"] == "src/app.py"
     assert not (await bob.lock_files(files=["src/app.py"]))["success"]
@@ -143,21 +143,21 @@ async def test_lock_files_cuts_absolute_paths_at_the_working_directory(house):
         {"files": ["a"], "wait_seconds": 61},
     ],
 )
-async def test_lock_files_refuses_wrong_arguments_and_locks_nothing(house, arguments):
-    alice = await house.agent("alice")
+async def test_lock_files_refuses_wrong_arguments_and_locks_nothing(team, arguments):
+    alice = await team.agent("alice")
     with pytest.raises(errors.Invalid):
         await alice.lock_files(**arguments)
     assert await alice.get_locks() == {"total_count": 0}
 
 
-async def test_lock_files_of_another_project_do_not_meet(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob", project="other")
+async def test_lock_files_of_another_project_do_not_meet(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob", project="other")
     await alice.lock_files(files=["./"])
     assert (await bob.lock_files(files=["./"]))["success"]
 
 
-async def test_lock_files_bounds_what_one_session_holds(house):
-    alice = await house.agent("alice")
+async def test_lock_files_bounds_what_one_session_holds(team):
+    alice = await team.agent("alice")
     for part in range(5):
         await alice.lock_files(files=[f"d{part}/{n}" for n in range(200)])
     with pytest.raises(errors.TooMany):
@@ -168,31 +168,31 @@ async def test_lock_files_bounds_what_one_session_holds(house):
 # -- one's own locks ------------------------------------------------------------------------------------------
 
 
-async def test_lock_files_again_renews_and_keeps_the_token(house):
-    alice = await house.agent("alice")
+async def test_lock_files_again_renews_and_keeps_the_token(team):
+    alice = await team.agent("alice")
     first = await alice.lock_files(files=["a.py"])
-    house.clock.advance(minutes=1)
+    team.clock.advance(minutes=1)
     again = await alice.lock_files(files=["a.py"], minutes=60)
     assert again["locked"] == [
         {"file": "a.py", "token": first["locked"][0]["token"], "expires_at": "2027-01-15T09:01:00Z"}
     ]
 
 
-async def test_lock_files_again_for_less_time_never_shortens(house):
-    alice = await house.agent("alice")
+async def test_lock_files_again_for_less_time_never_shortens(team):
+    alice = await team.agent("alice")
     await alice.lock_files(files=["a.py"], minutes=60)
     again = await alice.lock_files(files=["a.py"], minutes=1)
     assert again["locked"][0]["expires_at"] == "2027-01-15T09:00:00Z"
 
 
-async def test_lock_files_is_not_stopped_by_ones_own_directory(house):
-    alice = await house.agent("alice")
+async def test_lock_files_is_not_stopped_by_ones_own_directory(team):
+    alice = await team.agent("alice")
     await alice.lock_files(files=["src/"])
     assert (await alice.lock_files(files=["src/app.py"]))["success"]
 
 
-async def test_lock_files_of_the_same_agent_in_another_session_conflicts(house):
-    first, second = await house.agent("alice"), await house.agent("alice")
+async def test_lock_files_of_the_same_agent_in_another_session_conflicts(team):
+    first, second = await team.agent("alice"), await team.agent("alice")
     await first.lock_files(files=["a.py"])
     assert not (await second.lock_files(files=["a.py"]))["success"]
 
@@ -200,8 +200,8 @@ async def test_lock_files_of_the_same_agent_in_another_session_conflicts(house):
 # -- shared ---------------------------------------------------------------------------------------------------
 
 
-async def test_shared_locks_stand_together_and_keep_writers_out(house):
-    alice, bob, carol = [await house.agent(name) for name in ("alice", "bob", "carol")]
+async def test_shared_locks_stand_together_and_keep_writers_out(team):
+    alice, bob, carol = [await team.agent(name) for name in ("alice", "bob", "carol")]
     assert (await alice.lock_files(files=["src/"], mode="shared"))["success"]
     assert (await bob.lock_files(files=["src/a.py"], mode="shared"))["success"]
     refused = await carol.lock_files(files=["src/a.py"])
@@ -211,14 +211,14 @@ async def test_shared_locks_stand_together_and_keep_writers_out(house):
     }
 
 
-async def test_exclusive_lock_keeps_readers_out(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_exclusive_lock_keeps_readers_out(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"])
     assert not (await bob.lock_files(files=["a.py"], mode="shared"))["success"]
 
 
-async def test_shared_lock_becomes_exclusive_only_for_its_sole_holder(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_shared_lock_becomes_exclusive_only_for_its_sole_holder(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     first = await alice.lock_files(files=["a.py"], mode="shared")
     await bob.lock_files(files=["a.py"], mode="shared")
     assert not (await alice.lock_files(files=["a.py"]))["success"]
@@ -228,8 +228,8 @@ async def test_shared_lock_becomes_exclusive_only_for_its_sole_holder(house):
     assert not (await bob.lock_files(files=["a.py"], mode="shared"))["success"]
 
 
-async def test_exclusive_lock_stays_exclusive_when_asked_for_again_as_shared(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_exclusive_lock_stays_exclusive_when_asked_for_again_as_shared(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     first = await alice.lock_files(files=["a.py"])
     assert (await alice.lock_files(files=["a.py"], mode="shared"))["locked"] == first["locked"]
     assert not (await bob.lock_files(files=["a.py"], mode="shared"))["success"]
@@ -238,8 +238,8 @@ async def test_exclusive_lock_stays_exclusive_when_asked_for_again_as_shared(hou
 # -- unlocking ------------------------------------------------------------------------------------------------
 
 
-async def test_unlock_files_says_what_was_released_what_stays_and_what_was_not_held(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_unlock_files_says_what_was_released_what_stays_and_what_was_not_held(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py", "b.py", "src/"])
     await bob.lock_files(files=["c.py"])
     assert await alice.unlock_files(files=["./a.py", "c.py", "src/x.py"]) == {
@@ -250,8 +250,8 @@ async def test_unlock_files_says_what_was_released_what_stays_and_what_was_not_h
     assert await holds(bob, "c.py")
 
 
-async def test_unlock_files_without_files_releases_all_of_mine_alone(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_unlock_files_without_files_releases_all_of_mine_alone(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py", "b.py"])
     await bob.lock_files(files=["c.py"])
     assert await alice.unlock_files() == {"released": ["a.py", "b.py"]}
@@ -259,10 +259,10 @@ async def test_unlock_files_without_files_releases_all_of_mine_alone(house):
     assert await holds(bob, "c.py")
 
 
-async def test_unlock_files_of_a_lapsed_lock_is_not_held(house):
-    alice = await house.agent("alice")
+async def test_unlock_files_of_a_lapsed_lock_is_not_held(team):
+    alice = await team.agent("alice")
     await alice.lock_files(files=["a.py"], minutes=1)
-    house.clock.advance(minutes=2)
+    team.clock.advance(minutes=2)
     answer = await alice.unlock_files(files=["a.py"])
     assert answer == {"not_held": ["a.py"]}
 
@@ -270,8 +270,8 @@ async def test_unlock_files_of_a_lapsed_lock_is_not_held(house):
 # -- seeing ---------------------------------------------------------------------------------------------------
 
 
-async def test_get_locks_shows_tokens_of_ones_own_alone(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_get_locks_shows_tokens_of_ones_own_alone(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"], reason="rename", mode="shared")
     await bob.lock_files(files=["b.py"])
     assert await alice.get_locks() == {
@@ -313,8 +313,8 @@ async def test_get_locks_shows_tokens_of_ones_own_alone(house):
         ("./", {"src/", "src/app.py", "docs/*.md", "app/[id]/page.tsx"}),
     ],
 )
-async def test_get_locks_finds_what_a_pattern_meets(house, pattern, found):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_get_locks_finds_what_a_pattern_meets(team, pattern, found):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["src/", "src/app.py"])
     await alice.lock_files(files=["docs/*.md", "app/[id]/page.tsx"])
     answer = await bob.get_locks(path_pattern=pattern)
@@ -322,8 +322,8 @@ async def test_get_locks_finds_what_a_pattern_meets(house, pattern, found):
     assert answer["total_count"] == len(found)
 
 
-async def test_get_locks_shows_two_hundred_and_counts_all(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_get_locks_shows_two_hundred_and_counts_all(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     for part in ("a", "b"):
         await alice.lock_files(files=[f"{part}/{n}.py" for n in range(150)])
     for arguments in ({}, {"path_pattern": "./"}):
@@ -331,8 +331,8 @@ async def test_get_locks_shows_two_hundred_and_counts_all(house):
         assert (len(answer["locks"]), answer["total_count"]) == (200, 300)
 
 
-async def test_locks_never_show_a_session_id(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_locks_never_show_a_session_id(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"])
     replies = repr([await bob.lock_files(files=["a.py"]), await bob.get_locks()])
     assert alice.session_id not in replies

@@ -9,13 +9,13 @@ from commonplace.clock import DAY, iso
 from commonplace.rooms.messages import store
 
 
-async def _names(house, *names: str, project: str = "shop"):
-    return [await house.agent(name, project) for name in names]
+async def _names(team, *names: str, project: str = "shop"):
+    return [await team.agent(name, project) for name in names]
 
 
-async def _admin(house, name: str, project: str = "shop"):
-    agent = await house.agent(name, project)
-    await house.database.write(
+async def _admin(team, name: str, project: str = "shop"):
+    agent = await team.agent(name, project)
+    await team.database.write(
         lambda tx: tx.run("update agent set tier = 'admin' where project = $1 and name = $2", project, name)
     )
     return agent
@@ -25,12 +25,12 @@ def _texts(inbox: dict) -> list[str]:
     return [mail["message"] for mail in inbox.get("messages", [])]
 
 
-async def _events(house, project: str = "shop") -> list[events.Event]:
-    return await house.database.read(lambda tx: events.after(tx, project, 0))
+async def _events(team, project: str = "shop") -> list[events.Event]:
+    return await team.database.read(lambda tx: events.after(tx, project, 0))
 
 
-async def test_send_message_answers_where_it_went(house):
-    alice, _bob = await _names(house, "alice", "bob")
+async def test_send_message_answers_where_it_went(team):
+    alice, _bob = await _names(team, "alice", "bob")
     sent = await alice.send_message(to_instance="bob", message="The cart API is ready.", subject="cart")
     assert sent == {
         "status": "queued",
@@ -46,8 +46,8 @@ async def test_send_message_answers_where_it_went(house):
     assert len(sent["message_id"]) == len("msg_") + 12
 
 
-async def test_get_messages_shows_the_whole_message_and_marks_it_delivered(house, clock):
-    alice, bob = await _names(house, "alice", "bob")
+async def test_get_messages_shows_the_whole_message_and_marks_it_delivered(team, clock):
+    alice, bob = await _names(team, "alice", "bob")
     sent = await alice.send_message(
         to_agent="bob",
         body="May I?",
@@ -81,8 +81,8 @@ async def test_get_messages_shows_the_whole_message_and_marks_it_delivered(house
     assert _texts(await bob.get_messages(include_delivered=True)) == ["May I?"]
 
 
-async def test_get_messages_headers_only_leaves_the_mail_unread(house):
-    alice, bob = await _names(house, "alice", "bob")
+async def test_get_messages_headers_only_leaves_the_mail_unread(team):
+    alice, bob = await _names(team, "alice", "bob")
     await alice.send_message(to_instance="bob", message="secret", subject="cart")
     headers = await bob.get_messages(headers_only=True)
     assert (headers["count"], headers["unread"]) == (1, 1)
@@ -91,23 +91,23 @@ async def test_get_messages_headers_only_leaves_the_mail_unread(house):
     assert _texts(await bob.get_messages()) == ["secret"]
 
 
-async def test_get_messages_gives_urgent_first_then_oldest(house):
-    alice, bob = await _names(house, "alice", "bob")
+async def test_get_messages_gives_urgent_first_then_oldest(team):
+    alice, bob = await _names(team, "alice", "bob")
     for priority, text in (("low", "1"), ("normal", "2"), ("urgent", "3"), ("normal", "4"), ("urgent", "5")):
         await alice.send_message(to_instance="bob", message=text, priority=priority)
     assert _texts(await bob.get_messages()) == ["3", "5", "2", "4", "1"]
 
 
-async def test_get_messages_never_cuts_urgent_mail_behind_low(house):
-    alice, bob = await _names(house, "alice", "bob")
+async def test_get_messages_never_cuts_urgent_mail_behind_low(team):
+    alice, bob = await _names(team, "alice", "bob")
     for n in range(30):
         await alice.send_message(to_instance="bob", message=f"low {n}", priority="low")
     await alice.send_message(to_instance="bob", message="fire", priority="urgent")
     assert _texts(await bob.get_messages(limit=1)) == ["fire"]
 
 
-async def test_get_messages_pages_without_gaps_or_repeats_while_mail_arrives(house):
-    alice, bob = await _names(house, "alice", "bob")
+async def test_get_messages_pages_without_gaps_or_repeats_while_mail_arrives(team):
+    alice, bob = await _names(team, "alice", "bob")
     for n in range(7):
         await alice.send_message(to_instance="bob", message=f"{n}")
     seen, cursor = [], None
@@ -123,15 +123,15 @@ async def test_get_messages_pages_without_gaps_or_repeats_while_mail_arrives(hou
     assert _texts(await bob.get_messages()) == [f"urgent after {n}" for n in (2, 4, 6, 7)]
 
 
-async def test_get_messages_refuses_a_foreign_cursor(house):
-    (bob,) = await _names(house, "bob")
+async def test_get_messages_refuses_a_foreign_cursor(team):
+    (bob,) = await _names(team, "bob")
     for cursor in ("x", "1", "1.x", "9" * 30 + ".1"):
         with pytest.raises(errors.Invalid):
             await bob.get_messages(cursor=cursor)
 
 
-async def test_get_messages_splits_what_is_too_long_for_one_reply(house):
-    alice, bob = await _names(house, "alice", "bob")
+async def test_get_messages_splits_what_is_too_long_for_one_reply(team):
+    alice, bob = await _names(team, "alice", "bob")
     for n in range(3):
         await alice.send_message(to_instance="bob", message=f"{n}" + "x" * 45_000)
     first = await bob.get_messages()
@@ -140,8 +140,8 @@ async def test_get_messages_splits_what_is_too_long_for_one_reply(house):
     assert (second["count"], second["unread"], "next_cursor" in second) == (1, 0, False)
 
 
-async def test_get_messages_filters_by_category_thread_and_id(house):
-    alice, bob = await _names(house, "alice", "bob")
+async def test_get_messages_filters_by_category_thread_and_id(team):
+    alice, bob = await _names(team, "alice", "bob")
     task = await alice.send_message(to_instance="bob", message="do it", category="task")
     await alice.send_message(to_instance="bob", message="by the way")
     follow = await alice.send_message(to_instance="bob", message="and this", reply_to=task["message_id"])
@@ -157,8 +157,8 @@ async def test_get_messages_filters_by_category_thread_and_id(house):
     assert again["messages"][0]["reply_to"] == task["message_id"]
 
 
-async def test_get_messages_refuses_the_id_of_a_message_to_another(house):
-    alice, bob, carol = await _names(house, "alice", "bob", "carol")
+async def test_get_messages_refuses_the_id_of_a_message_to_another(team):
+    alice, bob, carol = await _names(team, "alice", "bob", "carol")
     sent = await alice.send_message(to_instance="bob", message="for bob")
     with pytest.raises(errors.NotFound):
         await carol.get_messages(message_id=sent["message_id"])
@@ -166,8 +166,8 @@ async def test_get_messages_refuses_the_id_of_a_message_to_another(house):
         await bob.get_messages(message_id="msg_000000000000")
 
 
-async def test_acknowledge_message_refuses_an_ambiguous_beginning_of_an_id(house):
-    alice, bob = await _names(house, "alice", "bob")
+async def test_acknowledge_message_refuses_an_ambiguous_beginning_of_an_id(team):
+    alice, bob = await _names(team, "alice", "bob")
 
     async def rename(tx):
         for n in range(2):
@@ -179,7 +179,7 @@ async def test_acknowledge_message_refuses_an_ambiguous_beginning_of_an_id(house
 
     for n in range(2):
         await alice.send_message(to_instance="bob", message=f"{n}")
-    await house.database.write(rename)
+    await team.database.write(rename)
     with pytest.raises(errors.Conflict) as refused:
         await bob.acknowledge_message(message_id="msg_aaaaaaaa")
     assert refused.value.details == {"candidates": ["msg_aaaaaaaa0000", "msg_aaaaaaaa1000"]}
@@ -187,25 +187,25 @@ async def test_acknowledge_message_refuses_an_ambiguous_beginning_of_an_id(house
         await bob.acknowledge_message(message_id="msg_aaa")
 
 
-async def test_send_message_reaches_an_agent_that_comes_later_where_there_is_no_roster(house):
-    alice = await house.agent("alice")
+async def test_send_message_reaches_an_agent_that_comes_later_where_there_is_no_roster(team):
+    alice = await team.agent("alice")
     await alice.send_message(to_instance="backend", message="welcome", to_project="Web Shop")
-    backend = await house.agent("backend", "web-shop")
+    backend = await team.agent("backend", "web-shop")
     assert backend.started["messages"]["unread"] == 1
     assert _texts(await backend.get_messages()) == ["welcome"]
 
 
-async def test_send_message_refuses_an_unknown_recipient_with_close_names(house):
-    alice, *_ = await _names(house, "alice", "backend", "backend2", "backend3", "backend4", "painter")
+async def test_send_message_refuses_an_unknown_recipient_with_close_names(team):
+    alice, *_ = await _names(team, "alice", "backend", "backend2", "backend3", "backend4", "painter")
     with pytest.raises(errors.NotFound) as refused:
         await alice.send_message(to_instance="bakend", message="hello")
     assert refused.value.details["close"][0] == "backend"
     assert len(refused.value.details["close"]) == 3
 
 
-async def test_send_message_refuses_an_unknown_recipient_of_an_empty_registered_project(house):
-    alice = await house.agent("alice")
-    await house.database.write(
+async def test_send_message_refuses_an_unknown_recipient_of_an_empty_registered_project(team):
+    alice = await team.agent("alice")
+    await team.database.write(
         lambda tx: tx.run(
             "insert into project (name, display_name, registered, ignore_case, created_at) values ('web', 'web', 1, 0, 0)"
         )
@@ -214,31 +214,31 @@ async def test_send_message_refuses_an_unknown_recipient_of_an_empty_registered_
         await alice.send_message(to_instance="bob", message="hello", to_project="web")
 
 
-async def test_send_message_finds_a_recipient_in_another_case(house):
-    alice, bob = await _names(house, "alice", "Bob")
+async def test_send_message_finds_a_recipient_in_another_case(team):
+    alice, bob = await _names(team, "alice", "Bob")
     sent = await alice.send_message(to_instance="bOB", message="hello")
     assert sent["to"] == "Bob"
     assert _texts(await bob.get_messages()) == ["hello"]
 
 
-async def test_send_message_spells_the_project_in_one_way(house):
-    alice = await house.agent("alice")
-    bob = await house.agent("bob", "My Web-Shop")
+async def test_send_message_spells_the_project_in_one_way(team):
+    alice = await team.agent("alice")
+    bob = await team.agent("bob", "My Web-Shop")
     sent = await alice.send_message(to_instance="bob", message="hello", to_project="my  web.SHOP")
     assert sent["to_project"] == "my_web_shop"
     mail = (await bob.get_messages())["messages"]
     assert [(each["from"], each["from_project"]) for each in mail] == [("alice", "shop")]
 
 
-async def test_send_message_refuses_a_project_outside_the_key(house):
+async def test_send_message_refuses_a_project_outside_the_key(team):
     caller = access.Caller("agent", frozenset({"shop"}), key="key_1")
-    alice = await house.agent("alice", caller=caller)
+    alice = await team.agent("alice", caller=caller)
     with pytest.raises(errors.Forbidden):
         await alice.send_message(to_instance="bob", message="hello", to_project="web")
 
 
-async def test_send_message_to_everyone_gives_each_other_agent_a_copy_of_its_own(house):
-    alice, bob, carol = await _names(house, "alice", "bob", "carol")
+async def test_send_message_to_everyone_gives_each_other_agent_a_copy_of_its_own(team):
+    alice, bob, carol = await _names(team, "alice", "bob", "carol")
     sent = await alice.send_message(to_instance="*", message="freeze")
     assert (sent["to"], sent["recipients"], sent["live_subscribers"]) == ("*", 2, 2)
     assert _texts(await bob.get_messages()) == ["freeze"]
@@ -248,16 +248,16 @@ async def test_send_message_to_everyone_gives_each_other_agent_a_copy_of_its_own
     assert (await bob.get_messages(include_delivered=True))["messages"][0]["to"] == "*"
 
 
-async def test_send_message_to_everyone_of_another_project_includes_a_namesake(house):
-    alice = await house.agent("alice")
-    namesake = await house.agent("alice", "web")
+async def test_send_message_to_everyone_of_another_project_includes_a_namesake(team):
+    alice = await team.agent("alice")
+    namesake = await team.agent("alice", "web")
     assert (await alice.send_message(to_instance="*", message="hi", to_project="web"))["recipients"] == 1
     assert _texts(await namesake.get_messages()) == ["hi"]
 
 
-async def test_send_message_to_everyone_leaves_out_workers_that_are_gone(house, clock):
-    alice, _gone = await _names(house, "alice", "worker_1a2b")
-    await house.database.write(
+async def test_send_message_to_everyone_leaves_out_workers_that_are_gone(team, clock):
+    alice, _gone = await _names(team, "alice", "worker_1a2b")
+    await team.database.write(
         lambda tx: tx.run("update agent set tier = 'worker' where project = 'shop' and name = 'worker_1a2b'")
     )
     assert (await alice.send_message(to_instance="*", message="1"))["recipients"] == 1
@@ -265,23 +265,23 @@ async def test_send_message_to_everyone_leaves_out_workers_that_are_gone(house, 
     assert (await alice.send_message(to_instance="*", message="2"))["recipients"] == 0
 
 
-async def test_send_message_to_admins_reaches_them_alone(house):
-    alice, bob = await _names(house, "alice", "bob")
-    boss = await _admin(house, "boss")
+async def test_send_message_to_admins_reaches_them_alone(team):
+    alice, bob = await _names(team, "alice", "bob")
+    boss = await _admin(team, "boss")
     assert (await alice.send_message(to_instance="@admins", message="help"))["recipients"] == 1
     assert _texts(await boss.get_messages()) == ["help"]
     assert (await bob.get_messages())["count"] == 0
 
 
-async def test_send_message_says_when_nobody_gets_it(house):
-    alice = await house.agent("alice")
+async def test_send_message_says_when_nobody_gets_it(team):
+    alice = await team.agent("alice")
     sent = await alice.send_message(to_instance="*", message="anyone?")
     assert sent["recipients"] == 0
     assert sent["warning"]
 
 
-async def test_send_message_twice_within_five_minutes_is_one_message(house, clock):
-    alice, bob = await _names(house, "alice", "bob")
+async def test_send_message_twice_within_five_minutes_is_one_message(team, clock):
+    alice, bob = await _names(team, "alice", "bob")
     first = await alice.send_message(to_instance="bob", message="hello")
     clock.advance(minutes=4)
     assert await alice.send_message(to_instance="bob", message="hello") == first | {"duplicate": True}
@@ -291,8 +291,8 @@ async def test_send_message_twice_within_five_minutes_is_one_message(house, cloc
     assert (await bob.get_messages())["count"] == 2
 
 
-async def test_send_message_of_the_same_text_by_or_to_another_is_another_message(house):
-    alice, bob, carol = await _names(house, "alice", "bob", "carol")
+async def test_send_message_of_the_same_text_by_or_to_another_is_another_message(team):
+    alice, bob, carol = await _names(team, "alice", "bob", "carol")
     first = await alice.send_message(to_instance="carol", message="ok")
     sent = [
         await alice.send_message(to_instance="bob", message="ok"),
@@ -304,20 +304,20 @@ async def test_send_message_of_the_same_text_by_or_to_another_is_another_message
     assert (await carol.get_messages())["count"] == 4
 
 
-async def test_send_message_with_the_same_key_is_one_message_for_ever(house, clock):
-    alice, bob = await _names(house, "alice", "bob")
+async def test_send_message_with_the_same_key_is_one_message_for_ever(team, clock):
+    alice, bob = await _names(team, "alice", "bob")
     first = await alice.send_message(to_instance="bob", message="hello", idempotency_key="k")
     await bob.update_message_status(message_id=first["message_id"], status="completed")
     clock.advance(days=100)
-    await house.database.write(lambda tx: store.sweep(tx, clock.now - 30 * DAY))
+    await team.database.write(lambda tx: store.sweep(tx, clock.now - 30 * DAY))
     again = await alice.send_message(to_instance="bob", message="hello again", idempotency_key="k")
     assert again == first | {"duplicate": True, "live_subscribers": 0}
     other = await bob.send_message(to_instance="alice", message="mine", idempotency_key="k")
     assert "duplicate" not in other
 
 
-async def test_send_message_at_once_with_one_key_is_one_message(house):
-    alice, bob = await _names(house, "alice", "bob")
+async def test_send_message_at_once_with_one_key_is_one_message(team):
+    alice, bob = await _names(team, "alice", "bob")
     sent = await asyncio.gather(
         *(alice.send_message(to_instance="bob", message=f"{n}", idempotency_key="k") for n in range(10))
     )
@@ -326,9 +326,9 @@ async def test_send_message_at_once_with_one_key_is_one_message(house):
     assert (await bob.get_messages())["count"] == 1
 
 
-async def test_send_message_in_reply_goes_on_with_the_thread_across_projects(house):
-    alice = await house.agent("alice")
-    bob = await house.agent("bob", "web")
+async def test_send_message_in_reply_goes_on_with_the_thread_across_projects(team):
+    alice = await team.agent("alice")
+    bob = await team.agent("bob", "web")
     question = await alice.send_message(to_instance="bob", message="which port?", to_project="web")
     answer = await bob.send_message(
         to_instance="alice", message="8080", to_project="shop", in_response_to=question["message_id"]
@@ -340,36 +340,36 @@ async def test_send_message_in_reply_goes_on_with_the_thread_across_projects(hou
     assert (thanks["thread_id"], thanks["chain_depth"]) == (question["message_id"], 2)
 
 
-async def test_send_message_refuses_a_reply_to_nothing(house):
-    alice, _bob = await _names(house, "alice", "bob")
+async def test_send_message_refuses_a_reply_to_nothing(team):
+    alice, _bob = await _names(team, "alice", "bob")
     with pytest.raises(errors.NotFound):
         await alice.send_message(to_instance="bob", message="what?", reply_to="msg_000000000000")
 
 
-async def test_send_message_in_a_chain_deeper_than_twelve_is_stored_but_not_pushed(house):
-    alice, bob = await _names(house, "alice", "bob")
+async def test_send_message_in_a_chain_deeper_than_twelve_is_stored_but_not_pushed(team):
+    alice, bob = await _names(team, "alice", "bob")
     sent = await alice.send_message(to_instance="bob", message="0", priority="urgent")
     for depth in range(1, 14):
         sender, to = (bob, "alice") if depth % 2 else (alice, "bob")
         sent = await sender.send_message(to_instance=to, message=f"{depth}", reply_to=sent["message_id"])
         assert (sent["chain_depth"], "warning" in sent) == (depth, depth > 12)
-    pushed = [event for event in await _events(house) if event.kind == "MessageSent"]
+    pushed = [event for event in await _events(team) if event.kind == "MessageSent"]
     assert len(pushed) == 13
     assert _texts(await alice.get_messages())[-1] == "13"
 
 
-async def test_send_message_tells_each_recipient_and_nobody_else(house):
-    alice, *_ = await _names(house, "alice", "bob", "carol")
+async def test_send_message_tells_each_recipient_and_nobody_else(team):
+    alice, *_ = await _names(team, "alice", "bob", "carol")
     sent = await alice.send_message(to_instance="*", message="freeze", priority="low")
-    told = [event for event in await _events(house) if event.kind == "MessageSent"]
+    told = [event for event in await _events(team) if event.kind == "MessageSent"]
     assert [(event.uri, event.audience, event.body) for event in told] == [
         (f"inbox://shop/{name}", f"inbox:{name}", {"id": sent["message_id"], "priority": "low"})
         for name in ("bob", "carol")
     ]
 
 
-async def test_send_message_urgent_rides_once_on_the_next_reply(house):
-    alice, bob = await _names(house, "alice", "bob")
+async def test_send_message_urgent_rides_once_on_the_next_reply(team):
+    alice, bob = await _names(team, "alice", "bob")
     sent = await alice.send_message(to_instance="bob", message="fire", priority="urgent")
     noticed = (await bob.list_agents())["_notice"]
     assert len(noticed) == 1
@@ -379,15 +379,15 @@ async def test_send_message_urgent_rides_once_on_the_next_reply(house):
     assert "_notice" not in await bob.list_agents()
 
 
-async def test_send_message_counts_only_sessions_active_in_the_last_five_minutes(house, clock):
-    alice, _bob = await _names(house, "alice", "bob")
+async def test_send_message_counts_only_sessions_active_in_the_last_five_minutes(team, clock):
+    alice, _bob = await _names(team, "alice", "bob")
     clock.advance(minutes=6)
-    await house.agent("bob")
+    await team.agent("bob")
     assert (await alice.send_message(to_instance="bob", message="hello"))["live_subscribers"] == 1
 
 
-async def test_get_messages_waits_until_mail_arrives(house):
-    alice, bob = await _names(house, "alice", "bob")
+async def test_get_messages_waits_until_mail_arrives(team):
+    alice, bob = await _names(team, "alice", "bob")
     waiting = asyncio.create_task(bob.get_messages(wait_seconds=50))
     async with asyncio.timeout(5):
         done, _ = await asyncio.wait({waiting}, timeout=0.2)
@@ -396,15 +396,15 @@ async def test_get_messages_waits_until_mail_arrives(house):
         assert _texts(await waiting) == ["hello"]
 
 
-async def test_get_messages_waits_no_longer_than_asked(house):
-    (bob,) = await _names(house, "bob")
+async def test_get_messages_waits_no_longer_than_asked(team):
+    (bob,) = await _names(team, "bob")
     async with asyncio.timeout(5):
         assert await bob.get_messages(wait_seconds=1) == {"count": 0, "unread": 0}
 
 
-async def test_get_messages_by_two_sessions_of_one_agent_gives_each_message_to_one(house):
-    alice, bob = await _names(house, "alice", "bob")
-    twin = await house.agent("bob")
+async def test_get_messages_by_two_sessions_of_one_agent_gives_each_message_to_one(team):
+    alice, bob = await _names(team, "alice", "bob")
+    twin = await team.agent("bob")
     for n in range(40):
         await alice.send_message(to_instance="bob", message=f"{n}")
     pages = await asyncio.gather(*(reader.get_messages(limit=10) for reader in (bob, twin) * 6))
@@ -414,9 +414,9 @@ async def test_get_messages_by_two_sessions_of_one_agent_gives_each_message_to_o
     assert sorted(got, key=int) == [f"{n}" for n in range(40)]
 
 
-async def test_get_messages_for_another_needs_an_admin_and_leaves_no_mark(house):
-    alice, bob, carol = await _names(house, "alice", "bob", "carol")
-    boss = await _admin(house, "boss")
+async def test_get_messages_for_another_needs_an_admin_and_leaves_no_mark(team):
+    alice, bob, carol = await _names(team, "alice", "bob", "carol")
+    boss = await _admin(team, "boss")
     await alice.send_message(to_instance="bob", message="hello")
     with pytest.raises(errors.Forbidden):
         await carol.get_messages(for_instance="bob")
@@ -428,11 +428,11 @@ async def test_get_messages_for_another_needs_an_admin_and_leaves_no_mark(house)
 @pytest.mark.parametrize(
     ("role", "bound", "allowed"), [("admin", None, True), ("agent", None, False), ("agent", "boss", True)]
 )
-async def test_get_messages_for_another_believes_keys_not_names(house, role, bound, allowed):
-    await _admin(house, "boss")
-    await _names(house, "bob")
+async def test_get_messages_for_another_believes_keys_not_names(team, role, bound, allowed):
+    await _admin(team, "boss")
+    await _names(team, "bob")
     caller = access.Caller(role, frozenset({"shop"}), key="key_1", agent=bound)
-    boss = await house.agent("boss", caller=caller)
+    boss = await team.agent("boss", caller=caller)
     if allowed:
         assert (await boss.get_messages(for_instance="bob"))["count"] == 0
     else:
@@ -440,15 +440,15 @@ async def test_get_messages_for_another_believes_keys_not_names(house, role, bou
             await boss.get_messages(for_instance="bob")
 
 
-async def test_send_message_refuses_a_readonly_key(house):
+async def test_send_message_refuses_a_readonly_key(team):
     caller = access.Caller("readonly", frozenset({"shop"}), key="key_1")
-    reader = await house.agent("reader", caller=caller)
+    reader = await team.agent("reader", caller=caller)
     with pytest.raises(errors.Forbidden):
         await reader.send_message(to_instance="*", message="hello")
 
 
-async def test_acknowledge_message_marks_it_received_for_one_reader(house):
-    alice, bob, carol = await _names(house, "alice", "bob", "carol")
+async def test_acknowledge_message_marks_it_received_for_one_reader(team):
+    alice, bob, carol = await _names(team, "alice", "bob", "carol")
     sent = await alice.send_message(to_instance="*", message="freeze")
     assert await bob.acknowledge_message(message_id=sent["message_id"]) == {
         "status": "received",
@@ -459,8 +459,8 @@ async def test_acknowledge_message_marks_it_received_for_one_reader(house):
     assert (await carol.get_messages(headers_only=True))["messages"][0]["status"] == "pending"
 
 
-async def test_update_message_status_goes_forward_only_and_fails_from_anywhere(house):
-    alice, bob = await _names(house, "alice", "bob")
+async def test_update_message_status_goes_forward_only_and_fails_from_anywhere(team):
+    alice, bob = await _names(team, "alice", "bob")
     sent = await alice.send_message(to_instance="bob", message="do it")
     change = {"message_id": sent["message_id"]}
     assert (await bob.update_message_status(**change, status="completed", note="done"))["note"] == "done"
@@ -473,9 +473,9 @@ async def test_update_message_status_goes_forward_only_and_fails_from_anywhere(h
         await bob.update_message_status(**change, status="completed")
 
 
-async def test_update_message_status_is_refused_to_those_who_did_not_get_it(house):
-    alice, bob, carol = await _names(house, "alice", "bob", "carol")
-    boss = await _admin(house, "boss")
+async def test_update_message_status_is_refused_to_those_who_did_not_get_it(team):
+    alice, bob, carol = await _names(team, "alice", "bob", "carol")
+    boss = await _admin(team, "boss")
     sent = await alice.send_message(to_instance="bob", message="do it")
     for other in (alice, carol):
         with pytest.raises(errors.Forbidden):
@@ -486,8 +486,8 @@ async def test_update_message_status_is_refused_to_those_who_did_not_get_it(hous
     assert (await bob.get_messages(include_delivered=True))["messages"][0]["status"] == "failed"
 
 
-async def test_claim_message_is_won_by_one_recipient(house):
-    alice, *others = await _names(house, "alice", "bob", "carol", "dora", "emil")
+async def test_claim_message_is_won_by_one_recipient(team):
+    alice, *others = await _names(team, "alice", "bob", "carol", "dora", "emil")
     sent = await alice.send_message(to_instance="*", message="who takes it?")
     claims = await asyncio.gather(*(each.claim_message(message_id=sent["message_id"]) for each in others))
     assert sum(claim["claimed"] for claim in claims) == 1
@@ -500,13 +500,13 @@ async def test_claim_message_is_won_by_one_recipient(house):
         await alice.claim_message(message_id=sent["message_id"])
 
 
-async def test_start_session_shows_what_waits_urgent_first(house):
-    alice, _bob = await _names(house, "alice", "bob")
+async def test_start_session_shows_what_waits_urgent_first(team):
+    alice, _bob = await _names(team, "alice", "bob")
     assert alice.started["messages"] == {"unread": 0, "urgent": 0}
     for n in range(6):
         await alice.send_message(to_instance="bob", message=f"{n} " + "long " * 100, priority="normal")
     fire = await alice.send_message(to_instance="bob", message="fire in the kitchen", priority="urgent")
-    waiting = (await house.agent("bob")).started["messages"]
+    waiting = (await team.agent("bob")).started["messages"]
     assert (waiting["unread"], waiting["urgent"], len(waiting["top"])) == (7, 1, 5)
     assert waiting["top"][0] == {
         "id": fire["message_id"],
@@ -519,22 +519,22 @@ async def test_start_session_shows_what_waits_urgent_first(house):
     assert len(waiting["top"][1]["subject"]) <= 100
 
 
-async def test_sweep_forgets_finished_mail_and_never_unread(house, clock):
-    alice, bob = await _names(house, "alice", "bob")
+async def test_sweep_forgets_finished_mail_and_never_unread(team, clock):
+    alice, bob = await _names(team, "alice", "bob")
     finished = await alice.send_message(to_instance="bob", message="finished")
     await bob.update_message_status(message_id=finished["message_id"], status="completed")
     await alice.send_message(to_instance="bob", message="unread")
     clock.advance(days=20)
-    assert await house.database.write(lambda tx: store.sweep(tx, clock.now - 30 * DAY)) == 0
+    assert await team.database.write(lambda tx: store.sweep(tx, clock.now - 30 * DAY)) == 0
     clock.advance(days=400)
-    assert await house.database.write(lambda tx: store.sweep(tx, clock.now - 30 * DAY)) == 1
+    assert await team.database.write(lambda tx: store.sweep(tx, clock.now - 30 * DAY)) == 1
     assert _texts(await bob.get_messages(include_delivered=True)) == ["unread"]
-    rows = await house.database.read(lambda tx: tx.all("select body from message where project = 'shop'"))
+    rows = await team.database.read(lambda tx: tx.all("select body from message where project = 'shop'"))
     assert [row["body"] for row in rows] == ["unread"]
 
 
-async def test_find_by_id_shows_how_far_each_recipient_is(house, clock):
-    alice, bob, _carol = await _names(house, "alice", "bob", "carol")
+async def test_find_by_id_shows_how_far_each_recipient_is(team, clock):
+    alice, bob, _carol = await _names(team, "alice", "bob", "carol")
     sent = await alice.send_message(to_instance="*", message="freeze", subject="release")
     await bob.update_message_status(message_id=sent["message_id"], status="completed", note="frozen")
     assert await bob.get_by_id(doc_id=sent["message_id"][:12]) == {
@@ -561,8 +561,8 @@ async def test_find_by_id_shows_how_far_each_recipient_is(house, clock):
     assert (await bob.get_by_id(doc_id="msg_000000000000"))["found"] is False
 
 
-async def test_find_by_id_shows_mail_to_those_who_wrote_or_got_it(house):
-    alice, bob, carol = await _names(house, "alice", "bob", "carol")
+async def test_find_by_id_shows_mail_to_those_who_wrote_or_got_it(team):
+    alice, bob, carol = await _names(team, "alice", "bob", "carol")
     sent = await alice.send_message(to_instance="bob", message="between us")
     seen = [(await each.get_by_id(doc_id=sent["message_id"]))["found"] for each in (alice, bob, carol)]
     assert seen == [True, True, False]

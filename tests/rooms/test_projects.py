@@ -12,8 +12,8 @@ AGENT = access.Caller("agent", frozenset({"shop"}), "key_agent")
 NOBODY = access.Caller("readonly", frozenset(), "key_none")
 
 
-async def test_create_project_shows_it_in_its_one_spelling(house):
-    created = await house.anyone().project(
+async def test_create_project_shows_it_in_its_one_spelling(team):
+    created = await team.anyone().project(
         action="create", name="The Shop!", display_name="The Shop", ignore_case=True
     )
     assert created == {
@@ -26,27 +26,27 @@ async def test_create_project_shows_it_in_its_one_spelling(house):
     }
 
 
-async def test_create_project_twice_is_refused(house):
-    await house.anyone().project(action="create", name="shop")
+async def test_create_project_twice_is_refused(team):
+    await team.anyone().project(action="create", name="shop")
     with pytest.raises(errors.Duplicate):
-        await house.anyone().project(action="create", name="Shop")
+        await team.anyone().project(action="create", name="Shop")
 
 
-async def test_create_project_registers_one_that_a_session_began(house):
-    ann = await house.agent("ann")
+async def test_create_project_registers_one_that_a_session_began(team):
+    ann = await team.agent("ann")
     before = await ann.project(action="get")
     after = await ann.project(action="create", name="shop")
     assert (before["registered"], after["registered"], after["display_name"]) == (False, True, "shop")
 
 
-async def test_shared_space_is_neither_created_nor_deleted(house):
+async def test_shared_space_is_neither_created_nor_deleted(team):
     for act in ({"action": "create"}, {"action": "delete", "confirm": "shared"}):
         with pytest.raises(errors.Invalid):
-            await house.anyone().project(name="shared", **act)
+            await team.anyone().project(name="shared", **act)
 
 
-async def test_get_project_shows_the_roster(house):
-    anyone = house.anyone()
+async def test_get_project_shows_the_roster(team):
+    anyone = team.anyone()
     await anyone.project(action="create", name="shop")
     await anyone.project(
         action="add_agent",
@@ -73,23 +73,23 @@ async def test_get_project_shows_the_roster(house):
     }
 
 
-async def test_get_project_that_is_not_there_is_refused_and_makes_nothing(house):
+async def test_get_project_that_is_not_there_is_refused_and_makes_nothing(team):
     with pytest.raises(errors.NotFound):
-        await house.anyone().project(action="get", name="nowhere")
-    assert await house.anyone().project(action="list") == {"total": 0}
+        await team.anyone().project(action="get", name="nowhere")
+    assert await team.anyone().project(action="list") == {"total": 0}
 
 
-async def test_add_agent_lets_in_who_waits(house):
-    await house.anyone().project(action="create", name="shop")
-    await house.agent("eve")
-    waiting = await house.anyone().project(action="get", name="shop")
-    added = await house.anyone().project(action="add_agent", name="shop", agent="eve")
+async def test_add_agent_lets_in_who_waits(team):
+    await team.anyone().project(action="create", name="shop")
+    await team.agent("eve")
+    waiting = await team.anyone().project(action="get", name="shop")
+    added = await team.anyone().project(action="add_agent", name="shop", agent="eve")
     assert [member["tier"] for member in waiting["agents"]] == ["pending"]
     assert added == {"status": "added", "project": "shop", "agent": "eve", "tier": "named"}
 
 
-async def test_add_and_update_agent_leave_untouched_what_is_omitted(house):
-    anyone = house.anyone()
+async def test_add_and_update_agent_leave_untouched_what_is_omitted(team):
+    anyone = team.anyone()
     await anyone.project(action="create", name="shop")
     await anyone.project(
         action="add_agent",
@@ -113,18 +113,18 @@ async def test_add_and_update_agent_leave_untouched_what_is_omitted(house):
     assert (lowered["tier"], lowered["role_description"]) == ("worker", "writes")
 
 
-async def test_add_agent_to_a_project_that_is_not_there_is_refused(house):
+async def test_add_agent_to_a_project_that_is_not_there_is_refused(team):
     with pytest.raises(errors.NotFound):
-        await house.anyone().project(action="add_agent", name="nowhere", agent="bob")
+        await team.anyone().project(action="add_agent", name="nowhere", agent="bob")
 
 
-async def test_roster_acts_default_to_the_sessions_project(house):
-    ann = await house.agent("ann")
+async def test_roster_acts_default_to_the_sessions_project(team):
+    ann = await team.agent("ann")
     assert (await ann.project(action="add_agent", agent="bob"))["project"] == "shop"
 
 
-async def test_remove_agent_takes_it_off_the_roster(house):
-    ann = await house.agent("ann")
+async def test_remove_agent_takes_it_off_the_roster(team):
+    ann = await team.agent("ann")
     await ann.project(action="add_agent", agent="bob")
     removed = await ann.project(action="remove_agent", agent="bob")
     left = await ann.project(action="get")
@@ -133,8 +133,8 @@ async def test_remove_agent_takes_it_off_the_roster(house):
 
 
 @pytest.mark.parametrize("action", ["remove_agent", "update_agent"])
-async def test_roster_act_on_an_unknown_agent_names_near_ones(house, action):
-    ann = await house.agent("ann")
+async def test_roster_act_on_an_unknown_agent_names_near_ones(team, action):
+    ann = await team.agent("ann")
     await ann.project(action="add_agent", agent="robert")
     with pytest.raises(errors.NotFound) as refused:
         await ann.project(action=action, agent="roberta")
@@ -144,25 +144,25 @@ async def test_roster_act_on_an_unknown_agent_names_near_ones(house, action):
 @pytest.mark.parametrize(
     "wrong", [{"tier": "king"}, {"agent": "a b"}, {"path_patterns": [""]}, {"projects": "x"}]
 )
-async def test_add_agent_refuses_arguments_that_are_wrong(house, wrong):
-    ann = await house.agent("ann")
+async def test_add_agent_refuses_arguments_that_are_wrong(team, wrong):
+    ann = await team.agent("ann")
     with pytest.raises(errors.Invalid):
         await ann.project(**{"action": "add_agent", "agent": "bob"} | wrong)
 
 
-async def test_list_projects_pages(house):
+async def test_list_projects_pages(team):
     for name in ("c", "a", "b"):
-        await house.anyone().project(action="create", name=name)
-    first = await house.anyone().project(action="list", limit=2)
-    second = await house.anyone().project(action="list", limit=2, offset=first["next_offset"])
+        await team.anyone().project(action="create", name=name)
+    first = await team.anyone().project(action="list", limit=2)
+    second = await team.anyone().project(action="list", limit=2, offset=first["next_offset"])
     assert (first["total"], [each["name"] for each in first["projects"]]) == (3, ["a", "b"])
     assert [each["name"] for each in second["projects"]] == ["c"]
     assert "next_offset" not in second
 
 
 @pytest.mark.parametrize("confirm", [{}, {"confirm": "yes"}, {"confirm": "bank"}])
-async def test_delete_project_asks_for_its_name(house, confirm):
-    ann = await house.agent("ann")
+async def test_delete_project_asks_for_its_name(team, confirm):
+    ann = await team.agent("ann")
     with pytest.raises(errors.Invalid):
         await ann.project(action="delete", name="shop", **confirm)
     assert (await ann.project(action="get"))["name"] == "shop"
@@ -190,17 +190,17 @@ async def _fill(tx, project: str) -> None:
     )
 
 
-async def test_delete_project_removes_every_row_but_its_audit_and_leaves_others_alone(house):
+async def test_delete_project_removes_every_row_but_its_audit_and_leaves_others_alone(team):
     for project in ("shop", "bank"):
-        ann = await house.agent("ann", project)
+        ann = await team.agent("ann", project)
         await ann.lock_files(files=["a.py"])
         await ann.update_work(title="work", status="in_progress", files_touched=["a.py"], signals=["done"])
         await ann.guidelines(action="set", name="tests", rule="Run them.", scope=project)
-        await house.database.write(lambda tx, project=project: _fill(tx, project))
-    before = await house.database.read(lambda tx: _rows(tx, "shop"))
-    others = await house.database.read(lambda tx: _rows(tx, "bank"))
-    deleted = await house.anyone().project(action="delete", name="shop", confirm="shop")
-    after = await house.database.read(lambda tx: _rows(tx, "shop"))
+        await team.database.write(lambda tx, project=project: _fill(tx, project))
+    before = await team.database.read(lambda tx: _rows(tx, "shop"))
+    others = await team.database.read(lambda tx: _rows(tx, "bank"))
+    deleted = await team.anyone().project(action="delete", name="shop", confirm="shop")
+    after = await team.database.read(lambda tx: _rows(tx, "shop"))
     kept = {"audit", "counter"}
     assert deleted["removed"] == {table: n for table, n in before.items() if n and table not in kept}
     assert {
@@ -217,40 +217,40 @@ async def test_delete_project_removes_every_row_but_its_audit_and_leaves_others_
     } <= set(deleted["removed"])
     assert {table: n for table, n in after.items() if n and table not in kept} == {"event": 1}
     assert after["audit"] == before["audit"] + 1
-    assert await house.database.read(lambda tx: _rows(tx, "bank")) == others
+    assert await team.database.read(lambda tx: _rows(tx, "bank")) == others
     with pytest.raises(errors.NotFound):
-        await house.anyone().project(action="get", name="shop")
+        await team.anyone().project(action="get", name="shop")
 
 
-async def test_delete_project_ends_its_sessions(house):
-    ann = await house.agent("ann")
+async def test_delete_project_ends_its_sessions(team):
+    ann = await team.agent("ann")
     await ann.project(action="delete", name="shop", confirm="Shop")
     with pytest.raises(errors.SessionNotFound):
         await ann.project(action="get")
 
 
-async def test_delete_project_never_lets_tokens_or_event_numbers_fall_back(house):
-    ann = await house.agent("ann")
+async def test_delete_project_never_lets_tokens_or_event_numbers_fall_back(team):
+    ann = await team.agent("ann")
     before = (await ann.lock_files(files=["a.py"]))["locked"][0]["token"]
     await ann.project(action="delete", name="shop", confirm="shop")
-    again = await house.agent("ann")
+    again = await team.agent("ann")
     assert (await again.lock_files(files=["a.py"]))["locked"][0]["token"] > before
 
 
-async def test_delete_project_counts_documents_from_none_again(house):
-    ann = await house.agent("ann")
+async def test_delete_project_counts_documents_from_none_again(team):
+    ann = await team.agent("ann")
     for _ in range(2):
-        await house.database.write(lambda tx: _fill(tx, "shop"))
+        await team.database.write(lambda tx: _fill(tx, "shop"))
     await ann.project(action="delete", name="shop", confirm="shop")
-    await house.agent("ann")
-    await house.database.write(lambda tx: _fill(tx, "shop"))
-    listed = await house.anyone().list_projects()
+    await team.agent("ann")
+    await team.database.write(lambda tx: _fill(tx, "shop"))
+    listed = await team.anyone().list_projects()
     assert [each["document_count"] for each in listed["projects"]] == [1]
 
 
-async def test_project_acts_of_an_admin_stay_in_its_projects(house):
-    await house.agent("ann", "bank")
-    admin = house.anyone(ADMIN)
+async def test_project_acts_of_an_admin_stay_in_its_projects(team):
+    await team.agent("ann", "bank")
+    admin = team.anyone(ADMIN)
     assert (await admin.project(action="create", name="shop"))["status"] == "created"
     for act in (
         {"action": "create"},
@@ -265,25 +265,25 @@ async def test_project_acts_of_an_admin_stay_in_its_projects(house):
     assert [each["name"] for each in (await admin.project(action="list"))["projects"]] == ["shop"]
 
 
-async def test_project_changes_need_an_admin(house):
-    await house.agent("ann")
+async def test_project_changes_need_an_admin(team):
+    await team.agent("ann")
     for act in (
         {"action": "create"},
         {"action": "delete", "confirm": "shop"},
         {"action": "add_agent", "agent": "x"},
     ):
         with pytest.raises(errors.Forbidden):
-            await house.anyone(AGENT).project(name="shop", **act)
+            await team.anyone(AGENT).project(name="shop", **act)
 
 
-async def test_list_projects_counts_what_is_there(house, clock):
-    await house.agent("ann")
-    await house.agent("bob")
-    await house.agent("zoe", "shared")
+async def test_list_projects_counts_what_is_there(team, clock):
+    await team.agent("ann")
+    await team.agent("bob")
+    await team.agent("zoe", "shared")
     clock.advance(days=2)
-    await house.agent("ann")
-    await house.database.write(lambda tx: _fill(tx, "shop"))
-    assert await house.anyone().list_projects() == {
+    await team.agent("ann")
+    await team.database.write(lambda tx: _fill(tx, "shop"))
+    assert await team.anyone().list_projects() == {
         "total": 1,
         "active_sessions": 1,
         "shared": {"active_sessions": 0, "document_count": 0},
@@ -299,11 +299,11 @@ async def test_list_projects_counts_what_is_there(house, clock):
     }
 
 
-async def test_list_projects_shows_a_caller_its_own_alone(house):
+async def test_list_projects_shows_a_caller_its_own_alone(team):
     for project in ("shop", "bank"):
-        await house.agent("ann", project)
-    own = await house.anyone(AGENT).list_projects()
-    none = await house.anyone(NOBODY).list_projects()
+        await team.agent("ann", project)
+    own = await team.anyone(AGENT).list_projects()
+    none = await team.anyone(NOBODY).list_projects()
     assert ([each["project"] for each in own["projects"]], own["total"], own["active_sessions"]) == (
         ["shop"],
         1,
@@ -312,19 +312,19 @@ async def test_list_projects_shows_a_caller_its_own_alone(house):
     assert none == {"total": 0, "active_sessions": 0, "shared": {"active_sessions": 0, "document_count": 0}}
 
 
-async def test_list_projects_pages_with_the_total_of_all(house):
+async def test_list_projects_pages_with_the_total_of_all(team):
     for project in ("a", "b", "c"):
-        await house.agent("ann", project)
-    page = await house.anyone().list_projects(limit=1, offset=1)
+        await team.agent("ann", project)
+    page = await team.anyone().list_projects(limit=1, offset=1)
     assert [each["project"] for each in page["projects"]] == ["b"]
     assert (page["total"], page["next_offset"], page["active_sessions"]) == (3, 2, 3)
 
 
-async def test_events_are_forgotten_after_their_days_and_their_numbers_go_on(house, clock):
-    alice = await house.agent("alice")
+async def test_events_are_forgotten_after_their_days_and_their_numbers_go_on(team, clock):
+    alice = await team.agent("alice")
     await alice.lock_files(files=["a.py"])
     clock.advance(days=8)
     await alice.lock_files(files=["b.py"])
-    await sweep(house.calls)
-    kept = await house.database.read(lambda tx: events.after(tx, "shop", 0))
+    await sweep(team.calls)
+    kept = await team.database.read(lambda tx: events.after(tx, "shop", 0))
     assert [(event.n, event.kind) for event in kept] == [(3, "FilesLocked")]

@@ -7,12 +7,12 @@ import pytest
 from archived import Sync, registered
 from transcribed import Script
 
-from house import House
+from team import Team
 
 
 @pytest.fixture
-async def sync(house: House) -> Sync:
-    return await registered(house)
+async def sync(team: Team) -> Sync:
+    return await registered(team)
 
 
 async def chat(sync: Sync, session_id: str, **more: Any) -> dict[str, Any]:

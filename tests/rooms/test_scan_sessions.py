@@ -8,7 +8,7 @@ from transcribed import Script
 
 from commonplace.rooms.archives import blocks, frames
 from commonplace.search.lines import OVERLAP
-from house import House
+from team import Team
 
 FRAME = 1024 * 1024
 NEEDLE = b'"the axolotl"'
@@ -16,8 +16,8 @@ AFTER = b"\n" + Script().user("The axolotl again").content
 
 
 @pytest.fixture
-async def sync(house: House) -> Sync:
-    return await registered(house)
+async def sync(team: Team) -> Sync:
+    return await registered(team)
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ import pytest
 from archived import Sync, found, registered
 from transcribed import Script, fixed, unsolved, uploaded
 
-from house import House
+from team import Team
 
 
 @pytest.fixture
-async def sync(house: House) -> Sync:
-    return await registered(house)
+async def sync(team: Team) -> Sync:
+    return await registered(team)
 
 
 QUESTIONS = (
@@ -39,9 +39,9 @@ async def test_search_sessions_tells_how_an_error_was_fixed_before_who_wanted_it
 
 @pytest.mark.parametrize("question", QUESTIONS)
 async def test_search_sessions_prefers_where_an_error_was_overcome_in_another_project(
-    house: House, sync: Sync, question: str
+    team: Team, sync: Sync, question: str
 ):
-    other = await registered(house, project="zoo")
+    other = await registered(team, project="zoo")
     await uploaded(sync, "unsolved", unsolved(30))
     await uploaded(other, "fixed", fixed())
     assert [session for session, _, _ in await found(sync, question)][:2] == ["fixed", "unsolved"]

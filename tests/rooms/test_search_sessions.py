@@ -11,7 +11,7 @@ from commonplace.access import Caller
 from commonplace.rooms.archives import learning, scanning, studies
 from commonplace.rooms.archives.restudy import study_again
 from commonplace.store.database import Tx
-from house import House
+from team import Team
 
 CART = (
     Script().user("Why is the shopping cart empty after login?").assistant("The session cookie is replaced.")
@@ -20,8 +20,8 @@ MENU = Script().user("Make the menu accessible").assistant("Every entry has a la
 
 
 @pytest.fixture
-async def sync(house: House) -> Sync:
-    return await registered(house)
+async def sync(team: Team) -> Sync:
+    return await registered(team)
 
 
 async def test_search_sessions_finds_what_was_said(sync: Sync):
@@ -115,8 +115,8 @@ async def test_search_sessions_shows_three_hits_of_a_session_unless_asked_for_mo
 
 
 @pytest.mark.parametrize("mode", ["smart", "literal", "regex"])
-async def test_search_sessions_looks_in_the_workspace_and_time_asked_for(house: House, sync: Sync, mode: str):
-    other = await registered(house, machine="desk")
+async def test_search_sessions_looks_in_the_workspace_and_time_asked_for(team: Team, sync: Sync, mode: str):
+    other = await registered(team, machine="desk")
     await uploaded(sync, "old", Script(day="2026-08-01").user("The lighthouse blinks"))
     await uploaded(sync, "late", Script(day="2026-08-20").user("The lighthouse is dark"))
     await uploaded(other, "theirs", Script(day="2026-08-10").user("A lighthouse in the fog"))
@@ -135,12 +135,10 @@ async def test_search_sessions_looks_in_the_workspace_and_time_asked_for(house: 
 
 
 @pytest.mark.parametrize("mode", ["smart", "literal", "regex"])
-async def test_search_sessions_shows_nothing_of_a_project_that_the_caller_may_not_see(
-    house: House, mode: str
-):
-    secret = await registered(house, project="vault")
+async def test_search_sessions_shows_nothing_of_a_project_that_the_caller_may_not_see(team: Team, mode: str):
+    secret = await registered(team, project="vault")
     await uploaded(secret, "plans", Script().user("The quagga is hidden"))
-    stranger = house.anyone(Caller("agent", frozenset({"shop"})))
+    stranger = team.anyone(Caller("agent", frozenset({"shop"})))
     assert (await stranger.search_sessions(query="quagga", mode=mode))["matches"] == []
     with pytest.raises(errors.NotFound):
         await stranger.search_sessions(
@@ -203,9 +201,9 @@ async def test_search_sessions_takes_lines_that_no_store_could_keep_as_text(sync
     assert await sync.bytes("odd") == odd + broken
 
 
-async def test_search_global_covers_sessions(house: House, sync: Sync):
+async def test_search_global_covers_sessions(team: Team, sync: Sync):
     await uploaded(sync, "cart", CART)
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     answer = await alice.search_global(query="cookie replaced after login")
     [row] = answer["results"]
     assert (row["kind"], row["title"], row.get("type")) == (
@@ -216,13 +214,13 @@ async def test_search_global_covers_sessions(house: House, sync: Sync):
     assert (row["workspace_id"], row["session_id"], row["line"]) == ("laptop-claude-code-shop", "cart", 0)
 
 
-async def test_search_global_shows_few_parts_of_a_session_beside_documents(house: House, sync: Sync):
+async def test_search_global_shows_few_parts_of_a_session_beside_documents(team: Team, sync: Sync):
     said = b"".join(
         b'{"role":"user","content":"The okapi of day %d is shy. %s"}\n' % (n, b"It eats leaves. " * 200)
         for n in range(30)
     )
     await sync.up("okapi", said)
-    alice = await house.agent("alice")
+    alice = await team.agent("alice")
     kept = await alice.store(title="Okapi", content="The okapi is shy.", memory_type="adr")
     results = (await alice.search_global(query="okapi shy", limit=10))["results"]
     assert sorted(each["kind"] for each in results) == ["document", "session", "session", "session"]
@@ -324,7 +322,7 @@ async def test_list_sessions_shows_the_title_and_times_of_the_transcript(sync: S
 
 
 async def test_sessions_of_an_older_parser_are_read_again(
-    house: House, sync: Sync, monkeypatch: pytest.MonkeyPatch
+    team: Team, sync: Sync, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(learning, "PARSER", learning.PARSER - 1)
     await uploaded(sync, "fixed", fixed())
@@ -334,17 +332,17 @@ async def test_sessions_of_an_older_parser_are_read_again(
     assert "summary" not in page
     await sync.up("cart", MENU.content, offset=len(CART.content))
     assert await found(sync, "menu accessible") == []
-    await study_again(house.calls)
+    await study_again(team.calls)
     assert await found(sync, "menu accessible") == [("cart", 2, "user")]
     assert await found(sync, "ModuleNotFoundError: No module named 'yaml'", limit=1) == [
         ("fixed", 2, "error")
     ]
     page = await sync.read_session(workspace_id=sync.workspace["workspace_id"], session_id="cart")
     assert page["summary"]["user_messages"] == 2
-    assert await house.database.read(lambda tx: studies.waiting(tx, learning.PARSER)) is None
+    assert await team.database.read(lambda tx: studies.waiting(tx, learning.PARSER)) is None
 
 
-async def test_search_sessions_forgets_the_least_telling_errors_of_a_session(house: House, sync: Sync):
+async def test_search_sessions_forgets_the_least_telling_errors_of_a_session(team: Team, sync: Sync):
     words = [f"{first}{second}" for first in "abcdefghijklmno" for second in "pqrstuvwxyzabcd"]
     half = len(words) // 2
     first, rest = Script(), Script()
@@ -355,7 +353,7 @@ async def test_search_sessions_forgets_the_least_telling_errors_of_a_session(hou
     await sync.up("many", first.content)
     await sync.up("many", rest.content, offset=len(first.content))
     counted = "select count(*) as n from session_error where project = $1"
-    kept = await house.database.read(lambda tx: tx.one(counted, "shop"))
+    kept = await team.database.read(lambda tx: tx.one(counted, "shop"))
     assert kept is not None
     assert kept["n"] == 200
     assert await found(sync, f"ValueError: no {words[0]} here", limit=1) != [("many", 1, "error")]
@@ -364,7 +362,7 @@ async def test_search_sessions_forgets_the_least_telling_errors_of_a_session(hou
     ]
 
 
-async def test_study_forgets_what_it_read_before(house: House, sync: Sync):
+async def test_study_forgets_what_it_read_before(team: Team, sync: Sync):
     await uploaded(sync, "fixed", fixed())
 
     async def rows(tx: Tx) -> list[int]:
@@ -374,9 +372,9 @@ async def test_study_forgets_what_it_read_before(house: House, sync: Sync):
         ]
         return [row["n"] for row in counts if row]
 
-    before = await house.database.read(rows)
-    await house.database.write(
+    before = await team.database.read(rows)
+    await team.database.write(
         lambda tx: tx.run("update session_study set behind = 1 where project = $1", "shop")
     )
-    await study_again(house.calls)
-    assert await house.database.read(rows) == before
+    await study_again(team.calls)
+    assert await team.database.read(rows) == before

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from commonplace.rooms.sessions.model import Started
 from commonplace.rooms.sessions.pack import BYTES_PER_TOKEN, Part, packed
-from house import House
+from team import Team
 
 _KEPT = {"project", "agent", "session_id", "omitted"}
 _TEXT = st.text(max_size=300)
@@ -109,17 +109,17 @@ def test_pack_cuts_the_text_of_a_handoff_and_keeps_its_id():
 
 @given(token_budget=st.integers(300, 20_000))
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_start_session_is_within_any_budget(house: House, token_budget: int):
+async def test_start_session_is_within_any_budget(team: Team, token_budget: int):
     for name in ("alice", "bob"):
-        agent = await house.agent(name, task_description="cart " * 100)
+        agent = await team.agent(name, task_description="cart " * 100)
         await agent.end_session(
             summary=f"{name}: " + "all is well. " * 300, handoff_notes="next: " + "tax " * 300
         )
-        await house.agent(name, task_description=f"{name} goes on " * 9)
-    answer = await house.calls.run(
+        await team.agent(name, task_description=f"{name} goes on " * 9)
+    answer = await team.calls.run(
         "memory_start_session",
         {"project": "shop", "claude_instance": "alice", "token_budget": token_budget},
-        house.anyone().caller,
+        team.anyone().caller,
     )
     assert len(answer.text()) <= token_budget * BYTES_PER_TOKEN
     told = msgspec.json.decode(answer.text())

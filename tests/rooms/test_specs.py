@@ -8,18 +8,18 @@ from commonplace import access, errors, events
 from commonplace.clock import iso
 
 
-async def _two(house):
-    return await house.agent("alice"), await house.agent("bob")
+async def _two(team):
+    return await team.agent("alice"), await team.agent("bob")
 
 
-async def _make_admin(house, name: str, project: str = "shop"):
-    await house.database.write(
+async def _make_admin(team, name: str, project: str = "shop"):
+    await team.database.write(
         lambda tx: tx.run("update agent set tier = 'admin' where project = $1 and name = $2", project, name)
     )
 
 
-async def test_define_spec_creates_then_raises_the_patch(house):
-    alice = await house.agent("alice")
+async def test_define_spec_creates_then_raises_the_patch(team):
+    alice = await team.agent("alice")
     created = await alice.define_spec(name="cart-api", content="GET /cart")
     assert created == {
         "status": "created",
@@ -36,15 +36,15 @@ async def test_define_spec_creates_then_raises_the_patch(house):
         "owner": "alice",
         "previous_version": "1.0.0",
     }
-    stored = await house.database.read(lambda tx: events.after(tx, "shop", 0))
+    stored = await team.database.read(lambda tx: events.after(tx, "shop", 0))
     assert [(event.uri, event.body["version"]) for event in stored if event.kind == "SpecChanged"] == [
         ("spec://shop/cart-api", "1.0.0"),
         ("spec://shop/cart-api", "1.0.1"),
     ]
 
 
-async def test_define_spec_versions_rise_by_semantic_precedence(house):
-    alice = await house.agent("alice")
+async def test_define_spec_versions_rise_by_semantic_precedence(team):
+    alice = await team.agent("alice")
     rising = (
         "1.0.0-alpha",
         "1.0.0-alpha.1",
@@ -65,14 +65,14 @@ async def test_define_spec_versions_rise_by_semantic_precedence(house):
 
 
 @pytest.mark.parametrize("version", ["1.0", "v1.0.0", "01.0.0", "1.0.0-01", "latest", "1.0.0\n", "1.0.0.0"])
-async def test_define_spec_refuses_what_is_no_version(house, version):
-    alice = await house.agent("alice")
+async def test_define_spec_refuses_what_is_no_version(team, version):
+    alice = await team.agent("alice")
     with pytest.raises(errors.Invalid):
         await alice.define_spec(name="api", content="x", version=version)
 
 
-async def test_define_spec_at_once_gives_every_version_once(house):
-    alice = await house.agent("alice")
+async def test_define_spec_at_once_gives_every_version_once(team):
+    alice = await team.agent("alice")
     made = await asyncio.gather(*(alice.define_spec(name="api", content=f"{n}") for n in range(10)))
     assert sorted(each["version"] for each in made) == [f"1.0.{n}" for n in range(10)]
     for each in made:
@@ -80,8 +80,8 @@ async def test_define_spec_at_once_gives_every_version_once(house):
         assert spec["version"] == each["version"]
 
 
-async def test_define_spec_is_refused_to_who_does_not_own_it(house):
-    alice, bob = await _two(house)
+async def test_define_spec_is_refused_to_who_does_not_own_it(team):
+    alice, bob = await _two(team)
     await alice.define_spec(name="api", content="hers")
     for claim in ({}, {"owner": "bob"}, {"owner": "alice"}):
         with pytest.raises(errors.Forbidden):
@@ -90,15 +90,15 @@ async def test_define_spec_is_refused_to_who_does_not_own_it(house):
     assert (spec["content"], spec["owner"], spec["version"]) == ("hers", "alice", "1.0.0")
 
 
-async def test_define_spec_names_another_owner_only_for_an_admin(house):
-    alice, bob = await _two(house)
+async def test_define_spec_names_another_owner_only_for_an_admin(team):
+    alice, bob = await _two(team)
     with pytest.raises(errors.Forbidden):
         await alice.define_spec(name="api", content="x", owner="bob")
     await alice.define_spec(name="api", content="x")
     with pytest.raises(errors.Forbidden):
         await alice.define_spec(name="api", content="y", owner="bob")
-    boss = await house.agent("boss")
-    await _make_admin(house, "boss")
+    boss = await team.agent("boss")
+    await _make_admin(team, "boss")
     moved = await boss.define_spec(name="api", content="z", owner="bob")
     assert (moved["owner"], moved["version"]) == ("bob", "1.0.1")
     with pytest.raises(errors.Forbidden):
@@ -108,12 +108,12 @@ async def test_define_spec_names_another_owner_only_for_an_admin(house):
 
 
 @pytest.mark.parametrize(("role", "allowed"), [("agent", False), ("admin", True), ("owner", True)])
-async def test_define_spec_of_another_believes_the_role_of_the_key(house, role, allowed):
-    alice = await house.agent("alice")
+async def test_define_spec_of_another_believes_the_role_of_the_key(team, role, allowed):
+    alice = await team.agent("alice")
     await alice.define_spec(name="api", content="hers")
-    await house.agent("boss")
-    await _make_admin(house, "boss")
-    keyed = await house.agent("boss", caller=access.Caller(role, frozenset({"shop"}), key="key_1"))
+    await team.agent("boss")
+    await _make_admin(team, "boss")
+    keyed = await team.agent("boss", caller=access.Caller(role, frozenset({"shop"}), key="key_1"))
     if allowed:
         assert (await keyed.define_spec(name="api", content="mended"))["owner"] == "alice"
     else:
@@ -121,14 +121,14 @@ async def test_define_spec_of_another_believes_the_role_of_the_key(house, role, 
             await keyed.define_spec(name="api", content="mended")
 
 
-async def test_define_spec_refuses_a_readonly_key(house):
-    reader = await house.agent("reader", caller=access.Caller("readonly", frozenset({"shop"}), key="key_1"))
+async def test_define_spec_refuses_a_readonly_key(team):
+    reader = await team.agent("reader", caller=access.Caller("readonly", frozenset({"shop"}), key="key_1"))
     with pytest.raises(errors.Forbidden):
         await reader.define_spec(name="api", content="x")
 
 
-async def test_define_spec_stores_a_valid_json_schema(house):
-    alice = await house.agent("alice")
+async def test_define_spec_stores_a_valid_json_schema(team):
+    alice = await team.agent("alice")
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "required": ["id"]}
     await alice.define_spec(name="cart", content="v1", json_schema=schema, tags=["cart"], spec_type="schema")
     await alice.define_spec(name="cart", content="v2")
@@ -148,16 +148,16 @@ async def test_define_spec_stores_a_valid_json_schema(house):
         {"description": "x" * 60_000},
     ],
 )
-async def test_define_spec_refuses_what_is_no_json_schema(house, schema):
-    alice = await house.agent("alice")
+async def test_define_spec_refuses_what_is_no_json_schema(team, schema):
+    alice = await team.agent("alice")
     with pytest.raises((errors.Invalid, errors.TooLarge)):
         await alice.define_spec(name="cart", content="x", json_schema=schema)
     with pytest.raises(errors.NotFound):
         await alice.get_spec(name="cart")
 
 
-async def test_define_spec_never_fetches_what_a_schema_points_at(house):
-    alice = await house.agent("alice")
+async def test_define_spec_never_fetches_what_a_schema_points_at(team):
+    alice = await team.agent("alice")
     fetched = asyncio.Event()
     server = await asyncio.start_server(lambda *_: fetched.set(), "127.0.0.1", 0)
     async with server:
@@ -171,8 +171,8 @@ async def test_define_spec_never_fetches_what_a_schema_points_at(house):
     assert not fetched.is_set()
 
 
-async def test_define_spec_refuses_to_halve_a_state_unless_forced(house):
-    alice = await house.agent("alice")
+async def test_define_spec_refuses_to_halve_a_state_unless_forced(team):
+    alice = await team.agent("alice")
     await alice.define_spec(name="state:alice", content="x" * 100)
     assert (await alice.define_spec(name="state:alice", content="x" * 50))["version"] == "1.0.1"
     with pytest.raises(errors.Conflict) as refused:
@@ -183,8 +183,8 @@ async def test_define_spec_refuses_to_halve_a_state_unless_forced(house):
     assert (await alice.define_spec(name="other", content="x"))["version"] == "1.0.1"
 
 
-async def test_get_spec_reads_any_version(house, clock):
-    alice = await house.agent("alice")
+async def test_get_spec_reads_any_version(team, clock):
+    alice = await team.agent("alice")
     first = await alice.define_spec(name="Cart API", content="v1", tags=["a"], spec_type="api")
     written = clock.now
     clock.advance(days=3)
@@ -209,8 +209,8 @@ async def test_get_spec_reads_any_version(house, clock):
     assert refused.value.details == {"latest": "2.0.0"}
 
 
-async def test_get_spec_looks_in_the_own_project_then_in_the_shared_one(house):
-    alice = await house.agent("alice")
+async def test_get_spec_looks_in_the_own_project_then_in_the_shared_one(team):
+    alice = await team.agent("alice")
     await alice.define_spec(name="style", content="shared", project="shared")
     await alice.define_spec(name="api", content="shared", project="shared")
     await alice.define_spec(name="api", content="own")
@@ -221,14 +221,14 @@ async def test_get_spec_looks_in_the_own_project_then_in_the_shared_one(house):
         await alice.get_spec(name="style", project="shop")
 
 
-async def test_get_spec_refuses_a_project_outside_the_key(house):
-    reader = await house.agent("reader", caller=access.Caller("readonly", frozenset({"shop"}), key="key_1"))
+async def test_get_spec_refuses_a_project_outside_the_key(team):
+    reader = await team.agent("reader", caller=access.Caller("readonly", frozenset({"shop"}), key="key_1"))
     with pytest.raises(errors.Forbidden):
         await reader.get_spec(name="api", project="web")
 
 
-async def test_list_specs_names_them_with_their_versions(house, clock):
-    alice = await house.agent("alice")
+async def test_list_specs_names_them_with_their_versions(team, clock):
+    alice = await team.agent("alice")
     await alice.define_spec(name="b", content="1", spec_type="api")
     await alice.define_spec(name="b", content="2")
     await alice.define_spec(name="a", content="1", project="shared")
@@ -263,24 +263,24 @@ async def test_list_specs_names_them_with_their_versions(house, clock):
     assert await alice.list_specs(project="nowhere") == {"count": 0, "total": 0}
 
 
-async def test_start_session_returns_the_state_of_the_agent(house):
-    alice, bob = await _two(house)
+async def test_start_session_returns_the_state_of_the_agent(team):
+    alice, bob = await _two(team)
     assert "state_spec" not in alice.started
     await alice.define_spec(name="state:alice", content="half way through the cart")
-    again = await house.agent("alice")
+    again = await team.agent("alice")
     assert again.started["state_spec"] == {
         "name": "state:alice",
         "version": "1.0.0",
         "age": "just now",
         "content": "half way through the cart",
     }
-    assert "state_spec" not in (await house.agent("bob")).started
+    assert "state_spec" not in (await team.agent("bob")).started
     await bob.define_spec(name="state:carol", content="do as bob says")
-    assert (await house.agent("carol")).started["state_spec"]["by"] == "bob"
+    assert (await team.agent("carol")).started["state_spec"]["by"] == "bob"
 
 
-async def test_find_by_id_shows_the_latest_content_and_all_versions(house, clock):
-    alice = await house.agent("alice")
+async def test_find_by_id_shows_the_latest_content_and_all_versions(team, clock):
+    alice = await team.agent("alice")
     spec = await alice.define_spec(name="cart api", content="v1")
     created = iso(clock.now)
     clock.advance(days=1)

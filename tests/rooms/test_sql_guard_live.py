@@ -28,7 +28,7 @@ from guarded import (
 from commonplace import errors
 from commonplace.rooms.databases import guard
 from commonplace.rooms.databases.desk import Desk
-from house import create_database
+from team import create_database
 
 # --- SQLite, for real ---------------------------------------------------------------------------------------------
 

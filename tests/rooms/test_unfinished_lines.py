@@ -9,7 +9,7 @@ from transcribed import Script
 
 from commonplace.rooms.archives import learning
 from commonplace.rooms.archives.restudy import study_again
-from house import House
+from team import Team
 
 TALK = Script().user("Where do otters sleep?").assistant("On their backs.").user("And where do badgers?")
 WHOLE = TALK.content
@@ -17,8 +17,8 @@ OTTERS, BACKS, BADGERS = (line + b"\n" for line in TALK.lines)
 
 
 @pytest.fixture
-async def sync(house: House) -> Sync:
-    return await registered(house)
+async def sync(team: Team) -> Sync:
+    return await registered(team)
 
 
 async def summary(sync: Sync, session_id: str) -> dict[str, Any]:
@@ -68,12 +68,12 @@ async def test_read_session_sums_up_a_document_on_one_line_without_a_newline(syn
 
 
 async def test_sessions_that_are_read_again_keep_their_last_line(
-    house: House, sync: Sync, monkeypatch: pytest.MonkeyPatch
+    team: Team, sync: Sync, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(learning, "PARSER", learning.PARSER - 1)
     await sync.up("talk", WHOLE[:-1])
     monkeypatch.undo()
-    await study_again(house.calls)
+    await study_again(team.calls)
     assert await found(sync, "badgers") == [("talk", 2, "user")]
     await sync.up("talk", b"\n" + OTTERS, offset=len(WHOLE) - 1)
     assert (await summary(sync, "talk"))["user_messages"] == 3

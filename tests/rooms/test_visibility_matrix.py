@@ -15,7 +15,7 @@ from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
 from commonplace.store.database import Database
-from house import Agent, HandClock
+from team import Agent, HandClock
 
 VISIBILITIES = ("public", "private", "agent_only", "admin_only")
 
@@ -99,7 +99,7 @@ def tool(name: str, **arguments) -> Way:
 def resource(page: str) -> Way:
     async def reads(board: Board, kind: str) -> str:
         uri = f"session://{board.id}{page}"
-        for each in board.calls.house.resources:
+        for each in board.calls.catalogue.resources:
             if (arguments := each.match(uri)) is not None:
                 return (await board.calls.read(each.operation, arguments, CALLERS[kind])).text().decode()
         raise errors.NotFound

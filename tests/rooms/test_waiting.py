@@ -3,20 +3,20 @@
 import asyncio
 
 
-async def test_waiting_for_a_lock_renews_the_locks_one_holds(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_waiting_for_a_lock_renews_the_locks_one_holds(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"])
     await bob.lock_files(files=["b.py"], minutes=1)
-    house.clock.advance(seconds=50)
+    team.clock.advance(seconds=50)
     await asyncio.wait_for(bob.lock_files(files=["a.py"], wait_seconds=1), 5)
-    await house.calls.activity.flush()
-    house.clock.advance(seconds=50)
+    await team.calls.activity.flush()
+    team.clock.advance(seconds=50)
     refused = await alice.lock_files(files=["b.py"])
     assert refused["success"] is False
 
 
-async def test_waiting_for_a_lock_ends_when_it_is_free(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_waiting_for_a_lock_ends_when_it_is_free(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"])
     waiting = asyncio.create_task(bob.lock_files(files=["a.py"], wait_seconds=30))
     await asyncio.sleep(0)

@@ -9,8 +9,8 @@ from commonplace.rooms.work import store
 NOON = "2027-01-15T08:00:00Z"
 
 
-async def events_of(house):
-    rows = await house.database.read(
+async def events_of(team):
+    rows = await team.database.read(
         lambda tx: tx.all(
             "select kind, uri, audience from event where project = 'shop' and kind = any($1) order by n",
             ["WorkUpdated", "SignalSent", "WorkUnblocked"],
@@ -31,13 +31,13 @@ async def touch(agent, *files, title="work"):
 # -- work items -----------------------------------------------------------------------------------------------
 
 
-async def test_update_work_keeps_one_item_for_each_title_of_a_session(house):
-    alice = await house.agent("alice")
+async def test_update_work_keeps_one_item_for_each_title_of_a_session(team):
+    alice = await team.agent("alice")
     first = await alice.update_work(title="cart", status="in_progress", files_touched=["a.py"], notes="half")
-    house.clock.advance(minutes=5)
+    team.clock.advance(minutes=5)
     second = await alice.update_work(title="cart", status="completed", files_touched=["./b.py", "a.py"])
     assert (without_id(first), second["id"]) == ({"status": "updated"}, first["id"])
-    house.clock.advance(minutes=3)
+    team.clock.advance(minutes=3)
     assert (await alice.get_active_work())["recent_work_items"] == [
         {
             "id": first["id"],
@@ -52,15 +52,15 @@ async def test_update_work_keeps_one_item_for_each_title_of_a_session(house):
     ]
 
 
-async def test_update_work_of_another_session_is_another_item(house):
-    first, second = await house.agent("alice"), await house.agent("alice")
+async def test_update_work_of_another_session_is_another_item(team):
+    first, second = await team.agent("alice"), await team.agent("alice")
     one = await first.update_work(title="cart", status="in_progress")
     other = await second.update_work(title="cart", status="in_progress")
     assert one["id"] != other["id"]
 
 
-async def test_blocked_item_keeps_what_it_waits_for_until_it_goes_on(house):
-    alice = await house.agent("alice")
+async def test_blocked_item_keeps_what_it_waits_for_until_it_goes_on(team):
+    alice = await team.agent("alice")
     await alice.update_work(
         title="cart",
         status="blocked",
@@ -97,15 +97,15 @@ async def test_blocked_item_keeps_what_it_waits_for_until_it_goes_on(house):
         {"title": "cart", "status": "in_progress", "files_touched": [f"f{n}" for n in range(201)]},
     ],
 )
-async def test_update_work_refuses_wrong_arguments_and_changes_nothing(house, arguments):
-    alice = await house.agent("alice")
+async def test_update_work_refuses_wrong_arguments_and_changes_nothing(team, arguments):
+    alice = await team.agent("alice")
     with pytest.raises(errors.Invalid):
         await alice.update_work(**arguments)
     assert "recent_work_items" not in await alice.get_active_work()
 
 
-async def test_end_session_completes_what_was_going_on_and_abandons_what_waited(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_end_session_completes_what_was_going_on_and_abandons_what_waited(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.update_work(title="cart", status="in_progress")
     await alice.update_work(title="till", status="blocked", waiting_for_signal="api_ready")
     await alice.update_work(title="shelf", status="abandoned")
@@ -140,16 +140,16 @@ async def test_end_session_completes_what_was_going_on_and_abandons_what_waited(
         ("README.md", "readme.md", set()),
     ],
 )
-async def test_update_work_sees_where_others_were(house, theirs, ours, seen):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_update_work_sees_where_others_were(team, theirs, ours, seen):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await touch(bob, theirs)
     assert await touch(alice, ours) == seen
 
 
-async def test_overlap_says_who_where_and_when(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_overlap_says_who_where_and_when(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await touch(bob, "src/a.py")
-    house.clock.advance(minutes=10)
+    team.clock.advance(minutes=10)
     answer = await alice.update_work(title="cart", status="in_progress", files_touched=["src/a.py", "b.py"])
     assert without_id(answer) == {
         "status": "updated",
@@ -159,26 +159,26 @@ async def test_overlap_says_who_where_and_when(house):
     }
 
 
-async def test_overlap_ignores_case_where_the_project_says_so(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
-    await house.database.write(lambda tx: tx.run("update project set ignore_case = 1 where name = 'shop'"))
+async def test_overlap_ignores_case_where_the_project_says_so(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await team.database.write(lambda tx: tx.run("update project set ignore_case = 1 where name = 'shop'"))
     await touch(bob, "Src/README.md")
     assert await touch(alice, "src/readme.md") == {("src/readme.md", "bob", "same file")}
 
 
-async def test_overlap_is_with_other_sessions_of_the_project_in_the_last_day(house):
-    alice, twin = await house.agent("alice"), await house.agent("alice")
-    stranger = await house.agent("bob", project="other")
+async def test_overlap_is_with_other_sessions_of_the_project_in_the_last_day(team):
+    alice, twin = await team.agent("alice"), await team.agent("alice")
+    stranger = await team.agent("bob", project="other")
     await touch(alice, "a.py")
     await touch(stranger, "a.py")
     assert await touch(alice, "a.py") == set()
     assert await touch(twin, "a.py") == {("a.py", "alice", "same file")}
-    house.clock.advance(days=1)
+    team.clock.advance(days=1)
     assert await touch(twin, "a.py") == set()
 
 
-async def test_overlaps_are_found_among_many_files_and_bounded(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_overlaps_are_found_among_many_files_and_bounded(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await touch(bob, *(f"src/{n}.py" for n in range(200)))
     assert await touch(alice, *(f"src/{n}.py" for n in range(190, 390))) == {
         (f"src/{n}.py", "bob", "same file") for n in range(190, 200)
@@ -189,8 +189,8 @@ async def test_overlaps_are_found_among_many_files_and_bounded(house):
 # -- signals --------------------------------------------------------------------------------------------------
 
 
-async def test_signal_unblocks_those_who_wait_for_it_and_tells_them_once(house):
-    alice, bob, carol = [await house.agent(name) for name in ("alice", "bob", "carol")]
+async def test_signal_unblocks_those_who_wait_for_it_and_tells_them_once(team):
+    alice, bob, carol = [await team.agent(name) for name in ("alice", "bob", "carol")]
     await alice.update_work(
         title="cart", status="blocked", blocked_by="carol", waiting_for_signal="api_ready"
     )
@@ -211,8 +211,8 @@ async def test_signal_unblocks_those_who_wait_for_it_and_tells_them_once(house):
     assert "unblocked" not in await carol.update_work(title="api", status="completed", signals=["api_ready"])
 
 
-async def test_signal_that_was_sent_before_is_shown_to_whoever_begins_to_wait(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_signal_that_was_sent_before_is_shown_to_whoever_begins_to_wait(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await bob.update_work(title="api", status="completed", signals=["api_ready"], signal_details="v2")
     answer = await alice.update_work(title="cart", status="blocked", waiting_for_signal="api_ready")
     assert without_id(answer) == {
@@ -221,18 +221,18 @@ async def test_signal_that_was_sent_before_is_shown_to_whoever_begins_to_wait(ho
     }
 
 
-async def test_signal_of_another_project_unblocks_nobody(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob", project="other")
+async def test_signal_of_another_project_unblocks_nobody(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob", project="other")
     await alice.update_work(title="cart", status="blocked", waiting_for_signal="api_ready")
     answer = await bob.update_work(title="api", status="completed", signals=["api_ready"])
     assert "unblocked" not in answer
 
 
-async def test_update_work_and_signals_are_events(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_update_work_and_signals_are_events(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.update_work(title="cart", status="blocked", waiting_for_signal="api_ready")
     await bob.update_work(title="api", status="completed", signals=["api_ready"])
-    assert await events_of(house) == [
+    assert await events_of(team) == [
         ("WorkUpdated", "work://shop", ""),
         ("WorkUpdated", "work://shop", ""),
         ("SignalSent", "signals://shop", ""),
@@ -243,9 +243,9 @@ async def test_update_work_and_signals_are_events(house):
 # -- seeing ---------------------------------------------------------------------------------------------------
 
 
-async def test_get_active_work_shows_who_is_there_and_busy_with_what(house):
-    alice = await house.agent("alice", task_description="the shop")
-    await house.agent("bob")
+async def test_get_active_work_shows_who_is_there_and_busy_with_what(team):
+    alice = await team.agent("alice", task_description="the shop")
+    await team.agent("bob")
     await alice.update_work(title="cart", status="in_progress", files_touched=["a.py"])
     answer = await alice.get_active_work(instance="alice")
     assert {name: answer[name] for name in ("overlap_window_hours", "currently_active")} == {
@@ -263,11 +263,11 @@ async def test_get_active_work_shows_who_is_there_and_busy_with_what(house):
     assert {each["agent"] for each in (await alice.get_active_work())["currently_active"]} == {"alice", "bob"}
 
 
-async def test_get_active_work_is_bounded_in_time_and_count(house):
-    alice = await house.agent("alice")
+async def test_get_active_work_is_bounded_in_time_and_count(team):
+    alice = await team.agent("alice")
     for n in range(5):
         await alice.update_work(title=f"part {n}", status="completed", signals=[f"part_{n}"])
-        house.clock.advance(minutes=59)
+        team.clock.advance(minutes=59)
     answer = await alice.get_active_work(since_hours=2)
     assert [item["title"] for item in answer["recent_work_items"]] == ["part 4", "part 3"]
     assert [signal["name"] for signal in answer["recent_signals"]] == ["part_4", "part_3"]
@@ -275,22 +275,22 @@ async def test_get_active_work_is_bounded_in_time_and_count(house):
     assert (len(limited["recent_work_items"]), len(limited["recent_signals"])) == (1, 1)
 
 
-async def test_get_active_work_of_an_unknown_project_is_empty(house):
-    alice = await house.agent("alice")
+async def test_get_active_work_of_an_unknown_project_is_empty(team):
+    alice = await team.agent("alice")
     await alice.update_work(title="cart", status="in_progress")
     assert await alice.get_active_work(project="Nowhere") == {"overlap_window_hours": 24}
 
 
-async def test_get_active_work_never_shows_a_session_id(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_get_active_work_never_shows_a_session_id(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.update_work(title="cart", status="blocked", waiting_for_signal="x", signals=["y"])
     reply = repr(await bob.get_active_work())
     assert alice.session_id not in reply
     assert activity.digest(alice.session_id) not in reply
 
 
-async def test_start_session_tells_what_others_changed_signalled_and_wait_for(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_start_session_tells_what_others_changed_signalled_and_wait_for(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await bob.update_work(title="api", status="in_progress", signals=["api_ready"])
     await alice.update_work(
         title="cart",
@@ -300,7 +300,7 @@ async def test_start_session_tells_what_others_changed_signalled_and_wait_for(ho
         waiting_for_signal="api_ready",
     )
     await alice.update_work(title="till", status="blocked", waiting_for_signal="tills_ready")
-    started = (await house.agent("bob", token_budget=5000)).started
+    started = (await team.agent("bob", token_budget=5000)).started
     sections = ("recent_modifications", "signals", "blocking_others")
     assert {name: started[name] for name in sections} == {
         "recent_modifications": [{"file": "a.py", "agent": "alice", "when": NOON}],
@@ -318,13 +318,13 @@ async def test_start_session_tells_what_others_changed_signalled_and_wait_for(ho
     }
 
 
-async def test_sweep_forgets_work_touches_and_signals_after_two_weeks(house):
-    alice = await house.agent("alice")
+async def test_sweep_forgets_work_touches_and_signals_after_two_weeks(team):
+    alice = await team.agent("alice")
     await alice.update_work(title="old", status="completed", files_touched=["a.py"], signals=["x"])
-    house.clock.advance(days=10)
+    team.clock.advance(days=10)
     await alice.update_work(title="young", status="completed", files_touched=["b.py"], signals=["y"])
-    house.clock.advance(days=5)
-    await house.database.write(lambda tx: store.forget_old(tx, house.clock(), Settings()))
+    team.clock.advance(days=5)
+    await team.database.write(lambda tx: store.forget_old(tx, team.clock(), Settings()))
 
     async def left(tx):
         return [
@@ -332,4 +332,4 @@ async def test_sweep_forgets_work_touches_and_signals_after_two_weeks(house):
             for table in ("work", "touched", "signal")
         ]
 
-    assert await house.database.read(left) == [1, 1, 1]
+    assert await team.database.read(left) == [1, 1, 1]

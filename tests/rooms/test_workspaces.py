@@ -8,7 +8,7 @@ from commonplace import access, errors
 from commonplace.call import Calls
 from commonplace.catalogue import Catalogue, operations
 from commonplace.config import Settings
-from house import House
+from team import Team
 
 EVERYWHERE = frozenset({access.EVERY})
 SHOP = frozenset({"shop"})
@@ -26,10 +26,10 @@ def machine(projects=SHOP, key: str = "key_sync", **more) -> access.Caller:
 
 @pytest.fixture
 async def guarded(database, clock):
-    """A house that asks for keys."""
+    """The product with keys on."""
     calls = Calls(database, Catalogue(), Settings(auth="on"), clock)
     await calls.bus.open()
-    yield House(calls, clock)
+    yield Team(calls, clock)
     await calls.bus.close()
 
 
@@ -58,8 +58,8 @@ async def test_register_binds_an_agent_and_gives_a_sync_key_its_token_once(guard
     assert "write_token" not in await sync.register_workspace(**LAPTOP)
 
 
-async def test_register_while_keys_are_off_answers_both_roles(house):
-    registered = await house.anyone().register_workspace(**LAPTOP)
+async def test_register_while_keys_are_off_answers_both_roles(team):
+    registered = await team.anyone().register_workspace(**LAPTOP)
     assert (registered["bound"], registered["write_token"][:4]) == (True, "cwt_")
 
 
@@ -74,8 +74,8 @@ async def test_register_while_keys_are_off_answers_both_roles(house):
         (("Büro", "claude", "shop"), ("Bu\u0308ro", "claude", "shop")),
     ],
 )
-async def test_register_tells_triples_of_the_same_label_apart(house, first, second):
-    anyone = house.anyone()
+async def test_register_tells_triples_of_the_same_label_apart(team, first, second):
+    anyone = team.anyone()
     names = ("machine", "tool", "project")
     ids = [
         (await anyone.register_workspace(**dict(zip(names, triple, strict=True))))["workspace_id"]
@@ -84,17 +84,17 @@ async def test_register_tells_triples_of_the_same_label_apart(house, first, seco
     assert ids == [ids[0], f"{ids[0]}-2", f"{ids[0]}-2", ids[0]]
 
 
-async def test_register_makes_slugs_of_any_name(house):
-    registered = await house.anyone().register_workspace(
+async def test_register_makes_slugs_of_any_name(team):
+    registered = await team.anyone().register_workspace(
         machine="Ann's MacBook (2)", tool="Claude Code", project="My Shop!"
     )
     assert registered["workspace_id"] == "ann-s-macbook-2-claude-code-my-shop"
-    listed = await house.anyone().list_workspaces()
+    listed = await team.anyone().list_workspaces()
     assert listed["workspaces"][0]["project"] == "my_shop"
 
 
-async def test_names_have_letters_of_any_script(house):
-    anyone = house.anyone()
+async def test_names_have_letters_of_any_script(team):
+    anyone = team.anyone()
     made = await anyone.register_workspace(machine="ноутбук", tool="codex", project="Möller & 日本")
     place = {"workspace_id": "ноутбук-codex-möller-日本"}
     assert made["workspace_id"] == place["workspace_id"]
@@ -105,8 +105,8 @@ async def test_names_have_letters_of_any_script(house):
     assert len((await anyone.search_knowledge(query="fish", **place))["matches"]) == 1
 
 
-async def test_register_twice_at_once_makes_one_workspace(house):
-    anyone = house.anyone()
+async def test_register_twice_at_once_makes_one_workspace(team):
+    anyone = team.anyone()
     replies = await asyncio.gather(*(anyone.register_workspace(**LAPTOP) for _ in range(5)))
     assert {each["workspace_id"] for each in replies} == {LAPTOP_ID}
     assert [each["created"] for each in replies].count(True) == 1
@@ -171,7 +171,7 @@ async def test_a_token_and_a_binding_survive_a_restart(guarded, clock):
     sync, ann = guarded.anyone(machine()), guarded.anyone(agent())
     token = (await sync.register_workspace(**LAPTOP))["write_token"]
     await ann.register_workspace(**LAPTOP)
-    again = House(Calls(guarded.database, Catalogue(), Settings(auth="on"), clock), clock)
+    again = Team(Calls(guarded.database, Catalogue(), Settings(auth="on"), clock), clock)
     upload = {"workspace_id": LAPTOP_ID, "path": "a.md", "content": "x", "write_token": token}
     assert (await again.anyone(machine()).upload_knowledge(**upload))["status"] == "created"
     assert (await again.anyone(agent()).write_overview(content="# Here"))["version"] == 1
@@ -216,8 +216,8 @@ async def test_an_agent_writes_to_what_it_registered_last_unless_it_names_anothe
     assert (await ann.get_overview())["your_workspace"] == "desk-codex-blog"
 
 
-async def test_a_session_names_the_agent_that_is_bound(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob")
+async def test_a_session_names_the_agent_that_is_bound(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.register_workspace(**LAPTOP)
     assert (await alice.write_overview(content="# Alice"))["workspace_id"] == LAPTOP_ID
     await refused("not_found", bob.write_overview(content="# Bob"))
@@ -225,8 +225,8 @@ async def test_a_session_names_the_agent_that_is_bound(house):
     assert "your_workspace" not in await bob.get_overview()
 
 
-async def test_each_session_of_an_agent_writes_to_what_it_registered(house, clock):
-    first, second = await house.agent("alice"), await house.agent("alice")
+async def test_each_session_of_an_agent_writes_to_what_it_registered(team, clock):
+    first, second = await team.agent("alice"), await team.agent("alice")
     await first.register_workspace(**LAPTOP)
     clock.advance(seconds=1)
     await second.register_workspace(machine="desk", tool="codex", project="shop")
@@ -354,11 +354,11 @@ async def test_create_key_gives_no_wider_limits_than_its_maker_has(guarded):
     assert (await maker.admin(action="create_key", name="x", machines=["desk"]))["status"] == "created"
 
 
-async def test_registering_is_told_and_written_down(house):
-    anyone = house.anyone()
+async def test_registering_is_told_and_written_down(team):
+    anyone = team.anyone()
     await anyone.register_workspace(**LAPTOP)
     await anyone.register_workspace(**LAPTOP)
-    events = await house.database.read(
+    events = await team.database.read(
         lambda tx: tx.all("select kind, uri from event where project = $1 order by n", "shop")
     )
     assert [(each["kind"], each["uri"]) for each in events] == [
@@ -369,11 +369,11 @@ async def test_registering_is_told_and_written_down(house):
     assert "cwt_" not in str(told)
 
 
-async def test_deleting_the_project_frees_the_workspaces_name(house):
-    anyone = house.anyone()
-    await anyone.project(action="create", name="shop", session_id=(await house.agent("ann")).session_id)
+async def test_deleting_the_project_frees_the_workspaces_name(team):
+    anyone = team.anyone()
+    await anyone.project(action="create", name="shop", session_id=(await team.agent("ann")).session_id)
     await anyone.register_workspace(**LAPTOP)
-    alice = await house.agent("alice", project="other")
+    alice = await team.agent("alice", project="other")
     await alice.project(action="delete", name="shop", confirm="shop")
     assert (await anyone.list_workspaces())["total"] == 0
     assert await anyone.register_workspace(**LAPTOP) | {"write_token": ""} == {

@@ -11,7 +11,7 @@ from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
 from commonplace.rooms.workspaces import files
-from house import House
+from team import Team
 
 LAPTOP_ID = "laptop-claude-code-shop"
 KEY = "AKIAQWERTYUIOPASDFGH"
@@ -24,8 +24,8 @@ def digest(content: str) -> str:
 class Desk:
     """A workspace and whoever writes there."""
 
-    def __init__(self, house: House, token: str = "") -> None:
-        self.house, self.anyone, self.token = house, house.anyone(), token
+    def __init__(self, team: Team, token: str = "") -> None:
+        self.team, self.anyone, self.token = team, team.anyone(), token
 
     async def write(self, path: str, content: str, **more):
         return await self.anyone.write_knowledge(path=path, content=content, **more)
@@ -45,14 +45,14 @@ class Desk:
         return await self.anyone.search_knowledge(query=query, **more)
 
 
-async def opened(house: House) -> Desk:
-    registered = await house.anyone().register_workspace(machine="laptop", tool="claude-code", project="shop")
-    return Desk(house, registered["write_token"])
+async def opened(team: Team) -> Desk:
+    registered = await team.anyone().register_workspace(machine="laptop", tool="claude-code", project="shop")
+    return Desk(team, registered["write_token"])
 
 
 @pytest.fixture
-async def desk(house):
-    return await opened(house)
+async def desk(team):
+    return await opened(team)
 
 
 async def refused(code: str, running) -> errors.Refusal:
@@ -316,7 +316,7 @@ async def test_get_overview_shows_the_latest_first_within_its_budget(desk, clock
 async def test_get_overview_keeps_to_its_tokens(desk, max_tokens):
     await desk.anyone.write_overview(content='"quoted"\n' * 5000)
     for asked in ({}, {"workspace_id": LAPTOP_ID}):
-        answer = await desk.house.calls.run("get_overview", asked | {"max_tokens": max_tokens}, access.LOCAL)
+        answer = await desk.team.calls.run("get_overview", asked | {"max_tokens": max_tokens}, access.LOCAL)
         assert len(answer.text()) <= max_tokens * 4
 
 
@@ -401,7 +401,7 @@ async def test_search_knowledge_is_not_stalled_by_a_catastrophic_pattern(desk):
 
 async def test_search_global_and_get_by_id_know_knowledge_files(desk):
     await desk.write("notes/db.md", "# Pools\nPgBouncer drops idle connections.")
-    alice = await desk.house.agent("alice")
+    alice = await desk.team.agent("alice")
     [row] = (await alice.search_global(query="pgbouncer idle"))["results"]
     assert (row["kind"], row["project"], row["title"], row["workspace_id"], row["path"], row.get("type")) == (
         "knowledge",
@@ -430,8 +430,8 @@ async def test_secrets_are_masked_and_the_same_text_is_still_unchanged(desk):
 
 
 async def test_secrets_are_refused_where_the_server_says_so(database, clock):
-    house = House(Calls(database, Catalogue(), Settings(secrets="refuse"), clock), clock)
-    desk = await opened(house)
+    team = Team(Calls(database, Catalogue(), Settings(secrets="refuse"), clock), clock)
+    desk = await opened(team)
     await refused("invalid", desk.write("a.md", f"key {KEY}"))
     await refused("invalid", desk.anyone.write_overview(content=f"key {KEY}"))
     assert (await desk.listed())["total"] == 0
@@ -443,7 +443,7 @@ async def test_every_change_is_told_and_an_unchanged_file_is_not(desk):
     await desk.anyone.delete_knowledge(path="a.md")
     await desk.anyone.restore_version(path="a.md")
     await desk.anyone.write_overview(content="x")
-    rows = await desk.house.database.read(
+    rows = await desk.team.database.read(
         lambda tx: tx.all("select kind, uri, body from event where project = $1 order by n", "shop")
     )
     place = f"workspace://{LAPTOP_ID}"
@@ -466,16 +466,16 @@ async def test_writers_at_once_lose_no_version(desk):
 
 async def test_resources_give_a_file_and_an_overview(desk):
     await desk.write("notes/a b.md", "fish")
-    told = await desk.house.database.read(
+    told = await desk.team.database.read(
         lambda tx: tx.all("select uri from event where project = $1 order by n desc limit 1", "shop")
     )
     assert told[0]["uri"] == f"workspace://{LAPTOP_ID}/notes/a%20b.md"
     await desk.anyone.write_overview(content="# Here")
-    resources = desk.house.calls.house.resources
+    resources = desk.team.calls.catalogue.resources
 
     async def read(uri: str, caller: access.Caller = access.LOCAL):
         resource, given = next((each, found) for each in resources if (found := each.match(uri)))
-        return (await desk.house.calls.read(resource.operation, given, caller)).reply
+        return (await desk.team.calls.read(resource.operation, given, caller)).reply
 
     assert (await read(f"workspace://{LAPTOP_ID}/notes/a%20b.md")).content == "fish"
     assert (await read(f"workspace://{LAPTOP_ID}")).readme == "# Here"
@@ -487,7 +487,7 @@ async def test_resources_give_a_file_and_an_overview(desk):
 
 async def test_get_by_id_shows_the_beginning_of_a_long_file(desk):
     await desk.write("notes/long.md", "# Long\n" + "quokka line\n" * 10_000)
-    alice = await desk.house.agent("alice")
+    alice = await desk.team.agent("alice")
     [row] = (await alice.search_global(query="quokka"))["results"]
     kept = await alice.get_by_id(id=row["id"])
     assert (kept["truncated"], kept["content"].startswith("# Long"), len(kept["content"]) < 40_000) == (

@@ -125,8 +125,8 @@ def test_ordinary_names_are_accepted(parts: list[str]):
 @pytest.mark.parametrize(
     "path", ["../a.md", "a\\b.md", "CON", "e\u0301.md", "x" * 241, "a\u0000.md"], ids=ascii
 )
-async def test_every_operation_refuses_a_hostile_path_and_changes_nothing(house, path: str):
-    anyone = house.anyone()
+async def test_every_operation_refuses_a_hostile_path_and_changes_nothing(team, path: str):
+    anyone = team.anyone()
     made = await anyone.register_workspace(machine="laptop", tool="codex", project="shop")
     place = {"workspace_id": made["workspace_id"]}
     token = {"write_token": made["write_token"]}
@@ -143,8 +143,8 @@ async def test_every_operation_refuses_a_hostile_path_and_changes_nothing(house,
     assert (await anyone.list_knowledge(**place))["total"] == 0
 
 
-async def test_a_text_with_a_nul_byte_is_refused(house):
-    anyone = house.anyone()
+async def test_a_text_with_a_nul_byte_is_refused(team):
+    anyone = team.anyone()
     await anyone.register_workspace(machine="laptop", tool="codex", project="shop")
     with pytest.raises(errors.Invalid):
         await anyone.write_knowledge(path="a.md", content="a\0b")

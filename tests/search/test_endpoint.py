@@ -64,10 +64,10 @@ def endpoint():
 
 
 @pytest.fixture
-def zoo(house, endpoint):
-    """The house, with its vectors made by the endpoint."""
-    calls = Calls(house.database, Catalogue(), replace(Settings(), embeddings=endpoint.choice), house.clock)
-    return replace(house, calls=calls)
+def zoo(team, endpoint):
+    """The team, with its vectors made by the endpoint."""
+    calls = Calls(team.database, Catalogue(), replace(Settings(), embeddings=endpoint.choice), team.clock)
+    return replace(team, calls=calls)
 
 
 @pytest.fixture

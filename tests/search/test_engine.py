@@ -20,79 +20,79 @@ def ids(answer):
     return [each["id"] for each in answer.get("results", [])]
 
 
-def other(house, **settings):
+def other(team, **settings):
     """The same store, opened by a server with other settings."""
-    calls = Calls(house.database, Catalogue(), replace(Settings(), **settings), house.clock)
-    return replace(house, calls=calls)
+    calls = Calls(team.database, Catalogue(), replace(Settings(), **settings), team.clock)
+    return replace(team, calls=calls)
 
 
-async def test_query_finds_by_meaning_what_shares_no_word(house):
-    alice = await house.agent("alice")
+async def test_query_finds_by_meaning_what_shares_no_word(team):
+    alice = await team.agent("alice")
     made = await alice.record_learning(topic="PgBouncer", content=IDLE)
     await alice.store(title="Colours", content="The button of the shop is green.", memory_type="adr")
     assert ids(await alice.query(query=ASKED)) == []
-    await house.calls.search.drain()
+    await team.calls.search.drain()
     found = await alice.query(query=ASKED)
     assert ids(found)[0] == made["id"]
     assert found["results"][0]["why"].startswith("meaning 0.")
 
 
-async def test_start_session_gives_a_learning_that_shares_no_word_with_the_task(house):
-    alice = await house.agent("alice")
+async def test_start_session_gives_a_learning_that_shares_no_word_with_the_task(team):
+    alice = await team.agent("alice")
     made = await alice.record_learning(topic="PgBouncer", content=IDLE)
     for n in range(6):
         await alice.record_learning(
             topic=f"Colour {n}", content=f"The button number {n} of the shop is green."
         )
-    await house.calls.search.drain()
-    bob = await house.agent("bob", task_description=ASKED)
+    await team.calls.search.drain()
+    bob = await team.agent("bob", task_description=ASKED)
     assert bob.started["learnings"][0]["id"] == made["id"]
 
 
-async def test_query_finds_a_passage_deep_in_a_long_document(house):
-    alice = await house.agent("alice")
+async def test_query_finds_a_passage_deep_in_a_long_document(team):
+    alice = await team.agent("alice")
     filler = "The shop sells apples and pears to people of the town. " * 100
     told = f"{IDLE} Clients then see a broken pipe on their next statement. " * 7
     made = await alice.store(title="Notes", content=f"{filler}\n\n{told}\n\n{filler}", memory_type="adr")
-    await house.calls.search.drain()
+    await team.calls.search.drain()
     found = await alice.query(query=ASKED, detail="snippet")
     assert ids(found) == [made["id"]]
     assert "PgBouncer" in found["results"][0]["content"]
 
 
-async def test_query_does_not_find_by_meaning_what_is_archived_or_foreign(house):
-    alice, bob = await house.agent("alice"), await house.agent("bob", project="bank")
+async def test_query_does_not_find_by_meaning_what_is_archived_or_foreign(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob", project="bank")
     made = await alice.record_learning(topic="PgBouncer", content=IDLE)
-    await house.calls.search.drain()
+    await team.calls.search.drain()
     assert ids(await bob.query(query=ASKED)) == []
     await alice.change_status(doc_id=made["id"], new_status="archived")
     assert ids(await alice.query(query=ASKED)) == []
     assert ids(await alice.query(query=ASKED, include_inactive=True)) == [made["id"]]
 
 
-async def test_rewritten_document_is_found_by_its_present_meaning_only(house):
-    alice = await house.agent("alice")
+async def test_rewritten_document_is_found_by_its_present_meaning_only(team):
+    alice = await team.agent("alice")
     made = await alice.store(title="Note", content=IDLE, memory_type="adr")
-    await house.calls.search.drain()
+    await team.calls.search.drain()
     await alice.store(title="Note", content="The button is green.", memory_type="adr", force_store=True)
-    await house.calls.search.drain()
+    await team.calls.search.drain()
     assert ids(await alice.query(query=ASKED)) == []
     assert ids(await alice.query(query="what colour has it?")) == [made["id"]]
 
 
-async def test_queue_survives_a_restart_and_is_emptied_by_the_next_server(house):
-    alice = await house.agent("alice")
+async def test_queue_survives_a_restart_and_is_emptied_by_the_next_server(team):
+    alice = await team.agent("alice")
     made = await alice.record_learning(topic="PgBouncer", content=IDLE)
-    assert await house.database.read(index.pending) == 1
-    again = other(house)
+    assert await team.database.read(index.pending) == 1
+    again = other(team)
     await again.calls.search.drain()
-    assert await house.database.read(index.pending) == 0
+    assert await team.database.read(index.pending) == 0
     assert ids(await alice.query(query=ASKED)) == [made["id"]]
 
 
-async def test_server_embeds_by_itself_once_opened(house, eventually):
-    alice = await house.agent("alice")
-    await house.calls.search.open()
+async def test_server_embeds_by_itself_once_opened(team, eventually):
+    alice = await team.agent("alice")
+    await team.calls.search.open()
     try:
         made = await alice.record_learning(topic="PgBouncer", content=IDLE)
 
@@ -101,11 +101,11 @@ async def test_server_embeds_by_itself_once_opened(house, eventually):
 
         await eventually(found)
     finally:
-        await house.calls.search.close()
+        await team.calls.search.close()
 
 
-async def test_embeddings_off_searches_by_words_and_makes_no_vectors(house):
-    quiet = other(house, embeddings="off")
+async def test_embeddings_off_searches_by_words_and_makes_no_vectors(team):
+    quiet = other(team, embeddings="off")
     alice = await quiet.agent("alice")
     made = await alice.record_learning(topic="PgBouncer", content=IDLE)
     await quiet.calls.search.open()
@@ -114,12 +114,12 @@ async def test_embeddings_off_searches_by_words_and_makes_no_vectors(house):
     assert ids(await alice.query(query="pgbouncer")) == [made["id"]]
 
 
-async def test_embeddings_turned_on_again_make_the_vectors_of_what_came_meanwhile(house):
-    made = await (await other(house, embeddings="off").agent("alice")).record_learning(
+async def test_embeddings_turned_on_again_make_the_vectors_of_what_came_meanwhile(team):
+    made = await (await other(team, embeddings="off").agent("alice")).record_learning(
         topic="PgBouncer", content=IDLE
     )
-    await house.calls.search.drain()
-    assert ids(await (await house.agent("bob")).query(query=ASKED)) == [made["id"]]
+    await team.calls.search.drain()
+    assert ids(await (await team.agent("bob")).query(query=ASKED)) == [made["id"]]
 
 
 @pytest.fixture
@@ -154,8 +154,8 @@ def endpoint():
     server.server_close()
 
 
-async def test_endpoint_takes_the_place_of_the_model(house, endpoint):
-    other_house = other(house, embeddings=endpoint)
+async def test_endpoint_takes_the_place_of_the_model(team, endpoint):
+    other_house = other(team, embeddings=endpoint)
     alice = await other_house.agent("alice")
     made = await alice.record_learning(topic="Animal", content="A walruslike thing.")
     await alice.record_learning(topic="Animal two", content="An otterish thing.")
@@ -163,11 +163,11 @@ async def test_endpoint_takes_the_place_of_the_model(house, endpoint):
     assert ids(await alice.query(query="walrus")) == [made["id"]]
 
 
-async def test_change_of_model_keeps_the_old_vectors_in_use_until_all_are_made_again(house, endpoint):
-    alice = await house.agent("alice")
+async def test_change_of_model_keeps_the_old_vectors_in_use_until_all_are_made_again(team, endpoint):
+    alice = await team.agent("alice")
     made = await alice.record_learning(topic="PgBouncer", content=IDLE)
-    await house.calls.search.drain()
-    moved = other(house, embeddings=endpoint)
+    await team.calls.search.drain()
+    moved = other(team, embeddings=endpoint)
     carol = await moved.agent("carol")
     assert ids(await carol.query(query=ASKED)) == [made["id"]]
     await moved.calls.search.drain()
@@ -175,14 +175,14 @@ async def test_change_of_model_keeps_the_old_vectors_in_use_until_all_are_made_a
     async def models(tx):
         return [row["model"] for row in await tx.all("select distinct model from embedding")]
 
-    assert await house.database.read(models) == [endpoint]
+    assert await team.database.read(models) == [endpoint]
 
 
-async def test_endpoint_that_is_away_leaves_words_and_the_queue(house):
-    away = other(house, embeddings="http://127.0.0.1:9/v1#none")
+async def test_endpoint_that_is_away_leaves_words_and_the_queue(team):
+    away = other(team, embeddings="http://127.0.0.1:9/v1#none")
     alice = await away.agent("alice")
     made = await alice.record_learning(topic="PgBouncer", content=IDLE)
     await away.calls.search.open()
     assert ids(await alice.query(query="pgbouncer")) == [made["id"]]
     await away.calls.search.close()
-    assert await house.database.read(index.pending) == 1
+    assert await team.database.read(index.pending) == 1

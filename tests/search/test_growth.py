@@ -18,10 +18,10 @@ def entries(texts):
     ]
 
 
-async def found(house, question, most=5):
+async def found(team, question, most=5):
     wanted = Wanted(now=NOW)
-    hits = await house.database.read(
-        lambda tx: find.find(tx, house.calls.search.vectors, question, [PROJECT], wanted, most)
+    hits = await team.database.read(
+        lambda tx: find.find(tx, team.calls.search.vectors, question, [PROJECT], wanted, most)
     )
     return [hit.id for hit in hits]
 
@@ -32,40 +32,40 @@ def few_are_common(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("few_are_common")
-async def test_query_of_common_words_gives_the_newest_that_have_them_all(house):
+async def test_query_of_common_words_gives_the_newest_that_have_them_all(team):
     texts = ["open the valve slowly" if n % 2 else "open the window" for n in range(60)]
-    await house.database.write(lambda tx: index.put(tx, entries(texts)))
-    assert sorted(await found(house, Question("open valve"))) == [f"doc_{n:03}" for n in range(51, 60, 2)]
+    await team.database.write(lambda tx: index.put(tx, entries(texts)))
+    assert sorted(await found(team, Question("open valve"))) == [f"doc_{n:03}" for n in range(51, 60, 2)]
 
 
 @pytest.mark.usefixtures("few_are_common")
-async def test_query_of_common_words_that_never_meet_gives_those_that_have_one(house):
+async def test_query_of_common_words_that_never_meet_gives_those_that_have_one(team):
     texts = ["open the valve" if n % 2 else "shut the window" for n in range(60)]
-    await house.database.write(lambda tx: index.put(tx, entries(texts)))
-    assert sorted(await found(house, Question("valve window"))) == [f"doc_{n:03}" for n in range(55, 60)]
+    await team.database.write(lambda tx: index.put(tx, entries(texts)))
+    assert sorted(await found(team, Question("valve window"))) == [f"doc_{n:03}" for n in range(55, 60)]
 
 
 @pytest.mark.usefixtures("few_are_common")
-async def test_query_finds_a_rare_word_among_common_ones(house):
+async def test_query_finds_a_rare_word_among_common_ones(team):
     texts = ["open the valve"] * 30 + ["open the walrus"] + ["open the valve"] * 30
-    await house.database.write(lambda tx: index.put(tx, entries(texts)))
-    assert (await found(house, Question("open walrus")))[0] == "doc_030"
+    await team.database.write(lambda tx: index.put(tx, entries(texts)))
+    assert (await found(team, Question("open walrus")))[0] == "doc_030"
 
 
-async def test_query_by_meaning_finds_the_nearest_of_a_large_project(house, monkeypatch):
+async def test_query_by_meaning_finds_the_nearest_of_a_large_project(team, monkeypatch):
     monkeypatch.setattr(postgres, "_EXACT", 50)
     generator = np.random.default_rng(3)
     made = generator.normal(size=(400, 384)).astype(np.float32)
     made[20], made[30] = made[7] + 0.3 * made[20], made[7] + 0.6 * made[30]
     made /= np.linalg.norm(made, axis=1, keepdims=True)
-    await house.database.write(lambda tx: index.put(tx, entries(["nothing to say"] * 400)))
-    rows = await house.database.read(
+    await team.database.write(lambda tx: index.put(tx, entries(["nothing to say"] * 400)))
+    rows = await team.database.read(
         lambda tx: tx.all("select n, id from entry where project = $1 order by id", PROJECT)
     )
     vectors = [(row["n"], 0, vector) for row, vector in zip(rows, made, strict=True)]
-    dialect = find._DIALECT[house.database.kind]
-    await house.database.write(lambda tx: dialect.put_vectors(tx, PROJECT, "made", vectors))
-    answer = await found(house, Question("", "made", made[7], -1.0))
+    dialect = find._DIALECT[team.database.kind]
+    await team.database.write(lambda tx: dialect.put_vectors(tx, PROJECT, "made", vectors))
+    answer = await found(team, Question("", "made", made[7], -1.0))
     assert answer[:3] == ["doc_007", "doc_020", "doc_030"]
 
 

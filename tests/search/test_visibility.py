@@ -25,8 +25,8 @@ steps = st.lists(
 class Model:
     """What must be found: (project, title) -> the document's id, word and status."""
 
-    def __init__(self, agents, house):
-        self.agents, self.house, self.kept, self.count = agents, house, {}, 0
+    def __init__(self, agents, team):
+        self.agents, self.team, self.kept, self.count = agents, team, {}, 0
 
     async def take(self, act, project, place, word):
         mine = [key for key in self.kept if key[0] == project]
@@ -63,7 +63,7 @@ class Model:
                 self.kept[project, f"{key[1]} {self.count}"] = [made["id"], word, "active"]
 
     async def embed(self, *_):
-        await self.house.calls.search.drain()
+        await self.team.calls.search.drain()
 
     async def expire(self, project, _key, word):
         self.count += 1
@@ -73,7 +73,7 @@ class Model:
             memory_type="adr",
             expires_in_days=1,
         )
-        self.house.clock.advance(days=2)
+        self.team.clock.advance(days=2)
         self.kept[project, f"Brief {self.count}"] = [made["id"], word, "expired"]
 
     async def check(self):
@@ -89,14 +89,14 @@ class Model:
                 assert expected <= found <= alive
 
 
-async def test_query_sees_what_was_written_before_and_nothing_that_is_gone_or_foreign(house):
+async def test_query_sees_what_was_written_before_and_nothing_that_is_gone_or_foreign(team):
     agents = {}
     loop = asyncio.get_running_loop()
 
     async def play(taken):
-        agents.update({project: await house.agent("alice", project=project) for project in PROJECTS})
-        model = Model(agents, house)
-        await clear(house, agents)
+        agents.update({project: await team.agent("alice", project=project) for project in PROJECTS})
+        model = Model(agents, team)
+        await clear(team, agents)
         for step in taken:
             await model.take(*step)
             await model.check()
@@ -109,9 +109,9 @@ async def test_query_sees_what_was_written_before_and_nothing_that_is_gone_or_fo
     await asyncio.to_thread(examples)
 
 
-async def clear(house, agents):
+async def clear(team, agents):
     for project, agent in agents.items():
-        rows = await house.database.read(
+        rows = await team.database.read(
             lambda tx, project=project: tx.all(
                 "select id from document where project = $1 and status = 'active'", project
             )

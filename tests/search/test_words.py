@@ -10,10 +10,10 @@ from commonplace.config import Settings
 
 
 @pytest.fixture
-async def alice(house):
+async def alice(team):
     """An agent of a server without vectors."""
-    calls = Calls(house.database, Catalogue(), replace(Settings(), embeddings="off"), house.clock)
-    return await replace(house, calls=calls).agent("alice")
+    calls = Calls(team.database, Catalogue(), replace(Settings(), embeddings="off"), team.clock)
+    return await replace(team, calls=calls).agent("alice")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from commonplace.store.database import Database, Tx
 from commonplace.store.migrate import migrate, migrations
 from commonplace.store.postgres import Postgres
 from commonplace.store.sqlite import Sqlite
-from house import HandClock, create_database
+from team import HandClock, create_database
 
 
 async def test_ten_servers_start_at_once_and_one_migrates(postgres_server: str):

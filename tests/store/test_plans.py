@@ -7,7 +7,7 @@ import pytest
 from commonplace.store.database import Tx
 from commonplace.store.migrate import migrate
 from commonplace.store.sqlite import Sqlite
-from house import HandClock
+from team import HandClock
 
 QUERIES = {
     "a list of prefixes": "select path from lease where project = $1 and prefix = any($2)",

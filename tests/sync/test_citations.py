@@ -180,8 +180,8 @@ def test_found_measures_against_the_cited_commit(checkout):
     assert [state(checkout, place) for place in places] == ["fresh", "drifted", "drifted", "fresh"]
 
 
-async def test_verify_tells_the_server_and_the_next_query_says_so(house, checkout):
-    alice = await house.agent("alice")
+async def test_verify_tells_the_server_and_the_next_query_says_so(team, checkout):
+    alice = await team.agent("alice")
     for name in ("open", "shut", "wide"):
         await alice.store(
             title=f"Walrus {name}",

@@ -59,7 +59,7 @@ def _plugin(user: User) -> Path:
 
 def test_the_plugin_of_opencode_brings_the_pack_and_keeps_sessions_apart(user: User, tmp_path: Path):
     plugin = _plugin(user)
-    with product.running("--data", str(tmp_path / "house")) as server:
+    with product.running("--data", str(tmp_path / "data")) as server:
         told = _told(user, plugin, server.url)
     assert "session_id" in told["pack"]
     assert (told["first"], told["below"], told["after"]) == ("done", "done", "done")

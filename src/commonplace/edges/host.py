@@ -57,7 +57,7 @@ class ProductHost:
 
     def __init__(self, calls: Calls, identify: Identify, publisher: Publisher) -> None:
         self._calls, self._identify, self._publisher = calls, identify, publisher
-        self._catalogue = calls.house
+        self._catalogue = calls.catalogue
         self._shown: dict[tuple[View, str], _Shown] = {}
         self._followed: dict[str, Callable[[], None]] = {}
 

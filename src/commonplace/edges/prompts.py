@@ -91,7 +91,7 @@ async def filled(prompt: Prompt, given: Mapping[str, Any], calls: Calls, caller:
 
 
 async def _state(template: str, words: Mapping[str, str], calls: Calls, caller: Caller) -> str | None:
-    resource = next((each for each in calls.house.resources if each.template == template), None)
+    resource = next((each for each in calls.catalogue.resources if each.template == template), None)
     if resource is None or not all(words.get(name) for name in resource.names):
         return None
     arguments = {name: words[name] for name in resource.names}

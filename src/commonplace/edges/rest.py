@@ -21,7 +21,7 @@ _LIMITS = Limits()
 
 class Rest:
     def __init__(self, calls: Calls) -> None:
-        self._calls, self._catalogue = calls, calls.house
+        self._calls, self._catalogue = calls, calls.catalogue
         self._openapi: bytes | None = None
 
     def routes(self) -> dict[str, dict[str, Route]]:

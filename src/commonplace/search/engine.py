@@ -1,4 +1,4 @@
-"""The search engine of a running house: asks questions, keeps the models, and feeds the vectors in the background."""
+"""The search engine of a running server: asks questions, keeps the models, and feeds the vectors in the background."""
 
 import asyncio
 import contextlib

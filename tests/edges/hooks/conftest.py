@@ -16,8 +16,8 @@ from commonplace.edges.application import application
 from commonplace.edges.identity import Identity
 from commonplace.edges.mcp import Publisher
 from commonplace.edges.stream import Stream
-from house import House
 from quick import QuickServer
+from team import Team
 
 
 @pytest.fixture
@@ -29,12 +29,12 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
 
 
 @pytest.fixture
-async def url(house: House) -> AsyncIterator[str]:
-    """The house behind its HTTP edge, on a socket."""
-    house.clock.now = int(time.time()) * SECOND
-    identity, publisher = Identity(house.database, house.calls.settings, house.clock), Publisher()
-    stream = Stream(house.calls, identity.identify)
-    app = application(house.calls, identity, publisher, stream, b"x" * 32)
+async def url(team: Team) -> AsyncIterator[str]:
+    """The product behind its HTTP edge, on a socket."""
+    team.clock.now = int(time.time()) * SECOND
+    identity, publisher = Identity(team.database, team.calls.settings, team.clock), Publisher()
+    stream = Stream(team.calls, identity.identify)
+    app = application(team.calls, identity, publisher, stream, b"x" * 32)
     listening = socket.create_server(("127.0.0.1", 0))
     server = QuickServer(app)
     task = asyncio.create_task(server.serve(sockets=[listening]))

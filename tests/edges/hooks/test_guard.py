@@ -29,14 +29,14 @@ def stage(shop: Path, *files: str) -> None:
 
 
 @both_stores
-async def test_commit_agrees_with_the_hook(house, agent, shop):
+async def test_commit_agrees_with_the_hook(team, agent, shop):
     guarded(shop)
     alice, bob = agent("claude"), agent("codex")
     await alice.edit("src/cart.py")
     stage(shop, "src/cart.py")
     refused = await bob.commit()
     assert (refused.code, f"leased by {alice.name}" in refused.stderr) == (1, True)
-    house.clock.advance(minutes=30, seconds=16)
+    team.clock.advance(minutes=30, seconds=16)
     assert (await bob.edit("src/cart.py")).denial == ""
     assert (await bob.commit()).code == 0
 
@@ -83,25 +83,25 @@ async def test_deleting_a_file_that_another_holds_is_refused(near, shop):
     assert (await bob.commit()).code == 1
 
 
-async def test_older_token_is_refused_once(house, near, shop):
+async def test_older_token_is_refused_once(team, near, shop):
     guarded(shop)
-    alice, own = near(), house.anyone()
+    alice, own = near(), team.anyone()
     session_id = (await alice.start()).session_id
     await alice.edit("src/cart.py")
     stage(shop, "src/cart.py")
-    house.clock.advance(minutes=30, seconds=16)
+    team.clock.advance(minutes=30, seconds=16)
     await own.lock_files(session_id=session_id, files=["src/cart.py"])
     refused = await alice.commit()
     assert (refused.code, "granted anew" in refused.stderr) == (1, True)
     assert (await alice.commit()).code == 0
 
 
-async def test_file_that_another_changed_since_is_refused_once(house, near, shop):
+async def test_file_that_another_changed_since_is_refused_once(team, near, shop):
     guarded(shop)
     alice, bob = near(), near()
     await alice.edit("src/cart.py")
     stage(shop, "src/cart.py")
-    house.clock.advance(minutes=30, seconds=16)
+    team.clock.advance(minutes=30, seconds=16)
     await bob.edit("src/cart.py")
     await bob.edited("src/cart.py")
     await bob.end()
@@ -109,16 +109,16 @@ async def test_file_that_another_changed_since_is_refused_once(house, near, shop
     assert (await alice.commit()).code == 0
 
 
-async def test_lease_that_lapsed_unnoticed_is_no_reason_to_refuse(house, near, shop):
+async def test_lease_that_lapsed_unnoticed_is_no_reason_to_refuse(team, near, shop):
     guarded(shop)
     alice = near()
     await alice.edit("src/cart.py")
     stage(shop, "src/cart.py")
-    house.clock.advance(minutes=30, seconds=16)
+    team.clock.advance(minutes=30, seconds=16)
     assert (await alice.commit()).code == 0
 
 
-async def test_commit_in_another_repository_is_a_guests(house, near, tmp_path):
+async def test_commit_in_another_repository_is_a_guests(team, near, tmp_path):
     other = repository(tmp_path / "other", "src/cart.py")
     guarded(other)
     alice, bob = near(), near(cwd=other)
@@ -127,12 +127,12 @@ async def test_commit_in_another_repository_is_a_guests(house, near, tmp_path):
     stage(other, "src/cart.py")
     alice.cwd = other
     assert f"leased by {bob.name}" in (await alice.commit()).stderr
-    assert "locks" not in await (await house.agent("carol", project="shop")).get_locks()
+    assert "locks" not in await (await team.agent("carol", project="shop")).get_locks()
 
 
-async def test_news_that_a_commit_hears_reaches_the_agent(house, near, shop):
+async def test_news_that_a_commit_hears_reaches_the_agent(team, near, shop):
     guarded(shop)
-    alice, bob = near(), await house.agent("bob", project="shop")
+    alice, bob = near(), await team.agent("bob", project="shop")
     await alice.start()
     await bob.send_message(to_instance=alice.name, message="Look!", priority="urgent")
     stage(shop, "src/cart.py")
@@ -140,9 +140,9 @@ async def test_news_that_a_commit_hears_reaches_the_agent(house, near, shop):
     assert "bob" in (await alice.edit("src/cart.py")).context
 
 
-async def test_going_past_is_recorded_and_told_to_the_holder(house, near, shop):
+async def test_going_past_is_recorded_and_told_to_the_holder(team, near, shop):
     guarded(shop)
-    alice, bob = await house.agent("alice", project="shop"), near()
+    alice, bob = await team.agent("alice", project="shop"), near()
     await alice.lock_files(files=["src/cart.py"])
     await bob.start()
     stage(shop, "src/cart.py")
@@ -161,7 +161,7 @@ async def test_going_past_is_recorded_and_told_to_the_holder(house, near, shop):
 @pytest.mark.parametrize(
     "act", [["rebase", "side"], ["cherry-pick", "side"], ["merge", "--no-ff", "-m", "m", "side"]]
 )
-async def test_what_git_commits_by_itself_went_past_nothing(house, shop, surroundings, act):
+async def test_what_git_commits_by_itself_went_past_nothing(team, shop, surroundings, act):
     git(shop, "switch", "-q", "-c", "side")
     stage(shop, "src/tax.py")
     git(shop, "commit", "-q", "-m", "side")
@@ -170,12 +170,12 @@ async def test_what_git_commits_by_itself_went_past_nothing(house, shop, surroun
     git(shop, "commit", "-q", "-m", "main")
     guarded(shop)
     assert (await run(["git", *act], shop, surroundings)).code == 0
-    alice = await house.agent("alice", project="shop")
+    alice = await team.agent("alice", project="shop")
     assert "recent_work_items" not in await alice.get_active_work()
 
 
-async def test_merge_of_what_another_holds_is_not_refused(house, near, shop):
-    alice, bob = await house.agent("alice", project="shop"), near()
+async def test_merge_of_what_another_holds_is_not_refused(team, near, shop):
+    alice, bob = await team.agent("alice", project="shop"), near()
     git(shop, "switch", "-q", "-c", "side")
     stage(shop, "src/tax.py")
     git(shop, "commit", "-q", "-m", "side")

@@ -34,8 +34,8 @@ def without_reasons(body):
 
 
 @pytest.mark.parametrize("tool", AGENTS)
-async def test_edit_is_denied_in_the_agents_own_way(house, agent, tool):
-    alice = await house.agent("alice", project="shop")
+async def test_edit_is_denied_in_the_agents_own_way(team, agent, tool):
+    alice = await team.agent("alice", project="shop")
     await alice.lock_files(files=["src/cart.py"])
     bob = agent(tool)
     denied = await bob.edit(bob.cwd / "src/cart.py")
@@ -45,8 +45,8 @@ async def test_edit_is_denied_in_the_agents_own_way(house, agent, tool):
 
 
 @pytest.mark.parametrize("tool", [tool for tool in AGENTS if "session_start" in EVENTS[tool]])
-async def test_start_tells_the_boot_pack(house, near, tool):
-    alice = await house.agent("alice", project="shop")
+async def test_start_tells_the_boot_pack(team, near, tool):
+    alice = await team.agent("alice", project="shop")
     await alice.record_learning(topic="Cart totals", content="Round at the end.")
     bob = near(tool)
     told = (await bob.start()).context
@@ -56,8 +56,8 @@ async def test_start_tells_the_boot_pack(house, near, tool):
     assert f"session_id for these tools: {words['session_id']}\n" in told
 
 
-async def test_start_stays_within_what_agents_take(house, near):
-    alice = await house.agent("alice", project="shop")
+async def test_start_stays_within_what_agents_take(team, near):
+    alice = await team.agent("alice", project="shop")
     await alice.end_session(summary="Große Pläne", handoff_notes="Größe über alles. " * 1_000)
     told = (await near("codex", COMMONPLACE_AGENT="alice").start()).context
     assert 6_000 < len(told.encode()) <= pack.LIMIT < 10_000

@@ -4,24 +4,24 @@ import pytest
 from hooked import both_stores, git, repository
 
 
-async def session_of(house, name, **more):
+async def session_of(team, name, **more):
     """A session that the agent starts itself, over another surface."""
-    return await house.agent(name, project="shop", **more)
+    return await team.agent(name, project="shop", **more)
 
 
 @both_stores
-async def test_second_edit_is_denied_until_the_lease_lapses(house, agent):
+async def test_second_edit_is_denied_until_the_lease_lapses(team, agent):
     alice, bob = agent("claude"), agent("codex")
     assert (await alice.edit("src/cart.py")).denial == ""
     denied = (await bob.edit("src/cart.py")).denial
     assert f"src/cart.py is leased by {alice.name} since 20" in denied
-    house.clock.advance(minutes=30, seconds=16)
+    team.clock.advance(minutes=30, seconds=16)
     assert (await bob.edit("src/cart.py")).denial == ""
     assert f"leased by {bob.name}" in (await alice.edit("src/cart.py")).denial
 
 
-async def test_denied_edit_says_why_and_what_to_do(house, near):
-    alice, bob = await session_of(house, "alice"), near("claude")
+async def test_denied_edit_says_why_and_what_to_do(team, near):
+    alice, bob = await session_of(team, "alice"), near("claude")
     await alice.lock_files(files=["src/"], reason="splitting the cart")
     denied = (await bob.edit("src/cart.py")).denial
     for part in ("alice (by its lease on src/)", "splitting the cart", "wait_seconds", "memory_send_message"):
@@ -35,24 +35,24 @@ async def test_denied_patch_takes_none_of_its_files(near):
     assert (await alice.edit("src/tax.py")).denial == ""
 
 
-async def test_agents_own_lock_lets_it_edit_and_keeps_its_reason(house, near):
+async def test_agents_own_lock_lets_it_edit_and_keeps_its_reason(team, near):
     bob = near("claude")
     session_id = (await bob.start()).session_id
-    own = house.anyone()
+    own = team.anyone()
     await own.lock_files(session_id=session_id, files=["src/cart.py"], reason="rounding")
     for _ in range(2):
         assert (await bob.edit("src/cart.py")).denial == ""
-    alice = await session_of(house, "alice")
+    alice = await session_of(team, "alice")
     held = (await alice.get_locks())["locks"]
     assert [(lock["file"], lock["held_by"], lock["reason"]) for lock in held] == [
         ("src/cart.py", bob.name, "rounding")
     ]
 
 
-async def test_lock_of_the_same_agents_other_session_lets_it_edit(house, near):
+async def test_lock_of_the_same_agents_other_session_lets_it_edit(team, near):
     bob = near("claude")
     await bob.start()
-    again = await session_of(house, bob.name)
+    again = await session_of(team, bob.name)
     await again.lock_files(files=["src/cart.py"])
     assert (await bob.edit("src/cart.py")).denial == ""
 
@@ -63,30 +63,30 @@ async def test_two_windows_of_one_name_do_not_edit_over_each_other(near):
     assert "leased by ann" in (await second.edit("src/cart.py")).denial
 
 
-async def test_check_looks_and_takes_nothing(house, near):
-    alice, bob = await session_of(house, "alice"), near(COMMONPLACE_HOOKS_LOCK="check")
+async def test_check_looks_and_takes_nothing(team, near):
+    alice, bob = await session_of(team, "alice"), near(COMMONPLACE_HOOKS_LOCK="check")
     assert (await bob.edit("src/cart.py")).denial == ""
     assert (await alice.lock_files(files=["src/cart.py"]))["success"]
     assert "leased by alice" in (await bob.edit("src/cart.py")).denial
 
 
-async def test_off_lets_every_edit_through(house, near):
-    alice, bob = await session_of(house, "alice"), near(COMMONPLACE_HOOKS_LOCK="off")
+async def test_off_lets_every_edit_through(team, near):
+    alice, bob = await session_of(team, "alice"), near(COMMONPLACE_HOOKS_LOCK="off")
     await alice.lock_files(files=["src/cart.py"])
     assert (await bob.edit("src/cart.py")).stdout == ""
 
 
-async def test_setting_may_stand_in_the_configuration(house, near, home):
-    alice, bob = await session_of(house, "alice"), near()
+async def test_setting_may_stand_in_the_configuration(team, near, home):
+    alice, bob = await session_of(team, "alice"), near()
     home.mkdir()
     (home / "config.toml").write_text('[hooks]\nlock = "off"\n')
     await alice.lock_files(files=["src/cart.py"])
     assert (await bob.edit("src/cart.py")).stdout == ""
 
 
-async def test_files_outside_of_the_repository_are_let_through(house, near, tmp_path):
+async def test_files_outside_of_the_repository_are_let_through(team, near, tmp_path):
     await near().edit(tmp_path / "notes.md")
-    assert "locks" not in await (await session_of(house, "alice")).get_locks()
+    assert "locks" not in await (await session_of(team, "alice")).get_locks()
 
 
 async def test_same_file_of_another_worktree_is_denied(near, shop, tmp_path):
@@ -96,30 +96,30 @@ async def test_same_file_of_another_worktree_is_denied(near, shop, tmp_path):
     assert f"leased by {alice.name}" in (await bob.edit(tmp_path / "side/src/cart.py")).denial
 
 
-async def test_agent_that_walks_into_another_repository_stays_in_its_project(house, near, shop, tmp_path):
+async def test_agent_that_walks_into_another_repository_stays_in_its_project(team, near, shop, tmp_path):
     other = repository(tmp_path / "other", "src/cart.py")
     alice, bob = near("codex"), near(cwd=other)
     await alice.start()
     await bob.edit("src/cart.py")
     alice.cwd = other
     assert (await alice.edit("src/cart.py", shop / "src/tax.py")).denial == ""
-    held = (await (await session_of(house, "carol")).get_locks())["locks"]
+    held = (await (await session_of(team, "carol")).get_locks())["locks"]
     assert [lock["file"] for lock in held] == ["src/tax.py"]
 
 
-async def test_taken_over_lease_is_told_to_its_old_holder(house, near):
+async def test_taken_over_lease_is_told_to_its_old_holder(team, near):
     alice, bob = near("claude"), near("claude")
     await alice.edit("src/cart.py")
-    house.clock.advance(minutes=30, seconds=16)
+    team.clock.advance(minutes=30, seconds=16)
     await bob.edit("src/cart.py")
     told = await alice.edit("src/tax.py")
     assert f"{bob.name} took over your lapsed lock on src/cart.py." in told.context
 
 
-async def test_news_waits_for_an_answer_that_the_model_hears(house, near):
+async def test_news_waits_for_an_answer_that_the_model_hears(team, near):
     alice, bob = near("gemini"), near("claude")
     await alice.edit("src/cart.py")
-    house.clock.advance(minutes=30, seconds=16)
+    team.clock.advance(minutes=30, seconds=16)
     await bob.edit("src/cart.py")
     assert (await alice.edit("src/tax.py")).stdout == ""
     assert "took over" in (await alice.edited("src/tax.py")).context
@@ -133,10 +133,10 @@ async def test_overlap_is_told_once(near):
     assert second.stdout == ""
 
 
-async def test_ended_session_is_followed_by_another(house, near):
+async def test_ended_session_is_followed_by_another(team, near):
     bob = near("claude")
     before = (await bob.start()).session_id
-    await house.anyone().end_session(session_id=before, summary="done")
+    await team.anyone().end_session(session_id=before, summary="done")
     after = (await bob.edit("src/cart.py")).session_id
     assert after.startswith(f"shop_{bob.name}_")
     assert after != before
@@ -170,8 +170,8 @@ async def test_reminder_comes_with_the_first_event_heard_after_a_compaction(near
     assert (first.session_id, second.stdout) == (before.session_id, "")
 
 
-async def test_prompt_brings_learnings_where_asked_for(house, near):
-    alice, bob = await session_of(house, "alice"), near("claude")
+async def test_prompt_brings_learnings_where_asked_for(team, near):
+    alice, bob = await session_of(team, "alice"), near("claude")
     await alice.record_learning(topic="Cart totals", content="Round at the end, never per line.")
     assert (await bob.prompt("fix the cart totals")).stdout == ""
     told = await bob.prompt("fix the cart totals", COMMONPLACE_HOOKS_LEARNINGS="2")

@@ -22,13 +22,13 @@ async def test_state_is_its_owners_alone(agent, home):
     }
 
 
-async def test_edits_at_once_are_all_remembered(house, agent):
+async def test_edits_at_once_are_all_remembered(team, agent):
     alice = agent()
     await alice.start()
     files = [f"src/{number}.py" for number in range(5)]
     done = await asyncio.gather(*(alice.edit(file) for file in files))
     assert {each.stdout for each in done} == {""}
-    assert (await house.anyone().health())["active_locks"] == 5
+    assert (await team.anyone().health())["active_locks"] == 5
 
 
 def test_leases_and_notices_of_many_writers_are_kept(monkeypatch, tmp_path):
@@ -66,13 +66,13 @@ async def test_stop_hands_the_transcript_to_the_uploader(agent, home, tmp_path, 
     assert jobs == [("transcript", known | {"transcript_path": alice.transcript})]
 
 
-async def test_first_edits_at_once_share_one_session(house, agent):
+async def test_first_edits_at_once_share_one_session(team, agent):
     alice, bob = agent(), agent()
     files = [f"src/{number}.py" for number in range(4)]
     await asyncio.gather(*(alice.edit(file) for file in files))
-    assert (await house.anyone().health())["active_locks"] == 4
+    assert (await team.anyone().health())["active_locks"] == 4
     await alice.end()
-    assert (await house.anyone().health())["active_locks"] == 0
+    assert (await team.anyone().health())["active_locks"] == 0
     assert (await bob.edit(*files[:1])).denial == ""
 
 

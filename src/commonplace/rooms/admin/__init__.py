@@ -1,4 +1,4 @@
-"""Keys, the audit trail, and whether the house is well."""
+"""Keys, the audit trail, and the health of the server."""
 
 from commonplace.clock import DAY
 from commonplace.config import Settings

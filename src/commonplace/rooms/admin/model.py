@@ -1,4 +1,4 @@
-"""Keys, audit rows and the state of the house, as replies show them."""
+"""Keys, audit rows and the state of the server, as replies show them."""
 
 import re
 import secrets

@@ -1,4 +1,4 @@
-"""Make and revoke keys, read the audit trail, ask how the house is."""
+"""Make and revoke keys, read the audit trail, report the server's health."""
 
 import secrets
 import time

@@ -103,7 +103,7 @@ async def get_by_id(
 ) -> model.Kept:
     """One document, message, item, spec, file or function, whole."""
     for scope in projects_of(call, include_shared=project is None):
-        for prefix, finder in call.house.finders.items():
+        for prefix, finder in call.catalogue.finders.items():
             if doc_id.startswith(prefix) and (found := await finder(call, scope, doc_id)):
                 if prefix == "doc_":
                     served(call, [(scope, found["id"])], opened=True)

@@ -130,7 +130,7 @@ async def end_session(
     await work.touch(call.tx, session, _places(files, session.working_directory), call.now)
     await work.close(call.tx, call.project, session.id, call.now)
     released = await locks.release_all(call.tx, call.project, session.id, await call.tx.clock())
-    for act in call.house.on_session_end:
+    for act in call.catalogue.on_session_end:
         await act(call)
     await store.rest_agent(call.tx, session, call.now - LIVE_FOR, call.now)
     call.subject = handoff_id

@@ -77,7 +77,7 @@ def _titled(row: Row, now: int) -> dict[str, str]:
 
 async def notable_tools(call: Call, _start: Start) -> list[str]:
     """Of those that are worth a mention, what this caller may use."""
-    tools = [call.house.tools.get(name) for name in _NOTABLE]
+    tools = [call.catalogue.tools.get(name) for name in _NOTABLE]
     return [tool.name for tool in tools if isinstance(tool, Operation) and call.caller.includes(tool.role)]
 
 
@@ -86,7 +86,9 @@ SECTIONS = (Section("handoff", 20, handoff), Section("notable_tools", 95, notabl
 
 async def parts(call: Call, start: Start, given: Given, arrived: Arrival, live: Sequence[Row]) -> list[Part]:
     """What every room tells, and what follows from who arrived."""
-    rooms = [Part(each.name, each.rank, await each.gather(call, start)) for each in call.house.boot_sections]
+    rooms = [
+        Part(each.name, each.rank, await each.gather(call, start)) for each in call.catalogue.boot_sections
+    ]
     found = await _suggestion(call, start)
     worker = {"name": arrived.agent, "spawned_by": given.spawned_by} if _is_worker(given, arrived) else {}
     return [

@@ -1,4 +1,4 @@
-"""What tests speak to: the running product without an edge, its agents, and stores that go away again."""
+"""What tests talk to: the product without an edge, its agents, and stores that are removed again."""
 
 import uuid
 from collections.abc import AsyncIterator, Callable
@@ -47,7 +47,7 @@ class Agent:
         return msgspec.json.decode(answer.text())
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        operation = f"memory_{name}" if f"memory_{name}" in self.calls.house.tools else name
+        operation = f"memory_{name}" if f"memory_{name}" in self.calls.catalogue.tools else name
 
         async def run(**arguments: Any) -> dict[str, Any]:
             if self.session_id and operation != "memory_start_session":
@@ -58,8 +58,8 @@ class Agent:
 
 
 @dataclass
-class House:
-    """The running product without an edge."""
+class Team:
+    """The product without an edge, and the agents that use it."""
 
     calls: Calls
     clock: HandClock
