@@ -1,5 +1,6 @@
-"""An agent of a project, as replies show it."""
+"""The replies about agents of a project. SQL is in `store.py`; the roster is edited by `rooms/projects`."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -8,16 +9,16 @@ from commonplace.clock import MINUTE, iso
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 
-STALE_AFTER = 5 * MINUTE
+HEARTBEAT_STALE_AFTER = 5 * MINUTE
 
-Status = Literal["idle", "busy", "error"]
-Tier = Literal["admin", "named", "worker", "pending"]
-TASK_LENGTH = 500
-Task = Annotated[str, Field(max_length=TASK_LENGTH)]
+HeartbeatStatus = Literal["idle", "busy", "error"]
+AgentTier = Literal["admin", "named", "worker", "pending"]
+MAX_TASK_CHARACTERS = 500
+TaskText = Annotated[str, Field(max_length=MAX_TASK_CHARACTERS)]
 AgentName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^\w[\w.@:+-]*$")]
 
 
-class Heartbeat(Reply):
+class HeartbeatReply(Reply):
     status: str
     agent_status: str
     timestamp: str
@@ -36,21 +37,21 @@ class AgentStatus(Reply):
     last_heartbeat: str | None = None
 
     @classmethod
-    def of(cls, row: Row, now: int) -> "AgentStatus":
-        beat = row["heartbeat_at"]
+    def from_row(cls, row: Row, now: int) -> "AgentStatus":
+        heartbeat_at = row["heartbeat_at"]
         return cls(
             instance=row["name"],
             project=row["project"],
             status=row["status"],
-            stale=beat is None or now - beat > STALE_AFTER,
+            stale=heartbeat_at is None or now - heartbeat_at > HEARTBEAT_STALE_AFTER,
             sessions=row["sessions"],
             locks=row["locks"],
             current_task=row["current_task"],
-            last_heartbeat=iso(beat) if beat else None,
+            last_heartbeat=iso(heartbeat_at) if heartbeat_at else None,
         )
 
 
-class Agent(Reply):
+class RosterAgent(Reply):
     project: str
     instance: str
     tier: str
@@ -60,7 +61,7 @@ class Agent(Reply):
     last_task: str = ""
 
     @classmethod
-    def of(cls, row: Row) -> "Agent":
+    def from_row(cls, row: Row) -> "RosterAgent":
         return cls(
             project=row["project"],
             instance=row["name"],
@@ -72,13 +73,26 @@ class Agent(Reply):
         )
 
 
-class Statuses(Reply):
+class AgentStatusListing(Reply):
     count: int
     total: int
     agents: list[AgentStatus] = []
 
+    @classmethod
+    def from_rows(cls, rows: Sequence[Row], now: int) -> "AgentStatusListing":
+        return cls(
+            count=len(rows),
+            total=total_of_rows(rows),
+            agents=[AgentStatus.from_row(row, now) for row in rows],
+        )
 
-class Roster(Reply):
+
+class AgentRoster(Reply):
     count: int
     total: int
-    agents: list[Agent] = []
+    agents: list[RosterAgent] = []
+
+
+def total_of_rows(rows: Sequence[Row]) -> int:
+    """Read the `count(*) over ()` column; a page without rows has none."""
+    return rows[0]["total"] if rows else 0

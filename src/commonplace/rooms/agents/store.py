@@ -1,4 +1,4 @@
-"""The agents of a project in the store."""
+"""SQL for the status and roster of agents. A session start creates or updates the row: `rooms/sessions/store.py`."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,28 +6,28 @@ from typing import NamedTuple
 from commonplace.access import Caller
 from commonplace.store.database import Row, Tx
 
-_BOUND = 200
-# Grouping by the bare column would make SQLite walk the index on agents, and with it every session there ever was.
-_THERE = (
+_MAX_STATUS_ROWS = 200
+# Grouping by the bare column makes SQLite scan the index on agent, which holds every session, also ended ones.
+_LIVE_SESSION_COUNTS = (
     "select agent || '' as name, count(*) as n from session"
     " where project = $1 and ended_at is null and active_at > $3 group by agent || ''"
 )
 
 
-class Doing(NamedTuple):
+class ReportedStatus(NamedTuple):
     status: str = ""
     task: str = ""
 
 
-async def doing(tx: Tx, project: str, name: str) -> Doing:
+async def load_reported_status(tx: Tx, project: str, name: str) -> ReportedStatus:
     row = await tx.one(
         "select status, current_task from agent where project = $1 and name = $2", project, name
     )
-    return Doing(row["status"], row["current_task"]) if row else Doing()
+    return ReportedStatus(row["status"], row["current_task"]) if row else ReportedStatus()
 
 
-async def beat(tx: Tx, project: str, name: str, status: str, task: str, now: int) -> None:
-    """The agent is there; one that was taken off the roster does not come back by this."""
+async def record_heartbeat(tx: Tx, project: str, name: str, status: str, task: str, now: int) -> None:
+    """Update the agent's row. An agent that was removed from the roster is not added again."""
     await tx.run(
         "update agent set status = $3, current_task = $4, heartbeat_at = $5, last_seen_at = $5,"
         " last_task = case when $4 = '' then last_task else $4 end where project = $1 and name = $2",
@@ -39,11 +39,13 @@ async def beat(tx: Tx, project: str, name: str, status: str, task: str, now: int
     )
 
 
-async def statuses(tx: Tx, project: str, name: str | None, live_since: int, now: int) -> Sequence[Row]:
+async def list_agent_statuses(
+    tx: Tx, project: str, name: str | None, live_since: int, now: int
+) -> Sequence[Row]:
     return await tx.all(
         "select agent.project, agent.name, agent.status, agent.current_task, agent.heartbeat_at,"
         " coalesce(there.n, 0) as sessions, coalesce(held.n, 0) as locks, count(*) over () as total from agent"
-        f" left join ({_THERE}) as there on there.name = agent.name"
+        f" left join ({_LIVE_SESSION_COUNTS}) as there on there.name = agent.name"
         " left join (select agent as name, count(*) as n from lease"
         "  where project = $1 and expires_at > $4 group by agent) as held"
         "  on held.name = agent.name"
@@ -53,27 +55,27 @@ async def statuses(tx: Tx, project: str, name: str | None, live_since: int, now:
         name,
         live_since,
         now,
-        _BOUND,
+        _MAX_STATUS_ROWS,
     )
 
 
-async def roster(tx: Tx, project: str, query: str, limit: int) -> Sequence[Row]:
+async def search_agents(tx: Tx, project: str, query: str, limit: int) -> Sequence[Row]:
     return await tx.all(
         "select project, name, tier, role_description, last_seen_at, session_count, last_task,"
         " count(*) over () as total from agent where project = $1"
         " and (lower(name) like $2 escape '!' or lower(role_description) like $2 escape '!')"
         " order by coalesce(last_seen_at, 0) desc, name limit $3",
         project,
-        _containing(query),
+        _like_pattern(query),
         limit,
     )
 
 
-async def administers(tx: Tx, project: str, caller: Caller, agent: str) -> bool:
-    """Whether this caller, acting as this agent, is an admin of the project.
+async def is_project_admin(tx: Tx, project: str, caller: Caller, agent: str) -> bool:
+    """Is this caller, acting as this agent, an admin of the project?
 
-    A key is what its role says. A name proves nothing unless the key is bound to it, so the roster's tier counts
-    only then, or where there are no keys at all.
+    A key has the rights of its role. The agent's tier on the roster counts only if the key is bound to that name,
+    or if the server runs without keys: otherwise anybody could claim the name.
     """
     if caller.operator or (caller.key and caller.includes("admin")):
         return True
@@ -83,6 +85,6 @@ async def administers(tx: Tx, project: str, caller: Caller, agent: str) -> bool:
     return row is not None and row["tier"] == "admin"
 
 
-def _containing(text: str) -> str:
+def _like_pattern(text: str) -> str:
     literal = text.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
     return f"%{literal}%"

@@ -41,7 +41,7 @@ async def _may_read(call: Call, row: Row, deliveries: Sequence[Row]) -> bool:
     """Mail is between those who wrote and got it, and the project's admins."""
     if call.agent == row["sender"] or any(each["agent"] == call.agent for each in deliveries):
         return True
-    return await agents.administers(call.tx, row["project"], call.caller, call.agent)
+    return await agents.is_project_admin(call.tx, row["project"], call.caller, call.agent)
 
 
 async def forget_finished(tx: Tx, now: int, settings: Settings) -> None:  # noqa: ARG001 - the shape of every sweep

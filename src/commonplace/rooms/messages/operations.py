@@ -7,7 +7,7 @@ from commonplace import errors, events
 from commonplace.call import Call, Later
 from commonplace.operation import also, operation
 from commonplace.rooms.agents.model import AgentName
-from commonplace.rooms.agents.store import administers
+from commonplace.rooms.agents.store import is_project_admin
 from commonplace.rooms.messages import model, recipients, store
 from commonplace.rooms.messages.model import Changed, Claim, Draft, Inbox, Mail, Sent
 from commonplace.store import ids
@@ -155,7 +155,7 @@ async def get_messages(
 async def _reader(call: Call, for_instance: str | None) -> str:
     if for_instance is None or for_instance == call.agent:
         return call.agent
-    if not await administers(call.tx, call.project, call.caller, call.agent):
+    if not await is_project_admin(call.tx, call.project, call.caller, call.agent):
         raise errors.Forbidden(
             "Only an admin of the project reads another agent's mail.", hint="Leave for_instance out."
         )
@@ -192,7 +192,7 @@ async def _advance(call: Call, given: str, status: model.Status, note: str) -> C
     message = await ids.whole(call.tx, "message", call.project, given)
     copies = await store.deliveries(call.tx, call.project, message)
     mine = [copy for copy in copies if copy["agent"] == call.agent]
-    if not mine and not await administers(call.tx, call.project, call.caller, call.agent):
+    if not mine and not await is_project_admin(call.tx, call.project, call.caller, call.agent):
         raise errors.Forbidden(
             f"{message} was not sent to {call.agent}.", hint="Its recipient or an admin may do this."
         )

@@ -7,7 +7,7 @@ from commonplace.access import EVERY, SHARED
 from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.operation import Family, operation
-from commonplace.rooms.agents.model import AgentName, Tier
+from commonplace.rooms.agents.model import AgentName, AgentTier
 from commonplace.rooms.knowledge import store as knowledge
 from commonplace.rooms.projects import model, store
 from commonplace.rooms.sessions.boot import LIVE_FOR
@@ -89,7 +89,7 @@ async def add_agent(
     agent: AgentName,
     name: model.Name | None = None,
     role_description: model.RoleDescription | None = None,
-    tier: Tier | None = None,
+    tier: AgentTier | None = None,
     path_patterns: model.PathPatterns | None = None,
 ) -> model.MemberChange:
     """Put an agent on the roster, or let one in that waits."""
@@ -112,7 +112,7 @@ async def update_agent(
     agent: AgentName,
     name: model.Name | None = None,
     role_description: model.RoleDescription | None = None,
-    tier: Tier | None = None,
+    tier: AgentTier | None = None,
     path_patterns: model.PathPatterns | None = None,
 ) -> model.MemberChange:
     """Change what was given of an agent on the roster."""

@@ -9,7 +9,7 @@ import msgspec
 
 from commonplace import errors
 from commonplace.access import Caller
-from commonplace.rooms.agents.model import Tier
+from commonplace.rooms.agents.model import AgentTier
 from commonplace.rooms.sessions.model import UNKNOWN
 from commonplace.store.database import Row
 
@@ -33,7 +33,7 @@ class Arrival:
     """What became of it. `known` = it was on the roster before."""
 
     agent: str
-    tier: Tier
+    tier: AgentTier
     role: str
     previous_start: int | None = None
     known: bool = False

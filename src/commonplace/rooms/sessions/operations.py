@@ -8,7 +8,7 @@ from commonplace import access, activity, errors
 from commonplace.call import Call
 from commonplace.operation import also, operation
 from commonplace.rooms.admin import store as keys
-from commonplace.rooms.agents.model import TASK_LENGTH, AgentName
+from commonplace.rooms.agents.model import MAX_TASK_CHARACTERS, AgentName
 from commonplace.rooms.knowledge import writing
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks import store as locks
@@ -99,10 +99,13 @@ async def _open(call: Call, session_id: str, given: Given, arrived: Arrival) -> 
         call.project, activity.digest(session_id), arrived.agent, caller.agent_type, caller.key, place
     )
     await store.add(call.tx, session, given, call.now)
-    await store.count_session(call.tx, call.project, arrived, given.task[:TASK_LENGTH], call.now)
+    await store.count_session(call.tx, call.project, arrived, given.task[:MAX_TASK_CHARACTERS], call.now)
     call.session, call.subject = session, arrived.agent
     call.emit(
-        "SessionStarted", f"agents://{call.project}", agent=arrived.agent, task=given.task[:TASK_LENGTH]
+        "SessionStarted",
+        f"agents://{call.project}",
+        agent=arrived.agent,
+        task=given.task[:MAX_TASK_CHARACTERS],
     )
     start = Start(call.project, arrived.agent, session.id, given.task, place, arrived.previous_start)
     return await told.with_last_work(call, start)

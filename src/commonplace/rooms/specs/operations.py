@@ -9,7 +9,7 @@ from commonplace.access import SHARED
 from commonplace.call import Call
 from commonplace.operation import operation
 from commonplace.rooms.agents.model import AgentName
-from commonplace.rooms.agents.store import administers
+from commonplace.rooms.agents.store import is_project_admin
 from commonplace.rooms.specs import model, schemas, store
 from commonplace.rooms.specs.model import Defined, Listing, Spec, Summary
 from commonplace.store.database import Row
@@ -64,7 +64,7 @@ async def _owner(call: Call, name: str, before: Row | None, wanted: str | None) 
     chosen = wanted or current
     if current == chosen == call.agent:
         return chosen
-    if await administers(call.tx, call.project, call.caller, call.agent):
+    if await is_project_admin(call.tx, call.project, call.caller, call.agent):
         return chosen
     if current != call.agent:
         raise errors.Forbidden(
