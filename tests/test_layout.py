@@ -13,7 +13,7 @@ ROOMS = sorted(path for path in (SOURCE / "rooms").iterdir() if (path / "__init_
 
 # A floor may import itself and what stands below it.
 FLOORS = (
-    ("errors", "clock", "access", "config", "store", "transcripts", "zstd"),
+    ("errors", "clock", "access", "config", "store", "sqlguard", "transcripts", "zstd"),
     ("arguments", "audit", "activity", "events", "operation", "resource", "house"),
     ("search",),
     ("call",),

@@ -20,10 +20,10 @@ import asyncpg
 import pymysql
 import pytest
 
-from commonplace import errors
-from commonplace.rooms.databases import config, guard
+from commonplace import errors, sqlguard
+from commonplace.rooms.databases import config
 from commonplace.rooms.databases.config import Registered
-from commonplace.rooms.databases.desk import Desk, desk
+from commonplace.rooms.databases.query_limits import Desk, desk
 
 HERE = Path(__file__).parent
 CASES: list[dict[str, Any]] = json.loads((HERE / "sql_guard_cases.json").read_text())
@@ -178,7 +178,7 @@ async def outcomes(address: Address) -> dict[str, bool]:
     for case in CASES:
         if case["dialect"] == address.dialect:
             try:
-                await desk.ask("tester", guard.check(address.dialect, case["sql"]), 100)
+                await desk.ask("tester", sqlguard.check(address.dialect, case["sql"]), 100)
                 ran[case["sql"]] = True
             except errors.Refusal:
                 ran[case["sql"]] = False

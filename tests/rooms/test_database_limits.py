@@ -13,8 +13,8 @@ import pytest
 from guarded import Address, refused
 
 from commonplace.rooms.databases import config
-from commonplace.rooms.databases.desk import desk
-from commonplace.rooms.databases.engines import sqlite
+from commonplace.rooms.databases.query_limits import desk
+from commonplace.sqlguard.engines import sqlite
 from team import Team
 
 # Six hundred million rows: it runs for as long as it is let.

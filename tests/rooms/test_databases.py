@@ -8,7 +8,8 @@ from guarded import Address, refused
 
 from commonplace import errors
 from commonplace.access import Caller
-from commonplace.rooms.databases import config, engines
+from commonplace.rooms.databases import config
+from commonplace.sqlguard import engines
 from team import Team
 
 # Tests that do not involve the product's own store run on one of them.
@@ -275,7 +276,7 @@ async def test_query_without_its_driver_is_a_clear_refusal(
 ):
     register("APP", Address("mysql", "shop", "127.0.0.1", 1))
     monkeypatch.delattr(engines, "mysql", raising=False)
-    monkeypatch.delitem(sys.modules, "commonplace.rooms.databases.engines.mysql", raising=False)
+    monkeypatch.delitem(sys.modules, "commonplace.sqlguard.engines.mysql", raising=False)
     monkeypatch.setitem(sys.modules, "pymysql", None)
     alice = await team.agent("alice")
     with pytest.raises(errors.Unavailable) as refusal:

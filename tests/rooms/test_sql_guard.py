@@ -9,8 +9,7 @@ from guarded import (
     CASES,
 )
 
-from commonplace import errors
-from commonplace.rooms.databases import guard
+from commonplace import errors, sqlguard
 
 ALLOWED = [case for case in CASES if case["allow"]]
 REFUSED = [case for case in CASES if not case["allow"] and case["sql"] not in BY_CATALOGUE]
@@ -22,13 +21,13 @@ def _named(case: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("case", ALLOWED, ids=_named)
 def test_guard_lets_a_legitimate_read_through(case: dict[str, Any]):
-    assert guard.check(case["dialect"], case["sql"]).sql
+    assert sqlguard.check(case["dialect"], case["sql"]).sql
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=_named)
 def test_guard_refuses_what_would_act_before_any_connection(case: dict[str, Any]):
     with pytest.raises(errors.Refusal) as refused:
-        guard.check(case["dialect"], case["sql"])
+        sqlguard.check(case["dialect"], case["sql"])
     assert refused.value.code in ("forbidden", "invalid", "too_large")
 
 
@@ -74,7 +73,7 @@ def test_guard_refuses_what_would_act_before_any_connection(case: dict[str, Any]
 )
 def test_guard_refuses_other_spellings(dialect: Any, sql: str):
     with pytest.raises(errors.Forbidden):
-        guard.check(dialect, sql)
+        sqlguard.check(dialect, sql)
 
 
 @pytest.mark.parametrize(
@@ -110,15 +109,15 @@ def test_guard_refuses_other_spellings(dialect: Any, sql: str):
     ],
 )
 def test_guard_lets_other_reads_through(dialect: Any, sql: str):
-    assert guard.check(dialect, sql).sql
+    assert sqlguard.check(dialect, sql).sql
 
 
 def test_guard_sends_what_it_read_and_not_what_came_in():
     assert [
-        guard.check("mssql", "SELECT 1 AS [DELETE] -- x\nFROM audit").sql,
-        guard.check("sqlite", "/* x */ select A.[id] from Users a, audit b where a.id = b.id;").sql,
-        guard.check("mysql", 'SELECT "a\\"b", name FROM users WHERE name REGEXP \'x\' # x').sql,
-        guard.check("postgresql", 'SELECT "a b", $$it\'s$$ FROM t -- x').sql,
+        sqlguard.check("mssql", "SELECT 1 AS [DELETE] -- x\nFROM audit").sql,
+        sqlguard.check("sqlite", "/* x */ select A.[id] from Users a, audit b where a.id = b.id;").sql,
+        sqlguard.check("mysql", 'SELECT "a\\"b", name FROM users WHERE name REGEXP \'x\' # x').sql,
+        sqlguard.check("postgresql", 'SELECT "a b", $$it\'s$$ FROM t -- x').sql,
     ] == [
         "SELECT 1 AS [DELETE] FROM [audit]",
         'SELECT "A"."id" FROM "Users" AS "a" JOIN "audit" AS "b" ON TRUE WHERE "a"."id" = "b"."id"',
@@ -134,4 +133,4 @@ def test_guard_sends_what_it_read_and_not_what_came_in():
 def test_guard_survives_broken_texts(dialect: Any, sql: str):
     # PostgreSQL's own grammar reads any depth of plain parentheses as nothing at all.
     with contextlib.suppress(errors.Refusal):
-        assert guard.check(dialect, sql).sql == "SELECT 1"
+        assert sqlguard.check(dialect, sql).sql == "SELECT 1"

@@ -25,9 +25,8 @@ from guarded import (
     write_sqlite,
 )
 
-from commonplace import errors
-from commonplace.rooms.databases import guard
-from commonplace.rooms.databases.desk import Desk
+from commonplace import errors, sqlguard
+from commonplace.rooms.databases.query_limits import Desk
 from team import create_database
 
 # --- SQLite, for real ---------------------------------------------------------------------------------------------
@@ -149,7 +148,7 @@ async def test_query_of_postgresql_asks_the_catalogue_what_names_run(
 ):
     desk = Desk(registered(postgres_addresses[1]))
     try:
-        await desk.ask("tester", guard.check("postgresql", sql), 100)
+        await desk.ask("tester", sqlguard.check("postgresql", sql), 100)
         ran = True
     except errors.Forbidden:
         ran = False
@@ -273,7 +272,7 @@ async def test_query_of_mysql_is_killed_at_its_timeout(mysql_address: tuple[str,
     desk = Desk(registered(reader, timeout=0.5))
     slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<1000) SELECT COUNT(*) FROM n a, n b, n c"
     with pytest.raises(errors.TooLarge):
-        await desk.ask("tester", guard.check("mysql", slow), 10)
+        await desk.ask("tester", sqlguard.check("mysql", slow), 10)
     with connect_mysql(dsn) as connection, connection.cursor() as cursor:
         cursor.execute(
             "select count(*) from information_schema.processlist where info like '%RECURSIVE%COUNT%' and id <> connection_id()"

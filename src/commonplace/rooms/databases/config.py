@@ -3,15 +3,13 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from typing import Literal, get_args
 
 from commonplace import access, errors
+from commonplace.sqlguard.dialects import DIALECTS, Dialect
+from commonplace.sqlguard.engines.target import QueryTarget
 
-Dialect = Literal["postgresql", "mysql", "mssql", "sqlite"]
-
-DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 _PORTS: dict[Dialect, int] = {"mssql": 1433, "mysql": 3306, "postgresql": 5432, "sqlite": 0}
 _TYPE = re.compile(r"DB_([A-Z0-9]+(?:_[A-Z0-9]+)*)_TYPE")
 _TRUE = frozenset({"true", "1", "yes", "on"})
@@ -21,18 +19,10 @@ _MOST_ROWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class Registered(QueryTarget):
     """One database that agents may read. `problem` says why nobody can, in words for its operator."""
 
-    name: str
-    dialect: Dialect
-    database: str
-    host: str = ""
-    port: int = 0
-    user: str = field(default="", repr=False)
-    password: str = field(default="", repr=False)
     asked_to_write: bool = False
-    timeout: float = 30
     max_rows: int = 500
     projects: frozenset[str] = frozenset({access.EVERY})
     problem: str = ""

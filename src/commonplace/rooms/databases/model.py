@@ -7,7 +7,7 @@ from pydantic import Field
 
 from commonplace.operation import Reply
 from commonplace.rooms.databases.config import Registered
-from commonplace.rooms.databases.guard.verdict import Checked
+from commonplace.sqlguard.verdict import Checked
 
 MOST_TABLES = 2000
 

@@ -6,16 +6,16 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from commonplace import errors
+from commonplace import errors, sqlguard
 from commonplace.access import Caller
 from commonplace.call import Call
 from commonplace.masking import masked
 from commonplace.operation import Family, operation
-from commonplace.rooms.databases import config, guard, model, store
+from commonplace.rooms.databases import config, model, store
 from commonplace.rooms.databases.config import Registered
-from commonplace.rooms.databases.desk import desk
-from commonplace.rooms.databases.guard.verdict import Checked
 from commonplace.rooms.databases.model import Column, Columns, Database, Listing, Plan, Result, Table, Tables
+from commonplace.rooms.databases.query_limits import desk
+from commonplace.sqlguard.verdict import Checked
 
 _NAME = "memory_db"
 _SUBJECT = 400
@@ -63,7 +63,7 @@ async def _guarded(
     if registered is None or registered.problem:
         return None
     try:
-        return await asyncio.to_thread(guard.check, registered.dialect, arguments["query"])
+        return await asyncio.to_thread(sqlguard.check, registered.dialect, arguments["query"])
     except errors.Refusal as refused:
         return refused
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from commonplace.rooms.databases.config import Dialect
+from commonplace.sqlguard.dialects import Dialect
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import re
 
 from sqlglot import exp
 
-from commonplace.rooms.databases.config import Dialect
-from commonplace.rooms.databases.guard import verdict
-from commonplace.rooms.databases.guard.numbers import whole_number
+from commonplace.sqlguard import verdict
+from commonplace.sqlguard.dialects import Dialect
+from commonplace.sqlguard.sqlglot_numbers import whole_number
 
 __all__ = ["refuse", "whole_number"]
 

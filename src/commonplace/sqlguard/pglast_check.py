@@ -7,9 +7,9 @@ import pglast
 from pglast import ast, enums, parser
 
 from commonplace import errors
-from commonplace.rooms.databases.guard import allowed, catalogue, verdict
-from commonplace.rooms.databases.guard.constants import series_length, whole_number
-from commonplace.rooms.databases.guard.verdict import Checked, Name, refuse
+from commonplace.sqlguard import allowed, postgres_names, verdict
+from commonplace.sqlguard.pglast_numbers import series_length, whole_number
+from commonplace.sqlguard.verdict import Checked, Name, refuse
 
 _REGEX_OPERATORS = frozenset({"~", "~*", "!~", "!~*"})
 _LENGTHS = {"repeat": 1, "lpad": 1, "rpad": 1}
@@ -72,7 +72,7 @@ def _refuse_root(statement: Any, checked: Checked) -> None:
     checked.wraps = False
     if isinstance(statement, ast.ExplainStmt) and isinstance(statement.query, ast.SelectStmt):
         for option in statement.options or ():
-            if option.defname not in catalogue.EXPLAIN_OPTIONS:
+            if option.defname not in postgres_names.EXPLAIN_OPTIONS:
                 raise refuse(f"EXPLAIN has no option {option.defname} here.")
         return
     if isinstance(statement, ast.VariableShowStmt):
@@ -83,7 +83,7 @@ def _refuse_root(statement: Any, checked: Checked) -> None:
 
 
 def _refuse_setting(name: str) -> None:
-    if name.lower() not in catalogue.READABLE_SETTINGS and catalogue.SECRET_SETTINGS.match(name):
+    if name.lower() not in postgres_names.READABLE_SETTINGS and postgres_names.SECRET_SETTINGS.match(name):
         raise refuse(f"The setting {name} is not shown.", "Ask for one setting that names no file or host.")
 
 
@@ -142,7 +142,7 @@ def _call(name: Name, checked: Checked) -> None:
             raise verdict.refuse_function(name)
         if not name.schema:
             checked.called.add(name)
-    elif catalogue.ACTING_FUNCTIONS.match(name.name) or name.schema == "information_schema":
+    elif postgres_names.ACTING_FUNCTIONS.match(name.name) or name.schema == "information_schema":
         raise verdict.refuse_function(name)
     else:
         checked.functions.add(name)
@@ -178,7 +178,7 @@ def _relation(node: Any, checked: Checked) -> None:
     name = Name(node.relname, node.schemaname or "")
     if node.catalogname:
         raise refuse(f"{node.catalogname}.{name} names another database.")
-    secret = name.schema == "information_schema" and catalogue.SECRET_VIEWS.match(name.name)
+    secret = name.schema == "information_schema" and postgres_names.SECRET_VIEWS.match(name.name)
     system = name.schema == "pg_catalog" or (not name.schema and name.name.startswith("pg_"))
     hidden = name.schema.startswith("pg_") and name.schema != "pg_catalog"
     if secret or hidden or (system and name.name not in allowed.names("postgresql_relations")):
@@ -195,7 +195,7 @@ def _fields(node: Any, checked: Checked) -> None:
         if isinstance(part, ast.String):
             name = str(part.sval)
             known = name in allowed.functions("postgresql")
-            if not known and catalogue.ACTING_FUNCTIONS.match(name):
+            if not known and postgres_names.ACTING_FUNCTIONS.match(name):
                 raise verdict.refuse_function(name)
             checked.fields.add(name)
 
@@ -206,7 +206,7 @@ def _column(node: Any, checked: Checked) -> None:
 
 
 def _sample(node: Any, _: Checked) -> None:
-    if str(_name(node.method)) not in catalogue.SAMPLING:
+    if str(_name(node.method)) not in postgres_names.SAMPLING:
         raise verdict.refuse_function(_name(node.method))
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from commonplace import errors
-from commonplace.rooms.databases.guard import Checked, allowed, catalogue, postgres
-from commonplace.rooms.databases.guard.verdict import Name, refuse, refuse_function
+from commonplace.sqlguard import Checked, allowed, pglast_check, postgres_names
+from commonplace.sqlguard.verdict import Name, refuse, refuse_function
 
 _DEEPEST = 8
 _LANGUAGES = frozenset({"sql", "plpgsql"})
@@ -85,13 +85,15 @@ async def _operators(connection: Any, names: Iterable[Name]) -> None:
 def _reads(row: Any) -> bool:
     if row["schema"] == "pg_catalog":
         return row["name"] in allowed.functions("postgresql")
-    known = row["extension"] in catalogue.EXTENSIONS if row["extension"] else row["language"] in _LANGUAGES
-    return bool(row["quiet"]) and known and not catalogue.ACTING_FUNCTIONS.match(row["name"])
+    known = (
+        row["extension"] in postgres_names.EXTENSIONS if row["extension"] else row["language"] in _LANGUAGES
+    )
+    return bool(row["quiet"]) and known and not postgres_names.ACTING_FUNCTIONS.match(row["name"])
 
 
 async def _relation(connection: Any, name: Name, depth: int) -> None:
     row = await connection.fetchrow(_RELATION, _quoted(name))
-    if row is None or row["schema"] in catalogue.SYSTEM_SCHEMAS:
+    if row is None or row["schema"] in postgres_names.SYSTEM_SCHEMAS:
         return
     if row["kind"] == "f":
         raise refuse(f"{name} is a foreign table; reading it acts on another server.")
@@ -100,7 +102,7 @@ async def _relation(connection: Any, name: Name, depth: int) -> None:
     if depth >= _DEEPEST:
         raise errors.TooLarge(f"The view {name} is made of too many views.", hint="Read its tables.")
     try:
-        inside = postgres.check(row["definition"])
+        inside = pglast_check.check(row["definition"])
     except errors.Refusal as refused:
         raise refuse(f"The view {name} is not known to only read: {refused.message}") from None
     await confirm(connection, inside, depth + 1)

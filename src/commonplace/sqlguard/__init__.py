@@ -1,9 +1,9 @@
 """Is this one statement that only reads? What is sent is written anew from its tree, never the text that came in."""
 
 from commonplace import errors
-from commonplace.rooms.databases.config import Dialect
-from commonplace.rooms.databases.guard import lexical
-from commonplace.rooms.databases.guard.verdict import Checked
+from commonplace.sqlguard import lexical
+from commonplace.sqlguard.dialects import Dialect
+from commonplace.sqlguard.verdict import Checked
 
 __all__ = ["Checked", "check"]
 
@@ -13,10 +13,10 @@ def check(dialect: Dialect, sql: str) -> Checked:
     text = lexical.checked(dialect, sql)
     try:
         if dialect == "postgresql":
-            from commonplace.rooms.databases.guard.postgres import check as by_grammar  # noqa: PLC0415 - see above
+            from commonplace.sqlguard.pglast_check import check as by_grammar  # noqa: PLC0415 - see above
 
             return by_grammar(text)
-        from commonplace.rooms.databases.guard.trees import check as by_tree  # noqa: PLC0415 - see above
+        from commonplace.sqlguard.sqlglot_check import check as by_tree  # noqa: PLC0415 - see above
 
         return by_tree(dialect, text)
     except ModuleNotFoundError as missing:

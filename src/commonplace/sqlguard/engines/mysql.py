@@ -12,10 +12,10 @@ import pymysql
 from pymysql.cursors import SSCursor
 
 from commonplace import errors
-from commonplace.rooms.databases.config import Registered
-from commonplace.rooms.databases.engines.rows import Rows, said_no, unreachable
-from commonplace.rooms.databases.engines.threads import in_thread
-from commonplace.rooms.databases.guard import Checked
+from commonplace.sqlguard import Checked
+from commonplace.sqlguard.engines.rows import Rows, said_no, unreachable
+from commonplace.sqlguard.engines.target import QueryTarget
+from commonplace.sqlguard.engines.threads import in_thread
 
 _CONNECT_SECONDS = 5
 _INTERRUPTED = frozenset({1317, 1969, 3024})
@@ -26,12 +26,12 @@ _READING = frozenset({"USAGE", "SELECT", "SHOW VIEW", "SHOW DATABASES", "PROXY"}
 _RULES = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 
 
-async def ask(database: Registered, checked: Checked, most: int, parameters: Sequence[Any] = ()) -> Rows:
+async def ask(database: QueryTarget, checked: Checked, most: int, parameters: Sequence[Any] = ()) -> Rows:
     question = _Question(database)
     return await in_thread(lambda: question.read(checked.sql, most, parameters), question.stop)
 
 
-async def rights(database: Registered) -> list[str]:
+async def rights(database: QueryTarget) -> list[str]:
     """What the login may do beyond reading."""
     question = _Question(database)
     grants = await in_thread(lambda: question.read("SHOW GRANTS", 200, ()), question.stop)
@@ -48,7 +48,7 @@ def _granted(text: str) -> set[str]:
 
 
 class _Question:
-    def __init__(self, database: Registered) -> None:
+    def __init__(self, database: QueryTarget) -> None:
         self._database = database
         self._thread = 0
 

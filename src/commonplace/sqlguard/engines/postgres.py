@@ -7,10 +7,9 @@ from typing import Any
 import asyncpg
 
 from commonplace import errors
-from commonplace.rooms.databases.config import Registered
-from commonplace.rooms.databases.engines import confirm
-from commonplace.rooms.databases.engines.rows import MOST_BYTES, MOST_CELL, Rows, said_no, unreachable
-from commonplace.rooms.databases.guard import Checked
+from commonplace.sqlguard import Checked, postgres_catalog
+from commonplace.sqlguard.engines.rows import MOST_BYTES, MOST_CELL, Rows, said_no, unreachable
+from commonplace.sqlguard.engines.target import QueryTarget
 
 _CONNECT_SECONDS = 5
 _CLOSE_SECONDS = 2
@@ -35,13 +34,13 @@ from pg_catalog.pg_roles r where r.rolname = session_user
 """
 
 
-async def ask(database: Registered, checked: Checked, most: int, parameters: Sequence[Any] = ()) -> Rows:
+async def ask(database: QueryTarget, checked: Checked, most: int, parameters: Sequence[Any] = ()) -> Rows:
     connection = await _connected(database)
     try:
         transaction = connection.transaction(readonly=True)
         await transaction.start()
         await _step_down(connection)
-        await confirm.confirm(connection, checked)
+        await postgres_catalog.confirm(connection, checked)
         rows = await _fetched(connection, checked, most, parameters)
         await transaction.rollback()
     except asyncpg.QueryCanceledError:
@@ -58,7 +57,7 @@ async def ask(database: Registered, checked: Checked, most: int, parameters: Seq
         await asyncio.shield(_closed(connection))
 
 
-async def rights(database: Registered) -> list[str]:
+async def rights(database: QueryTarget) -> list[str]:
     """What the login may do beyond reading."""
     connection = await _connected(database)
     try:
@@ -68,7 +67,7 @@ async def rights(database: Registered) -> list[str]:
     return [name for name, holds in dict(row or {}).items() if holds]
 
 
-async def _connected(database: Registered) -> Any:
+async def _connected(database: QueryTarget) -> Any:
     milliseconds = int(database.timeout * 1000)
     try:
         return await asyncpg.connect(

@@ -2,8 +2,8 @@
 
 import re
 
-from commonplace.rooms.databases.config import Dialect
-from commonplace.rooms.databases.guard.verdict import refuse
+from commonplace.sqlguard.dialects import Dialect
+from commonplace.sqlguard.verdict import refuse
 
 # Accounts, grants, other sessions' statements.
 _MYSQL_SCHEMAS = frozenset({"mysql", "performance_schema", "sys"})

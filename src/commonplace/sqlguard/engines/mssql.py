@@ -8,10 +8,10 @@ from typing import Any
 import pytds
 
 from commonplace import errors
-from commonplace.rooms.databases.config import Registered
-from commonplace.rooms.databases.engines.rows import MOST_CELL, Rows, said_no, unreachable
-from commonplace.rooms.databases.engines.threads import in_thread
-from commonplace.rooms.databases.guard import Checked
+from commonplace.sqlguard import Checked
+from commonplace.sqlguard.engines.rows import MOST_CELL, Rows, said_no, unreachable
+from commonplace.sqlguard.engines.target import QueryTarget
+from commonplace.sqlguard.engines.threads import in_thread
 
 _CONNECT_SECONDS = 5
 _REFUSED = frozenset({229, 230, 262, 297, 300, 916})
@@ -41,12 +41,12 @@ UNION SELECT 'membership of sysadmin' WHERE IS_SRVROLEMEMBER('sysadmin') = 1
 """
 
 
-async def ask(database: Registered, checked: Checked, most: int, parameters: Sequence[Any] = ()) -> Rows:
+async def ask(database: QueryTarget, checked: Checked, most: int, parameters: Sequence[Any] = ()) -> Rows:
     question = _Question(database)
     return await in_thread(lambda: question.read(checked.sql, most, parameters), question.stop)
 
 
-async def rights(database: Registered) -> list[str]:
+async def rights(database: QueryTarget) -> list[str]:
     """What the login may do beyond reading."""
     question = _Question(database)
     held = await in_thread(lambda: question.read(_RIGHTS, 500, ()), question.stop)
@@ -55,7 +55,7 @@ async def rights(database: Registered) -> list[str]:
 
 
 class _Question:
-    def __init__(self, database: Registered) -> None:
+    def __init__(self, database: QueryTarget) -> None:
         self._database = database
         self._socket: socket.socket | None = None
 

@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from commonplace import errors
-from commonplace.rooms.databases.config import Registered
-from commonplace.rooms.databases.engines.rows import MOST_BYTES, MOST_CELL, Rows, said_no, unreachable
-from commonplace.rooms.databases.guard import Checked, allowed, relations
+from commonplace.sqlguard import Checked, allowed, system_relations
+from commonplace.sqlguard.engines.rows import MOST_BYTES, MOST_CELL, Rows, said_no, unreachable
+from commonplace.sqlguard.engines.target import QueryTarget
 
 _CHILD = Path(__file__).with_name("sqlite_child.py")
 # What Python itself needs to start; the child has no other environment.
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT")
 
 
-async def ask(database: Registered, checked: Checked, most: int, parameters: Sequence[Any] = ()) -> Rows:
+async def ask(database: QueryTarget, checked: Checked, most: int, parameters: Sequence[Any] = ()) -> Rows:
     request = {
         "path": str(_file(database)),
         "sql": checked.sql,
         "parameters": list(parameters),
         "functions": sorted(allowed.functions("sqlite")),
-        "pragmas": sorted(relations.PRAGMAS | relations.READABLE_PRAGMAS),
+        "pragmas": sorted(system_relations.PRAGMAS | system_relations.READABLE_PRAGMAS),
         "most_rows": most,
         "most_cell": MOST_CELL,
         "most_bytes": MOST_BYTES,
@@ -41,13 +41,13 @@ async def ask(database: Registered, checked: Checked, most: int, parameters: Seq
     return Rows(most, answer["columns"], answer["rows"], truncated=answer["truncated"])
 
 
-async def rights(database: Registered) -> list[str]:
+async def rights(database: QueryTarget) -> list[str]:
     """The child opens the file for reading only, so there is nothing more to ask."""
     _file(database)
     return []
 
 
-def _file(database: Registered) -> Path:
+def _file(database: QueryTarget) -> Path:
     path = Path(database.database).expanduser().resolve()
     if not path.is_file():
         raise unreachable(database.name)

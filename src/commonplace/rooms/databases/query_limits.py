@@ -11,9 +11,9 @@ from typing import Any
 
 from commonplace import errors
 from commonplace.rooms.databases.config import Registered
-from commonplace.rooms.databases.engines import engine
-from commonplace.rooms.databases.engines.rows import Rows, too_slow
-from commonplace.rooms.databases.guard import Checked
+from commonplace.sqlguard import Checked
+from commonplace.sqlguard.engines import engine
+from commonplace.sqlguard.engines.rows import Rows, too_slow
 
 _PER_AGENT = 2
 _PER_DATABASE = 4

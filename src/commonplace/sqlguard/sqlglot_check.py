@@ -17,9 +17,9 @@ from sqlglot.dialects.tsql import TSQL
 from sqlglot.generators.mysql import MySQLGenerator
 
 from commonplace import errors
-from commonplace.rooms.databases.config import Dialect
-from commonplace.rooms.databases.guard import allowed, relations, runaway, verdict
-from commonplace.rooms.databases.guard.verdict import Checked, refuse
+from commonplace.sqlguard import allowed, sqlglot_runaway, system_relations, verdict
+from commonplace.sqlguard.dialects import Dialect
+from commonplace.sqlguard.verdict import Checked, refuse
 
 # sqlglot warns where it falls back to a raw command, which is refused here anyway.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
@@ -84,10 +84,12 @@ def _bare(sql: str) -> str:
 
 def _pragma(match: re.Match[str]) -> str:
     name, argument = match[1].lower(), match[2] or match[3] or match[4]
-    if argument is None and name in relations.READABLE_PRAGMAS:
+    if argument is None and name in system_relations.READABLE_PRAGMAS:
         return f"PRAGMA {name}"
-    if argument is None or name not in relations.PRAGMAS:
-        raise refuse(f"PRAGMA {name} is not on the list.", f"Known: {', '.join(sorted(relations.PRAGMAS))}.")
+    if argument is None or name not in system_relations.PRAGMAS:
+        raise refuse(
+            f"PRAGMA {name} is not on the list.", f"Known: {', '.join(sorted(system_relations.PRAGMAS))}."
+        )
     return "PRAGMA {}('{}')".format(name, argument.replace("'", "''"))
 
 
@@ -149,7 +151,7 @@ def _walk(dialect: Dialect, tree: exp.Expr) -> None:
         if not known and kind not in _ACTING and not isinstance(node, _describe_part(tree)):
             raise refuse(f"{kind} has no place in a statement that only reads.")
         _visit(dialect, node)
-    runaway.refuse(dialect, tree)
+    sqlglot_runaway.refuse(dialect, tree)
 
 
 def _describe_part(tree: exp.Expr) -> type[exp.Expr] | tuple[()]:
@@ -161,7 +163,7 @@ def _session_value(node: exp.Expr) -> bool:
     inner = node.this if isinstance(node, exp.Parameter) else None
     outer = node.parent if isinstance(node.parent, exp.Parameter) else None
     pair = inner if isinstance(inner, exp.Parameter) else node if outer is not None else None
-    return isinstance(pair, exp.Parameter) and bool(relations.SESSION_PARAMETERS.match(pair.name))
+    return isinstance(pair, exp.Parameter) and bool(system_relations.SESSION_PARAMETERS.match(pair.name))
 
 
 def _refuse_root(dialect: Dialect, tree: exp.Expr) -> None:
@@ -169,9 +171,9 @@ def _refuse_root(dialect: Dialect, tree: exp.Expr) -> None:
         return
     if dialect == "mysql" and isinstance(tree, exp.Describe) and isinstance(tree.this, (*_ROOTS, exp.Table)):
         return
-    if dialect == "mysql" and isinstance(tree, exp.Show) and tree.name.upper() in relations.SHOWS:
+    if dialect == "mysql" and isinstance(tree, exp.Show) and tree.name.upper() in system_relations.SHOWS:
         schema = tree.text("db")
-        relations.refuse_relation(dialect, "", schema, tree.text("target"))
+        system_relations.refuse_relation(dialect, "", schema, tree.text("target"))
         return
     word = "EXPLAIN" if isinstance(tree, exp.Describe) else tree.key.upper()
     raise refuse(f"{word} is not a statement that only reads.")
@@ -183,7 +185,7 @@ def _visit(dialect: Dialect, node: exp.Expr) -> None:
     elif isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
         if node.name.lower() not in allowed.functions(dialect) | allowed.names("syntax"):
             raise verdict.refuse_function(node.name)
-    elif isinstance(node, exp.SessionParameter) and not relations.SESSION_PARAMETERS.match(node.name):
+    elif isinstance(node, exp.SessionParameter) and not system_relations.SESSION_PARAMETERS.match(node.name):
         raise refuse(f"The setting {node.name} is not shown.")
     elif isinstance(node, exp.Identifier) and dialect == "mssql" and not node.quoted:
         if node.name.lower() in allowed.names("mssql_reserved"):
@@ -203,7 +205,7 @@ def _refuse_table(dialect: Dialect, table: exp.Table) -> None:
     if isinstance(table.this, exp.Func) and table.args.get("db"):
         raise verdict.refuse_function(table.sql(dialect=_DIALECTS[dialect]))
     name = table.name if isinstance(table.this, exp.Identifier) else ""
-    relations.refuse_relation(dialect, table.catalog, table.db, name)
+    system_relations.refuse_relation(dialect, table.catalog, table.db, name)
 
 
 def _refuse_option(node: exp.Expr) -> None:
@@ -215,7 +217,7 @@ def _refuse_option(node: exp.Expr) -> None:
         if node.text("kind").upper() not in ("JSON", "XML"):
             raise refuse(f"FOR {node.text('kind')} is not allowed.")
     elif not isinstance(node.parent, exp.ForClause):
-        amount = runaway.whole_number(node.expression)
+        amount = sqlglot_runaway.whole_number(node.expression)
         endless = node.name.lower() == "maxrecursion" and not 0 < (amount or 0) <= _MOST_RECURSION
         if node.name.lower() not in _OPTIONS or endless:
             raise refuse(f"OPTION ({node.name}) is not allowed.")

@@ -3,22 +3,22 @@
 from types import ModuleType
 
 from commonplace import errors
-from commonplace.rooms.databases.config import Dialect
+from commonplace.sqlguard.dialects import Dialect
 
 
 def engine(dialect: Dialect) -> ModuleType:
     """A module with `ask` and `rights`."""
     try:
         if dialect == "postgresql":
-            from commonplace.rooms.databases.engines import postgres  # noqa: PLC0415 - see above
+            from commonplace.sqlguard.engines import postgres  # noqa: PLC0415 - see above
 
             return postgres
         if dialect == "mysql":
-            from commonplace.rooms.databases.engines import mysql  # noqa: PLC0415 - see above
+            from commonplace.sqlguard.engines import mysql  # noqa: PLC0415 - see above
 
             return mysql
         if dialect == "mssql":
-            from commonplace.rooms.databases.engines import mssql  # noqa: PLC0415 - see above
+            from commonplace.sqlguard.engines import mssql  # noqa: PLC0415 - see above
 
             return mssql
     except ModuleNotFoundError as missing:
@@ -26,6 +26,6 @@ def engine(dialect: Dialect) -> ModuleType:
             f"The driver {missing.name} for {dialect} is not installed.",
             hint=f"Install commonplace[{dialect}].",
         ) from None
-    from commonplace.rooms.databases.engines import sqlite  # noqa: PLC0415 - see above
+    from commonplace.sqlguard.engines import sqlite  # noqa: PLC0415 - see above
 
     return sqlite
