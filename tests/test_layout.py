@@ -16,7 +16,7 @@ FLOORS = (
     ("errors", "clock", "access", "config", "store", "sqlguard", "transcripts", "zstd"),
     ("arguments", "audit", "activity", "events", "operation", "resource", "house"),
     ("search",),
-    ("call",),
+    ("call", "boot"),
     ("rooms",),
     ("catalogue",),
     ("edges", "librarian"),

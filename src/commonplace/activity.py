@@ -14,8 +14,11 @@ import msgspec
 
 from commonplace import errors
 from commonplace.access import Caller
-from commonplace.clock import SECOND, Clock
+from commonplace.clock import HOUR, SECOND, Clock
 from commonplace.store.database import Database, Tx
+
+SESSION_LIVE_MICROSECONDS = 24 * HOUR
+"""A session that was idle for longer counts as away; its next call brings it back."""
 
 _TOUCH_EVERY = 5 * SECOND
 _FLUSH_SECONDS = 1.0

@@ -155,11 +155,11 @@ def endpoint():
 
 
 async def test_endpoint_takes_the_place_of_the_model(team, endpoint):
-    other_house = other(team, embeddings=endpoint)
-    alice = await other_house.agent("alice")
+    other_team = other(team, embeddings=endpoint)
+    alice = await other_team.agent("alice")
     made = await alice.record_learning(topic="Animal", content="A walruslike thing.")
     await alice.record_learning(topic="Animal two", content="An otterish thing.")
-    await other_house.calls.search.drain()
+    await other_team.calls.search.drain()
     assert ids(await alice.query(query="walrus")) == [made["id"]]
 
 

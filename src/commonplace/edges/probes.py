@@ -1,11 +1,11 @@
 """/health, /ready and /metrics."""
 
 from commonplace import __version__, errors
+from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.call import Calls
 from commonplace.edges.http import Request, Route, Send, respond, respond_json
 from commonplace.edges.metrics import Metrics
 from commonplace.rooms.admin import store as admin
-from commonplace.rooms.sessions.boot import LIVE_FOR
 
 _TEXT = b"text/plain; version=0.0.4; charset=utf-8"
 
@@ -23,7 +23,9 @@ class Probes:
 
     async def _live(self) -> dict[str, int]:
         now = self._calls.clock()
-        row = await self._calls.database.read(lambda tx: admin.alive(tx, now - LIVE_FOR, now))
+        row = await self._calls.database.read(
+            lambda tx: admin.alive(tx, now - SESSION_LIVE_MICROSECONDS, now)
+        )
         return {f"active_{name}": row[name] for name in ("sessions", "locks")}
 
     async def health(self, _request: Request, send: Send) -> None:

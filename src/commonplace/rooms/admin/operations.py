@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from commonplace import __version__, access, errors, events
 from commonplace.access import EVERY, Role
+from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.call import Call
 from commonplace.clock import DAY, iso
 from commonplace.operation import Family, operation
 from commonplace.rooms.admin import model, store
 from commonplace.rooms.agents.model import AgentName
-from commonplace.rooms.sessions.boot import LIVE_FOR
 from commonplace.rooms.workspaces import store as workspace_store
 from commonplace.rooms.workspaces.model import WorkspaceId
 from commonplace.store.database import Row
@@ -185,7 +185,7 @@ admin = Family(
 async def health(call: Call) -> model.Health:
     """Is the server well?"""
     asked = time.perf_counter()
-    alive = await store.alive(call.tx, call.now - LIVE_FOR, call.now)
+    alive = await store.alive(call.tx, call.now - SESSION_LIVE_MICROSECONDS, call.now)
     latency = (time.perf_counter() - asked) * 1000
     return model.Health(
         status="ok",

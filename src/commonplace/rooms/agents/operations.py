@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.operation import operation
@@ -20,7 +21,6 @@ from commonplace.rooms.agents.model import (
 )
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.messages import store as messages
-from commonplace.rooms.sessions.boot import LIVE_FOR
 
 
 @operation(
@@ -49,7 +49,9 @@ async def get_agent_status(
     call: Call, instance: AgentName | None = None, project: str | None = None
 ) -> AgentStatusListing:
     """List agents with status and current task."""
-    rows = await store.list_agent_statuses(call.tx, call.project, instance, call.now - LIVE_FOR, call.now)
+    rows = await store.list_agent_statuses(
+        call.tx, call.project, instance, call.now - SESSION_LIVE_MICROSECONDS, call.now
+    )
     return AgentStatusListing.from_rows(rows, call.now)
 
 

@@ -1,17 +1,19 @@
 """The resource agents://{project}: the agents of a project and their status."""
 
+from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.call import Call
 from commonplace.operation import operation
 from commonplace.resource import Resource
 from commonplace.rooms.agents import store
 from commonplace.rooms.agents.model import AgentStatusListing
-from commonplace.rooms.sessions.boot import LIVE_FOR
 
 
 @operation("resource:agents", role="readonly", session=False)
 async def read_agents(call: Call, project: str) -> AgentStatusListing:
     """Agents of a project: status, current task, live sessions, locks."""
-    rows = await store.list_agent_statuses(call.tx, project, None, call.now - LIVE_FOR, call.now)
+    rows = await store.list_agent_statuses(
+        call.tx, project, None, call.now - SESSION_LIVE_MICROSECONDS, call.now
+    )
     return AgentStatusListing.from_rows(rows, call.now)
 
 

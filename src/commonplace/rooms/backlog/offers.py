@@ -2,15 +2,15 @@
 
 from typing import Any
 
+from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.rooms.backlog import model, store
-from commonplace.rooms.sessions.boot import Section, Start
 from commonplace.store import ids
 
 _TOP = 5
 
 
-async def _work_at_hand(call: Call, start: Start) -> list[dict[str, Any]]:
+async def _work_at_hand(call: Call, start: StartingSession) -> list[dict[str, Any]]:
     rows = await store.mine_or_ready(call.tx, start.project, start.agent, _TOP)
     shown = ("id", "title", "priority", "status", "assigned_to", "milestone")
     return [{name: row[name] for name in shown if row[name]} for row in rows]
@@ -26,5 +26,5 @@ async def _find(call: Call, project: str, given: str) -> dict[str, Any] | None:
     return model.found(item, await store.past(call.tx, project, row["id"]), [each["id"] for each in blocks])
 
 
-work_section = Section("backlog", 40, _work_at_hand)
+work_section = BootSection("backlog", 40, _work_at_hand)
 finders = {"backlog_": _find}

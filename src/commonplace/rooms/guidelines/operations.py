@@ -1,10 +1,10 @@
 """Read and set guidelines."""
 
 from commonplace import access, errors
+from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.operation import Family, operation
 from commonplace.rooms.guidelines import model, store
-from commonplace.rooms.sessions.boot import Section, Start
 from commonplace.store.database import Row
 
 
@@ -78,12 +78,12 @@ guidelines = Family(
 )
 
 
-async def _at_start(call: Call, start: Start) -> list[model.Reminder]:
+async def _at_start(call: Call, start: StartingSession) -> list[model.Reminder]:
     rows = await store.listed(call.tx, [access.EVERY, start.project])
     return [model.Reminder(name=row["name"], rule=row["rule"]) for row in rows]
 
 
-BOOT_SECTIONS = (Section("guidelines", 0, _at_start),)
+BOOT_SECTIONS = (BootSection("guidelines", 0, _at_start),)
 
 
 def _read_in(call: Call, scope: str | None) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.clock import DAY, age
 from commonplace.config import Settings
@@ -19,7 +20,6 @@ from commonplace.rooms.knowledge.recall import (
     warned,
     why,
 )
-from commonplace.rooms.sessions.boot import Section, Start
 from commonplace.search.find import Question
 from commonplace.search.wanted import Wanted
 from commonplace.store.database import Row, Tx
@@ -51,7 +51,7 @@ class _Offer:
         } | ({"warning": warning} if warning else {})
 
 
-async def _chosen(call: Call, start: Start, types: Sequence[str]) -> list[dict[str, Any]]:
+async def _chosen(call: Call, start: StartingSession, types: Sequence[str]) -> list[dict[str, Any]]:
     """What fits the task, then what fits the agent's last work; what is newest fills the rest."""
     looks: tuple[Callable[[], Awaitable[list[_Offer]]], ...] = (
         lambda: _fitting(call, question_of(call, start.task), types, ""),
@@ -83,13 +83,13 @@ async def _fitting(call: Call, question: Question, types: Sequence[str], reason:
     ]
 
 
-async def _newest(call: Call, start: Start, types: Sequence[str]) -> list[_Offer]:
+async def _newest(call: Call, start: StartingSession, types: Sequence[str]) -> list[_Offer]:
     rows = await newest.offered(call.tx, start.project, call.now, types, _SHOWN)
     broken = await evidence.worst(call.tx, start.project, [row["id"] for row in rows])
     return [_Offer(row, broken.get(row["id"]), "recent", start.task) for row in rows]
 
 
-def _last_work(start: Start) -> str:
+def _last_work(start: StartingSession) -> str:
     """The words of what the agent did last, and the names of the files that it changed."""
     left = [row for row in (start.handoff, start.work) if row]
     files = dict.fromkeys(file for row in left for file in store.texts(row["files"]))
@@ -98,15 +98,15 @@ def _last_work(start: Start) -> str:
     )
 
 
-async def _learnings(call: Call, start: Start) -> list[dict[str, Any]]:
+async def _learnings(call: Call, start: StartingSession) -> list[dict[str, Any]]:
     return await _chosen(call, start, _LEARNED)
 
 
-async def _patterns(call: Call, start: Start) -> list[dict[str, Any]]:
+async def _patterns(call: Call, start: StartingSession) -> list[dict[str, Any]]:
     return await _chosen(call, start, _PATTERNS)
 
 
-async def _interface_updates(call: Call, start: Start) -> list[dict[str, Any]]:
+async def _interface_updates(call: Call, start: StartingSession) -> list[dict[str, Any]]:
     since = start.previous_start or call.now - 7 * DAY
     rows = await newest.interfaces(call.tx, start.project, call.now, since, _SHOWN)
     return [
@@ -127,7 +127,7 @@ async def forget_expired(tx: Tx, now: int, settings: Settings) -> None:  # noqa:
     await store.forget_served(tx, now - _SERVED_FOR)
 
 
-learnings = Section("learnings", 25, _learnings)
-patterns = Section("patterns", 60, _patterns)
-interface_updates = Section("interface_updates", 55, _interface_updates)
+learnings = BootSection("learnings", 25, _learnings)
+patterns = BootSection("patterns", 60, _patterns)
+interface_updates = BootSection("interface_updates", 55, _interface_updates)
 finders = {"doc_": found}

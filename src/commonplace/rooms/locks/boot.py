@@ -1,16 +1,16 @@
 """The locks that an agent should know of when it starts."""
 
+from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.rooms.locks import store
 from commonplace.rooms.locks.lease import Lease
 from commonplace.rooms.locks.model import Lock
-from commonplace.rooms.sessions.boot import Section, Start
 
 _SHOWN = 10
 _READ = 100
 
 
-async def relevant_locks(call: Call, start: Start) -> list[Lock]:
+async def relevant_locks(call: Call, start: StartingSession) -> list[Lock]:
     now = await call.tx.clock()
     others = await store.of_others(call.tx, start.project, start.session, False, now, _READ)
     tails = _tails(start.working_directory)
@@ -28,4 +28,4 @@ def _in_one_of(lease: Lease, tails: list[str]) -> bool:
     return any(lease.prefix.startswith(tail) for tail in tails)
 
 
-RELEVANT_LOCKS = Section("relevant_locks", 40, relevant_locks)
+RELEVANT_LOCKS = BootSection("relevant_locks", 40, relevant_locks)

@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
+from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.config import Settings
 from commonplace.rooms.agents import store as agents
 from commonplace.rooms.messages import model, store
-from commonplace.rooms.sessions.boot import Section, Start
 from commonplace.store import ids
 from commonplace.store.database import Row, Tx
 
 _TOP = 5
 
 
-async def _waiting_mail(call: Call, start: Start) -> dict[str, Any]:
+async def _waiting_mail(call: Call, start: StartingSession) -> dict[str, Any]:
     unread = await store.unread_count(call.tx, start.project, start.agent)
     if not unread:
         return {"unread": 0, "urgent": 0}
@@ -48,5 +48,5 @@ async def forget_finished(tx: Tx, now: int, settings: Settings) -> None:  # noqa
     await store.sweep(tx, now - model.KEPT_FOR)
 
 
-mail_section = Section("messages", 20, _waiting_mail)
+mail_section = BootSection("messages", 20, _waiting_mail)
 finders = {"msg_": _find}

@@ -4,8 +4,8 @@ import secrets
 from collections.abc import Sequence
 
 from commonplace import activity
+from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.rooms.messages.model import RANKS, STATUSES, Draft
-from commonplace.rooms.sessions.boot import LIVE_FOR
 from commonplace.store.database import Row, Tx, Value
 
 _PENDING = STATUSES.index("pending")
@@ -64,7 +64,7 @@ async def team(tx: Tx, project: str, now: int, *, admins: bool) -> list[str]:
         "  and session.ended_at is null and session.active_at > $3)) order by name",
         project,
         int(admins),
-        now - LIVE_FOR,
+        now - SESSION_LIVE_MICROSECONDS,
     )
     return [row["name"] for row in rows]
 
@@ -83,7 +83,9 @@ async def live_sessions(tx: Tx, project: str, agents: Sequence[str], since: int)
 async def tell_agents(tx: Tx, project: str, agents: Sequence[str], text: str, now: int) -> None:
     """Leave the same news for every live session of these agents."""
     if agents:
-        await activity.tell(tx, project, await live_sessions(tx, project, agents, now - LIVE_FOR), text, now)
+        await activity.tell(
+            tx, project, await live_sessions(tx, project, agents, now - SESSION_LIVE_MICROSECONDS), text, now
+        )
 
 
 async def by_key(tx: Tx, draft: Draft) -> Row | None:

@@ -4,13 +4,13 @@ import difflib
 
 from commonplace import errors
 from commonplace.access import EVERY, SHARED
+from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.operation import Family, operation
 from commonplace.rooms.agents.model import AgentName, AgentTier
 from commonplace.rooms.knowledge import store as knowledge
 from commonplace.rooms.projects import model, store
-from commonplace.rooms.sessions.boot import LIVE_FOR
 from commonplace.store.database import Row
 
 
@@ -157,7 +157,7 @@ project = Family(
 @operation("memory_list_projects", role="readonly", session=False, example={})
 async def list_projects(call: Call, limit: model.Limit = 100, offset: model.Offset = 0) -> model.Overviews:
     """Projects that you may see."""
-    seen, since = _seen(call), call.now - LIVE_FOR
+    seen, since = _seen(call), call.now - SESSION_LIVE_MICROSECONDS
     total, rows = await store.visible(call.tx, seen, SHARED, limit, offset)
     names = [row["name"] for row in rows]
     live = await store.live_sessions(call.tx, [*names, SHARED], since)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from commonplace import access, activity, errors
+from commonplace.activity import SESSION_LIVE_MICROSECONDS
+from commonplace.boot import StartingSession
 from commonplace.call import Call
 from commonplace.operation import also, operation
 from commonplace.rooms.admin import store as keys
@@ -14,7 +16,6 @@ from commonplace.rooms.locks import paths
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.sessions import arrival, news, store, told
 from commonplace.rooms.sessions.arrival import Arrival, Given
-from commonplace.rooms.sessions.boot import LIVE_FOR, Start
 from commonplace.rooms.sessions.model import (
     LIVES_FOR,
     UNKNOWN,
@@ -67,7 +68,7 @@ async def start_session(
         tmux_target or "",
     )
     arrived = await _arrive(call, given)
-    live = await store.live(call.tx, project, arrived.agent, call.now - LIVE_FOR)
+    live = await store.live(call.tx, project, arrived.agent, call.now - SESSION_LIVE_MICROSECONDS)
     session_id = activity.mint(project, arrived.agent)
     start = await _open(call, session_id, given, arrived)
     await news.tell(call, arrived, live)
@@ -92,7 +93,7 @@ async def _arrive(call: Call, given: Given) -> Arrival:
     return arrival.arrive(name, given, call.caller, roster, workers, registered=registered)
 
 
-async def _open(call: Call, session_id: str, given: Given, arrived: Arrival) -> Start:
+async def _open(call: Call, session_id: str, given: Given, arrived: Arrival) -> StartingSession:
     """From here on the call acts as the session that it opened."""
     caller, place = call.caller, given.working_directory
     session = activity.Session(
@@ -107,7 +108,9 @@ async def _open(call: Call, session_id: str, given: Given, arrived: Arrival) -> 
         agent=arrived.agent,
         task=given.task[:MAX_TASK_CHARACTERS],
     )
-    start = Start(call.project, arrived.agent, session.id, given.task, place, arrived.previous_start)
+    start = StartingSession(
+        call.project, arrived.agent, session.id, given.task, place, arrived.previous_start
+    )
     return await told.with_last_work(call, start)
 
 
@@ -135,7 +138,7 @@ async def end_session(
     released = await locks.release_all(call.tx, call.project, session.id, await call.tx.clock())
     for act in call.catalogue.on_session_end:
         await act(call)
-    await store.rest_agent(call.tx, session, call.now - LIVE_FOR, call.now)
+    await store.rest_agent(call.tx, session, call.now - SESSION_LIVE_MICROSECONDS, call.now)
     call.subject = handoff_id
     call.emit("SessionEnded", f"agents://{call.project}", agent=call.agent, handoff_id=handoff_id)
     if released:

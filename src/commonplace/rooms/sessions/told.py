@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.clock import age
 from commonplace.operation import Operation
@@ -13,7 +14,6 @@ from commonplace.rooms.knowledge import newest
 from commonplace.rooms.knowledge.recall import quoted
 from commonplace.rooms.sessions import store
 from commonplace.rooms.sessions.arrival import Arrival, Given, Suggestion, suggested
-from commonplace.rooms.sessions.boot import Section, Start
 from commonplace.rooms.sessions.model import UNKNOWN
 from commonplace.rooms.sessions.pack import Part
 from commonplace.rooms.work import store as work
@@ -36,7 +36,7 @@ _NOTABLE = (
 )
 
 
-async def with_last_work(call: Call, start: Start) -> Start:
+async def with_last_work(call: Call, start: StartingSession) -> StartingSession:
     """An agent that was here before goes on from what it left."""
     if start.previous_start is None:
         return start
@@ -45,7 +45,7 @@ async def with_last_work(call: Call, start: Start) -> Start:
     return replace(start, handoff=left[0] if left else None, work=items[0] if items else None)
 
 
-async def handoff(call: Call, start: Start) -> dict[str, Any]:
+async def handoff(call: Call, start: StartingSession) -> dict[str, Any]:
     """This agent's own last handoff whole, the others' by title."""
     told = _whole(start.handoff, call.now) if start.handoff else {}
     latest = await newest.of_type(call.tx, start.project, call.now, HANDOFF, _OTHERS)
@@ -75,16 +75,18 @@ def _titled(row: Row, now: int) -> dict[str, str]:
     return told | ({"warning": warning} if warning else {})
 
 
-async def notable_tools(call: Call, _start: Start) -> list[str]:
+async def notable_tools(call: Call, _start: StartingSession) -> list[str]:
     """Of those that are worth a mention, what this caller may use."""
     tools = [call.catalogue.tools.get(name) for name in _NOTABLE]
     return [tool.name for tool in tools if isinstance(tool, Operation) and call.caller.includes(tool.role)]
 
 
-SECTIONS = (Section("handoff", 20, handoff), Section("notable_tools", 95, notable_tools))
+SECTIONS = (BootSection("handoff", 20, handoff), BootSection("notable_tools", 95, notable_tools))
 
 
-async def parts(call: Call, start: Start, given: Given, arrived: Arrival, live: Sequence[Row]) -> list[Part]:
+async def parts(
+    call: Call, start: StartingSession, given: Given, arrived: Arrival, live: Sequence[Row]
+) -> list[Part]:
     """What every room tells, and what follows from who arrived."""
     rooms = [
         Part(each.name, each.rank, await each.gather(call, start)) for each in call.catalogue.boot_sections
@@ -102,7 +104,7 @@ async def parts(call: Call, start: Start, given: Given, arrived: Arrival, live: 
     ]
 
 
-async def _suggestion(call: Call, start: Start) -> Suggestion | None:
+async def _suggestion(call: Call, start: StartingSession) -> Suggestion | None:
     if start.agent != UNKNOWN or not start.working_directory:
         return None
     return suggested(await store.agents_with_patterns(call.tx, start.project), start.working_directory)

@@ -2,14 +2,14 @@
 
 from typing import Any
 
+from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.clock import age
-from commonplace.rooms.sessions.boot import Section, Start
 from commonplace.rooms.specs import model, store
 from commonplace.store import ids
 
 
-async def _own_state(call: Call, start: Start) -> dict[str, Any] | None:
+async def _own_state(call: Call, start: StartingSession) -> dict[str, Any] | None:
     spec = await store.one(call.tx, start.project, f"{model.STATE}{start.agent}")
     if spec is None:
         return None
@@ -31,5 +31,5 @@ async def _find(call: Call, project: str, given: str) -> dict[str, Any] | None:
     return model.found(shown, await store.versions(call.tx, [project], [spec["name"]]))
 
 
-state_section = Section("state_spec", 30, _own_state)
+state_section = BootSection("state_spec", 30, _own_state)
 finders = {"spec_": _find}

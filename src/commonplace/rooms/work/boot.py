@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.clock import HOUR, iso
-from commonplace.rooms.sessions.boot import Section, Start
 from commonplace.rooms.work import store
 from commonplace.rooms.work.model import OVERLAP_HOURS, BlockedAgent, Signal
 
@@ -13,22 +13,22 @@ _SIGNALS = 5
 _BLOCKED = 10
 
 
-async def recent_modifications(call: Call, start: Start) -> list[dict[str, Any]]:
+async def recent_modifications(call: Call, start: StartingSession) -> list[dict[str, Any]]:
     since = call.now - OVERLAP_HOURS * HOUR
     rows = await store.recently_touched(call.tx, start.project, start.session, since, _MODIFICATIONS)
     return [{"file": row["path"], "agent": row["agent"], "when": iso(row["at"])} for row in rows]
 
 
-async def recent_signals(call: Call, start: Start) -> list[Signal]:
+async def recent_signals(call: Call, start: StartingSession) -> list[Signal]:
     since = call.now - OVERLAP_HOURS * HOUR
     return [Signal.of(row) for row in await store.signals(call.tx, start.project, since, _SIGNALS)]
 
 
-async def blocking_others(call: Call, start: Start) -> list[BlockedAgent]:
+async def blocking_others(call: Call, start: StartingSession) -> list[BlockedAgent]:
     rows = await store.blocked_by(call.tx, start.project, start.agent, _BLOCKED)
     return [BlockedAgent.of(row) for row in rows]
 
 
-RECENT_MODIFICATIONS = Section("recent_modifications", 60, recent_modifications)
-SIGNALS = Section("signals", 50, recent_signals)
-BLOCKING_OTHERS = Section("blocking_others", 30, blocking_others)
+RECENT_MODIFICATIONS = BootSection("recent_modifications", 60, recent_modifications)
+SIGNALS = BootSection("signals", 50, recent_signals)
+BLOCKING_OTHERS = BootSection("blocking_others", 30, blocking_others)
