@@ -309,7 +309,7 @@ async def test_send_message_with_the_same_key_is_one_message_for_ever(team, cloc
     first = await alice.send_message(to_instance="bob", message="hello", idempotency_key="k")
     await bob.update_message_status(message_id=first["message_id"], status="completed")
     clock.advance(days=100)
-    await team.database.write(lambda tx: store.sweep(tx, clock.now - 30 * DAY))
+    await team.database.write(lambda tx: store.delete_expired_messages(tx, clock.now - 30 * DAY))
     again = await alice.send_message(to_instance="bob", message="hello again", idempotency_key="k")
     assert again == first | {"duplicate": True, "live_subscribers": 0}
     other = await bob.send_message(to_instance="alice", message="mine", idempotency_key="k")
@@ -525,9 +525,9 @@ async def test_sweep_forgets_finished_mail_and_never_unread(team, clock):
     await bob.update_message_status(message_id=finished["message_id"], status="completed")
     await alice.send_message(to_instance="bob", message="unread")
     clock.advance(days=20)
-    assert await team.database.write(lambda tx: store.sweep(tx, clock.now - 30 * DAY)) == 0
+    assert await team.database.write(lambda tx: store.delete_expired_messages(tx, clock.now - 30 * DAY)) == 0
     clock.advance(days=400)
-    assert await team.database.write(lambda tx: store.sweep(tx, clock.now - 30 * DAY)) == 1
+    assert await team.database.write(lambda tx: store.delete_expired_messages(tx, clock.now - 30 * DAY)) == 1
     assert _texts(await bob.get_messages(include_delivered=True)) == ["unread"]
     rows = await team.database.read(lambda tx: tx.all("select body from message where project = 'shop'"))
     assert [row["body"] for row in rows] == ["unread"]

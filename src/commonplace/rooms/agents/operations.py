@@ -39,7 +39,7 @@ async def heartbeat(
         status="ok",
         agent_status=status,
         timestamp=iso(call.now),
-        unread=await messages.unread_count(call.tx, call.project, call.agent),
+        unread=await messages.count_unread_messages(call.tx, call.project, call.agent),
         leases_renewed=await locks.renew(call.tx, call.own_session, await call.tx.clock()),
     )
 

@@ -6,7 +6,7 @@ from commonplace import errors, events
 from commonplace.call import Call
 from commonplace.rooms.backlog import model, store
 from commonplace.rooms.backlog.model import Item
-from commonplace.rooms.messages.store import tell_agents
+from commonplace.rooms.messages.store import notify_agents
 from commonplace.rooms.sessions.store import enter_project
 from commonplace.store import ids
 from commonplace.store.database import Row
@@ -104,7 +104,7 @@ async def unblocked(call: Call, before: Row, after: Row) -> list[str]:
     for agent in sorted({item["assigned_to"] or item["created_by"] for item in free} - {call.agent}):
         theirs = [item["id"] for item in free if agent == (item["assigned_to"] or item["created_by"])]
         text = f"{call.agent} closed {after['id']}; unblocked: {', '.join(theirs)}"
-        await tell_agents(call.tx, after["project"], [agent], text, call.now)
+        await notify_agents(call.tx, after["project"], [agent], text, call.now)
     return [item["id"] for item in free]
 
 

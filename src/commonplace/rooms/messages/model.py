@@ -1,4 +1,4 @@
-"""A message, its states, and how replies show it."""
+"""A message, the statuses of a delivery, and the replies that show them. SQL is in `store.py`."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,33 +12,33 @@ from commonplace.clock import DAY, MINUTE, age, iso
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 
-EVERYONE = "*"
-ADMINS = "@admins"
-SAME_WITHIN = 5 * MINUTE
-LIVE_WITHIN = 5 * MINUTE
-KEPT_FOR = 30 * DAY
-DEEPEST_CHAIN = 12
-_PAGE_CHARACTERS = 100_000
-_TITLE = 100
+ALL_AGENTS = "*"
+PROJECT_ADMINS = "@admins"
+DUPLICATE_WINDOW = 5 * MINUTE
+LIVE_SUBSCRIBER_WINDOW = 5 * MINUTE
+FINISHED_MAIL_RETENTION = 30 * DAY
+MAX_PUSHED_CHAIN_DEPTH = 12
+_MAX_PAGE_CHARACTERS = 100_000
+_MAX_TITLE_CHARACTERS = 100
 
-Priority = Literal["urgent", "normal", "low"]
-Category = Literal["contract", "task", "question", "info", "review", "blocker"]
-Status = Literal["pending", "delivered", "received", "completed", "failed"]
-Recipient = Annotated[str, Field(max_length=64, pattern=r"^(\*|@admins|\w[\w.@:+-]*)$")]
-Body = Annotated[str, Field(min_length=1, max_length=50_000)]
-Subject = Annotated[str, Field(max_length=200)]
-Note = Annotated[str, Field(max_length=2000)]
-Key = Annotated[str, Field(min_length=1, max_length=200)]
-Cursor = Annotated[str, Field(max_length=40)]
-Limit = Annotated[int, Field(ge=1, le=100)]
+MessagePriority = Literal["urgent", "normal", "low"]
+MessageCategory = Literal["contract", "task", "question", "info", "review", "blocker"]
+MessageStatus = Literal["pending", "delivered", "received", "completed", "failed"]
+RecipientName = Annotated[str, Field(max_length=64, pattern=r"^(\*|@admins|\w[\w.@:+-]*)$")]
+MessageBody = Annotated[str, Field(min_length=1, max_length=50_000)]
+MessageSubject = Annotated[str, Field(max_length=200)]
+MessageNote = Annotated[str, Field(max_length=2000)]
+IdempotencyKey = Annotated[str, Field(min_length=1, max_length=200)]
+InboxCursor = Annotated[str, Field(max_length=40)]
+InboxLimit = Annotated[int, Field(ge=1, le=100)]
 WaitSeconds = Annotated[int, Field(ge=0, le=50)]
 
-STATUSES: tuple[Status, ...] = get_args(Status)
-RANKS = {priority: rank for rank, priority in enumerate(get_args(Priority))}
+MESSAGE_STATUSES: tuple[MessageStatus, ...] = get_args(MessageStatus)
+PRIORITY_RANKS = {priority: rank for rank, priority in enumerate(get_args(MessagePriority))}
 
 
-class Draft(msgspec.Struct, frozen=True):
-    """A message as it was written, before it is known who gets it."""
+class MessageDraft(msgspec.Struct, frozen=True):
+    """A message before its recipients are resolved."""
 
     project: str
     sender: str
@@ -46,8 +46,8 @@ class Draft(msgspec.Struct, frozen=True):
     to: str
     body: str
     subject: str
-    priority: Priority
-    category: Category
+    priority: MessagePriority
+    category: MessageCategory
     require_human: bool
     idempotency_key: str | None
     reply_to: str = ""
@@ -56,25 +56,25 @@ class Draft(msgspec.Struct, frozen=True):
 
     @property
     def fingerprint(self) -> str:
-        """Equal for what a person would call the same message again."""
-        same = (self.sender_project, self.sender, self.to, self.subject, self.body, self.reply_to)
-        return hashlib.sha256(msgspec.json.encode(same)).hexdigest()[:32]
+        """Equal for messages that count as duplicates of each other."""
+        identity = (self.sender_project, self.sender, self.to, self.subject, self.body, self.reply_to)
+        return hashlib.sha256(msgspec.json.encode(identity)).hexdigest()[:32]
 
     @property
-    def pushed(self) -> bool:
-        return self.chain_depth <= DEEPEST_CHAIN
+    def is_pushed(self) -> bool:
+        return self.chain_depth <= MAX_PUSHED_CHAIN_DEPTH
 
-    def in_reply_to(self, parent: Row) -> "Draft":
+    def with_parent(self, parent: Row) -> "MessageDraft":
         depth = parent["chain_depth"] + 1
         return msgspec.structs.replace(
             self, reply_to=parent["id"], thread=parent["thread"], chain_depth=depth
         )
 
-    def addressed(self, to: str) -> "Draft":
+    def with_recipient(self, to: str) -> "MessageDraft":
         return msgspec.structs.replace(self, to=to)
 
 
-class Sent(Reply):
+class SentMessage(Reply):
     status: str
     message_id: str
     to: str
@@ -87,7 +87,7 @@ class Sent(Reply):
     warning: str = ""
 
     @classmethod
-    def of(cls, row: Row, *, live: int, duplicate: bool = False) -> "Sent":
+    def from_row(cls, row: Row, *, live: int, duplicate: bool = False) -> "SentMessage":
         return cls(
             status="queued",
             message_id=row["id"],
@@ -98,19 +98,19 @@ class Sent(Reply):
             chain_depth=row["chain_depth"],
             live_subscribers=live,
             duplicate=duplicate,
-            warning=_warning(row),
+            warning=_delivery_warning(row),
         )
 
 
-def _warning(row: Row) -> str:
+def _delivery_warning(row: Row) -> str:
     if not row["recipients"]:
-        return "Nobody else is there, so nobody gets this."
-    if row["chain_depth"] > DEEPEST_CHAIN:
-        return f"Stored but not pushed: the chain of replies is deeper than {DEEPEST_CHAIN}."
+        return "No recipients: the project has no other agents."
+    if row["chain_depth"] > MAX_PUSHED_CHAIN_DEPTH:
+        return f"Stored but not pushed: the reply chain is deeper than {MAX_PUSHED_CHAIN_DEPTH} messages."
     return ""
 
 
-class Mail(Reply):
+class InboxMessage(Reply):
     id: str
     sender: str = msgspec.field(name="from")
     from_project: str
@@ -129,19 +129,19 @@ class Mail(Reply):
     claimed_by: str = ""
 
     @classmethod
-    def of(cls, row: Row, now: int, *, with_body: bool) -> "Mail":
+    def from_row(cls, row: Row, now: int, *, with_body: bool) -> "InboxMessage":
         return cls(
             id=row["id"],
             sender=row["sender"],
             from_project=row["sender_project"],
             category=row["category"],
             priority=row["priority"],
-            status=STATUSES[row["state"]],
+            status=MESSAGE_STATUSES[row["state"]],
             created=iso(row["created_at"]),
             thread_id=row["thread"],
             chain_depth=row["chain_depth"],
             age=age(row["created_at"], now),
-            to=row["addressed_to"] if row["addressed_to"] in (EVERYONE, ADMINS) else "",
+            to=row["addressed_to"] if row["addressed_to"] in (ALL_AGENTS, PROJECT_ADMINS) else "",
             subject=row["subject"],
             message=row["body"] if with_body else "",
             reply_to=row["reply_to"],
@@ -150,25 +150,25 @@ class Mail(Reply):
         )
 
 
-class Inbox(Reply):
+class InboxPage(Reply):
     count: int
     unread: int
-    messages: list[Mail] = []
+    messages: list[InboxMessage] = []
     next_cursor: str = ""
 
 
-class Changed(Reply):
+class MessageStatusChange(Reply):
     status: str
     message_id: str
     note: str = ""
 
 
-class Claim(Reply):
+class MessageClaim(Reply):
     claimed: bool
     owner: str
 
 
-class Header(Reply):
+class MessageHeader(Reply):
     id: str
     sender: str = msgspec.field(name="from")
     subject: str
@@ -177,73 +177,75 @@ class Header(Reply):
     age: str
 
     @classmethod
-    def of(cls, row: Row, now: int) -> "Header":
+    def from_row(cls, row: Row, now: int) -> "MessageHeader":
         return cls(
             id=row["id"],
             sender=row["sender"],
-            subject=title(row),
+            subject=message_title(row),
             priority=row["priority"],
             category=row["category"],
             age=age(row["created_at"], now),
         )
 
 
-def title(row: Row) -> str:
-    """The subject, else how the text begins."""
-    text: str = row["subject"] or " ".join(row["body"][: 2 * _TITLE].split())
-    return text if len(text) <= _TITLE else text[: _TITLE - 1].rstrip() + "…"
+def message_title(row: Row) -> str:
+    """The subject, or the beginning of the body."""
+    text: str = row["subject"] or " ".join(row["body"][: 2 * _MAX_TITLE_CHARACTERS].split())
+    return text if len(text) <= _MAX_TITLE_CHARACTERS else text[: _MAX_TITLE_CHARACTERS - 1].rstrip() + "…"
 
 
-def one_page(rows: Sequence[Row]) -> Sequence[Row]:
-    """As many as a reader can take in at once, at least one."""
-    room = _PAGE_CHARACTERS
-    for place, row in enumerate(rows):
-        room -= len(row["body"])
-        if room < 0 and place:
-            return rows[:place]
+def truncate_page(rows: Sequence[Row]) -> Sequence[Row]:
+    """Keep the first messages whose bodies fit in one reply, at least one."""
+    remaining = _MAX_PAGE_CHARACTERS
+    for index, row in enumerate(rows):
+        remaining -= len(row["body"])
+        if remaining < 0 and index:
+            return rows[:index]
     return rows
 
 
-def is_unread(row: Row) -> bool:
-    return bool(row["state"] == STATUSES.index("pending"))
+def is_unread_message(row: Row) -> bool:
+    return bool(row["state"] == MESSAGE_STATUSES.index("pending"))
 
 
-def as_delivered(row: Row) -> dict[str, Any]:
-    return dict(row) | ({"state": STATUSES.index("delivered")} if is_unread(row) else {})
+def with_delivered_state(row: Row) -> dict[str, Any]:
+    return dict(row) | ({"state": MESSAGE_STATUSES.index("delivered")} if is_unread_message(row) else {})
 
 
-def cursor_after(row: Row) -> str:
+def format_inbox_cursor(row: Row) -> str:
     return f"{row['rank']}.{row['n']}"
 
 
-def read_cursor(cursor: str) -> tuple[int, int]:
+def parse_inbox_cursor(cursor: str) -> tuple[int, int]:
     rank, _, n = cursor.partition(".")
     if not (rank.isdecimal() and n.isdecimal() and len(cursor) < 20):  # noqa: PLR2004 - within 64 bits
-        raise errors.Invalid("This cursor is not one of ours.", hint="Give next_cursor of the reply before.")
+        raise errors.Invalid(
+            "Invalid `cursor`.", hint="Pass next_cursor of the previous memory_get_messages reply."
+        )
     return int(rank), int(n)
 
 
-def found(row: Row, deliveries: Sequence[Row]) -> dict[str, Any]:
-    """A message as memory_get_by_id shows it; its status is that of the slowest recipient."""
-    slowest = min((each["state"] for each in deliveries), default=0)
+def render_message_document(row: Row, deliveries: Sequence[Row]) -> dict[str, Any]:
+    """Render a message for memory_get_by_id. Its status is the earliest among its recipients."""
+    earliest = min((delivery["state"] for delivery in deliveries), default=0)
     copies = [
         {
-            "agent": each["agent"],
-            "status": STATUSES[each["state"]],
-            "at": iso(each["changed_at"]),
-            "note": each["note"],
+            "agent": delivery["agent"],
+            "status": MESSAGE_STATUSES[delivery["state"]],
+            "at": iso(delivery["changed_at"]),
+            "note": delivery["note"],
         }
-        for each in deliveries
+        for delivery in deliveries
     ]
     return {
         "id": row["id"],
-        "title": title(row),
+        "title": message_title(row),
         "type": "message",
-        "status": STATUSES[slowest],
+        "status": MESSAGE_STATUSES[earliest],
         "project": row["project"],
         "tags": [row["category"], row["priority"]],
         "created": iso(row["created_at"]),
-        "updated": iso(max((each["changed_at"] for each in deliveries), default=row["created_at"])),
+        "updated": iso(max((delivery["changed_at"] for delivery in deliveries), default=row["created_at"])),
         "author": row["sender"],
         "content": row["body"],
         "versions": [],

@@ -15,26 +15,26 @@ _TOP = 5
 
 
 async def _waiting_mail(call: Call, start: StartingSession) -> dict[str, Any]:
-    unread = await store.unread_count(call.tx, start.project, start.agent)
+    unread = await store.count_unread_messages(call.tx, start.project, start.agent)
     if not unread:
         return {"unread": 0, "urgent": 0}
-    rows = await store.inbox(call.tx, start.project, start.agent, limit=_TOP)
+    rows = await store.list_inbox_messages(call.tx, start.project, start.agent, limit=_TOP)
     return {
         "unread": unread,
-        "urgent": await store.unread_urgent(call.tx, start.project, start.agent),
-        "top": [model.Header.of(row, call.now) for row in rows],
+        "urgent": await store.count_unread_messages(call.tx, start.project, start.agent, urgent_only=True),
+        "top": [model.MessageHeader.from_row(row, call.now) for row in rows],
     }
 
 
 async def _find(call: Call, project: str, given: str) -> dict[str, Any] | None:
     found = await ids.beginning(call.tx, "message", [project], given)
-    row = await store.one(call.tx, *found[0]) if found else None
+    row = await store.load_message(call.tx, *found[0]) if found else None
     if row is None:
         return None
-    deliveries = await store.deliveries(call.tx, project, row["id"])
+    deliveries = await store.list_deliveries(call.tx, project, row["id"])
     if not await _may_read(call, row, deliveries):
         return None
-    return model.found(row, deliveries)
+    return model.render_message_document(row, deliveries)
 
 
 async def _may_read(call: Call, row: Row, deliveries: Sequence[Row]) -> bool:
@@ -45,7 +45,7 @@ async def _may_read(call: Call, row: Row, deliveries: Sequence[Row]) -> bool:
 
 
 async def forget_finished(tx: Tx, now: int, settings: Settings) -> None:  # noqa: ARG001 - the shape of every sweep
-    await store.sweep(tx, now - model.KEPT_FOR)
+    await store.delete_expired_messages(tx, now - model.FINISHED_MAIL_RETENTION)
 
 
 mail_section = BootSection("messages", 20, _waiting_mail)

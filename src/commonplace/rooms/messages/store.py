@@ -1,63 +1,54 @@
-"""Messages and their deliveries in the store. A delivery is one recipient's copy, with a state of its own."""
+"""SQL for messages and deliveries. A delivery is one recipient's copy of a message and has its own state."""
 
 import secrets
 from collections.abc import Sequence
 
 from commonplace import activity
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
-from commonplace.rooms.messages.model import RANKS, STATUSES, Draft
+from commonplace.rooms.messages.model import MESSAGE_STATUSES, PRIORITY_RANKS, MessageDraft
 from commonplace.store.database import Row, Tx, Value
 
-_PENDING = STATUSES.index("pending")
-_DELIVERED = STATUSES.index("delivered")
-_COMPLETED = STATUSES.index("completed")
-_URGENT = RANKS["urgent"]
-_MESSAGE = (
+_PENDING = MESSAGE_STATUSES.index("pending")
+_DELIVERED = MESSAGE_STATUSES.index("delivered")
+_COMPLETED = MESSAGE_STATUSES.index("completed")
+_URGENT = PRIORITY_RANKS["urgent"]
+_MESSAGE_COLUMNS = (
     "message.project, message.id, message.n, message.sender, message.sender_project, message.addressed_to,"
     " message.subject, message.body, message.priority, message.category, message.thread, message.reply_to,"
     " message.chain_depth, message.require_human, message.recipients, message.owner, message.created_at"
 )
 
 
-async def unread_count(tx: Tx, project: str, agent: str) -> int:
+async def count_unread_messages(tx: Tx, project: str, agent: str, *, urgent_only: bool = False) -> int:
+    least_rank = _URGENT if urgent_only else max(PRIORITY_RANKS.values())
     row = await tx.one(
-        "select count(*) as n from delivery where project = $1 and agent = $2 and state = $3",
+        "select count(*) as n from delivery where project = $1 and agent = $2 and state = $3 and rank <= $4",
         project,
         agent,
         _PENDING,
+        least_rank,
     )
     return int(row["n"]) if row else 0
 
 
-async def unread_urgent(tx: Tx, project: str, agent: str) -> int:
-    row = await tx.one(
-        "select count(*) as n from delivery where project = $1 and agent = $2 and state = $3 and rank = $4",
-        project,
-        agent,
-        _PENDING,
-        _URGENT,
-    )
-    return int(row["n"]) if row else 0
-
-
-async def known_agent(tx: Tx, project: str, name: str) -> bool:
+async def is_known_agent(tx: Tx, project: str, name: str) -> bool:
     return (
         await tx.one("select 1 as yes from agent where project = $1 and name = $2", project, name) is not None
     )
 
 
-async def known_agents(tx: Tx, project: str) -> list[str]:
+async def list_agent_names(tx: Tx, project: str) -> list[str]:
     rows = await tx.all("select name from agent where project = $1 order by name", project)
     return [row["name"] for row in rows]
 
 
-async def registered(tx: Tx, project: str) -> bool:
+async def has_registered_roster(tx: Tx, project: str) -> bool:
     row = await tx.one("select registered from project where name = $1", project)
     return bool(row and row["registered"])
 
 
-async def team(tx: Tx, project: str, now: int, *, admins: bool) -> list[str]:
-    """Everyone on the roster, or its admins; of the workers those who are still there."""
+async def list_roster_names(tx: Tx, project: str, now: int, *, admins: bool) -> list[str]:
+    """List the agents of a project, or only its admins. Workers count only while they have a live session."""
     rows = await tx.all(
         "select name from agent where project = $1 and ($2 = 0 or tier = 'admin') and (tier <> 'worker' or exists"
         " (select 1 from session where session.project = $1 and session.agent = agent.name"
@@ -69,8 +60,8 @@ async def team(tx: Tx, project: str, now: int, *, admins: bool) -> list[str]:
     return [row["name"] for row in rows]
 
 
-async def live_sessions(tx: Tx, project: str, agents: Sequence[str], since: int) -> list[str]:
-    """Digests of the sessions of these agents that were active since then."""
+async def list_live_session_ids(tx: Tx, project: str, agents: Sequence[str], since: int) -> list[str]:
+    """List the session digests of these agents that were active after `since`."""
     rows = await tx.all(
         "select id from session where project = $1 and agent = any($2) and ended_at is null and active_at > $3",
         project,
@@ -80,17 +71,21 @@ async def live_sessions(tx: Tx, project: str, agents: Sequence[str], since: int)
     return [row["id"] for row in rows]
 
 
-async def tell_agents(tx: Tx, project: str, agents: Sequence[str], text: str, now: int) -> None:
-    """Leave the same news for every live session of these agents."""
+async def notify_agents(tx: Tx, project: str, agents: Sequence[str], text: str, now: int) -> None:
+    """Leave the same notice for every live session of these agents."""
     if agents:
         await activity.tell(
-            tx, project, await live_sessions(tx, project, agents, now - SESSION_LIVE_MICROSECONDS), text, now
+            tx,
+            project,
+            await list_live_session_ids(tx, project, agents, now - SESSION_LIVE_MICROSECONDS),
+            text,
+            now,
         )
 
 
-async def by_key(tx: Tx, draft: Draft) -> Row | None:
+async def find_message_by_idempotency_key(tx: Tx, draft: MessageDraft) -> Row | None:
     return await tx.one(
-        f"select {_MESSAGE} from message where project = $1 and sender_project = $2 and sender = $3"
+        f"select {_MESSAGE_COLUMNS} from message where project = $1 and sender_project = $2 and sender = $3"
         " and idempotency_key = $4",
         draft.project,
         draft.sender_project,
@@ -99,9 +94,9 @@ async def by_key(tx: Tx, draft: Draft) -> Row | None:
     )
 
 
-async def same_since(tx: Tx, draft: Draft, since: int) -> Row | None:
+async def find_duplicate_message(tx: Tx, draft: MessageDraft, since: int) -> Row | None:
     return await tx.one(
-        f"select {_MESSAGE} from message where project = $1 and fingerprint = $2 and created_at > $3"
+        f"select {_MESSAGE_COLUMNS} from message where project = $1 and fingerprint = $2 and created_at > $3"
         " order by created_at limit 1",
         draft.project,
         draft.fingerprint,
@@ -109,18 +104,18 @@ async def same_since(tx: Tx, draft: Draft, since: int) -> Row | None:
     )
 
 
-async def add(tx: Tx, draft: Draft, agents: Sequence[str], n: int, now: int) -> Row:
-    """Write the message and one copy for each recipient."""
-    identity = f"msg_{secrets.token_hex(6)}"
-    thread = draft.thread or identity
+async def insert_message(tx: Tx, draft: MessageDraft, agents: Sequence[str], n: int, now: int) -> Row:
+    """Insert the message and one delivery per recipient."""
+    message_id = f"msg_{secrets.token_hex(6)}"
+    thread = draft.thread or message_id
     row = await tx.one(
         "insert into message (project, id, n, sender, sender_project, addressed_to, subject, body, priority, category,"
         " thread, reply_to, chain_depth, require_human, recipients, fingerprint, idempotency_key, created_at)"
         " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)"
-        f" returning {_MESSAGE.replace('message.', '')}",
+        f" returning {_MESSAGE_COLUMNS.replace('message.', '')}",
         *(
             draft.project,
-            identity,
+            message_id,
             n,
             draft.sender,
             draft.sender_project,
@@ -142,18 +137,30 @@ async def add(tx: Tx, draft: Draft, agents: Sequence[str], n: int, now: int) -> 
         "insert into delivery (project, message, agent, n, rank, thread, category, state, note, changed_by, changed_at)"
         " values ($1, $2, $3, $4, $5, $6, $7, $8, '', '', $9)",
         [
-            (draft.project, identity, agent, n, RANKS[draft.priority], thread, draft.category, _PENDING, now)
+            (
+                draft.project,
+                message_id,
+                agent,
+                n,
+                PRIORITY_RANKS[draft.priority],
+                thread,
+                draft.category,
+                _PENDING,
+                now,
+            )
             for agent in agents
         ],
     )
     return row or {}
 
 
-async def one(tx: Tx, project: str, message: str) -> Row | None:
-    return await tx.one(f"select {_MESSAGE} from message where project = $1 and id = $2", project, message)
+async def load_message(tx: Tx, project: str, message: str) -> Row | None:
+    return await tx.one(
+        f"select {_MESSAGE_COLUMNS} from message where project = $1 and id = $2", project, message
+    )
 
 
-async def inbox(
+async def list_inbox_messages(
     tx: Tx,
     project: str,
     agent: str,
@@ -165,45 +172,47 @@ async def inbox(
     thread: str | None = None,
     category: str | None = None,
 ) -> Sequence[Row]:
-    """The agent's copies, urgent first, then oldest."""
+    """List the agent's messages, urgent first, then oldest first."""
     values: list[Value] = [project, agent, limit]
-    wanted = ""
+    conditions = ""
 
-    def also(condition: str, *more: Value) -> str:
-        places = [f"${len(values) + place}" for place in range(1, len(more) + 1)]
-        values.extend(more)
-        return " and " + condition.format(*places)
+    def add_condition(condition: str, *arguments: Value) -> str:
+        placeholders = [f"${len(values) + index}" for index in range(1, len(arguments) + 1)]
+        values.extend(arguments)
+        return " and " + condition.format(*placeholders)
 
     if unread_only:
-        wanted += also("delivery.state = {}", _PENDING)
+        conditions += add_condition("delivery.state = {}", _PENDING)
     if after is not None:
-        wanted += also("(delivery.rank, delivery.n) > ({}, {})", *after)
+        conditions += add_condition("(delivery.rank, delivery.n) > ({}, {})", *after)
     for column, value in (("message", message), ("thread", thread), ("category", category)):
         if value is not None:
-            wanted += also(f"delivery.{column} = {{}}", value)
+            conditions += add_condition(f"delivery.{column} = {{}}", value)
     return await tx.all(
-        f"select {_MESSAGE}, delivery.rank, delivery.state from delivery"
+        f"select {_MESSAGE_COLUMNS}, delivery.rank, delivery.state from delivery"
         " join message on message.project = delivery.project and message.id = delivery.message"
-        f" where delivery.project = $1 and delivery.agent = $2{wanted} order by delivery.rank, delivery.n limit $3",
+        f" where delivery.project = $1 and delivery.agent = $2{conditions} order by delivery.rank, delivery.n limit $3",
         *values,
     )
 
 
-async def threads(tx: Tx, project: str, agent: str, given: str) -> list[str]:
-    """Threads of the agent whose id begins so; a few of them."""
+async def list_thread_ids(tx: Tx, project: str, agent: str, prefix: str) -> list[str]:
+    """List up to five threads of the agent whose id starts with `prefix`."""
     rows = await tx.all(
         "select distinct thread from delivery where project = $1 and agent = $2 and thread >= $3 and thread < $4"
         " order by thread limit 5",
         project,
         agent,
-        given,
-        given + "g",
+        prefix,
+        prefix + "g",
     )
     return [row["thread"] for row in rows]
 
 
-async def deliver(tx: Tx, project: str, agent: str, messages: Sequence[str], now: int) -> set[str]:
-    """Mark copies as seen; those that this call and no other changed."""
+async def mark_messages_delivered(
+    tx: Tx, project: str, agent: str, messages: Sequence[str], now: int
+) -> set[str]:
+    """Mark deliveries as delivered; return the messages that this call changed."""
     rows = await tx.all(
         "update delivery set state = $4, changed_by = $2, changed_at = $5"
         " where project = $1 and agent = $2 and message = any($3) and state < $4 returning message",
@@ -216,7 +225,7 @@ async def deliver(tx: Tx, project: str, agent: str, messages: Sequence[str], now
     return {row["message"] for row in rows}
 
 
-async def deliveries(tx: Tx, project: str, message: str) -> Sequence[Row]:
+async def list_deliveries(tx: Tx, project: str, message: str) -> Sequence[Row]:
     return await tx.all(
         "select agent, state, note, changed_by, changed_at from delivery where project = $1 and message = $2 order by agent",
         project,
@@ -224,10 +233,10 @@ async def deliveries(tx: Tx, project: str, message: str) -> Sequence[Row]:
     )
 
 
-async def advance(
+async def advance_deliveries(
     tx: Tx, project: str, message: str, agents: Sequence[str], state: int, note: str, by: str, now: int
 ) -> set[str]:
-    """Move copies forward, never back; whose were moved."""
+    """Move deliveries forward to `state`, never back; return the agents whose delivery moved."""
     rows = await tx.all(
         "update delivery set state = $4, note = $5, changed_by = $6, changed_at = $7"
         " where project = $1 and message = $2 and agent = any($3) and state < $4 returning agent",
@@ -236,38 +245,44 @@ async def advance(
     return {row["agent"] for row in rows}
 
 
-async def claim(tx: Tx, project: str, message: str, agent: str) -> str:
-    """Take the message if nobody has; who has it now."""
-    taken = await tx.one(
+async def claim_message_owner(tx: Tx, project: str, message: str, agent: str) -> str:
+    """Claim the message if it has no owner; return its owner."""
+    claimed = await tx.one(
         "update message set owner = $3 where project = $1 and id = $2 and owner is null returning owner",
         project,
         message,
         agent,
     )
-    row = taken or await tx.one("select owner from message where project = $1 and id = $2", project, message)
+    row = claimed or await tx.one(
+        "select owner from message where project = $1 and id = $2", project, message
+    )
     return row["owner"] if row else ""
 
 
-async def sweep(tx: Tx, before: int) -> int:
-    """Forget copies that were finished before then, and messages that nobody has a copy of; unread mail stays.
+async def delete_expired_messages(tx: Tx, before: int) -> int:
+    """Delete deliveries finished before `before`, and messages without deliveries. Unread mail is never deleted.
 
-    A message with an idempotency key keeps its row without the text, so that the key answers for ever.
+    A message with an idempotency key keeps its row without the body, so that the key stays valid.
     """
     projects = [row["name"] for row in await tx.all("select name from project")]
-    forgotten = await tx.run(
+    deleted = await tx.run(
         "delete from delivery where project = any($1) and state >= $2 and changed_at < $3",
         projects,
         _COMPLETED,
         before,
     )
-    nobody = (
+    without_delivery = (
         " and created_at < $2 and not exists (select 1 from delivery"
         " where delivery.project = message.project and delivery.message = message.id)"
     )
     await tx.run(
-        f"delete from message where project = any($1){nobody} and idempotency_key is null", projects, before
+        f"delete from message where project = any($1){without_delivery} and idempotency_key is null",
+        projects,
+        before,
     )
     await tx.run(
-        f"update message set body = '' where project = any($1){nobody} and body <> ''", projects, before
+        f"update message set body = '' where project = any($1){without_delivery} and body <> ''",
+        projects,
+        before,
     )
-    return forgotten
+    return deleted
