@@ -262,7 +262,7 @@ class Machine(RuleBasedStateMachine):
         try:
             self.world.run(
                 self.world.store.read(
-                    lambda tx: store.check_token(tx, self.project, file, old.token, old.session)
+                    lambda tx: store.require_current_token(tx, self.project, file, old.token, old.session)
                 )
             )
         except errors.StaleToken:

@@ -29,7 +29,7 @@ async def holds(agent, *files):
 
 async def fence(team, agent, path, token):
     session = activity.digest(agent.session_id)
-    await team.database.read(lambda tx: store.check_token(tx, "shop", path, token, session))
+    await team.database.read(lambda tx: store.require_current_token(tx, "shop", path, token, session))
 
 
 # -- time -----------------------------------------------------------------------------------------------------
@@ -90,7 +90,9 @@ async def test_lapsed_lock_that_nobody_wanted_is_reported_once_and_gone(team):
     await alice.lock_files(files=["a.py", "b.py"], minutes=1)
     team.clock.advance(minutes=2)
     answer = await alice.heartbeat()
-    assert answer["_notice"] == ["Your lock lapsed on a.py, b.py; lock again before you go on there."]
+    assert answer["_notice"] == [
+        "Your lock on a.py, b.py lapsed; call memory_lock_files before you edit again."
+    ]
     assert answer["leases_renewed"] == 0
     team.clock.advance(minutes=2)
     assert "_notice" not in await alice.heartbeat()
@@ -151,11 +153,11 @@ async def test_sweep_forgets_old_lapsed_locks_and_tells_their_holder(team):
     alice = await team.agent("alice")
     await alice.lock_files(files=["a.py"])
     team.clock.advance(days=2)
-    await team.database.write(lambda tx: store.forget_lapsed(tx, team.clock(), Settings()))
+    await team.database.write(lambda tx: store.delete_expired_leases(tx, team.clock(), Settings()))
     rows = await team.database.read(lambda tx: tx.all("select path from lease where project = 'shop'"))
     assert list(rows) == []
     assert (await alice.heartbeat())["_notice"] == [
-        "Your lock lapsed on a.py; lock again before you go on there."
+        "Your lock on a.py lapsed; call memory_lock_files before you edit again."
     ]
 
 

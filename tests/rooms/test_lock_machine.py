@@ -26,11 +26,11 @@ def test_locks_behave_as_the_model(world, examples):
 
 
 def _directory_ignored(patch):
-    patch.setattr(paths, "overlaps", lambda a, b: a.path == b.path)
+    patch.setattr(paths, "patterns_overlap", lambda a, b: a.path == b.path)
 
 
 def _token_reused(patch):
-    patch.setattr(leases, "token", lambda epoch, counter: epoch << 40 | counter // 2)
+    patch.setattr(leases, "fencing_token", lambda epoch, counter: epoch << 40 | counter // 2)
 
 
 def _dead_lease_renewed(patch):
@@ -42,67 +42,69 @@ def _dead_lease_renewed(patch):
             now,
         )
 
-    patch.setattr(store, "renew", renew)
+    patch.setattr(store, "renew_leases", renew)
 
 
 def _everybody_renewed(patch):
     async def renew(tx, session, now):
         return await tx.run("update lease set expires_at = $2 + ttl where project = $1", session.project, now)
 
-    patch.setattr(store, "renew", renew)
+    patch.setattr(store, "renew_leases", renew)
 
 
 def _no_fence(patch):
-    async def check_token(*_given):
+    async def require_nothing(*_arguments):
         pass
 
-    patch.setattr(store, "check_token", check_token)
+    patch.setattr(store, "require_current_token", require_nothing)
 
 
 def _delay_ignored(patch):
-    patch.setattr(leases, "DELAY", 0)
-    patch.setattr(store, "DELAY", 0)
+    patch.setattr(leases, "TAKEOVER_DELAY", 0)
+    patch.setattr(store, "TAKEOVER_DELAY", 0)
 
 
 def _shared_excludes_nobody(patch):
-    excludes = leases.Wish.excludes
+    conflicts_with = leases.LockRequest.conflicts_with
     patch.setattr(
-        leases.Wish, "excludes", lambda wish, lease: lease.mode == "exclusive" and excludes(wish, lease)
+        leases.LockRequest,
+        "conflicts_with",
+        lambda request, lease: lease.mode == "exclusive" and conflicts_with(request, lease),
     )
 
 
 def _taken_over_lease_stays(patch):
-    async def take_over(*_given):
+    async def take_over_nothing(*_arguments):
         pass
 
-    patch.setattr(operations, "_take_over", take_over)
+    patch.setattr(operations, "_take_over_lapsed", take_over_nothing)
 
 
 def _directories_above_not_read(patch):
-    patch.setattr(prefixes, "above", lambda text: [text])
+    patch.setattr(prefixes, "list_ancestor_prefixes", lambda prefix: [prefix])
 
 
 def _files_below_not_read(patch):
-    patch.setattr(prefixes, "_outermost", lambda _texts: [])
+    patch.setattr(prefixes, "_outermost_prefixes", lambda _prefixes: [])
 
 
 def _lease_ends_early(patch):
-    granted = leases.granted
+    grant_lease = leases.grant_lease
 
-    def shorter(*given):
-        lease = granted(*given)
+    def grant_shorter_lease(*arguments):
+        lease = grant_lease(*arguments)
         return replace(lease, expires_at=lease.expires_at - lease.ttl // 10)
 
-    patch.setattr(leases, "granted", shorter)
+    patch.setattr(leases, "grant_lease", grant_shorter_lease)
 
 
 def _release_takes_others_along(patch):
-    async def remove(tx, project, gone):
+    async def delete(tx, project, gone):
         await tx.run(
             "delete from lease where project = $1 and path = any($2)", project, [lease.path for lease in gone]
         )
 
-    patch.setattr(store, "remove", remove)
+    patch.setattr(store, "delete_leases", delete)
 
 
 BUGS = [

@@ -19,7 +19,7 @@ Decision = Callable[[str, str, bool], bool]
 
 
 def overlap(a: str, b: str, fold: bool) -> bool:
-    return paths.overlaps(paths.parse(a, (), fold), paths.parse(b, (), fold))
+    return paths.patterns_overlap(paths.parse_pattern(a, (), fold), paths.parse_pattern(b, (), fold))
 
 
 @dataclass(frozen=True)
@@ -151,19 +151,19 @@ def test_overlaps_agrees_with_brute_force(patterns, universe_for):
 @settings(deadline=None)
 @given(trees | names, trees | names, st.booleans())
 def test_overlaps_is_symmetric_and_reflexive(one, other, fold):
-    a, b = (paths.parse(path_of(*found), (), fold) for found in (one, other))
-    assert paths.overlaps(a, a)
-    assert paths.overlaps(a, b) is paths.overlaps(b, a)
+    a, b = (paths.parse_pattern(path_of(*found), (), fold) for found in (one, other))
+    assert paths.patterns_overlap(a, a)
+    assert paths.patterns_overlap(a, b) is paths.patterns_overlap(b, a)
 
 
 @settings(deadline=None)
 @given(trees | names, trees | names, st.booleans())
 def test_first_literal_segments_never_hides_an_overlap_from_an_index(one, other, fold):
-    a, b = (paths.parse(path_of(*found), (), fold) for found in (one, other))
-    mine, row = (paths.first_literal_segments(found).encode() for found in (a, b))
+    a, b = (paths.parse_pattern(path_of(*found), (), fold) for found in (one, other))
+    mine, row = (paths.literal_prefix(found).encode() for found in (a, b))
     above = [mine[: end + 1] for end, byte in enumerate(mine) if byte == ord("/")]
     below = not mine or mine <= row < mine[:-1] + b"0"
-    assert below or row in (b"", *above) or not paths.overlaps(a, b)
+    assert below or row in (b"", *above) or not paths.patterns_overlap(a, b)
 
 
 def by_fnmatch(a: str, b: str, fold: bool) -> bool:
@@ -190,7 +190,7 @@ def test_brute_force_finds_a_wrong_decision(wrong):
 
 def steps_of(a: str, b: str) -> int:
     """How many lines of the module run to compare two paths."""
-    one, other = paths.parse(a, (), fold=False), paths.parse(b, (), fold=False)
+    one, other = paths.parse_pattern(a, (), fold=False), paths.parse_pattern(b, (), fold=False)
     counted = 0
 
     def count(frame: FrameType, event: str, _argument: object):
@@ -203,7 +203,7 @@ def steps_of(a: str, b: str) -> int:
     before = sys.gettrace()
     sys.settrace(count)
     try:
-        paths.overlaps(one, other)
+        paths.patterns_overlap(one, other)
     finally:
         sys.settrace(before)
     return counted

@@ -11,7 +11,7 @@ from commonplace.rooms.locks import paths
 
 
 def overlap(a: str, b: str, fold: bool = False) -> bool:
-    return paths.overlaps(paths.parse(a, (), fold), paths.parse(b, (), fold))
+    return paths.patterns_overlap(paths.parse_pattern(a, (), fold), paths.parse_pattern(b, (), fold))
 
 
 # -- one spelling ---------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def overlap(a: str, b: str, fold: bool = False) -> bool:
     ],
 )
 def test_canonical_gives_every_spelling_of_a_path_one_form(given_path, spelled):
-    assert paths.canonical(given_path, None) == spelled
+    assert paths.canonicalize_path(given_path, None) == spelled
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_canonical_gives_every_spelling_of_a_path_one_form(given_path, spelled):
     ],
 )
 def test_canonical_cuts_an_absolute_path_at_the_working_directory(given_path, working_directory, spelled):
-    assert paths.canonical(given_path, working_directory) == spelled
+    assert paths.canonicalize_path(given_path, working_directory) == spelled
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_canonical_cuts_an_absolute_path_at_the_working_directory(given_path, wo
 )
 def test_canonical_refuses_an_absolute_path_from_elsewhere_with_a_hint(given_path, working_directory):
     with pytest.raises(errors.Invalid) as refused:
-        paths.canonical(given_path, working_directory)
+        paths.canonicalize_path(given_path, working_directory)
     assert (refused.value.code, bool(refused.value.hint)) == ("invalid", True)
 
 
@@ -133,14 +133,14 @@ def test_canonical_refuses_an_absolute_path_from_elsewhere_with_a_hint(given_pat
 )
 def test_canonical_refuses_a_hostile_path(hostile):
     with pytest.raises(errors.Invalid):
-        paths.canonical(hostile, "/repo")
+        paths.canonicalize_path(hostile, "/repo")
 
 
 def test_canonical_takes_paths_up_to_the_limits():
     longest = "/".join(["a" * 255] * 4) + "/"
-    assert len(longest) == paths.MAX_BYTES
-    assert paths.canonical(longest, None) == longest
-    assert paths.canonical("/" + "w" * 3_000 + "/" + longest, "/" + "w" * 3_000) == longest
+    assert len(longest) == paths.MAX_PATH_BYTES
+    assert paths.canonicalize_path(longest, None) == longest
+    assert paths.canonicalize_path("/" + "w" * 3_000 + "/" + longest, "/" + "w" * 3_000) == longest
 
 
 @settings(deadline=None)
@@ -150,10 +150,10 @@ def test_canonical_takes_paths_up_to_the_limits():
 )
 def test_canonical_is_its_own_canonical_form(text, working_directory):
     try:
-        spelled = paths.canonical(text, working_directory)
+        spelled = paths.canonicalize_path(text, working_directory)
     except errors.Invalid:
         return
-    assert paths.canonical(spelled, working_directory) == spelled
+    assert paths.canonicalize_path(spelled, working_directory) == spelled
     assert spelled == "./" or not {"", ".", ".."} & set(spelled.removesuffix("/").split("/"))
 
 
@@ -177,24 +177,24 @@ def test_canonical_is_its_own_canonical_form(text, working_directory):
     ],
 )
 def test_parse_tells_files_directories_and_globs_apart(path, literals, kind):
-    assert paths.parse(path, literals, fold=False).kind == kind
+    assert paths.parse_pattern(path, literals, fold=False).kind == kind
 
 
 def test_parse_reads_a_path_that_is_locked_literally_as_that_name_alone():
-    known = paths.parse("app/[id].tsx", {"app/[ID].tsx"}, fold=True)
+    known = paths.parse_pattern("app/[id].tsx", {"app/[ID].tsx"}, fold=True)
     assert known.kind == "literal"
-    assert paths.overlaps(known, paths.parse("app/[Id].tsx", {"app/[ID].tsx"}, fold=True))
-    assert not paths.overlaps(known, paths.parse("app/i.tsx", (), fold=True))
-    assert paths.parse("app/[id].tsx", {"app/[ID].tsx"}, fold=False).kind == "glob"
+    assert paths.patterns_overlap(known, paths.parse_pattern("app/[Id].tsx", {"app/[ID].tsx"}, fold=True))
+    assert not paths.patterns_overlap(known, paths.parse_pattern("app/i.tsx", (), fold=True))
+    assert paths.parse_pattern("app/[id].tsx", {"app/[ID].tsx"}, fold=False).kind == "glob"
 
 
 def test_parse_refuses_a_glob_over_its_bounds_but_not_a_long_name():
     for glob in ["/".join(["*"] * 9), "*a?[b]" * 3, "*" + "a" * 256]:
         with pytest.raises(errors.Invalid):
-            paths.parse(glob, (), fold=False)
-    assert paths.parse("/".join(["*"] * 8), (), fold=False).kind == "glob"
-    assert paths.parse("*" + "a" * 255, (), fold=False).kind == "glob"
-    assert paths.parse("/".join(["long"] * 200), (), fold=False).kind == "literal"
+            paths.parse_pattern(glob, (), fold=False)
+    assert paths.parse_pattern("/".join(["*"] * 8), (), fold=False).kind == "glob"
+    assert paths.parse_pattern("*" + "a" * 255, (), fold=False).kind == "glob"
+    assert paths.parse_pattern("/".join(["long"] * 200), (), fold=False).kind == "literal"
 
 
 # -- the contract's cases -------------------------------------------------------------------------------------
@@ -285,27 +285,29 @@ def test_overlaps_ignores_case_only_where_asked(a, b, same):
 
 
 def test_overlaps_knows_every_letter_that_has_another_case():
-    above = map(chr, range(paths.LAST_CASED + 1, sys.maxunicode + 1))
+    above = map(chr, range(paths.LAST_CASED_CODE_POINT + 1, sys.maxunicode + 1))
     assert [character for character in above if character.casefold() != character] == []
 
 
 def test_covers_matches_one_name_and_reads_it_literally():
-    python = paths.parse("src/**/*.py", (), fold=False)
-    covered = {name: paths.covers(python, name) for name in ["src/a.py", "src/x/", "src/*", "src/x/[a].py"]}
+    python = paths.parse_pattern("src/**/*.py", (), fold=False)
+    covered = {
+        name: paths.matches_path(python, name) for name in ["src/a.py", "src/x/", "src/*", "src/x/[a].py"]
+    }
     assert covered == {"src/a.py": True, "src/x/": False, "src/*": False, "src/x/[a].py": True}
-    assert paths.covers(paths.parse("Src/", (), fold=True), "SRC")
-    assert paths.covers(paths.parse("./", (), fold=False), "./")
+    assert paths.matches_path(paths.parse_pattern("Src/", (), fold=True), "SRC")
+    assert paths.matches_path(paths.parse_pattern("./", (), fold=False), "./")
 
 
 def test_same_or_inside_looks_one_way_and_by_whole_names():
-    assert paths.same_or_inside("src/app/a.py", "src/app", fold=False)
-    assert paths.same_or_inside("src/app/", "src/app", fold=False)
-    assert paths.same_or_inside("SRC/app", "src/", fold=True)
-    assert paths.same_or_inside("src", "./", fold=False)
-    assert not paths.same_or_inside("src/app", "src/app/a.py", fold=False)
-    assert not paths.same_or_inside("src/apple", "src/app", fold=False)
-    assert not paths.same_or_inside("SRC/app", "src/", fold=False)
-    assert not paths.same_or_inside("src/a", "src/*", fold=False)
+    assert paths.is_same_or_inside("src/app/a.py", "src/app", fold=False)
+    assert paths.is_same_or_inside("src/app/", "src/app", fold=False)
+    assert paths.is_same_or_inside("SRC/app", "src/", fold=True)
+    assert paths.is_same_or_inside("src", "./", fold=False)
+    assert not paths.is_same_or_inside("src/app", "src/app/a.py", fold=False)
+    assert not paths.is_same_or_inside("src/apple", "src/app", fold=False)
+    assert not paths.is_same_or_inside("SRC/app", "src/", fold=False)
+    assert not paths.is_same_or_inside("src/a", "src/*", fold=False)
 
 
 @pytest.mark.parametrize(
@@ -320,4 +322,4 @@ def test_same_or_inside_looks_one_way_and_by_whole_names():
     ],
 )
 def test_first_literal_segments_ends_before_the_first_wildcard(path, prefix):
-    assert paths.first_literal_segments(paths.parse(path, (), fold=False)) == prefix
+    assert paths.literal_prefix(paths.parse_pattern(path, (), fold=False)) == prefix

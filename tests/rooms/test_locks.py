@@ -48,7 +48,8 @@ async def test_lock_files_refuses_what_another_holds_and_names_the_holder(team):
                 "mode": "exclusive",
             }
         ],
-        "message": "1 of 1 not free; nothing was locked.",
+        "message": "1 of 1 paths are locked by others; nothing was locked."
+        " Retry with wait_seconds, or ask the holder with memory_send_message.",
     }
 
 

@@ -116,7 +116,7 @@ def test_whatever_is_named_stays_inside_or_has_no_name(shop, text):
 @given(FILES)
 def test_name_is_the_servers_own_spelling(shop, file):
     found = place(f"{shop}/{file}", str(shop), tree_of(str(shop)))
-    assert paths.canonical(file, str(shop)) == paths.canonical(found or "", None)
+    assert paths.canonicalize_path(file, str(shop)) == paths.canonicalize_path(found or "", None)
 
 
 def test_link_that_leads_out_is_a_file_of_the_repository(shop):

@@ -40,7 +40,7 @@ async def heartbeat(
         agent_status=status,
         timestamp=iso(call.now),
         unread=await messages.count_unread_messages(call.tx, call.project, call.agent),
-        leases_renewed=await locks.renew(call.tx, call.own_session, await call.tx.clock()),
+        leases_renewed=await locks.renew_leases(call.tx, call.own_session, await call.tx.clock()),
     )
 
 

@@ -9,7 +9,7 @@ from commonplace.call import Call
 from commonplace.operation import also, operation
 from commonplace.rooms.functions import librarian, model, similar, store
 from commonplace.rooms.functions.syncing import Sync
-from commonplace.rooms.locks.paths import canonical
+from commonplace.rooms.locks.paths import canonicalize_path
 from commonplace.search.engine import asking
 from commonplace.search.find import Question, find
 from commonplace.search.wanted import Wanted
@@ -45,7 +45,7 @@ async def register_function(
     """Say what a function is for, so that others reuse it; `similar` names what exists."""
     await events.count(call.tx, call.project, "functions", 0)
     given, line = model.place(file_path)
-    file = canonical(given, call.session.working_directory if call.session else None)
+    file = canonicalize_path(given, call.session.working_directory if call.session else None)
     texts = {"purpose": purpose, "gotchas": gotchas, "prefer_over": prefer_over, "code": code}
     written = {name: text for name, text in texts.items() if text is not None}
     before = await _known(call, file, model.spelled(name))
@@ -214,7 +214,7 @@ async def sync_functions(
     """For `commonplace librarian`."""
     seen = model.scanned(functions or [])
     for each in seen:
-        each.file = canonical(each.file, None)
+        each.file = canonicalize_path(each.file, None)
     vanished = [(place[0], place[1]) for place in gone or () if len(place) == _PLACE_FIELDS]
     shifted = [
         (str(each[0]), str(each[1]), int(each[2]), int(each[3]))

@@ -1,4 +1,4 @@
-"""The locks that an agent should know of when it starts."""
+"""The boot section with the locks of other sessions, nearest to the working directory first."""
 
 from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
@@ -6,25 +6,27 @@ from commonplace.rooms.locks import store
 from commonplace.rooms.locks.lease import Lease
 from commonplace.rooms.locks.model import Lock
 
-_SHOWN = 10
-_READ = 100
+_MAX_LOCKS_IN_BOOT = 10
+_MAX_LOCKS_SCANNED = 100
 
 
 async def relevant_locks(call: Call, start: StartingSession) -> list[Lock]:
     now = await call.tx.clock()
-    others = await store.of_others(call.tx, start.project, start.session, False, now, _READ)
-    tails = _tails(start.working_directory)
-    nearest = sorted(others, key=lambda lease: not _in_one_of(lease, tails))
-    return [Lock.of(lease, now) for lease in nearest[:_SHOWN]]
+    others = await store.list_leases_of_others(
+        call.tx, start.project, start.session, False, now, _MAX_LOCKS_SCANNED
+    )
+    tails = _list_possible_roots(start.working_directory)
+    nearest = sorted(others, key=lambda lease: not _is_below_any(lease, tails))
+    return [Lock.from_lease(lease, now) for lease in nearest[:_MAX_LOCKS_IN_BOOT]]
 
 
-def _tails(directory: str) -> list[str]:
-    """`/home/me/shop/api` may be the project's root, or its `api/`, or `shop/api/`."""
+def _list_possible_roots(directory: str) -> list[str]:
+    """List what the directory may be called in lock paths: `/me/shop/api` may be `api/` or `shop/api/`."""
     names = [name for name in directory.replace("\\", "/").casefold().split("/") if name]
-    return ["/".join(names[place:]) + "/" for place in range(len(names))]
+    return ["/".join(names[index:]) + "/" for index in range(len(names))]
 
 
-def _in_one_of(lease: Lease, tails: list[str]) -> bool:
+def _is_below_any(lease: Lease, tails: list[str]) -> bool:
     return any(lease.prefix.startswith(tail) for tail in tails)
 
 

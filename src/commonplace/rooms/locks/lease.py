@@ -1,4 +1,7 @@
-"""A lease, and what may be granted beside it."""
+"""Leases and the decision whether a lock request may be granted.
+
+Pure logic without a store: `store.py` loads and saves the leases, `paths.py` compares their paths.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -8,14 +11,13 @@ from commonplace.clock import MINUTE, SECOND
 from commonplace.rooms.locks import paths, prefixes
 from commonplace.store.database import Row
 
-Mode = Literal["exclusive", "shared"]
+LockMode = Literal["exclusive", "shared"]
 
-DELAY = 15 * SECOND
-"""After a lease lapses only its holder may take it back for so long: a quarter of the shortest lease."""
+TAKEOVER_DELAY = 15 * SECOND
+"""How long after its expiry only the old holder may renew a lease: a quarter of the shortest lease."""
 
-IDLE_AFTER = 5 * MINUTE
-ENOUGH = 200
-"""So many conflicts say enough."""
+STALE_AFTER = 5 * MINUTE
+MAX_CONFLICTS = 200
 
 _COUNTER_BITS = 40
 
@@ -23,11 +25,11 @@ _COUNTER_BITS = 40
 @dataclass(frozen=True, slots=True)
 class Lease:
     path: str
-    pattern: paths.Pattern
+    pattern: paths.PathPattern
     prefix: str
     session: str
     agent: str
-    mode: Mode
+    mode: LockMode
     token: int
     reason: str
     ttl: int
@@ -37,10 +39,10 @@ class Lease:
     ended: bool = False
 
     @classmethod
-    def of(cls, row: Row, fold: bool) -> "Lease":
+    def from_row(cls, row: Row, fold: bool) -> "Lease":
         return cls(
             row["path"],
-            paths.parse(row["path"], (), fold),
+            paths.parse_pattern(row["path"], (), fold),
             row["prefix"],
             row["session"],
             row["agent"],
@@ -54,88 +56,94 @@ class Lease:
             row["active_at"] is None or row["ended_at"] is not None,
         )
 
-    def blocks(self, now: int) -> bool:
-        """Alive, or lapsed so recently that only its holder may take it back."""
-        return not self.ended and now < self.expires_at + DELAY
+    def blocks_others(self, now: int) -> bool:
+        """True while the lease is alive, or lapsed so recently that only its holder may renew it."""
+        return not self.ended and now < self.expires_at + TAKEOVER_DELAY
 
-    def stale(self, now: int) -> bool:
-        return now >= self.expires_at or now - self.active_at > IDLE_AFTER
+    def is_stale(self, now: int) -> bool:
+        return now >= self.expires_at or now - self.active_at > STALE_AFTER
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """A path that a session asks for."""
+class LockRequest:
+    """One path that a session wants to lock."""
 
     path: str
-    pattern: paths.Pattern
+    pattern: paths.PathPattern
     prefix: str
-    mode: Mode
+    mode: LockMode
 
     @classmethod
-    def of(cls, path: str, mode: Mode, fold: bool) -> "Wish":
-        return cls(path, paths.parse(path, (), fold), prefixes.of_pattern(path), mode)
+    def from_path(cls, path: str, mode: LockMode, fold: bool) -> "LockRequest":
+        return cls(path, paths.parse_pattern(path, (), fold), prefixes.prefix_of_pattern(path), mode)
 
     @property
-    def has_below(self) -> bool:
+    def covers_descendants(self) -> bool:
         return self.pattern.kind != "literal"
 
-    def excludes(self, lease: Lease) -> bool:
-        if self.mode == lease.mode == "shared" or not prefixes.near(self.prefix, lease.prefix):
+    def conflicts_with(self, lease: Lease) -> bool:
+        if self.mode == lease.mode == "shared" or not prefixes.prefixes_overlap(self.prefix, lease.prefix):
             return False
-        return paths.overlaps(self.pattern, lease.pattern)
+        return paths.patterns_overlap(self.pattern, lease.pattern)
 
 
 @dataclass(slots=True)
-class Decision:
-    """What stands in the way, what may be taken over, and what the session holds already (by path asked for)."""
+class LockDecision:
+    """The conflicts, the lapsed leases to take over (by token), and the session's own leases (by requested path)."""
 
-    conflicts: list[tuple[Wish, Lease]] = field(default_factory=list)
+    conflicts: list[tuple[LockRequest, Lease]] = field(default_factory=list)
     lapsed: dict[int, Lease] = field(default_factory=dict)
     held: dict[str, Lease] = field(default_factory=dict)
 
 
-def decide(wishes: Sequence[Wish], leases: Iterable[Lease], session: str, now: int) -> Decision:
-    """All or nothing: any conflict refuses every wish. A session's own lease never stands in its way."""
-    decision = Decision()
+def decide_requests(
+    requests: Sequence[LockRequest], leases: Iterable[Lease], session: str, now: int
+) -> LockDecision:
+    """Compare requests with leases; any conflict refuses them all. A session never conflicts with itself."""
+    decision = LockDecision()
     own = {}
     for lease in leases:
-        if len(decision.conflicts) >= ENOUGH:
+        if len(decision.conflicts) >= MAX_CONFLICTS:
             break
         if lease.session == session:
             own[lease.pattern.segments] = lease
             continue
-        for wish in wishes:
-            if not wish.excludes(lease):
+        for request in requests:
+            if not request.conflicts_with(lease):
                 continue
-            if lease.blocks(now):
-                decision.conflicts.append((wish, lease))
+            if lease.blocks_others(now):
+                decision.conflicts.append((request, lease))
             else:
                 decision.lapsed[lease.token] = lease
-    decision.held = {wish.path: own[wish.pattern.segments] for wish in wishes if wish.pattern.segments in own}
+    decision.held = {
+        request.path: own[request.pattern.segments] for request in requests if request.pattern.segments in own
+    }
     return decision
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What one call asks for beside the paths."""
+class LeaseTerms:
+    """What one call asks for, apart from the paths."""
 
     session: str
     agent: str
-    mode: Mode
+    mode: LockMode
     reason: str
     ttl: int
     now: int
 
 
-def granted(wish: Wish, held: Lease | None, token: int, terms: Terms) -> Lease:
-    """The lease as it stands from now on; one that is alive is renewed and keeps its token and its start."""
+def grant_lease(request: LockRequest, held: Lease | None, token: int, terms: LeaseTerms) -> Lease:
+    """Return the new lease. A held lease that is alive is renewed and keeps its token and start time."""
     expires_at = terms.now + terms.ttl
-    if held is None or not held.blocks(terms.now):
-        return _lease(wish.path, wish, terms, terms.mode, token, terms.reason, terms.now, expires_at)
+    if held is None or not held.blocks_others(terms.now):
+        return _build_lease(
+            request.path, request, terms, terms.mode, token, terms.reason, terms.now, expires_at
+        )
     upgraded = held.mode == "shared" and terms.mode == "exclusive"
-    return _lease(
+    return _build_lease(
         held.path,
-        wish,
+        request,
         terms,
         terms.mode if upgraded else held.mode,
         token if upgraded else held.token,
@@ -145,24 +153,31 @@ def granted(wish: Wish, held: Lease | None, token: int, terms: Terms) -> Lease:
     )
 
 
-def _lease(
-    path: str, wish: Wish, terms: Terms, mode: Mode, token: int, reason: str, since: int, until: int
+def _build_lease(
+    path: str,
+    request: LockRequest,
+    terms: LeaseTerms,
+    mode: LockMode,
+    token: int,
+    reason: str,
+    granted_at: int,
+    expires_at: int,
 ) -> Lease:
     return Lease(
         path,
-        wish.pattern,
-        wish.prefix,
+        request.pattern,
+        request.prefix,
         terms.session,
         terms.agent,
         mode,
         token,
         reason,
         terms.ttl,
-        since,
-        until,
+        granted_at,
+        expires_at,
     )
 
 
-def token(epoch: int, counter: int) -> int:
-    """A restored backup raises the epoch, since it may have lost grants that its counter does not know."""
+def fencing_token(epoch: int, counter: int) -> int:
+    """Combine epoch and counter. Restoring a backup raises the epoch, because later grants may be lost."""
     return epoch << _COUNTER_BITS | counter

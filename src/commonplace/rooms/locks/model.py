@@ -1,4 +1,4 @@
-"""Locks as calls ask for them and as replies show them."""
+"""Arguments and replies of the lock operations. The lease itself is in `lease.py`."""
 
 from typing import Annotated
 
@@ -6,31 +6,31 @@ from pydantic import Field
 
 from commonplace.clock import iso
 from commonplace.operation import Reply
-from commonplace.rooms.locks.lease import Lease, Wish
+from commonplace.rooms.locks.lease import Lease, LockRequest
 
-MAX_FILES = 200
-MAX_HELD = 1_000
-MAX_SHOWN = 200
+MAX_FILES_PER_CALL = 200
+MAX_LOCKS_PER_SESSION = 1_000
+MAX_LISTED_LOCKS = 200
 
-FilePath = Annotated[str, Field(min_length=1, max_length=8_192)]
-Files = Annotated[list[FilePath], Field(min_length=1, max_length=MAX_FILES)]
-Reason = Annotated[str, Field(max_length=500)]
-Minutes = Annotated[int, Field(ge=1, le=240)]
-WaitSeconds = Annotated[int, Field(ge=0, le=60)]
+LockPath = Annotated[str, Field(min_length=1, max_length=8_192)]
+LockPaths = Annotated[list[LockPath], Field(min_length=1, max_length=MAX_FILES_PER_CALL)]
+LockReason = Annotated[str, Field(max_length=500)]
+LeaseMinutes = Annotated[int, Field(ge=1, le=240)]
+LockWaitSeconds = Annotated[int, Field(ge=0, le=60)]
 
 
-class Grant(Reply):
+class LockGrant(Reply):
     file: str
     token: int
     expires_at: str
 
     @classmethod
-    def of(cls, lease: Lease) -> "Grant":
+    def from_lease(cls, lease: Lease) -> "LockGrant":
         return cls(file=lease.path, token=lease.token, expires_at=iso(lease.expires_at))
 
 
-class Taken(Reply):
-    """Why a file was not granted; `lock` is the path of the other's lock where it is not the same."""
+class LockConflict(Reply):
+    """Why a file was not locked; `lock` is the path of the other lock if it differs from `file`."""
 
     file: str
     held_by: str
@@ -43,28 +43,28 @@ class Taken(Reply):
     lock: str = ""
 
     @classmethod
-    def of(cls, wish: Wish, lease: Lease, project: str, now: int) -> "Taken":
+    def from_lease(cls, request: LockRequest, lease: Lease, project: str, now: int) -> "LockConflict":
         return cls(
-            file=wish.path,
+            file=request.path,
             held_by=lease.agent,
             project=project,
             since=iso(lease.granted_at),
             reason=lease.reason,
             expires_at=iso(lease.expires_at),
-            stale=lease.stale(now),
+            stale=lease.is_stale(now),
             mode=lease.mode,
-            lock="" if lease.path == wish.path else lease.path,
+            lock="" if lease.path == request.path else lease.path,
         )
 
 
-class Locked(Reply):
+class LockFilesReply(Reply):
     success: bool
-    locked: list[Grant] = []
-    conflicts: list[Taken] = []
+    locked: list[LockGrant] = []
+    conflicts: list[LockConflict] = []
     message: str = ""
 
 
-class Unlocked(Reply):
+class UnlockFilesReply(Reply):
     released: list[str] = []
     still_held: list[str] = []
     not_held: list[str] = []
@@ -80,14 +80,14 @@ class Lock(Reply):
     mode: str
 
     @classmethod
-    def of(cls, lease: Lease, now: int) -> "Lock":
+    def from_lease(cls, lease: Lease, now: int) -> "Lock":
         return cls(
             file=lease.path,
             held_by=lease.agent,
             since=iso(lease.granted_at),
             reason=lease.reason,
             expires_at=iso(lease.expires_at),
-            stale=lease.stale(now),
+            stale=lease.is_stale(now),
             mode=lease.mode,
         )
 
@@ -101,7 +101,7 @@ class OwnLock(Reply):
     mode: str
 
     @classmethod
-    def of(cls, lease: Lease) -> "OwnLock":
+    def from_lease(cls, lease: Lease) -> "OwnLock":
         return cls(
             file=lease.path,
             token=lease.token,
@@ -112,7 +112,7 @@ class OwnLock(Reply):
         )
 
 
-class Locks(Reply):
+class LockListing(Reply):
     total_count: int
     locks: list[Lock] = []
     your_locks: list[OwnLock] = []

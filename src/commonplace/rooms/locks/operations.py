@@ -1,4 +1,7 @@
-"""Lock, unlock, and see what is locked."""
+"""Lock files, unlock them, and list locks.
+
+`lease.py` decides what may be granted, `paths.py` compares paths, `store.py` has the SQL.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -9,25 +12,25 @@ from commonplace.clock import MINUTE
 from commonplace.operation import operation
 from commonplace.rooms.locks import lease as leases
 from commonplace.rooms.locks import paths, store
-from commonplace.rooms.locks.lease import Decision, Lease, Mode, Terms, Wish
+from commonplace.rooms.locks.lease import Lease, LeaseTerms, LockDecision, LockMode, LockRequest
 from commonplace.rooms.locks.model import (
-    MAX_HELD,
-    MAX_SHOWN,
-    FilePath,
-    Files,
-    Grant,
+    MAX_LISTED_LOCKS,
+    MAX_LOCKS_PER_SESSION,
+    LeaseMinutes,
     Lock,
-    Locked,
-    Locks,
-    Minutes,
+    LockConflict,
+    LockFilesReply,
+    LockGrant,
+    LockListing,
+    LockPath,
+    LockPaths,
+    LockReason,
+    LockWaitSeconds,
     OwnLock,
-    Reason,
-    Taken,
-    Unlocked,
-    WaitSeconds,
+    UnlockFilesReply,
 )
 
-_LOOKS = 5
+_DECISION_ATTEMPTS = 5
 
 
 @operation(
@@ -38,154 +41,168 @@ _LOOKS = 5
 )
 async def lock_files(
     call: Call,
-    files: Files,
-    reason: Reason = "",
-    minutes: Minutes = 30,
-    mode: Mode = "exclusive",
-    wait_seconds: WaitSeconds = 0,
-) -> Locked:
+    files: LockPaths,
+    reason: LockReason = "",
+    minutes: LeaseMinutes = 30,
+    mode: LockMode = "exclusive",
+    wait_seconds: LockWaitSeconds = 0,
+) -> LockFilesReply:
     """Lock files, dirs (dir/) or globs before editing: all or nothing. Your calls renew the lease."""
-    wanted = _canonical(call, files)
-    last = await events.count(call.tx, call.project, "lease", len(wanted))
+    paths_wanted = _canonicalize_files(call, files)
+    last_counter = await events.count(call.tx, call.project, "lease", len(paths_wanted))
     now = await call.tx.clock()
-    ground = await store.ground(call.tx, call.project, call.own_session.id)
-    wishes = [Wish.of(path, mode, ground.fold) for path in wanted]
-    decision = await _decide(call, wishes, ground.fold, now)
+    scope = await store.load_lock_scope(call.tx, call.project, call.own_session.id)
+    requests = [LockRequest.from_path(path, mode, scope.fold) for path in paths_wanted]
+    decision = await _decide_under_contention(call, requests, scope.fold, now)
     if decision.conflicts:
-        return _refused(call, decision, len(wanted), wait_seconds, now)
-    if ground.held + len(wanted) - len(decision.held) > MAX_HELD:
+        return _reply_with_conflicts(call, decision, len(paths_wanted), wait_seconds, now)
+    if scope.held + len(paths_wanted) - len(decision.held) > MAX_LOCKS_PER_SESSION:
         raise errors.TooMany(
-            f"A session holds {MAX_HELD:,} locks at most.", hint="Lock the directory instead."
+            f"A session can hold at most {MAX_LOCKS_PER_SESSION:,} locks.",
+            hint="Lock the directory (dir/) instead of its files, or release some with memory_unlock_files.",
         )
-    await _take_over(call, list(decision.lapsed.values()), now)
-    terms = Terms(call.own_session.id, call.agent, mode, reason, minutes * MINUTE, now)
-    first = last - len(wanted) + 1
+    await _take_over_lapsed(call, list(decision.lapsed.values()), now)
+    terms = LeaseTerms(call.own_session.id, call.agent, mode, reason, minutes * MINUTE, now)
+    first_counter = last_counter - len(paths_wanted) + 1
     granted = [
-        leases.granted(wish, decision.held.get(wish.path), leases.token(ground.epoch, first + place), terms)
-        for place, wish in enumerate(wishes)
+        leases.grant_lease(
+            request,
+            decision.held.get(request.path),
+            leases.fencing_token(scope.epoch, first_counter + offset),
+            terms,
+        )
+        for offset, request in enumerate(requests)
     ]
-    await store.put(call.tx, call.project, granted)
-    call.subject = f"{mode} {store.named(wanted)}"
-    call.emit("FilesLocked", _uri(call), files=[lease.path for lease in granted], mode=mode)
-    return Locked(success=True, locked=[Grant.of(lease) for lease in granted])
+    await store.upsert_leases(call.tx, call.project, granted)
+    call.subject = f"{mode} {store.format_file_names(paths_wanted)}"
+    call.emit("FilesLocked", _locks_uri(call), files=[lease.path for lease in granted], mode=mode)
+    return LockFilesReply(success=True, locked=[LockGrant.from_lease(lease) for lease in granted])
 
 
 @operation("memory_unlock_files", writes=True, idempotent=True, verbatim=("files",))
-async def unlock_files(call: Call, files: Files | None = None) -> Unlocked:
-    """Release your locks; without files, all."""
+async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFilesReply:
+    """Release your locks on files; without files, all."""
     now = await call.tx.clock()
-    fold = await store.ignores_case(call.tx, call.project)
+    fold = await store.project_ignores_case(call.tx, call.project)
     held = {
         lease.pattern.segments: lease
-        for lease in await store.of_session(call.tx, call.project, call.own_session.id, fold)
+        for lease in await store.list_leases_of_session(call.tx, call.project, call.own_session.id, fold)
     }
-    wanted = (
-        {path: paths.parse(path, (), fold).segments for path in _canonical(call, files)}
+    key_by_path = (
+        {path: paths.parse_pattern(path, (), fold).segments for path in _canonicalize_files(call, files)}
         if files
         else {lease.path: key for key, lease in held.items()}
     )
-    released = [held.pop(key) for key in dict.fromkeys(wanted.values()) if key in held]
+    released = [held.pop(key) for key in dict.fromkeys(key_by_path.values()) if key in held]
     if released:
-        await store.remove(call.tx, call.project, released)
-    alive = [lease.path for lease in released if lease.blocks(now)]
-    if alive:
-        call.subject = store.named(alive)
-        call.emit("FilesReleased", _uri(call), files=alive)
-    freed = {lease.pattern.segments for lease in released if lease.blocks(now)}
-    return Unlocked(
-        released=alive,
-        still_held=[lease.path for lease in held.values() if lease.blocks(now)],
-        not_held=[path for path, key in wanted.items() if key not in freed],
+        await store.delete_leases(call.tx, call.project, released)
+    released_paths = [lease.path for lease in released if lease.blocks_others(now)]
+    if released_paths:
+        call.subject = store.format_file_names(released_paths)
+        call.emit("FilesReleased", _locks_uri(call), files=released_paths)
+    released_keys = {lease.pattern.segments for lease in released if lease.blocks_others(now)}
+    return UnlockFilesReply(
+        released=released_paths,
+        still_held=[lease.path for lease in held.values() if lease.blocks_others(now)],
+        not_held=[path for path, key in key_by_path.items() if key not in released_keys],
     )
 
 
 @operation("memory_get_locks", role="readonly")
-async def get_locks(call: Call, path_pattern: FilePath | None = None) -> Locks:
-    """Who has locked what, by path, dir or glob."""
+async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockListing:
+    """List locks and their holders, by path, dir or glob."""
     now = await call.tx.clock()
-    fold = await store.ignores_case(call.tx, call.project)
+    fold = await store.project_ignores_case(call.tx, call.project)
     session = call.own_session.id
     if path_pattern is None:
-        own = await store.of_session(call.tx, call.project, session, fold)
-        others = await store.of_others(call.tx, call.project, session, fold, now, MAX_SHOWN)
+        own = await store.list_leases_of_session(call.tx, call.project, session, fold)
+        others = await store.list_leases_of_others(
+            call.tx, call.project, session, fold, now, MAX_LISTED_LOCKS
+        )
         total = len(others)
-        if total == MAX_SHOWN:
-            total = await store.count_of_others(call.tx, call.project, session, now)
+        if total == MAX_LISTED_LOCKS:
+            total = await store.count_leases_of_others(call.tx, call.project, session, now)
     else:
-        met = await _meeting(call, path_pattern, fold)
-        own = [lease for lease in met if lease.session == session]
-        others = [lease for lease in met if lease.session != session and lease.blocks(now)]
+        matches = await _list_matching_leases(call, path_pattern, fold)
+        own = [lease for lease in matches if lease.session == session]
+        others = [lease for lease in matches if lease.session != session and lease.blocks_others(now)]
         total = len(others)
-    mine = [lease for lease in own if lease.blocks(now)]
-    return Locks(
+    mine = [lease for lease in own if lease.blocks_others(now)]
+    return LockListing(
         total_count=total + len(mine),
-        locks=[Lock.of(lease, now) for lease in others[:MAX_SHOWN]],
-        your_locks=[OwnLock.of(lease) for lease in mine[:MAX_SHOWN]],
+        locks=[Lock.from_lease(lease, now) for lease in others[:MAX_LISTED_LOCKS]],
+        your_locks=[OwnLock.from_lease(lease) for lease in mine[:MAX_LISTED_LOCKS]],
     )
 
 
-def _uri(call: Call) -> str:
+def _locks_uri(call: Call) -> str:
     return f"locks://{call.project}"
 
 
-def _canonical(call: Call, files: Sequence[str]) -> list[str]:
+def _canonicalize_files(call: Call, files: Sequence[str]) -> list[str]:
     directory = call.own_session.working_directory
-    return list(dict.fromkeys(paths.canonical(path, directory) for path in files))
+    return list(dict.fromkeys(paths.canonicalize_path(path, directory) for path in files))
 
 
-async def _decide(call: Call, wishes: Sequence[Wish], fold: bool, now: int) -> Decision:
-    """Look again if a lapsed holder comes back in the very moment."""
-    for _ in range(_LOOKS):
-        around = await store.around(call.tx, call.project, wishes, fold)
-        decision = leases.decide(wishes, around, call.own_session.id, now)
-        if decision.conflicts or await store.hold_lapsed(
+async def _decide_under_contention(
+    call: Call, requests: Sequence[LockRequest], fold: bool, now: int
+) -> LockDecision:
+    """Decide again if the holder of a lapsed lease renews it meanwhile."""
+    for _ in range(_DECISION_ATTEMPTS):
+        candidates = await store.list_candidate_leases(call.tx, call.project, requests, fold)
+        decision = leases.decide_requests(requests, candidates, call.own_session.id, now)
+        if decision.conflicts or await store.lock_lapsed_leases(
             call.tx, call.project, decision.lapsed.values(), now
         ):
             return decision
-    raise errors.Unavailable("The locks there change too quickly.", hint="Try again.")
+    raise errors.Unavailable("The locks on these files are changing too fast.", hint="Retry the same call.")
 
 
-def _refused(call: Call, decision: Decision, asked: int, wait_seconds: int, now: int) -> Locked:
+def _reply_with_conflicts(
+    call: Call, decision: LockDecision, requested: int, wait_seconds: int, now: int
+) -> LockFilesReply:
     conflicts = [
-        Taken.of(wish, lease, call.project, now) for wish, lease in decision.conflicts[: leases.ENOUGH]
+        LockConflict.from_lease(request, lease, call.project, now)
+        for request, lease in decision.conflicts[: leases.MAX_CONFLICTS]
     ]
     files = len({conflict.file for conflict in conflicts})
-    answer = Locked(
+    summary = f"{files} of {requested} paths are locked by others; nothing was locked."
+    reply = LockFilesReply(
         success=False,
         conflicts=conflicts,
-        message=f"{files} of {asked} not free; nothing was locked.",
+        message=f"{summary} Retry with wait_seconds, or ask the holder with memory_send_message.",
     )
     if wait_seconds:
-        raise Later(call, answer, wait_seconds)
-    call.subject = answer.message
-    return answer
+        raise Later(call, reply, wait_seconds)
+    call.subject = summary
+    return reply
 
 
-async def _take_over(call: Call, lapsed: Sequence[Lease], now: int) -> None:
+async def _take_over_lapsed(call: Call, lapsed: Sequence[Lease], now: int) -> None:
     if not lapsed:
         return
-    await store.remove(call.tx, call.project, lapsed)
-    lost: dict[str, list[str]] = defaultdict(list)
+    await store.delete_leases(call.tx, call.project, lapsed)
+    lost_paths: dict[str, list[str]] = defaultdict(list)
     for lease in lapsed:
         if not lease.ended:
-            lost[lease.session].append(lease.path)
-    for session, files in lost.items():
-        text = f"{call.agent} took over your lapsed lock on {store.named(files)}."
+            lost_paths[lease.session].append(lease.path)
+    for session, files in lost_paths.items():
+        text = f"{call.agent} took over your lapsed lock on {store.format_file_names(files)}."
         await activity.tell(call.tx, call.project, [session], text, now)
     call.emit(
         "LeaseTakenOver",
-        _uri(call),
+        _locks_uri(call),
         files=[lease.path for lease in lapsed],
         held_by=sorted({lease.agent for lease in lapsed}),
     )
 
 
-async def _meeting(call: Call, path_pattern: str, fold: bool) -> list[Lease]:
-    """The leases that the pattern meets, newest first; a plain path also means everything below it."""
-    path = paths.canonical(path_pattern, call.own_session.working_directory)
-    wish = Wish.of(path, "exclusive", fold)
-    if not wish.has_below:
-        wish = Wish.of(f"{path}/", "exclusive", fold)
-    around = await store.around(call.tx, call.project, [wish], fold)
-    met = [lease for lease in around if wish.excludes(lease)]
-    return sorted(met, key=lambda lease: -lease.token)
+async def _list_matching_leases(call: Call, path_pattern: str, fold: bool) -> list[Lease]:
+    """List the leases that overlap the pattern, newest first; a plain path includes everything below it."""
+    path = paths.canonicalize_path(path_pattern, call.own_session.working_directory)
+    request = LockRequest.from_path(path, "exclusive", fold)
+    if not request.covers_descendants:
+        request = LockRequest.from_path(f"{path}/", "exclusive", fold)
+    candidates = await store.list_candidate_leases(call.tx, call.project, [request], fold)
+    matches = [lease for lease in candidates if request.conflicts_with(lease)]
+    return sorted(matches, key=lambda lease: -lease.token)

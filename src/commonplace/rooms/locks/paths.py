@@ -1,4 +1,4 @@
-"""Paths that can be locked: one spelling for each, and whether two of them can mean the same file.
+"""Canonical lock paths, and whether two of them can mean the same file. Pure functions without a store.
 
 A canonical path is relative to the root: `a/b.py` is a file, `a/b/` a directory with everything below it,
 `./` the whole tree. `*`, `?` and `[...]` are wildcards inside one segment; `**` alone is any run of segments.
@@ -16,27 +16,29 @@ from typing import Literal, TypeVar
 
 from commonplace import errors
 
-MAX_BYTES = 1_024
+MAX_PATH_BYTES = 1_024
 MAX_SEGMENT_BYTES = 255
 MAX_GLOB_BYTES = 256
-MAX_WILDCARDS = 8
-MAX_GIVEN = 8_192  # characters, before an absolute path is cut
+MAX_GLOB_WILDCARDS = 8
+MAX_INPUT_CHARACTERS = 8_192  # before an absolute path is made relative
 
 WHOLE_TREE = "./"
 
-_DRIVE = re.compile(r"[A-Za-z]:")
-_EXTENDED = re.compile(r"//\?/(?:UNC(?=/)|(?=[A-Za-z]:))", re.IGNORECASE)
+_RELATIVE_HINT = "Pass the path relative to the project's root."
+
+_DRIVE_LETTER = re.compile(r"[A-Za-z]:")
+_EXTENDED_LENGTH_PREFIX = re.compile(r"//\?/(?:UNC(?=/)|(?=[A-Za-z]:))", re.IGNORECASE)
 _WILDCARD = re.compile(r"(\*+|\?|\[[!^]?(?:\][^\]]*|[^\]]+)\])")
 
-Kind = Literal["literal", "directory", "glob"]
-Ranges = tuple[tuple[int, int], ...]
-Tokens = tuple[Ranges | None, ...]  # None is `*`: any run of characters
-Reading = str | Tokens  # a plain name, or one with wildcards
-Segment = tuple[Reading, ...]  # every way to read it
-Item = TypeVar("Item", Segment, Ranges)
+PatternKind = Literal["literal", "directory", "glob"]
+CharacterRanges = tuple[tuple[int, int], ...]
+SegmentTokens = tuple[CharacterRanges | None, ...]  # None is `*`: any run of characters
+SegmentReading = str | SegmentTokens  # a plain name, or one with wildcards
+PathSegment = tuple[SegmentReading, ...]  # every way to read it
+Item = TypeVar("Item", PathSegment, CharacterRanges)
 
 # Control characters, line separators and text direction (bidi), halves of surrogate pairs.
-_UNREADABLE: Ranges = (
+_FORBIDDEN_RANGES: CharacterRanges = (
     (0x00, 0x1F),
     (0x7F, 0x9F),
     (0x61C, 0x61C),
@@ -45,87 +47,96 @@ _UNREADABLE: Ranges = (
     (0x2066, 0x2069),
     (0xD800, 0xDFFF),
 )
-_UNREADABLE_CHARACTER = re.compile(
-    "[" + "".join(f"{chr(low)}-{chr(high)}" for low, high in _UNREADABLE) + "]"
+_FORBIDDEN_CHARACTER = re.compile(
+    "[" + "".join(f"{chr(low)}-{chr(high)}" for low, high in _FORBIDDEN_RANGES) + "]"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
-    """What a canonical path stands for. Compare only patterns that were parsed with the same `fold`."""
+class PathPattern:
+    """A parsed canonical path. Compare only patterns that were parsed with the same `fold`."""
 
     path: str
-    kind: Kind
+    kind: PatternKind
     fold: bool
-    segments: tuple[Segment | None, ...]  # None is `**`: any run of segments
+    segments: tuple[PathSegment | None, ...]  # None is `**`: any run of segments
 
 
-def canonical(path: str, working_directory: str | None) -> str:
-    r"""Give a path its one spelling, or refuse it.
+def canonicalize_path(path: str, working_directory: str | None) -> str:
+    r"""Return the one canonical spelling of a path, or refuse it.
 
-    `\` is always a separator. An absolute path is cut at `working_directory`. The root itself is `./`.
+    `\` is always a separator. An absolute path becomes relative to `working_directory`. The root is `./`.
     """
-    if not path or len(path) > MAX_GIVEN:
-        raise errors.Invalid("A path is empty or too long.", hint=f"Give 1 to {MAX_BYTES:,} bytes.")
-    if _UNREADABLE_CHARACTER.search(path):
-        raise errors.Invalid("A path holds control or text-direction characters.", hint="Remove them.")
-    anchor, segments = _resolve(path)
+    if not path or len(path) > MAX_INPUT_CHARACTERS:
+        raise errors.Invalid(
+            "A path is empty or too long.", hint=f"Pass paths of 1 to {MAX_PATH_BYTES:,} bytes."
+        )
+    if _FORBIDDEN_CHARACTER.search(path):
+        raise errors.Invalid(
+            "A path contains control or text-direction characters.",
+            hint="Remove these characters from the path.",
+        )
+    anchor, segments = _split_absolute(path)
     if anchor:
-        segments = _cut(path, anchor, segments, working_directory)
+        segments = _relative_to_root(path, anchor, segments, working_directory)
     elif segments[:1] == ["~"]:
-        raise errors.Invalid("`~` is a home directory, not a path here.", hint="Give it from the root.")
-    return _spell(segments, directory=re.split(r"[\\/]", path)[-1] in ("", ".", "..", "**"))
+        raise errors.Invalid("`~` is not expanded.", hint=_RELATIVE_HINT)
+    return _join_segments(segments, directory=re.split(r"[\\/]", path)[-1] in ("", ".", "..", "**"))
 
 
-def parse(path: str, literals: Collection[str], fold: bool) -> Pattern:
-    """Read a canonical path.
+def parse_pattern(path: str, literals: Collection[str], fold: bool) -> PathPattern:
+    """Parse a canonical path.
 
-    Wildcards are read as such unless the path is one of `literals`, the paths already locked as plain names.
-    A segment with brackets also matches its own spelling, so that `app/[id]/page.tsx` locks that very file.
+    `*`, `?` and `[...]` are wildcards unless the path is one of `literals`, the paths locked as plain names.
+    A segment with brackets also matches its own spelling, so that `app/[id]/page.tsx` locks the file of that name.
     """
     names = path.removesuffix("/").split("/")
-    below = (None,) if path.endswith("/") else ()
+    descendants = (None,) if path.endswith("/") else ()
     wildcards = sum(len(_WILDCARD.findall(name)) for name in names)
-    if wildcards and not _listed(path, literals, fold):
-        _bound(path, wildcards)
-        return Pattern(path, "glob", fold, (*(_read(name, fold) for name in names), *below))
-    return Pattern(path, "directory" if below else "literal", fold, (*_plain(path, fold), *below))
+    if wildcards and not _is_listed(path, literals, fold):
+        _require_bounded_glob(path, wildcards)
+        return PathPattern(
+            path, "glob", fold, (*(_parse_segment(name, fold) for name in names), *descendants)
+        )
+    return PathPattern(
+        path, "directory" if descendants else "literal", fold, (*_literal_segments(path, fold), *descendants)
+    )
 
 
-def overlaps(a: Pattern, b: Pattern) -> bool:
-    """Whether some path is matched by both. Exact: nothing missed, nothing invented.
+def patterns_overlap(a: PathPattern, b: PathPattern) -> bool:
+    """Whether both patterns match some path. The answer is exact, not a heuristic.
 
-    With `fold`, wildcards stand for characters of the folded name (`?` is one of the two letters of `ß`).
+    With `fold`, wildcards match characters of the folded name (`ß` folds to two letters, each a `?`).
     """
     if a.kind == b.kind == "literal":
         return a.segments == b.segments
-    return _intersect(a.segments, b.segments, _segments_meet)
+    return _sequences_intersect(a.segments, b.segments, _segments_intersect)
 
 
-def covers(pattern: Pattern, path: str) -> bool:
-    """Whether the pattern matches this one canonical path, read as a plain name (of a file or directory)."""
-    return _intersect(_plain(path, pattern.fold), pattern.segments, _segments_meet)
+def matches_path(pattern: PathPattern, path: str) -> bool:
+    """Whether the pattern matches this canonical path, read as a plain file or directory name."""
+    return _sequences_intersect(_literal_segments(path, pattern.fold), pattern.segments, _segments_intersect)
 
 
-def same_or_inside(path: str, directory: str, fold: bool) -> bool:
+def is_same_or_inside(path: str, directory: str, fold: bool) -> bool:
     """Whether a canonical path is `directory` or lies below it, with or without its final slash.
 
     Both are read as plain names, never as globs.
     """
-    inner, outer = _plain(path, fold), _plain(directory, fold)
+    inner, outer = _literal_segments(path, fold), _literal_segments(directory, fold)
     return inner[: len(outer)] == outer
 
 
-def first_literal_segments(pattern: Pattern) -> str:
-    """Give the segments before the first wildcard, each followed by `/`; folded as the pattern is.
+def literal_prefix(pattern: PathPattern) -> str:
+    """Return the segments before the first wildcard, each followed by `/`; folded if the pattern is.
 
     `src/app/*.py` and `src/app/` give `src/app/`, the file `src/a.py` gives `src/a.py/`, `**/x` and `./` give
-    the empty text. Every path that a pattern matches starts with these segments, hence for any two patterns of
-    one `fold`, of whatever kinds: they can overlap only if one's text is a prefix of the other's (compared
-    byte by byte, the final `/` keeps `src/a` apart from `src/ab`). The reverse does not hold, so `overlaps`
-    has the last word. For an index: the candidates are the rows whose text is one of the prefixes of this
-    text that end after a `/`, those with the empty text, and those in `[text, text[:-1] + "0")`, since "0"
-    follows "/" in bytes. For the empty text every row is a candidate.
+    the empty string. Every path that a pattern matches starts with these segments. So two patterns with the
+    same `fold` can overlap only if one string is a prefix of the other (compared byte by byte; the final `/`
+    separates `src/a` from `src/ab`). The reverse does not hold: `patterns_overlap` decides. In an index the
+    candidates are the rows whose string is a prefix of this one that ends after a `/`, those with the empty
+    string, and those in `[string, string[:-1] + "0")`, since "0" follows "/" in bytes. For the empty string
+    every row is a candidate.
     """
     prefix = ""
     for segment in pattern.segments:
@@ -137,171 +148,182 @@ def first_literal_segments(pattern: Pattern) -> str:
     return prefix
 
 
-def _resolve(path: str) -> tuple[str, list[str]]:
+def _split_absolute(path: str) -> tuple[str, list[str]]:
     """Split into anchor (none, `/` or a drive) and segments. A UNC path is `/`, then server and share."""
-    text = _EXTENDED.sub("", unicodedata.normalize("NFC", path).replace("\\", "/"), count=1)
-    drive = _DRIVE.match(text)
+    text = _EXTENDED_LENGTH_PREFIX.sub("", unicodedata.normalize("NFC", path).replace("\\", "/"), count=1)
+    drive = _DRIVE_LETTER.match(text)
     anchor = drive[0].lower() if drive else text[:1] if text.startswith("/") else ""
     rest = text.removeprefix(drive[0]) if drive else text
     if drive and not rest.startswith("/"):
-        raise errors.Invalid(
-            "A drive needs a path from its root.", hint="Give the path from the project's root."
-        )
+        raise errors.Invalid("A drive letter must be followed by `/`.", hint=_RELATIVE_HINT)
     segments: list[str] = []
     for segment in rest.split("/"):
-        _step(segments, segment)
+        _append_segment(segments, segment)
     return anchor, segments
 
 
-def _step(segments: list[str], segment: str) -> None:
+def _append_segment(segments: list[str], segment: str) -> None:
     if segment == "..":
         if not segments or segments.pop() == "**":
-            raise errors.Invalid("`..` leaves the root.", hint="Give the path from the project's root.")
+            raise errors.Invalid("`..` leaves the project's root.", hint=_RELATIVE_HINT)
         return
     repeated = segment == "**" and segments[-1:] == ["**"]
     if segment not in ("", ".") and not repeated:
         segments.append(segment)
 
 
-def _cut(path: str, anchor: str, segments: list[str], working_directory: str | None) -> list[str]:
-    root_anchor, root = _resolve(working_directory or "")
+def _relative_to_root(
+    path: str, anchor: str, segments: list[str], working_directory: str | None
+) -> list[str]:
+    root_anchor, root = _split_absolute(working_directory or "")
     start = segments[: len(root)]
     if anchor != "/" or path.startswith("\\"):  # Windows itself ignores case here
-        start, root = [_key(name, True) for name in start], [_key(name, True) for name in root]
+        start, root = [_fold_name(name, True) for name in start], [_fold_name(name, True) for name in root]
     if anchor != root_anchor or start != root:
         raise errors.Invalid(
-            "An absolute path lies outside the session's working_directory.",
-            hint="Give the path from the project's root, or start the session with its working_directory.",
+            "An absolute path is outside the session's working_directory.",
+            hint=f"{_RELATIVE_HINT} Or pass working_directory to memory_start_session.",
         )
     return segments[len(root) :]
 
 
-def _spell(segments: list[str], *, directory: bool) -> str:
+def _join_segments(segments: list[str], *, directory: bool) -> str:
     while segments[-1:] == ["**"]:
         segments.pop()
     for segment in segments:
-        _refuse_name(segment)
+        _require_valid_segment(segment)
     spelled = "/".join(segments) + "/" * directory if segments else WHOLE_TREE
-    if len(spelled.encode()) > MAX_BYTES:
-        raise errors.Invalid("A path is too long.", hint=f"At most {MAX_BYTES:,} bytes from the root.")
+    if len(spelled.encode()) > MAX_PATH_BYTES:
+        raise errors.Invalid(
+            f"A path is longer than {MAX_PATH_BYTES:,} bytes.", hint="Lock a directory above it instead."
+        )
     return spelled
 
 
-def _refuse_name(segment: str) -> None:
-    # Windows drops a final dot or blank, so such a name would be a second one for the same file. Colons and
-    # device names (`aux.c`, `con.py`) stay allowed: real repositories hold them, and they shadow nothing there.
+def _require_valid_segment(segment: str) -> None:
+    # Windows drops a final dot or space, so such a name would be a second name of the same file. Colons and
+    # device names (`aux.c`, `con.py`) stay allowed: real repositories contain them.
     if segment.endswith((".", " ")):
-        raise errors.Invalid("A name in a path ends with a dot or a blank.", hint="Remove it.")
-    if len(segment.encode()) > MAX_SEGMENT_BYTES:
-        raise errors.Invalid("A name in a path is too long.", hint=f"At most {MAX_SEGMENT_BYTES} bytes each.")
-
-
-def _bound(path: str, wildcards: int) -> None:
-    if wildcards > MAX_WILDCARDS or len(path.encode()) > MAX_GLOB_BYTES:
         raise errors.Invalid(
-            f"A glob has at most {MAX_WILDCARDS} wildcards and {MAX_GLOB_BYTES} bytes.",
-            hint="Lock the directory that holds these files instead.",
+            f'The name "{segment}" in a path ends with a dot or a space.', hint="Remove the final character."
+        )
+    if len(segment.encode()) > MAX_SEGMENT_BYTES:
+        raise errors.Invalid(
+            f"A name in a path is longer than {MAX_SEGMENT_BYTES} bytes.",
+            hint="Lock the directory above it instead.",
         )
 
 
-def _listed(path: str, literals: Collection[str], fold: bool) -> bool:
-    return path in literals or (fold and any(_key(path, fold) == _key(other, fold) for other in literals))
+def _require_bounded_glob(path: str, wildcards: int) -> None:
+    if wildcards > MAX_GLOB_WILDCARDS or len(path.encode()) > MAX_GLOB_BYTES:
+        raise errors.Invalid(
+            f"A glob can have at most {MAX_GLOB_WILDCARDS} wildcards and {MAX_GLOB_BYTES} bytes.",
+            hint="Lock the directory (dir/) that contains these files instead.",
+        )
 
 
-def _key(name: str, fold: bool) -> str:
+def _is_listed(path: str, literals: Collection[str], fold: bool) -> bool:
+    return path in literals or (
+        fold and any(_fold_name(path, fold) == _fold_name(other, fold) for other in literals)
+    )
+
+
+def _fold_name(name: str, fold: bool) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()) if fold else name
 
 
-def _plain(path: str, fold: bool) -> tuple[Segment, ...]:
+def _literal_segments(path: str, fold: bool) -> tuple[PathSegment, ...]:
     names = () if path == WHOLE_TREE else path.removesuffix("/").split("/")
-    return tuple((_key(name, fold),) for name in names)
+    return tuple((_fold_name(name, fold),) for name in names)
 
 
-def _intersect(
-    a: Sequence[Item | None], b: Sequence[Item | None], meet: Callable[[Item, Item], bool]
+def _sequences_intersect(
+    a: Sequence[Item | None], b: Sequence[Item | None], items_intersect: Callable[[Item, Item], bool]
 ) -> bool:
-    """Whether one sequence fits both, where None stands for any run of items, even an empty one.
+    """Whether one sequence matches both; None stands for any run of items, even an empty one.
 
     This is the product of both automata, row by row: bit j of `reached` says that the items of `a` so far can
-    be matched together with the first j items of `b`. Only distinct items meet, each pair at most once.
+    be matched together with the first j items of `b`. Each pair of distinct items is compared at most once.
     """
-    places: defaultdict[Item | None, int] = defaultdict(int)
+    positions: defaultdict[Item | None, int] = defaultdict(int)
     for j, item in enumerate(b):
-        places[item] |= 1 << j
-    runs, inside = places.pop(None, 0), (2 << len(b)) - 1
-    meetings: dict[Item, int] = {}
+        positions[item] |= 1 << j
+    runs, inside = positions.pop(None, 0), (2 << len(b)) - 1
+    intersecting: dict[Item, int] = {}
     reached = 1 | (runs & 1) << 1
     for item in a:
         if item is None:
             reached = inside & -(reached & -reached)
             continue
-        if item not in meetings:
-            meetings[item] = sum(
-                bits for other, bits in places.items() if other is not None and meet(item, other)
+        if item not in intersecting:
+            intersecting[item] = sum(
+                bits
+                for other, bits in positions.items()
+                if other is not None and items_intersect(item, other)
             )
-        reached = reached & runs | (reached & meetings[item]) << 1
+        reached = reached & runs | (reached & intersecting[item]) << 1
         reached |= (reached & runs) << 1
         if not reached:
             return False
     return bool(reached >> len(b))
 
 
-def _segments_meet(a: Segment, b: Segment) -> bool:
-    return a == b or any(_readings_meet(x, y) for x in a for y in b)
+def _segments_intersect(a: PathSegment, b: PathSegment) -> bool:
+    return a == b or any(_readings_intersect(x, y) for x in a for y in b)
 
 
-def _readings_meet(a: Reading, b: Reading) -> bool:
+def _readings_intersect(a: SegmentReading, b: SegmentReading) -> bool:
     if isinstance(a, str) and isinstance(b, str):
         return a == b
-    return _intersect(_tokens(a), _tokens(b), _ranges_meet)
+    return _sequences_intersect(_reading_tokens(a), _reading_tokens(b), _ranges_intersect)
 
 
-def _ranges_meet(a: Ranges, b: Ranges) -> bool:
+def _ranges_intersect(a: CharacterRanges, b: CharacterRanges) -> bool:
     return any(low <= last and first <= high for low, high in a for first, last in b)
 
 
-def _tokens(reading: Reading) -> Tokens:
+def _reading_tokens(reading: SegmentReading) -> SegmentTokens:
     if isinstance(reading, str):
         return tuple(((ord(character), ord(character)),) for character in reading)
     return reading
 
 
 @lru_cache(maxsize=4_096)
-def _read(name: str, fold: bool) -> Segment | None:
-    """Read one segment: its wildcards, and where it has brackets also their own spelling."""
+def _parse_segment(name: str, fold: bool) -> PathSegment | None:
+    """Parse the wildcards of one segment; a segment with brackets also matches its own spelling."""
     if name == "**":
         return None
     parts = _WILDCARD.split(name)
     if len(parts) == 1:
-        return (_key(name, fold),)
-    readings = (_with_wildcards(parts, fold, sets=sets) for sets in (True, False))
+        return (_fold_name(name, fold),)
+    readings = (_tokenize_wildcards(parts, fold, sets=sets) for sets in (True, False))
     return tuple(dict.fromkeys(readings))
 
 
-def _with_wildcards(parts: Sequence[str], fold: bool, *, sets: bool) -> Tokens:
-    tokens: list[Ranges | None] = []
+def _tokenize_wildcards(parts: Sequence[str], fold: bool, *, sets: bool) -> SegmentTokens:
+    tokens: list[CharacterRanges | None] = []
     for part in parts:
         if part.startswith("*"):
             tokens.append(None)
         elif part == "?":
-            tokens.append(_ANY)
+            tokens.append(_ANY_CHARACTER)
         elif sets and _WILDCARD.fullmatch(part):
-            tokens.append(_character_set(part[1:-1], fold))
+            tokens.append(_parse_character_set(part[1:-1], fold))
         else:
-            tokens.extend(_tokens(_key(part, fold)))
+            tokens.extend(_reading_tokens(_fold_name(part, fold)))
     return tuple(tokens)
 
 
-def _character_set(body: str, fold: bool) -> Ranges:
+def _parse_character_set(body: str, fold: bool) -> CharacterRanges:
     negated = len(body) > 1 and body[0] in "!^"
     listed = re.findall("(.)-(.)|(.)", body[negated:])
-    outside = _complement((ord(low or one), ord(high or one)) for low, high, one in listed)
+    complement = _complement_ranges((ord(low or one), ord(high or one)) for low, high, one in listed)
     if fold:
-        outside = _complement(_with_other_cases(_complement(outside)))
-    return _nameable(outside if negated else _complement(outside))
+        complement = _complement_ranges(_add_case_variants(_complement_ranges(complement)))
+    return _exclude_forbidden(complement if negated else _complement_ranges(complement))
 
 
-def _complement(ranges: Iterable[tuple[int, int]]) -> Ranges:
+def _complement_ranges(ranges: Iterable[tuple[int, int]]) -> CharacterRanges:
     gaps, start = [], 0
     for low, high in sorted((low, high) for low, high in ranges if low <= high):
         if start < low:
@@ -310,21 +332,21 @@ def _complement(ranges: Iterable[tuple[int, int]]) -> Ranges:
     return (*gaps, (start, sys.maxunicode)) if start <= sys.maxunicode else tuple(gaps)
 
 
-def _nameable(ranges: Ranges) -> Ranges:
-    return _complement((*_complement(ranges), *_UNREADABLE, (ord("/"), ord("/"))))
+def _exclude_forbidden(ranges: CharacterRanges) -> CharacterRanges:
+    return _complement_ranges((*_complement_ranges(ranges), *_FORBIDDEN_RANGES, (ord("/"), ord("/"))))
 
 
-_ANY = _nameable(((0, sys.maxunicode),))
+_ANY_CHARACTER = _exclude_forbidden(((0, sys.maxunicode),))
 
-# No cased script lies above: a test holds this against the interpreter's Unicode tables.
-LAST_CASED = 0x1EFFF
+# No cased script lies above: a test compares this with the interpreter's Unicode tables.
+LAST_CASED_CODE_POINT = 0x1EFFF
 
 
 @cache
-def _cased() -> tuple[list[int], list[Ranges]]:
-    """Every character that has another case, in order, and beside it all that fold to the same."""
+def _load_case_variants() -> tuple[list[int], list[CharacterRanges]]:
+    """Return every character that has case variants, in order, and for each all that fold to the same."""
     alike: defaultdict[str, set[int]] = defaultdict(set)
-    for point in range(LAST_CASED + 1):
+    for point in range(LAST_CASED_CODE_POINT + 1):
         folded = chr(point).casefold()
         if folded != chr(point) and len(folded) == 1:
             alike[folded] |= {point, ord(folded)}
@@ -333,8 +355,8 @@ def _cased() -> tuple[list[int], list[Ranges]]:
     return points, [cases[point] for point in points]
 
 
-def _with_other_cases(ranges: Ranges) -> Iterable[tuple[int, int]]:
-    points, cases = _cased()
+def _add_case_variants(ranges: CharacterRanges) -> Iterable[tuple[int, int]]:
+    points, cases = _load_case_variants()
     yield from ranges
     for low, high in ranges:
         for same in cases[bisect_left(points, low) : bisect_right(points, high)]:

@@ -1,7 +1,7 @@
-"""Which rows of an index can meet a path: those above it, at it and below it.
+"""SQL conditions for the indexed rows that can overlap a path: those above it, at it and below it.
 
-The indexed text is what `paths.first_literal_segments` gives: folded segments, each followed by `/`. It is folded
-whether or not the project ignores case, so that the project may change its mind; the exact comparison follows.
+The indexed string is `paths.literal_prefix`: folded segments, each followed by `/`. It is folded whether or not the
+project ignores case, so that the setting can change later; `paths.patterns_overlap` compares exactly afterwards.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,60 +10,67 @@ from commonplace.rooms.locks import paths
 from commonplace.store.database import Value
 
 
-def of_pattern(path: str) -> str:
-    return paths.first_literal_segments(paths.parse(path, (), True))
+def prefix_of_pattern(path: str) -> str:
+    return paths.literal_prefix(paths.parse_pattern(path, (), True))
 
 
-def of_name(path: str) -> str:
-    """The same for a path that is read as a plain name."""
-    return paths.first_literal_segments(paths.parse(path, (path,), True))
+def prefix_of_literal(path: str) -> str:
+    """Like `prefix_of_pattern`, for a path that is read as a plain name."""
+    return paths.literal_prefix(paths.parse_pattern(path, (path,), True))
 
 
-def above(text: str) -> list[str]:
-    """The text itself and those of every directory above it: `a/b/` gives ``, `a/`, `a/b/`."""
-    ends = [place + 1 for place, letter in enumerate(text) if letter == "/"]
-    return [text[:end] for end in (0, *ends)]
+def list_ancestor_prefixes(prefix: str) -> list[str]:
+    """Return the prefix and those of every directory above it: `a/b/` gives ``, `a/`, `a/b/`."""
+    ends = [index + 1 for index, letter in enumerate(prefix) if letter == "/"]
+    return [prefix[:end] for end in (0, *ends)]
 
 
-def near(a: str, b: str) -> bool:
+def prefixes_overlap(a: str, b: str) -> bool:
     return a.startswith(b) or b.startswith(a)
 
 
-Condition = tuple[str, list[Value]]
+SqlCondition = tuple[str, list[Value]]
 
 
-def conditions(column: str, first: int, texts: Iterable[str], below: Iterable[str]) -> list[Condition]:
-    """At or above any of `texts`; and below any of `below`. Parameters count from `$first`.
+def prefix_conditions(
+    column: str, first_parameter: int, prefixes: Iterable[str], subtrees: Iterable[str]
+) -> list[SqlCondition]:
+    """Return conditions for rows at or above `prefixes`, and rows below `subtrees`.
 
-    These are for two statements, since joined by `or` no index of SQLite serves both; a row may meet both.
+    Parameters are numbered from `$first_parameter`. Run one statement per condition: SQLite cannot use an index
+    for both joined by `or`. A row may match both.
     """
-    outer = _outermost(below)
-    if "" in outer:
-        return [(f"{column} >= ${first}", [""])]
-    ancestors = sorted({each for text in texts for each in above(text)})
-    at_or_above: Condition = (f"{column} = any(${first})", [ancestors])
-    return [at_or_above, _below(column, first, outer)] if outer else [at_or_above]
+    outermost = _outermost_prefixes(subtrees)
+    if "" in outermost:
+        return [(f"{column} >= ${first_parameter}", [""])]
+    ancestors = sorted({ancestor for prefix in prefixes for ancestor in list_ancestor_prefixes(prefix)})
+    at_or_above: SqlCondition = (f"{column} = any(${first_parameter})", [ancestors])
+    return (
+        [at_or_above, _descendants_condition(column, first_parameter, outermost)]
+        if outermost
+        else [at_or_above]
+    )
 
 
-def _below(column: str, first: int, outer: Sequence[str]) -> Condition:
+def _descendants_condition(column: str, first_parameter: int, prefixes: Sequence[str]) -> SqlCondition:
     parts: list[str] = []
     values: list[Value] = []
-    for text in _padded(outer):
-        place = first + len(values)
-        parts.append(f"{column} > ${place} and {column} < ${place + 1}")
-        values += [text, text[:-1] + "0"]  # "0" follows "/" in bytes
+    for prefix in _pad_to_power_of_two(prefixes):
+        parameter = first_parameter + len(values)
+        parts.append(f"{column} > ${parameter} and {column} < ${parameter + 1}")
+        values += [prefix, prefix[:-1] + "0"]  # "0" follows "/" in bytes
     return "(" + " or ".join(parts) + ")", values
 
 
-def _outermost(texts: Iterable[str]) -> list[str]:
-    kept: list[str] = []
-    for text in sorted(set(texts)):
-        if not kept or not text.startswith(kept[-1]):
-            kept.append(text)
-    return kept
+def _outermost_prefixes(prefixes: Iterable[str]) -> list[str]:
+    outermost: list[str] = []
+    for prefix in sorted(set(prefixes)):
+        if not outermost or not prefix.startswith(outermost[-1]):
+            outermost.append(prefix)
+    return outermost
 
 
-def _padded(texts: Sequence[str]) -> list[str]:
-    """Fill up to a power of two, so that there are few statements to prepare."""
-    size = 1 << (len(texts) - 1).bit_length()
-    return [*texts, *[texts[-1]] * (size - len(texts))]
+def _pad_to_power_of_two(prefixes: Sequence[str]) -> list[str]:
+    """Repeat the last prefix up to a power of two, so that few different statements are prepared."""
+    size = 1 << (len(prefixes) - 1).bit_length()
+    return [*prefixes, *[prefixes[-1]] * (size - len(prefixes))]

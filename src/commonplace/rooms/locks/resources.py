@@ -1,22 +1,22 @@
-"""locks://{project}: what is locked, and by whom."""
+"""The resource locks://{project}: the locks of a project and their holders."""
 
 from commonplace.call import Call
 from commonplace.operation import operation
 from commonplace.resource import Resource
 from commonplace.rooms.locks import store
-from commonplace.rooms.locks.model import MAX_SHOWN, Lock, Locks
+from commonplace.rooms.locks.model import MAX_LISTED_LOCKS, Lock, LockListing
 
-_NOBODY = ""
+_NO_SESSION = ""
 
 
 @operation("resource:locks", role="readonly", session=False)
-async def read_locks(call: Call, project: str) -> Locks:
-    """Every lock of the project, newest first."""
+async def read_locks(call: Call, project: str) -> LockListing:
+    """List the locks of the project, newest first."""
     now = await call.tx.clock()
-    fold = await store.ignores_case(call.tx, project)
-    held = await store.of_others(call.tx, project, _NOBODY, fold, now, MAX_SHOWN)
-    total = await store.count_of_others(call.tx, project, _NOBODY, now)
-    return Locks(total_count=total, locks=[Lock.of(lease, now) for lease in held])
+    fold = await store.project_ignores_case(call.tx, project)
+    held = await store.list_leases_of_others(call.tx, project, _NO_SESSION, fold, now, MAX_LISTED_LOCKS)
+    total = await store.count_leases_of_others(call.tx, project, _NO_SESSION, now)
+    return LockListing(total_count=total, locks=[Lock.from_lease(lease, now) for lease in held])
 
 
 LOCKS = Resource("locks://{project}", "Locks of a project", read_locks)

@@ -135,7 +135,7 @@ async def end_session(
     handoff_id = await _keep_handoff(call, summary, (handoff_notes or "").strip(), files)
     await work.touch(call.tx, session, _places(files, session.working_directory), call.now)
     await work.close(call.tx, call.project, session.id, call.now)
-    released = await locks.release_all(call.tx, call.project, session.id, await call.tx.clock())
+    released = await locks.release_leases_of_session(call.tx, call.project, session.id, await call.tx.clock())
     for act in call.catalogue.on_session_end:
         await act(call)
     await store.rest_agent(call.tx, session, call.now - SESSION_LIVE_MICROSECONDS, call.now)
@@ -151,7 +151,7 @@ def _places(files: Sequence[str], working_directory: str) -> list[str]:
     places = []
     for file in files:
         with contextlib.suppress(errors.Invalid):
-            places.append(paths.canonical(file, working_directory))
+            places.append(paths.canonicalize_path(file, working_directory))
     return places
 
 

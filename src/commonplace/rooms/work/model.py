@@ -155,11 +155,11 @@ def _kept(given: str | None, row: Row | None, name: str, *, keep: bool) -> str:
 
 def overlaps(touched: Sequence[str], rows: Iterable[Row], project: str, fold: bool) -> list[Overlap]:
     """Where others touched the same file, a directory around one of ours, or something inside ours."""
-    ours = [(path, prefixes.of_name(path)) for path in touched]
+    ours = [(path, prefixes.prefix_of_literal(path)) for path in touched]
     found: dict[tuple[str, str, str], Overlap] = {}
     for row in rows:
         for path, prefix in ours:
-            if not prefixes.near(prefix, row["prefix"]):
+            if not prefixes.prefixes_overlap(prefix, row["prefix"]):
                 continue
             file, how = _meeting(path, row["path"], fold)
             if how:
@@ -171,8 +171,8 @@ def overlaps(touched: Sequence[str], rows: Iterable[Row], project: str, fold: bo
 
 
 def _meeting(ours: str, theirs: str, fold: bool) -> tuple[str, str]:
-    inside = paths.same_or_inside(ours, theirs, fold)
-    contains = paths.same_or_inside(theirs, ours, fold)
+    inside = paths.is_same_or_inside(ours, theirs, fold)
+    contains = paths.is_same_or_inside(theirs, ours, fold)
     if inside and contains:
         return ours, "same file"
     if inside:

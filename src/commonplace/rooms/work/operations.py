@@ -13,7 +13,7 @@ from commonplace.clock import HOUR, iso
 from commonplace.operation import operation
 from commonplace.rooms.agents.model import AgentName
 from commonplace.rooms.locks import paths
-from commonplace.rooms.locks.store import ignores_case
+from commonplace.rooms.locks.store import project_ignores_case
 from commonplace.rooms.work import store
 from commonplace.rooms.work.model import (
     OVERLAP_HOURS,
@@ -103,7 +103,7 @@ async def get_active_work(
 
 
 def _canonical(session: activity.Session, files: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(paths.canonical(path, session.working_directory) for path in files))
+    return list(dict.fromkeys(paths.canonicalize_path(path, session.working_directory) for path in files))
 
 
 async def _touch(call: Call, touched: Sequence[str]) -> list[Overlap]:
@@ -112,7 +112,7 @@ async def _touch(call: Call, touched: Sequence[str]) -> list[Overlap]:
     session = call.own_session
     rows = await store.touched_near(call.tx, session, touched, call.now - OVERLAP_HOURS * HOUR)
     await store.touch(call.tx, session, touched, call.now)
-    return overlaps(touched, rows, call.project, await ignores_case(call.tx, call.project))
+    return overlaps(touched, rows, call.project, await project_ignores_case(call.tx, call.project))
 
 
 async def _broadcast(call: Call, names: Sequence[str], details: str) -> list[str]:

@@ -66,15 +66,18 @@ async def touch(tx: Tx, session: Session, paths: Sequence[str], now: int) -> Non
     await tx.many(
         "insert into touched (project, path, session, prefix, agent, at) values ($1, $2, $3, $4, $5, $6)"
         " on conflict (project, path, session) do update set at = excluded.at",
-        [(session.project, path, session.id, prefixes.of_name(path), session.agent, now) for path in paths],
+        [
+            (session.project, path, session.id, prefixes.prefix_of_literal(path), session.agent, now)
+            for path in paths
+        ],
     )
 
 
 async def touched_near(tx: Tx, session: Session, paths: Sequence[str], since: int) -> list[Row]:
     """What other sessions touched at, above or below these paths, newest first."""
-    texts = [prefixes.of_name(path) for path in paths]
+    texts = [prefixes.prefix_of_literal(path) for path in paths]
     found: dict[tuple[str, str], Row] = {}
-    for where, values in prefixes.conditions("prefix", 5, texts, texts):
+    for where, values in prefixes.prefix_conditions("prefix", 5, texts, texts):
         rows = await tx.all(
             "select path, session, prefix, agent, at from touched"
             f" where project = $1 and session <> $2 and at > $3 and {where} order by at desc, path limit $4",
