@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from patience import PATIENCE_SECONDS, wait_until
 
 
 @dataclass
@@ -29,7 +30,7 @@ class Product:
     def request(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> tuple[int, bytes, dict[str, str]]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
         try:
             connection.request(method, path, body, headers or {})
             response = connection.getresponse()
@@ -48,11 +49,11 @@ class Product:
     def kill(self) -> None:
         """As a crash would: no chance to say goodbye."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(PATIENCE_SECONDS)
 
     def stop(self) -> int:
         self.process.terminate()
-        return self.process.wait(20)
+        return self.process.wait(PATIENCE_SECONDS)
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not a fault
@@ -95,17 +96,14 @@ def start(*flags: str, **more: str) -> Product:
         raise RuntimeError(f"the server did not start: {line}")
     port = int(line.split("http://", 1)[1].split(" ", 1)[0].rsplit(":", 1)[1])
     product = Product(process, port)
-    _wait_until_ready(product)
+    wait_until(lambda: _is_ready(product))
     return product
 
 
-def _wait_until_ready(product: Product) -> None:
-    ends = time.monotonic() + 10
-    while time.monotonic() < ends:
-        with contextlib.suppress(OSError):
-            if product.request("GET", "/ready")[0] == 200:
-                return
-    raise TimeoutError("the server is not ready")
+def _is_ready(product: Product) -> bool:
+    with contextlib.suppress(OSError):
+        return product.request("GET", "/ready")[0] == 200
+    return False
 
 
 @contextlib.contextmanager

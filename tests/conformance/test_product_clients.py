@@ -12,6 +12,7 @@ from test_conformance import inspect
 
 import product
 from commonplace.catalogue import Catalogue
+from patience import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("installed")]
 
@@ -50,7 +51,7 @@ def test_inspector_starts_a_session(over: list[str], era: str):
 async def test_sdk_client_works_over_stdio(tmp_path: Path, mode: str):
     command = product.command("serve", "--transport", "stdio", "--data", str(tmp_path))
     server = StdioServerParameters(command=command[0], args=command[1:], env=product.environment())
-    async with asyncio.timeout(20), Client(server, mode=mode) as client:
+    async with asyncio.timeout(PATIENCE_SECONDS), Client(server, mode=mode) as client:
         listed = await client.list_tools()
         called = await client.call_tool("memory_start_session", {"project": "shop"})
         refused = await client.call_tool("memory_heartbeat", {"session_id": "nobody"})
@@ -66,6 +67,6 @@ async def test_sdk_client_works_over_stdio(tmp_path: Path, mode: str):
 async def test_sdk_client_sees_the_toolset_of_its_address(
     server: product.Product, path: str, names: tuple[str, ...]
 ):
-    async with asyncio.timeout(20), Client(f"{server.url}{path}") as client:
+    async with asyncio.timeout(PATIENCE_SECONDS), Client(f"{server.url}{path}") as client:
         listed = await client.list_tools()
     assert {tool.name for tool in listed.tools} == set(names)

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 import product
+from patience import PATIENCE_SECONDS
 
 
 def run(*arguments: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        product.command(*arguments), input=stdin, capture_output=True, text=True, timeout=30, check=False,
+        product.command(*arguments), input=stdin, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
         env=product.environment(**more),
     )  # fmt: skip
 

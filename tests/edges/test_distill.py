@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import product
+from patience import PATIENCE_SECONDS
 
 
 class Model(http.server.BaseHTTPRequestHandler):
@@ -42,7 +43,7 @@ def model() -> Iterator[str]:
 
 def distill(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        product.command("distill", *arguments), capture_output=True, text=True, timeout=30, check=False,
+        product.command("distill", *arguments), capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
         env=product.environment(),
     )  # fmt: skip
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import product
+from patience import PATIENCE_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def test_body_of_too_many_values_is_refused(server: product.Product):
 
 
 def test_too_large_body_is_refused_before_it_is_read(server: product.Product):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_SECONDS) as client:
         client.sendall(
             b"POST /api/memory_health HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 104857600\r\n\r\n"
         )
@@ -73,7 +74,7 @@ def test_too_large_body_is_refused_before_it_is_read(server: product.Product):
 
 def test_chunked_body_is_bounded_while_it_comes(server: product.Product):
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_SECONDS) as client:
         client.sendall(
             b"POST /api/memory_health HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
         )
@@ -180,7 +181,7 @@ def test_other_address_without_keys_refuses_to_start(tmp_path: Path):
     for flags in (["--auth", "off"], ["--auth", "on"]):
         started = product.subprocess.run(
             product.command("serve", "--host", "0.0.0.0", "--port", "0", "--data", str(tmp_path), *flags),
-            capture_output=True, text=True, timeout=20, check=False, env=product.environment(),
+            capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, env=product.environment(),
         )  # fmt: skip
         assert (started.returncode, "key create" in started.stderr) == (4, True)
 
@@ -188,7 +189,7 @@ def test_other_address_without_keys_refuses_to_start(tmp_path: Path):
 def test_taken_port_is_refused_in_words(server: product.Product, tmp_path: Path):
     started = product.subprocess.run(
         product.command("serve", "--port", str(server.port), "--data", str(tmp_path)),
-        capture_output=True, text=True, timeout=20, check=False, env=product.environment(),
+        capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, env=product.environment(),
     )  # fmt: skip
     assert (started.returncode, "--port" in started.stderr) == (8, True)
 
@@ -198,7 +199,7 @@ def test_client_that_goes_away_cancels_what_it_asked_for(server: product.Product
     ben = server.call("memory_start_session", project="gone", claude_instance="ben")["session_id"]
     server.call("memory_lock_files", session_id=ann, files=["a.py"])
     asked = json.dumps({"session_id": ben, "files": ["a.py"], "wait_seconds": 60}).encode()
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_SECONDS) as client:
         head = (
             f"POST /api/memory_lock_files HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(asked)}\r\n\r\n"
         )

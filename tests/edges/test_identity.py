@@ -13,6 +13,7 @@ from commonplace.config import Settings
 from commonplace.edges.identity import Identity
 from commonplace.edges.log import JsonLines
 from commonplace.rooms.admin import store
+from patience import PATIENCE_SECONDS
 
 EVERYWHERE = frozenset({"*"})
 TOKENS = {"MCP_TOKEN": "token of agents", "SYNC_TOKEN": "token of machines"}
@@ -180,7 +181,7 @@ async def test_identify_under_load_accepts_nothing_after_the_revocation(door):
         await door.revoke("ci")
         revoked.set()
 
-    await asyncio.wait_for(asyncio.gather(*(knock() for _ in range(10)), revoke()), 5)
+    await asyncio.wait_for(asyncio.gather(*(knock() for _ in range(10)), revoke()), PATIENCE_SECONDS)
     assert late == []
 
 
@@ -297,7 +298,7 @@ async def test_identify_on_another_replica_forgets_a_revoked_key_when_told(addre
                 return
             await asyncio.sleep(0.005)
 
-    await asyncio.wait_for(until_refused(), 5)
+    await asyncio.wait_for(until_refused(), PATIENCE_SECONDS)
     await here.close()
     await there.close()
     await second.close()

@@ -18,6 +18,7 @@ from mcp import Client, StdioServerParameters
 
 import product
 from commonplace.edges.beacon import Beacon
+from patience import PATIENCE_SECONDS, wait_until_async
 
 LOST, UNAVAILABLE, REFUSED = -32001, -32000, -32003
 INBOX = "inbox://shop/ann"
@@ -41,8 +42,7 @@ class Proxy:
         await self.process.stdin.drain()
 
     async def hear(self) -> dict[str, Any]:
-        # Longer than one answer takes: a server may have to start first, on a machine that is busy.
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             return json.loads(await self.process.stdout.readline())
 
     async def hear_of(self, method: str, uri: str) -> None:
@@ -70,7 +70,7 @@ class Proxy:
 
     async def hang_up(self) -> int:
         self.process.stdin.close()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             return await self.process.wait()
 
 
@@ -112,7 +112,7 @@ def end(pid: int, number: int = signal.SIGKILL) -> None:
     """Ends a server whose proxy still runs, and returns when nothing is left of it."""
     server = psutil.Process(pid)
     server.send_signal(number)
-    server.wait(5)
+    server.wait(PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -121,7 +121,7 @@ async def test_sdk_client_works_through_the_proxy(address: Path | str, folder: P
     with product.running(*flags):
         command = product.command("stdio", *flags[:2])
         server = StdioServerParameters(command=command[0], args=command[1:], env=product.environment())
-        async with asyncio.timeout(20), Client(server, mode=mode) as client:
+        async with asyncio.timeout(PATIENCE_SECONDS), Client(server, mode=mode) as client:
             listed = await client.list_tools()
             started = await client.call_tool("memory_start_session", {"project": "shop"})
             refused = await client.call_tool("memory_heartbeat", {"session_id": "nobody"})
@@ -218,9 +218,7 @@ async def _arrived(port: int) -> None:
         rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
         return any(row[1].endswith(local) and not row[4].endswith(":00000000") for row in rows)
 
-    async with asyncio.timeout(5):
-        while not unread():  # noqa: ASYNC110 - the queue of another's socket has no event
-            await asyncio.sleep(0.01)
+    await wait_until_async(unread)
 
 
 async def test_listener_hears_on_after_a_restart(folder: Path):
@@ -322,15 +320,15 @@ def test_idle_server_ends_by_itself_but_not_while_somebody_is_connected(tmp_path
     with product.running("--data", str(tmp_path / "used"), *idle) as used:
         with socket.create_connection(("127.0.0.1", used.port)):
             with product.running("--data", str(tmp_path / "unused"), *idle) as unused:
-                assert unused.process.wait(20) == 0
+                assert unused.process.wait(PATIENCE_SECONDS) == 0
             assert used.process.poll() is None
-        assert used.process.wait(20) == 0
+        assert used.process.wait(PATIENCE_SECONDS) == 0
 
 
 @pytest.mark.parametrize("flags", [("--url", "ftp://there"), ("--toolsets", "a/b")])
 def test_flags_that_make_no_sense_are_refused(flags: tuple[str, ...], tmp_path: Path):
     refused = subprocess.run(
         product.command("stdio", *flags), env=product.environment(COMMONPLACE_DATA=str(tmp_path)),
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=20,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     assert (refused.returncode, refused.stdout, flags[1] in refused.stderr) == (2, "", True)

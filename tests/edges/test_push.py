@@ -11,6 +11,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 import product
+from patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 
@@ -54,7 +55,7 @@ async def waiting(server: Any, era: str) -> AsyncIterator[asyncio.Queue[str]]:
 
 
 async def told(heard: asyncio.Queue[str]) -> str:
-    return await asyncio.wait_for(heard.get(), 5)
+    return await asyncio.wait_for(heard.get(), PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
@@ -107,7 +108,7 @@ async def test_push_works_over_stdio(tmp_path: Path, era: str):
             return
         async with client.listen(resource_subscriptions=[INBOX]) as events:
             await call(client, "memory_send_message", session_id=ann, to_instance="backend", message="hello")
-            event = await asyncio.wait_for(anext(aiter(events)), 5)
+            event = await asyncio.wait_for(anext(aiter(events)), PATIENCE_SECONDS)
             assert str(event.uri) == INBOX
 
 
@@ -126,7 +127,7 @@ class Follower:
         )
         self.status = int((await self.reader.readline()).split()[1])
         if self.status == 200:
-            await asyncio.wait_for(self.reader.readuntil(b": following"), 5)
+            await asyncio.wait_for(self.reader.readuntil(b": following"), PATIENCE_SECONDS)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -134,7 +135,7 @@ class Follower:
 
     async def event(self) -> dict[str, Any]:
         while True:
-            line = await asyncio.wait_for(self.reader.readline(), 5)
+            line = await asyncio.wait_for(self.reader.readline(), PATIENCE_SECONDS)
             if line.startswith(b"data: "):
                 return json.loads(line[6:])
 

@@ -18,6 +18,7 @@ from mcp import Client
 
 import product
 from commonplace import zstd
+from patience import PATIENCE_SECONDS
 
 WHOLE = random.Random(5).randbytes(2_500_000)
 TEXT = b'{"role":"user","content":"hi"}\n{"role":"assistant","content":"hello"}\n'
@@ -123,7 +124,7 @@ def test_put_that_is_wrong_is_refused_and_nothing_is_stored(uploads: Uploads):
 
 
 def test_put_of_too_much_is_refused_before_it_is_read(uploads: Uploads):
-    with socket.create_connection(("127.0.0.1", uploads.server.port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", uploads.server.port), timeout=PATIENCE_SECONDS) as client:
         head = (
             f"PUT {uploads.url('s-1')} HTTP/1.1\r\nHost: 127.0.0.1:{uploads.server.port}\r\n"
             f"X-Write-Token: {uploads.token}\r\nContent-Length: 17000000\r\n\r\n"
@@ -165,7 +166,7 @@ async def test_session_goes_up_and_is_read_through_an_mcp_client(uploads: Upload
         return json.loads(called.content[0].text)
 
     packed = base64.b64encode(gzip.compress(TEXT[31:])).decode()
-    async with asyncio.timeout(20), Client(f"{uploads.server.url}/mcp") as client:
+    async with asyncio.timeout(PATIENCE_SECONDS), Client(f"{uploads.server.url}/mcp") as client:
         up = {"write_token": uploads.token}
         first = await call(client, "upload_session", **named, **up, content=TEXT[:31].decode())
         second = await call(client, "upload_session", **named, **up, content_gzip_base64=packed, offset=31)

@@ -15,6 +15,7 @@ from mcp_types import PromptReference, ResourceTemplateReference
 from test_push import Follower
 
 import product
+from patience import PATIENCE_SECONDS
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -141,9 +142,9 @@ async def test_private_notes_are_told_to_their_owner_alone(tmp_path: Path):
         uri = f"session://{board}"
         async with Listener(server, ann).listening(uri) as anns, Listener(server, ben).listening(uri) as bens:
             server.call("add_private_note", ann, session_id=board, content="mine")
-            assert await asyncio.wait_for(anns.heard.get(), 5) == uri
+            assert await asyncio.wait_for(anns.heard.get(), PATIENCE_SECONDS) == uri
             server.call("add_message", ben, session_id=board, content="for all")
-            assert await asyncio.wait_for(bens.heard.get(), 5) == uri
+            assert await asyncio.wait_for(bens.heard.get(), PATIENCE_SECONDS) == uri
             assert bens.heard.empty()
         texts = json.loads(
             server.request(

@@ -4,12 +4,13 @@ import subprocess
 from pathlib import Path
 
 import product
+from patience import PATIENCE_SECONDS
 
 
 def verify(path: Path, *flags: str) -> str:
     return subprocess.run(
         product.command("verify", str(path), "--project", "shop", *flags),
-        capture_output=True, text=True, timeout=30, check=True, env=product.environment(),
+        capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True, env=product.environment(),
     ).stdout  # fmt: skip
 
 

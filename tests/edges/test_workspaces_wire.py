@@ -11,6 +11,7 @@ import pytest
 from mcp import Client
 
 import product
+from patience import PATIENCE_SECONDS
 
 LAPTOP = {"machine": "laptop", "tool": "claude-code", "project": "shop"}
 
@@ -51,7 +52,7 @@ async def test_a_workspace_of_any_script_is_read_and_followed_in_either_spelling
             spellings = {f"workspace://{made['workspace_id']}", f"workspace://{place}"}
             async with client.listen(resource_subscriptions=sorted(spellings)) as heard:
                 await call(client, "write_overview", content="# 店")
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(PATIENCE_SECONDS):
                     told = {str((await anext(aiter(heard))).uri) for _ in spellings}
             pages = [(await client.read_resource(uri)).contents[0].text for uri in sorted(spellings)]
         token = {"X-Write-Token": made["write_token"]}

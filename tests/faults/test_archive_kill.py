@@ -14,6 +14,7 @@ import pytest
 
 import product
 from commonplace import zstd
+from patience import PATIENCE_SECONDS
 
 MEGABYTE = 1024 * 1024
 MOST_MORE = 150 * MEGABYTE
@@ -103,7 +104,7 @@ class Watch(threading.Thread):
     def end(self) -> int:
         """By how much it grew."""
         self._over.set()
-        self.join(5)
+        self.join(PATIENCE_SECONDS)
         return self.most - self.idle
 
 
@@ -121,9 +122,9 @@ def test_killed_upload_goes_on_where_the_stored_bytes_end(
         )
         first = Uploader(server, workspace, whole, part)
         first.start()
-        assert first.far.wait(120)
+        assert first.far.wait(2 * PATIENCE_SECONDS)
         server.kill()
-        first.join(10)
+        first.join(PATIENCE_SECONDS)
     with product.running(*flags) as server:
         watch = Watch(server)
         watch.start()

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 import product
+from patience import PATIENCE_SECONDS
 
 AGENTS = 8
+ROUNDS_UNTIL_BUSY = 5
 
 
 class Worker(threading.Thread):
@@ -19,7 +21,8 @@ class Worker(threading.Thread):
         self.server, self.agent = server, name
         self.session = server.call("memory_start_session", project="shop", claude_instance=name)["session_id"]
         self.locked: dict[str, int] = {}
-        self.titles: list[str] = []
+        self.busy = threading.Event()
+        """Set when enough was acknowledged."""
 
     def run(self) -> None:
         n = 0
@@ -36,7 +39,8 @@ class Worker(threading.Thread):
         self.locked |= {each["file"]: each["token"] for each in granted["locked"]}
         title = f"{self.agent} {n}"
         self.server.call("memory_update_work", session_id=self.session, title=title, status="in_progress")
-        self.titles.append(title)
+        if n == ROUNDS_UNTIL_BUSY:
+            self.busy.set()
 
 
 def _state(server: product.Product, worker: Worker) -> dict[str, Any]:
@@ -56,12 +60,11 @@ def test_kill_under_load_loses_nothing_that_was_acknowledged(
             workers = [Worker(server, f"agent{n}") for n in range(AGENTS)]
             for worker in workers:
                 worker.start()
-            threading.Event().wait(0.5)
+            assert all(worker.busy.wait(PATIENCE_SECONDS) for worker in workers)
             server.kill()
             for worker in workers:
-                worker.join(10)
+                worker.join(PATIENCE_SECONDS)
         with product.running(*flags) as server:
-            assert sum(len(worker.locked) for worker in workers) > 0
             for worker in workers:
                 held = _state(server, worker)
                 assert worker.locked.items() <= held.items()
@@ -76,7 +79,7 @@ def test_stop_under_load_ends_well(address: Path | str, tmp_path: Path):
         workers = [Worker(server, f"agent{n}") for n in range(3)]
         for worker in workers:
             worker.start()
-        threading.Event().wait(0.3)
+        assert all(worker.busy.wait(PATIENCE_SECONDS) for worker in workers)
         assert server.stop() == 0
 
 
@@ -84,7 +87,7 @@ def test_second_server_on_one_folder_is_refused_in_words(tmp_path: Path):
     with product.running("--data", str(tmp_path)):
         second = product.subprocess.run(
             product.command("serve", "--port", "0", "--data", str(tmp_path)),
-            capture_output=True, text=True, timeout=20, check=False, env=product.environment(),
+            capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, env=product.environment(),
         )  # fmt: skip
     assert (second.returncode, str(tmp_path) in second.stderr) == (8, True)
 
@@ -95,7 +98,7 @@ def test_lost_database_is_not_replaced_by_an_empty_one(tmp_path: Path):
     (tmp_path / "commonplace.db").unlink()
     again = product.subprocess.run(
         product.command("serve", "--port", "0", "--data", str(tmp_path)),
-        capture_output=True, text=True, timeout=20, check=False, env=product.environment(),
+        capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, env=product.environment(),
     )  # fmt: skip
     assert (again.returncode, "restore" in again.stderr) == (8, True)
     assert not (tmp_path / "commonplace.db").exists()

@@ -13,6 +13,7 @@ from commonplace import errors
 from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
+from patience import PATIENCE_SECONDS
 from team import Agent, HandClock, Team, open_store
 
 AGENTS = 50
@@ -96,7 +97,7 @@ async def test_send_message_reaches_every_recipient_exactly_once(team, replicas,
         while await _read(members[reader], got[reader], wait_seconds=1) or sending:
             pass
 
-    async with asyncio.timeout(240):
+    async with asyncio.timeout(4 * PATIENCE_SECONDS):
         await asyncio.gather(
             *(send(n) for n in range(AGENTS)), *(read_meanwhile(n) for n in range(0, AGENTS, 5))
         )
@@ -121,7 +122,7 @@ async def test_get_messages_by_many_sessions_of_one_agent_shares_the_mail_out(te
         while await _read(readers[place], got[place]):
             pass
 
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await asyncio.gather(*(drain(place) for place in range(len(readers))))
     assert Counter(text for texts in got for text in texts) == Counter(f"{n}" for n in range(120))
 
@@ -156,7 +157,7 @@ async def test_update_backlog_item_claim_gives_no_item_two_owners(team, replicas
                     break
         return won
 
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(2 * PATIENCE_SECONDS):
         won = await asyncio.gather(*(claim_share(place) for place in range(CLAIMANTS)))
     assert Counter(item for theirs in won for item in theirs) == Counter(items)
     for place, theirs in enumerate(won):

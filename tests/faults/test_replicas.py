@@ -13,6 +13,7 @@ from commonplace.catalogue import Catalogue
 from commonplace.clock import SteadyClock
 from commonplace.config import Settings
 from commonplace.store.postgres import Postgres
+from patience import PATIENCE_SECONDS
 from team import Agent
 
 A, B, C, D = "src/a.py", "src/b.py", "src/lib/c.py", "docs/d.md"
@@ -111,9 +112,9 @@ async def test_lock_taken_through_one_server_is_refused_through_the_others(repli
 async def test_waiting_on_one_server_ends_when_another_hears_the_release(replicas):
     alice, bob = await start(replicas, "alice"), await start(replicas, "bob")
     await alice.lock_files(files=[A])
-    waiting = asyncio.create_task(Agent(replicas[1], bob.session_id).lock_files(files=[A], wait_seconds=5))
+    waiting = asyncio.create_task(Agent(replicas[1], bob.session_id).lock_files(files=[A], wait_seconds=50))
     await Agent(replicas[2], alice.session_id).unlock_files()
-    assert (await asyncio.wait_for(waiting, 5))["success"]
+    assert (await asyncio.wait_for(waiting, PATIENCE_SECONDS))["success"]
 
 
 async def test_twelve_agents_on_three_servers_never_hold_the_same(replicas):

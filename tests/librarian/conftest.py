@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from commonplace import access
+from patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -16,6 +17,6 @@ async def call(team) -> Callable[[str, Mapping[str, Any]], dict[str, Any]]:
 
     def run(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         running = asyncio.run_coroutine_threadsafe(team.calls.run(name, given, access.OPERATOR), loop)
-        return msgspec.json.decode(running.result(5).text())
+        return msgspec.json.decode(running.result(PATIENCE_SECONDS).text())
 
     return run

@@ -2,20 +2,20 @@
 
 import json
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 from trees import write_all
 
 import product
+from patience import PATIENCE_SECONDS, wait_until
 
 RETRY = 'def retry_with_backoff(call):\n    """Call again after a failure."""\n    return call()\n'
 
 
 def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        product.command(*arguments), capture_output=True, text=True, timeout=30, check=False, env=product.environment(**more)
+        product.command(*arguments), capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, env=product.environment(**more)
     )  # fmt: skip
 
 
@@ -58,9 +58,9 @@ def test_enrich_dry_run_prints_a_cost_and_needs_no_model(tmp_path):
 
 def test_serve_with_a_librarian_keeps_the_registry_true(tmp_path, top):
     with product.running("--data", str(tmp_path / "data"), "--librarian", f"shop={top}") as server:
-        _until(lambda: _names(server) == ["retry_with_backoff"])
+        wait_until(lambda: _names(server) == ["retry_with_backoff"])
         write_all(top, {"net/more.py": "def more():\n    pass\n"})
-        _until(lambda: _names(server) == ["more", "retry_with_backoff"])
+        wait_until(lambda: _names(server) == ["more", "retry_with_backoff"])
         assert server.stop() == 0
 
 
@@ -80,7 +80,7 @@ def test_watch_ends_when_it_is_told_to(tmp_path, top):
         assert watch.stdout is not None
         assert watch.stdout.readline() == "1 added, 0 updated, 0 moved, 0 gone.\n"
         watch.terminate()
-        assert watch.wait(5) == 0
+        assert watch.wait(PATIENCE_SECONDS) == 0
         watch.stdout.close()
         assert _names(server) == ["retry_with_backoff"]
 
@@ -88,10 +88,3 @@ def test_watch_ends_when_it_is_told_to(tmp_path, top):
 def _names(server: product.Product) -> list[str]:
     listed = server.call("memory_list_functions", project="shop")
     return sorted(each[1] for each in listed.get("functions", []))
-
-
-def _until(holds) -> None:
-    ends = time.monotonic() + 5
-    while not holds():
-        assert time.monotonic() < ends
-        time.sleep(0.05)

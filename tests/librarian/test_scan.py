@@ -11,6 +11,7 @@ from commonplace.librarian.registry import Outcome, Registry
 from commonplace.librarian.scan import Scan
 from commonplace.librarian.source_tree import SourceTree
 from commonplace.librarian.watch import Watch
+from patience import PATIENCE_SECONDS
 
 RETRY = '''
 def retry_with_backoff(call, tries=3):
@@ -143,10 +144,10 @@ async def test_watch_follows_the_files_until_told_to_stop(team, call, top):
     )
     running = asyncio.create_task(asyncio.to_thread(watch.run, stop))
     try:
-        assert await asyncio.wait_for(told.get(), 5) == Outcome(added=4)
+        assert await asyncio.wait_for(told.get(), PATIENCE_SECONDS) == Outcome(added=4)
         write_all(top, {"net/fresh.py": "def freshly_baked():\n    pass\n"})
-        assert await asyncio.wait_for(told.get(), 5) == Outcome(added=1)
+        assert await asyncio.wait_for(told.get(), PATIENCE_SECONDS) == Outcome(added=1)
     finally:
         stop.set()
-        await asyncio.wait_for(running, 5)
+        await asyncio.wait_for(running, PATIENCE_SECONDS)
     assert (await alice.find_function(query="freshly baked"))["results"][0]["file_path"] == "net/fresh.py:1"

@@ -24,6 +24,7 @@ from commonplace import errors, sqlguard
 from commonplace.rooms.databases import config
 from commonplace.rooms.databases.config import Registered
 from commonplace.rooms.databases.query_limits import Desk, desk
+from patience import PATIENCE_SECONDS
 
 HERE = Path(__file__).parent
 CASES: list[dict[str, Any]] = json.loads((HERE / "sql_guard_cases.json").read_text())
@@ -124,7 +125,7 @@ def mysql_server() -> Iterator[str | None]:
         ],
         check=True,
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
     )
     server = subprocess.Popen(
         [
@@ -137,13 +138,14 @@ def mysql_server() -> Iterator[str | None]:
         yield f"mysql://root:@127.0.0.1:{port}/"
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(PATIENCE_SECONDS)
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def connect_mysql(dsn: str, **more: Any) -> Any:
     parts = urlsplit(dsn)
-    for _ in range(100):
+    ends = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < ends:
         try:
             return pymysql.connect(
                 host=parts.hostname,
@@ -173,7 +175,7 @@ def registered(address: Address, **more: Any) -> Registered:
 
 async def outcomes(address: Address) -> dict[str, bool]:
     """For each case, whether it ran."""
-    desk = Desk(registered(address, timeout=10))
+    desk = Desk(registered(address, timeout=PATIENCE_SECONDS))
     ran: dict[str, bool] = {}
     for case in CASES:
         if case["dialect"] == address.dialect:

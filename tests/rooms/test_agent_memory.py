@@ -11,6 +11,7 @@ from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
 from commonplace.rooms.agent_memory.sweep import forget_expired
+from patience import PATIENCE_SECONDS
 from team import Agent, HandClock, Team, open_store
 
 
@@ -184,7 +185,7 @@ async def test_compare_and_set_counts_every_increment(alice: Agent):
                 continue
             return
 
-    await asyncio.wait_for(asyncio.gather(*(increment() for _ in range(10))), 5)
+    await asyncio.wait_for(asyncio.gather(*(increment() for _ in range(10))), PATIENCE_SECONDS)
     final = await alice.get_memory(key="n")
     assert (final["value"], final["version"]) == (10, 11)
 

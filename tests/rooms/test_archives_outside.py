@@ -22,6 +22,7 @@ from commonplace.rooms.archives.frames import FRAME
 from commonplace.rooms.archives.restudy import study_again
 from commonplace.server import sweep
 from commonplace.store.database import Database
+from patience import PATIENCE_SECONDS
 from team import HandClock, Team
 
 WHOLE = noise(2 * FRAME + 77_000)
@@ -44,7 +45,7 @@ def bucket() -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in named.items():
             patch.setenv(name, value)
-        connection = http.client.HTTPConnection(host, port, timeout=5)
+        connection = http.client.HTTPConnection(host, port, timeout=PATIENCE_SECONDS)
         connection.request("PUT", "/transcripts")
         assert connection.getresponse().status == 200
         connection.close()

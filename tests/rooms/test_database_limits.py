@@ -4,7 +4,6 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from guarded import Address, refused
 from commonplace.rooms.databases import config
 from commonplace.rooms.databases.query_limits import desk
 from commonplace.sqlguard.engines import sqlite
+from patience import PATIENCE_SECONDS, wait_until_async
 from team import Team
 
 # Six hundred million rows: it runs for as long as it is let.
@@ -25,12 +25,6 @@ SLOW_SQLITE = (
 
 # Tests that do not involve the product's own store run on one of them.
 ONE_STORE = pytest.mark.parametrize("address", ["sqlite"], indirect=True)
-
-
-async def _seen(look: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(5):
-        while not await look():  # noqa: ASYNC110 - another process changes what is looked at
-            await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("limit", [2, 100])
@@ -75,7 +69,11 @@ async def test_query_of_postgresql_ends_at_its_timeout(team: Team, register: Any
     register("APP", postgres[1], TIMEOUT="0.3")
     alice = await team.agent("alice")
     assert await refused(alice.db(action="query", database="app", query=SLOW)) == "too_large"
-    assert await _running(postgres[0]) == 0
+
+    async def has_ended() -> bool:
+        return await _running(postgres[0]) == 0
+
+    await wait_until_async(has_ended)
 
 
 async def test_query_of_postgresql_ends_when_its_caller_goes_away(team: Team, register: Any, postgres: Any):
@@ -86,7 +84,7 @@ async def test_query_of_postgresql_ends_when_its_caller_goes_away(team: Team, re
     async def runs() -> bool:
         return await _running(postgres[0]) == 1
 
-    await _seen(runs)
+    await wait_until_async(runs)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
@@ -94,18 +92,20 @@ async def test_query_of_postgresql_ends_when_its_caller_goes_away(team: Team, re
     async def ended() -> bool:
         return await _running(postgres[0]) == 0
 
-    await _seen(ended)
+    await wait_until_async(ended)
 
 
 @ONE_STORE
 async def test_query_of_sqlite_is_killed_at_its_timeout_and_others_go_on(
     team: Team, register: Any, lite: Address
 ):
-    register("APP", lite, TIMEOUT="0.5")
+    register("HURRIED", lite, TIMEOUT="0.5")
+    register("APP", lite)
     alice, bob = await team.agent("alice"), await team.agent("bob")
-    asking = asyncio.create_task(refused(alice.db(action="query", database="app", query=SLOW_SQLITE)))
+    asking = asyncio.create_task(refused(alice.db(action="query", database="hurried", query=SLOW_SQLITE)))
     assert (await bob.db(action="query", database="app", query="select 1"))["rows"] == [[1]]
     assert await asking == "too_large"
+    assert desk(config.registered()["hurried"]).agents == {}
     assert (await alice.db(action="query", database="app", query="select 2"))["rows"] == [[2]]
 
 
@@ -121,7 +121,7 @@ async def test_query_is_refused_while_an_agent_has_two_running(team: Team, regis
     async def both() -> bool:
         return desk(held).agents.get("alice") == 2
 
-    await _seen(both)
+    await wait_until_async(both)
     assert await refused(alice.db(action="query", database="app", query="select 1")) == "too_many"
     for task in running:
         task.cancel()
@@ -148,5 +148,5 @@ def test_child_that_reads_sqlite_ends_with_the_server(lite: Address):
     request |= {"most_rows": 5, "most_cell": 100, "most_bytes": 1000, "seconds": 60}
     command = [sys.executable, str(Path(sqlite.__file__).with_name("sqlite_child.py"))]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as child:
-        child.communicate(json.dumps(request).encode() + b"\n", timeout=5)
+        child.communicate(json.dumps(request).encode() + b"\n", timeout=PATIENCE_SECONDS)
     assert child.returncode == 1

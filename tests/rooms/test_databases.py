@@ -10,6 +10,7 @@ from commonplace import errors
 from commonplace.access import Caller
 from commonplace.rooms.databases import config
 from commonplace.sqlguard import engines
+from patience import PATIENCE_SECONDS
 from team import Team
 
 # Tests that do not involve the product's own store run on one of them.
@@ -98,7 +99,7 @@ def test_registration_reads_the_names_of_the_contract():
             1433,
             "reader",
             "hidden",
-            timeout=30,
+            timeout=PATIENCE_SECONDS,
             max_rows=500,
             projects=frozenset({"shop", "web_site"}),
         )

@@ -1,13 +1,12 @@
 """Documents change their status, are put away, brought back, and lose their evidence."""
 
-import asyncio
-
 import pytest
 
 from commonplace import errors
 from commonplace.config import Settings
 from commonplace.rooms.knowledge import store
 from commonplace.rooms.knowledge.offers import forget_expired
+from patience import wait_until_async
 
 
 def ids(answer):
@@ -141,9 +140,7 @@ async def test_change_status_is_an_event_of_the_project(team):
     stop = await team.calls.bus.listen("shop", heard.append)
     made = await alice.store(title="Note", content="Walrus.", memory_type="adr")
     await alice.change_status(doc_id=made["id"], new_status="archived")
-    async with asyncio.timeout(5):
-        while len(heard) < 2:  # noqa: ASYNC110 - the bus calls from a task of its own
-            await asyncio.sleep(0.01)
+    await wait_until_async(lambda: len(heard) == 2)
     stop()
     assert [(event.kind, event.uri, event.body["id"]) for event in heard] == [
         ("DocumentStored", "knowledge://shop", made["id"]),

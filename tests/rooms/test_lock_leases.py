@@ -7,6 +7,7 @@ import pytest
 from commonplace import access, activity, errors
 from commonplace.config import Settings
 from commonplace.rooms.locks import store
+from patience import PATIENCE_SECONDS
 
 EPOCH = 1 << 40
 NOON = "2027-01-15T08:00:00Z"
@@ -167,16 +168,16 @@ async def test_sweep_forgets_old_lapsed_locks_and_tells_their_holder(team):
 async def test_lock_files_waits_until_the_holder_lets_go(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"])
-    waiting = asyncio.create_task(bob.lock_files(files=["a.py"], wait_seconds=5))
+    waiting = asyncio.create_task(bob.lock_files(files=["a.py"], wait_seconds=50))
     await asyncio.sleep(0)
     await alice.unlock_files(files=["a.py"])
-    assert (await asyncio.wait_for(waiting, 5))["success"]
+    assert (await asyncio.wait_for(waiting, PATIENCE_SECONDS))["success"]
 
 
 async def test_lock_files_that_waited_in_vain_answers_with_the_conflict(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"])
-    refused = await asyncio.wait_for(bob.lock_files(files=["a.py"], wait_seconds=1), 5)
+    refused = await asyncio.wait_for(bob.lock_files(files=["a.py"], wait_seconds=1), PATIENCE_SECONDS)
     assert (refused["success"], refused["conflicts"][0]["held_by"]) == (False, "alice")
 
 

@@ -7,6 +7,7 @@ import pytest
 from commonplace import access, errors, events
 from commonplace.clock import DAY, iso
 from commonplace.rooms.messages import store
+from patience import PATIENCE_SECONDS
 
 
 async def _names(team, *names: str, project: str = "shop"):
@@ -389,7 +390,7 @@ async def test_send_message_counts_only_sessions_active_in_the_last_five_minutes
 async def test_get_messages_waits_until_mail_arrives(team):
     alice, bob = await _names(team, "alice", "bob")
     waiting = asyncio.create_task(bob.get_messages(wait_seconds=50))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         done, _ = await asyncio.wait({waiting}, timeout=0.2)
         assert not done
         await alice.send_message(to_instance="bob", message="hello")
@@ -398,7 +399,7 @@ async def test_get_messages_waits_until_mail_arrives(team):
 
 async def test_get_messages_waits_no_longer_than_asked(team):
     (bob,) = await _names(team, "bob")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         assert await bob.get_messages(wait_seconds=1) == {"count": 0, "unread": 0}
 
 

@@ -2,13 +2,15 @@
 
 import asyncio
 
+from patience import PATIENCE_SECONDS
+
 
 async def test_waiting_for_a_lock_renews_the_locks_one_holds(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"])
     await bob.lock_files(files=["b.py"], minutes=1)
     team.clock.advance(seconds=50)
-    await asyncio.wait_for(bob.lock_files(files=["a.py"], wait_seconds=1), 5)
+    await asyncio.wait_for(bob.lock_files(files=["a.py"], wait_seconds=1), PATIENCE_SECONDS)
     await team.calls.activity.flush()
     team.clock.advance(seconds=50)
     refused = await alice.lock_files(files=["b.py"])
@@ -18,7 +20,7 @@ async def test_waiting_for_a_lock_renews_the_locks_one_holds(team):
 async def test_waiting_for_a_lock_ends_when_it_is_free(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"])
-    waiting = asyncio.create_task(bob.lock_files(files=["a.py"], wait_seconds=30))
+    waiting = asyncio.create_task(bob.lock_files(files=["a.py"], wait_seconds=50))
     await asyncio.sleep(0)
     await alice.unlock_files()
-    assert (await asyncio.wait_for(waiting, 5))["success"] is True
+    assert (await asyncio.wait_for(waiting, PATIENCE_SECONDS))["success"] is True

@@ -1,17 +1,12 @@
 """What the tests of the search engine share."""
 
-import asyncio
-
 import pytest
+
+from patience import wait_until_async
 
 
 @pytest.fixture
 def eventually():
-    """Wait until it holds, five seconds at most."""
+    """Wait until a condition holds that nobody signals, such as a vector that is made in the background."""
 
-    async def wait(holds):
-        async with asyncio.timeout(5):
-            while not await holds():  # noqa: ASYNC110 - nobody tells when a vector is made
-                await asyncio.sleep(0.02)
-
-    return wait
+    return wait_until_async

@@ -12,6 +12,7 @@ from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
 from commonplace.search import embed, engine, index
+from patience import PATIENCE_SECONDS
 
 ANIMALS = ("walrus", "otter", "seal")
 
@@ -30,7 +31,7 @@ class Endpoint:
             def do_POST(self) -> None:
                 texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
                 endpoint.asked += 1
-                endpoint.going.wait(5)
+                endpoint.going.wait(PATIENCE_SECONDS)
                 refuses = endpoint.refused and any(endpoint.refused in text for text in texts)
                 self.send_response(400 if refuses else endpoint.status)
                 self.end_headers()
@@ -59,13 +60,14 @@ def endpoint():
     yield made
     made.going.set()
     made.server.shutdown()
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
     made.server.server_close()
 
 
 @pytest.fixture
-def zoo(team, endpoint):
+def zoo(team, endpoint, monkeypatch):
     """The team, with its vectors made by the endpoint."""
+    monkeypatch.setattr(embed.Endpoint, "patience", PATIENCE_SECONDS)
     calls = Calls(team.database, Catalogue(), replace(Settings(), embeddings=endpoint.choice), team.clock)
     return replace(team, calls=calls)
 
@@ -91,12 +93,15 @@ async def search_health(zoo):
     return (await zoo.anyone().health())["search"]
 
 
-async def test_endpoint_that_hangs_is_asked_once_and_words_answer(zoo, alice, walrus, endpoint, monkeypatch):
+async def test_endpoint_that_hangs_is_asked_once_and_words_answer(
+    zoo, alice, walrus, endpoint, monkeypatch, eventually
+):
     monkeypatch.setattr(embed.Endpoint, "patience", 0.05)
     asked = endpoint.asked
     endpoint.going.clear()
     assert await found(alice, "thing one") == [walrus]
     assert await found(alice, "thing two") == [walrus]
+    await eventually(lambda: endpoint.asked > asked)
     assert endpoint.asked == asked + 1
     assert (await search_health(zoo))["ok"] is False
 

@@ -11,6 +11,7 @@ from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
 from commonplace.search import index
+from patience import PATIENCE_SECONDS
 
 IDLE = "PgBouncer closes server sockets that nobody used for ten minutes."
 ASKED = "connection dropped when idle"
@@ -150,7 +151,7 @@ def endpoint():
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}/v1#toy"
     server.shutdown()
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
     server.server_close()
 
 

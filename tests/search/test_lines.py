@@ -1,5 +1,7 @@
 """Lines are found by text or by pattern, in linear time, and a search that ends early says so."""
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -88,7 +90,7 @@ def test_an_empty_or_an_endless_query_is_refused(query: str):
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(a*)*b", "(x+x+)+y", "(.*a){12}$"])
 def test_a_pattern_that_explodes_elsewhere_is_answered_within_a_small_budget(pattern: str):
-    budget = Budget(bytes_=1_000_000, lines=100, seconds=5)
+    budget = Budget(bytes_=1_000_000, lines=100, seconds=5, clock=time.process_time)
     list(search(["a" * 20_000 + "!"] * 20, Pattern(pattern, "regex"), budget))
     assert not budget.spent
 

@@ -7,6 +7,7 @@ import pytest
 from commonplace import errors, events
 from commonplace.store.database import Database, Tx
 from commonplace.store.postgres import Postgres
+from patience import PATIENCE_SECONDS
 
 
 async def _count(tx: Tx) -> int:
@@ -86,7 +87,7 @@ async def test_news_of_many_projects_with_long_names_of_any_script_reaches_anoth
         await teller.listen(lambda _: None)
         teller.announce(names)
         told: set[str] = set()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not told >= names:
                 told |= await heard.get() or set()
     finally:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from commonplace.sync import citations
+from patience import PATIENCE_SECONDS
 
 POOL = """import os
 
@@ -194,7 +195,7 @@ async def test_verify_tells_the_server_and_the_next_query_says_so(team, checkout
     loop = asyncio.get_running_loop()
 
     def call(name, arguments):
-        return asyncio.run_coroutine_threadsafe(alice.call(name, **arguments), loop).result(5)
+        return asyncio.run_coroutine_threadsafe(alice.call(name, **arguments), loop).result(PATIENCE_SECONDS)
 
     totals = await asyncio.to_thread(citations.verify, call, checkout, "shop")
     assert totals == {"fresh": 1, "gone": 1, "unchecked": 1}

@@ -12,6 +12,8 @@ import pytest
 from settings_of_agents import BYTE_ORDER_MARK, EVERY
 from user import User
 
+from patience import PATIENCE_SECONDS
+
 SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key")
 MCP = "http://127.0.0.1:9123/mcp"
 BEARER = {"Authorization": "Bearer cp_test_key"}
@@ -355,7 +357,9 @@ def test_install_hooks_run_from_a_shell(user: User):
     command = _commands(user.reads(".claude/settings.json")["hooks"]["Stop"])[0]
     sent = json.dumps({"hook_event_name": "Stop", "session_id": "s", "cwd": str(user.project)})
     environment = os.environ | {"COMMONPLACE_URL": "http://127.0.0.1:9", "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(command, shell=True, input=sent.encode(), timeout=5, env=environment, check=False)
+    done = subprocess.run(
+        command, shell=True, input=sent.encode(), timeout=PATIENCE_SECONDS, env=environment, check=False
+    )
     assert done.returncode == 0
 
 

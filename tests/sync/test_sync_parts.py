@@ -20,6 +20,7 @@ from commonplace.sync.adapters.transcript import Transcript
 from commonplace.sync.lines import Masking
 from commonplace.sync.progress import Progress
 from commonplace.sync.project import project_of
+from patience import PATIENCE_SECONDS
 
 TOKEN = "ghp_" + "a1B2" * 9
 
@@ -171,7 +172,7 @@ def test_hook_spools_every_transcript_that_an_event_names_and_bears_anything_els
     assert spool.jobs()[-1].payload == {"session_id": "u1", "tool": "codex"}
     for nonsense in ("[1, 2]", "{broken", '{"transcript_path": null}', '{"transcript_path": 7}'):
         running = machine.start("hook", stdin=subprocess.PIPE)
-        running.communicate(nonsense.encode(), timeout=20)
+        running.communicate(nonsense.encode(), timeout=PATIENCE_SECONDS)
         assert running.returncode == 0
     assert len(spool.jobs()) == 3
 

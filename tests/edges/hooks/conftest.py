@@ -16,6 +16,7 @@ from commonplace.edges.application import application
 from commonplace.edges.identity import Identity
 from commonplace.edges.mcp import Publisher
 from commonplace.edges.stream import Stream
+from patience import PATIENCE_SECONDS
 from quick import QuickServer
 from team import Team
 
@@ -60,7 +61,7 @@ def surroundings(url: str, home: Path) -> dict[str, str]:
     return {
         "COMMONPLACE_URL": url,
         "COMMONPLACE_HOME": str(home),
-        "COMMONPLACE_HOOKS_SECONDS": "4",
+        "COMMONPLACE_HOOKS_SECONDS": str(PATIENCE_SECONDS),
         "COMMONPLACE_HOOKS_TRANSCRIPTS": "off",
     }
 

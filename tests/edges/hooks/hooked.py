@@ -14,8 +14,7 @@ import pytest
 
 import product
 from commonplace.edges.hooks import program
-
-SECONDS = 5
+from patience import PATIENCE_SECONDS
 
 both_stores = pytest.mark.parametrize("address", ["sqlite", "postgresql"], indirect=True)
 
@@ -201,7 +200,7 @@ async def run(command: list[str], cwd: Path, environ: dict[str, str], sent: byte
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         stdout, stderr = await process.communicate(sent)
     assert process.returncode is not None
     return Done(process.returncode, stdout.decode().strip(), stderr.decode().strip())
@@ -229,5 +228,7 @@ def repository(folder: Path, *files: str) -> Path:
 
 
 def git(folder: Path, *words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True, timeout=10)
+    done = subprocess.run(
+        ["git", *words], cwd=folder, check=True, capture_output=True, text=True, timeout=PATIENCE_SECONDS
+    )
     return done.stdout.strip()

@@ -12,6 +12,7 @@ from hooked import Agent, Done
 import product
 from commonplace.edges.hooks.adapters import AGENTS
 from commonplace.sync import reach
+from patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ async def test_log_stays_bounded(alone, closed, home):
 async def test_key_is_asked_for_once_and_its_own_name_is_used(alone, tmp_path):
     flags = ["--data", str(tmp_path / "keyed")]
     with product.running(*flags, "--auth", "on") as server:
-        bob = alone(server.url, COMMONPLACE_HOOKS_SECONDS="4")
+        bob = alone(server.url, COMMONPLACE_HOOKS_SECONDS=str(PATIENCE_SECONDS))
         first, second = await bob.start(), await bob.edit("src/cart.py")
         assert "COMMONPLACE_KEY" in first.context
         assert second == NOTHING
@@ -101,14 +102,16 @@ async def test_key_is_asked_for_once_and_its_own_name_is_used(alone, tmp_path):
             "memory_admin", operator, action="create_key", name="ann", agent="ann", projects=["shop"],
             session_id=server.call("memory_start_session", operator, project="shop")["session_id"],
         )  # fmt: skip
-        ann = alone(server.url, COMMONPLACE_KEY=made["key"], COMMONPLACE_HOOKS_SECONDS="4")
+        ann = alone(server.url, COMMONPLACE_KEY=made["key"], COMMONPLACE_HOOKS_SECONDS=str(PATIENCE_SECONDS))
         assert "known there as the agent ann of the project shop" in (await ann.start()).context
 
 
 async def test_key_that_the_server_does_not_know_is_named(alone, tmp_path):
     with product.running("--data", str(tmp_path / "data"), "--auth", "on") as server:
         warned = (
-            await alone(server.url, COMMONPLACE_KEY="smk_gone", COMMONPLACE_HOOKS_SECONDS="4").start()
+            await alone(
+                server.url, COMMONPLACE_KEY="smk_gone", COMMONPLACE_HOOKS_SECONDS=str(PATIENCE_SECONDS)
+            ).start()
         ).context
     assert "does not know the key" in warned
 
@@ -125,7 +128,7 @@ async def test_setting_that_cannot_be_read_is_as_usual_and_stands_in_the_log(alo
 
 def test_name_that_nobody_answers_for_is_given_up_in_time(monkeypatch):
     hanging = threading.Event()
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_more: hanging.wait(5))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_more: hanging.wait(PATIENCE_SECONDS))
     with pytest.raises(reach.Away, match="not found in time"):
         reach.post(reach.Server("http://nowhere.invalid"), "memory_health", {}, 0.05)
     hanging.set()

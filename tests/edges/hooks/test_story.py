@@ -11,6 +11,7 @@ from hooked import Agent, git, run
 from mcp import Client
 
 import product
+from patience import PATIENCE_SECONDS
 
 Tool = Callable[..., Any]
 
@@ -32,12 +33,12 @@ async def test_two_agents_share_a_repository(address: Path | str, tmp_path: Path
         environ = {
             "COMMONPLACE_URL": server.url,
             "COMMONPLACE_HOME": str(home),
-            "COMMONPLACE_HOOKS_SECONDS": "4",
+            "COMMONPLACE_HOOKS_SECONDS": str(PATIENCE_SECONDS),
             "COMMONPLACE_HOOKS_TRANSCRIPTS": "off",
         }
         alice = Agent("claude", shop, environ | {"COMMONPLACE_AGENT": "alice"})
         bob = Agent("codex", shop, environ | {"COMMONPLACE_AGENT": "bob"})
-        async with asyncio.timeout(60), Client(f"{server.url}/mcp") as client:
+        async with asyncio.timeout(PATIENCE_SECONDS), Client(f"{server.url}/mcp") as client:
             await _story(alice, bob, client, shop)
 
 

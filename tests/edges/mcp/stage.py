@@ -22,6 +22,7 @@ from commonplace.edges.mcp import (
     Unauthorized,
     UnknownName,
 )
+from patience import PATIENCE_SECONDS, wait_until_async
 from quick import QuickServer
 
 SECRET = b"a secret that is long enough for us"
@@ -146,7 +147,7 @@ class Stage:
         self.publisher = publisher
         self.port = port
         self.url = f"http://127.0.0.1:{port}/mcp"
-        self.client = httpx2.AsyncClient(timeout=10, limits=httpx2.Limits(max_connections=None))
+        self.client = httpx2.AsyncClient(timeout=PATIENCE_SECONDS, limits=httpx2.Limits(max_connections=None))
 
     async def post(self, message: Any, **headers: str) -> httpx2.Response:
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
@@ -285,12 +286,10 @@ async def events(answer: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
 
 
 async def soon(event: Any) -> Any:
-    """Waits at most five seconds, for an event, a coroutine or a condition."""
-    async with asyncio.timeout(5):
+    """Wait for an event, a coroutine or a condition."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
         if isinstance(event, asyncio.Event):
             return await event.wait()
         if not callable(event):
             return await event
-        while not event():  # noqa: ASYNC110 - a condition of the server under test has no event
-            await asyncio.sleep(0.01)
-        return None
+        return await wait_until_async(event)

@@ -129,12 +129,12 @@ async def test_body_that_drips_is_given_up():
 
 
 async def test_body_that_comes_fast_enough_is_not_given_up():
-    async with serving(Limits(body_grace_seconds=0.2, body_bytes_per_second=1000)) as stage:
+    async with serving(Limits(body_grace_seconds=0.2, body_bytes_per_second=20)) as stage:
         call = json.dumps(legacy("ping")).encode()
         reader, writer = await asyncio.open_connection("127.0.0.1", stage.port)
         head = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: {2000 + len(call)}\r\n\r\n"
         writer.write(head.encode() + b" " * 2000)
-        # Two kilobytes at the lowest rate allowed buy two more seconds than the grace.
+        # Two kilobytes at the lowest rate allowed buy a hundred seconds more than the grace.
         await asyncio.sleep(0.4)
         writer.write(call)
         status = await soon(reader.readline())
