@@ -113,8 +113,8 @@ async def test_list_guidelines_refuses_an_argument_of_another_act(team):
 
 async def test_set_guideline_beyond_the_bound_is_refused(team):
     async def fill(tx):
-        for n in range(store.MOST):
-            await store.put(tx, "shop", f"rule {n}", "a rule", 50, "ann", 1)
+        for n in range(store.MAX_GUIDELINES_PER_SCOPE):
+            await store.upsert_guideline(tx, "shop", f"rule {n}", "a rule", 50, "ann", 1)
 
     await team.database.write(fill)
     ann = await team.agent("ann")

@@ -173,7 +173,7 @@ class ProductHost:
         if completing is None:
             return {"values": []}
         begun = str(argument.get("value", ""))
-        answer = await self._calls.read(completing, {"begun": begun}, _narrowed(context))
+        answer = await self._calls.read(completing, {"prefix": begun}, _narrowed(context))
         found: list[str] = answer.reply.values
         return {"values": found[:_COMPLETIONS], "hasMore": len(found) > _COMPLETIONS}
 

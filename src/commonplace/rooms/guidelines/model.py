@@ -1,4 +1,4 @@
-"""A guideline, as replies show it."""
+"""The replies about guidelines, and the limits of their arguments."""
 
 from typing import Annotated
 
@@ -9,12 +9,12 @@ from commonplace.clock import iso
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 
-GLOBAL = "global"
+GLOBAL_SCOPE = "global"
 
 RuleName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S")]
-Rule = Annotated[str, Field(min_length=1, max_length=4000, pattern=r"\S")]
-Scope = Annotated[str, Field(min_length=1, max_length=200)]
-Priority = Annotated[int, Field(ge=1, le=100)]
+RuleText = Annotated[str, Field(min_length=1, max_length=4000, pattern=r"\S")]
+GuidelineScope = Annotated[str, Field(min_length=1, max_length=200)]
+GuidelinePriority = Annotated[int, Field(ge=1, le=100)]
 
 
 class Guideline(Reply):
@@ -27,11 +27,11 @@ class Guideline(Reply):
     status: str = ""
 
     @classmethod
-    def of(cls, row: Row, status: str = "") -> "Guideline":
+    def from_row(cls, row: Row, status: str = "") -> "Guideline":
         return cls(
             name=row["name"],
             rule=row["rule"],
-            scope=scope_of(row["project"]),
+            scope=scope_from_project(row["project"]),
             priority=row["priority"],
             updated=iso(row["updated_at"]),
             updated_by=row["updated_by"],
@@ -39,23 +39,23 @@ class Guideline(Reply):
         )
 
 
-class Reminder(Reply):
-    """What a starting session reads."""
+class BootGuideline(Reply):
+    """A guideline in the boot pack."""
 
     name: str
     rule: str
 
 
-class Guidelines(Reply):
+class GuidelineListing(Reply):
     count: int
     guidelines: list[Guideline] = []
 
 
-class Deleted(Reply):
+class DeletedGuideline(Reply):
     status: str
     name: str
     scope: str
 
 
-def scope_of(project: str) -> str:
-    return GLOBAL if project == EVERY else project
+def scope_from_project(project: str) -> str:
+    return GLOBAL_SCOPE if project == EVERY else project

@@ -1,30 +1,29 @@
-"""Read and set guidelines."""
+"""Read, set and delete guidelines, and put them into the boot pack."""
 
 from commonplace import access, errors
 from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.operation import Family, operation
 from commonplace.rooms.guidelines import model, store
-from commonplace.store.database import Row
 
 
 @operation("memory_guidelines", role="readonly", session="optional", example={})
-async def list_guidelines(call: Call, scope: model.Scope | None = None) -> model.Guidelines:
-    """The global guidelines and those of the project, by priority."""
-    rows = await store.listed(call.tx, _read_in(call, scope))
-    return model.Guidelines(count=len(rows), guidelines=[model.Guideline.of(row) for row in rows])
+async def list_guidelines(call: Call, scope: model.GuidelineScope | None = None) -> model.GuidelineListing:
+    """List the global and the project's guidelines, by priority."""
+    rows = await store.list_guidelines_of_projects(call.tx, _readable_projects(call, scope))
+    return model.GuidelineListing(count=len(rows), guidelines=[model.Guideline.from_row(row) for row in rows])
 
 
 @operation("memory_guidelines", role="readonly", session="optional", example={"name": "tests"})
 async def get_guideline(
-    call: Call, name: model.RuleName, scope: model.Scope | None = None
+    call: Call, name: model.RuleName, scope: model.GuidelineScope | None = None
 ) -> model.Guideline:
-    """One guideline; the project's own before the global one."""
-    for project in reversed(_read_in(call, scope)):
-        row = await store.find(call.tx, project, name)
+    """Get a guideline; the project's takes precedence over the global one."""
+    for project in reversed(_readable_projects(call, scope)):
+        row = await store.find_guideline(call.tx, project, name)
         if row is not None:
-            return model.Guideline.of(row)
-    raise _missing(name)
+            return model.Guideline.from_row(row)
+    raise _guideline_not_found(name)
 
 
 @operation(
@@ -38,18 +37,18 @@ async def get_guideline(
 async def set_guideline(
     call: Call,
     name: model.RuleName,
-    rule: model.Rule,
-    scope: model.Scope = model.GLOBAL,
-    priority: model.Priority = 50,
+    rule: model.RuleText,
+    scope: model.GuidelineScope = model.GLOBAL_SCOPE,
+    priority: model.GuidelinePriority = 50,
 ) -> model.Guideline:
-    """Add or replace a guideline; low priorities come first."""
-    project = _write_in(call, scope)
-    before = await store.find(call.tx, project, name)
-    if before is None:
-        await _require_room(call, project)
-    row = await store.put(call.tx, project, name, rule, priority, call.agent, call.now)
-    _say(call, project, name, "set")
-    return model.Guideline.of(_there(row), "updated" if before else "created")
+    """Add or replace a guideline; low priority numbers come first."""
+    project = _require_writable_scope(call, scope)
+    existing = await store.find_guideline(call.tx, project, name)
+    if existing is None:
+        await _require_below_limit(call, project)
+    row = await store.upsert_guideline(call.tx, project, name, rule, priority, call.agent, call.now)
+    _record_guideline_change(call, project, name, "set")
+    return model.Guideline.from_row(row, "updated" if existing else "created")
 
 
 @operation(
@@ -61,14 +60,14 @@ async def set_guideline(
     example={"name": "tests", "scope": "shop"},
 )
 async def delete_guideline(
-    call: Call, name: model.RuleName, scope: model.Scope = model.GLOBAL
-) -> model.Deleted:
-    """Remove a guideline."""
-    project = _write_in(call, scope)
-    if not await store.remove(call.tx, project, name):
-        raise _missing(name)
-    _say(call, project, name, "delete")
-    return model.Deleted(status="deleted", name=name, scope=model.scope_of(project))
+    call: Call, name: model.RuleName, scope: model.GuidelineScope = model.GLOBAL_SCOPE
+) -> model.DeletedGuideline:
+    """Delete a guideline."""
+    project = _require_writable_scope(call, scope)
+    if not await store.delete_guideline_row(call.tx, project, name):
+        raise _guideline_not_found(name)
+    _record_guideline_change(call, project, name, "delete")
+    return model.DeletedGuideline(status="deleted", name=name, scope=model.scope_from_project(project))
 
 
 guidelines = Family(
@@ -78,23 +77,23 @@ guidelines = Family(
 )
 
 
-async def _at_start(call: Call, start: StartingSession) -> list[model.Reminder]:
-    rows = await store.listed(call.tx, [access.EVERY, start.project])
-    return [model.Reminder(name=row["name"], rule=row["rule"]) for row in rows]
+async def _at_start(call: Call, start: StartingSession) -> list[model.BootGuideline]:
+    rows = await store.list_guidelines_of_projects(call.tx, [access.EVERY, start.project])
+    return [model.BootGuideline(name=row["name"], rule=row["rule"]) for row in rows]
 
 
 BOOT_SECTIONS = (BootSection("guidelines", 0, _at_start),)
 
 
-def _read_in(call: Call, scope: str | None) -> list[str]:
-    """Where to look: what is global holds in every project too."""
-    if scope == model.GLOBAL:
+def _readable_projects(call: Call, scope: str | None) -> list[str]:
+    """List where to look; global guidelines apply in every project."""
+    if scope == model.GLOBAL_SCOPE:
         return [access.EVERY]
     return [access.EVERY, call.scope(scope)]
 
 
-def _write_in(call: Call, scope: str) -> str:
-    if scope != model.GLOBAL:
+def _require_writable_scope(call: Call, scope: str) -> str:
+    if scope != model.GLOBAL_SCOPE:
         call.project = call.scope(scope)
         return call.project
     access.require_role(call.caller, "owner", "A global guideline")
@@ -102,24 +101,21 @@ def _write_in(call: Call, scope: str) -> str:
     return access.EVERY
 
 
-async def _require_room(call: Call, project: str) -> None:
-    if await store.count(call.tx, project) >= store.MOST:
+async def _require_below_limit(call: Call, project: str) -> None:
+    if await store.count_guidelines(call.tx, project) >= store.MAX_GUIDELINES_PER_SCOPE:
         raise errors.TooMany(
-            f"There are {store.MOST} guidelines in this scope.",
-            hint="Delete or merge some: agents read them all.",
+            f"This scope already has {store.MAX_GUIDELINES_PER_SCOPE} guidelines, the maximum.",
+            hint="Set action='delete' to remove some first.",
         )
 
 
-def _say(call: Call, project: str, name: str, act: str) -> None:
-    scope = model.scope_of(project)
-    call.subject = f"{act} {scope}: {name}"
+def _record_guideline_change(call: Call, project: str, name: str, action: str) -> None:
+    scope = model.scope_from_project(project)
+    call.subject = f"{action} {scope}: {name}"
     call.emit("GuidelineChanged", f"guidelines://{scope}", name=name)
 
 
-def _there(row: Row | None) -> Row:
-    assert row is not None  # noqa: S101 - an upsert without WHERE gives its row
-    return row
-
-
-def _missing(name: str) -> errors.NotFound:
-    return errors.NotFound(f"There is no guideline '{name}' in this scope.", hint="list names them.")
+def _guideline_not_found(name: str) -> errors.NotFound:
+    return errors.NotFound(
+        f"No guideline '{name}' in this scope.", hint="Set action='list' to see their names."
+    )

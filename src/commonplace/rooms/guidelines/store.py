@@ -1,34 +1,36 @@
-"""Guidelines in the store; those of the project '*' hold everywhere."""
+"""SQL for guidelines. Global guidelines are rows of the project '*'."""
 
 from collections.abc import Sequence
 
 from commonplace.store.database import Row, Tx
 
-MOST = 200
-"""How many a scope may have: all of them are read at every session's start."""
+MAX_GUIDELINES_PER_SCOPE = 200
+"""Every session start reads all of them."""
 
-_ROW = "select project, name, rule, priority, updated_at, updated_by from guideline"
+_SELECT_GUIDELINE = "select project, name, rule, priority, updated_at, updated_by from guideline"
 
 
-async def listed(tx: Tx, projects: Sequence[str]) -> Sequence[Row]:
+async def list_guidelines_of_projects(tx: Tx, projects: Sequence[str]) -> Sequence[Row]:
     return await tx.all(
-        f"{_ROW} where project = any($1) order by priority, name, project limit $2",
+        f"{_SELECT_GUIDELINE} where project = any($1) order by priority, name, project limit $2",
         list(projects),
-        MOST * len(projects),
+        MAX_GUIDELINES_PER_SCOPE * len(projects),
     )
 
 
-async def find(tx: Tx, project: str, name: str) -> Row | None:
-    return await tx.one(f"{_ROW} where project = $1 and name = $2", project, name)
+async def find_guideline(tx: Tx, project: str, name: str) -> Row | None:
+    return await tx.one(f"{_SELECT_GUIDELINE} where project = $1 and name = $2", project, name)
 
 
-async def count(tx: Tx, project: str) -> int:
+async def count_guidelines(tx: Tx, project: str) -> int:
     row = await tx.one("select count(*) as n from guideline where project = $1", project)
     return int(row["n"]) if row else 0
 
 
-async def put(tx: Tx, project: str, name: str, rule: str, priority: int, agent: str, now: int) -> Row | None:
-    return await tx.one(
+async def upsert_guideline(
+    tx: Tx, project: str, name: str, rule: str, priority: int, agent: str, now: int
+) -> Row:
+    row = await tx.one(
         "insert into guideline (project, name, rule, priority, updated_at, updated_by)"
         " values ($1, $2, $3, $4, $5, $6)"
         " on conflict (project, name) do update set rule = excluded.rule, priority = excluded.priority,"
@@ -41,7 +43,9 @@ async def put(tx: Tx, project: str, name: str, rule: str, priority: int, agent: 
         now,
         agent,
     )
+    assert row is not None  # noqa: S101 - an upsert without WHERE returns its row
+    return row
 
 
-async def remove(tx: Tx, project: str, name: str) -> bool:
+async def delete_guideline_row(tx: Tx, project: str, name: str) -> bool:
     return await tx.run("delete from guideline where project = $1 and name = $2", project, name) > 0

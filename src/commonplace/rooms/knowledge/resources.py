@@ -15,7 +15,7 @@ from commonplace.store import ids
 @operation("resource:memory", role="readonly", session=False)
 async def read_document(call: Call, doc_id: model.DocumentId) -> model.Kept:
     """A document of any project that the caller sees, or of shared knowledge."""
-    visible = [name for name in await projects.names(call.tx) if call.caller.sees(name)]
+    visible = [name for name in await projects.list_project_names(call.tx) if call.caller.sees(name)]
     where = await ids.beginning(call.tx, "document", list({*visible, SHARED}), doc_id)
     document = await found(call, *where[0]) if where else None
     if document is None:

@@ -1,4 +1,4 @@
-"""What an argument of a resource may be, as far as it is typed: names of what the caller sees."""
+"""Completions for the arguments of resources (MCP completion/complete): names that the caller may see."""
 
 from typing import Annotated
 
@@ -8,36 +8,38 @@ from commonplace.call import Call
 from commonplace.operation import Operation, Reply, operation
 from commonplace.rooms.projects import store
 
-_SHOWN = 101
-_PLACES = {
+_MAX_COMPLETIONS = 101
+_COMPLETED_COLUMNS = {
     "project": ("project", "name", "name"),
     "agent": ("agent", "name", "project"),
     "name": ("spec", "name", "project"),
     "doc_id": ("document", "id", "project"),
 }
-"""Which column of which table completes an argument, and where its row's project stands."""
+"""For each argument: the table, the column with its values, and the column with the project."""
 
-_OFFERED = {"document": "status = 'active'"}
-"""Which rows of a table are worth offering, where not all are."""
+_ROW_CONDITIONS = {"document": "status = 'active'"}
+"""SQL condition on the rows of a table that are offered; other tables offer all rows."""
 
-Begun = Annotated[str, Field(max_length=200)]
+CompletionPrefix = Annotated[str, Field(max_length=200)]
 
 
-class Completed(Reply):
+class CompletionReply(Reply):
     values: list[str] = []
 
 
-def _completing(argument: str) -> Operation:
-    table, column, place = _PLACES[argument]
-    offered = _OFFERED.get(table, "1 = 1")
+def _define_completion(argument: str) -> Operation:
+    table, column, project_column = _COMPLETED_COLUMNS[argument]
+    condition = _ROW_CONDITIONS.get(table, "1 = 1")
 
-    async def complete(call: Call, begun: Begun = "") -> Completed:
-        """Names that begin so."""
-        visible = [name for name in await store.names(call.tx) if call.caller.sees(name)]
-        found = await store.beginning(call.tx, table, column, place, visible, begun, _SHOWN, offered)
-        return Completed(values=found)
+    async def complete_argument(call: Call, prefix: CompletionPrefix = "") -> CompletionReply:
+        """Complete an argument from its first characters."""
+        visible = [name for name in await store.list_project_names(call.tx) if call.caller.sees(name)]
+        values = await store.list_completions(
+            call.tx, table, column, project_column, visible, prefix, _MAX_COMPLETIONS, condition
+        )
+        return CompletionReply(values=values)
 
-    return operation(f"complete:{argument}", role="readonly", session=False)(complete)
+    return operation(f"complete:{argument}", role="readonly", session=False)(complete_argument)
 
 
-COMPLETIONS = {argument: _completing(argument) for argument in _PLACES}
+COMPLETIONS = {argument: _define_completion(argument) for argument in _COMPLETED_COLUMNS}

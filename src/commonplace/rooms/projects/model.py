@@ -1,4 +1,4 @@
-"""A project and its roster, as replies show them."""
+"""The replies about projects and their rosters, and the checks that need no store."""
 
 from typing import Annotated
 
@@ -10,15 +10,15 @@ from commonplace.clock import iso
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
+ProjectName = Annotated[str, Field(min_length=1, max_length=200)]
 DisplayName = Annotated[str, Field(min_length=1, max_length=200)]
 RoleDescription = Annotated[str, Field(max_length=2000)]
 PathPatterns = Annotated[list[Annotated[str, Field(min_length=1, max_length=500)]], Field(max_length=50)]
-Limit = Annotated[int, Field(ge=1, le=500)]
-Offset = Annotated[int, Field(ge=0, le=1_000_000)]
+ProjectLimit = Annotated[int, Field(ge=1, le=500)]
+ProjectOffset = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
-class Member(Reply):
+class RosterMember(Reply):
     agent: str
     tier: str
     role_description: str = ""
@@ -26,7 +26,7 @@ class Member(Reply):
     last_seen: str | None = None
 
     @classmethod
-    def of(cls, row: Row) -> "Member":
+    def from_row(cls, row: Row) -> "RosterMember":
         return cls(
             agent=row["name"],
             tier=row["tier"],
@@ -44,10 +44,12 @@ class Project(Reply):
     ignore_case: bool = False
     status: str = ""
     agent_count: int = 0
-    agents: list[Member] = []
+    agents: list[RosterMember] = []
 
     @classmethod
-    def of(cls, row: Row, status: str = "", members: tuple[Member, ...] = (), count: int = 0) -> "Project":
+    def from_row(
+        cls, row: Row, status: str = "", members: tuple[RosterMember, ...] = (), count: int = 0
+    ) -> "Project":
         return cls(
             name=row["name"],
             display_name=row["display_name"],
@@ -60,13 +62,13 @@ class Project(Reply):
         )
 
 
-class Projects(Reply):
+class ProjectListing(Reply):
     total: int
     projects: list[Project] = []
     next_offset: int | None = None
 
 
-class MemberChange(Reply):
+class RosterChange(Reply):
     status: str
     project: str
     agent: str
@@ -75,13 +77,13 @@ class MemberChange(Reply):
     path_patterns: list[str] = []
 
 
-class Deleted(Reply):
+class DeletedProject(Reply):
     status: str
     name: str
     removed: dict[str, int] = {}
 
 
-class Overview(Reply):
+class ProjectOverview(Reply):
     project: str
     agents: int
     active_sessions: int
@@ -89,26 +91,28 @@ class Overview(Reply):
     document_count: int
 
 
-class Shared(Reply):
+class SharedOverview(Reply):
     active_sessions: int
     document_count: int
 
 
-class Overviews(Reply):
+class ProjectOverviewListing(Reply):
     total: int
     active_sessions: int
-    shared: Shared
-    projects: list[Overview] = []
+    shared: SharedOverview
+    projects: list[ProjectOverview] = []
     next_offset: int | None = None
 
 
-def refuse_shared(name: str) -> None:
+def require_not_shared(name: str) -> None:
     if name == access.SHARED:
-        raise errors.Invalid("The shared space is always there.", hint="Name a project of your own.")
+        raise errors.Invalid(
+            f"'{access.SHARED}' is the shared space, not a project.", hint="Set `name` to another project."
+        )
 
 
-def require_confirmed(name: str, confirm: str) -> None:
+def require_delete_confirmation(name: str, confirm: str) -> None:
     if confirm != name and access.project_name(confirm) != name:
         raise errors.Invalid(
-            f"Deleting '{name}' removes everything in it.", hint=f"To go on, say confirm='{name}'."
+            f"Deleting '{name}' removes everything in it.", hint=f"Set confirm='{name}' to delete it."
         )

@@ -1,4 +1,4 @@
-"""Register projects, keep their rosters, see what there is."""
+"""Register, list and delete projects, and edit their rosters. Status of agents: `rooms/agents`."""
 
 import difflib
 
@@ -22,37 +22,46 @@ from commonplace.store.database import Row
     example={"name": "shop", "display_name": "The shop"},
 )
 async def create_project(
-    call: Call, name: model.Name, display_name: model.DisplayName | None = None, ignore_case: bool = False
+    call: Call,
+    name: model.ProjectName,
+    display_name: model.DisplayName | None = None,
+    ignore_case: bool = False,
 ) -> model.Project:
-    """Register a project: from then on unknown agents wait to be let in."""
-    project = _enter(call, name)
-    model.refuse_shared(project)
-    row = await store.register(call.tx, project, display_name, ignore_case, call.now)
+    """Register a project; unknown agents then start as pending."""
+    project = _set_call_project(call, name)
+    model.require_not_shared(project)
+    row = await store.register_project(call.tx, project, display_name, ignore_case, call.now)
     if row is None:
-        raise errors.Duplicate(f"The project '{project}' is registered already.", hint="get shows it.")
+        raise errors.Duplicate(
+            f"The project '{project}' is already registered.", hint="Set action='get' to read it."
+        )
     call.subject = f"create {project}"
     call.emit("ProjectCreated", f"project://{project}")
-    return model.Project.of(row, "created")
+    return model.Project.from_row(row, "created")
 
 
 @operation("memory_project", role="readonly", session="optional", example={"name": "shop"})
-async def get_project(call: Call, name: model.Name | None = None) -> model.Project:
-    """One project with its roster; by default the session's own."""
-    row = await _existing(call, _enter(call, name))
-    members = tuple(map(model.Member.of, await store.members(call.tx, row["name"])))
-    counted = await store.rosters(call.tx, [row["name"]])
-    return model.Project.of(row, members=members, count=_count(counted.get(row["name"])))
+async def get_project(call: Call, name: model.ProjectName | None = None) -> model.Project:
+    """Get a project with its roster; default: the session's project."""
+    row = await _require_existing_project(call, _set_call_project(call, name))
+    members = tuple(map(model.RosterMember.from_row, await store.list_roster_members(call.tx, row["name"])))
+    rosters = await store.summarize_rosters(call.tx, [row["name"]])
+    return model.Project.from_row(row, members=members, count=_row_count(rosters.get(row["name"])))
 
 
 @operation("memory_project", role="readonly", session="optional", example={})
-async def list_registered(call: Call, limit: model.Limit = 100, offset: model.Offset = 0) -> model.Projects:
-    """The projects that you may see."""
-    total, rows = await store.visible(call.tx, _seen(call), SHARED, limit, offset)
-    counted = await store.rosters(call.tx, [row["name"] for row in rows])
-    return model.Projects(
+async def list_project_registry(
+    call: Call, limit: model.ProjectLimit = 100, offset: model.ProjectOffset = 0
+) -> model.ProjectListing:
+    """List the projects that you may see."""
+    total, rows = await store.list_visible_projects(
+        call.tx, _visible_project_names(call), SHARED, limit, offset
+    )
+    rosters = await store.summarize_rosters(call.tx, [row["name"] for row in rows])
+    return model.ProjectListing(
         total=total,
-        projects=[model.Project.of(row, count=_count(counted.get(row["name"]))) for row in rows],
-        next_offset=_following(total, limit, offset),
+        projects=[model.Project.from_row(row, count=_row_count(rosters.get(row["name"]))) for row in rows],
+        next_offset=_next_offset(total, limit, offset),
     )
 
 
@@ -64,16 +73,16 @@ async def list_registered(call: Call, limit: model.Limit = 100, offset: model.Of
     destroys=True,
     example={"name": "shop", "confirm": "shop"},
 )
-async def delete_project(call: Call, name: model.Name, confirm: str = "") -> model.Deleted:
-    """Remove a project and all that is in it but its audit trail; confirm with its name."""
-    project = _enter(call, name)
-    model.refuse_shared(project)
-    await _existing(call, project)
-    model.require_confirmed(project, confirm)
-    removed = await store.remove(call.tx, project)
+async def delete_project(call: Call, name: model.ProjectName, confirm: str = "") -> model.DeletedProject:
+    """Delete a project with everything in it, except its audit log; confirm=name."""
+    project = _set_call_project(call, name)
+    model.require_not_shared(project)
+    await _require_existing_project(call, project)
+    model.require_delete_confirmation(project, confirm)
+    removed = await store.delete_project_rows(call.tx, project)
     call.subject = f"delete {project}: {sum(removed.values())} rows"
     call.emit("ProjectDeleted", f"project://{project}")
-    return model.Deleted(status="deleted", name=project, removed=removed)
+    return model.DeletedProject(status="deleted", name=project, removed=removed)
 
 
 @operation(
@@ -87,16 +96,16 @@ async def delete_project(call: Call, name: model.Name, confirm: str = "") -> mod
 async def add_agent(
     call: Call,
     agent: AgentName,
-    name: model.Name | None = None,
+    name: model.ProjectName | None = None,
     role_description: model.RoleDescription | None = None,
     tier: AgentTier | None = None,
     path_patterns: model.PathPatterns | None = None,
-) -> model.MemberChange:
-    """Put an agent on the roster, or let one in that waits."""
-    project = _enter(call, name)
-    await _existing(call, project)
-    await store.put_member(call.tx, project, agent, tier, role_description, path_patterns, call.now)
-    return await _changed(call, project, agent, "added", "add_agent")
+) -> model.RosterChange:
+    """Add an agent to the roster, or admit a pending one."""
+    project = _set_call_project(call, name)
+    await _require_existing_project(call, project)
+    await store.upsert_roster_member(call.tx, project, agent, tier, role_description, path_patterns, call.now)
+    return await _render_roster_change(call, project, agent, "added", "add_agent")
 
 
 @operation(
@@ -110,16 +119,16 @@ async def add_agent(
 async def update_agent(
     call: Call,
     agent: AgentName,
-    name: model.Name | None = None,
+    name: model.ProjectName | None = None,
     role_description: model.RoleDescription | None = None,
     tier: AgentTier | None = None,
     path_patterns: model.PathPatterns | None = None,
-) -> model.MemberChange:
-    """Change what was given of an agent on the roster."""
-    project = _enter(call, name)
-    await _require_member(call, project, agent)
-    await store.change_member(call.tx, project, agent, tier, role_description, path_patterns)
-    return await _changed(call, project, agent, "updated", "update_agent")
+) -> model.RosterChange:
+    """Change the given fields of an agent on the roster."""
+    project = _set_call_project(call, name)
+    await _require_roster_member(call, project, agent)
+    await store.update_roster_member(call.tx, project, agent, tier, role_description, path_patterns)
+    return await _render_roster_change(call, project, agent, "updated", "update_agent")
 
 
 @operation(
@@ -130,22 +139,24 @@ async def update_agent(
     destroys=True,
     example={"name": "shop", "agent": "alice"},
 )
-async def remove_agent(call: Call, agent: AgentName, name: model.Name | None = None) -> model.MemberChange:
-    """Take an agent off the roster."""
-    project = _enter(call, name)
-    await _require_member(call, project, agent)
-    await store.remove_member(call.tx, project, agent)
-    _say(call, project, agent, "remove_agent")
-    return model.MemberChange(status="removed", project=project, agent=agent)
+async def remove_agent(
+    call: Call, agent: AgentName, name: model.ProjectName | None = None
+) -> model.RosterChange:
+    """Remove an agent from the roster."""
+    project = _set_call_project(call, name)
+    await _require_roster_member(call, project, agent)
+    await store.delete_roster_member(call.tx, project, agent)
+    _record_roster_change(call, project, agent, "remove_agent")
+    return model.RosterChange(status="removed", project=project, agent=agent)
 
 
 project = Family(
     "memory_project",
-    "Projects and their rosters; delete wants confirm=name.",
+    "Manage projects and their rosters; delete needs confirm=name.",
     {
         "create": create_project,
         "get": get_project,
-        "list": list_registered,
+        "list": list_project_registry,
         "delete": delete_project,
         "add_agent": add_agent,
         "remove_agent": remove_agent,
@@ -155,80 +166,90 @@ project = Family(
 
 
 @operation("memory_list_projects", role="readonly", session=False, example={})
-async def list_projects(call: Call, limit: model.Limit = 100, offset: model.Offset = 0) -> model.Overviews:
-    """Projects that you may see."""
-    seen, since = _seen(call), call.now - SESSION_LIVE_MICROSECONDS
-    total, rows = await store.visible(call.tx, seen, SHARED, limit, offset)
+async def list_projects(
+    call: Call, limit: model.ProjectLimit = 100, offset: model.ProjectOffset = 0
+) -> model.ProjectOverviewListing:
+    """List projects you may see."""
+    visible, since = _visible_project_names(call), call.now - SESSION_LIVE_MICROSECONDS
+    total, rows = await store.list_visible_projects(call.tx, visible, SHARED, limit, offset)
     names = [row["name"] for row in rows]
-    live = await store.live_sessions(call.tx, [*names, SHARED], since)
-    rosters = await store.rosters(call.tx, names)
+    live = await store.summarize_live_sessions(call.tx, [*names, SHARED], since)
+    rosters = await store.summarize_rosters(call.tx, names)
     documents = {row["project"]: row["n"] for row in await knowledge.counts(call.tx)}
-    return model.Overviews(
+    return model.ProjectOverviewListing(
         total=total,
-        active_sessions=await store.active_sessions(call.tx, seen, since),
-        shared=model.Shared(
-            active_sessions=_count(live.get(SHARED)), document_count=documents.get(SHARED, 0)
+        active_sessions=await store.count_active_sessions(call.tx, visible, since),
+        shared=model.SharedOverview(
+            active_sessions=_row_count(live.get(SHARED)), document_count=documents.get(SHARED, 0)
         ),
         projects=[
-            _overview(row, live.get(row["name"]), rosters.get(row["name"]), documents.get(row["name"], 0))
+            _build_overview(
+                row, live.get(row["name"]), rosters.get(row["name"]), documents.get(row["name"], 0)
+            )
             for row in rows
         ],
-        next_offset=_following(total, limit, offset),
+        next_offset=_next_offset(total, limit, offset),
     )
 
 
-def _overview(row: Row, live: Row | None, roster: Row | None, documents: int) -> model.Overview:
-    moments = [row["created_at"], live and live["active_at"], roster and roster["seen_at"]]
-    return model.Overview(
+def _build_overview(row: Row, live: Row | None, roster: Row | None, documents: int) -> model.ProjectOverview:
+    activity_times = [row["created_at"], live and live["active_at"], roster and roster["seen_at"]]
+    return model.ProjectOverview(
         project=row["name"],
         document_count=documents,
-        agents=_count(roster),
-        active_sessions=_count(live),
-        last_activity=iso(max(moment for moment in moments if moment)),
+        agents=_row_count(roster),
+        active_sessions=_row_count(live),
+        last_activity=iso(max(time for time in activity_times if time)),
     )
 
 
-def _enter(call: Call, name: str | None) -> str:
-    """The project that the act is about becomes the call's own, so that its audit row stands there."""
+def _set_call_project(call: Call, name: str | None) -> str:
+    """Make the named project the call's own, so that the audit row is written there."""
     call.project = call.scope(name)
     return call.project
 
 
-def _seen(call: Call) -> list[str] | None:
+def _visible_project_names(call: Call) -> list[str] | None:
     return None if EVERY in call.caller.projects else sorted(call.caller.projects)
 
 
-def _count(row: Row | None) -> int:
+def _row_count(row: Row | None) -> int:
     return int(row["n"]) if row else 0
 
 
-def _following(total: int, limit: int, offset: int) -> int | None:
+def _next_offset(total: int, limit: int, offset: int) -> int | None:
     return offset + limit if offset + limit < total else None
 
 
-async def _existing(call: Call, name: str) -> Row:
-    row = await store.find(call.tx, name)
+async def _require_existing_project(call: Call, name: str) -> Row:
+    row = await store.find_project(call.tx, name)
     if row is None:
-        raise errors.NotFound(f"There is no project '{name}'.", hint="create it, or start a session in it.")
+        raise errors.NotFound(
+            f"Unknown project '{name}'.", hint="Set action='create', or call memory_start_session in it."
+        )
     return row
 
 
-async def _require_member(call: Call, project: str, agent: str) -> None:
-    if await store.member(call.tx, project, agent) is not None:
+async def _require_roster_member(call: Call, project: str, agent: str) -> None:
+    if await store.find_roster_member(call.tx, project, agent) is not None:
         return
-    names = [row["name"] for row in await store.members(call.tx, project)]
-    near = difflib.get_close_matches(agent, names, n=3)
+    names = [row["name"] for row in await store.list_roster_members(call.tx, project)]
+    suggestions = difflib.get_close_matches(agent, names, n=3)
     raise errors.NotFound(
         f"'{agent}' is not on the roster of '{project}'.",
-        hint=f"Did you mean {', '.join(near)}?" if near else "add_agent puts an agent there.",
+        hint=f"Did you mean {', '.join(suggestions)}?"
+        if suggestions
+        else "Set action='add_agent' to add it.",
     )
 
 
-async def _changed(call: Call, project: str, agent: str, status: str, act: str) -> model.MemberChange:
-    _say(call, project, agent, act)
-    row = await store.member(call.tx, project, agent)
-    member = model.Member.of(row) if row else model.Member(agent=agent, tier="")
-    return model.MemberChange(
+async def _render_roster_change(
+    call: Call, project: str, agent: str, status: str, action: str
+) -> model.RosterChange:
+    _record_roster_change(call, project, agent, action)
+    row = await store.find_roster_member(call.tx, project, agent)
+    member = model.RosterMember.from_row(row) if row else model.RosterMember(agent=agent, tier="")
+    return model.RosterChange(
         status=status,
         project=project,
         agent=agent,
@@ -238,6 +259,6 @@ async def _changed(call: Call, project: str, agent: str, status: str, act: str) 
     )
 
 
-def _say(call: Call, project: str, agent: str, act: str) -> None:
-    call.subject = f"{act} {agent}"
+def _record_roster_change(call: Call, project: str, agent: str, action: str) -> None:
+    call.subject = f"{action} {agent}"
     call.emit("AgentChanged", f"agents://{project}", agent=agent)

@@ -1,4 +1,4 @@
-"""Projects and their rosters in the store."""
+"""SQL for projects and their rosters. The roster is the `agent` table; heartbeats are in `rooms/agents`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,18 +7,21 @@ import msgspec
 from commonplace.store.database import Row, Tx
 from commonplace.store.schema import project_tables
 
-# The audit trail outlives what it tells of; counters give event numbers and fencing tokens that may never fall back,
-# but for those that say how much is there.
-_KEPT = frozenset({"audit", "counter"})
-_AMOUNTS = ("documents", "entries", "entry_words")
-_PROJECT = "select name, display_name, registered, ignore_case, created_at from project"
-_MEMBER = "select project, name, tier, role_description, path_patterns, last_seen_at from agent"
-_VISIBLE = "($1 = 1 or name = any($2))"
-_MEMBERS = 200
+# The audit log outlives its project. Event numbers and fencing tokens must never decrease, so their counters stay;
+# counters of amounts are reset.
+_KEPT_TABLES = frozenset({"audit", "counter"})
+_AMOUNT_COUNTERS = ("documents", "entries", "entry_words")
+_SELECT_PROJECT = "select name, display_name, registered, ignore_case, created_at from project"
+_SELECT_MEMBER = "select project, name, tier, role_description, path_patterns, last_seen_at from agent"
+_IS_VISIBLE = "($1 = 1 or name = any($2))"
+_MAX_MEMBERS = 200
+_MAX_PROJECT_NAMES = 5000
 
 
-async def register(tx: Tx, name: str, display_name: str | None, ignore_case: bool, now: int) -> Row | None:
-    """The project, now registered; none if it was before."""
+async def register_project(
+    tx: Tx, name: str, display_name: str | None, ignore_case: bool, now: int
+) -> Row | None:
+    """Register the project; return None if it was already registered."""
     return await tx.one(
         "insert into project (name, display_name, registered, ignore_case, created_at)"
         " values ($1, coalesce($2, $1), 1, $3, $4)"
@@ -32,31 +35,34 @@ async def register(tx: Tx, name: str, display_name: str | None, ignore_case: boo
     )
 
 
-async def find(tx: Tx, name: str) -> Row | None:
-    return await tx.one(f"{_PROJECT} where name = $1", name)
+async def find_project(tx: Tx, name: str) -> Row | None:
+    return await tx.one(f"{_SELECT_PROJECT} where name = $1", name)
 
 
-async def visible(
-    tx: Tx, names: Sequence[str] | None, without: str, limit: int, offset: int
+async def list_visible_projects(
+    tx: Tx, names: Sequence[str] | None, excluded: str, limit: int, offset: int
 ) -> tuple[int, Sequence[Row]]:
-    """How many projects there are among the names (none given = all), and one page of them."""
-    seen = (int(names is None), list(names or ()), without)
-    total = await tx.one(f"select count(*) as n from project where {_VISIBLE} and name <> $3", *seen)
+    """Return the number of projects among `names` (None = all) and one page of them."""
+    filters = (int(names is None), list(names or ()), excluded)
+    total = await tx.one(f"select count(*) as n from project where {_IS_VISIBLE} and name <> $3", *filters)
     page = await tx.all(
-        f"{_PROJECT} where {_VISIBLE} and name <> $3 order by name limit $4 offset $5", *seen, limit, offset
+        f"{_SELECT_PROJECT} where {_IS_VISIBLE} and name <> $3 order by name limit $4 offset $5",
+        *filters,
+        limit,
+        offset,
     )
     return (total["n"] if total else 0), page
 
 
-async def members(tx: Tx, project: str) -> Sequence[Row]:
-    return await tx.all(f"{_MEMBER} where project = $1 order by name limit $2", project, _MEMBERS)
+async def list_roster_members(tx: Tx, project: str) -> Sequence[Row]:
+    return await tx.all(f"{_SELECT_MEMBER} where project = $1 order by name limit $2", project, _MAX_MEMBERS)
 
 
-async def member(tx: Tx, project: str, agent: str) -> Row | None:
-    return await tx.one(f"{_MEMBER} where project = $1 and name = $2", project, agent)
+async def find_roster_member(tx: Tx, project: str, agent: str) -> Row | None:
+    return await tx.one(f"{_SELECT_MEMBER} where project = $1 and name = $2", project, agent)
 
 
-async def put_member(
+async def upsert_roster_member(
     tx: Tx,
     project: str,
     agent: str,
@@ -65,7 +71,7 @@ async def put_member(
     path_patterns: Sequence[str] | None,
     now: int,
 ) -> None:
-    """On the roster with what was given; what was not stays. Who only waited to be let in is in."""
+    """Add an agent or update the given fields. A pending agent becomes named unless a tier is given."""
     await tx.run(
         "insert into agent (project, name, tier, role_description, path_patterns, status, current_task, last_task,"
         " session_count, created_at)"
@@ -78,12 +84,12 @@ async def put_member(
         agent,
         tier,
         role_description,
-        _encoded(path_patterns),
+        _encode_patterns(path_patterns),
         now,
     )
 
 
-async def change_member(
+async def update_roster_member(
     tx: Tx,
     project: str,
     agent: str,
@@ -98,30 +104,30 @@ async def change_member(
         agent,
         tier,
         role_description,
-        _encoded(path_patterns),
+        _encode_patterns(path_patterns),
     )
 
 
-async def remove_member(tx: Tx, project: str, agent: str) -> bool:
+async def delete_roster_member(tx: Tx, project: str, agent: str) -> bool:
     return await tx.run("delete from agent where project = $1 and name = $2", project, agent) > 0
 
 
-async def remove(tx: Tx, project: str) -> dict[str, int]:
-    """Everything that belongs to the project; how many rows of each table went."""
+async def delete_project_rows(tx: Tx, project: str) -> dict[str, int]:
+    """Delete everything that belongs to the project; return the number of deleted rows per table."""
     removed = {}
     for table in await project_tables(tx):
-        if table in _KEPT:
+        if table in _KEPT_TABLES:
             continue
         row = await tx.one(f"select count(*) as n from {table} where project = $1", project)
         if row and row["n"]:
             await tx.run(f"delete from {table} where project = $1", project)
             removed[table] = int(row["n"])
-    await tx.run("delete from counter where project = $1 and name = any($2)", project, _AMOUNTS)
+    await tx.run("delete from counter where project = $1 and name = any($2)", project, _AMOUNT_COUNTERS)
     await tx.run("delete from project where name = $1", project)
     return removed
 
 
-async def live_sessions(tx: Tx, projects: Sequence[str], live_since: int) -> Mapping[str, Row]:
+async def summarize_live_sessions(tx: Tx, projects: Sequence[str], live_since: int) -> Mapping[str, Row]:
     rows = await tx.all(
         "select project, count(*) as n, max(active_at) as active_at from session"
         " where project = any($1) and ended_at is null and active_at > $2 group by project",
@@ -131,7 +137,7 @@ async def live_sessions(tx: Tx, projects: Sequence[str], live_since: int) -> Map
     return {row["project"]: row for row in rows}
 
 
-async def rosters(tx: Tx, projects: Sequence[str]) -> Mapping[str, Row]:
+async def summarize_rosters(tx: Tx, projects: Sequence[str]) -> Mapping[str, Row]:
     rows = await tx.all(
         "select project, count(*) as n, max(last_seen_at) as seen_at from agent"
         " where project = any($1) group by project",
@@ -140,7 +146,7 @@ async def rosters(tx: Tx, projects: Sequence[str]) -> Mapping[str, Row]:
     return {row["project"]: row for row in rows}
 
 
-async def active_sessions(tx: Tx, names: Sequence[str] | None, live_since: int) -> int:
+async def count_active_sessions(tx: Tx, names: Sequence[str] | None, live_since: int) -> int:
     row = await tx.one(
         "select count(*) as n from project cross join session where ($1 = 1 or project.name = any($2))"
         " and session.project = project.name and session.ended_at is null and session.active_at > $3",
@@ -151,33 +157,33 @@ async def active_sessions(tx: Tx, names: Sequence[str] | None, live_since: int) 
     return int(row["n"]) if row else 0
 
 
-def _encoded(patterns: Sequence[str] | None) -> str | None:
+def _encode_patterns(patterns: Sequence[str] | None) -> str | None:
     return None if patterns is None else msgspec.json.encode(patterns).decode()
 
 
-_NAMES = 5000
+async def list_project_names(tx: Tx) -> list[str]:
+    return [
+        row["name"]
+        for row in await tx.all("select name from project order by name limit $1", _MAX_PROJECT_NAMES)
+    ]
 
 
-async def names(tx: Tx) -> list[str]:
-    return [row["name"] for row in await tx.all("select name from project order by name limit $1", _NAMES)]
-
-
-async def beginning(
+async def list_completions(
     tx: Tx,
     table: str,
     column: str,
-    place: str,
+    project_column: str,
     projects: Sequence[str],
-    begun: str,
+    prefix: str,
     limit: int,
-    offered: str,
+    condition: str,
 ) -> list[str]:
-    """What stands in a column of those of these projects' rows that are offered, and begins so."""
+    """List the values of a column that start with `prefix`, in rows of these projects that meet `condition`."""
     rows = await tx.all(
-        f"select distinct {column} as value from {table} where {place} = any($1)"
-        f" and {offered} and substr({column}, 1, length($2)) = $2 order by {column} limit $3",
+        f"select distinct {column} as value from {table} where {project_column} = any($1)"
+        f" and {condition} and substr({column}, 1, length($2)) = $2 order by {column} limit $3",
         projects,
-        begun,
+        prefix,
         limit,
     )
     return [row["value"] for row in rows]
