@@ -6,7 +6,7 @@ import pytest
 
 from commonplace import access, errors, events
 from commonplace.clock import iso
-from commonplace.rooms.backlog.model import cycle
+from commonplace.rooms.backlog.model import find_dependency_cycle
 
 
 async def _two(team):
@@ -260,7 +260,7 @@ async def test_update_backlog_item_at_once_never_makes_a_cycle(team):
         found = [await _find(team, item) for item in items]
         edges = [(each["id"], needs) for each in found for needs in each["links"]["depends_on"]]
         assert len(edges) == 3
-        assert not any(cycle(edges, item) for item in items)
+        assert not any(find_dependency_cycle(edges, item) for item in items)
 
 
 async def test_update_backlog_item_claim_makes_it_mine(team):

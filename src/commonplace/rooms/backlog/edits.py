@@ -1,137 +1,165 @@
-"""What may become of an item, under the project's own lock."""
+"""Changes of a backlog item under the project's backlog lock: claim, edit, move, unblock.
+
+The operations call these; what a change computes is in `model.py`, the SQL in `store.py`.
+"""
 
 from collections.abc import Mapping, Sequence
 
 from commonplace import errors, events
 from commonplace.call import Call
 from commonplace.rooms.backlog import model, store
-from commonplace.rooms.backlog.model import Item
+from commonplace.rooms.backlog.model import BacklogItem
 from commonplace.rooms.messages.store import notify_agents
 from commonplace.rooms.sessions.store import enter_project
 from commonplace.store import ids
 from commonplace.store.database import Row
 
 
-async def visible_projects(call: Call) -> list[str]:
-    return [name for name in await store.project_names(call.tx) if call.caller.sees(name)]
+async def list_visible_projects(call: Call) -> list[str]:
+    return [name for name in await store.list_project_names(call.tx) if call.caller.sees(name)]
 
 
-async def lock(call: Call, project: str) -> int:
-    """Nobody else changes this project's backlog until commit; a number that only grows."""
+async def lock_backlog(call: Call, project: str) -> int:
+    """Lock this project's backlog until commit; return a number that only grows."""
     return await events.count(call.tx, project, "backlog")
 
 
-async def locked_item(call: Call, given: str, expected_version: int | None = None) -> Row:
-    """The item of this project, else of another that the caller may see, as it is now and stays until commit."""
-    home = call.own_session.project
-    found = await ids.beginning(call.tx, "backlog", [home], given)
-    found = found or await ids.beginning(call.tx, "backlog", await visible_projects(call), given)
+async def load_locked_item(call: Call, id_prefix: str, expected_version: int | None = None) -> Row:
+    """Lock the backlog and load the item, from this project or else another that the caller may see."""
+    own_project = call.own_session.project
+    match = await ids.beginning(call.tx, "backlog", [own_project], id_prefix)
+    match = match or await ids.beginning(call.tx, "backlog", await list_visible_projects(call), id_prefix)
     row = None
-    if found:
-        await lock(call, found[0][0])
-        row = await store.one(call.tx, *found[0])
+    if match:
+        await lock_backlog(call, match[0][0])
+        row = await store.load_item(call.tx, *match[0])
     if row is None:
-        raise errors.NotFound(f"There is no backlog item '{given}'.", hint="memory_list_backlog shows them.")
+        raise errors.NotFound(
+            f"Backlog item '{id_prefix}' does not exist.", hint="Find its id with memory_list_backlog."
+        )
     if expected_version not in (None, row["version"]):
         raise errors.Conflict(
-            f"{row['id']} is at version {row['version']} by now.",
-            hint="Read it again.",
+            f"{row['id']} is at version {row['version']} now.",
+            hint="Read it with memory_get_by_id, then retry with its version as expected_version.",
             current=row["version"],
         )
     call.subject = row["id"]
     return row
 
 
-async def needed_items(call: Call, project: str, given: Sequence[str]) -> list[str]:
-    """Whole ids of the items that another shall wait for."""
-    known = await store.existing(call.tx, project, given) if given else set()
-    wanted = [each if each in known else await ids.whole(call.tx, "backlog", project, each) for each in given]
-    return list(dict.fromkeys(wanted))
+async def resolve_dependencies(call: Call, project: str, id_prefixes: Sequence[str]) -> list[str]:
+    """Return the whole ids of the items to depend on."""
+    whole_ids = await store.filter_existing_ids(call.tx, project, id_prefixes) if id_prefixes else set()
+    resolved = [
+        id_prefix if id_prefix in whole_ids else await ids.whole(call.tx, "backlog", project, id_prefix)
+        for id_prefix in id_prefixes
+    ]
+    return list(dict.fromkeys(resolved))
 
 
-def claimed(call: Call, row: Row) -> dict[str, str]:
-    """The edit that makes the item mine, if nobody has it."""
+def claim_fields(call: Call, row: Row) -> dict[str, str]:
+    """Return the edit that assigns the item to the caller; refuse if another agent has it."""
     owner = row["assigned_to"] or row["completed_by"]
     if row["closed"] or row["assigned_to"] not in ("", call.agent):
         raise errors.Conflict(
-            f"{row['id']} is {row['status']}; {owner} has it.",
-            hint="memory_list_backlog(ready=true) shows what is free.",
+            f"{row['id']} is {row['status']} and belongs to {owner}.",
+            hint="List unclaimed items with memory_list_backlog(ready=true).",
             owner=owner,
             item_status=row["status"],
         )
     return {"status": "in_progress", "assigned_to": call.agent}
 
 
-async def edit(call: Call, row: Row, wanted: Mapping[str, str], needs: list[str] | None = None) -> Row:
-    """Change the fields that differ, and keep what they were."""
-    values = model.merged(row, wanted, call.agent, call.now)
-    changes = model.changes(row, values)
-    if needs is not None:
-        changes |= await _changed_needs(call, row, needs)
+async def edit_item(
+    call: Call, row: Row, edits: Mapping[str, str], dependencies: list[str] | None = None
+) -> Row:
+    """Update the fields that differ and record their old values."""
+    values = model.apply_edits(row, edits, call.agent, call.now)
+    changes = model.diff_fields(row, values)
+    if dependencies is not None:
+        changes |= await _update_dependencies(call, row, dependencies)
     if not changes:
         return row
-    changed = await store.change(call.tx, row, values, call.now)
-    if changed is None:
-        raise errors.Conflict(f"{row['id']} was changed a moment ago.", hint="Read it again.")
-    await store.record(call.tx, changed, changes, call.agent, call.now)
-    tell(call, row["project"], row["id"])
-    return changed
+    updated = await store.update_item(call.tx, row, values, call.now)
+    if updated is None:
+        raise errors.Conflict(f"{row['id']} was changed meanwhile.", hint="Retry the same call.")
+    await store.insert_changes(call.tx, updated, changes, call.agent, call.now)
+    emit_backlog_changed(call, row["project"], row["id"])
+    return updated
 
 
-async def _changed_needs(call: Call, row: Row, wanted: list[str]) -> dict[str, tuple[str, str]]:
-    current = [need["needs"] for need in await store.needs(call.tx, [row["project"]], [row["id"]])]
-    if sorted(current) == sorted(wanted):
+async def _update_dependencies(call: Call, row: Row, dependencies: list[str]) -> dict[str, tuple[str, str]]:
+    current = [
+        need["needs"] for need in await store.list_dependencies(call.tx, [row["project"]], [row["id"]])
+    ]
+    if sorted(current) == sorted(dependencies):
         return {}
-    others = [edge for edge in await store.edges(call.tx, row["project"], wanted) if edge[0] != row["id"]]
-    around = model.cycle([*others, *((row["id"], each) for each in wanted)], row["id"])
-    if around:
+    others = [
+        edge
+        for edge in await store.list_dependency_edges(call.tx, row["project"], dependencies)
+        if edge[0] != row["id"]
+    ]
+    cycle = model.find_dependency_cycle(
+        [*others, *((row["id"], dependency) for dependency in dependencies)], row["id"]
+    )
+    if cycle:
         raise errors.Conflict(
-            f"Nothing could begin: {' needs '.join(around)}.",
-            hint="Leave out one of these dependencies.",
-            cycle=around,
+            f"Circular dependency: {' -> '.join(cycle)}.",
+            hint="Remove one of these from depends_on.",
+            cycle=cycle,
         )
-    await store.set_needs(call.tx, row["project"], row["id"], wanted)
-    return {"depends_on": (model.write_list(current), model.write_list(wanted))}
+    await store.replace_dependencies(call.tx, row["project"], row["id"], dependencies)
+    return {"depends_on": (model.encode_texts(current), model.encode_texts(dependencies))}
 
 
-async def unblocked(call: Call, before: Row, after: Row) -> list[str]:
-    """If this edit closed the item: the ids that can begin now; whose they are is told."""
+async def notify_unblocked(call: Call, before: Row, after: Row) -> list[str]:
+    """If this edit closed the item, return the ids it unblocked and notify their agents."""
     if before["closed"] or not after["closed"]:
         return []
-    free = [
-        item for item in await store.blocks(call.tx, after["project"], after["id"]) if not item["blocked"]
+    unblocked = [
+        item
+        for item in await store.list_dependents(call.tx, after["project"], after["id"])
+        if not item["blocked"]
     ]
-    for agent in sorted({item["assigned_to"] or item["created_by"] for item in free} - {call.agent}):
-        theirs = [item["id"] for item in free if agent == (item["assigned_to"] or item["created_by"])]
-        text = f"{call.agent} closed {after['id']}; unblocked: {', '.join(theirs)}"
+    for agent in sorted({item["assigned_to"] or item["created_by"] for item in unblocked} - {call.agent}):
+        agent_items = [
+            item["id"] for item in unblocked if agent == (item["assigned_to"] or item["created_by"])
+        ]
+        text = f"{call.agent} closed {after['id']}; unblocked: {', '.join(agent_items)}"
         await notify_agents(call.tx, after["project"], [agent], text, call.now)
-    return [item["id"] for item in free]
+    return [item["id"] for item in unblocked]
 
 
-async def move(call: Call, row: Row, target: str) -> Row:
-    """Carry the item to another project, unless unfinished work on either side hangs on it."""
+async def move_item(call: Call, row: Row, target: str) -> Row:
+    """Move the item to another project, unless open dependencies link it to this one."""
     if target == row["project"]:
         return row
     project, item = row["project"], row["id"]
-    linked = [need["needs"] for need in await store.needs(call.tx, [project], [item]) if not need["closed"]]
-    linked += [each["id"] for each in await store.blocks(call.tx, project, item)]
+    linked = [
+        need["needs"]
+        for need in await store.list_dependencies(call.tx, [project], [item])
+        if not need["closed"]
+    ]
+    linked += [dependent["id"] for dependent in await store.list_dependents(call.tx, project, item)]
     if linked and not row["closed"]:
         raise errors.Conflict(
-            f"{item} depends on others of '{project}' or they on it.",
-            hint="Take the dependencies off first.",
+            f"{item} has open dependencies in '{project}'.",
+            hint="Remove it from depends_on of the linked items, and them from its own, then move it.",
             linked=linked,
         )
     await enter_project(call.tx, target, call.now)
-    moved = await store.move(call.tx, row, target, await lock(call, target), call.now)
-    await store.record(call.tx, moved, {"project": (project, target)}, call.agent, call.now)
-    tell(call, project, item)
-    tell(call, target, item)
+    moved = await store.move_item_rows(call.tx, row, target, await lock_backlog(call, target), call.now)
+    await store.insert_changes(call.tx, moved, {"project": (project, target)}, call.agent, call.now)
+    emit_backlog_changed(call, project, item)
+    emit_backlog_changed(call, target, item)
     return moved
 
 
-def tell(call: Call, project: str, item: str) -> None:
+def emit_backlog_changed(call: Call, project: str, item: str) -> None:
     call.emit("BacklogChanged", f"backlog://{project}", project=project, id=item)
 
 
-async def shown(call: Call, row: Row) -> Item:
-    return Item.of(row, await store.needs(call.tx, [row["project"]], [row["id"]]), call.now)
+async def render_item(call: Call, row: Row) -> BacklogItem:
+    return BacklogItem.from_row(
+        row, await store.list_dependencies(call.tx, [row["project"]], [row["id"]]), call.now
+    )

@@ -1,4 +1,4 @@
-"""A backlog item: its states, what an edit changes, and how replies show it."""
+"""Backlog items: arguments, replies, and the pure functions that compute an edit. The SQL is in `store.py`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
@@ -12,15 +12,15 @@ from commonplace.operation import Reply
 from commonplace.store.database import Row
 from commonplace.store.ids import Id
 
-Status = Literal[
+BacklogStatus = Literal[
     "open", "in_progress", "deferred", "blocked", "retest", "needs_info", "done", "wont_do", "duplicate"
 ]
-Priority = Literal["critical", "high", "medium", "low"]
-Action = Literal["create", "update", "complete"]
+BacklogPriority = Literal["critical", "high", "medium", "low"]
+BacklogAction = Literal["create", "update", "complete"]
 
-CLOSED = frozenset({"done", "wont_do", "duplicate"})
-RANKS = {priority: rank for rank, priority in enumerate(get_args(Priority))}
-FIELDS = (
+CLOSED_STATUSES = frozenset({"done", "wont_do", "duplicate"})
+PRIORITY_RANKS = {priority: rank for rank, priority in enumerate(get_args(BacklogPriority))}
+EDITABLE_FIELDS = (
     "title",
     "description",
     "priority",
@@ -30,29 +30,29 @@ FIELDS = (
     "deferred_reason",
     "resolution",
 )
-_SNIPPET = 160
+_SNIPPET_CHARACTERS = 160
 
-Title = Annotated[str, Field(min_length=1, max_length=300)]
-Text = Annotated[str, Field(max_length=20_000)]
-Short = Annotated[str, Field(max_length=500)]
+ItemTitle = Annotated[str, Field(min_length=1, max_length=300)]
+ItemText = Annotated[str, Field(max_length=20_000)]
+DeferredReason = Annotated[str, Field(max_length=500)]
 Milestone = Annotated[str, Field(max_length=100)]
 Assignee = Annotated[str, Field(max_length=64, pattern=r"^(\w[\w.@:+-]*)?$")]
-Tag = Annotated[str, Field(min_length=1, max_length=64, pattern=r'^[^",\\\x00-\x1f]+$')]
-Tags = Annotated[list[Tag], Field(max_length=20)]
-Needs = Annotated[list[Id], Field(max_length=50)]
-Limit = Annotated[int, Field(ge=1, le=100)]
-Offset = Annotated[int, Field(ge=0, le=1_000_000)]
-Batch = Annotated[list[dict[str, Any]], Field(min_length=1, max_length=100)]
+BacklogTag = Annotated[str, Field(min_length=1, max_length=64, pattern=r'^[^",\\\x00-\x1f]+$')]
+BacklogTags = Annotated[list[BacklogTag], Field(max_length=20)]
+Dependencies = Annotated[list[Id], Field(max_length=50)]
+BacklogLimit = Annotated[int, Field(ge=1, le=100)]
+BacklogOffset = Annotated[int, Field(ge=0, le=1_000_000)]
+BatchItems = Annotated[list[dict[str, Any]], Field(min_length=1, max_length=100)]
 
 
-class Everywhere:
-    """Every project that the caller may see; written `*`."""
+class AllProjects:
+    """Every project that the caller may see; callers write `*`."""
 
 
-EverywhereOr = Annotated[str, AfterValidator(lambda project: Everywhere() if project == EVERY else project)]
+ProjectOrAll = Annotated[str, AfterValidator(lambda project: AllProjects() if project == EVERY else project)]
 
 
-class Item(Reply):
+class BacklogItem(Reply):
     id: str
     project: str
     title: str
@@ -75,46 +75,47 @@ class Item(Reply):
     completed_at: str = ""
 
     @classmethod
-    def of(cls, row: Row, needs: Sequence[Row], now: int) -> "Item":
-        theirs = [need for need in needs if need["item"] == row["id"]]
-        plain = {
-            name: row[name] for name in ("id", "project", "version", "created_by", "completed_by", *FIELDS)
+    def from_row(cls, row: Row, needs: Sequence[Row], now: int) -> "BacklogItem":
+        own_needs = [need for need in needs if need["item"] == row["id"]]
+        stored_fields = {
+            name: row[name]
+            for name in ("id", "project", "version", "created_by", "completed_by", *EDITABLE_FIELDS)
         }
         return cls(
-            **plain,
-            tags=read_list(row["tags"]),
+            **stored_fields,
+            tags=decode_texts(row["tags"]),
             created=iso(row["created_at"]),
             updated=iso(row["updated_at"]),
             age=age(row["created_at"], now),
             completed_at=iso(row["completed_at"]) if row["completed_at"] else "",
-            depends_on=[need["needs"] for need in theirs],
-            blocked_by=[need["needs"] for need in theirs if not need["closed"]],
+            depends_on=[need["needs"] for need in own_needs],
+            blocked_by=[need["needs"] for need in own_needs if not need["closed"]],
         )
 
     @property
-    def shortened(self) -> "Item":
-        return msgspec.structs.replace(self, description=snippet(self.description))
+    def with_snippet(self) -> "BacklogItem":
+        return msgspec.structs.replace(self, description=truncate_description(self.description))
 
 
-class Changed(Item, kw_only=True):
-    """An item after an act; `status` says what was done, `item_status` how the item is."""
+class ChangedItem(BacklogItem, kw_only=True):
+    """An item after a change; `status` is what was done, `item_status` the status of the item."""
 
     item_status: str
 
     @classmethod
-    def by(cls, act: str, item: Item) -> "Changed":
-        fields = {name: getattr(item, name) for name in Item.__struct_fields__}
-        return cls(**fields | {"status": act}, item_status=item.status)
+    def from_item(cls, outcome: str, item: BacklogItem) -> "ChangedItem":
+        fields = {name: getattr(item, name) for name in BacklogItem.__struct_fields__}
+        return cls(**fields | {"status": outcome}, item_status=item.status)
 
 
-class Listing(Reply):
+class BacklogListing(Reply):
     count: int
     total: int
-    items: list[Item] = []
+    items: list[BacklogItem] = []
     next_offset: int = 0
 
 
-class Completed(Reply):
+class CompletedItem(Reply):
     status: str
     id: str
     title: str
@@ -123,14 +124,14 @@ class Completed(Reply):
     unblocked: list[str] = []
 
 
-class Batched(Reply):
+class BatchReply(Reply):
     status: str
     action: str
     count: int
-    items: list[Changed | Completed] = []
+    items: list[ChangedItem | CompletedItem] = []
 
 
-class Filters(msgspec.Struct, frozen=True):
+class BacklogFilters(msgspec.Struct, frozen=True):
     projects: list[str]
     status: str | None = None
     priority: str | None = None
@@ -141,74 +142,76 @@ class Filters(msgspec.Struct, frozen=True):
     include_done: bool = False
 
 
-def snippet(text: str) -> str:
-    line = " ".join(text[: 2 * _SNIPPET].split())
-    return line if len(line) <= _SNIPPET else line[: _SNIPPET - 1].rstrip() + "…"
+def truncate_description(text: str) -> str:
+    line = " ".join(text[: 2 * _SNIPPET_CHARACTERS].split())
+    return line if len(line) <= _SNIPPET_CHARACTERS else line[: _SNIPPET_CHARACTERS - 1].rstrip() + "…"
 
 
-def write_list(texts: Iterable[str]) -> str:
+def encode_texts(texts: Iterable[str]) -> str:
     return msgspec.json.encode(list(dict.fromkeys(texts))).decode()
 
 
-def read_list(text: str) -> list[str]:
+def decode_texts(text: str) -> list[str]:
     return msgspec.json.decode(text, type=list[str])
 
 
-def merged(row: Row, wanted: Mapping[str, str], agent: str, now: int) -> dict[str, Any]:
-    """The item's fields after an edit; closing it says by whom and when, opening it again takes that back."""
-    values = {name: wanted.get(name, row[name]) for name in FIELDS}
-    closed = values["status"] in CLOSED
+def apply_edits(row: Row, edits: Mapping[str, str], agent: str, now: int) -> dict[str, Any]:
+    """Return the item's fields after an edit; closing sets who completed it and when, reopening clears that."""
+    values = {name: edits.get(name, row[name]) for name in EDITABLE_FIELDS}
+    closed = values["status"] in CLOSED_STATUSES
     if not closed:
         values["resolution"] = ""
-    ended = (row["completed_by"], row["completed_at"]) if row["closed"] else (agent, now)
-    by, at = ended if closed else ("", None)
+    completion = (row["completed_by"], row["completed_at"]) if row["closed"] else (agent, now)
+    completed_by, completed_at = completion if closed else ("", None)
     return values | {
-        "rank": RANKS[values["priority"]],
+        "rank": PRIORITY_RANKS[values["priority"]],
         "closed": int(closed),
-        "completed_by": by,
-        "completed_at": at,
+        "completed_by": completed_by,
+        "completed_at": completed_at,
     }
 
 
-def changes(row: Row, values: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Every field that differs, with what it was and what it is."""
-    return {name: (row[name], values[name]) for name in FIELDS if row[name] != values[name]}
+def diff_fields(row: Row, values: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Return every field that differs, with its old and new value."""
+    return {name: (row[name], values[name]) for name in EDITABLE_FIELDS if row[name] != values[name]}
 
 
-def cycle(edges: Iterable[tuple[str, str]], start: str) -> list[str]:
-    """A way along the edges from `start` back to itself, if there is one."""
-    following: dict[str, list[str]] = {}
+def find_dependency_cycle(edges: Iterable[tuple[str, str]], start: str) -> list[str]:
+    """Return a path along the edges from `start` back to itself, or an empty list."""
+    needs_by_item: dict[str, list[str]] = {}
     for item, needs in edges:
-        following.setdefault(item, []).append(needs)
-    ways, seen = [[start]], set[str]()
-    while ways:
-        way = ways.pop()
-        for needs in following.get(way[-1], []):
+        needs_by_item.setdefault(item, []).append(needs)
+    paths, seen = [[start]], set[str]()
+    while paths:
+        path = paths.pop()
+        for needs in needs_by_item.get(path[-1], []):
             if needs == start:
-                return [*way, start]
+                return [*path, start]
             if needs not in seen:
                 seen.add(needs)
-                ways.append([*way, needs])
+                paths.append([*path, needs])
     return []
 
 
-def history(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Changes grouped by the version that they made, newest first."""
+def group_changes_by_version(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Group changes by the version that they created, newest first."""
     versions: dict[int, dict[str, Any]] = {}
     for row in rows:
-        made = {"version": row["version"], "at": iso(row["at"]), "by": row["agent"], "changes": {}}
-        version = versions.setdefault(row["version"], made)
+        entry = {"version": row["version"], "at": iso(row["at"]), "by": row["agent"], "changes": {}}
+        version = versions.setdefault(row["version"], entry)
         version["changes"][row["field"]] = {"from": row["before"], "to": row["after"]}
-    return sorted(versions.values(), key=lambda version: -int(version["version"]))
+    return sorted(versions.values(), key=lambda entry: -int(entry["version"]))
 
 
-def found(item: Item, past: Sequence[Row], blocks: Sequence[str]) -> dict[str, Any]:
-    """An item as memory_get_by_id shows it."""
-    shown = {
+def render_item_document(
+    item: BacklogItem, change_rows: Sequence[Row], blocks: Sequence[str]
+) -> dict[str, Any]:
+    """Render an item for memory_get_by_id."""
+    fields = {
         name: getattr(item, name)
         for name in ("id", "title", "status", "project", "tags", "created", "updated")
     }
-    about = (
+    optional_fields = (
         "priority",
         "assigned_to",
         "milestone",
@@ -217,11 +220,11 @@ def found(item: Item, past: Sequence[Row], blocks: Sequence[str]) -> dict[str, A
         "completed_by",
         "version",
     )
-    return shown | {
+    return fields | {
         "type": "backlog_item",
         "author": item.created_by,
         "content": item.description,
-        "versions": history(past),
+        "versions": group_changes_by_version(change_rows),
         "links": {"depends_on": item.depends_on, "blocked_by": item.blocked_by, "blocks": list(blocks)},
-        **{name: getattr(item, name) for name in about if getattr(item, name)},
+        **{name: getattr(item, name) for name in optional_fields if getattr(item, name)},
     }

@@ -1,4 +1,4 @@
-"""Keep, share out and finish the work of a project."""
+"""Add, list, update and complete backlog items, one at a time or in a batch. Rules of a change: `edits.py`."""
 
 from typing import Annotated, Any
 
@@ -6,7 +6,15 @@ from commonplace import errors
 from commonplace.call import Call
 from commonplace.operation import Operation, also, operation
 from commonplace.rooms.backlog import edits, model, store
-from commonplace.rooms.backlog.model import Batched, Changed, Completed, Everywhere, Filters, Item, Listing
+from commonplace.rooms.backlog.model import (
+    AllProjects,
+    BacklogFilters,
+    BacklogItem,
+    BacklogListing,
+    BatchReply,
+    ChangedItem,
+    CompletedItem,
+)
 from commonplace.rooms.sessions.store import enter_project
 from commonplace.store.ids import Id
 
@@ -18,21 +26,21 @@ from commonplace.store.ids import Id
 )
 async def add_backlog_item(
     call: Call,
-    title: model.Title,
-    description: model.Text = "",
-    priority: model.Priority = "medium",
+    title: model.ItemTitle,
+    description: model.ItemText = "",
+    priority: model.BacklogPriority = "medium",
     project: str | None = None,
     assigned_to: model.Assignee | None = None,
-    tags: model.Tags | None = None,
+    tags: model.BacklogTags | None = None,
     milestone: Annotated[model.Milestone | None, also("target_version")] = None,
-    deferred_reason: model.Short | None = None,
-    depends_on: model.Needs | None = None,
-) -> Changed:
-    """Note work to do; depends_on must be done first."""
-    home = call.scope(project)
-    n = await edits.lock(call, home)
-    await enter_project(call.tx, home, call.now)
-    given = {
+    deferred_reason: model.DeferredReason | None = None,
+    depends_on: model.Dependencies | None = None,
+) -> ChangedItem:
+    """Add a task to the backlog; depends_on must be done first."""
+    target_project = call.scope(project)
+    item_number = await edits.lock_backlog(call, target_project)
+    await enter_project(call.tx, target_project, call.now)
+    fields = {
         "title": title,
         "description": description,
         "priority": priority,
@@ -40,33 +48,35 @@ async def add_backlog_item(
         "milestone": milestone or "",
         "deferred_reason": deferred_reason or "",
     }
-    needs = await edits.needed_items(call, home, depends_on or [])
-    row = await store.add(call.tx, home, n, given, tags or [], call.agent, call.now)
-    if needs:
-        await store.set_needs(call.tx, home, row["id"], needs)
-    edits.tell(call, home, row["id"])
+    dependencies = await edits.resolve_dependencies(call, target_project, depends_on or [])
+    row = await store.insert_item(
+        call.tx, target_project, item_number, fields, tags or [], call.agent, call.now
+    )
+    if dependencies:
+        await store.replace_dependencies(call.tx, target_project, row["id"], dependencies)
+    edits.emit_backlog_changed(call, target_project, row["id"])
     call.subject = row["id"]
-    return Changed.by("added", await edits.shown(call, row))
+    return ChangedItem.from_item("added", await edits.render_item(call, row))
 
 
 @operation("memory_list_backlog", role="readonly", example={"ready": True})
 async def list_backlog(
     call: Call,
-    project: model.EverywhereOr | None = None,
-    status: model.Status | None = None,
-    priority: model.Priority | None = None,
+    project: model.ProjectOrAll | None = None,
+    status: model.BacklogStatus | None = None,
+    priority: model.BacklogPriority | None = None,
     assigned_to: model.Assignee | None = None,
     milestone: Annotated[model.Milestone | None, also("target_version")] = None,
-    tag: model.Tag | None = None,
+    tag: model.BacklogTag | None = None,
     ready: bool = False,
     include_done: bool = False,
-    limit: model.Limit = 20,
-    offset: model.Offset = 0,
-) -> Listing:
-    """Work by priority; ready = open, unblocked, free or yours. project `*` = all."""
-    everywhere = isinstance(project, Everywhere)
-    filters = Filters(
-        projects=await edits.visible_projects(call) if everywhere else [call.project],
+    limit: model.BacklogLimit = 20,
+    offset: model.BacklogOffset = 0,
+) -> BacklogListing:
+    """List backlog tasks by priority; ready = open, unblocked, unassigned or yours. project `*` = all."""
+    all_projects = isinstance(project, AllProjects)
+    filters = BacklogFilters(
+        projects=await edits.list_visible_projects(call) if all_projects else [call.project],
         status=status,
         priority=priority,
         assigned_to=assigned_to,
@@ -75,14 +85,16 @@ async def list_backlog(
         ready_for=call.agent if ready else None,
         include_done=include_done,
     )
-    rows, total = await store.search(call.tx, filters, limit, offset)
-    needs = await store.needs(call.tx, filters.projects, [row["id"] for row in rows]) if rows else []
-    after = offset + len(rows)
-    return Listing(
+    rows, total = await store.find_items(call.tx, filters, limit, offset)
+    dependencies = (
+        await store.list_dependencies(call.tx, filters.projects, [row["id"] for row in rows]) if rows else []
+    )
+    next_offset = offset + len(rows)
+    return BacklogListing(
         count=len(rows),
         total=total,
-        items=[Item.of(row, needs, call.now).shortened for row in rows],
-        next_offset=after if after < total else 0,
+        items=[BacklogItem.from_row(row, dependencies, call.now).with_snippet for row in rows],
+        next_offset=next_offset if next_offset < total else 0,
     )
 
 
@@ -90,21 +102,21 @@ async def list_backlog(
 async def update_backlog_item(
     call: Call,
     item_id: Id,
-    status: model.Status | None = None,
-    priority: model.Priority | None = None,
+    status: model.BacklogStatus | None = None,
+    priority: model.BacklogPriority | None = None,
     assigned_to: model.Assignee | None = None,
-    title: model.Title | None = None,
-    description: model.Text | None = None,
+    title: model.ItemTitle | None = None,
+    description: model.ItemText | None = None,
     milestone: Annotated[model.Milestone | None, also("target_version")] = None,
-    deferred_reason: model.Short | None = None,
+    deferred_reason: model.DeferredReason | None = None,
     project: str | None = None,
-    depends_on: model.Needs | None = None,
+    depends_on: model.Dependencies | None = None,
     claim: bool = False,
     expected_version: int | None = None,
-) -> Changed:
-    """Change an item; claim takes a free one, assigned_to "" frees it."""
-    target = call.scope(project) if project is not None else None
-    given = {
+) -> ChangedItem:
+    """Update a backlog task; claim assigns a free one to you, assigned_to "" unassigns."""
+    target_project = call.scope(project) if project is not None else None
+    fields = {
         "status": status,
         "priority": priority,
         "assigned_to": assigned_to,
@@ -113,44 +125,48 @@ async def update_backlog_item(
         "milestone": milestone,
         "deferred_reason": deferred_reason,
     }
-    wanted = {name: value for name, value in given.items() if value is not None}
-    if not (wanted or claim or target or depends_on is not None):
-        raise errors.Invalid("Nothing to change was given.", hint="Give a field of the item, or claim=true.")
-    row = await edits.locked_item(call, item_id, expected_version)
-    wanted |= edits.claimed(call, row) if claim else {}
-    needs = await edits.needed_items(call, row["project"], depends_on) if depends_on is not None else None
-    edited = await edits.edit(call, row, wanted, needs)
-    await edits.unblocked(call, row, edited)
-    moved = await edits.move(call, edited, target or row["project"])
-    act = "updated" if moved["project"] == row["project"] else "moved"
-    return Changed.by(act, await edits.shown(call, moved))
+    edits_wanted = {name: value for name, value in fields.items() if value is not None}
+    if not (edits_wanted or claim or target_project or depends_on is not None):
+        raise errors.Invalid(
+            "There is nothing to change.", hint="Pass at least one field of the item, or claim=true."
+        )
+    row = await edits.load_locked_item(call, item_id, expected_version)
+    edits_wanted |= edits.claim_fields(call, row) if claim else {}
+    dependencies = (
+        await edits.resolve_dependencies(call, row["project"], depends_on) if depends_on is not None else None
+    )
+    edited = await edits.edit_item(call, row, edits_wanted, dependencies)
+    await edits.notify_unblocked(call, row, edited)
+    moved = await edits.move_item(call, edited, target_project or row["project"])
+    outcome = "updated" if moved["project"] == row["project"] else "moved"
+    return ChangedItem.from_item(outcome, await edits.render_item(call, moved))
 
 
 @operation("memory_complete_backlog_item", writes=True)
 async def complete_backlog_item(
-    call: Call, item_id: Id, resolution: model.Text | None = None, wont_do: bool = False
-) -> Completed:
-    """Close an item; who waited is told."""
-    row = await edits.locked_item(call, item_id)
+    call: Call, item_id: Id, resolution: model.ItemText | None = None, wont_do: bool = False
+) -> CompletedItem:
+    """Complete a backlog task; dependents are notified."""
+    row = await edits.load_locked_item(call, item_id)
     if row["closed"]:
         raise errors.Conflict(
-            f"{row['id']} is {row['status']} already, by {row['completed_by']}.",
-            hint="Open it again with memory_update_backlog_item.",
+            f"{row['completed_by']} already closed {row['id']} as {row['status']}.",
+            hint='To reopen it, call memory_update_backlog_item with status="open".',
             current=row["status"],
         )
-    wanted = {"status": "wont_do" if wont_do else "done", "resolution": resolution or ""}
-    closed = await edits.edit(call, row, wanted)
-    return Completed(
-        status=closed["status"],
-        id=closed["id"],
-        title=closed["title"],
-        completed_by=closed["completed_by"],
-        resolution=closed["resolution"],
-        unblocked=await edits.unblocked(call, row, closed),
+    edits_wanted = {"status": "wont_do" if wont_do else "done", "resolution": resolution or ""}
+    completed = await edits.edit_item(call, row, edits_wanted)
+    return CompletedItem(
+        status=completed["status"],
+        id=completed["id"],
+        title=completed["title"],
+        completed_by=completed["completed_by"],
+        resolution=completed["resolution"],
+        unblocked=await edits.notify_unblocked(call, row, completed),
     )
 
 
-_SINGLE: dict[model.Action, Operation] = {
+_OPERATION_BY_ACTION: dict[model.BacklogAction, Operation] = {
     "create": add_backlog_item,
     "update": update_backlog_item,
     "complete": complete_backlog_item,
@@ -162,28 +178,28 @@ _SINGLE: dict[model.Action, Operation] = {
     writes=True,
     example={"action": "create", "items": [{"title": "One"}, {"title": "Two"}]},
 )
-async def batch_backlog(call: Call, action: model.Action, items: model.Batch) -> Batched:
-    """One act on many items: all or none."""
+async def batch_backlog(call: Call, action: model.BacklogAction, items: model.BatchItems) -> BatchReply:
+    """Create, update or complete many backlog tasks: all or none."""
     replies: list[Any] = []
     problems: list[dict[str, Any]] = []
-    for index, given in enumerate(items):
+    for index, arguments in enumerate(items):
         try:
-            replies.append(await _one_of_many(call, _SINGLE[action], given))
+            replies.append(await _run_item_operation(call, _OPERATION_BY_ACTION[action], arguments))
         except errors.Unavailable:
             raise
         except errors.Refusal as refusal:
             problems.append({"index": index, **refusal.body()})
     if problems:
         raise errors.Invalid(
-            f"{len(problems)} of {len(items)} items are wrong; nothing was changed.",
-            hint="Correct these and send all of them again.",
+            f"{len(problems)} of {len(items)} items are invalid; nothing was changed.",
+            hint="Correct the items listed in problems (by index) and send the whole batch again.",
             problems=problems,
         )
     call.subject = f"{action} {len(replies)}"
-    return Batched(status="completed", action=action, count=len(replies), items=replies)
+    return BatchReply(status="completed", action=action, count=len(replies), items=replies)
 
 
-async def _one_of_many(call: Call, single: Operation, given: dict[str, Any]) -> Any:
-    arguments = single.parse({**given, "session_id": call.own_session.id})
+async def _run_item_operation(call: Call, item_operation: Operation, item: dict[str, Any]) -> Any:
+    arguments = item_operation.parse({**item, "session_id": call.own_session.id})
     del arguments["session_id"]
-    return await single.function(call, **arguments)
+    return await item_operation.function(call, **arguments)

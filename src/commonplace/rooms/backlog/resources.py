@@ -1,21 +1,23 @@
-"""backlog://{project}: what is to be done."""
+"""The resource backlog://{project}: the open items of a project."""
 
 from commonplace.call import Call
 from commonplace.operation import operation
 from commonplace.resource import Resource
 from commonplace.rooms.backlog import store
-from commonplace.rooms.backlog.model import Filters, Item, Listing
+from commonplace.rooms.backlog.model import BacklogFilters, BacklogItem, BacklogListing
 
-_SHOWN = 50
+_MAX_RESOURCE_ITEMS = 50
 
 
 @operation("resource:backlog", role="readonly", session=False)
-async def read_backlog(call: Call, project: str) -> Listing:
-    """The open work of the project, by priority, then oldest."""
-    rows, total = await store.search(call.tx, Filters(projects=[project]), _SHOWN, 0)
-    needs = await store.needs(call.tx, [project], [row["id"] for row in rows]) if rows else []
-    items = [Item.of(row, needs, call.now).shortened for row in rows]
-    return Listing(count=len(rows), total=total, items=items)
+async def read_backlog(call: Call, project: str) -> BacklogListing:
+    """List the open items of the project, by priority, then oldest."""
+    rows, total = await store.find_items(call.tx, BacklogFilters(projects=[project]), _MAX_RESOURCE_ITEMS, 0)
+    dependencies = (
+        await store.list_dependencies(call.tx, [project], [row["id"] for row in rows]) if rows else []
+    )
+    items = [BacklogItem.from_row(row, dependencies, call.now).with_snippet for row in rows]
+    return BacklogListing(count=len(rows), total=total, items=items)
 
 
 BACKLOG = Resource("backlog://{project}", "Open work of a project", read_backlog)
