@@ -16,6 +16,7 @@ FLOORS = (
     ("errors", "clock", "access", "config", "store", "sqlguard", "transcripts", "zstd"),
     ("arguments", "audit", "activity", "events", "operation", "resource", "house"),
     ("search",),
+    ("session_archive",),
     ("call", "boot"),
     ("rooms",),
     ("catalogue",),

@@ -9,8 +9,8 @@ import pytest
 from archived import THREE, Sync, noise, registered, sha
 
 from commonplace import errors
-from commonplace.rooms.archives import digests
-from commonplace.rooms.archives.frames import FRAME
+from commonplace.session_archive import digests
+from commonplace.session_archive.frames import FRAME_BYTES
 from team import Team
 
 
@@ -79,9 +79,9 @@ async def test_upload_session_beyond_the_start_of_an_unknown_session_is_a_confli
 
 
 async def test_upload_session_of_many_parts_comes_back_bit_for_bit(laptop: Sync):
-    whole = noise(3 * FRAME + 12_345)
+    whole = noise(3 * FRAME_BYTES + 12_345)
     at = 0
-    for size in (1, FRAME - 1, 1, 2 * FRAME, 0):
+    for size in (1, FRAME_BYTES - 1, 1, 2 * FRAME_BYTES, 0):
         part = whole[at : at + size] if size else whole[at:]
         reply = await laptop.up("s-1", part, at)
         at += len(part)
@@ -91,10 +91,10 @@ async def test_upload_session_of_many_parts_comes_back_bit_for_bit(laptop: Sync)
 
 
 async def test_upload_session_goes_on_after_a_restart(laptop: Sync):
-    whole = noise(2 * FRAME)
-    await laptop.up("s-1", whole[: FRAME + 5])
+    whole = noise(2 * FRAME_BYTES)
+    await laptop.up("s-1", whole[: FRAME_BYTES + 5])
     digests._running.clear()
-    reply = await laptop.up("s-1", whole[FRAME + 5 :], FRAME + 5)
+    reply = await laptop.up("s-1", whole[FRAME_BYTES + 5 :], FRAME_BYTES + 5)
     assert reply["sha256"] == sha(whole)
 
 
@@ -153,7 +153,7 @@ async def test_read_session_gives_any_page(laptop: Sync):
 
 
 async def test_read_session_pages_are_the_whole_session(laptop: Sync):
-    whole = noise(FRAME + 100_000)
+    whole = noise(FRAME_BYTES + 100_000)
     await laptop.up("s-1", whole)
     found, more = [], True
     while more:
@@ -178,7 +178,7 @@ async def test_read_session_shows_a_line_that_is_no_text_and_marks_it(laptop: Sy
 
 
 async def test_read_session_cuts_a_line_that_is_too_long_and_goes_on_after_it(laptop: Sync):
-    whole = b"first\n" + b"y" * (3 * FRAME) + b"\nlast\n"
+    whole = b"first\n" + b"y" * (3 * FRAME_BYTES) + b"\nlast\n"
     await laptop.up("s-1", whole)
     first = await laptop.raw("s-1", max_tokens=100)
     assert (first["lines"], first["has_more"]) == (["first"], True)
@@ -249,7 +249,7 @@ async def test_upload_session_counts_in_the_overview(laptop: Sync):
 
 
 async def test_read_session_goes_on_where_a_line_crosses_from_frame_to_frame(laptop: Sync):
-    lines = [b"a" * (FRAME - 10), b"b" * 5, b"c" * 300, b"d" * 3, b"unfinished"]
+    lines = [b"a" * (FRAME_BYTES - 10), b"b" * 5, b"c" * 300, b"d" * 3, b"unfinished"]
     await laptop.up("s-1", b"\n".join(lines))
     page = await laptop.raw("s-1", offset=1)
     assert page == {
@@ -263,7 +263,7 @@ async def test_read_session_goes_on_where_a_line_crosses_from_frame_to_frame(lap
 async def test_upload_session_keeps_a_line_that_is_too_long_to_be_studied_and_studies_what_follows(
     laptop: Sync,
 ):
-    long = b"x" * (9 * FRAME)
+    long = b"x" * (9 * FRAME_BYTES)
     said = b'{"role": "user", "content": "hello"}\n'
     at = 0
     for part in (long, long, b"\n" + said):

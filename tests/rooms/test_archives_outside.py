@@ -17,15 +17,16 @@ from commonplace import config, errors
 from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
-from commonplace.rooms.archives import learning
-from commonplace.rooms.archives.frames import FRAME
+from commonplace.rooms.archives import study_store
 from commonplace.rooms.archives.restudy import study_again
 from commonplace.server import sweep
+from commonplace.session_archive.frames import FRAME_BYTES
+from commonplace.session_archive.study import STUDY_VERSION
 from commonplace.store.database import Database
 from patience import PATIENCE_SECONDS
 from team import HandClock, Team
 
-WHOLE = noise(2 * FRAME + 77_000)
+WHOLE = noise(2 * FRAME_BYTES + 77_000)
 
 
 @pytest.fixture(scope="module")
@@ -102,19 +103,19 @@ def remove(place: str) -> None:
 
 
 async def test_upload_session_puts_full_frames_outside_and_reads_them_back(laptop: Sync, place: str):
-    await laptop.up("s-1", WHOLE[: FRAME + 9])
-    reply = await laptop.up("s-1", WHOLE[FRAME + 9 :], FRAME + 9)
+    await laptop.up("s-1", WHOLE[: FRAME_BYTES + 9])
+    reply = await laptop.up("s-1", WHOLE[FRAME_BYTES + 9 :], FRAME_BYTES + 9)
     assert (reply["bytes"], reply["sha256"]) == (len(WHOLE), sha(WHOLE))
     assert await laptop.bytes("s-1") == WHOLE
     names = sorted(kept(place))
-    frames = [sha(WHOLE[:FRAME]), sha(WHOLE[FRAME : 2 * FRAME])]
+    frames = [sha(WHOLE[:FRAME_BYTES]), sha(WHOLE[FRAME_BYTES : 2 * FRAME_BYTES])]
     assert [name.split("-")[0] for name in names] == sorted(f"shop/{each[:2]}/{each}" for each in frames)
 
 
 async def test_sweep_removes_what_an_upload_left_behind_and_nothing_else(
     team: Team, laptop: Sync, place: str
 ):
-    rivals = [noise(FRAME, 8), noise(FRAME, 9)]
+    rivals = [noise(FRAME_BYTES, 8), noise(FRAME_BYTES, 9)]
     outcomes = await asyncio.gather(*(laptop.up("s-1", each) for each in rivals), return_exceptions=True)
     first = next(each for each, outcome in zip(rivals, outcomes, strict=True) if isinstance(outcome, dict))
     await sweep(team.calls)
@@ -138,7 +139,7 @@ async def test_read_session_of_damaged_bytes_is_refused(laptop: Sync, place: str
 async def test_search_sessions_goes_on_after_a_session_that_is_damaged(
     laptop: Sync, place: str, lose: Callable[[str], None]
 ):
-    await laptop.up("lost", b"axolotl\n" + b"x" * FRAME)
+    await laptop.up("lost", b"axolotl\n" + b"x" * FRAME_BYTES)
     lose(place)
     await laptop.up("whole", b"axolotl\n")
     answer = await laptop.search_sessions(query="axolotl", mode="literal")
@@ -149,17 +150,17 @@ async def test_search_sessions_goes_on_after_a_session_that_is_damaged(
 async def test_read_session_of_missing_bytes_tells_which(laptop: Sync, place: str):
     await laptop.up("s-1", WHOLE)
     remove(place)
-    with pytest.raises(errors.Unavailable, match=f"bytes 0 to {FRAME} "):
+    with pytest.raises(errors.Unavailable, match=f"bytes 0 to {FRAME_BYTES} "):
         await laptop.bytes("s-1")
 
 
 async def test_sessions_are_read_again_though_one_of_them_is_damaged(
     team: Team, laptop: Sync, place: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(learning, "PARSER", learning.PARSER - 1)
+    monkeypatch.setattr(study_store, "STUDY_VERSION", STUDY_VERSION - 1)
     for name in ("a", "b", "c"):
         await laptop.up(name, b'{"role":"user","content":"Where is the axolotl?"}\n')
-    await laptop.up("b", b"x" * FRAME, offset=50)
+    await laptop.up("b", b"x" * FRAME_BYTES, offset=50)
     monkeypatch.undo()
     damage(place)
     await study_again(team.calls)

@@ -11,7 +11,7 @@ from archived import THREE, Sync, noise, registered
 
 from commonplace import errors, zstd
 from commonplace.access import Caller
-from commonplace.rooms.archives import model
+from commonplace.session_archive import archive, upload
 from team import Team
 
 _MEGABYTE = 1024 * 1024
@@ -137,8 +137,8 @@ async def test_list_sessions_shows_sync_no_blackboards(team: Team):
 async def test_upload_session_is_bounded_in_a_part_and_in_all(
     laptop: Sync, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
-    await refused(laptop, caplog, errors.TooLarge, content=bytes(model.PART_BYTES + 1))
-    monkeypatch.setattr(model, "SESSION_BYTES", len(THREE) + 4)
+    await refused(laptop, caplog, errors.TooLarge, content=bytes(archive.MAX_PART_BYTES + 1))
+    monkeypatch.setattr(upload, "MAX_SESSION_BYTES", len(THREE) + 4)
     await refused(laptop, caplog, errors.TooLarge)
 
 

@@ -6,8 +6,8 @@ import pytest
 from archived import Sync, found, registered
 from transcribed import Script
 
-from commonplace.rooms.archives import blocks, frames
 from commonplace.search.lines import OVERLAP
+from commonplace.session_archive import frames, line_blocks
 from team import Team
 
 FRAME = 1024 * 1024
@@ -23,14 +23,14 @@ async def sync(team: Team) -> Sync:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> int:
     """Frames and blocks so small that a line is soon far larger than both; the size of a block."""
-    monkeypatch.setattr(frames, "FRAME", 3 * OVERLAP)
-    monkeypatch.setattr(blocks, "LONGEST", 4 * OVERLAP)
-    return blocks.LONGEST
+    monkeypatch.setattr(frames, "FRAME_BYTES", 3 * OVERLAP)
+    monkeypatch.setattr(line_blocks, "MAX_BLOCK_BYTES", 4 * OVERLAP)
+    return line_blocks.MAX_BLOCK_BYTES
 
 
 @pytest.mark.parametrize("mode", ["literal", "regex"])
 async def test_search_sessions_holds_no_line_whole(sync: Sync, monkeypatch: pytest.MonkeyPatch, mode: str):
-    monkeypatch.setattr(blocks, "LONGEST", FRAME // 4)
+    monkeypatch.setattr(line_blocks, "MAX_BLOCK_BYTES", FRAME // 4)
     await sync.up("long", b"x" * (15 * FRAME))
     tracemalloc.start()
     try:

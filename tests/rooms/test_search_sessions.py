@@ -8,8 +8,10 @@ from transcribed import Script, fixed, unsolved, uploaded
 
 from commonplace import errors
 from commonplace.access import Caller
-from commonplace.rooms.archives import learning, scanning, studies
+from commonplace.rooms.archives import study_store
 from commonplace.rooms.archives.restudy import study_again
+from commonplace.session_archive import line_scan
+from commonplace.session_archive.study import STUDY_VERSION
 from commonplace.store.database import Tx
 from team import Team
 
@@ -184,7 +186,7 @@ async def test_search_sessions_says_that_it_stopped_before_the_end(
     sync: Sync, monkeypatch: pytest.MonkeyPatch
 ):
     await uploaded(sync, "cart", CART)
-    monkeypatch.setattr(scanning, "_BYTES", 100)
+    monkeypatch.setattr(line_scan, "_MAX_SCANNED_BYTES", 100)
     for mode in ("literal", "regex"):
         answer = await sync.search_sessions(query="axolotl", mode=mode)
         assert answer == {"matches": [], "truncated": True}
@@ -324,7 +326,7 @@ async def test_list_sessions_shows_the_title_and_times_of_the_transcript(sync: S
 async def test_sessions_of_an_older_parser_are_read_again(
     team: Team, sync: Sync, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(learning, "PARSER", learning.PARSER - 1)
+    monkeypatch.setattr(study_store, "STUDY_VERSION", STUDY_VERSION - 1)
     await uploaded(sync, "fixed", fixed())
     await uploaded(sync, "cart", CART)
     monkeypatch.undo()
@@ -339,7 +341,7 @@ async def test_sessions_of_an_older_parser_are_read_again(
     ]
     page = await sync.read_session(workspace_id=sync.workspace["workspace_id"], session_id="cart")
     assert page["summary"]["user_messages"] == 2
-    assert await team.database.read(lambda tx: studies.waiting(tx, learning.PARSER)) is None
+    assert await team.database.read(lambda tx: study_store.waiting(tx, STUDY_VERSION)) is None
 
 
 async def test_search_sessions_forgets_the_least_telling_errors_of_a_session(team: Team, sync: Sync):

@@ -7,8 +7,9 @@ import pytest
 from archived import Sync, found, registered
 from transcribed import Script
 
-from commonplace.rooms.archives import learning
+from commonplace.rooms.archives import study_store
 from commonplace.rooms.archives.restudy import study_again
+from commonplace.session_archive.study import STUDY_VERSION
 from team import Team
 
 TALK = Script().user("Where do otters sleep?").assistant("On their backs.").user("And where do badgers?")
@@ -70,7 +71,7 @@ async def test_read_session_sums_up_a_document_on_one_line_without_a_newline(syn
 async def test_sessions_that_are_read_again_keep_their_last_line(
     team: Team, sync: Sync, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(learning, "PARSER", learning.PARSER - 1)
+    monkeypatch.setattr(study_store, "STUDY_VERSION", STUDY_VERSION - 1)
     await sync.up("talk", WHOLE[:-1])
     monkeypatch.undo()
     await study_again(team.calls)

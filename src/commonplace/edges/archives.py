@@ -10,13 +10,13 @@ from urllib.parse import parse_qsl
 from commonplace import errors
 from commonplace.call import Calls
 from commonplace.edges.http import Request, Route, Send, respond_json, respond_refusal, start
-from commonplace.rooms.archives.model import PART_BYTES
 from commonplace.rooms.archives.operations import put_bytes, read_bytes, stored
+from commonplace.session_archive.archive import MAX_PART_BYTES
 
 _log = logging.getLogger(__name__)
 
 _ENCODINGS = ("identity", "gzip", "zstd")
-_AT_ONCE = 4 * PART_BYTES
+_AT_ONCE = 4 * MAX_PART_BYTES
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,12})-(\d{1,12})/(\*|\d{1,12})")
 _RANGE = re.compile(r"bytes=(\d{1,12})-(\d{0,12})")
 
@@ -121,7 +121,7 @@ class Archives:
     def _room_for(self, request: Request) -> Iterator[None]:
         """Bodies are held whole until they are kept, so all that are coming together have a bound too."""
         length = request.headers.get("content-length", "")
-        size = int(length) if length.isdigit() else PART_BYTES
+        size = int(length) if length.isdigit() else MAX_PART_BYTES
         if self._coming + size > _AT_ONCE:
             raise errors.TooMany(
                 "Too many uploads at once.", hint="Try again in a few seconds.", retry_after=3
@@ -159,7 +159,7 @@ async def _part(request: Request) -> dict[str, Any]:
             given |= _content_range(request.headers["content-range"])
         given |= {
             "encoding": request.encoding,
-            "body": await request.body(PART_BYTES, _ENCODINGS),
+            "body": await request.body(MAX_PART_BYTES, _ENCODINGS),
         }
     except errors.Refusal as refusal:
         key = _caller(request).key

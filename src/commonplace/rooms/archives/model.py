@@ -1,6 +1,5 @@
 """Archived sessions as callers name them and as replies show them."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
@@ -8,49 +7,19 @@ from pydantic import Field, StringConstraints
 from commonplace import errors
 from commonplace.clock import iso
 from commonplace.operation import Reply
+from commonplace.session_archive.archive import MAX_SESSION_BYTES, Archive
 
-SESSION_BYTES = 256 * 1024 * 1024
-PART_BYTES = 16 * 1024 * 1024
 BYTES_PER_TOKEN = 4
 
 SessionId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,199}$")]
-Start = Annotated[int, Field(ge=0, le=SESSION_BYTES)]
-Length = Annotated[int, Field(ge=1, le=SESSION_BYTES)]
+Start = Annotated[int, Field(ge=0, le=MAX_SESSION_BYTES)]
+Length = Annotated[int, Field(ge=1, le=MAX_SESSION_BYTES)]
 Tool = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 Lines = Annotated[int, Field(ge=1, le=1000)]
-Line = Annotated[int, Field(ge=0, le=SESSION_BYTES)]
+Line = Annotated[int, Field(ge=0, le=MAX_SESSION_BYTES)]
 Tokens = Annotated[int, Field(ge=100, le=25_000)]
-View = Literal["chat", "raw"]
 MatchesOfSession = Annotated[int, Field(ge=1, le=100)]
 Status = Literal["stored", "extended", "duplicate"]
-
-
-@dataclass(frozen=True, slots=True)
-class Archive:
-    """One session's transcript. `lines` counts ends of lines; `line_start` is where the unfinished last one begins."""
-
-    project: str
-    workspace: str
-    session: str
-    tool: str
-    title: str
-    bytes: int
-    lines: int
-    line_start: int
-    compressed_bytes: int
-    sha256: str
-    started_at: int
-    ended_at: int
-    created_at: int
-    updated_at: int
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        return self.project, self.workspace, self.session
-
-    @property
-    def total_lines(self) -> int:
-        return self.lines + (self.line_start < self.bytes)
 
 
 class Uploaded(Reply):
@@ -108,30 +77,6 @@ class Listed(Reply):
 class Listing(Reply):
     sessions: list[Listed]
     total: int
-
-
-class Inexact(Reply):
-    """A line that text cannot show whole; its bytes are those from `first_byte` on."""
-
-    line: int
-    first_byte: int
-    cut: bool = False
-
-
-class RawPage(Reply):
-    lines: list[str]
-    offset: int
-    total_lines: int
-    has_more: bool
-    inexact: list[Inexact] = []
-
-
-def misplaced(stored: int) -> errors.Conflict:
-    return errors.Conflict(
-        f"{stored} bytes of this session are stored, and these do not follow them.",
-        hint=f"Go on from byte {stored}, with offset={stored}.",
-        bytes=stored,
-    )
 
 
 def unknown(workspace: str, session: str) -> errors.NotFound:

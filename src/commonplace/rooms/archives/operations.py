@@ -6,23 +6,18 @@ from commonplace import errors
 from commonplace.arguments import Moment
 from commonplace.call import Call
 from commonplace.operation import EVERY, Reply, operation
-from commonplace.rooms.archives import (
-    chat,
-    learning,
-    listing,
-    model,
-    reading,
-    scanning,
-    searching,
-    store,
-    uploading,
-    views,
-)
-from commonplace.rooms.archives.encodings import Encoding
-from commonplace.rooms.archives.frames import FRAME
-from commonplace.rooms.archives.model import Archive
+from commonplace.rooms.archives import lookup, model, search, store, study_store
+from commonplace.rooms.archives.upload import PreparedUpload, prepare_upload
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.rooms.workspaces.model import Limit, Mode, Query, Sha256, Token, Workspace, WorkspaceId
+from commonplace.session_archive import chat_page, raw_page
+from commonplace.session_archive.archive import Archive
+from commonplace.session_archive.encodings import ContentEncoding
+from commonplace.session_archive.frames import FRAME_BYTES, StoredFrame
+from commonplace.session_archive.raw_page import PageRequest, PageView
+from commonplace.session_archive.session_bytes import FRAMES_PER_READ, open_stored_frame, slice_bytes
+from commonplace.session_archive.session_matches import SessionMatches
+from commonplace.session_archive.upload import wrong_offset
 
 _uploads = operation(
     "upload_session",
@@ -30,7 +25,7 @@ _uploads = operation(
     writes=True,
     session=False,
     idempotent=True,
-    prepare=uploading.prepare,
+    prepare=prepare_upload,
     verbatim=EVERY,
 )
 
@@ -59,7 +54,7 @@ async def put_bytes(
     write_token: Token,
     session_id: model.SessionId,
     body: bytes,
-    encoding: Encoding = "identity",
+    encoding: ContentEncoding = "identity",
     offset: model.Start = 0,
     length: model.Length | None = None,
     tool: model.Tool | None = None,
@@ -73,32 +68,32 @@ async def put_bytes(
 async def _keep(
     call: Call, workspace_id: str, write_token: str, session_id: str, tool: str | None, started_at: int | None
 ) -> model.Uploaded:
-    prepared: uploading.Prepared = call.prepared
+    prepared: PreparedUpload = call.prepared
     workspace = await workspaces.workspace(call.tx, workspace_id, call.caller)
     await workspaces.check_token(call.tx, workspace, write_token)
     call.project, call.subject = workspace.project, f"{workspace.id} {session_id}"
     before = prepared.before
-    if before and not prepared.kept:
+    if before and not prepared.frames:
         return _receipt("duplicate", before)
     after = _grown(before or _empty(call, workspace, session_id, tool, started_at), prepared, call.now)
     await _write(call, before, after, prepared)
     await workspaces.touch(call.tx, workspace, call.now, sessions=int(before is None))
-    await learning.learned(call.tx, after, prepared.lesson)
+    await study_store.save_study(call.tx, after, prepared.study)
     call.emit("SessionArchived", workspace.uri, session_id=session_id, bytes=after.bytes)
     return _receipt("extended" if before else "stored", after)
 
 
-async def _write(call: Call, before: Archive | None, after: Archive, prepared: uploading.Prepared) -> None:
+async def _write(call: Call, before: Archive | None, after: Archive, prepared: PreparedUpload) -> None:
     """The row decides who was first; whoever comes second is told how much is stored."""
     first = await (store.extend(call.tx, before, after) if before else store.add(call.tx, after))
     if not first:
         now = await store.archive(call.tx, *after.key)
-        raise model.misplaced(now.bytes if now else 0)
+        raise wrong_offset(now.bytes if now else 0)
     if prepared.addresses and not await store.take_bodies(call.tx, after.project, prepared.addresses):
         raise errors.Conflict(
             "The upload took so long that its parts were tidied away.", hint="Send it again."
         )
-    await store.put_frames(call.tx, after, prepared.kept)
+    await store.put_frames(call.tx, after, prepared.frames)
 
 
 def _empty(
@@ -123,14 +118,14 @@ def _empty(
     )
 
 
-def _grown(before: Archive, prepared: uploading.Prepared, now: int) -> Archive:
-    last = prepared.kept[-1].place
+def _grown(before: Archive, prepared: PreparedUpload, now: int) -> Archive:
+    last = prepared.frames[-1].position
     return replace(
         before,
         bytes=last.end,
         lines=last.lines_through,
         line_start=prepared.line_start,
-        compressed_bytes=before.compressed_bytes + prepared.more_stored,
+        compressed_bytes=before.compressed_bytes + prepared.added_stored_bytes,
         sha256=prepared.sha256,
         ended_at=max(before.ended_at, now),
         updated_at=now,
@@ -147,8 +142,8 @@ def _receipt(status: model.Status, archive: Archive) -> model.Uploaded:
     )
 
 
-async def _shown(page: views.Page) -> Reply:
-    return await (chat.chat_page if page.view == "chat" else views.raw_page)(page)
+async def _shown(page: PageRequest) -> Reply:
+    return await (chat_page.build_chat_page if page.view == "chat" else raw_page.build_raw_page)(page)
 
 
 @operation("read_session", role="any", session=False, outside=_shown)
@@ -158,24 +153,24 @@ async def read_session(
     session_id: model.SessionId,
     offset: model.Line = 0,
     limit: model.Lines = 100,
-    view: model.View = "chat",
+    view: PageView = "chat",
     max_tokens: model.Tokens = 8000,
-) -> views.Page:
+) -> PageRequest:
     """An archived session: what was said and done, or its raw lines."""
-    archive = await listing.find(call, workspace_id, session_id)
+    archive = await lookup.find(call, workspace_id, session_id)
     most = max_tokens * model.BYTES_PER_TOKEN
-    frames = chat.FRAMES if view == "chat" else 2 + most // FRAME
-    studied = await learning.remembered(call.tx, archive) if view == "chat" else b""
-    first = chat.first_line(studied, offset)
+    frames = chat_page.FRAMES_PER_PAGE if view == "chat" else 2 + most // FRAME_BYTES
+    studied = await study_store.load_study_state(call.tx, archive) if view == "chat" else b""
+    first = chat_page.find_first_line(studied, offset)
     kept = await store.frames_of_line(call.tx, archive, first, frames) if offset < archive.total_lines else []
-    return views.Page(archive, kept, call.settings.archives, offset, limit, most, view, studied)
+    return PageRequest(archive, kept, call.settings.archives, offset, limit, most, view, studied)
 
 
 @operation(
     "search_sessions",
     role="any",
     session=False,
-    prepare=scanning.scanned,
+    prepare=search.scan_sessions,
     example={"query": "how did we fix ModuleNotFoundError yaml"},
 )
 async def search_sessions(
@@ -186,20 +181,20 @@ async def search_sessions(
     since: Moment | None = None,
     until: Moment | None = None,
     limit: Limit = 20,
-    per_session: model.MatchesOfSession = searching.PER_SESSION,
-) -> searching.Matches:
+    per_session: model.MatchesOfSession = search.PER_SESSION,
+) -> SessionMatches:
     """Search archived sessions; an error finds what overcame it."""
     if call.prepared is not None:
-        scanned: searching.Matches = call.prepared
+        scanned: SessionMatches = call.prepared
         return scanned
-    wanted = await searching.asked(call, query, workspace_id, since, until, limit, per_session)
-    return await searching.smart(call, wanted)
+    wanted = await search.asked(call, query, workspace_id, since, until, limit, per_session)
+    return await search.smart(call, wanted)
 
 
 @operation("read_session", role="any", session=False)
 async def stored(call: Call, workspace_id: WorkspaceId, session_id: model.SessionId) -> model.Stored:
     """How much of a session is stored."""
-    return model.Stored.of(await listing.exactly(call, workspace_id, session_id))
+    return model.Stored.of(await lookup.exactly(call, workspace_id, session_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +204,12 @@ class Span:
     first: int
     end: int
     setting: str
-    kept: list[store.Kept]
+    kept: list[StoredFrame]
 
 
 async def _joined(span: Span) -> bytes:
-    raw = [await reading.opened(each, span.setting) for each in span.kept]
-    return reading.within(b"".join(raw), span.kept[0].place.first_byte, span.first, span.end)
+    raw = [await open_stored_frame(frame, span.setting) for frame in span.kept]
+    return slice_bytes(b"".join(raw), span.kept[0].position.first_byte, span.first, span.end)
 
 
 @operation("read_session", role="any", session=False, outside=_joined)
@@ -222,11 +217,11 @@ async def read_bytes(
     call: Call, workspace_id: WorkspaceId, session_id: model.SessionId, first: model.Start, end: model.Start
 ) -> Span:
     """The exact bytes from `first` up to `end`, as many as are read at once."""
-    archive = await listing.exactly(call, workspace_id, session_id)
+    archive = await lookup.exactly(call, workspace_id, session_id)
     if not first < end <= archive.bytes:
         raise errors.Invalid(
             f"There are bytes 0 to {archive.bytes}.", hint="Ask for some of them.", bytes=archive.bytes
         )
-    found = await store.frames(call.tx, archive, first, reading.AT_ONCE)
-    kept = [each for each in found if each.place.first_byte < end]
-    return Span(first, min(end, kept[-1].place.end), call.settings.archives, kept)
+    found = await store.frames(call.tx, archive, first, FRAMES_PER_READ)
+    kept = [each for each in found if each.position.first_byte < end]
+    return Span(first, min(end, kept[-1].position.end), call.settings.archives, kept)

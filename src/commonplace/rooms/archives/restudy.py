@@ -4,9 +4,10 @@ import asyncio
 from functools import partial
 from typing import Any
 
-from commonplace.rooms.archives import frames, learning, reading, store, studies
-from commonplace.rooms.archives.learning import PARSER, Lesson
-from commonplace.rooms.archives.model import Archive
+from commonplace.rooms.archives import store, study_store
+from commonplace.session_archive import frames, study
+from commonplace.session_archive.archive import Archive
+from commonplace.session_archive.study import STUDY_VERSION, StudyResult
 from commonplace.store.database import Database, Tx
 
 _BATCH = 8 * 1024 * 1024
@@ -20,24 +21,24 @@ async def study_again(calls: Any) -> None:
     while left > 0 and (archive := await database.write(_next)):
         try:
             await _whole(database, calls.settings.archives, archive)
-        except frames.Damaged:
-            await database.write(partial(studies.give_up, archive=archive))
+        except frames.DamagedArchive:
+            await database.write(partial(study_store.give_up, archive=archive))
         left -= archive.bytes
 
 
 async def _next(tx: Tx) -> Archive | None:
     """A session that waits, with nothing left of what was read out of it before."""
-    place = await studies.waiting(tx, PARSER)
+    place = await study_store.waiting(tx, STUDY_VERSION)
     archive = await store.archive(tx, *place) if place else None
     if archive is not None:
-        await studies.forget(tx, archive)
-        await studies.begin(tx, archive, PARSER)
+        await study_store.forget(tx, archive)
+        await study_store.begin(tx, archive, STUDY_VERSION)
     return archive
 
 
 async def _whole(database: Database, setting: str, archive: Archive) -> None:
     first, state, rest, skips = 0, b"", b"", False
-    async for piece in reading.pieces(database, setting, archive, 0, archive.bytes):
+    async for piece in store.session_bytes(database, setting, archive).read_all():
         rest += piece
         if len(rest) < _BATCH:
             continue
@@ -47,22 +48,22 @@ async def _whole(database: Database, setting: str, archive: Archive) -> None:
             continue
         lesson = await _batch(database, archive, state, first, whole.split(b"\n"), skips)
         first, state, skips = lesson.lines, lesson.state, False
-    if lines := await asyncio.to_thread(learning.lines_of, rest):
+    if lines := await asyncio.to_thread(study.split_complete_lines, rest):
         await _batch(database, archive, state, first, lines, skips)
 
 
 async def _batch(
     database: Database, archive: Archive, state: bytes, first: int, lines: list[bytes], skips: bool
-) -> Lesson:
+) -> StudyResult:
     """A line that alone is larger than a batch is not read."""
     if skips:
         lines[0] = b""
-    lesson = await asyncio.to_thread(learning.studied, state, archive.tool, first, lines)
+    lesson = await asyncio.to_thread(study.study_lines, state, archive.tool, first, lines)
 
     async def write(tx: Tx) -> None:
         now = await store.archive(tx, *archive.key)
         if now is not None:
-            await learning.learned(tx, now, lesson)
+            await study_store.save_study(tx, now, lesson)
 
     await database.write(write)
     return lesson

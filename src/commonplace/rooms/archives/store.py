@@ -1,27 +1,18 @@
 """Archives, their frames, and the names of bodies outside, in the store."""
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, fields
+from functools import partial
 
-from commonplace.rooms.archives.frames import Place
-from commonplace.rooms.archives.model import Archive
-from commonplace.store.database import Row, Tx
+from commonplace.session_archive.archive import Archive
+from commonplace.session_archive.frames import FramePosition, StoredFrame
+from commonplace.session_archive.session_bytes import SessionBytes
+from commonplace.store.database import Database, Row, Tx
 from commonplace.store.ids import SHORTEST, only
 
 _COLUMNS = ", ".join(field.name for field in fields(Archive))
 _CANDIDATES = 5
 _EVERY_KEY = "project = $1 and workspace = $2 and session = $3"
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A frame as it is stored: with its body, or with the address of it."""
-
-    place: Place
-    sha256: str
-    address: str
-    body: bytes
-    stored_bytes: int
 
 
 async def archive(tx: Tx, project: str, workspace: str, session: str) -> Archive | None:
@@ -111,7 +102,7 @@ async def extend(tx: Tx, before: Archive, after: Archive) -> bool:
     return changed == 1
 
 
-async def put_frames(tx: Tx, archive: Archive, kept: Sequence[Kept]) -> None:
+async def put_frames(tx: Tx, archive: Archive, kept: Sequence[StoredFrame]) -> None:
     """Add frames; the one that was the last and not full is written again."""
     await tx.many(
         "insert into archive_frame (project, workspace, session, first_byte, raw_bytes, lines_before, lines_through,"
@@ -120,7 +111,7 @@ async def put_frames(tx: Tx, archive: Archive, kept: Sequence[Kept]) -> None:
         " lines_through = excluded.lines_through, sha256 = excluded.sha256,"
         " stored_bytes = excluded.stored_bytes, address = excluded.address, body = excluded.body",
         [
-            (*archive.key, *astuple(each.place), each.sha256, each.stored_bytes, each.address, each.body)
+            (*archive.key, *astuple(each.position), each.sha256, each.stored_bytes, each.address, each.body)
             for each in kept
         ],
     )
@@ -129,7 +120,7 @@ async def put_frames(tx: Tx, archive: Archive, kept: Sequence[Kept]) -> None:
 _FRAME = "first_byte, raw_bytes, lines_before, lines_through, sha256, stored_bytes, address, body"
 
 
-async def frames(tx: Tx, archive: Archive, first_byte: int, count: int) -> list[Kept]:
+async def frames(tx: Tx, archive: Archive, first_byte: int, count: int) -> list[StoredFrame]:
     """The frame that holds this byte, and those after it."""
     rows = await tx.all(
         f"select {_FRAME} from archive_frame where {_EVERY_KEY} and first_byte >= coalesce((select first_byte"
@@ -142,7 +133,16 @@ async def frames(tx: Tx, archive: Archive, first_byte: int, count: int) -> list[
     return [_kept(row) for row in rows]
 
 
-async def frames_of_line(tx: Tx, archive: Archive, line: int, count: int) -> list[Kept]:
+def session_bytes(database: Database, storage: str, archive: Archive) -> SessionBytes:
+    """The stored bytes of a session; each batch of frames is loaded in a transaction of its own."""
+
+    async def load_frames(first_byte: int, count: int) -> list[StoredFrame]:
+        return await database.read(partial(frames, archive=archive, first_byte=first_byte, count=count))
+
+    return SessionBytes(archive, storage, load_frames)
+
+
+async def frames_of_line(tx: Tx, archive: Archive, line: int, count: int) -> list[StoredFrame]:
     """The frame in which this line begins or the one before it ends, and those after it."""
     row = await tx.one(
         f"select first_byte from archive_frame where {_EVERY_KEY} and lines_through >= $4"
@@ -153,7 +153,7 @@ async def frames_of_line(tx: Tx, archive: Archive, line: int, count: int) -> lis
     return await frames(tx, archive, row["first_byte"], count) if row else []
 
 
-async def last_frame(tx: Tx, archive: Archive) -> Kept | None:
+async def last_frame(tx: Tx, archive: Archive) -> StoredFrame | None:
     row = await tx.one(
         f"select {_FRAME} from archive_frame where {_EVERY_KEY} order by first_byte desc limit 1",
         *archive.key,
@@ -161,9 +161,9 @@ async def last_frame(tx: Tx, archive: Archive) -> Kept | None:
     return _kept(row) if row else None
 
 
-def _kept(row: Row) -> Kept:
-    place = Place(row["first_byte"], row["raw_bytes"], row["lines_before"], row["lines_through"])
-    return Kept(place, row["sha256"], row["address"], bytes(row["body"]), row["stored_bytes"])
+def _kept(row: Row) -> StoredFrame:
+    position = FramePosition(row["first_byte"], row["raw_bytes"], row["lines_before"], row["lines_through"])
+    return StoredFrame(position, row["sha256"], row["address"], bytes(row["body"]), row["stored_bytes"])
 
 
 async def announce_bodies(tx: Tx, project: str, addresses: Sequence[str], now: int) -> None:

@@ -11,7 +11,7 @@ from commonplace.arguments import Moment
 from commonplace.call import Call
 from commonplace.clock import iso, iso_exact
 from commonplace.operation import operation
-from commonplace.rooms.archives import listing
+from commonplace.rooms.archives import lookup
 from commonplace.rooms.archives.model import Listing
 from commonplace.rooms.blackboard import boards, digest, found, model, search, store
 from commonplace.rooms.blackboard.reader import (
@@ -99,7 +99,7 @@ async def list_sessions(
 ) -> model.Sessions | Listing:
     """A workspace's archived sessions; without workspace_id, blackboards."""
     if workspace_id is not None:
-        return await listing.listed(call, workspace_id, since, until, limit, offset)
+        return await lookup.listed(call, workspace_id, since, until, limit, offset)
     # Whoever only carries files up sees archives and no blackboards.
     if not call.caller.includes("readonly"):
         return model.Sessions(total=0)

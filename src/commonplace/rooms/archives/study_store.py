@@ -1,19 +1,22 @@
 """What was read out of a session, in the store: where its reader stopped, its passages, and the errors it met."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
-from commonplace.rooms.archives.model import Archive
-from commonplace.rooms.archives.passages import Piece, unpacked
 from commonplace.search import index
+from commonplace.session_archive.archive import Archive
+from commonplace.session_archive.passages import PassagePiece, unpack_passage
+from commonplace.session_archive.study import STUDY_VERSION, StudyResult
 from commonplace.store.database import Row, Tx
 from commonplace.transcripts.lessons import Problem
 
 _KEY = "project = $1 and workspace = $2 and session = $3"
 _ERROR = "id, workspace, fingerprint, line, at, times, text, command, fixed_line, followed"
 _FINGERPRINT = 16
+_TITLE_CHARACTERS = 200
 _SEPARATOR = "/"
 _AFTER = "0"
 """The character that follows the separator: ids of one session stand between the two."""
@@ -40,6 +43,12 @@ def fingerprint(identity_: str) -> str:
     """Of the error that an id stands for; a passage has a number there, and none is so long."""
     rest = identity_.rpartition(_SEPARATOR)[2]
     return rest if len(rest) == _FINGERPRINT else ""
+
+
+async def load_study_state(tx: Tx, archive: Archive) -> bytes:
+    """The state from which the study of a session continues; empty if another version made it."""
+    loaded = await study(tx, archive)
+    return loaded.state if loaded and loaded.parser == STUDY_VERSION else b""
 
 
 async def study(tx: Tx, archive: Archive) -> Study | None:
@@ -160,11 +169,11 @@ async def forget(tx: Tx, archive: Archive) -> None:
         await index.remove(tx, archive.project, index.TRANSCRIPT, [row["id"] for row in gone])
 
 
-async def passages(tx: Tx, project: str, ids: Sequence[str]) -> Mapping[str, list[Piece]]:
+async def passages(tx: Tx, project: str, ids: Sequence[str]) -> Mapping[str, list[PassagePiece]]:
     rows = await tx.all(
         "select id, body from session_passage where project = $1 and id = any($2)", project, list(ids)
     )
-    return {row["id"]: unpacked(bytes(row["body"])) for row in rows}
+    return {row["id"]: unpack_passage(bytes(row["body"])) for row in rows}
 
 
 async def errors(tx: Tx, project: str, ids: Sequence[str]) -> Mapping[str, Row]:
@@ -196,4 +205,65 @@ async def met(
         since,
         until,
         most,
+    )
+
+
+async def save_study(tx: Tx, archive: Archive, result: StudyResult | None) -> None:
+    """Save what was studied together with the lines themselves; lines that were not studied are marked for later."""
+    if result is None:
+        return
+    after = Study(STUDY_VERSION, result.lines, result.state)
+    if result.state and await advance(tx, archive, result.first_line, after):
+        await _save_result(tx, archive, result)
+    elif not await fall_behind(tx, archive):
+        await begin(tx, archive, STUDY_VERSION)
+
+
+async def _save_result(tx: Tx, archive: Archive, result: StudyResult) -> None:
+    title = _title_of_session(archive, result)
+    if result.summary and result.summary.format:
+        await describe(tx, archive, title, result.summary.started_at, result.summary.ended_at)
+    await put_passages(tx, archive, [(passage.number, body) for passage, body, _ in result.passages])
+    await put_errors(tx, archive, [problem for problem, _ in result.problems])
+    if result.dropped_fingerprints:
+        await forget_errors(tx, archive, result.dropped_fingerprints)
+    await index.put(tx, _index_entries(archive, result, title))
+
+
+def _title_of_session(archive: Archive, result: StudyResult) -> str:
+    title = result.summary.title if result.summary else ""
+    return (title or archive.title)[:_TITLE_CHARACTERS]
+
+
+def _index_entries(archive: Archive, result: StudyResult, title: str) -> list[index.Entry]:
+    passages = [
+        _index_entry(archive, identity(archive, passage.number), title, passage.at, counted)
+        for passage, _, counted in result.passages
+    ]
+    return passages + [
+        _index_entry(
+            archive,
+            identity(archive, problem.fingerprint),
+            problem.text[:_TITLE_CHARACTERS],
+            problem.at,
+            counted,
+        )
+        for problem, counted in result.problems
+    ]
+
+
+def _index_entry(
+    archive: Archive, identity_: str, title: str, at: int | None, counted: Counter[str]
+) -> index.Entry:
+    """The type of an entry is its workspace, so that a search in one workspace reads no other entries."""
+    changed_at = archive.ended_at if at is None else at
+    return index.Entry(
+        archive.project,
+        index.TRANSCRIPT,
+        identity_,
+        archive.workspace,
+        title,
+        "",
+        changed_at,
+        counted=counted,
     )

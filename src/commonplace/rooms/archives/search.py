@@ -4,26 +4,36 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
 from commonplace.access import Caller
 from commonplace.call import Call
 from commonplace.clock import iso
-from commonplace.operation import Reply
-from commonplace.rooms.archives import passages, studies
+from commonplace.rooms.archives import store, study_store
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.search import index, text
-from commonplace.search.find import Hit, Question, find
+from commonplace.search.find import Hit, Question, by_words, find
 from commonplace.search.source import Source
 from commonplace.search.wanted import Wanted
-from commonplace.store.database import Row, Tx
+from commonplace.session_archive import passages
+from commonplace.session_archive.archive import Archive
+from commonplace.session_archive.line_scan import LineScan
+from commonplace.session_archive.session_matches import (
+    SNIPPET_CHARACTERS,
+    SessionMatch,
+    SessionMatches,
+    SessionQuery,
+)
+from commonplace.store.database import Database, Row, Tx
 from commonplace.transcripts.faults import fault_of, faults
 
 PER_SESSION = 3
-_SNIPPET = 320
 _EVER = 2**62
 _CANDIDATES = 5
+_MAX_SCANNED_SESSIONS = 2000
+_LIKELY_SESSIONS = 40
 _ERRORS = 5
 # How much more an error that was overcome is worth; and where a question asks how.
 _OVERCOME = 1.25
@@ -37,33 +47,6 @@ _TO_FIX = re.compile(
 _AROUND = " ?!"
 
 
-class Match(Reply):
-    workspace_id: str
-    session_id: str
-    line: int
-    role: str
-    snippet: str
-    at: str = ""
-    relevance: float | None = None
-
-
-class Matches(Reply):
-    matches: list[Match]
-    truncated: bool
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """What is looked for, and where."""
-
-    query: str
-    workspace: str | None
-    projects: list[str]
-    since: int
-    until: int
-    limit: int
-    per_session: int
-
-
 async def asked(
     call: Call,
     query: str,
@@ -72,9 +55,9 @@ async def asked(
     until: int | None,
     limit: int,
     each: int,
-) -> Asked:
+) -> SessionQuery:
     projects = await scope(call.tx, call.caller, workspace_id)
-    return Asked(query, workspace_id, projects, since or 0, until or _EVER, limit, each)
+    return SessionQuery(query, workspace_id, projects, since or 0, until or _EVER, limit, each)
 
 
 async def scope(tx: Tx, caller: Caller, workspace_id: str | None) -> list[str]:
@@ -84,21 +67,21 @@ async def scope(tx: Tx, caller: Caller, workspace_id: str | None) -> list[str]:
     return [(await workspaces.workspace(tx, workspace_id, caller)).project]
 
 
-async def smart(call: Call, wanted: Asked) -> Matches:
+async def smart(call: Call, wanted: SessionQuery) -> SessionMatches:
     """Where the very same error was met; unless it was overcome there, whatever has the words too."""
     met = await _same_errors(call.tx, wanted)
     found = [_of_error(row, 1.0) for row in met]
     if not any(row["fixed_line"] for row in met):
         found += await _by_words(call, wanted)
     kept = diverse(found, wanted.limit + 1, wanted.per_session)
-    return Matches(matches=kept[: wanted.limit], truncated=len(kept) > wanted.limit)
+    return SessionMatches(matches=kept[: wanted.limit], truncated=len(kept) > wanted.limit)
 
 
-def diverse(found: Sequence[Match], limit: int, per_session: int) -> list[Match]:
+def diverse(found: Sequence[SessionMatch], limit: int, per_session: int) -> list[SessionMatch]:
     """No place twice, and no session too often."""
     seen: set[tuple[str, str, int]] = set()
     often: Counter[tuple[str, str]] = Counter()
-    kept: list[Match] = []
+    kept: list[SessionMatch] = []
     for each in found:
         session = each.workspace_id, each.session_id
         if (*session, each.line) in seen or often[session] >= per_session or len(kept) >= limit:
@@ -109,7 +92,7 @@ def diverse(found: Sequence[Match], limit: int, per_session: int) -> list[Match]
     return kept
 
 
-async def _same_errors(tx: Tx, wanted: Asked) -> list[Row]:
+async def _same_errors(tx: Tx, wanted: SessionQuery) -> list[Row]:
     given = [
         fault
         for each in _asked_about(wanted.query)
@@ -128,13 +111,13 @@ def _asked_about(query: str) -> list[str]:
     return [query, *(found[1].strip(_AROUND) for found in inside if found)]
 
 
-async def _met(tx: Tx, wanted: Asked, project: str, fingerprints: Sequence[str]) -> Sequence[Row]:
-    return await studies.met(
+async def _met(tx: Tx, wanted: SessionQuery, project: str, fingerprints: Sequence[str]) -> Sequence[Row]:
+    return await study_store.met(
         tx, project, fingerprints, wanted.workspace, wanted.since, wanted.until, wanted.limit + 1
     )
 
 
-async def _by_words(call: Call, wanted: Asked) -> list[Match]:
+async def _by_words(call: Call, wanted: SessionQuery) -> list[SessionMatch]:
     limits = Wanted(
         call.now,
         (index.TRANSCRIPT,),
@@ -148,7 +131,7 @@ async def _by_words(call: Call, wanted: Asked) -> list[Match]:
     worth = _ASKED_HOW if _TO_FIX.search(wanted.query) else _OVERCOME
     chosen = _few(_ordered(hits, overcome, worth), wanted)
     tokens = set(text.tokens(wanted.query))
-    loaded: dict[tuple[str, str], Match] = {}
+    loaded: dict[tuple[str, str], SessionMatch] = {}
     for project in dict.fromkeys(hit.project for hit in chosen):
         theirs = {hit.id: hit for hit in chosen if hit.project == project}
         loaded |= {
@@ -160,15 +143,15 @@ async def _by_words(call: Call, wanted: Asked) -> list[Match]:
 def _is_about_an_error(query: str, hits: Sequence[Hit]) -> bool:
     """It names one, asks how to fix one, or nothing has more of its words than one."""
     named = _NAMED.search(query) or _TO_FIX.search(query)
-    return bool(named) or any(studies.fingerprint(hit.id) for hit in hits[:1])
+    return bool(named) or any(study_store.fingerprint(hit.id) for hit in hits[:1])
 
 
-async def _overcome(tx: Tx, wanted: Asked, hits: Sequence[Hit]) -> list[Hit]:
+async def _overcome(tx: Tx, wanted: SessionQuery, hits: Sequence[Hit]) -> list[Hit]:
     """Where the errors among the best hits were overcome, each as relevant as the best hit of the same error: that one
     session of hundreds has fewer of the words, and may not be among the hits at all."""
     best: dict[str, Hit] = {}
     for hit in hits:
-        if fingerprint := studies.fingerprint(hit.id):
+        if fingerprint := study_store.fingerprint(hit.id):
             best.setdefault(fingerprint, hit)
     known = list(best)[:_ERRORS]
     found: list[Hit] = []
@@ -189,44 +172,46 @@ def _ordered(hits: Sequence[Hit], overcome: Sequence[Hit], worth: float) -> list
     return [hit for _, hit in sorted(weighed, key=lambda pair: -pair[0])]
 
 
-def _few(hits: Sequence[Hit], wanted: Asked) -> list[Hit]:
+def _few(hits: Sequence[Hit], wanted: SessionQuery) -> list[Hit]:
     """Only what will be shown is read: no session more often than asked for."""
     often: Counter[tuple[str, str]] = Counter()
     chosen: list[Hit] = []
     for hit in hits:
-        session = studies.place(hit.id)
+        session = study_store.place(hit.id)
         often[session] += 1
         if often[session] <= wanted.per_session and len(chosen) <= wanted.limit:
             chosen.append(hit)
     return chosen
 
 
-async def _shown(tx: Tx, project: str, hits: Mapping[str, Hit], tokens: set[str]) -> dict[str, Match]:
-    met = await studies.errors(tx, project, list(hits))
-    said = await studies.passages(tx, project, [each for each in hits if each not in met])
+async def _shown(tx: Tx, project: str, hits: Mapping[str, Hit], tokens: set[str]) -> dict[str, SessionMatch]:
+    met = await study_store.errors(tx, project, list(hits))
+    said = await study_store.passages(tx, project, [each for each in hits if each not in met])
     shown = {each: _of_error(row, hits[each].relevance) for each, row in met.items()}
     for each, pieces in said.items():
         shown[each] = _of_passage(each, pieces, tokens, hits[each].relevance)
     return shown
 
 
-def _of_passage(identity: str, pieces: list[passages.Piece], tokens: set[str], relevance: float) -> Match:
-    workspace, session = studies.place(identity)
-    piece = passages.best(pieces, tokens)
-    return Match(
+def _of_passage(
+    identity: str, pieces: list[passages.PassagePiece], tokens: set[str], relevance: float
+) -> SessionMatch:
+    workspace, session = study_store.place(identity)
+    piece = passages.find_best_piece(pieces, tokens)
+    return SessionMatch(
         workspace_id=workspace,
         session_id=session,
         line=piece.line,
         role=piece.role,
-        snippet=passages.snippet(piece.text, tokens, _SNIPPET),
+        snippet=passages.find_best_snippet(piece.text, tokens, SNIPPET_CHARACTERS),
         at="" if piece.at is None else iso(piece.at),
         relevance=round(relevance, 3),
     )
 
 
-def _of_error(row: Row, relevance: float) -> Match:
-    workspace, session = studies.place(row["id"])
-    return Match(
+def _of_error(row: Row, relevance: float) -> SessionMatch:
+    workspace, session = study_store.place(row["id"])
+    return SessionMatch(
         workspace_id=workspace,
         session_id=session,
         line=row["line"],
@@ -248,8 +233,8 @@ def _story(row: Row) -> str:
 
 async def load(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
     """For the search over everything."""
-    met = await studies.errors(tx, project, ids)
-    said = await studies.passages(tx, project, [each for each in ids if each not in met])
+    met = await study_store.errors(tx, project, ids)
+    said = await study_store.passages(tx, project, [each for each in ids if each not in met])
     rows = [_row(each, row["text"], _story(row), row["line"]) for each, row in met.items()]
     return rows + [
         _row(each, "", "\n".join(piece.text for piece in pieces), pieces[0].line)
@@ -258,9 +243,53 @@ async def load(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
 
 
 def _row(identity: str, title: str, words: str, line: int) -> Row:
-    workspace, session = studies.place(identity)
+    workspace, session = study_store.place(identity)
     place = {"workspace_id": workspace, "session_id": session, "line": line}
     return {"id": identity, "title": title, "text": words, "place": place}
 
 
-SOURCE = Source(index.TRANSCRIPT, load, whole=studies.place)
+SOURCE = Source(index.TRANSCRIPT, load, whole=study_store.place)
+
+
+async def scan_sessions(calls: Any, arguments: Mapping[str, Any], caller: Caller) -> SessionMatches | None:
+    """Scan lines before the transaction, which must not wait for so many frames."""
+    if arguments["mode"] == "smart":
+        return None
+    database: Database = calls.database
+    query, archives = await database.read(lambda tx: _plan_scan(tx, arguments, caller, calls.clock()))
+    sessions = [store.session_bytes(database, calls.settings.archives, archive) for archive in archives]
+    scan = LineScan(query, arguments["mode"])
+    return await scan.scan_sessions(sessions, complete=len(sessions) < _MAX_SCANNED_SESSIONS)
+
+
+async def _plan_scan(
+    tx: Tx, arguments: Mapping[str, Any], caller: Caller, now: int
+) -> tuple[SessionQuery, list[Archive]]:
+    workspace = arguments["workspace_id"]
+    query = SessionQuery(
+        arguments["query"],
+        workspace,
+        await scope(tx, caller, workspace),
+        arguments["since"] or 0,
+        arguments["until"] or _EVER,
+        arguments["limit"],
+        arguments["per_session"],
+    )
+    archives = await store.everywhere(
+        tx, query.projects, workspace, query.since, query.until, _MAX_SCANNED_SESSIONS
+    )
+    if arguments["mode"] == "literal":
+        likely = await _find_likely_sessions(tx, query, now)
+        archives.sort(key=lambda archive: (archive.workspace, archive.session) not in likely)
+    return query, archives
+
+
+async def _find_likely_sessions(tx: Tx, query: SessionQuery, now: int) -> set[tuple[str, str]]:
+    """Sessions whose indexed text has the words; they are scanned first, before time runs out."""
+    types = (query.workspace,) if query.workspace else ()
+    likely: set[tuple[str, str]] = set()
+    for project in query.projects:
+        limits = Wanted(now, (index.TRANSCRIPT,), types)
+        hits = await by_words(tx, query.query, project, limits, _LIKELY_SESSIONS)
+        likely |= {study_store.place(hit.id) for hit in hits}
+    return likely

@@ -2,8 +2,8 @@
 
 from commonplace.call import Call
 from commonplace.rooms.archives import model, store
-from commonplace.rooms.archives.model import Archive
 from commonplace.rooms.workspaces import store as workspaces
+from commonplace.session_archive.archive import Archive
 
 _EVER = 2**62
 _LIMIT = 20

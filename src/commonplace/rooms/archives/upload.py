@@ -1,0 +1,132 @@
+"""Prepare the upload of one part of a session before the transaction that stores it.
+
+Decoding, hashing, compressing and studying take long, so they run here, in threads. `operations.py` checks access
+again and writes what is prepared.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from commonplace.access import Caller
+from commonplace.rooms.archives import store, study_store
+from commonplace.rooms.workspaces import store as workspaces
+from commonplace.rooms.workspaces.model import Workspace
+from commonplace.session_archive import digests, frame_storage, upload
+from commonplace.session_archive.archive import Archive
+from commonplace.session_archive.frames import PackedFrame, StoredFrame
+from commonplace.session_archive.study import StudyResult
+from commonplace.session_archive.upload import UploadedPart
+from commonplace.store.database import Database, Tx
+
+
+@dataclass(frozen=True, slots=True)
+class StoredState:
+    """What the store has of the session before this part."""
+
+    workspace: Workspace
+    archive: Archive | None = None
+    last_frame: StoredFrame | None = None
+    study_state: bytes = b""
+
+    @property
+    def bytes(self) -> int:
+        return self.archive.bytes if self.archive else 0
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedUpload:
+    """What the transaction has to write. Without frames, everything is stored already."""
+
+    before: Archive | None
+    frames: list[StoredFrame]
+    sha256: str = ""
+    line_start: int = 0
+    added_stored_bytes: int = 0
+    study: StudyResult | None = None
+
+    @property
+    def addresses(self) -> list[str]:
+        return [frame.address for frame in self.frames if frame.address]
+
+
+async def prepare_upload(calls: Any, arguments: Mapping[str, Any], caller: Caller) -> PreparedUpload:
+    """Do everything that takes long. The transaction checks again what this allows."""
+    database: Database = calls.database
+    before = await database.read(lambda tx: _load_stored_state(tx, arguments, caller))
+    if arguments["offset"] > before.bytes:
+        raise upload.wrong_offset(before.bytes)
+    part = UploadedPart(arguments["offset"], await asyncio.to_thread(_decode_content, arguments))
+    upload.validate_size(part, arguments.get("length"))
+    archive, storage = before.archive, calls.settings.archives
+    stored = store.session_bytes(database, storage, archive) if archive else None
+    if archive and stored and part.offset < archive.bytes:
+        upload.validate_sha256(arguments["sha256"], part, archive.sha256)
+        await upload.require_same_bytes(stored, part)
+        return PreparedUpload(archive, [])
+    sha256 = await digests.extend_digest(stored, part.content)
+    upload.validate_sha256(arguments["sha256"], part, sha256)
+    packed = await upload.pack_part(archive, before.last_frame, storage, part)
+    frames = await _write_bodies_outside(calls, before.workspace.project, packed)
+    tool = archive.tool if archive else before.workspace.tool
+    return PreparedUpload(
+        archive,
+        frames,
+        sha256,
+        _find_line_start(archive, part),
+        sum(frame.stored_bytes for frame in frames) - _rewritten_bytes(before.last_frame),
+        await upload.study_part(stored, before.study_state, tool, part),
+    )
+
+
+async def _load_stored_state(tx: Tx, arguments: Mapping[str, Any], caller: Caller) -> StoredState:
+    workspace = await workspaces.workspace(tx, arguments["workspace_id"], caller)
+    await workspaces.check_token(tx, workspace, arguments["write_token"])
+    archive = await store.archive(tx, workspace.project, workspace.id, arguments["session_id"])
+    if archive is None:
+        return StoredState(workspace)
+    last_frame = await store.last_frame(tx, archive)
+    return StoredState(workspace, archive, last_frame, await study_store.load_study_state(tx, archive))
+
+
+def _decode_content(arguments: Mapping[str, Any]) -> bytes | bytearray:
+    if arguments.get("body") is not None:
+        return upload.decode_binary_content(arguments["body"], arguments["encoding"])
+    return upload.decode_text_content(arguments["content"], arguments["content_gzip_base64"])
+
+
+def _find_line_start(archive: Archive | None, part: UploadedPart) -> int:
+    """Where the unfinished last line begins once this part is stored."""
+    after_newline = part.content.rfind(b"\n") + 1
+    if after_newline:
+        return part.offset + after_newline
+    return archive.line_start if archive else 0
+
+
+def _rewritten_bytes(last_frame: StoredFrame | None) -> int:
+    return last_frame.stored_bytes if last_frame and not last_frame.position.is_full else 0
+
+
+async def _write_bodies_outside(calls: Any, project: str, packed: list[PackedFrame]) -> list[StoredFrame]:
+    """Write bodies of full frames to the archive storage, if one is set. The last frame is rewritten by every append, so
+    its body stays in the database."""
+    storage = frame_storage.open_frame_storage(calls.settings.archives)
+    frames = [
+        StoredFrame(
+            frame.position,
+            frame.sha256,
+            frame_storage.new_body_name(project, frame.sha256) if storage and frame.position.is_full else "",
+            frame.body,
+            len(frame.body),
+        )
+        for frame in packed
+    ]
+    bodies = {frame.address: frame.body for frame in frames if frame.address}
+    if storage is None or not bodies:
+        return frames
+    now = calls.clock()
+    await calls.database.write(lambda tx: store.announce_bodies(tx, project, list(bodies), now))
+    for address, body in bodies.items():
+        await asyncio.to_thread(storage.put, address, body)
+    return [replace(frame, body=b"") if frame.address else frame for frame in frames]

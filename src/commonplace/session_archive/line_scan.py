@@ -1,0 +1,162 @@
+"""Scan the raw lines of sessions for a text or a regular expression, bounded in bytes, lines and time.
+
+The room decides which sessions are scanned and in which order (`rooms/archives/search.py`).
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from commonplace.clock import iso
+from commonplace.search import lines
+from commonplace.session_archive import frames
+from commonplace.session_archive.archive import Archive
+from commonplace.session_archive.line_blocks import LineBlock, split_into_blocks
+from commonplace.session_archive.session_bytes import SessionBytes
+from commonplace.session_archive.session_matches import (
+    SNIPPET_CHARACTERS,
+    SessionMatch,
+    SessionMatches,
+    SessionQuery,
+)
+from commonplace.transcripts.reader import Reader
+from commonplace.transcripts.record import decoded, moment
+
+_MAX_SCANNED_BYTES = 512 * 1024 * 1024
+_MAX_SCANNED_LINES = 2_000_000
+_MAX_SCAN_SECONDS = 2.0
+_MAX_JSON_DEPTH = 12
+_UNPARSED_ROLE = "tool"
+"""The role of a line that no reader understands: usually it is output of a tool."""
+
+
+class LineScan:
+    """One scan over lines, session by session, until it has enough matches or its budget is spent."""
+
+    def __init__(self, query: SessionQuery, mode: lines.Mode) -> None:
+        self._query = query
+        self._is_literal = mode == "literal"
+        self._pattern = _compile_pattern(query.query, mode)
+        self._budget = lines.Budget(
+            bytes_=_MAX_SCANNED_BYTES, lines=_MAX_SCANNED_LINES, seconds=_MAX_SCAN_SECONDS
+        )
+        self._met_damage = False
+
+    async def scan_sessions(self, sessions: Sequence[SessionBytes], *, complete: bool) -> SessionMatches:
+        """`complete`: these are all the sessions there are to scan."""
+        matches: list[SessionMatch] = []
+        for session in sessions:
+            matches += await self._scan_session(session)
+            if len(matches) > self._query.limit or self._budget.spent:
+                break
+        truncated = len(matches) > self._query.limit or self._budget.spent or self._met_damage or not complete
+        return SessionMatches(matches=matches[: self._query.limit], truncated=truncated)
+
+    async def _scan_session(self, session: SessionBytes) -> list[SessionMatch]:
+        """Block by block, as far as it can be read: one damaged session must not hide all others."""
+        matches: list[SessionMatch] = []
+        try:
+            async for block in split_into_blocks(session.read_all()):
+                matches += await asyncio.to_thread(self._scan_block, session.archive, block, matches[-1:])
+                if len(matches) >= self._query.per_session or self._budget.spent:
+                    break
+        except frames.DamagedArchive:
+            self._met_damage = True
+            self._budget.pay(0, 0)
+        return matches[: self._query.per_session]
+
+    def _scan_block(
+        self, archive: Archive, block: LineBlock, last_match: list[SessionMatch]
+    ) -> list[SessionMatch]:
+        if block.has_whole_lines:
+            return self._scan_lines(archive, block.first_line, block.content)
+        self._budget.pay(len(block.content), 0)
+        if not block.begins and [match.line for match in last_match] == [block.first_line]:
+            return []
+        return self._scan_part(archive, block)
+
+    def _scan_part(self, archive: Archive, block: LineBlock) -> list[SessionMatch]:
+        """A part of a line is not a JSON record, so the match shows the raw text."""
+        span = self._pattern.find(block.content, self._budget, begins=block.begins, ends=block.ends)
+        if span is None:
+            return []
+        return [
+            SessionMatch(
+                workspace_id=archive.workspace,
+                session_id=archive.session,
+                line=block.first_line,
+                role=_UNPARSED_ROLE,
+                snippet=lines.cut(block.content, *span, most=SNIPPET_CHARACTERS),
+            )
+        ]
+
+    def _scan_lines(self, archive: Archive, first_line: int, content: bytes) -> list[SessionMatch]:
+        if self._is_literal and self._pattern.find(content, self._budget) is None:
+            self._budget.pay(len(content), content.count(b"\n"))
+            return []
+        matches: list[SessionMatch] = []
+        split = content.split(b"\n")
+        for line_match in lines.search(split, self._pattern, self._budget, 0, first_line):
+            match = self._describe_match(archive, line_match, split[line_match.line - first_line])
+            if match is not None:
+                matches.append(match)
+            if len(matches) >= self._query.per_session:
+                break
+        return matches
+
+    def _describe_match(self, archive: Archive, line_match: lines.Match, line: bytes) -> SessionMatch | None:
+        """Show the message if the match is in one; else the argument or output of a tool; else the raw line."""
+        utterances = Reader(tool=archive.tool).read(line_match.line, [line])
+        role, words = next(
+            ((said.role, said.text) for said in utterances if self._find_span(said.text)),
+            (_UNPARSED_ROLE if not utterances else utterances[0].role, ""),
+        )
+        record = decoded(line) or {}
+        if not words:
+            words = next(
+                (text for text in _iterate_texts(record, _MAX_JSON_DEPTH) if self._find_span(text)), ""
+            )
+        at = next((said.at for said in utterances if said.at is not None), moment(record.get("timestamp")))
+        if at is not None and not self._query.since <= at <= self._query.until:
+            return None
+        span = self._find_span(words) if words else None
+        return SessionMatch(
+            workspace_id=archive.workspace,
+            session_id=archive.session,
+            line=line_match.line,
+            role=role,
+            snippet=lines.cut(words.encode(), *span, most=SNIPPET_CHARACTERS) if span else line_match.text,
+            at="" if at is None else iso(at),
+        )
+
+    def _find_span(self, words: str) -> tuple[int, int] | None:
+        """Every text is charged to the budget: a record may consist of a million small texts."""
+        if not self._budget.pay(len(words), 0):
+            return None
+        return self._pattern.find(words.encode(errors="replace"), self._budget)
+
+
+def _iterate_texts(value: Any, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif depth:
+        children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        for child in children:
+            yield from _iterate_texts(child, depth - 1)
+
+
+def _compile_pattern(query: str, mode: lines.Mode) -> lines.Pattern:
+    """A literal text may occur in JSON as it is, or with quotes, newlines and non-ASCII letters escaped."""
+    if mode == "regex":
+        return lines.Pattern(query, "regex")
+    escaped = (
+        json.dumps(text, ensure_ascii=ascii_)[1:-1]
+        for text in (query, query.lower())
+        for ascii_ in (False, True)
+    )
+    spellings = dict.fromkeys(text.lower() for text in (query, *escaped))
+    if len(spellings) == 1:
+        return lines.Pattern(query, "literal")
+    return lines.Pattern("|".join(re.escape(spelling) for spelling in spellings), "regex")

@@ -1,0 +1,88 @@
+"""Study the lines of a session as they arrive: parse them, group them into passages, collect the errors.
+
+This runs before the transaction; `rooms/archives/study_store.py` saves the result inside of it.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from commonplace.search import text
+from commonplace.session_archive import passages
+from commonplace.session_archive.passages import Passage
+from commonplace.transcripts import reader
+from commonplace.transcripts.lessons import Problem
+from commonplace.transcripts.reader import Reader, Summary
+from commonplace.transcripts.record import decoded
+
+STUDY_VERSION = 100 * reader.VERSION + 1
+"""Version of the parsers and of the passages made from what they read. A session of another version is studied again."""
+
+
+class StudyProgress(msgspec.Struct, array_like=True):
+    """How far a session has been studied; encoded, it is the state that the store keeps."""
+
+    lines: int = 0
+    passages: int = 0
+    last_passage: Passage | None = None
+    reader: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResult:
+    """What lines from number `first_line` on contain. Without a state they were not studied, because the lines before
+    them have not been studied yet."""
+
+    first_line: int
+    lines: int = 0
+    state: bytes = b""
+    summary: Summary | None = None
+    passages: Sequence[tuple[Passage, bytes, Counter[str]]] = ()
+    problems: Sequence[tuple[Problem, Counter[str]]] = ()
+    dropped_fingerprints: Sequence[str] = ()
+
+
+def decode_progress(state: bytes) -> StudyProgress:
+    return msgspec.msgpack.decode(state, type=StudyProgress) if state else StudyProgress()
+
+
+def study_lines(state: bytes, tool: str, first_line: int, lines: Sequence[bytes]) -> StudyResult:
+    """Parse these lines, which continue the studied ones. Slow: run it in a thread."""
+    before = decode_progress(state)
+    if before.lines != first_line:
+        return StudyResult(first_line)
+    transcript = Reader(before.reader, tool)
+    grown = passages.append_utterances(
+        before.last_passage, before.passages, transcript.read(first_line, lines)
+    )
+    problems, dropped = transcript.problems()
+    last = grown[-1] if grown else before.last_passage
+    after = StudyProgress(
+        first_line + len(lines),
+        last.number + 1 if last else before.passages,
+        None if last is None or last.is_full else last,
+        transcript.state(),
+    )
+    return StudyResult(
+        first_line,
+        after.lines,
+        msgspec.msgpack.encode(after),
+        transcript.summary(),
+        [(passage, passages.pack_passage(passage), text.counted(passage.text)) for passage in grown],
+        [(problem, text.counted(_text_of_problem(problem))) for problem in problems],
+        dropped,
+    )
+
+
+def split_complete_lines(content: bytes) -> list[bytes]:
+    """The complete lines. Text after the last newline counts as one if it is already a whole JSON record: nothing that
+    may follow before the newline would belong to it."""
+    *complete, last = content.split(b"\n")
+    return [*complete, last] if last.strip().endswith(b"}") and decoded(last) is not None else complete
+
+
+def _text_of_problem(problem: Problem) -> str:
+    """The searchable text of an error: its message, the command that failed, and what was done about it."""
+    return "\n".join((problem.text, problem.command, *problem.after))
