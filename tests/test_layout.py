@@ -13,18 +13,33 @@ ROOMS = sorted(path for path in (SOURCE / "rooms").iterdir() if (path / "__init_
 
 # A floor may import itself and what stands below it.
 FLOORS = (
-    ("errors", "clock", "access", "config", "store", "sqlguard", "transcripts", "zstd"),
+    (
+        "errors",
+        "clock",
+        "access",
+        "config",
+        "store",
+        "sqlguard",
+        "transcripts",
+        "zstd",
+        "masking",
+        "client",
+        "librarian",
+        "data_folder",
+    ),
     ("arguments", "audit", "activity", "events", "operation", "resource", "house"),
     ("search",),
     ("session_archive",),
     ("call", "boot"),
     ("rooms",),
     ("catalogue",),
-    ("edges", "librarian"),
+    ("edges", "librarian.attendant"),
     ("server",),
-    ("edges.cli", "edges.hooks", "edges.proxy", "sync"),
+    ("cli",),
     ("__main__",),
 )
+# What runs beside agents talks to a server: it opens no store and needs no room.
+CLIENT_MAY_REACH = {"client", "data_folder", "errors", "librarian", "masking", "transcripts", "zstd"}
 FORBIDDEN_NAMES = {
     "utils",
     "helpers",
@@ -65,6 +80,31 @@ def test_imports_point_down(path: Path):
         below = _floor(tuple(name.split(".")[1:]))
         if level is not None and below is not None:
             assert below <= level, f"{'.'.join(own)} imports {name}"
+
+
+def _modules() -> dict[str, set[str]]:
+    """Every module of the package with what it imports, also inside functions."""
+    return {_module(path): _imported(ast.parse(path.read_text())) for path in FILES}
+
+
+def _module(path: Path) -> str:
+    return ".".join(("commonplace", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(
+        ".__init__"
+    )
+
+
+def test_client_reaches_nothing_of_the_server():
+    modules = _modules()
+    reached = {name for name in modules if name.startswith("commonplace.client")}
+    waiting = sorted(reached)
+    while waiting:
+        for name in modules[waiting.pop()]:
+            # `from package import name` may name a module or something inside of one
+            module = name if name in modules else name.rpartition(".")[0]
+            if module in modules and module not in reached:
+                reached.add(module)
+                waiting.append(module)
+    assert {name for name in reached if name.split(".")[1:2][0] not in CLIENT_MAY_REACH} == set()
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda path: path.name)

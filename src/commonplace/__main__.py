@@ -4,11 +4,11 @@ import sys
 
 # Commands that an agent waits for, by their first words: they start without the flags of all the others.
 QUICK = {
-    ("hook",): "commonplace.edges.hooks.program",
-    ("stdio",): "commonplace.edges.cli.stdio",
-    ("sync", "hook"): "commonplace.sync.hook",
-    ("guard", "check"): "commonplace.edges.hooks.guard",
-    ("guard", "committed"): "commonplace.edges.hooks.guard",
+    ("hook",): "commonplace.client.hooks.program",
+    ("stdio",): "commonplace.client.commands.stdio",
+    ("sync", "hook"): "commonplace.client.sync.hook",
+    ("guard", "check"): "commonplace.client.guard.check",
+    ("guard", "committed"): "commonplace.client.guard.check",
 }
 _HELP = {"-h", "--help"}
 
@@ -25,7 +25,7 @@ def main(argv: list[str] | None = None) -> int:
 def _by_flags(given: list[str]) -> int:
     import gc  # noqa: PLC0415 - what is quick needs none of this
 
-    from commonplace.edges.cli.parser import parser  # noqa: PLC0415 - the same
+    from commonplace.cli.parser import parser  # noqa: PLC0415 - the same
 
     # Importing makes nothing but lasting objects: looking through them for garbage costs a tenth of the start.
     gc.set_threshold(100_000, 50, 100)

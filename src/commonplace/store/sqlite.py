@@ -15,8 +15,8 @@ import msgspec
 
 from commonplace import errors
 from commonplace.clock import Clock
+from commonplace.data_folder import Folder
 from commonplace.store.database import Kind, Row, Value, Work, sqlite_text
-from commonplace.store.folder import Folder
 
 T = TypeVar("T")
 

@@ -7,7 +7,10 @@ from types import ModuleType
 
 import msgspec
 
-from commonplace.transcripts import claude, codex, gemini, plain
+from commonplace.client.agents.claude import transcript_format as claude
+from commonplace.client.agents.codex import transcript_format as codex
+from commonplace.client.agents.gemini import transcript_format as gemini
+from commonplace.transcripts import plain
 from commonplace.transcripts.event import Called, Event, Parsed, Said
 from commonplace.transcripts.facts import Facts
 from commonplace.transcripts.lessons import Command, Commit, File, Problem

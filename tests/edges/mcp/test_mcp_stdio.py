@@ -21,10 +21,10 @@ from stage import (
     soon,
 )
 
+from commonplace.client.proxy.place import Named
+from commonplace.client.proxy.relay import Relay
+from commonplace.client.proxy.upstream import Upstream
 from commonplace.edges.mcp import Limits, Publisher, Unauthorized, serve_stdio
-from commonplace.edges.proxy.place import Named
-from commonplace.edges.proxy.relay import Relay
-from commonplace.edges.proxy.upstream import Upstream
 
 TAG = "io.modelcontextprotocol/subscriptionId"
 

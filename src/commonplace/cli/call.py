@@ -1,0 +1,85 @@
+"""commonplace call <operation>: flags from the operation's own schema."""
+
+import argparse
+import sys
+from typing import Any
+
+import msgspec
+
+from commonplace import errors
+from commonplace.catalogue import Catalogue
+from commonplace.cli import client
+from commonplace.cli.parser import _CALL
+from commonplace.edges.schema import input_schema
+from commonplace.operation import Tool
+
+
+def run(arguments: argparse.Namespace) -> int:
+    tools = Catalogue().tools
+    name = arguments.operation
+    if name in {None, "-h", "--help"}:
+        print(_CALL, "\n")
+        for tool in tools.values():
+            print(f"  {tool.name:32} {tool.description.splitlines()[0][:90]}")
+        return 0
+    if name not in tools:
+        raise errors.NotFound(f"There is no operation '{name}'.", hint="commonplace call lists them.")
+    flags = _flags(tools[name]).parse_args(arguments.rest)
+    reply = client.call(name, _given(flags), flags)
+    print(msgspec.json.format(msgspec.json.encode(reply), indent=2).decode())
+    return 0
+
+
+def _flags(tool: Tool) -> argparse.ArgumentParser:
+    schema = input_schema(tool)
+    flags = argparse.ArgumentParser(f"commonplace call {tool.name}", description=tool.description)
+    for name, kind in schema["properties"].items():
+        listed = kind.get("type") == "array"
+        flags.add_argument(
+            f"--{name.replace('_', '-')}",
+            dest=f"argument_{name}",
+            metavar=str(kind.get("type", "json")).upper(),
+            nargs="*" if listed else None,
+            help=_help(name, kind, schema.get("required", ())),
+        )
+    flags.add_argument(
+        "--json", metavar="OBJECT", help="all arguments as one JSON object; - reads standard input"
+    )
+    flags.add_argument("--data", metavar="DIR", help="data folder of the server")
+    flags.add_argument("--store", metavar="STORE", help="its store, when it is not running on this machine")
+    return flags
+
+
+def _help(name: str, kind: dict[str, Any], required: Any) -> str:
+    choices = "|".join(map(str, kind.get("enum", ()))) or str(kind.get("type", "JSON"))
+    default = f" (default {kind['default']})" if "default" in kind else ""
+    return (choices + default + (", required" if name in required else "")).replace("%", "%%")
+
+
+def _given(flags: argparse.Namespace) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    if flags.json:
+        given = _object(sys.stdin.read() if flags.json == "-" else flags.json)
+    named = {
+        key.removeprefix("argument_"): value
+        for key, value in vars(flags).items()
+        if key.startswith("argument_")
+    }
+    return given | {name: _value(value) for name, value in named.items() if value is not None}
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError as wrong:
+        raise errors.Invalid(f"--json is no JSON object: {wrong}.") from None
+
+
+def _value(text: Any) -> Any:
+    """Objects and lists may be typed as JSON; everything else is text that the operation's types convert."""
+    if isinstance(text, str) and text[:1] in "{[":
+        try:
+            return msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            return text
+    return text

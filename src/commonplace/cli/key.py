@@ -1,0 +1,50 @@
+"""commonplace key create|list|revoke|revoke-writer."""
+
+import argparse
+from typing import Any
+
+from commonplace.cli import client
+
+
+def run(arguments: argparse.Namespace) -> int:
+    asked = vars(arguments)
+    fields = ("name", "role", "projects", "machines", "workspaces", "agent", "expires_in_days")
+    given = {name: asked[name] for name in fields if asked.get(name) is not None}
+    reply = client.call("memory_admin", {"action": arguments.action} | given, arguments)
+    _SHOW[arguments.action](reply)
+    return 0
+
+
+def _created(reply: dict[str, Any]) -> None:
+    print(
+        f"{reply['key']}\n\nThis is {reply['name']}'s key ({reply['role']}). It is shown only now: keep it safe."
+    )
+    print(f'Give it to an agent as a header: "Authorization: Bearer {reply["key"]}"')
+
+
+def _listed(reply: dict[str, Any]) -> None:
+    for key in reply.get("keys", []):
+        state = "revoked" if key.get("revoked_at") else key.get("expires_at", "valid")
+        print(
+            f"{key['id']:14} {key['name']:20} {key['role']:9} {','.join(key.get('projects', [])) or '-':20} {state}"
+            + "".join(
+                f"  {kind} {','.join(key[kind])}" for kind in ("machines", "workspaces") if key.get(kind)
+            )
+        )
+
+
+def _revoked(reply: dict[str, Any]) -> None:
+    print(f"Revoked {reply.get('name', '')} ({reply.get('id', '')}).")
+
+
+def _writer_revoked(reply: dict[str, Any]) -> None:
+    done = "No longer writes to" if reply["status"] == "revoked" else "Did not write to"
+    print(f"{done} {reply['workspace_id']}.")
+
+
+_SHOW = {
+    "create_key": _created,
+    "list_keys": _listed,
+    "revoke_key": _revoked,
+    "revoke_writer": _writer_revoked,
+}

@@ -1,0 +1,224 @@
+"""Every command with its flags and its help."""
+
+import argparse
+import importlib
+from collections.abc import Callable
+
+from commonplace.client.commands import flags as agent_commands
+from commonplace.client.commands.command import Commands, Raw, lazy, where
+
+_DESCRIPTION = "Shared memory and coordination for teams of AI coding agents, over MCP."
+_EPILOG = """first steps:
+  commonplace serve                         start the server; prints how to connect each agent
+  commonplace connect claude                tell an agent about it; install adds hooks and transcripts
+  commonplace status                        is it running, who is there, what is locked
+  commonplace call memory_health            run any operation from the shell
+  commonplace key create --name ann --role owner   make the first key, then: serve --auth on
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        "commonplace",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=Raw,
+    )
+    top.add_argument("--version", action="version", version=_version())
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _serve(commands)
+    _call(commands)
+    _key(commands)
+    _status(commands)
+    _librarian(commands)
+    _distill(commands)
+    _verify(commands)
+    agent_commands.add(commands)
+    return top
+
+
+def _calling(module: str) -> Callable[[argparse.Namespace], int]:
+    """A client command that also works without a server: it is handed the way to the operations."""
+
+    def run(arguments: argparse.Namespace) -> int:
+        from commonplace.cli import client  # noqa: PLC0415 - --help should not wait for it
+
+        command: Callable[..., int] = importlib.import_module(module).run
+        return command(arguments, lambda name, given: client.call(name, given, arguments))
+
+    return run
+
+
+def _version() -> str:
+    from commonplace import __version__  # noqa: PLC0415 - read where it is shown
+
+    return f"commonplace {__version__}"
+
+
+def _serve(commands: Commands) -> None:
+    serve = commands.add_parser("serve", help="run the server", description=_SERVE, formatter_class=Raw)
+    serve.add_argument("--host", help="address to listen on (127.0.0.1)")
+    serve.add_argument("--port", type=int, help="port to listen on (8080)")
+    serve.add_argument("--data", metavar="DIR", help="data folder (the platform's user data folder)")
+    serve.add_argument("--store", metavar="STORE", help="sqlite, or postgresql://user@host/database (sqlite)")
+    serve.add_argument(
+        "--archives", metavar="PLACE", help="where transcripts go: store, DIR, or s3://bucket/prefix (store)"
+    )
+    serve.add_argument("--transport", choices=("http", "stdio"), help="how agents speak to it (http)")
+    serve.add_argument("--toolsets", metavar="A,B", help="offer only these sets of tools (all)")
+    serve.add_argument(
+        "--auth", choices=("on", "off"), help="ask every caller for a key (off; loopback only)"
+    )
+    serve.add_argument(
+        "--insecure", action="store_true", default=None, help="listen beyond this machine without keys"
+    )
+    serve.add_argument("--allowed-hosts", metavar="A,B", help="names by which clients may reach it")
+    serve.add_argument("--allowed-origins", metavar="A,B", help="web origins that may call it")
+    serve.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), help="how much to log (info)"
+    )
+    serve.add_argument(
+        "--embeddings",
+        metavar="M",
+        help="model for search by meaning: on, off, a folder with an ONNX model, or URL#name,"
+        " whose key is COMMONPLACE_EMBEDDINGS_KEY (on)",
+    )
+    serve.add_argument(
+        "--secrets", choices=("mask", "refuse"), help="what is done to secrets in texts (mask)"
+    )
+    serve.add_argument(
+        "--idle-seconds", type=int, metavar="N", help="end after this long without a connection (0: never)"
+    )
+    serve.add_argument(
+        "--librarian",
+        metavar="P=DIR,..",
+        help="keep the function registry of these projects true to these folders",
+    )
+    serve.set_defaults(run=lazy("commonplace.cli.serve"))
+
+
+_SERVE = """Run the server. Nothing has to be configured: data goes to a folder, SQLite is inside.
+Every flag can be given as COMMONPLACE_<FLAG> in the environment, e.g. COMMONPLACE_PORT=9000."""
+
+
+def _call(commands: Commands) -> None:
+    call = commands.add_parser(
+        "call", help="run one operation", description=_CALL, formatter_class=Raw, add_help=False
+    )
+    call.add_argument("operation", nargs="?", help="its name; without one, all are listed")
+    call.add_argument(
+        "rest", nargs=argparse.REMAINDER, help="its arguments as flags; OPERATION --help shows them"
+    )
+    call.set_defaults(run=lazy("commonplace.cli.call"))
+
+
+_CALL = """Run one operation as the local operator, on the running server or straight on the data folder.
+  commonplace call memory_start_session --project shop --claude-instance ann
+  commonplace call memory_query --session-id ID --query "idle connections" --tags db pool
+  echo '{"project": "shop"}' | commonplace call memory_start_session --json -
+COMMONPLACE_URL and COMMONPLACE_KEY name another server."""
+
+
+def _key(commands: Commands) -> None:
+    key = commands.add_parser("key", help="create, list and revoke keys")
+    acts = key.add_subparsers(title="acts", metavar="ACT", required=True)
+    create = acts.add_parser("create", help="make a key; it is shown once")
+    create.add_argument("--name", required=True, help="whose key it is")
+    create.add_argument("--role", default="agent", choices=("readonly", "agent", "admin", "owner", "sync"))
+    create.add_argument("--projects", nargs="*", metavar="P", help="projects that it may use; '*' = all")
+    create.add_argument(
+        "--machines", nargs="*", metavar="M", help="write only to workspaces of these machines"
+    )
+    create.add_argument("--workspaces", nargs="*", metavar="W", help="write only to these workspaces")
+    create.add_argument("--agent", help="bind it to one agent name")
+    create.add_argument("--expires-in-days", type=int, metavar="N")
+    acts.add_parser("list", help="all keys, without their secrets")
+    revoke = acts.add_parser("revoke", help="stop a key at once")
+    revoke.add_argument("name", help="its name or id")
+    writer = acts.add_parser(
+        "revoke-writer", help="stop a workspace's write token, or an agent there, at once"
+    )
+    writer.add_argument("name", help="the workspace's id")
+    writer.add_argument("--agent", help="this agent instead of the write token")
+    named = {
+        "create": "create_key",
+        "list": "list_keys",
+        "revoke": "revoke_key",
+        "revoke-writer": "revoke_writer",
+    }
+    for name, act in acts.choices.items():
+        where(act)
+        act.set_defaults(run=lazy("commonplace.cli.key"), action=named[name])
+
+
+def _status(commands: Commands) -> None:
+    status = commands.add_parser("status", help="is it running, who is there, what is locked")
+    where(status)
+    status.set_defaults(run=lazy("commonplace.cli.status"))
+
+
+def _librarian(commands: Commands) -> None:
+    librarian = commands.add_parser("librarian", help="keep the function registry true to the source")
+    acts = librarian.add_subparsers(title="acts", metavar="ACT", required=True)
+    scan = acts.add_parser("scan", help="read a source tree and register what it declares")
+    scan.add_argument("--dry-run", action="store_true", help="only say what would change")
+    watch = acts.add_parser("watch", help="the same, and again whenever a file changes")
+    for act in (scan, watch):
+        act.add_argument("path", help="folder of the sources; .gitignore is respected")
+        act.add_argument("--prefix", default="", metavar="DIR", help="where the tree stands in the project")
+    enrich = acts.add_parser(
+        "enrich", help="have a model describe what waits", description=_ENRICH, formatter_class=Raw
+    )
+    enrich.add_argument("--model", required=True, metavar="URL#NAME", help="who is asked; code is sent there")
+    enrich.add_argument("--budget", type=int, default=100_000, metavar="TOKENS", help="never more (100000)")
+    enrich.add_argument("--price", type=float, nargs=2, metavar=("IN", "OUT"), help="of a million tokens")
+    enrich.add_argument("--dry-run", action="store_true", help="only say what it would cost; nothing is sent")
+    for name, act in acts.choices.items():
+        act.add_argument("--project", required=True, help="whose functions these are")
+        where(act)
+        act.set_defaults(run=lazy("commonplace.cli.librarian"), act=name)
+
+
+_ENRICH = """Send the source of functions that nobody has described to a model and keep its summaries.
+  commonplace librarian enrich --project shop --model http://127.0.0.1:11434/v1#qwen3 --dry-run
+  commonplace librarian enrich --project shop --model anthropic#MODEL --budget 200000 --price 1 5
+The key is COMMONPLACE_LIBRARIAN_KEY or ANTHROPIC_API_KEY in the environment."""
+
+
+def _distill(commands: Commands) -> None:
+    distill = commands.add_parser(
+        "distill", help="turn a closed blackboard into a draft", description=_DISTILL, formatter_class=Raw
+    )
+    distill.add_argument("session", help="the blackboard: session_...")
+    distill.add_argument("--project", required=True, help="where the draft is kept")
+    distill.add_argument(
+        "--model", required=True, metavar="URL#NAME", help="who is asked; the record is sent there"
+    )
+    distill.add_argument("--budget", type=int, default=20_000, metavar="TOKENS", help="of the record (20000)")
+    distill.add_argument("--dry-run", action="store_true", help="only say what would be sent")
+    where(distill)
+    distill.set_defaults(run=_calling("commonplace.client.commands.distill"))
+
+
+_DISTILL = """Send the public record of a closed blackboard to a model and keep its summary as a draft for review.
+  commonplace distill session_0123456789abcdef --project shop --model http://127.0.0.1:11434/v1#qwen3
+The key is COMMONPLACE_LIBRARIAN_KEY or ANTHROPIC_API_KEY in the environment."""
+
+
+def _verify(commands: Commands) -> None:
+    verify = commands.add_parser(
+        "verify",
+        help="compare what documents cite with a checkout",
+        description=_VERIFY,
+        formatter_class=Raw,
+    )
+    verify.add_argument("path", help="the checkout")
+    verify.add_argument("--project", required=True, help="whose documents")
+    where(verify)
+    verify.set_defaults(run=_calling("commonplace.client.commands.verify"))
+
+
+_VERIFY = """Look up every path, path:line, path:first-last and path#symbol that the project's documents cite and tell the
+server whether it is fresh, drifted or gone; search results say so from then on. What cannot be judged here (too large,
+outside of the checkout, an address on the web) is unchecked. Only hashes leave this machine.
+  commonplace verify . --project shop"""

@@ -1,0 +1,76 @@
+"""Claude Code: ~/.claude/projects/<slug of the folder>/<session>.jsonl, its sub-agents below a folder of that name."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from commonplace.client.sync.transcript import Transcript, first_lines
+
+TOOL = "claude-code"
+FOLDER = ".claude"
+_LONGEST_SLUG = 200
+_LONGEST_PROJECT = 60
+_NOT_SLUG = re.compile(r"[^A-Za-z0-9]")
+_SUBAGENTS = "subagents"
+
+
+def home() -> Path:
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude").expanduser()
+
+
+def transcripts() -> Iterator[Transcript]:
+    for path in sorted((home() / "projects").glob("*/*.jsonl")):
+        yield one(path)
+    for path in sorted((home() / "projects").glob(f"*/*/{_SUBAGENTS}/**/*.jsonl")):
+        yield one(path)
+
+
+def one(path: Path) -> Transcript:
+    """A sub-agent's archive is named after its session, so that both stand together."""
+    if _SUBAGENTS in path.parts[-4:]:
+        place = len(path.parts) - 1 - path.parts[::-1].index(_SUBAGENTS)
+        below = ".".join((*path.parts[place + 1 : -1], path.stem))
+        return Transcript(TOOL, f"{path.parts[place - 1]}.{below}", path)
+    if path.stem.startswith("agent-") and (parent := _first(path, "sessionId")):
+        return Transcript(TOOL, f"{parent}.{path.stem}", path)
+    return Transcript(TOOL, path.stem, path)
+
+
+def folder_of(path: Path, _known: Iterable[str]) -> str:
+    """Where the agent worked, as its lines or its neighbours' say."""
+    if cwd := _first(path, "cwd"):
+        return cwd
+    slug = _slug_folder(path)
+    neighbours = sorted(slug.glob("*.jsonl"))[:20]
+    return next((cwd for neighbour in neighbours if (cwd := _first(neighbour, "cwd"))), "")
+
+
+def project_without_folder(path: Path) -> str:
+    """The best name for transcripts that never say where they were made."""
+    return _slug_folder(path).name[-_LONGEST_PROJECT:].strip("-") or TOOL
+
+
+def memory_folder(cwd: Path) -> Path:
+    """The folder of Claude's own notes on a project. Long names end in a hash, which its programs do not agree on."""
+    given = os.environ.get("CLAUDE_CODE_PROJECT_DIR_NAME") if os.environ.get("CLAUDE_CONFIG_DIR") else None
+    slug = given or slug_of(cwd)
+    projects = home() / "projects"
+    found = sorted(projects.glob(f"{slug}-*")) if len(slug) == _LONGEST_SLUG and not given else []
+    return (found[0] if found else projects / slug) / "memory"
+
+
+def slug_of(cwd: Path) -> str:
+    return _NOT_SLUG.sub("-", str(cwd))[:_LONGEST_SLUG]
+
+
+def _slug_folder(path: Path) -> Path:
+    projects = home() / "projects"
+    inside = path.relative_to(projects).parts[0] if path.is_relative_to(projects) else ""
+    return projects / inside if inside else path.parent
+
+
+def _first(path: Path, key: str) -> str:
+    return next(
+        (value for line in first_lines(path) if isinstance(value := line.get(key), str) and value), ""
+    )

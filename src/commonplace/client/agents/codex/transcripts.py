@@ -1,0 +1,70 @@
+"""Codex: $CODEX_HOME/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl, old ones packed as .zst or in archived_sessions."""
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from commonplace.client.sync.transcript import Transcript, first_lines
+
+TOOL = "codex"
+FOLDER = ".codex"
+_ROLLOUT = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(?P<id>.+)")
+
+
+def home() -> Path:
+    return Path(os.environ.get("CODEX_HOME") or "~/.codex").expanduser()
+
+
+def transcripts() -> Iterator[Transcript]:
+    """Every rollout once: of a plain and a packed file of one session the plain one counts."""
+    names = _names()
+    chosen: dict[str, Path] = {}
+    for place in ("archived_sessions", "sessions"):
+        for pattern in ("**/rollout-*.jsonl.zst", "**/rollout-*.jsonl"):
+            for path in sorted((home() / place).glob(pattern)):
+                chosen[_id(path)] = _better(chosen.get(_id(path)), path)
+    for session, path in sorted(chosen.items()):
+        yield Transcript(TOOL, session, path, name=names.get(session.split("_")[0], ""))
+
+
+def one(path: Path) -> Transcript:
+    plain = path.with_suffix("") if path.suffix == ".zst" else path
+    packed = plain.with_name(plain.name + ".zst")
+    return Transcript(TOOL, _id(plain), plain if plain.exists() or not packed.exists() else packed)
+
+
+def folder_of(path: Path, _known: Iterable[str]) -> str:
+    """A forked rollout repeats the head of its origin: the first one is its own."""
+    for line in first_lines(path):
+        payload = line.get("payload")
+        if isinstance(payload, dict) and isinstance(cwd := payload.get("cwd"), str) and cwd:
+            return cwd
+    return ""
+
+
+def project_without_folder(_path: Path) -> str:
+    return TOOL
+
+
+def _better(before: Path | None, path: Path) -> Path:
+    return before if before and before.suffix != ".zst" and path.suffix == ".zst" else path
+
+
+def _id(path: Path) -> str:
+    stem = path.name.removesuffix(".zst").removesuffix(".jsonl")
+    rollout = _ROLLOUT.fullmatch(stem)
+    return rollout["id"] if rollout else stem
+
+
+def _names() -> dict[str, str]:
+    """What people called their threads; the last entry of an id counts."""
+    names: dict[str, str] = {}
+    with contextlib.suppress(OSError), (home() / "session_index.jsonl").open("rb") as lines:
+        for line in lines:
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                entry = json.loads(line)
+                names[str(entry["id"])] = str(entry["thread_name"])
+    return names

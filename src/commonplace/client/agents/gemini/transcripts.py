@@ -1,0 +1,43 @@
+"""Gemini CLI: ~/.gemini/tmp/<hash of the folder>/chats/session-*.jsonl; before 2026-04 one .json document a session."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from commonplace.client.sync.transcript import Transcript
+
+TOOL = "gemini-cli"
+FOLDER = ".gemini"
+
+
+def home() -> Path:
+    return Path("~/.gemini").expanduser()
+
+
+def transcripts() -> Iterator[Transcript]:
+    chats = (home() / "tmp").glob("*/chats/**/*.json*")
+    yield from (one(path) for path in sorted(chats) if path.suffix in {".jsonl", ".json"})
+
+
+def one(path: Path) -> Transcript:
+    """A sub-agent's file lies in a folder with its parent's name."""
+    parent = f"{path.parent.name}." if path.parent.name != "chats" else ""
+    return Transcript(TOOL, parent + path.stem, path, whole=path.suffix == ".json")
+
+
+def folder_of(path: Path, known: Iterable[str]) -> str:
+    """The folder whose hash names the place: as a file there says, else one that another agent worked in."""
+    place = _place(path)
+    written = place / ".project_root"
+    if written.is_file():
+        return written.read_text(encoding="utf-8").strip()
+    return next((cwd for cwd in known if hashlib.sha256(cwd.encode()).hexdigest() == place.name), "")
+
+
+def project_without_folder(path: Path) -> str:
+    return f"gemini-{_place(path).name[:8]}"
+
+
+def _place(path: Path) -> Path:
+    above = [folder for folder in path.parents if folder.name == "chats"]
+    return above[-1].parent if above else path.parent

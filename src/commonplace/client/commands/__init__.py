@@ -1,0 +1,1 @@
+"""The commands that are clients of a server, one module a command."""

@@ -1,0 +1,67 @@
+"""commonplace connect: write the server into an agent's settings, or print what belongs there."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from commonplace import errors
+from commonplace.client.install import agents, changes, documents, machine, record, settings
+from commonplace.client.install.agent import Agent, Scope
+from commonplace.client.install.changes import Wanted
+from commonplace.client.install.machine import Machine
+from commonplace.client.reach import Server
+
+
+def run(arguments: argparse.Namespace) -> int:
+    here = machine.here()
+    scope: Scope = "project" if arguments.project_scope else "user"
+    server = settings.chosen(arguments.url, arguments.key)
+    chosen = _chosen(arguments, here)
+    if arguments.print:
+        _print(chosen, here, server, scope)
+        return 0
+    wanted = settings.wanted(server, arguments.url, arguments.key)
+    wanted += [each for agent in chosen for each in _entry(agent, here, server, scope)]
+    installed = record.load()
+    changed = changes.additions(installed, wanted)
+    if arguments.dry_run:
+        print("".join(change.diff([server.key]) for change in changed) or "Nothing would change.")
+        return 0
+    changes.carry_out(changed, installed, [server.key])
+    _report(chosen, changed, server, scope)
+    return 0
+
+
+def _chosen(arguments: argparse.Namespace, here: Machine) -> list[Agent]:
+    if arguments.agent != "all":
+        return [agents.AGENTS[arguments.agent]]
+    every = list(agents.AGENTS.values()) if arguments.print else agents.found(here)
+    return [agent for agent in every if agent.projects or not arguments.project_scope]
+
+
+def _entry(agent: Agent, here: Machine, server: Server, scope: Scope) -> list[Wanted]:
+    if scope == "project" and not agent.projects:
+        raise errors.Invalid(
+            f"{agent.title} reads no servers from a project.", hint="Leave out --project-scope."
+        )
+    return [Wanted(wish, agent.name) for wish in agent.connection(here, server, scope)]
+
+
+def _print(chosen: Sequence[Agent], here: Machine, server: Server, scope: Scope) -> None:
+    """What belongs into the file on standard output, which file on standard error."""
+    for agent in chosen:
+        text: bytes | None = None
+        for each in _entry(agent, here, server, scope):
+            text, _ = documents.fulfil(each.wish.path, text, each.wish, None)
+            path = each.wish.path
+        print(f"{agent.title}: {path}", file=sys.stderr)
+        print((text or b"").decode(), end="")
+
+
+def _report(chosen: Sequence[Agent], changed: Sequence[changes.Change], server: Server, scope: Scope) -> None:
+    for change in changed:
+        print(f"Wrote {change.path}")
+    names = ", ".join(agent.title for agent in chosen)
+    print(f"{names}: {'connected' if changed else 'already connected'} to {server.url}/mcp.")
+    if scope == "project" and server.key:
+        print("The key is not in the project's files: set COMMONPLACE_KEY where the agent runs.")

@@ -1,0 +1,70 @@
+"""commonplace stdio: for agents that speak to a program of their own; everything goes on to the one server."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from commonplace.client.proxy.upstream import Upstream
+
+_MISUSED = 2
+_INTERRUPTED = 130
+
+
+def flags(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--data", metavar="DIR", help="data folder whose server to use, started if need be")
+    command.add_argument("--url", help="another server, which is never started from here")
+    command.add_argument("--key", help="key to show it; better in the environment, as COMMONPLACE_KEY")
+    command.add_argument("--toolsets", metavar="A,B", help="offer only these sets of tools (all)")
+
+
+def main(given: list[str]) -> int:
+    """The quick way in: an agent waits, so nothing is read of the other commands."""
+    command = argparse.ArgumentParser("commonplace stdio", add_help=False)
+    flags(command)
+    return run(command.parse_args(given[1:]))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from commonplace.client.proxy.relay import Relay  # noqa: PLC0415 - --help should not wait for it
+
+    try:
+        upstream = _upstream(arguments)
+    except (OSError, ValueError) as wrong:
+        print(f"commonplace: {wrong}", file=sys.stderr)
+        return _MISUSED
+    try:
+        Relay(upstream).run()
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    return 0
+
+
+def _upstream(arguments: argparse.Namespace) -> "Upstream":
+    """The flags first, then the environment, then config.toml, then the data folder of this machine.
+
+    A key that config.toml names is for the server that it names, or for this machine's own.
+    """
+    from commonplace.client import reach  # noqa: PLC0415 - as above
+    from commonplace.client.proxy.place import Named, OfFolder  # noqa: PLC0415 - as above
+    from commonplace.client.proxy.upstream import Upstream  # noqa: PLC0415 - as above
+
+    configured = {} if arguments.url or arguments.data else reach.configuration()
+    url = arguments.url or (
+        "" if arguments.data else os.environ.get("COMMONPLACE_URL") or configured.get("url")
+    )
+    folder = Path(arguments.data).expanduser().absolute() if arguments.data else None
+    url = reach.checked(url) if url else ""
+    key = arguments.key or reach.secret("key", reach.entrusted(url, configured) if url else configured)
+    toolsets = arguments.toolsets or os.environ.get("COMMONPLACE_TOOLSETS", "")
+    place = Named(url) if url else OfFolder(folder or reach.folder())
+    return Upstream(place, key, _names(toolsets))
+
+
+def _names(toolsets: str) -> str:
+    names = [name.strip() for name in toolsets.split(",") if name.strip()]
+    if not all(name.isidentifier() and name.isascii() for name in names):
+        raise ValueError(f"'{toolsets}' are not names of toolsets.")
+    return ",".join(names)

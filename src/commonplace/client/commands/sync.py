@@ -1,0 +1,96 @@
+"""commonplace sync: send this machine's transcripts and tracked files to their workspaces."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from commonplace import errors
+from commonplace.client import reach
+from commonplace.client.agents.claude import transcripts as claude
+from commonplace.client.sync import agent_transcripts, check, hook, manifest, settings, state
+from commonplace.client.sync.run import Options, Report
+from commonplace.client.sync.run import run as run_once
+from commonplace.client.sync.upload import Wire
+from commonplace.client.sync.workspaces import Workspaces, machine
+
+_SHOWN = 20
+
+
+def run(arguments: argparse.Namespace) -> int:
+    return _ACTS[arguments.act or "run"](arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    asked = {name: getattr(arguments, name, False) for name in ("dry_run", "raw", "spool")}
+    report = run_once(Options(**asked))
+    print(_planned(report) if asked["dry_run"] else _did(report))
+    for told in (*report.conflicts, *report.failures):
+        print(f"  {told}", file=sys.stderr)
+    if report.conflicts or report.forbidden:
+        return (errors.Conflict if report.conflicts else errors.Forbidden).exit_code
+    return int(bool(report.failures))
+
+
+def _did(report: Report) -> str:
+    masked = ", ".join(f"{count} {kind}" for kind, count in sorted(report.masked.items()))
+    parts = [
+        f"{report.transcripts} transcripts sent ({report.bytes / 1e6:.1f} MB), {len(report.files)} files.",
+        f"{report.waiting} are still being written." if report.waiting else "",
+        f"Masked: {masked}." if masked else "",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _planned(report: Report) -> str:
+    shown = [f"  {each.path}{f' ({each.name})' if each.name else ''}" for each in report.pending[:_SHOWN]]
+    shown += [f"  and {len(report.pending) - _SHOWN} more"] * (len(report.pending) > _SHOWN)
+    head = f"Would send {len(report.pending)} transcripts (about {report.bytes / 1e6:.1f} MB), {len(report.files)} files."
+    return "\n".join([head, *shown, *(f"  {path}" for path in report.files[:_SHOWN])])
+
+
+def _test(_arguments: argparse.Namespace) -> int:
+    worst = 0
+    for found in check.findings():
+        print(f"{'no' if found.fault else 'ok'}  {found.what:12}{found.told}")
+        worst = worst or (found.fault.exit_code if found.fault else 0)
+    return worst
+
+
+def _init_manifest(arguments: argparse.Namespace) -> int:
+    server = settings.server()
+    tool = agent_transcripts.named(arguments.tool)
+    wire = Wire(server)
+    try:
+        with state.opened(server.url) as known:
+            workspaces = Workspaces(wire, known, machine(reach.configuration()))
+            workspace = workspaces.of(tool, arguments.project)
+            known.keep_folder(str(Path(arguments.cwd).expanduser().resolve()))
+    except reach.Away as away:
+        raise errors.Unavailable(str(away), hint="Try again when it runs.") from None
+    except reach.Refused as refused:
+        raise settings.refusal(refused) from None
+    finally:
+        wire.close()
+    folders = [_memory(Path(arguments.cwd))] if tool == claude.TOOL else []
+    written = manifest.write(
+        manifest.Manifest(workspace.id, workspace.machine, tool, arguments.project, tracked_dirs=folders)
+    )
+    print(f"{written} tracks {', '.join(each.local for each in folders) or 'nothing yet'}.")
+    return 0
+
+
+def _memory(cwd: Path) -> manifest.TrackedFolder:
+    return manifest.TrackedFolder(str(claude.memory_folder(cwd.expanduser().resolve())), "memory")
+
+
+def _hook(_arguments: argparse.Namespace) -> int:
+    return hook.main(sys.argv[1:])
+
+
+_ACTS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "run": _run,
+    "test": _test,
+    "init-manifest": _init_manifest,
+    "hook": _hook,
+}

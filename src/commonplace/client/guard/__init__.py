@@ -1,0 +1,1 @@
+"""Refuse commits of files that another agent has leased."""

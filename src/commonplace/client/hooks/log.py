@@ -1,0 +1,37 @@
+"""What went wrong in hooks: COMMONPLACE_HOME/hooks.log, and the same before it."""
+
+import os
+import time
+
+from commonplace.client import reach
+
+_LARGEST = 256 * 1024
+
+
+def fault(where: str, wrong: BaseException) -> None:
+    """One line; a hook that cannot even write it stays silent."""
+    at = wrong.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    line = f" (line {at.tb_lineno} of {os.path.basename(at.tb_frame.f_code.co_filename)})" if at else ""  # noqa: PTH119 - it is a text
+    note(where, f"{type(wrong).__name__}: {wrong}{line}")
+
+
+def note(where: str, text: str) -> None:
+    try:
+        _append(
+            f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {where}: {' '.join(text.split())[:1000]}\n"
+        )
+    except OSError:
+        return
+
+
+def _append(line: str) -> None:
+    place = reach.home() / "hooks.log"
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with open(descriptor, "wb", buffering=0) as file:  # noqa: PTH123 - of a descriptor
+        file.write(line.encode("utf-8", "replace"))
+        full = file.tell() > _LARGEST
+    if full:
+        place.replace(place.with_suffix(".log.1"))

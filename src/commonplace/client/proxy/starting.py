@@ -1,0 +1,100 @@
+"""Starts the server of a data folder as a process of its own, which outlives whoever started it."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from commonplace import data_folder as folders
+from commonplace.client.proxy.message import UNAVAILABLE, Refused
+
+_IDLE_SECONDS: Final = 1800
+_LOOK_SECONDS: Final = 0.05
+_LOG: Final = "server.log"
+_LONGEST_LOG: Final = 4 * 1024 * 1024
+# What belongs to one agent and not to the server that all of them share.
+_OWN: Final = frozenset(
+    {
+        "COMMONPLACE_URL",
+        "COMMONPLACE_KEY",
+        "COMMONPLACE_TOOLSETS",
+        "COMMONPLACE_DATA",
+        "COMMONPLACE_TRANSPORT",
+    }
+)
+
+
+class Started:
+    """A server that is coming up."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path, before: int) -> None:
+        self._process, self.log, self._before = process, log, before
+        # Whoever started a process has to take note of its end, else it stays on the list of processes.
+        threading.Thread(target=process.wait, daemon=True).start()
+
+    @property
+    def ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def last_words(self) -> str:
+        """What it said to people since it was started; never the log of its work."""
+        with self.log.open("rb") as log:
+            log.seek(self._before)
+            lines = log.read().decode("utf-8", "replace").splitlines()
+        said = [line for line in lines if line.startswith("commonplace: ")]
+        return said[-1].removeprefix("commonplace: ") if said else f"{self.log} says more."
+
+
+def until_free(folder: Path, answering: Callable[[], str | None], until: float) -> str | None:
+    """Waits while another process has the folder open: a server that comes (its address), or one that goes."""
+    while (pid := folders.holder(folder)) is not None:
+        if url := answering():
+            return url
+        if time.monotonic() > until:
+            raise Refused(UNAVAILABLE, f"The process {pid} has {folder} open and answers nobody.")
+        time.sleep(_LOOK_SECONDS)
+    return None
+
+
+def start(folder: Path) -> Started:
+    log = folder / _LOG
+    descriptor = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    with os.fdopen(descriptor, "ab") as output:
+        if output.tell() > _LONGEST_LOG:
+            output.truncate(0)
+        before = output.tell()
+        process = subprocess.Popen(  # noqa: S603 - our own program
+            _command(folder),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=folder,
+            env={name: value for name, value in os.environ.items() if name not in _OWN},
+            start_new_session=True,
+            creationflags=getattr(subprocess, "DETACHED_PROCESS", 0),
+        )
+    return Started(process, log, before)
+
+
+def _command(folder: Path) -> list[str]:
+    # -P: a folder that an agent works in may hold a module of any name.
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "commonplace",
+        "serve",
+        "--transport",
+        "http",
+        "--data",
+        str(folder),
+    ]
+    if "COMMONPLACE_PORT" not in os.environ:
+        command += ["--port", "0"]
+    if "COMMONPLACE_IDLE_SECONDS" not in os.environ:
+        command += ["--idle-seconds", str(_IDLE_SECONDS)]
+    return command

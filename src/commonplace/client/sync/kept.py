@@ -1,0 +1,54 @@
+"""Transcripts that wait for a server that is away, kept from their agent's own tidying up.
+
+A hard link costs no space, grows with its file, and stays when the agent deletes it after its thirty days; only on
+another disk is it a copy.
+"""
+
+import contextlib
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from commonplace.client.sync import spool
+from commonplace.client.sync.transcript import Transcript
+
+
+def keep(transcripts: Iterable[Transcript]) -> None:
+    """Spool every transcript that is not spooled yet, and hold on to its text."""
+    spooled = {job.payload.get("kept") for job in spool.jobs()}
+    for transcript in transcripts:
+        with contextlib.suppress(FileNotFoundError):
+            held = str(_linked(transcript.path))
+            if held not in spooled:
+                payload = {"tool": transcript.tool, "session_id": transcript.session_id, "kept": held}
+                named = {"transcript_path": str(transcript.path), "project": transcript.project}
+                spool.put(spool.TRANSCRIPT, payload | named)
+
+
+def place(path: Path) -> Path:
+    """Where the text of a transcript is held, if it is."""
+    return spool.folder() / "kept" / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}-{path.name}"
+
+
+def _linked(path: Path) -> Path:
+    held = place(path)
+    held.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not _is_same(held, path):
+        held.unlink(missing_ok=True)
+        try:
+            held.hardlink_to(path)
+        except FileNotFoundError:
+            raise
+        except OSError:
+            shutil.copy2(path, held)
+    return held
+
+
+def _is_same(held: Path, path: Path) -> bool:
+    """The same file, or a copy of it as it is now."""
+    if not held.exists():
+        return False
+    one, other = held.stat(), path.stat()
+    return held.samefile(path) or (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)

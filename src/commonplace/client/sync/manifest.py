@@ -1,0 +1,75 @@
+"""Which files of a machine belong to a workspace: COMMONPLACE_HOME/manifests/<workspace_id>.json."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from commonplace import errors
+from commonplace.client import reach
+
+
+class Tracked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    local: str
+    upload: str
+
+
+class TrackedFolder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    local: str
+    upload_prefix: str = ""
+    glob: str = "**/*.md"
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    workspace_id: str
+    machine: str
+    tool: str
+    project: str
+    tracked: list[Tracked] = []
+    tracked_dirs: list[TrackedFolder] = []
+
+    def files(self) -> Iterator[tuple[Path, str]]:
+        """Every tracked file that is there, and its path in the workspace."""
+        for one in self.tracked:
+            if (path := expanded(one.local)).is_file():
+                yield path, one.upload
+        for folder in self.tracked_dirs:
+            root = expanded(folder.local)
+            for path in sorted(root.glob(folder.glob)):
+                if path.is_file():
+                    below = path.relative_to(root).as_posix()
+                    yield path, f"{folder.upload_prefix.strip('/')}/{below}".lstrip("/")
+
+
+def expanded(local: str) -> Path:
+    return Path(os.path.expandvars(local)).expanduser()
+
+
+def every() -> list[Path]:
+    return sorted((reach.home() / "manifests").glob("*.json"))
+
+
+def read(path: Path) -> Manifest:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
+        raise errors.Invalid(
+            f"{path} is no manifest ({wrong}).", hint="Mend it, or remove it and run sync init-manifest."
+        ) from None
+
+
+def write(manifest: Manifest) -> Path:
+    """Keep a manifest; what somebody added to one of the same workspace stays."""
+    path = reach.home() / "manifests" / f"{manifest.workspace_id}.json"
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    merged = msgspec.to_builtins(manifest)
+    if path.exists():
+        before = msgspec.to_builtins(read(path))
+        for name in ("tracked", "tracked_dirs"):
+            merged[name] = before[name] + [each for each in merged[name] if each not in before[name]]
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(merged, indent=2) + "\n", encoding="utf-8")
+    part.replace(path)
+    return path

@@ -1,0 +1,123 @@
+"""What could not be sent yet: one small file a job, under COMMONPLACE_HOME/spool.
+
+A hook calls this before its agent goes on, so it imports little and writes once. A job names a transcript by its
+path; the text stays where the agent keeps it. The uploader is another process, which outlives the agent.
+"""
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from commonplace.client import reach
+
+_LONGEST_LOG = 1_000_000
+TRANSCRIPT = "transcript"
+"""The one kind of job: {tool, transcript_path, session_id, cwd?, project?, kept?}, of path and id one at
+least; `kept` is where its text is held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    kind: str
+    payload: dict[str, Any]
+    files: tuple[Path, ...]
+    """Every file that asks for this same job; all of them go when it is done."""
+
+
+def folder() -> Path:
+    return reach.home() / "spool"
+
+
+def put(kind: str, payload: dict[str, Any]) -> None:
+    """Leave one job; it is there whole or not at all."""
+    place = folder()
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    final = place / f"{time.time_ns():020d}-{os.getpid()}.json"
+    written = final.with_suffix(".part")
+    descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as text:  # noqa: PTH123 - of a descriptor
+        json.dump({"kind": kind, "payload": payload}, text)
+    written.replace(final)
+
+
+def start_uploader() -> None:
+    """Send what is spooled in a process of its own, which goes on when the agent and its terminal are gone."""
+    import subprocess  # noqa: PLC0415 - a hook that spools nothing need not load it
+
+    apart: dict[str, Any] = (
+        {"creationflags": 0x00000008 | 0x00000200}  # DETACHED_PROCESS, CREATE_NEW_PROCESS_GROUP
+        if sys.platform == "win32"
+        else {"start_new_session": True}
+    )
+    command = [sys.executable, "-m", "commonplace", "sync", "run", "--spool"]
+    with _log() as log:
+        subprocess.Popen(  # noqa: S603 - our own
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=reach.home(), **apart
+        )
+
+
+def _log() -> BinaryIO:
+    """What the uploader says, since nobody watches it; begun anew when it is long."""
+    place = reach.home() / "sync.log"
+    long = place.exists() and place.stat().st_size > _LONGEST_LOG
+    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if long else os.O_APPEND), 0o600)
+    return open(descriptor, "ab")  # noqa: PTH123 - of a descriptor
+
+
+def jobs() -> list[Job]:
+    """What waits, oldest first; equal jobs are one, a file that is no job is put aside as `.broken`."""
+    waiting: dict[str, tuple[dict[str, Any], list[Path]]] = {}
+    for path in sorted(folder().glob("*.json")):
+        job = _read(path)
+        if job is not None:
+            waiting.setdefault(json.dumps(job, sort_keys=True), (job, []))[1].append(path)
+    return [Job(job["kind"], job["payload"], tuple(files)) for job, files in waiting.values()]
+
+
+def done(job: Job) -> None:
+    for path in job.files:
+        path.unlink(missing_ok=True)
+    if isinstance(held := job.payload.get("kept"), str) and Path(held).parent == folder() / "kept":
+        Path(held).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[bool]:
+    """Whether this process may send: one at a time. The lock goes with the process, however it ends."""
+    reach.home().mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (reach.home() / "sync.lock").open("a+b") as lock:
+        yield _locked(lock.fileno())
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt  # noqa: PLC0415 - Windows only
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl  # noqa: PLC0415 - everywhere else
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        job = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        job = None
+    if isinstance(job, dict) and isinstance(job.get("kind"), str) and isinstance(job.get("payload"), dict):
+        return job
+    path.replace(path.with_suffix(".broken"))
+    return None

@@ -1,0 +1,153 @@
+"""What was sent, in COMMONPLACE_HOME/state.db. All of it can be found again from the server: losing it costs time."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from commonplace.client import reach
+from commonplace.client.sync.source import Stamp
+
+_TABLES = """
+create table if not exists workspace (
+    server text not null, machine text not null, tool text not null, project text not null,
+    id text not null, write_token text not null, primary key (server, machine, tool, project));
+create table if not exists archive (
+    server text not null, tool text not null, session text not null, workspace text not null, project text not null,
+    revision integer not null, raw_offset integer not null, sent_offset integer not null, tail text not null,
+    path text not null, size integer not null, changed_ns integer not null,
+    primary key (server, tool, session));
+create table if not exists knowledge (
+    server text not null, workspace text not null, path text not null,
+    local_sha256 text not null, stored_sha256 text not null, primary key (server, workspace, path));
+create table if not exists folder (path text primary key);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """How far one session's transcript was sent. `path`, `size` and `changed_ns` are of the file when all of it was."""
+
+    tool: str
+    session: str
+    workspace: str
+    project: str
+    revision: int = 1
+    raw_offset: int = 0
+    sent_offset: int = 0
+    tail: str = ""
+    path: str = ""
+    size: int = -1
+    changed_ns: int = -1
+
+    @property
+    def id(self) -> str:
+        """What the server calls it; a file that was written anew is another archive."""
+        return self.session if self.revision == 1 else f"{self.session}.r{self.revision}"
+
+    def is_of(self, stamp: Stamp) -> bool:
+        return (self.path, self.size, self.changed_ns) == (str(stamp.path), stamp.size, stamp.changed_ns)
+
+    def finished(self, stamp: Stamp) -> "Archive":
+        return replace(self, path=str(stamp.path), size=stamp.size, changed_ns=stamp.changed_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    machine: str
+    tool: str
+    project: str
+    id: str
+    write_token: str
+
+
+class State:
+    """One server's share of the state."""
+
+    def __init__(self, database: sqlite3.Connection, server: str) -> None:
+        self._database, self._server = database, server
+
+    def archive(self, tool: str, session: str) -> Archive | None:
+        found = self._database.execute(
+            "select tool, session, workspace, project, revision, raw_offset, sent_offset, tail, path, size, changed_ns"
+            " from archive where server = ? and tool = ? and session = ?",
+            (self._server, tool, session),
+        ).fetchone()
+        return Archive(*found) if found else None
+
+    def keep_archive(self, archive: Archive) -> None:
+        values = [getattr(archive, name) for name in Archive.__slots__]
+        self._database.execute(
+            "insert or replace into archive (server, tool, session, workspace, project, revision, raw_offset,"
+            " sent_offset, tail, path, size, changed_ns) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (self._server, *values),
+        )
+
+    def workspace(self, machine: str, tool: str, project: str) -> Workspace | None:
+        found = self._database.execute(
+            "select machine, tool, project, id, write_token from workspace"
+            " where server = ? and machine = ? and tool = ? and project = ?",
+            (self._server, machine, tool, project),
+        ).fetchone()
+        return Workspace(*found) if found else None
+
+    def keep_workspace(self, workspace: Workspace) -> None:
+        self._database.execute(
+            "insert or replace into workspace values (?, ?, ?, ?, ?, ?)",
+            (
+                self._server,
+                workspace.machine,
+                workspace.tool,
+                workspace.project,
+                workspace.id,
+                workspace.write_token,
+            ),
+        )
+
+    def knowledge(self, workspace: str, path: str) -> tuple[str, str] | None:
+        """The digests of a file here and there when they last agreed, or when their conflict was reported."""
+        found: tuple[str, str] | None = self._database.execute(
+            "select local_sha256, stored_sha256 from knowledge where server = ? and workspace = ? and path = ?",
+            (self._server, workspace, path),
+        ).fetchone()
+        return found
+
+    def keep_knowledge(self, workspace: str, path: str, local_sha256: str, stored_sha256: str) -> None:
+        self._database.execute(
+            "insert or replace into knowledge values (?, ?, ?, ?, ?)",
+            (self._server, workspace, path, local_sha256, stored_sha256),
+        )
+
+    @classmethod
+    def of_last_server(cls, database: sqlite3.Connection) -> "State":
+        """Of the server that was sent to last: what is written to the table again gets another rowid."""
+        found = database.execute("select server from archive order by rowid desc limit 1").fetchone()
+        return cls(database, found[0] if found else "")
+
+    def folders(self) -> list[str]:
+        """Every folder that an agent was seen to work in."""
+        return [path for (path,) in self._database.execute("select path from folder order by path")]
+
+    def keep_folder(self, path: str) -> None:
+        self._database.execute("insert or ignore into folder values (?)", (path,))
+
+
+@contextmanager
+def opened(server: str | None) -> Iterator[State]:
+    """The state for one server, or for the last one. It holds write tokens, so nobody else may read the file."""
+    place = reach.home() / "state.db"
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _private(place)
+    database = sqlite3.connect(place, timeout=10, isolation_level=None)
+    try:
+        database.executescript(_TABLES)
+        yield State.of_last_server(database) if server is None else State(database, server)
+    finally:
+        database.close()
+
+
+def _private(place: Path) -> None:
+    os.close(os.open(place, os.O_RDWR | os.O_CREAT, 0o600))
+    place.chmod(0o600)

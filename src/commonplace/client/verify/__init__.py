@@ -1,0 +1,1 @@
+"""Compare what documents cite with a checkout."""

@@ -1,0 +1,180 @@
+"""Compare what documents cite with a checkout: `commonplace verify PATH --project P`. Only hashes leave the machine."""
+
+import hashlib
+import re
+import stat
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from commonplace.client.verify import definitions, outlines, place
+from commonplace.client.verify.place import Place
+
+_LARGEST = 5_000_000
+_NEAR = 1_000
+_WIDEST = 500
+_GIT_SECONDS = 10
+_DIRECTORY = "directory"
+STATES = ("fresh", "drifted", "gone", "unchecked")
+
+Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`line` is where a thing stands now that was cited by its lines and has moved."""
+
+    document: str
+    place: str
+    state: str
+    fingerprint: str = ""
+    line: int = 0
+
+    def told(self) -> dict[str, str]:
+        seen = {"document": self.document, "place": self.place, "state": self.state}
+        return seen | ({"fingerprint": self.fingerprint} if self.fingerprint else {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    fingerprint: str
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """Where the cited thing stands, likeliest first; `certain` that it is nowhere else."""
+
+    spots: Sequence[_Spot] = ()
+    certain: bool = True
+
+
+def verify(
+    call: Call, root: Path, project: str, show: Callable[[Finding], None] = lambda _finding: None
+) -> Counter[str]:
+    """Look at every citation of the project and report; how many are fresh, drifted, gone or unchecked."""
+    totals: Counter[str] = Counter()
+    cursor: str | None = None
+    while True:
+        page = call("memory_list_citations", {"project": project} | ({"cursor": cursor} if cursor else {}))
+        findings = [found(root, citation) for citation in page.get("citations", [])]
+        if findings:
+            told = [finding.told() for finding in findings]
+            call("memory_report_citations", {"project": project, "findings": told})
+        for finding in findings:
+            show(finding)
+        totals.update(finding.state for finding in findings)
+        cursor = page.get("next_cursor")
+        if cursor is None:
+            return totals
+
+
+def found(root: Path, citation: Mapping[str, Any]) -> Finding:
+    """What stands at a cited place now, against what stood there when it was cited or first looked at."""
+    cited = place.read(citation["place"])
+    state, spot = _judged(root, cited, citation.get("fingerprint") or "")
+    moved = spot.line if cited.first and spot.line != cited.first else 0
+    return Finding(citation["document"], citation["place"], state, spot.fingerprint, moved)
+
+
+def _judged(root: Path, cited: Place, before: str) -> tuple[str, _Spot]:
+    nothing = _Spot("")
+    try:
+        file = _inside(root, cited)
+        if file is None:
+            return "unchecked", nothing
+        source = b"" if file.is_dir() else file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return "gone", nothing
+    except OSError:
+        return "unchecked", nothing
+    if file.is_dir():
+        return ("fresh", _Spot(_DIRECTORY)) if cited.is_whole else ("unchecked", nothing)
+    if not cited.is_whole and b"\0" in source:
+        return "unchecked", nothing
+    return _compared(cited, source, before or _committed(root, file, cited))
+
+
+def _inside(root: Path, cited: Place) -> Path | None:
+    """The cited file or folder; none if it is outside of this checkout or cannot be read whole."""
+    if not cited.names_one_file or "\0" in cited.path:
+        return None
+    try:
+        file = (root / cited.path).resolve()
+    except RuntimeError:  # links that lead to themselves
+        return None
+    if not file.is_relative_to(root.resolve()):
+        return None
+    seen = file.stat()
+    readable = stat.S_ISREG(seen.st_mode) and seen.st_size <= _LARGEST
+    return file if readable or stat.S_ISDIR(seen.st_mode) else None
+
+
+def _compared(cited: Place, source: bytes, before: str) -> tuple[str, _Spot]:
+    sight = _look(cited, source)
+    if before:
+        candidates = (*sight.spots, *_moved(cited, source, before))
+        same = next((spot for spot in candidates if spot.fingerprint == before), None)
+        if same:
+            return "fresh", same
+    if sight.spots:
+        return "drifted" if before else "fresh", sight.spots[0]
+    return "gone" if before or sight.certain else "unchecked", _Spot("")
+
+
+def _look(cited: Place, source: bytes) -> _Sight:
+    if cited.symbol:
+        defined = definitions.find(cited.path, source, cited.symbol)
+        spots = [_Spot(_fingerprint([each.text]), each.line) for each in defined.definitions]
+        return _Sight(spots, defined.certain)
+    if cited.first:
+        lines = _lines(source)[cited.first - 1 : cited.last]
+        return _Sight([_Spot(_fingerprint(lines), cited.first)] if lines else ())
+    if b"\0" in source:
+        return _Sight([_Spot(hashlib.sha256(source).hexdigest()[:32])])
+    return _Sight([_Spot(_fingerprint([source.decode("utf-8", "replace")]))])
+
+
+def _moved(cited: Place, source: bytes, before: str) -> Sequence[_Spot]:
+    """The cited lines a little higher or lower, if they stand there once."""
+    width = cited.last - cited.first + 1
+    if not cited.first or cited.symbol or width > _WIDEST:
+        return ()
+    lines = _lines(source)
+    nearby = range(max(1, cited.first - _NEAR), min(len(lines) - width + 1, cited.first + _NEAR) + 1)
+    windows = ((line, lines[line - 1 : line - 1 + width]) for line in nearby)
+    found = [
+        line
+        for line, window in windows
+        if _fingerprint(window) == before and any(re.search(r"\w", each) for each in window)
+    ]
+    # Windows that overlap are one text with blank lines around it.
+    return [_Spot(before, found[0])] if found and found[-1] - found[0] < width else ()
+
+
+def _lines(source: bytes) -> list[str]:
+    return outlines.lines_of(source.decode("utf-8", "replace")) if source else []
+
+
+def _fingerprint(texts: Iterable[str]) -> str:
+    words = [word for each in texts for word in each.split()]
+    return hashlib.sha256(" ".join(words).encode()).hexdigest()[:32]
+
+
+def _committed(root: Path, file: Path, cited: Place) -> str:
+    """What stood there at the cited commit, if git and the commit are there."""
+    if not cited.commit:
+        return ""
+    at = f"{cited.commit}:./{file.relative_to(root.resolve()).as_posix()}"
+    command = ["git", "-C", str(root), "cat-file", "blob", at]
+    try:
+        shown = subprocess.run(command, capture_output=True, timeout=_GIT_SECONDS, check=False)  # noqa: S603 - no shell
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    if shown.returncode != 0 or len(shown.stdout) > _LARGEST:
+        return ""
+    spots = _look(cited, shown.stdout).spots
+    return spots[0].fingerprint if spots else ""

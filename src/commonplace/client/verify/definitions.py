@@ -1,0 +1,188 @@
+"""Where a file defines a name: by its syntax where the language is known, else by the look of its lines."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import PurePosixPath
+
+from tree_sitter import Node
+
+from commonplace.client.verify import outlines
+from commonplace.librarian import declaration, language
+from commonplace.librarian.declaration import dotted, text
+from commonplace.librarian.language import Language
+from commonplace.librarian.source_tree import LARGEST
+
+_words = str.split
+# Beside the functions and classes that the librarian records: what else gives something a name.
+_DECLARING = frozenset(
+    _words(
+        "assignment assignment_expression type_alias_statement variable_declarator pair public_field_definition"
+        " field_definition type_alias_declaration enum_declaration enum_assignment enum_body module function_signature"
+        " method_signature abstract_method_signature property_signature type_alias const_spec var_spec method_elem"
+        " field_declaration function_signature_item const_item static_item type_item associated_type macro_definition"
+        " enum_variant enum_constant annotation_type_declaration annotation_type_element_declaration"
+        " property_declaration delegate_declaration event_declaration enum_member_declaration local_function_statement"
+        " namespace_declaration declaration type_definition union_specifier enum_specifier enumerator"
+        " namespace_definition alias_declaration concept_definition preproc_def preproc_function_def const_element"
+        " property_element property_promotion_parameter enum_case"
+    )
+)
+_ONLY_WITH_BODY = frozenset(_words("struct_specifier union_specifier enum_specifier class_specifier"))
+_SEVERAL = frozenset(_words("pattern_list tuple_pattern object_pattern array_pattern left_assignment_list"))
+_AROUND = frozenset(
+    _words(
+        "decorated_definition template_declaration lexical_declaration variable_declaration field_declaration"
+        " event_field_declaration"
+    )
+)
+_NAMES = ("name", "property", "key", "left")
+_RUBY_MAKERS = frozenset(_words("attr_reader attr_writer attr_accessor define_method"))
+_HERE = frozenset(_words("crate self this module exports super"))
+_ARGUMENTS = re.compile(r"(?<=[\w?!])\([^()]*\)$")
+_DECORATION = re.compile(r"[()*$\"'`]")
+_DEEPEST = 8
+_MOST = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`certain` unless the name still stands in a file whose syntax is not understood."""
+
+    definitions: Sequence[Definition]
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A pair of an object gives way to everything that is declared."""
+
+    scope: tuple[str, ...]
+    is_pair: bool
+
+
+def find(path: str, source: bytes, symbol: str) -> Found:
+    """Likeliest first; what bears one name several times, as overloads do, is one definition."""
+    names = _parts(symbol)
+    if not names:
+        return Found(())
+    spoken, content = language.of_file(path), source.decode("utf-8", "replace")
+    if spoken is not None and len(source) <= LARGEST:
+        tree = language.parser(spoken).parse(source)
+        found = _matching(_declared(tree.root_node, source, spoken, names[-1]), names, path)
+        if found or not tree.root_node.has_error:
+            return Found(found)
+    outlined = [Definition(*each) for each in islice(outlines.find(path, content, symbol, names[-1]), _MOST)]
+    return Found(outlined, certain=bool(outlined) or names[-1] not in content)
+
+
+def _parts(symbol: str) -> tuple[str, ...]:
+    """`Class::method(int)`, `(*Server).Handle` and `Class#method` as their names."""
+    plain = _DECORATION.sub("", _ARGUMENTS.sub("", symbol)).replace("#", ".")
+    return tuple(part for part in dotted(plain).split(".") if part)
+
+
+def _matching(declared: Iterator[tuple[_Named, Node]], names: tuple[str, ...], path: str) -> list[Definition]:
+    groups: dict[_Named, list[Node]] = {}
+    known = _HERE | set(PurePosixPath(path).with_suffix("").parts)
+    for named, node in declared:
+        if named.scope[-1] == names[-1] and _stands_in(names[:-1], named.scope[:-1], known):
+            groups.setdefault(named, []).append(_whole(node))
+    ranked = sorted(groups, key=lambda named: (named.is_pair, len(named.scope)))
+    return [_definition(groups[named]) for named in ranked]
+
+
+def _stands_in(cited: tuple[str, ...], scope: tuple[str, ...], known: frozenset[str]) -> bool:
+    """The cited scopes in their order; in front may stand what names the file, as packages and modules do."""
+    while cited and cited[0] in known and cited[0] not in scope:
+        cited = cited[1:]
+    rest = iter(scope)
+    return all(name in rest for name in cited)
+
+
+def _definition(nodes: Sequence[Node]) -> Definition:
+    return Definition(nodes[0].start_point.row + 1, "\n".join(text(node) for node in nodes))
+
+
+def _declared(root: Node, source: bytes, spoken: Language, name: str) -> Iterator[tuple[_Named, Node]]:
+    """Everything that may declare the name; only what holds it is walked."""
+    occurrences = [found.start() for found in re.finditer(re.escape(name.encode()), source)]
+    declaring = _DECLARING | spoken.functions | spoken.classes | spoken.containers
+    waiting: list[tuple[Node, tuple[str, ...]]] = [(root, ())]
+    while waiting:
+        node, scope = waiting.pop()
+        own = _names(node, spoken) if node.type in declaring or node.type == "call" else []
+        for names in own:
+            yield _Named((*scope, *names), node.type == "pair"), node
+        inside = (*scope, *own[0]) if len(own) == 1 else scope
+        held = [child for child in node.children if _holds(child, occurrences)]
+        waiting.extend((child, inside) for child in reversed(held))
+
+
+def _holds(node: Node, occurrences: list[int]) -> bool:
+    at = bisect_left(occurrences, node.start_byte)
+    return at < len(occurrences) and occurrences[at] < node.end_byte
+
+
+def _names(node: Node, spoken: Language) -> list[tuple[str, ...]]:
+    """What the node gives a name to: mostly one thing."""
+    if not node.is_named or (node.type in _ONLY_WITH_BODY and node.child_by_field_name("body") is None):
+        return []
+    if node.type == "call":
+        return [_parts(text(each).lstrip(":")) for each in _made(node)]
+    if node.type in spoken.containers:
+        return [_parts(declaration.container_name(node))]
+    if node.child_by_field_name("receiver") and (method := declaration.function(node, spoken)):
+        return [_parts(method.name)]
+    return [names for each in _naming(node) if (names := _parts(text(each)))]
+
+
+def _made(call: Node) -> Sequence[Node]:
+    """Ruby makes accessors by calls."""
+    arguments = call.child_by_field_name("arguments")
+    if arguments is None or text(call.child_by_field_name("method")) not in _RUBY_MAKERS:
+        return ()
+    return [each for each in arguments.named_children if each.type == "simple_symbol"]
+
+
+def _naming(node: Node) -> Sequence[Node]:
+    declarators = [_innermost(each) for each in node.children_by_field_name("declarator")]
+    if declarators:
+        return [each for each in declarators if each.type != "variable_declarator"]
+    if node.type == "const_element":
+        return node.named_children[:1]
+    found = next((given for field in _NAMES if (given := node.children_by_field_name(field))), [])
+    if found and found[0].type in _SEVERAL:
+        return found[0].named_children
+    return found
+
+
+def _innermost(declarator: Node) -> Node:
+    """In C the name stands inside its type: `*name(int)`, `(*name)[3]`."""
+    for _ in range(_DEEPEST):
+        if not declarator.type.endswith("_declarator") or declarator.type == "variable_declarator":
+            break
+        inner = declarator.child_by_field_name("declarator") or next(iter(declarator.named_children), None)
+        if inner is None:
+            break
+        declarator = inner
+    return declarator
+
+
+def _whole(node: Node) -> Node:
+    """With its decorators, modifiers and type, unless they belong to neighbours too."""
+    while (
+        (around := node.parent) is not None
+        and around.type in _AROUND
+        and sum(child.type == node.type for child in around.children) == 1
+    ):
+        node = around
+    return node

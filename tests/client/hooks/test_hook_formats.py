@@ -1,0 +1,210 @@
+"""Every agent's own input and output, odd and broken ones too."""
+
+import io
+import json
+
+import pytest
+from hooked import EVENTS, Done
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commonplace.client.agents import AGENTS
+from commonplace.client.agents.claude import hooks as claude
+from commonplace.client.agents.codex import hooks as codex
+from commonplace.client.agents.cursor import hooks as cursor
+from commonplace.client.agents.gemini import hooks as gemini
+from commonplace.client.agents.opencode import hooks as opencode
+from commonplace.client.agents.vscode import hooks as vscode
+from commonplace.client.agents.windsurf import hooks as windsurf
+from commonplace.client.hooks import pack, patch, program
+from commonplace.client.hooks.event import Event
+from commonplace.client.hooks.state import Session
+
+DENIED = {
+    "claude": {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}},
+    "codex": {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}},
+    "vscode": {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}},
+    "gemini": {"decision": "deny"},
+    "cursor": {"permission": "deny"},
+    "windsurf": {},
+    "opencode": {},
+}
+REASONS = {"permissionDecisionReason", "reason", "user_message", "agent_message", "denied"}
+
+
+def without_reasons(body):
+    return {
+        name: without_reasons(value) if isinstance(value, dict) else value
+        for name, value in body.items()
+        if name not in REASONS
+    }
+
+
+@pytest.mark.parametrize("tool", AGENTS)
+async def test_edit_is_denied_in_the_agents_own_way(team, agent, tool):
+    alice = await team.agent("alice", project="shop")
+    await alice.lock_files(files=["src/cart.py"])
+    bob = agent(tool)
+    denied = await bob.edit(bob.cwd / "src/cart.py")
+    assert "leased by alice" in denied.denial
+    assert without_reasons(denied.body) == DENIED[tool]
+    assert denied.code == (2 if tool == "windsurf" else 0)
+
+
+@pytest.mark.parametrize("tool", [tool for tool in AGENTS if "session_start" in EVENTS[tool]])
+async def test_start_tells_the_boot_pack(team, near, tool):
+    alice = await team.agent("alice", project="shop")
+    await alice.record_learning(topic="Cart totals", content="Round at the end.")
+    bob = near(tool)
+    told = (await bob.start()).context
+    words = json.loads(told.rpartition("\n")[2])
+    assert (words["agent"], words["project"]) == (bob.name, "shop")
+    assert [learning["title"] for learning in words["learnings"]] == ["Cart totals"]
+    assert f"session_id for these tools: {words['session_id']}\n" in told
+
+
+async def test_start_stays_within_what_agents_take(team, near):
+    alice = await team.agent("alice", project="shop")
+    await alice.end_session(summary="Große Pläne", handoff_notes="Größe über alles. " * 1_000)
+    told = (await near("codex", COMMONPLACE_AGENT="alice").start()).context
+    assert 6_000 < len(told.encode()) <= pack.LIMIT < 10_000
+    assert json.loads(told.rpartition("\n")[2])["handoff"]["truncated"]
+
+
+@pytest.mark.parametrize("tool", AGENTS)
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"hook_event_name": 5}', b'{"hook_event_name": "PreToolUse"}',
+        b'{"session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": [1]}',
+        b'{"session_id": "s", "hook_event_name": "Unheard"}', b"[" * 100_000,
+    ],
+    ids=range(10),
+)  # fmt: skip
+def test_broken_input_lets_the_agent_go_on(tool, sent, monkeypatch, tmp_path, capfd):
+    monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(sent)))
+    assert program.main(["hook", tool]) == 0
+    assert capfd.readouterr().out == ""
+
+
+async def test_broken_input_is_logged(agent, home):
+    assert await agent().hook(b"{") == Done(0, "", "")
+    assert "hook claude: JSONDecodeError" in (home / "hooks.log").read_text()
+
+
+async def test_unknown_agent_is_no_fault_of_the_one_that_runs(agent):
+    done = await agent("emacs").hook(b"{}")
+    assert (done.code, done.stdout) == (0, "")
+    assert "claude, codex" in done.stderr
+
+
+def edits(adapter, **sent):
+    event = adapter.read({"session_id": "s", "cwd": "/w", "transcript_path": None} | sent)
+    return event.files if event else None
+
+
+PATCH = """*** Begin Patch
+*** Add File: a b.py
++*** Update File: not-me.py
+*** Update File: src/old.py
+*** Move to: src/new.py
+@@
+-x
++y
+*** Delete File: gone.py\r
+*** End Patch"""
+
+
+def test_every_file_of_a_patch_counts():
+    assert patch.files({"command": PATCH}) == ("a b.py", "src/old.py", "src/new.py", "gone.py")
+    assert patch.files({"command": ["apply_patch", PATCH]}) == patch.files({"input": PATCH})
+    assert patch.files({"command": "ls"}) == patch.files({"command": None}) == ()
+
+
+@pytest.mark.parametrize(
+    ("adapter", "event", "tool", "arguments", "files"),
+    [
+        (claude, "PreToolUse", "Write", {"file_path": "/w/a.py", "content": ""}, ("/w/a.py",)),
+        (claude, "PreToolUse", "MultiEdit", {"file_path": "C:\\w\\a.py", "edits": [{}]}, ("C:\\w\\a.py",)),
+        (claude, "PostToolUse", "NotebookEdit", {"notebook_path": "/w/a.ipynb"}, ("/w/a.ipynb",)),
+        (claude, "PreToolUse", "Bash", {"command": "rm a.py"}, None),
+        (claude, "PreToolUse", "Read", {"file_path": "/w/a.py"}, None),
+        (claude, "PreToolUse", "Edit", {"file_path": 7}, None),
+        (codex, "PreToolUse", "Bash", {"command": PATCH}, None),
+        (codex, "PostToolUse", "apply_patch", {"command": PATCH}, ("a b.py", "src/old.py", "src/new.py", "gone.py")),
+        (gemini, "BeforeTool", "write_file", {"file_path": "a.py"}, ("a.py",)),
+        (gemini, "BeforeTool", "read_file", {"file_path": "a.py"}, None),
+        (cursor, "preToolUse", "Write", '{"file_path": "/w/a.py"}', ("/w/a.py",)),
+        (cursor, "preToolUse", "Shell", '{"command": "ls"}', None),
+        (vscode, "PreToolUse", "create_file", {"filePath": "/w/a.py"}, ("/w/a.py",)),
+        (vscode, "PreToolUse", "multi_replace_string_in_file",
+         {"replacements": [{"filePath": "/w/a.py"}, {"filePath": "/w/b.py"}, {}, 3]}, ("/w/a.py", "/w/b.py")),
+        (vscode, "PreToolUse", "apply_patch", {"input": PATCH}, ("a b.py", "src/old.py", "src/new.py", "gone.py")),
+        (vscode, "preToolUse", "edit", {"path": "/w/a.py"}, ("/w/a.py",)),
+        (vscode, "PreToolUse", "read_file", {"filePath": "/w/a.py"}, None),
+        (opencode, "tool.execute.before", "write", {"filePath": "/w/a.py"}, ("/w/a.py",)),
+        (opencode, "tool.execute.before", "patch", {"patchText": PATCH}, ("a b.py", "src/old.py", "src/new.py", "gone.py")),
+    ],
+)  # fmt: skip
+def test_edited_files_are_found(adapter, event, tool, arguments, files):
+    sent = {"hook_event_name": event, "tool_name": tool, "tool_input": arguments, "conversation_id": "s"}
+    assert edits(adapter, **sent) == files
+
+
+def test_vscode_of_february_is_understood():
+    sent = {"sessionId": "s", "hookEventName": "PreToolUse", "cwd": "/w", "toolName": "create_file"}
+    assert vscode.read(sent | {"toolInput": {"filePath": "/w/a.py"}}) == Event(
+        "before_edit", "PreToolUse", "s", "/w", ("/w/a.py",)
+    )
+
+
+def test_cursor_on_windows_names_its_folder_as_windows_does():
+    sent = {"conversation_id": "s", "hook_event_name": "sessionStart", "workspace_roots": ["/c:/work/shop"]}
+    assert cursor.read(sent) == Event("session_start", "sessionStart", "s", "c:/work/shop")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = st.sampled_from([
+    "hook_event_name", "agent_action_name", "tool_name", "tool_input", "session_id", "conversation_id",
+    "trajectory_id", "cwd", "workspace_roots", "file_path", "tool_info", "prompt", "transcript_path",
+])  # fmt: skip
+WORDS = st.sampled_from([name for events in EVENTS.values() for name in events.values()] + ["Edit", "Write"])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(NAMES, JSON | WORDS))
+def test_whatever_an_agent_sends_is_an_event_or_nothing(sent):
+    for adapter in (claude, codex, gemini, cursor, vscode, windsurf, opencode):
+        event = adapter.read(sent)
+        assert event is None or all(isinstance(file, str) and file for file in event.files)
+
+
+async def test_vs_code_that_runs_claudes_hooks_is_known_as_itself(near, home):
+    code = near("claude", COPILOT_HOME=str(home / "copilot"))
+    sent = {"timestamp": "2026-08-21T10:00:00Z", "source": "new"}
+    assert "agent vscode-" in (await code.hook(code.sends("session_start") | sent)).context
+    edit = (
+        code.sends("before_edit", "a.py")
+        | sent
+        | {"tool_name": "create_file", "tool_input": {"filePath": "a.py"}}
+    )
+    assert (await code.hook(edit)).stdout == ""
+    (home / "copilot" / "hooks").mkdir(parents=True)
+    (home / "copilot" / "hooks" / "commonplace.json").write_text("{}")
+    again = near("claude", COPILOT_HOME=str(home / "copilot"))
+    assert (await again.hook(again.sends("session_start") | sent)).stdout == ""
+
+
+def test_reminder_fits_whole_whatever_is_locked():
+    known = {"session_id": "s", "learnings": [{"id": str(n), "text": "x" * 300} for n in range(25)]}
+    session = Session("s", "shop", "alice", "/", "claude", pack.written(known))
+    locks = {"locks": [{"file": "y" * 200}] * 10, "your_locks": [{"file": "z" * 100}] * 20}
+    told = pack.reminded(session, {"unread": 2}, locks, "auto")
+    shown = json.loads(told.partition("as memory_start_session tells it:\n")[2])
+    assert (len(told.encode()) <= pack.LIMIT, shown["messages"]) == (True, {"unread": 2})
+    assert shown["learnings"] == known["learnings"][: len(shown["learnings"])]
