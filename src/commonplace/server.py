@@ -179,7 +179,7 @@ async def _refuse_without_keys(calls: Calls) -> None:
     settings = calls.settings
     if settings.loopback or settings.insecure:
         return
-    if not await calls.database.read(lambda tx: keys.has_other_owner(tx, "", calls.clock())):
+    if not await calls.database.read(lambda tx: keys.has_other_owner_key(tx, "", calls.clock())):
         raise errors.Forbidden(
             f"There is no owner's key yet, and {settings.host} is not this machine alone.",
             hint="Make the first: commonplace key create --name NAME --role owner",

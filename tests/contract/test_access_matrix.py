@@ -158,7 +158,7 @@ class Stage:
         secret, projects = secrets.token_hex(8), [project] if project else []
         caller = access.Caller(role, frozenset(projects), f"key_{secrets.token_hex(4)}")
         await self.calls.database.write(
-            lambda tx: keys.add_key(
+            lambda tx: keys.insert_key(
                 tx,
                 caller.key,
                 secret,

@@ -200,7 +200,7 @@ async def test_identify_forgets_within_two_seconds_what_nobody_told(door):
 async def test_forget_drops_the_cache_at_once(door):
     key, key_id = await door.key()
     await door.identify(bearer(key))
-    await door.database.write(lambda tx: store.revoke(tx, key_id, door.clock()))
+    await door.database.write(lambda tx: store.mark_key_revoked(tx, key_id, door.clock()))
     door.identity.forget()
     assert type(await door.refusal(bearer(key))) is errors.Unauthenticated
 

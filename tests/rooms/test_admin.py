@@ -25,7 +25,7 @@ def guarded(team, database, clock):
 
 
 async def _caller(team, key: str) -> access.Caller | None:
-    return await team.database.read(lambda tx: store.caller_for(tx, key, team.clock()))
+    return await team.database.read(lambda tx: store.find_caller_by_secret(tx, key, team.clock()))
 
 
 async def test_create_key_shows_the_key_once_and_stores_its_digest(guarded):
@@ -51,10 +51,10 @@ async def test_create_key_shows_the_key_once_and_stores_its_digest(guarded):
         "expires_at": "2027-02-14T08:00:00Z",
     }
     rows = await guarded.database.read(lambda tx: tx.all("select hash from api_key"))
-    assert [row["hash"] for row in rows] == [store.hashed(key)]
+    assert [row["hash"] for row in rows] == [store.hash_secret(key)]
     listed = await guarded.anyone(OWNER).admin(action="list_keys")
     audit = await guarded.anyone(OWNER).admin(action="audit_log")
-    for secret in (key, store.hashed(key)):
+    for secret in (key, store.hash_secret(key)):
         assert secret not in str(listed)
         assert secret not in str(audit)
 
@@ -179,7 +179,7 @@ async def test_revoke_key_with_a_whole_key_writes_it_down_nowhere(guarded):
 async def test_revoke_key_by_an_ambiguous_beginning_is_refused_with_the_candidates(guarded):
     for n in ("1", "2"):
         await guarded.database.write(
-            lambda tx, n=n: store.add_key(
+            lambda tx, n=n: store.insert_key(
                 tx,
                 f"key_abcd000{n}",
                 f"secret {n}",
@@ -306,7 +306,7 @@ async def test_audit_log_filters_by_kind_of_event_and_agent(guarded):
 
 
 async def test_audit_log_pages_by_cursor_through_everything_once(guarded, monkeypatch):
-    monkeypatch.setattr(store, "WINDOW", 4)
+    monkeypatch.setattr(store, "AUDIT_WINDOW_ROWS", 4)
     owner = guarded.anyone(OWNER)
     for n in range(11):
         await owner.guidelines(action="set", name=f"rule {n}", rule="r")
@@ -324,7 +324,7 @@ async def test_audit_log_pages_by_cursor_through_everything_once(guarded, monkey
 
 
 async def test_audit_log_looks_through_a_window_and_goes_on_behind_it(guarded, monkeypatch):
-    monkeypatch.setattr(store, "WINDOW", 4)
+    monkeypatch.setattr(store, "AUDIT_WINDOW_ROWS", 4)
     owner = guarded.anyone(OWNER)
     await owner.admin(action="create_key", name="ci")
     for n in range(6):

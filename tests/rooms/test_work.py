@@ -324,7 +324,7 @@ async def test_sweep_forgets_work_touches_and_signals_after_two_weeks(team):
     team.clock.advance(days=10)
     await alice.update_work(title="young", status="completed", files_touched=["b.py"], signals=["y"])
     team.clock.advance(days=5)
-    await team.database.write(lambda tx: store.forget_old(tx, team.clock(), Settings()))
+    await team.database.write(lambda tx: store.delete_expired_work(tx, team.clock(), Settings()))
 
     async def left(tx):
         return [

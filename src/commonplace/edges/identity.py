@@ -92,10 +92,10 @@ class Identity:
         """Write down when keys were last used."""
         used, self._used = self._used, {}
         if used:
-            await self._database.write(lambda tx: store.mark_used(tx, used.items()))
+            await self._database.write(lambda tx: store.mark_keys_used(tx, used.items()))
 
     async def _holder(self, secret: str) -> Caller | None:
-        hashed = store.hashed(secret)
+        hashed = store.hash_secret(secret)
         fixed = [caller for known, caller in self._fixed if hmac.compare_digest(known, hashed)]
         caller = fixed[0] if fixed else self._cached(hashed) or await self._look_up(secret, hashed)
         if caller is not None and not fixed:
@@ -108,7 +108,7 @@ class Identity:
 
     async def _look_up(self, secret: str, hashed: str) -> Caller | None:
         now, forgotten = self._clock(), self._forgotten
-        caller = await self._database.read(lambda tx: store.caller_for(tx, secret, now))
+        caller = await self._database.read(lambda tx: store.find_caller_by_secret(tx, secret, now))
         if caller is not None and forgotten == self._forgotten:
             self._known[hashed] = (caller, now + _CACHED_FOR)
             self._known.move_to_end(hashed)
@@ -152,7 +152,7 @@ def _fixed_callers(operator_token: str, environ: Mapping[str, str]) -> list[tupl
         (environ.get("MCP_TOKEN", ""), Caller("agent", everywhere, "MCP_TOKEN")),
         (environ.get("SYNC_TOKEN", ""), Caller("sync", everywhere, "SYNC_TOKEN")),
     )
-    return [(store.hashed(token), caller) for token, caller in named if token]
+    return [(store.hash_secret(token), caller) for token, caller in named if token]
 
 
 def _bearer(headers: Mapping[str, str]) -> str:

@@ -24,7 +24,7 @@ class Probes:
     async def _live(self) -> dict[str, int]:
         now = self._calls.clock()
         row = await self._calls.database.read(
-            lambda tx: admin.alive(tx, now - SESSION_LIVE_MICROSECONDS, now)
+            lambda tx: admin.count_live_sessions_and_locks(tx, now - SESSION_LIVE_MICROSECONDS, now)
         )
         return {f"active_{name}": row[name] for name in ("sessions", "locks")}
 

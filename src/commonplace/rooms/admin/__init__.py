@@ -8,7 +8,7 @@ from commonplace.store.database import Tx
 
 
 async def forget_old_audit(tx: Tx, now: int, settings: Settings) -> None:
-    await store.forget_audit(tx, now - settings.audit_days * DAY)
+    await store.delete_expired_audit_rows(tx, now - settings.audit_days * DAY)
 
 
 TOOLSET = "admin"

@@ -1,4 +1,4 @@
-"""Keys, audit rows and the state of the server, as replies show them."""
+"""The replies about keys, the audit log and server health, and the rules for the scope of a key."""
 
 import re
 import secrets
@@ -14,68 +14,78 @@ from commonplace.clock import iso, iso_exact
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 
-STARTED = time.monotonic()
+PROCESS_START_SECONDS = time.monotonic()
 
 KeyName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.@:+-][\w .@:+-]*$")]
 AgentType = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.-]+$")]
-Projects = Annotated[list[str], Field(max_length=100)]
-Limits = Annotated[list[Annotated[str, Field(min_length=1, max_length=220)]], Field(max_length=100)]
-Days = Annotated[int, Field(ge=1, le=3650)]
-Limit = Annotated[int, Field(ge=1, le=200)]
-Offset = Annotated[int, Field(ge=0, le=100_000)]
-Cursor = Annotated[str, Field(pattern=r"^\d{1,17}-\w{1,32}$")]
+KeyProjects = Annotated[list[str], Field(max_length=100)]
+KeyLimits = Annotated[list[Annotated[str, Field(min_length=1, max_length=220)]], Field(max_length=100)]
+ExpiryDays = Annotated[int, Field(ge=1, le=3650)]
+AdminPageLimit = Annotated[int, Field(ge=1, le=200)]
+AdminPageOffset = Annotated[int, Field(ge=0, le=100_000)]
+AuditCursor = Annotated[str, Field(pattern=r"^\d{1,17}-\w{1,32}$")]
 
-_PREFIX = re.compile(r"^key_[0-9a-f]{4,}$")
+_KEY_ID_PREFIX = re.compile(r"^key_[0-9a-f]{4,}$")
 
 
-def mint() -> str:
+def mint_key_secret() -> str:
     return f"smk_{secrets.token_urlsafe(32)}"
 
 
-def granted(caller: Caller, role: access.Role, asked: list[str] | None) -> list[str]:
-    """The projects of a key: never more than its maker has; admins and owners get those unless told otherwise."""
-    if asked is None:
+def resolve_key_projects(caller: Caller, role: access.Role, requested: list[str] | None) -> list[str]:
+    """Return the projects of a new key, never more than its creator has.
+
+    Without a request, admin and owner keys get the creator's projects and other keys get none.
+    """
+    if requested is None:
         return sorted(caller.projects) if role in {"admin", "owner"} else []
-    names = {name if name == access.EVERY else access.project_name(name) for name in asked}
+    names = {name if name == access.EVERY else access.project_name(name) for name in requested}
     for name in sorted(names):
         access.require_project(caller, name, writes=True)
     return sorted(names)
 
 
-def limited(caller: Caller, machines: list[str], workspaces: list[str]) -> dict[str, list[str]]:
-    """The machines and workspaces that a key may write for, none named = all; never more than its maker's."""
-    bound = caller.machines or caller.workspaces
-    if bound and not (
+def resolve_key_limits(caller: Caller, machines: list[str], workspaces: list[str]) -> dict[str, list[str]]:
+    """Return the machines and workspaces that a new key may write for (none = all), never more than its creator's."""
+    is_limited = caller.machines or caller.workspaces
+    if is_limited and not (
         (machines or workspaces) and set(machines) <= caller.machines and set(workspaces) <= caller.workspaces
     ):
         raise errors.Forbidden(
-            "A key gives no more than its maker has.", hint="Name machines or workspaces of your own key."
+            "A new key cannot have more access than the key that creates it.",
+            hint="Set `machines` or `workspaces` to those of your own key.",
         )
     return {"machines": machines, "workspaces": workspaces}
 
 
-def visible(caller: Caller, row: Row) -> bool:
-    """A key is shown to those who have all that it has."""
-    return all(caller.sees(project) for project in projects_of(row))
+def is_visible_key(caller: Caller, row: Row) -> bool:
+    """Does the caller see every project of this key?"""
+    return all(caller.sees(project) for project in parse_key_projects(row))
 
 
-def projects_of(row: Row) -> list[str]:
+def parse_key_projects(row: Row) -> list[str]:
     return msgspec.json.decode(row["projects"], type=list[str])
 
 
-def chosen(rows: list[Row], wanted: str) -> Row:
-    """The one key that an id, a name or the beginning of an id means."""
-    exact = [row for row in rows if row["id"] == wanted] or [row for row in rows if row["name"] == wanted]
-    found = exact or [row for row in rows if _PREFIX.match(wanted) and row["id"].startswith(wanted)]
-    if not found:  # the text is not repeated: it may be a whole key, and refusals are written down
-        raise errors.NotFound("No live key has that name or id.", hint="list_keys names them.")
-    if len(found) > 1:
-        raise errors.Conflict(
-            f"'{wanted}' means several keys.",
-            hint="Give a whole id.",
-            candidates=[row["id"] for row in found],
+def choose_key(rows: list[Row], reference: str) -> Row:
+    """Find the one key with this id, name or id prefix."""
+    exact = [row for row in rows if row["id"] == reference] or [
+        row for row in rows if row["name"] == reference
+    ]
+    matches = exact or [
+        row for row in rows if _KEY_ID_PREFIX.match(reference) and row["id"].startswith(reference)
+    ]
+    if not matches:  # the message leaves out the reference: it may be a secret, and refusals are audited
+        raise errors.NotFound(
+            "No live key has that name or id.", hint="Set action='list_keys' to see names and ids."
         )
-    return found[0]
+    if len(matches) > 1:
+        raise errors.Conflict(
+            f"'{reference}' matches several keys.",
+            hint="Set `name` to one of the candidate ids.",
+            candidates=[row["id"] for row in matches],
+        )
+    return matches[0]
 
 
 class CreatedKey(Reply):
@@ -104,7 +114,7 @@ class RevokedWriter(Reply):
     workspace_id: str
 
 
-class Key(Reply):
+class ApiKey(Reply):
     id: str
     name: str
     role: str
@@ -121,28 +131,28 @@ class Key(Reply):
     last_used_at: str | None = None
 
     @classmethod
-    def of(cls, row: Row, now: int) -> "Key":
+    def from_row(cls, row: Row, now: int) -> "ApiKey":
         return cls(
             id=row["id"],
             name=row["name"],
             role=row["role"],
             created=iso(row["created_at"]),
             created_by=row["created_by"],
-            projects=projects_of(row),
+            projects=parse_key_projects(row),
             agent=row["agent"],
             agent_type=row["agent_type"],
             machines=msgspec.json.decode(row["machines"], type=list[str]),
             workspaces=msgspec.json.decode(row["workspaces"], type=list[str]),
-            expires_at=_when(row["expires_at"]),
+            expires_at=_iso_or_none(row["expires_at"]),
             expired=row["expires_at"] is not None and row["expires_at"] <= now,
-            revoked_at=_when(row["revoked_at"]),
-            last_used_at=_when(row["last_used_at"]),
+            revoked_at=_iso_or_none(row["revoked_at"]),
+            last_used_at=_iso_or_none(row["last_used_at"]),
         )
 
 
-class Keys(Reply):
+class ApiKeyListing(Reply):
     total: int
-    keys: list[Key] = []
+    keys: list[ApiKey] = []
     next_offset: int | None = None
 
 
@@ -157,7 +167,7 @@ class AuditRow(Reply):
     detail: str = ""
 
     @classmethod
-    def of(cls, row: Row) -> "AuditRow":
+    def from_row(cls, row: Row) -> "AuditRow":
         return cls(
             at=iso_exact(row["at"]),
             operation=row["operation"],
@@ -192,7 +202,7 @@ class StoreHealth(Reply):
 
 
 class SearchHealth(Reply):
-    """`problem` is why vectors are not made; `without_vectors` counts the texts that the model did not take."""
+    """`problem` says why no vectors are made; `without_vectors` counts the texts that the model rejected."""
 
     ok: bool
     pending: int
@@ -200,7 +210,7 @@ class SearchHealth(Reply):
     without_vectors: int = 0
 
 
-class Health(Reply):
+class ServerHealth(Reply):
     status: str
     version: str
     uptime_seconds: int
@@ -210,5 +220,5 @@ class Health(Reply):
     active_locks: int
 
 
-def _when(at: int | None) -> str | None:
+def _iso_or_none(at: int | None) -> str | None:
     return iso(at) if at is not None else None

@@ -1,4 +1,4 @@
-"""Make and revoke keys, read the audit trail, report the server's health."""
+"""Create, revoke and list keys, read the audit log, and report the server's health."""
 
 import secrets
 import time
@@ -16,7 +16,7 @@ from commonplace.rooms.workspaces import store as workspace_store
 from commonplace.rooms.workspaces.model import WorkspaceId
 from commonplace.store.database import Row
 
-_LATEST = (2**62, "")
+_NEWEST_POSITION = (2**62, "")
 
 
 @operation(
@@ -30,25 +30,25 @@ async def create_key(
     call: Call,
     name: model.KeyName,
     role: Role = "agent",
-    projects: model.Projects | None = None,
+    projects: model.KeyProjects | None = None,
     agent: AgentName | None = None,
     agent_type: model.AgentType | None = None,
-    expires_in_days: model.Days | None = None,
-    machines: model.Limits | None = None,
-    workspaces: model.Limits | None = None,
+    expires_in_days: model.ExpiryDays | None = None,
+    machines: model.KeyLimits | None = None,
+    workspaces: model.KeyLimits | None = None,
 ) -> model.CreatedKey:
-    """Make a key; it is shown once. It writes only to the workspaces named, or of the machines named."""
-    _require_keys_may_change(call)
-    scope = model.granted(call.caller, role, projects)
-    limits = model.limited(call.caller, machines or [], workspaces or [])
-    await _one_at_a_time(call)
-    if await store.name_is_taken(call.tx, name, call.now):
+    """Create a key; its secret is shown once. `machines` and `workspaces` limit where it may write."""
+    _require_key_changes_allowed(call)
+    scope = model.resolve_key_projects(call.caller, role, projects)
+    limits = model.resolve_key_limits(call.caller, machines or [], workspaces or [])
+    await _lock_key_changes(call)
+    if await store.is_key_name_taken(call.tx, name, call.now):
         raise errors.Duplicate(
-            f"A key '{name}' exists.", hint="Choose another name, or revoke that key first."
+            f"A key '{name}' already exists.", hint="Choose another name, or revoke that key first."
         )
-    secret, key_id = model.mint(), f"key_{secrets.token_hex(4)}"
+    secret, key_id = model.mint_key_secret(), f"key_{secrets.token_hex(4)}"
     expires_at = call.now + expires_in_days * DAY if expires_in_days else None
-    await store.add_key(
+    await store.insert_key(
         call.tx,
         key_id,
         secret,
@@ -74,7 +74,7 @@ async def create_key(
         agent_type=agent_type,
         **limits,
         expires_at=iso(expires_at) if expires_at else None,
-        warning="" if scope else "This key sees no project: give projects, or ['*'] for all.",
+        warning="" if scope else "This key has no projects: set `projects`, or ['*'] for all.",
     )
 
 
@@ -89,14 +89,14 @@ async def create_key(
     verbatim=("name",),
 )
 async def revoke_key(call: Call, name: model.KeyName) -> model.RevokedKey:
-    """Stop a key at once, by its name or id."""
-    _require_keys_may_change(call)
-    await _one_at_a_time(call)
-    rows = await store.unrevoked_keys(call.tx, name)
-    key = model.chosen([row for row in rows if model.visible(call.caller, row)], name)
+    """Revoke a key by name or id; it stops working at once."""
+    _require_key_changes_allowed(call)
+    await _lock_key_changes(call)
+    rows = await store.list_unrevoked_keys(call.tx, name)
+    key = model.choose_key([row for row in rows if model.is_visible_key(call.caller, row)], name)
     if key["role"] == "owner" and not call.caller.operator:
         await _require_another_owner(call, key)
-    await store.revoke(call.tx, key["id"], call.now)
+    await store.mark_key_revoked(call.tx, key["id"], call.now)
     call.subject = f"revoke_key {key['id']} {key['name']}"
     call.emit("KeyRevoked", "keys://", project=access.SHARED, audience="owner", id=key["id"])
     return model.RevokedKey(status="revoked", id=key["id"], name=key["name"])
@@ -112,51 +112,55 @@ async def revoke_key(call: Call, name: model.KeyName) -> model.RevokedKey:
     example={"name": "laptop-claude-code-shop"},
 )
 async def revoke_writer(call: Call, name: WorkspaceId, agent: AgentName | None = None) -> model.RevokedWriter:
-    """Stop who writes to the workspace of this id: its write token, or this agent."""
+    """Revoke the write token of a workspace, or the write access of `agent`."""
     workspace = await workspace_store.workspace(call.tx, name, call.caller)
     workspace_store.require_writable(workspace)
     call.project, call.subject = workspace.project, f"revoke_writer {workspace.id} {agent or 'token'}"
     if agent is None:
-        ended = await workspace_store.revoke_token(call.tx, workspace, call.now)
+        revoked = await workspace_store.revoke_token(call.tx, workspace, call.now)
     else:
-        ended = await workspace_store.unbind(call.tx, workspace, agent)
-    return model.RevokedWriter(status="revoked" if ended else "none", workspace_id=workspace.id)
+        revoked = await workspace_store.unbind(call.tx, workspace, agent)
+    return model.RevokedWriter(status="revoked" if revoked else "none", workspace_id=workspace.id)
 
 
 @operation("memory_admin", role="owner", session="optional", example={})
-async def list_keys(call: Call, limit: model.Limit = 50, offset: model.Offset = 0) -> model.Keys:
-    """All keys, newest first, without their secrets."""
-    shown = [row for row in await store.all_keys(call.tx) if model.visible(call.caller, row)]
-    following = offset + limit
-    return model.Keys(
-        total=len(shown),
-        keys=[model.Key.of(row, call.now) for row in shown[offset:following]],
-        next_offset=following if following < len(shown) else None,
+async def list_keys(
+    call: Call, limit: model.AdminPageLimit = 50, offset: model.AdminPageOffset = 0
+) -> model.ApiKeyListing:
+    """List keys, newest first, without their secrets."""
+    visible_rows = [
+        row for row in await store.list_all_keys(call.tx) if model.is_visible_key(call.caller, row)
+    ]
+    page_end = offset + limit
+    return model.ApiKeyListing(
+        total=len(visible_rows),
+        keys=[model.ApiKey.from_row(row, call.now) for row in visible_rows[offset:page_end]],
+        next_offset=page_end if page_end < len(visible_rows) else None,
     )
 
 
 @operation("memory_admin", role="admin", session="optional", example={"limit": 10})
 async def audit_log(
     call: Call,
-    limit: model.Limit = 50,
+    limit: model.AdminPageLimit = 50,
     event_type: str | None = None,
     agent: str | None = None,
-    cursor: model.Cursor | None = None,
+    cursor: model.AuditCursor | None = None,
 ) -> model.AuditPage:
-    """Writes and refusals, newest first; event_type is an operation, an act or an outcome."""
-    before = _place(cursor)
+    """List writes and refusals, newest first; event_type is an operation, action or outcome."""
+    position = _parse_audit_cursor(cursor)
     projects = None if EVERY in call.caller.projects else sorted(call.caller.projects)
-    rows = await store.audit_page(call.tx, projects, before, event_type, agent, limit)
+    rows = await store.list_audit_rows(call.tx, projects, position, event_type, agent, limit)
     return model.AuditPage(
         count=len(rows),
-        events=[model.AuditRow.of(row) for row in rows],
-        next_cursor=await _next_cursor(call, rows, before, limit),
+        events=[model.AuditRow.from_row(row) for row in rows],
+        next_cursor=await _next_audit_cursor(call, rows, position, limit),
     )
 
 
 @operation("memory_admin", role="readonly", session="optional", example={})
 async def auth_status(call: Call) -> model.AuthStatus:
-    """Whether keys are asked for, and what the caller may do."""
+    """Show whether keys are required, and the caller's role and projects."""
     return model.AuthStatus(
         auth=call.settings.auth,
         role=call.caller.role,
@@ -169,7 +173,7 @@ async def auth_status(call: Call) -> model.AuthStatus:
 
 admin = Family(
     "memory_admin",
-    "Keys (owner), audit (admin), your own access (auth_status).",
+    "Keys (owner), audit log (admin), your own access (auth_status).",
     {
         "create_key": create_key,
         "revoke_key": revoke_key,
@@ -182,18 +186,20 @@ admin = Family(
 
 
 @operation("memory_health", role="readonly", session=False, example={})
-async def health(call: Call) -> model.Health:
-    """Is the server well?"""
-    asked = time.perf_counter()
-    alive = await store.alive(call.tx, call.now - SESSION_LIVE_MICROSECONDS, call.now)
-    latency = (time.perf_counter() - asked) * 1000
-    return model.Health(
+async def health(call: Call) -> model.ServerHealth:
+    """Check the server's health."""
+    started = time.perf_counter()
+    counts = await store.count_live_sessions_and_locks(
+        call.tx, call.now - SESSION_LIVE_MICROSECONDS, call.now
+    )
+    latency = (time.perf_counter() - started) * 1000
+    return model.ServerHealth(
         status="ok",
         version=__version__,
-        uptime_seconds=int(time.monotonic() - model.STARTED),
+        uptime_seconds=int(time.monotonic() - model.PROCESS_START_SECONDS),
         store=model.StoreHealth(kind=call.tx.kind, ok=True, latency_ms=round(latency, 3)),
-        active_sessions=alive["sessions"],
-        active_locks=alive["locks"],
+        active_sessions=counts["sessions"],
+        active_locks=counts["locks"],
         search=model.SearchHealth(
             ok=not call.search.trouble,
             pending=await call.search.pending(call.tx),
@@ -203,37 +209,40 @@ async def health(call: Call) -> model.Health:
     )
 
 
-def _require_keys_may_change(call: Call) -> None:
-    """While nobody is asked for a key anybody could make one that outlives the open door."""
+def _require_key_changes_allowed(call: Call) -> None:
+    """Without keys anybody could create one that still works after keys are turned on."""
     if not call.settings.auth_on and not call.caller.operator:
         raise errors.Forbidden(
-            "While keys are off only the local operator makes or revokes them.",
-            hint="On the server's machine: commonplace key create --name NAME --role ROLE",
+            "Keys are off: only the local operator may create or revoke them.",
+            hint="Run on the server's machine: commonplace key create --name NAME --role ROLE",
         )
 
 
-async def _one_at_a_time(call: Call) -> None:
-    """Names of live keys and the last owner are checked before they are written."""
+async def _lock_key_changes(call: Call) -> None:
+    """Serialize changes of keys: the checks for names and for the last owner read before they write."""
     await events.count(call.tx, access.SHARED, "key")
 
 
 async def _require_another_owner(call: Call, key: Row) -> None:
-    if not await store.has_other_owner(call.tx, key["id"], call.now):
+    if not await store.has_other_owner_key(call.tx, key["id"], call.now):
         raise errors.Conflict(
-            "This is the last owner's key.", hint="Create another owner first, or use the command line."
+            "This is the last owner key.",
+            hint="Create another owner key first, or run `commonplace key revoke` on the server's machine.",
         )
 
 
-def _place(cursor: str | None) -> tuple[int, str]:
+def _parse_audit_cursor(cursor: str | None) -> tuple[int, str]:
     if cursor is None:
-        return _LATEST
+        return _NEWEST_POSITION
     at, _, row_id = cursor.partition("-")
     return int(at), row_id
 
 
-async def _next_cursor(call: Call, rows: Sequence[Row], before: tuple[int, str], limit: int) -> str | None:
-    """A full page ends at its last row; a thin one at the end of the window, if anything lies behind."""
+async def _next_audit_cursor(
+    call: Call, rows: Sequence[Row], position: tuple[int, str], limit: int
+) -> str | None:
+    """A full page ends at its last row; a shorter one at the end of the window, if older rows exist."""
     if len(rows) == limit:
         return f"{rows[-1]['at']}-{rows[-1]['id']}"
-    end = await store.window_end(call.tx, before)
+    end = await store.find_audit_window_end(call.tx, position)
     return f"{end[0]}-{end[1]}" if end else None

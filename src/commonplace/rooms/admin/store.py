@@ -1,4 +1,4 @@
-"""Keys in the store, never the secret itself but its SHA-256; and what the audit trail says."""
+"""SQL for keys, which are stored as SHA-256 of their secret, and for the audit log."""
 
 import hashlib
 import hmac
@@ -9,44 +9,44 @@ import msgspec
 from commonplace.access import Caller
 from commonplace.store.database import Row, Tx
 
-WINDOW = 5000
-"""How many audit rows one page looks through, so that its cost does not grow with the history."""
+AUDIT_WINDOW_ROWS = 5000
+"""A page reads at most this many audit rows, so that its cost does not grow with the log."""
 
-_KEY = (
+_SELECT_KEY = (
     "select id, hash, name, role, projects, agent, agent_type, machines, workspaces, created_at, created_by,"
     " expires_at, revoked_at, last_used_at from api_key"
 )
-_LIVE = "revoked_at is null and (expires_at is null or expires_at > $2)"
-_KEYS = 1000
+_IS_LIVE = "revoked_at is null and (expires_at is null or expires_at > $2)"
+_MAX_LISTED_KEYS = 1000
 
 
-def hashed(secret: str) -> str:
-    # A secret from JSON may hold half of a surrogate pair: wrong, but no reason to fail.
+def hash_secret(secret: str) -> str:
+    # A secret from JSON may hold an unpaired surrogate: an unknown key, not an encoding error.
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-async def caller_for(tx: Tx, secret: str, now: int) -> Caller | None:
-    """Who holds this key; an unknown, revoked or expired one is nobody's."""
-    wanted = hashed(secret)
-    row = await tx.one(f"{_KEY} where hash = $1 and {_LIVE}", wanted, now)
-    if row is None or not hmac.compare_digest(row["hash"], wanted):
+async def find_caller_by_secret(tx: Tx, secret: str, now: int) -> Caller | None:
+    """Return the caller of this key, or None if it is unknown, revoked or expired."""
+    digest = hash_secret(secret)
+    row = await tx.one(f"{_SELECT_KEY} where hash = $1 and {_IS_LIVE}", digest, now)
+    if row is None or not hmac.compare_digest(row["hash"], digest):
         return None
     return Caller(
         row["role"],
-        names_in(row["projects"]),
+        decode_names(row["projects"]),
         row["id"],
         row["agent"],
         row["agent_type"] or "",
-        machines=names_in(row["machines"]),
-        workspaces=names_in(row["workspaces"]),
+        machines=decode_names(row["machines"]),
+        workspaces=decode_names(row["workspaces"]),
     )
 
 
-def names_in(listed: str) -> frozenset[str]:
-    return frozenset(msgspec.json.decode(listed, type=list[str]))
+def decode_names(encoded: str) -> frozenset[str]:
+    return frozenset(msgspec.json.decode(encoded, type=list[str]))
 
 
-async def add_key(
+async def insert_key(
     tx: Tx,
     id: str,  # noqa: A002 - the column's name
     secret: str,
@@ -66,7 +66,7 @@ async def add_key(
         "insert into api_key (id, hash, name, role, projects, agent, agent_type, created_at, created_by, expires_at,"
         " machines, workspaces) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
         id,
-        hashed(secret),
+        hash_secret(secret),
         name,
         role,
         msgspec.json.encode(projects).decode(),
@@ -80,40 +80,40 @@ async def add_key(
     )
 
 
-async def name_is_taken(tx: Tx, name: str, now: int) -> bool:
-    return await tx.one(f"select 1 as yes from api_key where name = $1 and {_LIVE}", name, now) is not None
+async def is_key_name_taken(tx: Tx, name: str, now: int) -> bool:
+    return await tx.one(f"select 1 as yes from api_key where name = $1 and {_IS_LIVE}", name, now) is not None
 
 
-async def has_other_owner(tx: Tx, id: str, now: int) -> bool:  # noqa: A002 - the column's name
-    owner = f"select 1 as yes from api_key where role = 'owner' and id <> $1 and {_LIVE} limit 1"
+async def has_other_owner_key(tx: Tx, id: str, now: int) -> bool:  # noqa: A002 - the column's name
+    owner = f"select 1 as yes from api_key where role = 'owner' and id <> $1 and {_IS_LIVE} limit 1"
     return await tx.one(owner, id, now) is not None
 
 
-async def unrevoked_keys(tx: Tx, wanted: str) -> Sequence[Row]:
-    """Those that a name, an id or the beginning of an id may mean."""
+async def list_unrevoked_keys(tx: Tx, reference: str) -> Sequence[Row]:
+    """List the keys that match a name, an id or the prefix of an id."""
     return await tx.all(
-        f"{_KEY} where revoked_at is null and (name = $1 or substr(id, 1, length($1)) = $1)"
+        f"{_SELECT_KEY} where revoked_at is null and (name = $1 or substr(id, 1, length($1)) = $1)"
         " order by created_at, id limit 20",
-        wanted,
+        reference,
     )
 
 
-async def all_keys(tx: Tx) -> Sequence[Row]:
-    return await tx.all(f"{_KEY} order by created_at desc, id limit $1", _KEYS)
+async def list_all_keys(tx: Tx) -> Sequence[Row]:
+    return await tx.all(f"{_SELECT_KEY} order by created_at desc, id limit $1", _MAX_LISTED_KEYS)
 
 
-async def revoke(tx: Tx, id: str, now: int) -> None:  # noqa: A002 - the column's name
+async def mark_key_revoked(tx: Tx, id: str, now: int) -> None:  # noqa: A002 - the column's name
     await tx.run("update api_key set revoked_at = $2 where id = $1 and revoked_at is null", id, now)
 
 
-async def mark_used(tx: Tx, used: Iterable[tuple[str, int]]) -> None:
+async def mark_keys_used(tx: Tx, uses: Iterable[tuple[str, int]]) -> None:
     await tx.many(
         "update api_key set last_used_at = $2 where id = $1 and (last_used_at is null or last_used_at < $2)",
-        list(used),
+        list(uses),
     )
 
 
-async def audit_page(
+async def list_audit_rows(
     tx: Tx,
     projects: Sequence[str] | None,
     before: tuple[int, str],
@@ -121,7 +121,7 @@ async def audit_page(
     agent: str | None,
     limit: int,
 ) -> Sequence[Row]:
-    """Newest first, out of the window before a place; no projects given = all of them."""
+    """List rows of the window before a position, newest first; `projects` None = all."""
     return await tx.all(
         "select project, at, id, operation, outcome, agent, key_id, role, detail from ("
         " select project, at, id, operation, outcome, agent, key_id, role, detail from audit"
@@ -132,7 +132,7 @@ async def audit_page(
         " and (CAST($7 as text) is null or agent = $7)"
         " order by at desc, id desc limit $8",
         *before,
-        WINDOW,
+        AUDIT_WINDOW_ROWS,
         int(projects is None),
         list(projects or ()),
         event_type,
@@ -141,22 +141,22 @@ async def audit_page(
     )
 
 
-async def window_end(tx: Tx, before: tuple[int, str]) -> tuple[int, str] | None:
-    """Where the window before a place ends, if more lies behind it."""
+async def find_audit_window_end(tx: Tx, before: tuple[int, str]) -> tuple[int, str] | None:
+    """Return where the window before a position ends, or None if no row is older."""
     row = await tx.one(
         "select at, id from audit where (at, id) < ($1, $2) order by at desc, id desc limit 1 offset $3"
         " -- every project",
         *before,
-        WINDOW - 1,
+        AUDIT_WINDOW_ROWS - 1,
     )
     return (row["at"], row["id"]) if row else None
 
 
-async def forget_audit(tx: Tx, before: int) -> None:
+async def delete_expired_audit_rows(tx: Tx, before: int) -> None:
     await tx.run("delete from audit where at < $1 -- every project", before)
 
 
-async def alive(tx: Tx, live_since: int, now: int) -> Row:
+async def count_live_sessions_and_locks(tx: Tx, live_since: int, now: int) -> Row:
     row = await tx.one(
         "select"
         " (select count(*) from project cross join session where session.project = project.name"

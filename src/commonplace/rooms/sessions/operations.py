@@ -77,7 +77,7 @@ async def start_session(
 
 
 async def _key_holder(call: Call, secret: str) -> access.Caller:
-    holder = await keys.caller_for(call.tx, secret, call.now)
+    holder = await keys.find_caller_by_secret(call.tx, secret, call.now)
     if holder is None:
         raise errors.Unauthenticated(hint="api_key is unknown, revoked or expired; ask an owner for another.")
     access.require_role(holder, "readonly", "memory_start_session")
@@ -133,8 +133,8 @@ async def end_session(
     files = files_modified or []
     learning_id = await _keep_learning(call, (learnings or "").strip(), files)
     handoff_id = await _keep_handoff(call, summary, (handoff_notes or "").strip(), files)
-    await work.touch(call.tx, session, _places(files, session.working_directory), call.now)
-    await work.close(call.tx, call.project, session.id, call.now)
+    await work.record_touched_files(call.tx, session, _places(files, session.working_directory), call.now)
+    await work.close_work_of_session(call.tx, call.project, session.id, call.now)
     released = await locks.release_leases_of_session(call.tx, call.project, session.id, await call.tx.clock())
     for act in call.catalogue.on_session_end:
         await act(call)

@@ -41,7 +41,7 @@ async def with_last_work(call: Call, start: StartingSession) -> StartingSession:
     if start.previous_start is None:
         return start
     left = await newest.of_type(call.tx, start.project, call.now, HANDOFF, 1, start.agent)
-    items = await work.items(call.tx, start.project, 0, 1, start.agent)
+    items = await work.list_work_items(call.tx, start.project, 0, 1, start.agent)
     return replace(start, handoff=left[0] if left else None, work=items[0] if items else None)
 
 

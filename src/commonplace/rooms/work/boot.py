@@ -6,7 +6,7 @@ from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.clock import HOUR, iso
 from commonplace.rooms.work import store
-from commonplace.rooms.work.model import OVERLAP_HOURS, BlockedAgent, Signal
+from commonplace.rooms.work.model import OVERLAP_HOURS, BlockedAgent, WorkSignal
 
 _MODIFICATIONS = 10
 _SIGNALS = 5
@@ -15,18 +15,22 @@ _BLOCKED = 10
 
 async def recent_modifications(call: Call, start: StartingSession) -> list[dict[str, Any]]:
     since = call.now - OVERLAP_HOURS * HOUR
-    rows = await store.recently_touched(call.tx, start.project, start.session, since, _MODIFICATIONS)
+    rows = await store.list_recently_touched_files(
+        call.tx, start.project, start.session, since, _MODIFICATIONS
+    )
     return [{"file": row["path"], "agent": row["agent"], "when": iso(row["at"])} for row in rows]
 
 
-async def recent_signals(call: Call, start: StartingSession) -> list[Signal]:
+async def recent_signals(call: Call, start: StartingSession) -> list[WorkSignal]:
     since = call.now - OVERLAP_HOURS * HOUR
-    return [Signal.of(row) for row in await store.signals(call.tx, start.project, since, _SIGNALS)]
+    return [
+        WorkSignal.from_row(row) for row in await store.list_signals(call.tx, start.project, since, _SIGNALS)
+    ]
 
 
 async def blocking_others(call: Call, start: StartingSession) -> list[BlockedAgent]:
-    rows = await store.blocked_by(call.tx, start.project, start.agent, _BLOCKED)
-    return [BlockedAgent.of(row) for row in rows]
+    rows = await store.list_work_blocked_by_agent(call.tx, start.project, start.agent, _BLOCKED)
+    return [BlockedAgent.from_row(row) for row in rows]
 
 
 RECENT_MODIFICATIONS = BootSection("recent_modifications", 60, recent_modifications)

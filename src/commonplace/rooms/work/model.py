@@ -1,4 +1,4 @@
-"""Work items, overlaps and signals as calls ask for them and as replies show them."""
+"""Work items, overlaps and signals: arguments, replies, and the rules that need no store."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ OVERLAP_HOURS = 24
 MAX_FILES = 200
 MAX_OVERLAPS = 50
 
-Status = Literal["in_progress", "blocked", "completed", "abandoned"]
-Title = Annotated[str, Field(min_length=1, max_length=200)]
-FilePath = Annotated[str, Field(min_length=1, max_length=8_192)]
-Files = Annotated[list[FilePath], Field(max_length=MAX_FILES)]
-Notes = Annotated[str, Field(max_length=10_000)]
-Sentence = Annotated[str, Field(max_length=500)]
+WorkStatus = Literal["in_progress", "blocked", "completed", "abandoned"]
+WorkTitle = Annotated[str, Field(min_length=1, max_length=200)]
+TouchedPath = Annotated[str, Field(min_length=1, max_length=8_192)]
+TouchedFiles = Annotated[list[TouchedPath], Field(max_length=MAX_FILES)]
+WorkNotes = Annotated[str, Field(max_length=10_000)]
+ShortNote = Annotated[str, Field(max_length=500)]
 SignalName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^\S(.*\S)?$")]
-Signals = Annotated[list[SignalName], Field(max_length=20)]
+SignalNames = Annotated[list[SignalName], Field(max_length=20)]
 
 
-class Overlap(Reply):
+class FileOverlap(Reply):
     file: str
     agent: str
     project: str
@@ -34,24 +34,24 @@ class Overlap(Reply):
     how: str
 
 
-class Signal(Reply):
+class WorkSignal(Reply):
     name: str
     sender: str = msgspec.field(name="from")
     at: str
     details: str
 
     @classmethod
-    def of(cls, row: Row) -> "Signal":
+    def from_row(cls, row: Row) -> "WorkSignal":
         return cls(name=row["name"], sender=row["agent"], at=iso(row["at"]), details=row["details"])
 
 
-class Updated(Reply):
+class WorkUpdate(Reply):
     status: str
     id: str
-    overlaps: list[Overlap] = []
+    overlaps: list[FileOverlap] = []
     signals_broadcast: list[str] = []
     unblocked: list[str] = []
-    sent_before: list[Signal] = []
+    sent_before: list[WorkSignal] = []
 
 
 class ActiveAgent(Reply):
@@ -71,7 +71,7 @@ class BlockedAgent(Reply):
     since: str
 
     @classmethod
-    def of(cls, row: Row) -> "BlockedAgent":
+    def from_row(cls, row: Row) -> "BlockedAgent":
         return cls(
             agent=row["agent"],
             waiting_for=row["blocked_by"],
@@ -93,7 +93,7 @@ class WorkItem(Reply):
     notes: str = ""
 
     @classmethod
-    def of(cls, row: Row, now: int) -> "WorkItem":
+    def from_row(cls, row: Row, now: int) -> "WorkItem":
         return cls(
             id=row["id"],
             title=row["title"],
@@ -110,71 +110,71 @@ class ActiveWork(Reply):
     overlap_window_hours: int
     currently_active: list[ActiveAgent] = []
     blocked_agents: list[BlockedAgent] = []
-    recent_signals: list[Signal] = []
+    recent_signals: list[WorkSignal] = []
     recent_work_items: list[WorkItem] = []
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """A work item as one call leaves it."""
+class WorkChange:
+    """The fields of a work item that one memory_update_work call sets."""
 
     title: str
-    status: Status
+    status: WorkStatus
     files: list[str]
     notes: str | None
     blocked_by: str | None
     blocked_reason: str | None
     waiting_for: str | None
 
-    def after(self, row: Row | None) -> dict[str, str]:
-        """What is stored: a blocked item keeps what it waits for until told otherwise, any other forgets it."""
-        still = row is not None and self.status == "blocked"
+    def to_columns(self, row: Row | None) -> dict[str, str]:
+        """Merge the change into the stored row. Only an item that stays blocked keeps what it waits for."""
+        stays_blocked = row is not None and self.status == "blocked"
         files = msgspec.json.decode(row["files"]) if row else []
         return {
             "title": self.title,
             "status": self.status,
-            "files": msgspec.json.encode(_merged(files, self.files)).decode(),
-            "notes": _kept(self.notes, row, "notes", keep=row is not None),
-            "blocked_by": _kept(self.blocked_by, row, "blocked_by", keep=still),
-            "blocked_reason": _kept(self.blocked_reason, row, "blocked_reason", keep=still),
-            "waiting_for": _kept(self.waiting_for, row, "waiting_for", keep=still),
+            "files": msgspec.json.encode(_merge_files(files, self.files)).decode(),
+            "notes": _choose_value(self.notes, row, "notes", keep=row is not None),
+            "blocked_by": _choose_value(self.blocked_by, row, "blocked_by", keep=stays_blocked),
+            "blocked_reason": _choose_value(self.blocked_reason, row, "blocked_reason", keep=stays_blocked),
+            "waiting_for": _choose_value(self.waiting_for, row, "waiting_for", keep=stays_blocked),
         }
 
 
-def _merged(before: Iterable[str], touched: Iterable[str]) -> list[str]:
-    """The most recently touched last, the oldest dropped when there are too many."""
+def _merge_files(before: Iterable[str], touched: Iterable[str]) -> list[str]:
+    """Put the most recently touched files last and drop the oldest beyond MAX_FILES."""
     touched = list(touched)
     return [*(path for path in before if path not in touched), *touched][-MAX_FILES:]
 
 
-def _kept(given: str | None, row: Row | None, name: str, *, keep: bool) -> str:
-    if given is not None:
-        return given
-    return str(row[name]) if row and keep else ""
+def _choose_value(value: str | None, row: Row | None, column: str, *, keep: bool) -> str:
+    if value is not None:
+        return value
+    return str(row[column]) if row and keep else ""
 
 
-def overlaps(touched: Sequence[str], rows: Iterable[Row], project: str, fold: bool) -> list[Overlap]:
-    """Where others touched the same file, a directory around one of ours, or something inside ours."""
-    ours = [(path, prefixes.prefix_of_literal(path)) for path in touched]
-    found: dict[tuple[str, str, str], Overlap] = {}
+def find_overlaps(touched: Sequence[str], rows: Iterable[Row], project: str, fold: bool) -> list[FileOverlap]:
+    """Find where others touched the same file, a directory above it, or a file inside a touched directory."""
+    touched_prefixes = [(path, prefixes.prefix_of_literal(path)) for path in touched]
+    overlap_by_key: dict[tuple[str, str, str], FileOverlap] = {}
     for row in rows:
-        for path, prefix in ours:
+        for path, prefix in touched_prefixes:
             if not prefixes.prefixes_overlap(prefix, row["prefix"]):
                 continue
-            file, how = _meeting(path, row["path"], fold)
+            file, how = _compare_paths(path, row["path"], fold)
             if how:
-                overlap = Overlap(
+                overlap = FileOverlap(
                     file=file, agent=row["agent"], project=project, when=iso(row["at"]), how=how
                 )
-                found.setdefault((file, row["agent"], how), overlap)
-    return list(found.values())[:MAX_OVERLAPS]
+                overlap_by_key.setdefault((file, row["agent"], how), overlap)
+    return list(overlap_by_key.values())[:MAX_OVERLAPS]
 
 
-def _meeting(ours: str, theirs: str, fold: bool) -> tuple[str, str]:
-    inside = paths.is_same_or_inside(ours, theirs, fold)
-    contains = paths.is_same_or_inside(theirs, ours, fold)
+def _compare_paths(own_path: str, other_path: str, fold: bool) -> tuple[str, str]:
+    inside = paths.is_same_or_inside(own_path, other_path, fold)
+    contains = paths.is_same_or_inside(other_path, own_path, fold)
     if inside and contains:
-        return ours, "same file"
+        return own_path, "same file"
     if inside:
-        return ours, f"inside {theirs}"
-    return (theirs, "contains") if contains else (ours, "")
+        return own_path, f"inside {other_path}"
+    return (other_path, "contains") if contains else (own_path, "")

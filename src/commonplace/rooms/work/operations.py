@@ -1,4 +1,4 @@
-"""Say what you work on, and see what others do."""
+"""Report work and signals, and list what others work on. Rules for overlaps are in `model.py`."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -20,19 +20,19 @@ from commonplace.rooms.work.model import (
     ActiveAgent,
     ActiveWork,
     BlockedAgent,
-    Files,
-    Item,
-    Notes,
-    Overlap,
-    Sentence,
-    Signal,
+    FileOverlap,
+    ShortNote,
     SignalName,
-    Signals,
-    Status,
-    Title,
-    Updated,
+    SignalNames,
+    TouchedFiles,
+    WorkChange,
     WorkItem,
-    overlaps,
+    WorkNotes,
+    WorkSignal,
+    WorkStatus,
+    WorkTitle,
+    WorkUpdate,
+    find_overlaps,
 )
 from commonplace.store.database import Row
 
@@ -49,32 +49,32 @@ from commonplace.store.database import Row
 )
 async def update_work(
     call: Call,
-    title: Title,
-    status: Status,
-    files_touched: Files | None = None,
-    notes: Notes | None = None,
-    blocked_by: Sentence | None = None,
-    blocked_reason: Sentence | None = None,
+    title: WorkTitle,
+    status: WorkStatus,
+    files_touched: TouchedFiles | None = None,
+    notes: WorkNotes | None = None,
+    blocked_by: ShortNote | None = None,
+    blocked_reason: ShortNote | None = None,
     waiting_for_signal: SignalName | None = None,
-    signals: Signals | None = None,
-    signal_details: Sentence = "",
-) -> Updated:
-    """Say what you do, what blocks you, what you touched. Signals unblock waiters."""
+    signals: SignalNames | None = None,
+    signal_details: ShortNote = "",
+) -> WorkUpdate:
+    """Report what you work on, touch and wait for. Signals unblock those who wait."""
     session = call.own_session
-    touched = _canonical(session, files_touched or [])
-    item = Item(title, status, touched, notes, blocked_by, blocked_reason, waiting_for_signal)
-    stored = item.after(await store.find(call.tx, session, title))
-    work_id = await store.put(call.tx, session, stored, call.now)
+    touched = _canonical_paths(session, files_touched or [])
+    change = WorkChange(title, status, touched, notes, blocked_by, blocked_reason, waiting_for_signal)
+    columns = change.to_columns(await store.find_work_item(call.tx, session, title))
+    work_id = await store.upsert_work_item(call.tx, session, columns, call.now)
     call.subject = f"{status}: {title}"
     call.emit("WorkUpdated", f"work://{call.project}", title=title, status=status, files=touched)
-    sent = list(dict.fromkeys(signals or []))
-    return Updated(
+    signal_names = list(dict.fromkeys(signals or []))
+    return WorkUpdate(
         status="updated",
         id=work_id,
-        overlaps=await _touch(call, touched),
-        signals_broadcast=sent,
-        unblocked=await _broadcast(call, sent, signal_details),
-        sent_before=await _sent_before(call, waiting_for_signal),
+        overlaps=await _record_touched_files(call, touched),
+        signals_broadcast=signal_names,
+        unblocked=await _send_signals(call, signal_names, signal_details),
+        sent_before=await _list_earlier_signals(call, waiting_for_signal),
     )
 
 
@@ -86,43 +86,43 @@ async def get_active_work(
     since_hours: Annotated[int, Field(ge=1, le=336)] = 24,
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
 ) -> ActiveWork:
-    """Who is active or blocked, by what; recent signals."""
+    """List active and blocked agents, and recent signals."""
     since = call.now - since_hours * HOUR
-    active = await store.active_sessions(call.tx, call.project, since, limit, instance)
-    works = await store.in_progress(call.tx, call.project, [row["id"] for row in active])
-    blocked = await store.blocked(call.tx, call.project, limit, instance)
-    signals = await store.signals(call.tx, call.project, since, limit, agent=instance)
-    items = await store.items(call.tx, call.project, since, limit, instance)
+    active = await store.list_active_sessions(call.tx, call.project, since, limit, instance)
+    work_rows = await store.list_work_in_progress(call.tx, call.project, [row["id"] for row in active])
+    blocked = await store.list_blocked_work(call.tx, call.project, limit, instance)
+    signals = await store.list_signals(call.tx, call.project, since, limit, agent=instance)
+    items = await store.list_work_items(call.tx, call.project, since, limit, instance)
     return ActiveWork(
-        currently_active=_active(active, works),
-        blocked_agents=[BlockedAgent.of(row) for row in blocked],
-        recent_signals=[Signal.of(row) for row in signals],
-        recent_work_items=[WorkItem.of(row, call.now) for row in items],
+        currently_active=_group_active_agents(active, work_rows),
+        blocked_agents=[BlockedAgent.from_row(row) for row in blocked],
+        recent_signals=[WorkSignal.from_row(row) for row in signals],
+        recent_work_items=[WorkItem.from_row(row, call.now) for row in items],
         overlap_window_hours=OVERLAP_HOURS,
     )
 
 
-def _canonical(session: activity.Session, files: Sequence[str]) -> list[str]:
+def _canonical_paths(session: activity.Session, files: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(paths.canonicalize_path(path, session.working_directory) for path in files))
 
 
-async def _touch(call: Call, touched: Sequence[str]) -> list[Overlap]:
+async def _record_touched_files(call: Call, touched: Sequence[str]) -> list[FileOverlap]:
     if not touched:
         return []
     session = call.own_session
-    rows = await store.touched_near(call.tx, session, touched, call.now - OVERLAP_HOURS * HOUR)
-    await store.touch(call.tx, session, touched, call.now)
-    return overlaps(touched, rows, call.project, await project_ignores_case(call.tx, call.project))
+    rows = await store.list_files_touched_nearby(call.tx, session, touched, call.now - OVERLAP_HOURS * HOUR)
+    await store.record_touched_files(call.tx, session, touched, call.now)
+    return find_overlaps(touched, rows, call.project, await project_ignores_case(call.tx, call.project))
 
 
-async def _broadcast(call: Call, names: Sequence[str], details: str) -> list[str]:
+async def _send_signals(call: Call, names: Sequence[str], details: str) -> list[str]:
     if not names:
         return []
     session = call.own_session
-    await store.broadcast(call.tx, session, names, details, call.now)
+    await store.insert_signals(call.tx, session, names, details, call.now)
     for name in names:
         call.emit("SignalSent", f"signals://{call.project}", name=name, details=details)
-    waiting = await store.unblock(call.tx, session, names, call.now)
+    waiting = await store.unblock_waiting_work(call.tx, session, names, call.now)
     for row in waiting:
         text = f"Signal {row['waiting_for']} from {call.agent}: '{row['title']}' is unblocked."
         await activity.tell(call.tx, call.project, [row["session"]], f"{text} {details}".strip(), call.now)
@@ -132,17 +132,20 @@ async def _broadcast(call: Call, names: Sequence[str], details: str) -> list[str
     return sorted({row["agent"] for row in waiting})
 
 
-async def _sent_before(call: Call, name: str | None) -> list[Signal]:
-    """A signal that came before anybody waited for it must not be waited for in vain."""
+async def _list_earlier_signals(call: Call, name: str | None) -> list[WorkSignal]:
+    """Return a signal that was sent before the caller began to wait for it."""
     if name is None:
         return []
     since = call.now - OVERLAP_HOURS * HOUR
-    return [Signal.of(row) for row in await store.signals(call.tx, call.project, since, 1, name=name)]
+    return [
+        WorkSignal.from_row(row)
+        for row in await store.list_signals(call.tx, call.project, since, 1, name=name)
+    ]
 
 
-def _active(sessions: Sequence[Row], works: Sequence[Row]) -> list[ActiveAgent]:
+def _group_active_agents(sessions: Sequence[Row], work_rows: Sequence[Row]) -> list[ActiveAgent]:
     by_session: dict[str, list[Row]] = defaultdict(list)
-    for row in works:
+    for row in work_rows:
         by_session[row["session"]].append(row)
     return [
         ActiveAgent(

@@ -1,4 +1,4 @@
-"""Work items, touched files and signals of a project in the store."""
+"""SQL for work items, touched files and signals."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -9,12 +9,12 @@ from commonplace.config import Settings
 from commonplace.rooms.locks import prefixes
 from commonplace.store.database import Row, Tx
 
-_FORGET_AFTER = 14 * DAY
-_OPEN = ("in_progress", "blocked")
-_MET = 500
+_WORK_RETENTION = 14 * DAY
+_OPEN_STATUSES = ("in_progress", "blocked")
+_MAX_OVERLAP_ROWS = 500
 
 
-async def find(tx: Tx, session: Session, title: str) -> Row | None:
+async def find_work_item(tx: Tx, session: Session, title: str) -> Row | None:
     return await tx.one(
         "select id, files, notes, blocked_by, blocked_reason, waiting_for from work"
         " where project = $1 and session = $2 and title = $3",
@@ -24,8 +24,8 @@ async def find(tx: Tx, session: Session, title: str) -> Row | None:
     )
 
 
-async def put(tx: Tx, session: Session, item: Mapping[str, str], now: int) -> str:
-    """One item per session and title; its id."""
+async def upsert_work_item(tx: Tx, session: Session, columns: Mapping[str, str], now: int) -> str:
+    """Insert or update the item of this session and title; return its id."""
     row = await tx.one(
         "insert into work (project, id, session, agent, title, status, files, notes, blocked_by, blocked_reason,"
         " waiting_for, created_at, updated_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12)"
@@ -36,20 +36,20 @@ async def put(tx: Tx, session: Session, item: Mapping[str, str], now: int) -> st
         f"work_{secrets.token_hex(6)}",
         session.id,
         session.agent,
-        item["title"],
-        item["status"],
-        item["files"],
-        item["notes"],
-        item["blocked_by"],
-        item["blocked_reason"],
-        item["waiting_for"],
+        columns["title"],
+        columns["status"],
+        columns["files"],
+        columns["notes"],
+        columns["blocked_by"],
+        columns["blocked_reason"],
+        columns["waiting_for"],
         now,
     )
     return row["id"] if row else ""
 
 
-async def close(tx: Tx, project: str, session: str, now: int) -> None:
-    """The session ends: what it worked on is completed, what it waited with is abandoned."""
+async def close_work_of_session(tx: Tx, project: str, session: str, now: int) -> None:
+    """Close the items of a session that ends: in progress becomes completed, blocked becomes abandoned."""
     await tx.run(
         "update work set status = case when status = 'blocked' then 'abandoned' else 'completed' end,"
         " waiting_for = '', updated_at = $3"
@@ -57,12 +57,12 @@ async def close(tx: Tx, project: str, session: str, now: int) -> None:
         project,
         session,
         now,
-        _OPEN,
+        _OPEN_STATUSES,
     )
 
 
-async def touch(tx: Tx, session: Session, paths: Sequence[str], now: int) -> None:
-    """Write down that the session touched these canonical paths."""
+async def record_touched_files(tx: Tx, session: Session, paths: Sequence[str], now: int) -> None:
+    """Record that the session touched these canonical paths."""
     await tx.many(
         "insert into touched (project, path, session, prefix, agent, at) values ($1, $2, $3, $4, $5, $6)"
         " on conflict (project, path, session) do update set at = excluded.at",
@@ -73,25 +73,27 @@ async def touch(tx: Tx, session: Session, paths: Sequence[str], now: int) -> Non
     )
 
 
-async def touched_near(tx: Tx, session: Session, paths: Sequence[str], since: int) -> list[Row]:
-    """What other sessions touched at, above or below these paths, newest first."""
-    texts = [prefixes.prefix_of_literal(path) for path in paths]
-    found: dict[tuple[str, str], Row] = {}
-    for where, values in prefixes.prefix_conditions("prefix", 5, texts, texts):
+async def list_files_touched_nearby(tx: Tx, session: Session, paths: Sequence[str], since: int) -> list[Row]:
+    """List what other sessions touched at, above or below these paths, newest first."""
+    path_prefixes = [prefixes.prefix_of_literal(path) for path in paths]
+    row_by_key: dict[tuple[str, str], Row] = {}
+    for condition, values in prefixes.prefix_conditions("prefix", 5, path_prefixes, path_prefixes):
         rows = await tx.all(
             "select path, session, prefix, agent, at from touched"
-            f" where project = $1 and session <> $2 and at > $3 and {where} order by at desc, path limit $4",
+            f" where project = $1 and session <> $2 and at > $3 and {condition} order by at desc, path limit $4",
             session.project,
             session.id,
             since,
-            _MET,
+            _MAX_OVERLAP_ROWS,
             *values,
         )
-        found |= {(row["path"], row["session"]): row for row in rows}
-    return sorted(found.values(), key=lambda row: (-row["at"], row["path"]))
+        row_by_key |= {(row["path"], row["session"]): row for row in rows}
+    return sorted(row_by_key.values(), key=lambda row: (-row["at"], row["path"]))
 
 
-async def recently_touched(tx: Tx, project: str, session: str, since: int, limit: int) -> Sequence[Row]:
+async def list_recently_touched_files(
+    tx: Tx, project: str, session: str, since: int, limit: int
+) -> Sequence[Row]:
     return await tx.all(
         "select path, agent, at from touched where project = $1 and session <> $2 and at > $3"
         " order by at desc, path limit $4",
@@ -102,15 +104,15 @@ async def recently_touched(tx: Tx, project: str, session: str, since: int, limit
     )
 
 
-async def broadcast(tx: Tx, session: Session, names: Sequence[str], details: str, now: int) -> None:
+async def insert_signals(tx: Tx, session: Session, names: Sequence[str], details: str, now: int) -> None:
     await tx.many(
         "insert into signal (project, at, id, name, agent, details) values ($1, $2, $3, $4, $5, $6)",
         [(session.project, now, secrets.token_hex(6), name, session.agent, details) for name in names],
     )
 
 
-async def unblock(tx: Tx, session: Session, names: Sequence[str], now: int) -> Sequence[Row]:
-    """Those of other sessions who waited for one of these signals wait no more."""
+async def unblock_waiting_work(tx: Tx, session: Session, names: Sequence[str], now: int) -> Sequence[Row]:
+    """Unblock the items of other sessions that wait for one of these signals; return their old rows."""
     waiting = await tx.all(
         "select id, session, agent, title, waiting_for from work"
         " where project = $1 and waiting_for = any($2) and session <> $3 order by agent, title",
@@ -128,7 +130,7 @@ async def unblock(tx: Tx, session: Session, names: Sequence[str], now: int) -> S
     return waiting
 
 
-async def signals(
+async def list_signals(
     tx: Tx, project: str, since: int, limit: int, *, agent: str | None = None, name: str | None = None
 ) -> Sequence[Row]:
     return await tx.all(
@@ -143,7 +145,7 @@ async def signals(
     )
 
 
-async def active_sessions(
+async def list_active_sessions(
     tx: Tx, project: str, since: int, limit: int, agent: str | None = None
 ) -> Sequence[Row]:
     return await tx.all(
@@ -156,7 +158,7 @@ async def active_sessions(
     )
 
 
-async def in_progress(tx: Tx, project: str, sessions: Sequence[str]) -> Sequence[Row]:
+async def list_work_in_progress(tx: Tx, project: str, sessions: Sequence[str]) -> Sequence[Row]:
     return await tx.all(
         "select session, title, files from work where project = $1 and session = any($2)"
         " and status = 'in_progress' order by updated_at desc, id limit 500",
@@ -165,7 +167,9 @@ async def in_progress(tx: Tx, project: str, sessions: Sequence[str]) -> Sequence
     )
 
 
-async def items(tx: Tx, project: str, since: int, limit: int, agent: str | None = None) -> Sequence[Row]:
+async def list_work_items(
+    tx: Tx, project: str, since: int, limit: int, agent: str | None = None
+) -> Sequence[Row]:
     return await tx.all(
         "select id, title, agent, status, files, notes, updated_at from work where project = $1"
         " and updated_at > $2 and (cast($4 as text) is null or agent = $4)"
@@ -177,16 +181,16 @@ async def items(tx: Tx, project: str, since: int, limit: int, agent: str | None 
     )
 
 
-_BLOCKED = (
+_SELECT_BLOCKED = (
     "select work.agent, work.title, work.blocked_by, work.blocked_reason, work.waiting_for, work.updated_at"
     " from work join session on session.project = $1 and session.id = work.session and session.ended_at is null"
     " where work.project = $1 and work.status = 'blocked'"
 )
 
 
-async def blocked(tx: Tx, project: str, limit: int, agent: str | None = None) -> Sequence[Row]:
+async def list_blocked_work(tx: Tx, project: str, limit: int, agent: str | None = None) -> Sequence[Row]:
     return await tx.all(
-        f"{_BLOCKED} and (cast($3 as text) is null or work.agent = $3)"
+        f"{_SELECT_BLOCKED} and (cast($3 as text) is null or work.agent = $3)"
         " order by work.updated_at desc, work.id limit $2",
         project,
         limit,
@@ -194,10 +198,10 @@ async def blocked(tx: Tx, project: str, limit: int, agent: str | None = None) ->
     )
 
 
-async def blocked_by(tx: Tx, project: str, agent: str, limit: int) -> Sequence[Row]:
-    """Those who wait for this agent, or for a signal that it has sent before."""
+async def list_work_blocked_by_agent(tx: Tx, project: str, agent: str, limit: int) -> Sequence[Row]:
+    """List items that wait for this agent, or for a signal that it has sent before."""
     return await tx.all(
-        f"{_BLOCKED} and work.agent <> $2 and (work.blocked_by = $2 or work.waiting_for <> '' and exists"
+        f"{_SELECT_BLOCKED} and work.agent <> $2 and (work.blocked_by = $2 or work.waiting_for <> '' and exists"
         " (select 1 from signal where signal.project = $1 and signal.name = work.waiting_for"
         " and signal.agent = $2)) order by work.updated_at desc, work.id limit $3",
         project,
@@ -206,9 +210,9 @@ async def blocked_by(tx: Tx, project: str, agent: str, limit: int) -> Sequence[R
     )
 
 
-async def forget_old(tx: Tx, now: int, _settings: Settings) -> None:
+async def delete_expired_work(tx: Tx, now: int, _settings: Settings) -> None:
     projects = [row["name"] for row in await tx.all("select name from project")]
     for table, column in (("touched", "at"), ("signal", "at"), ("work", "updated_at")):
         await tx.run(
-            f"delete from {table} where project = any($1) and {column} < $2", projects, now - _FORGET_AFTER
+            f"delete from {table} where project = any($1) and {column} < $2", projects, now - _WORK_RETENTION
         )
