@@ -1,11 +1,13 @@
 """Tokens, passages and stems."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.search import text
-from commonplace.search.stem import stem
+from commonplace.search.stem import query_stems, stem
 
 
 @pytest.mark.parametrize(
@@ -71,10 +73,39 @@ def test_tokens_tell_long_names_apart():
         ("adjustment", "adjust"),
         ("controlling", "control"),
         ("connections", "connect"),
+        ("deployments", "deploy"),
+        ("layered", "layer"),
+        ("js", "js"),
     ],
 )
 def test_stem_is_that_of_porter(word, stemmed):
     assert stem(word) == stemmed
+
+
+@pytest.mark.parametrize(
+    ("word", "former"),
+    [
+        ("deployment", "deployment"),
+        ("deployments", "deployment"),
+        ("deployed", "deploi"),
+        ("employers", "employer"),
+        ("portrayal", "portrayal"),
+        ("eyes", "eye"),
+        ("keys", "kei"),
+        ("connections", "connect"),
+        ("statuses", "status"),
+    ],
+)
+def test_query_stems_include_the_stem_that_older_stores_have(word, former):
+    assert former in query_stems(word)
+
+
+def test_stem_is_the_same_in_every_thread():
+    words = [
+        f"{start}{end}" for start in ("connect", "deploy", "relat") for end in ("ion", "ing", "ed")
+    ] * 200
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(stem, words)) == [stem(word) for word in words]
 
 
 @given(st.text(max_size=400))

@@ -1,5 +1,6 @@
 """What is found by words alone, in any script, and how much such a hit is said to be worth."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from commonplace.call import Calls
 from commonplace.catalogue import Catalogue
 from commonplace.config import Settings
+from commonplace.search import index
 
 
 @pytest.fixture
@@ -50,3 +52,13 @@ async def test_query_of_words_that_nobody_has_says_that_a_hit_is_worth_little(al
     among = await alice.query(query="connection walrus otter seal penguin heron badger weasel")
     assert sole["results"][0]["relevance"] > 0.5
     assert among["results"][0]["relevance"] < 0.2
+
+
+@pytest.mark.parametrize("question", ["deployment", "deployments of the cart", "deploy"])
+async def test_query_finds_entries_that_were_stored_with_the_former_stems(alice, team, question):
+    made = await alice.store(title="Rollout", content="Filled in below.", memory_type="adr")
+    written_before = Counter({"deployment": 2, "deploi": 1, "deploy": 1, "cart": 1})
+    entry = index.Entry("shop", "document", made["id"], "adr", "Rollout", "", 1, counted=written_before)
+    await team.database.write(lambda tx: index.put(tx, [entry]))
+    await alice.store(title="Colours", content="The button is green.", memory_type="adr")
+    assert [each["id"] for each in (await alice.query(query=question))["results"]] == [made["id"]]

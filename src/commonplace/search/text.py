@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
-from commonplace.search.stem import stem
+from commonplace.search.stem import query_stems, stem
 
 _RUN = re.compile(r"[^\W_](?:[\w./\\:#@$-]*\w)?")
 _PIECE = re.compile(r"[^\W_]+")
@@ -70,7 +70,7 @@ def _runs(text: str) -> list[str]:
 def _expanded(run: str, asking: bool = False) -> tuple[str, ...]:
     made: list[str] = []
     for span in _SPAN.findall(run):
-        made += _of_signs(span, asking) if _SIGNS.match(span) else _of_name(span)
+        made += _of_signs(span, asking) if _SIGNS.match(span) else _of_name(span, asking)
     return tuple(_bounded(token) for token in made)
 
 
@@ -80,18 +80,18 @@ def _of_signs(span: str, asking: bool) -> list[str]:
     return pairs if asking and pairs else pairs + [sign for sign in span if not _KANA.match(sign)]
 
 
-def _of_name(span: str) -> list[str]:
+def _of_name(span: str, asking: bool) -> list[str]:
     pieces = _PIECE.findall(span)
-    made = [token for piece in pieces for token in _of_piece(piece)]
+    made = [token for piece in pieces for token in _of_piece(piece, asking)]
     if len(pieces) > 1:
         made.append(_folded("".join(pieces)).lower())
     return made
 
 
-def _of_piece(piece: str) -> list[str]:
+def _of_piece(piece: str, asking: bool) -> list[str]:
     folded = _folded(piece)
     parts = [part.lower() for part in _PART.findall(folded)]
-    made = [_prose(part) for part in parts if part not in STOP]
+    made = [token for part in parts if part not in STOP for token in _prose(part, asking)]
     if len(parts) > 1:
         made.append(folded.lower())
     if folded != piece:
@@ -112,9 +112,11 @@ def _bounded(token: str) -> str:
     return token if len(token) <= _LONGEST else hashlib.blake2s(token.encode()).hexdigest()
 
 
-def _prose(part: str) -> str:
-    """No word of prose is so long, and a stem takes time by the square of the vowels in a row."""
-    return stem(part) if len(part) <= _LONGEST and _WORDY.fullmatch(part) else part
+def _prose(part: str, asking: bool) -> tuple[str, ...]:
+    """A word by its stem; what is longer than any word, or not of plain letters, as it is."""
+    if len(part) > _LONGEST or not _WORDY.fullmatch(part):
+        return (part,)
+    return query_stems(part) if asking else (stem(part),)
 
 
 @lru_cache(maxsize=4096)
