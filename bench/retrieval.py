@@ -26,7 +26,7 @@ from bench.tables import line, table
 from bench.vectors import Remembered
 from commonplace import access, errors
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.clock import SteadyClock
 from commonplace.config import Settings
 from commonplace.store.migrate import migrate
@@ -64,7 +64,7 @@ async def opened(store: str, settings: Settings):
 
 async def _open_calls(database: Any, settings: Settings) -> Calls:
     await migrate(database)
-    return Calls(database, Catalogue(), settings, SteadyClock())
+    return Calls(database, CATALOGUE, settings, SteadyClock())
 
 
 async def close(calls: Calls) -> None:

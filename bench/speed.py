@@ -18,7 +18,7 @@ from bench.load import connect, cpu_seconds
 from bench.made import PROJECT, Filled, filled
 from bench.tables import line, table
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.clock import SteadyClock
 from commonplace.config import Settings
 from commonplace.store.migrate import migrate
@@ -83,7 +83,7 @@ async def _filled_once(store: str, flags: list[str], folder: Path, size: int) ->
     database = Sqlite(folder, clock) if store == "sqlite" else await Postgres.open(flags[-1])
     try:
         await migrate(database)
-        done = await filled(Calls(database, Catalogue(), Settings(), clock), size)
+        done = await filled(Calls(database, CATALOGUE, Settings(), clock), size)
         if store == "postgresql":  # as autovacuum does within a minute
             await database.write(lambda tx: tx.run("analyze"))
     finally:

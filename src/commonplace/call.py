@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,12 +15,14 @@ from commonplace.access import Caller
 from commonplace.activity import Activity, Session
 from commonplace.clock import Clock
 from commonplace.config import Settings
-from commonplace.house import House
 from commonplace.operation import Family, Operation
 from commonplace.resource import escaped
 from commonplace.screening import screened
 from commonplace.search.engine import Engine
 from commonplace.store.database import Database, Tx
+
+if TYPE_CHECKING:
+    from commonplace.room import Catalogue
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +45,7 @@ class Call:
     tx: Tx
     caller: Caller
     now: int
-    catalogue: House
+    catalogue: "Catalogue"
     settings: Settings
     writes: bool
     search: Any = None
@@ -104,11 +106,11 @@ class Answer:
 class Calls:
     """Runs every operation for every surface."""
 
-    def __init__(self, database: Database, catalogue: House, settings: Settings, clock: Clock) -> None:
+    def __init__(self, database: Database, catalogue: "Catalogue", settings: Settings, clock: Clock) -> None:
         self.database, self.catalogue, self.settings, self.clock = database, catalogue, settings, clock
         self.bus = events.Bus(database)
         self.activity = Activity(database, clock, catalogue.on_activity)
-        self.search = Engine(database, settings, clock, catalogue.searched)
+        self.search = Engine(database, settings, clock, catalogue.search_sources)
         self.observe: Callable[[str, str, float], None] = lambda _name, _outcome, _seconds: None
 
     def find(self, name: str, given: Mapping[str, Any]) -> tuple[Operation, Mapping[str, Any]]:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from commonplace import errors
 from commonplace.access import LOCAL, Caller
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.clock import Clock, SteadyClock
 from commonplace.config import Settings
 from commonplace.edges.host import ProductHost
@@ -39,13 +39,13 @@ async def open_store(settings: Settings, clock: Clock) -> Database:
 
 
 @contextlib.asynccontextmanager
-async def opened(settings: Settings, catalogue: Catalogue | None = None) -> AsyncIterator[Calls]:
+async def opened(settings: Settings) -> AsyncIterator[Calls]:
     """A migrated store with the path of a call on it; every surface starts here."""
     clock = SteadyClock()
     database = await open_store(settings, clock)
     try:
         await migrate(database)
-        yield Calls(database, catalogue or Catalogue(), settings, clock)
+        yield Calls(database, CATALOGUE, settings, clock)
     finally:
         await database.close()
 
@@ -100,8 +100,8 @@ async def sweep(calls: Calls) -> None:
     now = calls.clock()
 
     async def forget_all(tx: Tx) -> None:
-        for forget in calls.catalogue.sweeps:
-            await forget(tx, now, calls.settings)
+        for delete_old in calls.catalogue.retention:
+            await delete_old(tx, now, calls.settings)
 
     await calls.database.write(forget_all)
     for tidy in calls.catalogue.chores:

@@ -11,12 +11,12 @@ from mcp import Client, StdioServerParameters
 from test_conformance import inspect
 
 import product
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from patience import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("installed")]
 
-TOOLS = Catalogue().for_models
+TOOLS = CATALOGUE.model_tools
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ async def test_sdk_client_works_over_stdio(tmp_path: Path, mode: str):
 
 @pytest.mark.parametrize(
     ("path", "names"),
-    [("/mcp/x/core", Catalogue().toolsets["core"]), ("/mcp/x/admin", Catalogue().toolsets["admin"])],
+    [("/mcp/x/core", CATALOGUE.toolsets["core"]), ("/mcp/x/admin", CATALOGUE.toolsets["admin"])],
 )
 async def test_sdk_client_sees_the_toolset_of_its_address(
     server: product.Product, path: str, names: tuple[str, ...]

@@ -14,7 +14,7 @@ import pytest
 
 from commonplace import access, activity, errors
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.edges.schema import input_schema
 from commonplace.operation import Family, Operation
@@ -64,7 +64,7 @@ SURFACES = {"path": through_the_path}
 
 def acts() -> Iterator[tuple[str, dict[str, str], Operation]]:
     """Each tool, or each act of a family, with the argument that picks it."""
-    for tool in Catalogue().tools.values():
+    for tool in CATALOGUE.tools.values():
         if isinstance(tool, Family):
             yield from ((tool.name, {"action": action}, act) for action, act in tool.actions.items())
         else:
@@ -219,7 +219,7 @@ class Stage:
 
 @pytest.fixture
 async def stage(database, clock):
-    staged = Stage(Calls(database, Catalogue(), Settings(auth="on"), clock))
+    staged = Stage(Calls(database, CATALOGUE, Settings(auth="on"), clock))
     await staged.set_up()
     return staged
 
@@ -263,5 +263,5 @@ def judged(case: Case, key: Key, act: Operation, code: str, before: dict, after:
 
 def test_the_matrix_covers_every_tool_and_every_role():
     covered = {param.values[0] for param in ACTS}
-    assert covered == set(Catalogue().tools)
+    assert covered == set(CATALOGUE.tools)
     assert set(ROLES) == set(access._INCLUDES)

@@ -11,7 +11,7 @@ import pytest
 from test_access_matrix import ACTS, REFUSED, ROLES, Key, Stage, arguments, cases
 
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.edges.application import application
 from commonplace.edges.identity import Identity
@@ -89,7 +89,7 @@ SURFACES = {"rest": over_rest, "mcp": over_mcp}
 async def wired(folder: Path, clock: Any) -> AsyncIterator[tuple[Stage, Wire]]:
     database = Sqlite(folder, clock)
     await migrate(database)
-    calls = Calls(database, Catalogue(), Settings(auth="on"), clock)
+    calls = Calls(database, CATALOGUE, Settings(auth="on"), clock)
     stage = Stage(calls)
     await stage.set_up()
     identity = Identity(database, calls.settings, clock)
@@ -110,7 +110,7 @@ async def test_access_over_the_wire_is_as_declared(tmp_path: Path, clock: Any, s
                     code = await SURFACES[surface](
                         wire, tool, session | picked | arguments(act, case.project), key
                     )
-                    offered = surface == "rest" or tool in Catalogue().for_models
+                    offered = surface == "rest" or tool in CATALOGUE.model_tools
                     allowed = offered and key.caller.includes(act.role) and case.expected is None
                     if case.expected != "either" and allowed == (code in REFUSED):
                         wrong.append(f"{tool} {picked}: {case.what} as {role}: {code}")

@@ -5,12 +5,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.edges.docs import pages
 from commonplace.edges.schema import definition
 
 TOP = Path(__file__).parents[2]
-CATALOGUE = Catalogue()
 PAGES = pages(CATALOGUE)
 
 
@@ -33,7 +32,7 @@ def _tokens(names) -> int:
 
 
 def test_the_whole_list_of_tools_costs_less_than_9000_tokens():
-    assert _tokens(CATALOGUE.for_models) < 9000
+    assert _tokens(CATALOGUE.model_tools) < 9000
 
 
 def test_the_core_set_costs_less_than_2000_tokens():

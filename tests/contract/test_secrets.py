@@ -7,7 +7,7 @@ import pytest
 
 from commonplace import errors
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from team import Team
 
@@ -84,7 +84,7 @@ async def test_blackboard_and_agent_memory_keep_no_secret(team):
 
 @pytest.mark.parametrize("operation", WRITES)
 async def test_write_is_refused_where_the_policy_says_so(team, operation):
-    strict = Team(Calls(team.database, Catalogue(), Settings(secrets="refuse"), team.clock), team.clock)
+    strict = Team(Calls(team.database, CATALOGUE, Settings(secrets="refuse"), team.clock), team.clock)
     alice = await strict.agent("alice")
     with pytest.raises(errors.Invalid):
         await getattr(alice, operation)(**WRITES[operation])

@@ -8,7 +8,7 @@ import pytest
 from commonplace import access, errors
 from commonplace.access import Caller
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.edges.identity import Identity
 from commonplace.edges.log import JsonLines
@@ -29,7 +29,7 @@ class Door:
     def __init__(self, database, clock, auth: str) -> None:
         settings = Settings(auth=auth)
         self.clock, self.database = clock, database
-        self.calls = Calls(database, Catalogue(), settings, clock)
+        self.calls = Calls(database, CATALOGUE, settings, clock)
         self.identity = Identity(database, settings, clock, operator_token="let me in", environ=TOKENS)
         self.identify = self.identity.identify
 

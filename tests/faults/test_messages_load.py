@@ -11,7 +11,7 @@ import pytest
 
 from commonplace import errors
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from patience import PATIENCE_SECONDS
 from team import Agent, HandClock, Team, open_store
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 @contextlib.asynccontextmanager
 async def _replica(address, clock: HandClock) -> AsyncIterator[Calls]:
     store = await open_store(address, clock)
-    calls = Calls(store, Catalogue(), Settings(), clock)
+    calls = Calls(store, CATALOGUE, Settings(), clock)
     await calls.bus.open()
     try:
         yield calls

@@ -9,7 +9,7 @@ import pytest
 
 from commonplace import activity
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.clock import SteadyClock
 from commonplace.config import Settings
 from commonplace.store.postgres import Postgres
@@ -54,7 +54,7 @@ class Grant:
 
 async def _replicas(dsn, clock):
     stores = [await Postgres.open(dsn, clock, pool=4) for _ in range(3)]
-    replicas = [Calls(store, Catalogue(), Settings(), clock or SteadyClock()) for store in stores]
+    replicas = [Calls(store, CATALOGUE, Settings(), clock or SteadyClock()) for store in stores]
     for replica in replicas:
         await replica.bus.open()
     return replicas

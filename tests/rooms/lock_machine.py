@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from commonplace import activity, errors
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.clock import MINUTE, SECOND, iso
 from commonplace.config import Settings
 from commonplace.rooms.locks import store
@@ -63,7 +63,7 @@ class World:
 
     def open(self) -> None:
         self.store = self.run(open_store(self.address, self.clock))
-        self.calls = Calls(self.store, Catalogue(), Settings(), self.clock)
+        self.calls = Calls(self.store, CATALOGUE, Settings(), self.clock)
 
     def restart(self) -> None:
         self.run(self.store.close())

@@ -7,7 +7,7 @@ import pytest
 
 from commonplace import __version__, access, errors
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.rooms import admin
 from commonplace.rooms.admin import store
@@ -20,7 +20,7 @@ SHOP_ADMIN = access.Caller("admin", frozenset({"shop"}), "key_admin")
 @pytest.fixture
 def guarded(team, database, clock):
     """The same product with keys on."""
-    team.calls = Calls(database, Catalogue(), Settings(auth="on"), clock)
+    team.calls = Calls(database, CATALOGUE, Settings(auth="on"), clock)
     return team
 
 
@@ -354,7 +354,7 @@ async def test_audit_rows_are_forgotten_after_their_days(guarded):
     guarded.clock.advance(days=60)
     await owner.admin(action="create_key", name="young")
     guarded.clock.advance(days=31)
-    for forget in admin.SWEEPS:
+    for forget in admin.ROOM.retention:
         await guarded.database.write(
             lambda tx, forget=forget: forget(tx, guarded.clock(), Settings(audit_days=90))
         )

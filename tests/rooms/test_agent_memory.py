@@ -8,9 +8,9 @@ import pytest
 from commonplace import access, errors
 from commonplace.access import Caller
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
-from commonplace.rooms.agent_memory.sweep import forget_expired
+from commonplace.rooms.agent_memory.retention import delete_expired_memory
 from patience import PATIENCE_SECONDS
 from team import Agent, HandClock, Team, open_store
 
@@ -30,7 +30,7 @@ async def board(alice: Agent) -> str:
 
 
 def limited(team: Team, caller: Caller, **limits: int) -> Agent:
-    return Agent(Calls(team.database, Catalogue(), Settings(**limits), team.clock), caller=caller)
+    return Agent(Calls(team.database, CATALOGUE, Settings(**limits), team.clock), caller=caller)
 
 
 async def usage(team: Team, agent: str = "alice") -> tuple[int, int]:
@@ -101,7 +101,7 @@ async def test_memory_of_another_agent_is_out_of_reach(team: Team, alice: Agent,
 
 
 async def test_with_keys_memory_of_keys_without_an_agent_is_apart(team: Team):
-    calls = Calls(team.database, Catalogue(), Settings(auth="on"), team.clock)
+    calls = Calls(team.database, CATALOGUE, Settings(auth="on"), team.clock)
     first, second = (Agent(calls, caller=Caller("agent", frozenset({"shop"}), each)) for each in ("k1", "k2"))
     await first.set_memory(key="k", value=1)
     with pytest.raises(errors.NotFound):
@@ -155,7 +155,7 @@ async def test_sweep_deletes_what_expired_and_gives_its_room_back(team: Team, al
         await alice.set_memory(key=f"short{n}", value="x" * 100, expires_in=10)
     await alice.set_memory(key="long", value=1, expires_in=20)
     team.clock.advance(seconds=10)
-    await team.database.write(lambda tx: forget_expired(tx, team.clock(), Settings()))
+    await team.database.write(lambda tx: delete_expired_memory(tx, team.clock(), Settings()))
     left = await team.database.read(lambda tx: tx.all("select key from context_memory"))
     assert [row["key"] for row in left] == ["long"]
     assert await usage(team) == (1, len("long") + len("1") + len("{}"))
@@ -206,9 +206,7 @@ async def test_eight_writers_without_overwrite_have_one_winner(team: Team, alice
 async def test_eight_writers_on_two_replicas_have_one_winner(postgres_dsn: str, clock: HandClock):
     stores = [await open_store(postgres_dsn, clock) for _ in range(2)]
     try:
-        agents = [
-            Agent(Calls(store, Catalogue(), Settings(), clock), caller=key("alice")) for store in stores
-        ]
+        agents = [Agent(Calls(store, CATALOGUE, Settings(), clock), caller=key("alice")) for store in stores]
         for round_ in range(5):
             outcomes = await asyncio.gather(
                 *(agents[n % 2].set_memory(key=f"k{round_}", value=n, overwrite=False) for n in range(8)),

@@ -15,7 +15,7 @@ from obstore.store import S3Store
 
 from commonplace import config, errors
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.rooms.archives import study_store
 from commonplace.rooms.archives.restudy import study_again
@@ -64,7 +64,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def team(database: Database, clock: HandClock, place: str) -> AsyncIterator[Team]:
-    calls = Calls(database, Catalogue(), config.read({"archives": place}, {}), clock)
+    calls = Calls(database, CATALOGUE, config.read({"archives": place}, {}), clock)
     await calls.bus.open()
     yield Team(calls, clock)
     await calls.bus.close()
@@ -170,7 +170,7 @@ async def test_sessions_are_read_again_though_one_of_them_is_damaged(
 
 async def test_read_session_says_when_the_place_is_not_configured(team: Team, laptop: Sync):
     await laptop.up("s-1", WHOLE)
-    calls = Calls(team.database, Catalogue(), replace(team.calls.settings, archives="store"), team.clock)
+    calls = Calls(team.database, CATALOGUE, replace(team.calls.settings, archives="store"), team.clock)
     other = Sync(calls)
     other.workspace = laptop.workspace
     with pytest.raises(errors.Unavailable):
@@ -181,7 +181,7 @@ async def test_upload_session_is_refused_when_the_place_is_away(
     database: Database, clock: HandClock, tmp_path: Path
 ):
     (tmp_path / "file").write_text("no folder")
-    calls = Calls(database, Catalogue(), Settings(archives=str(tmp_path / "file")), clock)
+    calls = Calls(database, CATALOGUE, Settings(archives=str(tmp_path / "file")), clock)
     laptop = await registered(Team(calls, clock))
     with pytest.raises(errors.Unavailable):
         await laptop.up("s-1", WHOLE)

@@ -8,10 +8,10 @@ import pytest
 from commonplace import access, errors, events
 from commonplace.access import Caller
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
-from commonplace.rooms.blackboard import search
-from commonplace.rooms.blackboard.sweep import close_idle
+from commonplace.rooms.blackboard import context_search
+from commonplace.rooms.blackboard.retention import close_idle_sessions
 from team import Agent, HandClock, Team, open_store
 
 
@@ -287,7 +287,7 @@ async def test_idle_session_closes_itself(team: Team, alice: Agent, board: str):
     shown = (await alice.get_session(session_id=board))["session"]
     assert (shown["status"], shown["closed_by"]) == ("completed", "idle")
     assert await alice.list_sessions() == {"total": 0}
-    await team.database.write(lambda tx: close_idle(tx, team.clock(), Settings()))
+    await team.database.write(lambda tx: close_idle_sessions(tx, team.clock(), Settings()))
     swept = (await alice.get_session(session_id=board))["session"]
     assert swept == shown | {"closed_at": "2027-01-22T08:00:00Z"}
     heard = await team.database.read(lambda tx: events.after(tx, "shop", 0))
@@ -295,10 +295,10 @@ async def test_idle_session_closes_itself(team: Team, alice: Agent, board: str):
 
 
 async def test_session_never_idles_out_when_no_hours_are_set(team: Team, alice: Agent, board: str):
-    calls = Calls(team.database, Catalogue(), Settings(context_idle_hours=0), team.clock)
+    calls = Calls(team.database, CATALOGUE, Settings(context_idle_hours=0), team.clock)
     team.clock.advance(days=400)
     await Agent(calls, caller=alice.caller).add_message(session_id=board, content="still open")
-    await team.database.write(lambda tx: close_idle(tx, team.clock(), calls.settings))
+    await team.database.write(lambda tx: close_idle_sessions(tx, team.clock(), calls.settings))
     assert (await Agent(calls, caller=alice.caller).list_sessions())["total"] == 1
 
 
@@ -462,7 +462,7 @@ async def test_search_context_refuses_what_it_cannot_search(alice: Agent, board:
 
 
 def test_shelves_stay_within_their_bound():
-    shelves = search.Shelves(most=2000)
+    shelves = context_search.Shelves(most=2000)
     for n in range(50):
         shelf = shelves.take(f"session_{n}", "")
         rows = [{"sequence": 1, "sender": "a", "content": "one two three", "metadata": "{}"}]
@@ -603,7 +603,7 @@ async def test_fifty_agents_lose_and_double_no_sequence_number(team: Team, board
 @pytest.mark.slow
 async def test_two_replicas_lose_and_double_no_sequence_number(postgres_dsn: str, clock: HandClock):
     stores = [await open_store(postgres_dsn, clock) for _ in range(2)]
-    replicas = [Calls(store, Catalogue(), Settings(), clock) for store in stores]
+    replicas = [Calls(store, CATALOGUE, Settings(), clock) for store in stores]
     try:
         board = (await Agent(replicas[0], caller=key("a0")).create_session(purpose="x"))["session_id"]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from commonplace import access, errors
-from commonplace.rooms.functions import FINDERS
+from commonplace.rooms.functions.finders import FINDERS
 from commonplace.server import sweep
 
 RETRY = {

@@ -10,7 +10,7 @@ import pytest
 
 from commonplace import access, errors
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.clock import iso
 from commonplace.config import Settings
 from commonplace.rooms.sessions.model import Started
@@ -481,7 +481,7 @@ async def test_two_agents_work_through_a_restart_and_the_next_session_knows(
 ):
     store = await open_store(address, clock)
     await migrate(store)
-    team = Team(Calls(store, Catalogue(), Settings(), clock), clock)
+    team = Team(Calls(store, CATALOGUE, Settings(), clock), clock)
     alice = await team.agent("alice", task_description="cart totals")
     bob = await team.agent("bob", task_description="checkout page")
     await alice.lock_files(files=["cart.py"])
@@ -490,7 +490,7 @@ async def test_two_agents_work_through_a_restart_and_the_next_session_knows(
     clock.advance(minutes=2)
     store = await open_store(address, clock)
     try:
-        team = Team(Calls(store, Catalogue(), Settings(), clock), clock)
+        team = Team(Calls(store, CATALOGUE, Settings(), clock), clock)
         alice.calls = bob.calls = team.calls
         assert not (await bob.lock_files(files=["cart.py"]))["success"]
         ended = await alice.end_session(

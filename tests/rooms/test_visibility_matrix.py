@@ -12,7 +12,7 @@ import pytest
 from commonplace import access, errors, events
 from commonplace.access import Caller
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.store.database import Database
 from team import Agent, HandClock
@@ -75,7 +75,7 @@ class Board:
 
 @pytest.fixture
 async def board(database: Database, clock: HandClock) -> Board:
-    calls = Calls(database, Catalogue(), Settings(auth="on"), clock)
+    calls = Calls(database, CATALOGUE, Settings(auth="on"), clock)
     board = Board(calls)
     await board.write()
     return board

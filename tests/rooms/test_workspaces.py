@@ -6,8 +6,9 @@ import pytest
 
 from commonplace import access, errors
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue, operations
+from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
+from commonplace.room import list_operations
 from team import Team
 
 EVERYWHERE = frozenset({access.EVERY})
@@ -27,7 +28,7 @@ def machine(projects=SHOP, key: str = "key_sync", **more) -> access.Caller:
 @pytest.fixture
 async def guarded(database, clock):
     """The product with keys on."""
-    calls = Calls(database, Catalogue(), Settings(auth="on"), clock)
+    calls = Calls(database, CATALOGUE, Settings(auth="on"), clock)
     await calls.bus.open()
     yield Team(calls, clock)
     await calls.bus.close()
@@ -171,7 +172,7 @@ async def test_a_token_and_a_binding_survive_a_restart(guarded, clock):
     sync, ann = guarded.anyone(machine()), guarded.anyone(agent())
     token = (await sync.register_workspace(**LAPTOP))["write_token"]
     await ann.register_workspace(**LAPTOP)
-    again = Team(Calls(guarded.database, Catalogue(), Settings(auth="on"), clock), clock)
+    again = Team(Calls(guarded.database, CATALOGUE, Settings(auth="on"), clock), clock)
     upload = {"workspace_id": LAPTOP_ID, "path": "a.md", "content": "x", "write_token": token}
     assert (await again.anyone(machine()).upload_knowledge(**upload))["status"] == "created"
     assert (await again.anyone(agent()).write_overview(content="# Here"))["version"] == 1
@@ -288,9 +289,9 @@ async def test_every_key_reads_the_workspaces_of_its_projects(guarded, role):
 
 
 def test_what_any_key_may_do_is_to_read_workspaces():
-    catalogue = Catalogue()
-    acts = [act for tool in catalogue.tools.values() for act in operations(tool) if act.role == "any"]
-    assert {act.name for act in acts} <= {*catalogue.toolsets["workspaces"], "list_sessions"}
+
+    acts = [act for tool in CATALOGUE.tools.values() for act in list_operations(tool) if act.role == "any"]
+    assert {act.name for act in acts} <= {*CATALOGUE.toolsets["workspaces"], "list_sessions"}
     assert not any(act.writes for act in acts)
 
 

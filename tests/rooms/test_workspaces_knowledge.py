@@ -8,7 +8,7 @@ import pytest
 
 from commonplace import access, errors
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.rooms.workspaces import files
 from team import Team
@@ -430,7 +430,7 @@ async def test_secrets_are_masked_and_the_same_text_is_still_unchanged(desk):
 
 
 async def test_secrets_are_refused_where_the_server_says_so(database, clock):
-    team = Team(Calls(database, Catalogue(), Settings(secrets="refuse"), clock), clock)
+    team = Team(Calls(database, CATALOGUE, Settings(secrets="refuse"), clock), clock)
     desk = await opened(team)
     await refused("invalid", desk.write("a.md", f"key {KEY}"))
     await refused("invalid", desk.anyone.write_overview(content=f"key {KEY}"))

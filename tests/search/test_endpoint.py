@@ -9,7 +9,7 @@ import pytest
 
 from commonplace import errors
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.search import embed, engine, index
 from patience import PATIENCE_SECONDS
@@ -68,7 +68,7 @@ def endpoint():
 def zoo(team, endpoint, monkeypatch):
     """The team, with its vectors made by the endpoint."""
     monkeypatch.setattr(embed.Endpoint, "patience", PATIENCE_SECONDS)
-    calls = Calls(team.database, Catalogue(), replace(Settings(), embeddings=endpoint.choice), team.clock)
+    calls = Calls(team.database, CATALOGUE, replace(Settings(), embeddings=endpoint.choice), team.clock)
     return replace(team, calls=calls)
 
 
@@ -143,7 +143,7 @@ async def test_vectors_of_another_length_are_all_made_again(zoo, alice, walrus, 
     assert (await search_health(zoo))["ok"] is False
     otter = await alice.store(title="Swimmer", content="An otterish thing.", memory_type="adr")
     await zoo.calls.search.drain()
-    again = replace(zoo, calls=Calls(zoo.database, Catalogue(), zoo.calls.settings, zoo.clock))
+    again = replace(zoo, calls=Calls(zoo.database, CATALOGUE, zoo.calls.settings, zoo.clock))
     bob = await again.agent("bob")
     assert await found(bob, "walrus") == [walrus]
     assert await found(bob, "otter") == [otter["id"]]

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.search import index
 from patience import PATIENCE_SECONDS
@@ -23,7 +23,7 @@ def ids(answer):
 
 def other(team, **settings):
     """The same store, opened by a server with other settings."""
-    calls = Calls(team.database, Catalogue(), replace(Settings(), **settings), team.clock)
+    calls = Calls(team.database, CATALOGUE, replace(Settings(), **settings), team.clock)
     return replace(team, calls=calls)
 
 

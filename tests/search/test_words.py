@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from commonplace.call import Calls
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.search import index
 
@@ -14,7 +14,7 @@ from commonplace.search import index
 @pytest.fixture
 async def alice(team):
     """An agent of a server without vectors."""
-    calls = Calls(team.database, Catalogue(), replace(Settings(), embeddings="off"), team.clock)
+    calls = Calls(team.database, CATALOGUE, replace(Settings(), embeddings="off"), team.clock)
     return await replace(team, calls=calls).agent("alice")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from commonplace import errors
-from commonplace.catalogue import Catalogue
+from commonplace.catalogue import CATALOGUE
 from commonplace.cli import client
 from commonplace.cli.parser import _CALL
 from commonplace.edges.schema import input_schema
@@ -15,7 +15,7 @@ from commonplace.operation import Tool
 
 
 def run(arguments: argparse.Namespace) -> int:
-    tools = Catalogue().tools
+    tools = CATALOGUE.tools
     name = arguments.operation
     if name in {None, "-h", "--help"}:
         print(_CALL, "\n")

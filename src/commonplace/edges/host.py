@@ -11,7 +11,6 @@ import msgspec
 from commonplace import __version__, errors
 from commonplace.access import Caller
 from commonplace.call import Calls
-from commonplace.catalogue import operations
 from commonplace.edges import prompts
 from commonplace.edges.http import Identify
 from commonplace.edges.mcp import (
@@ -29,6 +28,7 @@ from commonplace.edges.schema import definition
 from commonplace.events import Event, visible
 from commonplace.operation import Tool
 from commonplace.resource import Resource
+from commonplace.room import list_operations
 from commonplace.rooms.projects.completions import COMPLETIONS
 
 _COMPLETIONS = 100
@@ -189,7 +189,7 @@ class ProductHost:
                 {
                     name: tool
                     for name, tool in self._catalogue.tools.items()
-                    if name in names and any(caller.includes(act.role) for act in operations(tool))
+                    if name in names and any(caller.includes(act.role) for act in list_operations(tool))
                 }
             )
         return self._shown[key]

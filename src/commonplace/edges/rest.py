@@ -14,7 +14,7 @@ from commonplace.edges.mcp.gate import read_json
 from commonplace.edges.mcp.limits import Limits
 from commonplace.edges.mcp.messages import ProtocolError
 from commonplace.edges.schema import input_schema
-from commonplace.house import House
+from commonplace.room import Catalogue
 
 _LIMITS = Limits()
 
@@ -81,7 +81,7 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def document(catalogue: House) -> dict[str, Any]:
+def document(catalogue: Catalogue) -> dict[str, Any]:
     """OpenAPI 3.1 of the whole catalogue, and of what comes as bytes."""
     refused = {"description": "A refusal: error, message, hint."}
     return {

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from commonplace.catalogue import operations
 from commonplace.operation import Family, Operation, Tool
+from commonplace.room import list_operations
 
 _NOISE = frozenset({"title", "additionalProperties"})
 # Bounds cost a model tokens and are explained when they are broken; programs get them.
@@ -25,7 +25,7 @@ def _schema(tool: Tool, noise: frozenset[str]) -> dict[str, Any]:
 
 def annotations(tool: Tool) -> dict[str, bool]:
     """All four hints; a family is as dangerous as its most dangerous act."""
-    acts = operations(tool)
+    acts = list_operations(tool)
     writes = any(act.writes for act in acts)
     return {
         "readOnlyHint": not writes,

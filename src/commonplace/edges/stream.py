@@ -11,7 +11,7 @@ from commonplace import errors
 from commonplace.access import project_name
 from commonplace.call import Calls
 from commonplace.edges.http import Identify, Request, Route, Send
-from commonplace.rooms.projects.follow import Followed, read_events
+from commonplace.rooms.projects.events import Followed, read_events
 
 _QUIET_SECONDS = 15.0
 _STALLED_SECONDS = 30.0

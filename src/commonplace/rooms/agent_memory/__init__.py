@@ -1,13 +1,13 @@
 """What one agent remembers for itself: values by key, for all its work or for one blackboard."""
 
-from commonplace.rooms.agent_memory.operations import (
-    delete_memory,
-    get_memory,
-    list_memory,
-    set_memory,
-)
-from commonplace.rooms.agent_memory.sweep import forget_expired
+from commonplace.room import Room
+from commonplace.rooms.agent_memory.operations import delete_memory, get_memory, list_memory, set_memory
+from commonplace.rooms.agent_memory.retention import delete_expired_memory
 
-TOOLSET = "context"
-OPERATIONS = (set_memory, get_memory, list_memory, delete_memory)
-SWEEPS = (forget_expired,)
+ROOM = Room(
+    name="agent_memory",
+    purpose=__doc__,
+    toolset="context",
+    operations=(set_memory, get_memory, list_memory, delete_memory),
+    retention=(delete_expired_memory,),
+)

@@ -1,8 +1,13 @@
 """Who works in a project, whether they are there, and what they do."""
 
+from commonplace.room import Room
 from commonplace.rooms.agents.operations import get_agent_status, heartbeat, list_agents
 from commonplace.rooms.agents.resources import AGENTS
 
-TOOLSET = "work"
-OPERATIONS = (heartbeat, get_agent_status, list_agents)
-RESOURCES = (AGENTS,)
+ROOM = Room(
+    name="agents",
+    purpose=__doc__,
+    toolset="work",
+    operations=(heartbeat, get_agent_status, list_agents),
+    resources=(AGENTS,),
+)

@@ -1,6 +1,8 @@
 """Work to be done: what it needs, who has it, and everything that became of it."""
 
-from commonplace.rooms.backlog.offers import finders, work_section
+from commonplace.room import Room
+from commonplace.rooms.backlog.boot import BACKLOG_SECTION
+from commonplace.rooms.backlog.finders import FINDERS
 from commonplace.rooms.backlog.operations import (
     add_backlog_item,
     batch_backlog,
@@ -10,8 +12,12 @@ from commonplace.rooms.backlog.operations import (
 )
 from commonplace.rooms.backlog.resources import BACKLOG
 
-TOOLSET = "work"
-OPERATIONS = (add_backlog_item, list_backlog, update_backlog_item, complete_backlog_item, batch_backlog)
-BOOT_SECTIONS = (work_section,)
-FINDERS = finders
-RESOURCES = (BACKLOG,)
+ROOM = Room(
+    name="backlog",
+    purpose=__doc__,
+    toolset="work",
+    operations=(add_backlog_item, list_backlog, update_backlog_item, complete_backlog_item, batch_backlog),
+    boot_sections=(BACKLOG_SECTION,),
+    resources=(BACKLOG,),
+    finders=FINDERS,
+)

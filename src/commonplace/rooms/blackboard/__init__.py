@@ -1,6 +1,6 @@
 """Blackboards: sessions in which agents share what they find, with notes that only some may see."""
 
-from commonplace.rooms.blackboard.found import SOURCE
+from commonplace.room import Room
 from commonplace.rooms.blackboard.operations import (
     add_message,
     add_private_note,
@@ -15,22 +15,27 @@ from commonplace.rooms.blackboard.operations import (
     search_context,
 )
 from commonplace.rooms.blackboard.resources import PAGES, SESSION
-from commonplace.rooms.blackboard.sweep import close_idle
+from commonplace.rooms.blackboard.retention import close_idle_sessions
+from commonplace.rooms.blackboard.search import SEARCH_SOURCE
 
-TOOLSET = "context"
-OPERATIONS = (
-    create_session,
-    get_session,
-    list_sessions,
-    close_session,
-    add_message,
-    add_private_note,
-    get_message,
-    get_context,
-    get_messages,
-    search_context,
-    get_session_audit,
+ROOM = Room(
+    name="blackboard",
+    purpose=__doc__,
+    toolset="context",
+    operations=(
+        create_session,
+        get_session,
+        list_sessions,
+        close_session,
+        add_message,
+        add_private_note,
+        get_message,
+        get_context,
+        get_messages,
+        search_context,
+        get_session_audit,
+    ),
+    retention=(close_idle_sessions,),
+    resources=(PAGES, SESSION),
+    search_sources=(SEARCH_SOURCE,),
 )
-RESOURCES = (PAGES, SESSION)
-SEARCHED = (SOURCE,)
-SWEEPS = (close_idle,)

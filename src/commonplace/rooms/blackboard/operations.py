@@ -13,7 +13,7 @@ from commonplace.clock import iso, iso_exact
 from commonplace.operation import operation
 from commonplace.rooms.archives import lookup
 from commonplace.rooms.archives.model import Listing
-from commonplace.rooms.blackboard import boards, digest, found, model, search, store
+from commonplace.rooms.blackboard import boards, context_search, digest, model, search, store
 from commonplace.rooms.blackboard.reader import (
     EVERYTHING,
     AgentId,
@@ -216,7 +216,7 @@ async def _add(call: Call, draft: store.Draft) -> model.Added:
             f"{draft.session} is closed.", hint="It stays readable; open another with create_session."
         )
     await store.add(call.tx, draft, sequence)
-    await found.put(call.tx, draft)
+    await search.index_message(call.tx, draft)
     # An answer that not everyone sees must not show in what everyone gets.
     if draft.parent and not draft.audience:
         await store.count_reply(call.tx, draft)
@@ -342,13 +342,13 @@ async def search_context(
     started = perf_counter()
     reader = await identify(call, agent_id)
     row = await locate(call, session_id)
-    asked = search.asked_words(query)
+    asked = context_search.asked_words(query)
     if not asked:
         raise errors.Invalid("The query has no word in it.", hint="Use letters or digits.")
     view = view_of(row, reader, _SCOPES[scope])
-    shelves = await search.shelves(call.tx, view, row["last_sequence"])
+    shelves = await context_search.shelves(call.tx, view, row["last_sequence"])
     fields = ("content", "metadata") if search_metadata else ("content",)
-    matches = search.matches(shelves, asked, fuzzy_threshold, limit, fields)
+    matches = context_search.matches(shelves, asked, fuzzy_threshold, limit, fields)
     results = await _found(call, view, matches)
     return model.SearchResults(
         results=results,
@@ -357,7 +357,7 @@ async def search_context(
     )
 
 
-async def _found(call: Call, view: store.View, matches: Sequence[search.Match]) -> list[model.Found]:
+async def _found(call: Call, view: store.View, matches: Sequence[context_search.Match]) -> list[model.Found]:
     rows = await store.by_sequence(call.tx, view, [match.sequence for match in matches])
     texts = {row["sequence"]: row for row in rows}
     return [
@@ -365,7 +365,7 @@ async def _found(call: Call, view: store.View, matches: Sequence[search.Match]) 
             message=model.Message.of(texts[match.sequence]),
             score=match.score,
             relevance=match.relevance,
-            match_preview=search.preview(texts[match.sequence], match.hits),
+            match_preview=context_search.preview(texts[match.sequence], match.hits),
             why=[hit.said() for hit in match.hits],
         )
         for match in matches

@@ -1,6 +1,7 @@
 """What functions the project has: found before one is written twice, kept true by the librarian."""
 
-from commonplace.rooms.functions.offers import finders, forget_gone
+from commonplace.room import Room
+from commonplace.rooms.functions.finders import FINDERS
 from commonplace.rooms.functions.operations import (
     become_librarian,
     enrich_function,
@@ -10,17 +11,16 @@ from commonplace.rooms.functions.operations import (
     register_function,
     sync_functions,
 )
-from commonplace.rooms.functions.store import SOURCE
+from commonplace.rooms.functions.retention import delete_gone_functions
+from commonplace.rooms.functions.search import SEARCH_SOURCE
 
-TOOLSET = "code"
-OPERATIONS = (
-    register_function,
-    find_function,
-    enrich_function,
-    get_enrichment_queue,
-    become_librarian,
+ROOM = Room(
+    name="functions",
+    purpose=__doc__,
+    toolset="code",
+    operations=(register_function, find_function, enrich_function, get_enrichment_queue, become_librarian),
+    program_operations=(list_functions, sync_functions),
+    retention=(delete_gone_functions,),
+    finders=FINDERS,
+    search_sources=(SEARCH_SOURCE,),
 )
-PROGRAMS = (list_functions, sync_functions)
-FINDERS = finders
-SEARCHED = (SOURCE,)
-SWEEPS = (forget_gone,)

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 
 from commonplace.rooms.functions import model
 from commonplace.search import index
-from commonplace.search.source import Source
 from commonplace.store.database import Row, Tx, Value
 
 KIND = "function"
@@ -125,11 +124,3 @@ async def forget_gone(tx: Tx, before: int) -> None:
         " and described_at is null and enriched_at is null -- every project",
         before,
     )
-
-
-async def _load(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
-    found = await by_ids(tx, project, ids)
-    return [{"id": row["id"], "title": row["name"], "text": model.searched(row)} for row in found.values()]
-
-
-SOURCE = Source(KIND, _load)

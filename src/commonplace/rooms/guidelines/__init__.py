@@ -1,8 +1,13 @@
 """Rules that every agent reads first: global ones, then those of its project."""
 
-from commonplace.rooms.guidelines.operations import BOOT_SECTIONS, guidelines
+from commonplace.room import Room
+from commonplace.rooms.guidelines.boot import GUIDELINES_SECTION
+from commonplace.rooms.guidelines.operations import guidelines
 
-TOOLSET = "admin"
-OPERATIONS = (guidelines,)
-
-__all__ = ["BOOT_SECTIONS", "OPERATIONS", "TOOLSET"]
+ROOM = Room(
+    name="guidelines",
+    purpose=__doc__,
+    toolset="admin",
+    operations=(guidelines,),
+    boot_sections=(GUIDELINES_SECTION,),
+)

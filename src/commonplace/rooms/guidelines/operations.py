@@ -1,7 +1,6 @@
-"""Read, set and delete guidelines, and put them into the boot pack."""
+"""Read, set and delete guidelines."""
 
 from commonplace import access, errors
-from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.operation import Family, operation
 from commonplace.rooms.guidelines import model, store
@@ -75,14 +74,6 @@ guidelines = Family(
     "Rules that agents read at session start; scope is 'global' or a project.",
     {"list": list_guidelines, "set": set_guideline, "delete": delete_guideline, "get": get_guideline},
 )
-
-
-async def _at_start(call: Call, start: StartingSession) -> list[model.BootGuideline]:
-    rows = await store.list_guidelines_of_projects(call.tx, [access.EVERY, start.project])
-    return [model.BootGuideline(name=row["name"], rule=row["rule"]) for row in rows]
-
-
-BOOT_SECTIONS = (BootSection("guidelines", 0, _at_start),)
 
 
 def _readable_projects(call: Call, scope: str | None) -> list[str]:

@@ -1,6 +1,8 @@
 """What a team knows: documents and learnings with versions, evidence and a way to find them."""
 
-from commonplace.rooms.knowledge.offers import finders, forget_expired, interface_updates, learnings, patterns
+from commonplace.room import Room
+from commonplace.rooms.knowledge.boot import INTERFACE_UPDATES_SECTION, LEARNINGS_SECTION, PATTERNS_SECTION
+from commonplace.rooms.knowledge.finders import FINDERS
 from commonplace.rooms.knowledge.operations import (
     archive_by_tag,
     change_status,
@@ -14,22 +16,27 @@ from commonplace.rooms.knowledge.operations import (
     store_document,
 )
 from commonplace.rooms.knowledge.resources import DOCUMENT
-from commonplace.rooms.knowledge.store import SOURCE
+from commonplace.rooms.knowledge.retention import expire_documents
+from commonplace.rooms.knowledge.search import SEARCH_SOURCE
 
-TOOLSET = "knowledge"
-OPERATIONS = (
-    query,
-    get_by_id,
-    store_document,
-    record_learning,
-    search_global,
-    change_status,
-    archive_by_tag,
-    restore_by_tag,
+ROOM = Room(
+    name="knowledge",
+    purpose=__doc__,
+    toolset="knowledge",
+    operations=(
+        query,
+        get_by_id,
+        store_document,
+        record_learning,
+        search_global,
+        change_status,
+        archive_by_tag,
+        restore_by_tag,
+    ),
+    program_operations=(list_citations, report_citations),
+    boot_sections=(LEARNINGS_SECTION, PATTERNS_SECTION, INTERFACE_UPDATES_SECTION),
+    retention=(expire_documents,),
+    resources=(DOCUMENT,),
+    finders=FINDERS,
+    search_sources=(SEARCH_SOURCE,),
 )
-PROGRAMS = (list_citations, report_citations)
-BOOT_SECTIONS = (learnings, patterns, interface_updates)
-FINDERS = finders
-SEARCHED = (SOURCE,)
-SWEEPS = (forget_expired,)
-RESOURCES = (DOCUMENT,)

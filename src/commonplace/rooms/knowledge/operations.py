@@ -1,14 +1,15 @@
 """Search, read and keep what a team knows."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
 
 from commonplace import errors, events
 from commonplace.call import Call
-from commonplace.clock import DAY, iso
+from commonplace.clock import DAY
 from commonplace.operation import also, operation
-from commonplace.rooms.knowledge import evidence, history, lifecycle, model, newest, store, writing
+from commonplace.rooms.knowledge import evidence, history, lifecycle, model, recent_documents, store, writing
 from commonplace.rooms.knowledge.everywhere import everywhere
 from commonplace.rooms.knowledge.recall import (
     echoed,
@@ -17,7 +18,6 @@ from commonplace.rooms.knowledge.recall import (
     recall,
     served,
     shown,
-    warned,
 )
 from commonplace.search.engine import asking
 from commonplace.search.find import Question, find
@@ -81,7 +81,11 @@ async def _nothing(call: Call, question: Question, projects: list[str], max_toke
 
 async def _spelled_alike(call: Call, question: str, projects: list[str]) -> list[str]:
     """Of the newest titles, those that share the most of their spelling with the question."""
-    newer = [title for each in projects for title in await newest.titles(call.tx, each, call.now, _TITLES)]
+    newer = [
+        title
+        for each in projects
+        for title in await recent_documents.titles(call.tx, each, call.now, _TITLES)
+    ]
     asked = _pairs(question)
     pairs = {title: _pairs(title) for title in newer}
     return sorted(pairs, key=lambda title: -len(asked & pairs[title]) / (len(asked | pairs[title]) or 1))[
@@ -113,7 +117,7 @@ async def get_by_id(
     )
 
 
-async def _kept(call: Call, found: dict[str, Any], version: int | None) -> model.Kept:
+async def _kept(call: Call, found: Mapping[str, Any], version: int | None) -> model.Kept:
     kept = model.Kept(
         found=True, **{name: found[name] for name in model.Kept.__struct_fields__ if name in found}
     )
@@ -322,38 +326,3 @@ async def report_citations(call: Call, project: str, findings: evidence.Findings
         gone=states.count("gone"),
         unchecked=states.count("unchecked"),
     )
-
-
-async def found(call: Call, project: str, given: str) -> dict[str, Any] | None:
-    """A document for memory_get_by_id."""
-    where = await ids.beginning(call.tx, "document", [project], given)
-    row = await store.one(call.tx, *where[0]) if where else None
-    if row is None:
-        return None
-    listed = await history.versions(call.tx, project, row["id"], row["version"])
-    cites = await evidence.cited(call.tx, project, row["id"])
-    broken = await evidence.worst(call.tx, project, [row["id"]])
-    links = {
-        "superseded_by": row["superseded_by"],
-        "derived_from": store.texts(row["derived_from"]),
-        "cites": [{"place": each["place"], "state": each["state"]} for each in cites],
-        "files": store.texts(row["files"]),
-    }
-    return {
-        "id": row["id"],
-        "title": row["title"],
-        "type": row["type"],
-        "status": model.shown_status(row["status"], row["expires_at"], call.now),
-        "project": project,
-        "tags": store.texts(row["tags"]),
-        "created": iso(row["created_at"]),
-        "updated": iso(row["updated_at"]),
-        "author": row["author"],
-        "content": row["content"],
-        "versions": [model.version_of(each) for each in listed],
-        "version": row["version"],
-        "version_count": model.unlisted(row["version"], listed),
-        "interface": model.interface_of(row),
-        "links": {name: value for name, value in links.items() if value},
-        "warning": warned(row, broken.get(row["id"]), call.now),
-    }

@@ -6,7 +6,7 @@ from commonplace.call import Call
 from commonplace.operation import operation
 from commonplace.resource import Resource
 from commonplace.rooms.knowledge import model
-from commonplace.rooms.knowledge.operations import found
+from commonplace.rooms.knowledge.finders import find_document
 from commonplace.rooms.knowledge.recall import served
 from commonplace.rooms.projects import store as projects
 from commonplace.store import ids
@@ -17,7 +17,7 @@ async def read_document(call: Call, doc_id: model.DocumentId) -> model.Kept:
     """A document of any project that the caller sees, or of shared knowledge."""
     visible = [name for name in await projects.list_project_names(call.tx) if call.caller.sees(name)]
     where = await ids.beginning(call.tx, "document", list({*visible, SHARED}), doc_id)
-    document = await found(call, *where[0]) if where else None
+    document = await find_document(call, *where[0]) if where else None
     if document is None:
         raise errors.NotFound(f"There is no document '{doc_id}'.")
     call.project = document["project"]

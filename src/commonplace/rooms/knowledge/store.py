@@ -9,7 +9,6 @@ import msgspec
 from commonplace import events
 from commonplace.rooms.knowledge import history
 from commonplace.search import index
-from commonplace.search.source import Source
 from commonplace.search.uses import Use
 from commonplace.store.database import Row, Tx, Value
 
@@ -303,25 +302,6 @@ async def expire(tx: Tx, now: int) -> None:
 
 async def forget_served(tx: Tx, before: int) -> None:
     await tx.run("delete from served where at < $1", before)
-
-
-async def _used(tx: Tx, uses: Sequence[Use]) -> None:
-    for project in sorted({use.project for use in uses}):
-        theirs = [use for use in uses if use.project == project]
-        await used(tx, project, "opened", [use.id for use in theirs if use.opened])
-        await used(tx, project, "recalled", [use.id for use in theirs if not use.opened])
-        await serve(tx, theirs)
-
-
-async def _load(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
-    rows = await documents(tx, project, ids)
-    return [
-        {"id": row["id"], "title": row["title"], "text": row["content"], "flags": row["flags"]}
-        for row in rows.values()
-    ]
-
-
-SOURCE = Source(KIND, _load, _used)
 
 
 async def _set_tags(tx: Tx, project: str, identity: str, tags: Sequence[str]) -> None:

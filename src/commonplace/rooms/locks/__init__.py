@@ -1,13 +1,19 @@
 """Leases on files and directories, so that agents do not edit over each other."""
 
-from commonplace.rooms.locks.boot import RELEVANT_LOCKS
+from commonplace.room import Room
+from commonplace.rooms.locks.boot import RELEVANT_LOCKS_SECTION
 from commonplace.rooms.locks.operations import get_locks, lock_files, unlock_files
 from commonplace.rooms.locks.resources import LOCKS
-from commonplace.rooms.locks.store import delete_expired_leases, renew_leases_on_activity
+from commonplace.rooms.locks.retention import delete_lapsed_leases
+from commonplace.rooms.locks.store import renew_leases_on_activity
 
-TOOLSET = "work"
-OPERATIONS = (lock_files, unlock_files, get_locks)
-BOOT_SECTIONS = (RELEVANT_LOCKS,)
-ON_ACTIVITY = (renew_leases_on_activity,)
-SWEEPS = (delete_expired_leases,)
-RESOURCES = (LOCKS,)
+ROOM = Room(
+    name="locks",
+    purpose=__doc__,
+    toolset="work",
+    operations=(lock_files, unlock_files, get_locks),
+    boot_sections=(RELEVANT_LOCKS_SECTION,),
+    retention=(delete_lapsed_leases,),
+    resources=(LOCKS,),
+    on_activity=(renew_leases_on_activity,),
+)

@@ -30,4 +30,4 @@ def _is_below_any(lease: Lease, tails: list[str]) -> bool:
     return any(lease.prefix.startswith(tail) for tail in tails)
 
 
-RELEVANT_LOCKS = BootSection("relevant_locks", 40, relevant_locks)
+RELEVANT_LOCKS_SECTION = BootSection("relevant_locks", 40, relevant_locks)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from commonplace import activity, errors
 from commonplace.clock import DAY
-from commonplace.config import Settings
 from commonplace.rooms.locks import paths, prefixes
 from commonplace.rooms.locks.lease import TAKEOVER_DELAY, Lease, LockRequest
 from commonplace.store.database import Row, Tx
@@ -192,7 +191,7 @@ async def release_leases_of_session(tx: Tx, project: str, session: str, now: int
     return sorted(row["path"] for row in rows if row["expires_at"] > now - TAKEOVER_DELAY)
 
 
-async def delete_expired_leases(tx: Tx, now: int, _settings: Settings) -> None:
+async def delete_expired_leases(tx: Tx, now: int) -> None:
     """Delete leases that nobody renewed or took over for a day, and notify their holders."""
     projects = [row["name"] for row in await tx.all("select name from project")]
     lost: dict[str, list[Row]] = defaultdict(list)

@@ -1,6 +1,8 @@
 """Mail between agents: each recipient has a copy with a state of its own."""
 
-from commonplace.rooms.messages.offers import finders, forget_finished, mail_section
+from commonplace.room import Room
+from commonplace.rooms.messages.boot import MESSAGES_SECTION
+from commonplace.rooms.messages.finders import FINDERS
 from commonplace.rooms.messages.operations import (
     acknowledge_message,
     claim_message,
@@ -9,10 +11,15 @@ from commonplace.rooms.messages.operations import (
     update_message_status,
 )
 from commonplace.rooms.messages.resources import INBOX
+from commonplace.rooms.messages.retention import delete_finished_messages
 
-TOOLSET = "work"
-OPERATIONS = (send_message, get_messages, acknowledge_message, update_message_status, claim_message)
-BOOT_SECTIONS = (mail_section,)
-FINDERS = finders
-RESOURCES = (INBOX,)
-SWEEPS = (forget_finished,)
+ROOM = Room(
+    name="messages",
+    purpose=__doc__,
+    toolset="work",
+    operations=(send_message, get_messages, acknowledge_message, update_message_status, claim_message),
+    boot_sections=(MESSAGES_SECTION,),
+    retention=(delete_finished_messages,),
+    resources=(INBOX,),
+    finders=FINDERS,
+)

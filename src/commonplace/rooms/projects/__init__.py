@@ -1,8 +1,13 @@
 """The projects of this server and who works in them."""
 
-from commonplace.rooms.projects.follow import forget_events
+from commonplace.room import Room
 from commonplace.rooms.projects.operations import list_projects, project
+from commonplace.rooms.projects.retention import delete_old_events
 
-TOOLSET = "admin"
-OPERATIONS = (project, list_projects)
-SWEEPS = (forget_events,)
+ROOM = Room(
+    name="projects",
+    purpose=__doc__,
+    toolset="admin",
+    operations=(project, list_projects),
+    retention=(delete_old_events,),
+)

@@ -1,10 +1,15 @@
 """Sessions begin with what the agent needs to know and end with what the next one needs."""
 
+from commonplace.room import Room
+from commonplace.rooms.sessions.boot import HANDOFF_SECTION, NOTABLE_TOOLS_SECTION
 from commonplace.rooms.sessions.operations import end_session, start_session
-from commonplace.rooms.sessions.store import forget_old
-from commonplace.rooms.sessions.told import SECTIONS
+from commonplace.rooms.sessions.retention import delete_unused_sessions
 
-TOOLSET = "work"
-OPERATIONS = (start_session, end_session)
-BOOT_SECTIONS = SECTIONS
-SWEEPS = (forget_old,)
+ROOM = Room(
+    name="sessions",
+    purpose=__doc__,
+    toolset="work",
+    operations=(start_session, end_session),
+    boot_sections=(HANDOFF_SECTION, NOTABLE_TOOLS_SECTION),
+    retention=(delete_unused_sessions,),
+)

@@ -14,7 +14,7 @@ from commonplace.rooms.agents.model import MAX_TASK_CHARACTERS, AgentName
 from commonplace.rooms.knowledge import writing
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks import store as locks
-from commonplace.rooms.sessions import arrival, news, store, told
+from commonplace.rooms.sessions import arrival, boot, news, store
 from commonplace.rooms.sessions.arrival import Arrival, Given
 from commonplace.rooms.sessions.model import (
     LIVES_FOR,
@@ -72,7 +72,7 @@ async def start_session(
     session_id = activity.mint(project, arrived.agent)
     start = await _open(call, session_id, given, arrived)
     await news.tell(call, arrived, live)
-    parts = await told.parts(call, start, given, arrived, live)
+    parts = await boot.parts(call, start, given, arrived, live)
     return packed(Started(project=project, agent=arrived.agent, session_id=session_id), parts, token_budget)
 
 
@@ -111,7 +111,7 @@ async def _open(call: Call, session_id: str, given: Given, arrived: Arrival) -> 
     start = StartingSession(
         call.project, arrived.agent, session.id, given.task, place, arrived.previous_start
     )
-    return await told.with_last_work(call, start)
+    return await boot.with_last_work(call, start)
 
 
 @operation(
@@ -136,8 +136,6 @@ async def end_session(
     await work.record_touched_files(call.tx, session, _places(files, session.working_directory), call.now)
     await work.close_work_of_session(call.tx, call.project, session.id, call.now)
     released = await locks.release_leases_of_session(call.tx, call.project, session.id, await call.tx.clock())
-    for act in call.catalogue.on_session_end:
-        await act(call)
     await store.rest_agent(call.tx, session, call.now - SESSION_LIVE_MICROSECONDS, call.now)
     call.subject = handoff_id
     call.emit("SessionEnded", f"agents://{call.project}", agent=call.agent, handoff_id=handoff_id)
@@ -159,7 +157,7 @@ async def _keep_handoff(call: Call, summary: str, notes: str, files: Sequence[st
     if not summary and not notes:
         return ""
     whole = "\n\n".join(filter(None, (summary, notes)))
-    return await writing.keep_record(call, _draft(call, told.HANDOFF, summary or notes, whole, files))
+    return await writing.keep_record(call, _draft(call, boot.HANDOFF, summary or notes, whole, files))
 
 
 async def _keep_learning(call: Call, learned: str, files: Sequence[str]) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from commonplace.activity import Session
 from commonplace.clock import DAY
-from commonplace.config import Settings
 from commonplace.rooms.sessions.arrival import Arrival, Given
 from commonplace.store.database import Row, Tx
 
@@ -119,7 +118,7 @@ async def rest_agent(tx: Tx, session: Session, live_since: int, now: int) -> Non
     )
 
 
-async def forget_old(tx: Tx, now: int, _settings: Settings) -> None:
+async def delete_old_sessions(tx: Tx, now: int) -> None:
     """Sessions that nobody used, notices that nobody came for, workers that were not seen again."""
     projects = [row["name"] for row in await tx.all("select name from project")]
     for rows, kept in (

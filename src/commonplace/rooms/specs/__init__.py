@@ -1,11 +1,17 @@
 """Interfaces that agents agreed on, in versions that rise, each with one owner."""
 
-from commonplace.rooms.specs.offers import finders, state_section
+from commonplace.room import Room
+from commonplace.rooms.specs.boot import STATE_SPEC_SECTION
+from commonplace.rooms.specs.finders import FINDERS
 from commonplace.rooms.specs.operations import define_spec, get_spec, list_specs
 from commonplace.rooms.specs.resources import SPEC
 
-TOOLSET = "work"
-OPERATIONS = (define_spec, get_spec, list_specs)
-BOOT_SECTIONS = (state_section,)
-FINDERS = finders
-RESOURCES = (SPEC,)
+ROOM = Room(
+    name="specs",
+    purpose=__doc__,
+    toolset="work",
+    operations=(define_spec, get_spec, list_specs),
+    boot_sections=(STATE_SPEC_SECTION,),
+    resources=(SPEC,),
+    finders=FINDERS,
+)

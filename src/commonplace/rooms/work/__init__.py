@@ -1,10 +1,15 @@
 """Who works on what, where they meet, who waits for whom, and the signals between them."""
 
-from commonplace.rooms.work.boot import BLOCKING_OTHERS, RECENT_MODIFICATIONS, SIGNALS
+from commonplace.room import Room
+from commonplace.rooms.work.boot import BLOCKING_OTHERS_SECTION, RECENT_MODIFICATIONS_SECTION, SIGNALS_SECTION
 from commonplace.rooms.work.operations import get_active_work, update_work
-from commonplace.rooms.work.store import delete_expired_work
+from commonplace.rooms.work.retention import delete_finished_work
 
-TOOLSET = "work"
-OPERATIONS = (update_work, get_active_work)
-BOOT_SECTIONS = (RECENT_MODIFICATIONS, SIGNALS, BLOCKING_OTHERS)
-SWEEPS = (delete_expired_work,)
+ROOM = Room(
+    name="work",
+    purpose=__doc__,
+    toolset="work",
+    operations=(update_work, get_active_work),
+    boot_sections=(RECENT_MODIFICATIONS_SECTION, SIGNALS_SECTION, BLOCKING_OTHERS_SECTION),
+    retention=(delete_finished_work,),
+)

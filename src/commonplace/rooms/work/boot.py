@@ -33,6 +33,6 @@ async def blocking_others(call: Call, start: StartingSession) -> list[BlockedAge
     return [BlockedAgent.from_row(row) for row in rows]
 
 
-RECENT_MODIFICATIONS = BootSection("recent_modifications", 60, recent_modifications)
-SIGNALS = BootSection("signals", 50, recent_signals)
-BLOCKING_OTHERS = BootSection("blocking_others", 30, blocking_others)
+RECENT_MODIFICATIONS_SECTION = BootSection("recent_modifications", 60, recent_modifications)
+SIGNALS_SECTION = BootSection("signals", 50, recent_signals)
+BLOCKING_OTHERS_SECTION = BootSection("blocking_others", 30, blocking_others)

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 
 from commonplace.activity import Session
 from commonplace.clock import DAY
-from commonplace.config import Settings
 from commonplace.rooms.locks import prefixes
 from commonplace.store.database import Row, Tx
 
@@ -210,7 +209,7 @@ async def list_work_blocked_by_agent(tx: Tx, project: str, agent: str, limit: in
     )
 
 
-async def delete_expired_work(tx: Tx, now: int, _settings: Settings) -> None:
+async def delete_expired_work(tx: Tx, now: int) -> None:
     projects = [row["name"] for row in await tx.all("select name from project")]
     for table, column in (("touched", "at"), ("signal", "at"), ("work", "updated_at")):
         await tx.run(

@@ -1,6 +1,7 @@
 """What each machine's tool knows of a project: an overview and knowledge files, read by all, written by its own."""
 
-from commonplace.rooms.workspaces.files import SOURCE
+from commonplace.room import Room
+from commonplace.rooms.workspaces.finders import FINDERS
 from commonplace.rooms.workspaces.operations import (
     delete_knowledge,
     get_overview,
@@ -15,23 +16,28 @@ from commonplace.rooms.workspaces.operations import (
     write_knowledge,
     write_overview,
 )
-from commonplace.rooms.workspaces.resources import FILE, WORKSPACE, finders
+from commonplace.rooms.workspaces.resources import FILE, WORKSPACE
+from commonplace.rooms.workspaces.search import SEARCH_SOURCE
 
-TOOLSET = "workspaces"
-OPERATIONS = (
-    get_overview,
-    list_workspaces,
-    register_workspace,
-    list_knowledge,
-    read_knowledge,
-    search_knowledge,
-    write_overview,
-    write_knowledge,
-    upload_knowledge,
-    delete_knowledge,
-    list_versions,
-    restore_version,
+ROOM = Room(
+    name="workspaces",
+    purpose=__doc__,
+    toolset="workspaces",
+    operations=(
+        get_overview,
+        list_workspaces,
+        register_workspace,
+        list_knowledge,
+        read_knowledge,
+        search_knowledge,
+        write_overview,
+        write_knowledge,
+        upload_knowledge,
+        delete_knowledge,
+        list_versions,
+        restore_version,
+    ),
+    resources=(FILE, WORKSPACE),
+    finders=FINDERS,
+    search_sources=(SEARCH_SOURCE,),
 )
-FINDERS = finders
-SEARCHED = (SOURCE,)
-RESOURCES = (FILE, WORKSPACE)

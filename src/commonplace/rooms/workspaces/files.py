@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from commonplace import events
 from commonplace.rooms.workspaces.model import Workspace, title_of
 from commonplace.search import index
-from commonplace.search.source import Source
 from commonplace.store.database import Row, Tx
 
 KIND = "knowledge"
@@ -189,22 +188,6 @@ async def texts(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
     return await tx.all(
         f"{_TEXT} where f.project = $1 and f.id = any($2) and f.deleted = 0", project, list(ids)
     )
-
-
-async def _load(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
-    rows = await texts(tx, project, ids)
-    return [
-        {
-            "id": row["id"],
-            "title": row["title"],
-            "text": row["content"],
-            "place": {"workspace_id": row["workspace"], "path": row["path"]},
-        }
-        for row in rows
-    ]
-
-
-SOURCE = Source(KIND, _load)
 
 
 def _entry(workspace: Workspace, identity: str, title: str, draft: Draft) -> index.Entry:

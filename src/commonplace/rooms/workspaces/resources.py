@@ -4,7 +4,6 @@ from commonplace.call import Call
 from commonplace.operation import operation
 from commonplace.resource import Resource
 from commonplace.rooms.workspaces import model, reading, store
-from commonplace.store import ids
 
 
 @operation("resource:workspace_file", role="any", session=False)
@@ -27,12 +26,3 @@ async def read_workspace(call: Call, workspace_id: model.WorkspaceId) -> model.O
 
 FILE = Resource("workspace://{workspace_id}/{path}", "A knowledge file of a workspace", read_file)
 WORKSPACE = Resource("workspace://{workspace_id}", "A workspace and its overview", read_workspace)
-
-
-async def found(call: Call, project: str, given: str) -> dict[str, object] | None:
-    """A knowledge file for memory_get_by_id."""
-    where = await ids.beginning(call.tx, "workspace_file", [project], given)
-    return await reading.by_id(call, *where[0]) if where else None
-
-
-finders = {"know_": found}

@@ -1,4 +1,4 @@
-"""Sessions that nobody wrote to for long close themselves."""
+"""Retention of blackboards: a session that has been idle for too long is closed."""
 
 from commonplace import access, audit, events
 from commonplace.config import Settings
@@ -7,7 +7,7 @@ from commonplace.rooms.blackboard.session import uri
 from commonplace.store.database import Tx
 
 
-async def close_idle(tx: Tx, now: int, settings: Settings) -> None:
+async def close_idle_sessions(tx: Tx, now: int, settings: Settings) -> None:
     """Reads already show them as closed; this writes it down and says so."""
     projects = await store.every_project(tx)
     closed = await store.close_idle(tx, projects, model.idle_since(now, settings), now)

@@ -1,20 +1,17 @@
-"""What this room gives to the others: functions by id, and a sweep."""
+"""Finds a function by its id, for memory_get_by_id."""
 
 from typing import Any
 
 import msgspec
 
 from commonplace.call import Call
-from commonplace.clock import DAY, iso
-from commonplace.config import Settings
+from commonplace.clock import iso
 from commonplace.rooms.functions import model, store
 from commonplace.store import ids
-from commonplace.store.database import Row, Tx
-
-_KEPT = 30 * DAY
+from commonplace.store.database import Row
 
 
-async def _find(call: Call, project: str, given: str) -> dict[str, Any] | None:
+async def find_function(call: Call, project: str, given: str) -> dict[str, Any] | None:
     found = await ids.beginning(call.tx, "function", [project], given)
     rows = await store.by_ids(call.tx, project, [found[0][1]]) if found else {}
     return _whole(next(iter(rows.values()))) if rows else None
@@ -59,8 +56,4 @@ def _spoken(value: Any) -> str:
     return str(value)
 
 
-async def forget_gone(tx: Tx, now: int, settings: Settings) -> None:  # noqa: ARG001 - the shape of every sweep
-    await store.forget_gone(tx, now - _KEPT)
-
-
-finders = {"func_": _find}
+FINDERS = {"func_": find_function}

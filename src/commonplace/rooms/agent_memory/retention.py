@@ -1,4 +1,4 @@
-"""What has expired is no longer read; this deletes it."""
+"""Retention of agent memory: expired values are no longer read; this deletes them."""
 
 from commonplace.config import Settings
 from commonplace.rooms.agent_memory import store
@@ -6,7 +6,7 @@ from commonplace.rooms.blackboard.store import every_project
 from commonplace.store.database import Tx
 
 
-async def forget_expired(tx: Tx, now: int, settings: Settings) -> None:  # noqa: ARG001 - the shape of every sweep
+async def delete_expired_memory(tx: Tx, now: int, _settings: Settings) -> None:
     for owner in await store.with_expired(tx, await every_project(tx), now):
         await store.use(tx, owner)
         await store.forget_expired(tx, owner, now)

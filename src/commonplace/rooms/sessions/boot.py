@@ -1,4 +1,4 @@
-"""What this room itself tells a starting session."""
+"""The boot sections of this room (`handoff`, `notable_tools`), and the parts of the pack that depend on who arrived."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.clock import age
 from commonplace.operation import Operation
-from commonplace.rooms.knowledge import newest
+from commonplace.rooms.knowledge import recent_documents
 from commonplace.rooms.knowledge.recall import quoted
 from commonplace.rooms.sessions import store
 from commonplace.rooms.sessions.arrival import Arrival, Given, Suggestion, suggested
@@ -40,7 +40,7 @@ async def with_last_work(call: Call, start: StartingSession) -> StartingSession:
     """An agent that was here before goes on from what it left."""
     if start.previous_start is None:
         return start
-    left = await newest.of_type(call.tx, start.project, call.now, HANDOFF, 1, start.agent)
+    left = await recent_documents.of_type(call.tx, start.project, call.now, HANDOFF, 1, start.agent)
     items = await work.list_work_items(call.tx, start.project, 0, 1, start.agent)
     return replace(start, handoff=left[0] if left else None, work=items[0] if items else None)
 
@@ -48,7 +48,7 @@ async def with_last_work(call: Call, start: StartingSession) -> StartingSession:
 async def handoff(call: Call, start: StartingSession) -> dict[str, Any]:
     """This agent's own last handoff whole, the others' by title."""
     told = _whole(start.handoff, call.now) if start.handoff else {}
-    latest = await newest.of_type(call.tx, start.project, call.now, HANDOFF, _OTHERS)
+    latest = await recent_documents.of_type(call.tx, start.project, call.now, HANDOFF, _OTHERS)
     others = [_titled(row, call.now) for row in latest if row["author"] != start.agent]
     return told | ({"others": others} if others else {})
 
@@ -81,7 +81,8 @@ async def notable_tools(call: Call, _start: StartingSession) -> list[str]:
     return [tool.name for tool in tools if isinstance(tool, Operation) and call.caller.includes(tool.role)]
 
 
-SECTIONS = (BootSection("handoff", 20, handoff), BootSection("notable_tools", 95, notable_tools))
+HANDOFF_SECTION = BootSection("handoff", 20, handoff)
+NOTABLE_TOOLS_SECTION = BootSection("notable_tools", 95, notable_tools)
 
 
 async def parts(

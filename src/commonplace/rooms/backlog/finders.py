@@ -1,22 +1,13 @@
-"""What this room gives to the others: work for a starting session, and items by id."""
+"""Finds a backlog item by its id, for memory_get_by_id."""
 
 from typing import Any
 
-from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.rooms.backlog import model, store
 from commonplace.store import ids
 
-MAX_BOOT_ITEMS = 5
 
-
-async def _list_boot_items(call: Call, start: StartingSession) -> list[dict[str, Any]]:
-    rows = await store.list_own_or_ready_items(call.tx, start.project, start.agent, MAX_BOOT_ITEMS)
-    fields = ("id", "title", "priority", "status", "assigned_to", "milestone")
-    return [{name: row[name] for name in fields if row[name]} for row in rows]
-
-
-async def _find_backlog_item(call: Call, project: str, id_prefix: str) -> dict[str, Any] | None:
+async def find_backlog_item(call: Call, project: str, id_prefix: str) -> dict[str, Any] | None:
     match = await ids.beginning(call.tx, "backlog", [project], id_prefix)
     row = await store.load_item(call.tx, *match[0]) if match else None
     if row is None:
@@ -32,5 +23,4 @@ async def _find_backlog_item(call: Call, project: str, id_prefix: str) -> dict[s
     )
 
 
-work_section = BootSection("backlog", 40, _list_boot_items)
-finders = {"backlog_": _find_backlog_item}
+FINDERS = {"backlog_": find_backlog_item}

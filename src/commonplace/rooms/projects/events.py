@@ -6,10 +6,8 @@ from pydantic import Field
 
 from commonplace import events
 from commonplace.call import Call
-from commonplace.clock import DAY, iso_exact
-from commonplace.config import Settings
+from commonplace.clock import iso_exact
 from commonplace.operation import Reply, operation
-from commonplace.store.database import Tx
 
 
 class Happened(Reply):
@@ -44,8 +42,3 @@ def _happened(event: events.Event) -> Happened:
     return Happened(
         n=event.n, kind=event.kind, uri=event.uri, at=iso_exact(event.at), actor=event.actor, body=event.body
     )
-
-
-async def forget_events(tx: Tx, now: int, settings: Settings) -> None:
-    """A follower that was away for longer looks at the state itself."""
-    await events.forget(tx, now - settings.event_days * DAY)

@@ -1,4 +1,4 @@
-"""What this room gives to the others: sections of the pack, a way to find by id, a sweep."""
+"""The boot sections `learnings`, `patterns` and `interface_updates`."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,8 @@ from typing import Any
 from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.clock import DAY, age
-from commonplace.config import Settings
-from commonplace.rooms.knowledge import evidence, newest, store
+from commonplace.rooms.knowledge import evidence, recent_documents, store
 from commonplace.rooms.knowledge.excerpts import cut
-from commonplace.rooms.knowledge.operations import found
 from commonplace.rooms.knowledge.recall import (
     projects_of,
     question_of,
@@ -22,14 +20,13 @@ from commonplace.rooms.knowledge.recall import (
 )
 from commonplace.search.find import Question
 from commonplace.search.wanted import Wanted
-from commonplace.store.database import Row, Tx
+from commonplace.store.database import Row
 
 _LEARNED = ("learning", "gotcha", "solution")
 _PATTERNS = ("pattern", "architecture", "adr", "component", "config", "code_snippet")
 _SHOWN = 5
 _SNIPPET = 240
 _FILES = 20
-_SERVED_FOR = 7 * DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +81,7 @@ async def _fitting(call: Call, question: Question, types: Sequence[str], reason:
 
 
 async def _newest(call: Call, start: StartingSession, types: Sequence[str]) -> list[_Offer]:
-    rows = await newest.offered(call.tx, start.project, call.now, types, _SHOWN)
+    rows = await recent_documents.offered(call.tx, start.project, call.now, types, _SHOWN)
     broken = await evidence.worst(call.tx, start.project, [row["id"] for row in rows])
     return [_Offer(row, broken.get(row["id"]), "recent", start.task) for row in rows]
 
@@ -98,17 +95,17 @@ def _last_work(start: StartingSession) -> str:
     )
 
 
-async def _learnings(call: Call, start: StartingSession) -> list[dict[str, Any]]:
+async def list_learnings(call: Call, start: StartingSession) -> list[dict[str, Any]]:
     return await _chosen(call, start, _LEARNED)
 
 
-async def _patterns(call: Call, start: StartingSession) -> list[dict[str, Any]]:
+async def list_patterns(call: Call, start: StartingSession) -> list[dict[str, Any]]:
     return await _chosen(call, start, _PATTERNS)
 
 
-async def _interface_updates(call: Call, start: StartingSession) -> list[dict[str, Any]]:
+async def list_interface_updates(call: Call, start: StartingSession) -> list[dict[str, Any]]:
     since = start.previous_start or call.now - 7 * DAY
-    rows = await newest.interfaces(call.tx, start.project, call.now, since, _SHOWN)
+    rows = await recent_documents.interfaces(call.tx, start.project, call.now, since, _SHOWN)
     return [
         {
             "id": row["id"],
@@ -122,12 +119,6 @@ async def _interface_updates(call: Call, start: StartingSession) -> list[dict[st
     ]
 
 
-async def forget_expired(tx: Tx, now: int, settings: Settings) -> None:  # noqa: ARG001 - the shape of every sweep
-    await store.expire(tx, now)
-    await store.forget_served(tx, now - _SERVED_FOR)
-
-
-learnings = BootSection("learnings", 25, _learnings)
-patterns = BootSection("patterns", 60, _patterns)
-interface_updates = BootSection("interface_updates", 55, _interface_updates)
-finders = {"doc_": found}
+LEARNINGS_SECTION = BootSection("learnings", 25, list_learnings)
+PATTERNS_SECTION = BootSection("patterns", 60, list_patterns)
+INTERFACE_UPDATES_SECTION = BootSection("interface_updates", 55, list_interface_updates)

@@ -1,0 +1,114 @@
+"""What a room is: one frozen `Room(...)` value that names everything the room contributes, and the catalogue of rooms.
+
+Each `rooms/<room>/__init__.py` defines its `ROOM`; `catalogue.py` lists them. Nothing is registered by importing a module.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from commonplace.activity import OnActivity
+from commonplace.boot import BootSection
+from commonplace.call import Call, Calls
+from commonplace.config import Settings
+from commonplace.operation import Operation, Tool
+from commonplace.resource import Resource
+from commonplace.search.source import Source
+from commonplace.store.database import Tx
+
+Retention = Callable[[Tx, int, Settings], Awaitable[None]]
+"""Deletes what is older than the settings allow, given the time of now in microseconds."""
+
+Chore = Callable[[Calls], Awaitable[None]]
+"""Periodic work that cannot run in one transaction."""
+
+Finder = Callable[[Call, str, str], Awaitable[Mapping[str, Any] | None]]
+"""Loads one thing of a project by its id, in the shape that memory_get_by_id returns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """One noun of the product: its operations and what it contributes to the other parts of the server."""
+
+    name: str
+    purpose: str
+    toolset: str
+    operations: tuple[Tool, ...]
+    program_operations: tuple[Tool, ...] = ()
+    """Operations for our own programs: reachable over REST, not shown to models."""
+    borrowed_tools: tuple[str, ...] = ()
+    """Names of other rooms' tools that this room's toolset shows too."""
+    boot_sections: tuple[BootSection, ...] = ()
+    retention: tuple[Retention, ...] = ()
+    chores: tuple[Chore, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    finders: Mapping[str, Finder] = field(default_factory=dict)
+    """By the prefix of the ids that each one finds."""
+    search_sources: tuple[Source, ...] = ()
+    on_activity: tuple[OnActivity, ...] = ()
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All rooms, and the lookups that edges and calls need."""
+
+    rooms: tuple[Room, ...]
+    core_toolset: tuple[str, ...] = ()
+
+    @cached_property
+    def tools(self) -> Mapping[str, Tool]:
+        tools: dict[str, Tool] = {}
+        for room in self.rooms:
+            for tool in (*room.operations, *room.program_operations):
+                if tool.name in tools:
+                    raise ValueError(f"{tool.name} is listed twice")
+                tools[tool.name] = tool
+        return tools
+
+    @cached_property
+    def toolsets(self) -> Mapping[str, tuple[str, ...]]:
+        """The names of the tools in each toolset; tools of `program_operations` are in none."""
+        toolsets: dict[str, list[str]] = {"core": [name for name in self.core_toolset if name in self.tools]}
+        for room in self.rooms:
+            own = [tool.name for tool in room.operations]
+            toolsets.setdefault(room.toolset, []).extend([*own, *room.borrowed_tools])
+        return {name: tuple(names) for name, names in toolsets.items()}
+
+    @cached_property
+    def model_tools(self) -> frozenset[str]:
+        """The names of the tools that models are shown."""
+        return frozenset(name for names in self.toolsets.values() for name in names)
+
+    @cached_property
+    def boot_sections(self) -> tuple[BootSection, ...]:
+        return tuple(section for room in self.rooms for section in room.boot_sections)
+
+    @cached_property
+    def on_activity(self) -> tuple[OnActivity, ...]:
+        return tuple(callback for room in self.rooms for callback in room.on_activity)
+
+    @cached_property
+    def retention(self) -> tuple[Retention, ...]:
+        return tuple(rule for room in self.rooms for rule in room.retention)
+
+    @cached_property
+    def chores(self) -> tuple[Chore, ...]:
+        return tuple(chore for room in self.rooms for chore in room.chores)
+
+    @cached_property
+    def resources(self) -> tuple[Resource, ...]:
+        return tuple(resource for room in self.rooms for resource in room.resources)
+
+    @cached_property
+    def search_sources(self) -> tuple[Source, ...]:
+        return tuple(source for room in self.rooms for source in room.search_sources)
+
+    @cached_property
+    def finders(self) -> Mapping[str, Finder]:
+        return {prefix: finder for room in self.rooms for prefix, finder in room.finders.items()}
+
+
+def list_operations(tool: Tool) -> tuple[Operation, ...]:
+    """The operation itself, or the operations that a family's `action` picks from."""
+    return (tool,) if isinstance(tool, Operation) else tuple(tool.actions.values())

@@ -1,0 +1,13 @@
+"""Retention of documents: marks what has expired, and deletes old rows that say what was shown to whom."""
+
+from commonplace.clock import DAY
+from commonplace.config import Settings
+from commonplace.rooms.knowledge import store
+from commonplace.store.database import Tx
+
+_SERVED_MICROSECONDS = 7 * DAY
+
+
+async def expire_documents(tx: Tx, now: int, _settings: Settings) -> None:
+    await store.expire(tx, now)
+    await store.forget_served(tx, now - _SERVED_MICROSECONDS)

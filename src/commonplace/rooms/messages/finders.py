@@ -1,0 +1,31 @@
+"""Finds a message by its id, for memory_get_by_id."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from commonplace.call import Call
+from commonplace.rooms.agents import store as agents
+from commonplace.rooms.messages import model, store
+from commonplace.store import ids
+from commonplace.store.database import Row
+
+
+async def find_message(call: Call, project: str, id_prefix: str) -> dict[str, Any] | None:
+    match = await ids.beginning(call.tx, "message", [project], id_prefix)
+    row = await store.load_message(call.tx, *match[0]) if match else None
+    if row is None:
+        return None
+    deliveries = await store.list_deliveries(call.tx, project, row["id"])
+    if not await _can_read_message(call, row, deliveries):
+        return None
+    return model.render_message_document(row, deliveries)
+
+
+async def _can_read_message(call: Call, row: Row, deliveries: Sequence[Row]) -> bool:
+    """Mail is readable by its sender, its recipients and the admins of the project."""
+    if call.agent == row["sender"] or any(delivery["agent"] == call.agent for delivery in deliveries):
+        return True
+    return await agents.is_project_admin(call.tx, row["project"], call.caller, call.agent)
+
+
+FINDERS = {"msg_": find_message}

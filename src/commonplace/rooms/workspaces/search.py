@@ -1,0 +1,23 @@
+"""Knowledge files as a source of the search index."""
+
+from collections.abc import Sequence
+
+from commonplace.rooms.workspaces.files import KIND, texts
+from commonplace.search.source import Source
+from commonplace.store.database import Row, Tx
+
+
+async def load_indexed_files(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
+    rows = await texts(tx, project, ids)
+    return [
+        {
+            "id": row["id"],
+            "title": row["title"],
+            "text": row["content"],
+            "place": {"workspace_id": row["workspace"], "path": row["path"]},
+        }
+        for row in rows
+    ]
+
+
+SEARCH_SOURCE = Source(KIND, load_indexed_files)
