@@ -18,18 +18,18 @@ SHOP_ADMIN = access.Caller("admin", frozenset({"shop"}), "key_admin")
 
 
 @pytest.fixture
-def guarded(team, database, clock):
-    """The same product with keys on."""
+def keyed_team(team, database, clock):
+    """The team with keys turned on."""
     team.calls = Calls(database, CATALOGUE, Settings(auth="on"), clock)
     return team
 
 
-async def _caller(team, key: str) -> access.Caller | None:
+async def _load_caller(team, key: str) -> access.Caller | None:
     return await team.database.read(lambda tx: store.find_caller_by_secret(tx, key, team.clock()))
 
 
-async def test_create_key_shows_the_key_once_and_stores_its_digest(guarded):
-    made = await guarded.anyone(OWNER).admin(
+async def test_create_key_shows_the_key_once_and_stores_its_digest(keyed_team):
+    made = await keyed_team.anyone(OWNER).admin(
         action="create_key",
         name="ci",
         projects=["The Shop", "bank"],
@@ -50,20 +50,20 @@ async def test_create_key_shows_the_key_once_and_stores_its_digest(guarded):
         "agent_type": "ci",
         "expires_at": "2027-02-14T08:00:00Z",
     }
-    rows = await guarded.database.read(lambda tx: tx.all("select hash from api_key"))
+    rows = await keyed_team.database.read(lambda tx: tx.all("select hash from api_key"))
     assert [row["hash"] for row in rows] == [store.hash_secret(key)]
-    listed = await guarded.anyone(OWNER).admin(action="list_keys")
-    audit = await guarded.anyone(OWNER).admin(action="audit_log")
+    listed = await keyed_team.anyone(OWNER).admin(action="list_keys")
+    audit = await keyed_team.anyone(OWNER).admin(action="audit_log")
     for secret in (key, store.hash_secret(key)):
         assert secret not in str(listed)
         assert secret not in str(audit)
 
 
-async def test_created_key_is_the_caller_that_was_asked_for(guarded):
-    made = await guarded.anyone(OWNER).admin(
+async def test_created_key_is_the_caller_that_was_asked_for(keyed_team):
+    made = await keyed_team.anyone(OWNER).admin(
         action="create_key", name="ci", role="readonly", projects=["shop"], agent="builder", agent_type="ci"
     )
-    assert await _caller(guarded, made["key"]) == access.Caller(
+    assert await _load_caller(keyed_team, made["key"]) == access.Caller(
         "readonly", frozenset({"shop"}), made["id"], "builder", "ci"
     )
 
@@ -71,33 +71,33 @@ async def test_created_key_is_the_caller_that_was_asked_for(guarded):
 @pytest.mark.parametrize(
     ("role", "projects"), [("readonly", []), ("agent", []), ("sync", []), ("admin", ["*"]), ("owner", ["*"])]
 )
-async def test_create_key_without_projects_sees_all_only_as_admin_or_owner(guarded, role, projects):
-    made = await guarded.anyone(OWNER).admin(action="create_key", name="x", role=role)
+async def test_create_key_without_projects_sees_all_only_as_admin_or_owner(keyed_team, role, projects):
+    made = await keyed_team.anyone(OWNER).admin(action="create_key", name="x", role=role)
     assert made.get("projects", []) == projects
     assert ("warning" in made) == (not projects)
 
 
-async def test_create_key_never_gives_more_than_its_maker_has(guarded):
-    maker = guarded.anyone(SHOP_OWNER)
+async def test_create_key_never_grants_more_than_its_creator_has(keyed_team):
+    maker = keyed_team.anyone(SHOP_OWNER)
     for projects in (["*"], ["bank"], ["shop", "bank"], ["shared"]):
         with pytest.raises(errors.Forbidden):
             await maker.admin(action="create_key", name="more", projects=projects)
     assert (await maker.admin(action="create_key", name="same", role="admin"))["projects"] == ["shop"]
 
 
-async def test_create_key_with_a_live_name_is_refused_until_it_is_free(guarded):
-    owner = guarded.anyone(OWNER)
+async def test_create_key_with_a_live_name_is_refused_until_it_is_free(keyed_team):
+    owner = keyed_team.anyone(OWNER)
     await owner.admin(action="create_key", name="ci", expires_in_days=1)
     with pytest.raises(errors.Duplicate):
         await owner.admin(action="create_key", name="ci")
-    guarded.clock.advance(days=1)
+    keyed_team.clock.advance(days=1)
     await owner.admin(action="create_key", name="ci")
     await owner.admin(action="revoke_key", name=(await owner.admin(action="list_keys"))["keys"][0]["id"])
     assert (await owner.admin(action="create_key", name="ci"))["status"] == "created"
 
 
-async def test_create_key_at_once_by_many_makes_one_of_a_name(guarded):
-    owner = guarded.anyone(OWNER)
+async def test_create_key_concurrently_creates_one_key_per_name(keyed_team):
+    owner = keyed_team.anyone(OWNER)
     outcomes = await asyncio.gather(
         *(owner.admin(action="create_key", name="ci") for _ in range(8)), return_exceptions=True
     )
@@ -116,15 +116,15 @@ async def test_create_key_at_once_by_many_makes_one_of_a_name(guarded):
         {"secret": "x"},
     ],
 )
-async def test_create_key_refuses_arguments_that_are_wrong(guarded, wrong):
+async def test_create_key_refuses_invalid_arguments(keyed_team, wrong):
     with pytest.raises(errors.Invalid):
-        await guarded.anyone(OWNER).admin(**{"action": "create_key", "name": "ci"} | wrong)
+        await keyed_team.anyone(OWNER).admin(**{"action": "create_key", "name": "ci"} | wrong)
 
 
-async def test_keys_change_while_auth_is_off_by_the_operator_alone(team):
+async def test_keys_change_while_auth_is_off_only_by_the_operator(team):
     operator = team.anyone(access.OPERATOR)
     made = await operator.admin(action="create_key", name="first", role="owner")
-    live = await _caller(team, made["key"])
+    live = await _load_caller(team, made["key"])
     for caller in (access.LOCAL, live):
         for act in ({"action": "create_key", "name": "mine"}, {"action": "revoke_key", "name": "first"}):
             with pytest.raises(errors.Forbidden):
@@ -133,7 +133,7 @@ async def test_keys_change_while_auth_is_off_by_the_operator_alone(team):
 
 
 @pytest.mark.parametrize("role", ["readonly", "agent", "admin", "sync"])
-async def test_keys_belong_to_owners(guarded, role):
+async def test_keys_belong_to_owners(keyed_team, role):
     caller = access.Caller(role, frozenset({"*"}), "key_x")
     for act in (
         {"action": "create_key", "name": "x"},
@@ -141,11 +141,11 @@ async def test_keys_belong_to_owners(guarded, role):
         {"action": "list_keys"},
     ):
         with pytest.raises(errors.Forbidden):
-            await guarded.anyone(caller).admin(**act)
+            await keyed_team.anyone(caller).admin(**act)
 
 
-async def test_revoke_key_by_name_id_or_its_beginning_stops_it(guarded):
-    owner = guarded.anyone(OWNER)
+async def test_revoke_key_by_name_id_or_id_prefix_stops_it(keyed_team):
+    owner = keyed_team.anyone(OWNER)
     for name, spelled in (
         ("a", lambda made: made["name"]),
         ("b", lambda made: made["id"]),
@@ -154,21 +154,21 @@ async def test_revoke_key_by_name_id_or_its_beginning_stops_it(guarded):
         made = await owner.admin(action="create_key", name=name)
         revoked = await owner.admin(action="revoke_key", name=spelled(made))
         assert revoked == {"status": "revoked", "id": made["id"], "name": name}
-        assert await _caller(guarded, made["key"]) is None
+        assert await _load_caller(keyed_team, made["key"]) is None
 
 
-async def test_revoke_key_that_is_not_live_or_not_visible_is_not_found(guarded):
-    owner = guarded.anyone(OWNER)
+async def test_revoke_key_that_is_not_live_or_not_visible_is_not_found(keyed_team):
+    owner = keyed_team.anyone(OWNER)
     await owner.admin(action="create_key", name="wide", projects=["*"])
     await owner.admin(action="create_key", name="once")
     await owner.admin(action="revoke_key", name="once")
     for caller, name in ((OWNER, "once"), (OWNER, "nobody"), (SHOP_OWNER, "wide")):
         with pytest.raises(errors.NotFound):
-            await guarded.anyone(caller).admin(action="revoke_key", name=name)
+            await keyed_team.anyone(caller).admin(action="revoke_key", name=name)
 
 
-async def test_revoke_key_with_a_whole_key_writes_it_down_nowhere(guarded):
-    owner = guarded.anyone(OWNER)
+async def test_revoke_key_with_a_secret_stores_it_nowhere(keyed_team):
+    owner = keyed_team.anyone(OWNER)
     key = (await owner.admin(action="create_key", name="ci"))["key"]
     with pytest.raises(errors.NotFound) as refused:
         await owner.admin(action="revoke_key", name=key)
@@ -176,9 +176,9 @@ async def test_revoke_key_with_a_whole_key_writes_it_down_nowhere(guarded):
     assert key not in str(await owner.admin(action="audit_log"))
 
 
-async def test_revoke_key_by_an_ambiguous_beginning_is_refused_with_the_candidates(guarded):
+async def test_revoke_key_by_an_ambiguous_prefix_is_refused_with_the_candidates(keyed_team):
     for n in ("1", "2"):
-        await guarded.database.write(
+        await keyed_team.database.write(
             lambda tx, n=n: store.insert_key(
                 tx,
                 f"key_abcd000{n}",
@@ -194,25 +194,25 @@ async def test_revoke_key_by_an_ambiguous_beginning_is_refused_with_the_candidat
             )
         )
     with pytest.raises(errors.Conflict) as refused:
-        await guarded.anyone(OWNER).admin(action="revoke_key", name="key_abcd")
+        await keyed_team.anyone(OWNER).admin(action="revoke_key", name="key_abcd")
     assert refused.value.details == {"candidates": ["key_abcd0001", "key_abcd0002"]}
 
 
-async def test_revoke_key_keeps_the_last_owner_but_for_the_operator(guarded):
-    owner = guarded.anyone(OWNER)
+async def test_revoke_key_keeps_the_last_owner_except_for_the_operator(keyed_team):
+    owner = keyed_team.anyone(OWNER)
     await owner.admin(action="create_key", name="one", role="owner")
     await owner.admin(action="create_key", name="brief", role="owner", expires_in_days=1)
-    guarded.clock.advance(days=1)
+    keyed_team.clock.advance(days=1)
     with pytest.raises(errors.Conflict):
         await owner.admin(action="revoke_key", name="one")
     await owner.admin(action="create_key", name="two", role="owner")
     assert (await owner.admin(action="revoke_key", name="one"))["status"] == "revoked"
-    operator = guarded.anyone(access.OPERATOR)
+    operator = keyed_team.anyone(access.OPERATOR)
     assert (await operator.admin(action="revoke_key", name="two"))["status"] == "revoked"
 
 
-async def test_revoke_key_at_once_of_two_owners_leaves_one(guarded):
-    owner = guarded.anyone(OWNER)
+async def test_revoke_key_concurrently_of_two_owners_leaves_one(keyed_team):
+    owner = keyed_team.anyone(OWNER)
     for name in ("one", "two"):
         await owner.admin(action="create_key", name=name, role="owner")
     outcomes = await asyncio.gather(
@@ -221,11 +221,11 @@ async def test_revoke_key_at_once_of_two_owners_leaves_one(guarded):
     assert sum(isinstance(outcome, errors.Conflict) for outcome in outcomes) == 1
 
 
-async def test_list_keys_is_newest_first_and_pages(guarded):
-    owner = guarded.anyone(OWNER)
+async def test_list_keys_is_newest_first_and_pages(keyed_team):
+    owner = keyed_team.anyone(OWNER)
     for name in ("a", "b", "c"):
         await owner.admin(action="create_key", name=name)
-        guarded.clock.advance(seconds=1)
+        keyed_team.clock.advance(seconds=1)
     await owner.admin(action="revoke_key", name="b")
     page = await owner.admin(action="list_keys", limit=2)
     assert [(key["name"], key.get("revoked_at")) for key in page["keys"]] == [
@@ -245,18 +245,18 @@ async def test_list_keys_is_newest_first_and_pages(guarded):
     ]
 
 
-async def test_list_keys_shows_a_narrow_owner_no_wider_key(guarded):
-    owner = guarded.anyone(OWNER)
+async def test_list_keys_hides_keys_with_more_projects_than_the_caller(keyed_team):
+    owner = keyed_team.anyone(OWNER)
     for name, projects in (("wide", ["*"]), ("narrow", ["shop"]), ("other", ["bank"])):
         await owner.admin(action="create_key", name=name, projects=projects)
-    listed = await guarded.anyone(SHOP_OWNER).admin(action="list_keys")
+    listed = await keyed_team.anyone(SHOP_OWNER).admin(action="list_keys")
     assert ([key["name"] for key in listed["keys"]], listed["total"]) == (["narrow"], 1)
 
 
-async def test_audit_log_has_writes_and_refusals_newest_first(guarded):
-    owner = guarded.anyone(OWNER)
+async def test_audit_log_has_writes_and_refusals_newest_first(keyed_team):
+    owner = keyed_team.anyone(OWNER)
     made = await owner.admin(action="create_key", name="ci")
-    guarded.clock.advance(seconds=1)
+    keyed_team.clock.advance(seconds=1)
     with pytest.raises(errors.Duplicate):
         await owner.admin(action="create_key", name="ci")
     log = await owner.admin(action="audit_log")
@@ -286,31 +286,31 @@ async def test_audit_log_has_writes_and_refusals_newest_first(guarded):
     }
 
 
-async def test_audit_log_filters_by_kind_of_event_and_agent(guarded):
-    owner = guarded.anyone(OWNER)
+async def test_audit_log_filters_by_kind_of_event_and_agent(keyed_team):
+    owner = keyed_team.anyone(OWNER)
     await owner.admin(action="create_key", name="ci")
     await owner.guidelines(action="set", name="tests", rule="Run them.")
     with pytest.raises(errors.NotFound):
         await owner.guidelines(action="delete", name="nothing")
-    ann = await guarded.agent("ann", caller=access.LOCAL)
+    ann = await keyed_team.agent("ann", caller=access.LOCAL)
     await ann.guidelines(action="set", name="kind", rule="Be kind.")
 
-    async def count(**wanted):
-        return (await owner.admin(action="audit_log", **wanted))["count"]
+    async def count_rows(**filters):
+        return (await owner.admin(action="audit_log", **filters))["count"]
 
-    assert await count(event_type="memory_guidelines") == 3
-    assert await count(event_type="not_found") == 1
-    assert await count(event_type="create_key") == 1
-    assert await count(event_type="memory_guidelines", agent="ann") == 1
-    assert await count(event_type="nothing like it") == 0
+    assert await count_rows(event_type="memory_guidelines") == 3
+    assert await count_rows(event_type="not_found") == 1
+    assert await count_rows(event_type="create_key") == 1
+    assert await count_rows(event_type="memory_guidelines", agent="ann") == 1
+    assert await count_rows(event_type="nothing like it") == 0
 
 
-async def test_audit_log_pages_by_cursor_through_everything_once(guarded, monkeypatch):
+async def test_audit_log_pages_by_cursor_through_everything_once(keyed_team, monkeypatch):
     monkeypatch.setattr(store, "AUDIT_WINDOW_ROWS", 4)
-    owner = guarded.anyone(OWNER)
+    owner = keyed_team.anyone(OWNER)
     for n in range(11):
         await owner.guidelines(action="set", name=f"rule {n}", rule="r")
-        guarded.clock.advance(seconds=n % 2)
+        keyed_team.clock.advance(seconds=n % 2)
     seen, cursor = [], {}
     for _ in range(20):
         page = await owner.admin(action="audit_log", limit=3, event_type="memory_guidelines", **cursor)
@@ -323,48 +323,48 @@ async def test_audit_log_pages_by_cursor_through_everything_once(guarded, monkey
         await owner.admin(action="audit_log", cursor="' or 1=1")
 
 
-async def test_audit_log_looks_through_a_window_and_goes_on_behind_it(guarded, monkeypatch):
+async def test_audit_log_reads_one_window_and_continues_after_it(keyed_team, monkeypatch):
     monkeypatch.setattr(store, "AUDIT_WINDOW_ROWS", 4)
-    owner = guarded.anyone(OWNER)
+    owner = keyed_team.anyone(OWNER)
     await owner.admin(action="create_key", name="ci")
     for n in range(6):
-        guarded.clock.advance(seconds=1)
+        keyed_team.clock.advance(seconds=1)
         await owner.guidelines(action="set", name=f"rule {n}", rule="r")
     thin = await owner.admin(action="audit_log", event_type="create_key")
     behind = await owner.admin(action="audit_log", event_type="create_key", cursor=thin["next_cursor"])
     assert (thin["count"], behind["count"]) == (0, 1)
 
 
-async def test_audit_log_shows_an_admin_its_projects_alone(guarded):
+async def test_audit_log_shows_an_admin_only_its_projects(keyed_team):
     for project in ("shop", "bank"):
-        await guarded.agent("ann", project, access.LOCAL)
+        await keyed_team.agent("ann", project, access.LOCAL)
     with pytest.raises(errors.Forbidden):
-        await guarded.anyone(SHOP_ADMIN).guidelines(action="set", name="x", rule="r", scope="bank")
-    log = await guarded.anyone(SHOP_ADMIN).admin(action="audit_log")
+        await keyed_team.anyone(SHOP_ADMIN).guidelines(action="set", name="x", rule="r", scope="bank")
+    log = await keyed_team.anyone(SHOP_ADMIN).admin(action="audit_log")
     assert {event["project"] for event in log["events"]} == {"shop"}
-    everything = await guarded.anyone(OWNER).admin(action="audit_log")
+    everything = await keyed_team.anyone(OWNER).admin(action="audit_log")
     assert {event.get("project", "") for event in everything["events"]} == {"", "shop", "bank"}
     with pytest.raises(errors.Forbidden):
-        await guarded.anyone(access.Caller("agent", frozenset({"shop"}), "k")).admin(action="audit_log")
+        await keyed_team.anyone(access.Caller("agent", frozenset({"shop"}), "k")).admin(action="audit_log")
 
 
-async def test_audit_rows_are_forgotten_after_their_days(guarded):
-    owner = guarded.anyone(OWNER)
+async def test_audit_rows_are_deleted_after_retention(keyed_team):
+    owner = keyed_team.anyone(OWNER)
     await owner.admin(action="create_key", name="old")
-    guarded.clock.advance(days=60)
+    keyed_team.clock.advance(days=60)
     await owner.admin(action="create_key", name="young")
-    guarded.clock.advance(days=31)
+    keyed_team.clock.advance(days=31)
     for forget in admin.ROOM.retention:
-        await guarded.database.write(
-            lambda tx, forget=forget: forget(tx, guarded.clock(), Settings(audit_days=90))
+        await keyed_team.database.write(
+            lambda tx, forget=forget: forget(tx, keyed_team.clock(), Settings(audit_days=90))
         )
     log = await owner.admin(action="audit_log")
     assert [event["detail"].split()[2] for event in log["events"]] == ["young"]
 
 
-async def test_auth_status_tells_the_caller_what_it_is(guarded):
+async def test_auth_status_shows_role_projects_and_key(keyed_team):
     bound = access.Caller("agent", frozenset({"shop"}), "key_ann", agent="ann")
-    assert await guarded.anyone(bound).admin(action="auth_status") == {
+    assert await keyed_team.anyone(bound).admin(action="auth_status") == {
         "auth": "on",
         "role": "agent",
         "projects": ["shop"],
@@ -381,32 +381,32 @@ async def test_auth_status_while_keys_are_off(team):
     }
 
 
-async def test_admin_acts_of_a_session_are_its_agents(guarded):
-    ann = await guarded.agent("ann", caller=access.LOCAL)
+async def test_admin_actions_of_a_session_are_its_agents(keyed_team):
+    ann = await keyed_team.agent("ann", caller=access.LOCAL)
     await ann.admin(action="create_key", name="ci")
     assert (await ann.admin(action="list_keys"))["keys"][0]["created_by"] == "ann"
 
 
-async def test_admin_acts_with_anothers_session_are_refused(guarded):
-    ann = await guarded.agent("ann", caller=access.LOCAL)
+async def test_admin_actions_with_anothers_session_are_refused(keyed_team):
+    ann = await keyed_team.agent("ann", caller=access.LOCAL)
     with pytest.raises(errors.SessionNotFound):
-        await guarded.anyone(OWNER).admin(action="list_keys", session_id=ann.session_id)
+        await keyed_team.anyone(OWNER).admin(action="list_keys", session_id=ann.session_id)
 
 
-async def test_caller_for_an_expired_key_is_nobody(guarded):
-    made = await guarded.anyone(OWNER).admin(action="create_key", name="ci", expires_in_days=1)
-    guarded.clock.advance(days=1, seconds=-1)
-    assert await _caller(guarded, made["key"]) is not None
-    guarded.clock.advance(seconds=1)
-    assert await _caller(guarded, made["key"]) is None
+async def test_an_expired_key_has_no_caller(keyed_team):
+    made = await keyed_team.anyone(OWNER).admin(action="create_key", name="ci", expires_in_days=1)
+    keyed_team.clock.advance(days=1, seconds=-1)
+    assert await _load_caller(keyed_team, made["key"]) is not None
+    keyed_team.clock.advance(seconds=1)
+    assert await _load_caller(keyed_team, made["key"]) is None
 
 
 @pytest.mark.parametrize("secret", ["", "smk_", "\ud800", "x" * 100_000, "' or 1=1 --"])
-async def test_caller_for_a_strange_key_is_nobody(team, secret):
-    assert await _caller(team, secret) is None
+async def test_an_unknown_key_has_no_caller(team, secret):
+    assert await _load_caller(team, secret) is None
 
 
-async def test_health_counts_what_is_alive(team, clock):
+async def test_health_counts_live_sessions_and_locks(team, clock):
     old = await team.agent("old")
     await old.lock_files(files=["old.py"])
     clock.advance(days=2)

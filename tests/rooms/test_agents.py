@@ -1,4 +1,4 @@
-"""Agents: that they are there, what they do, and who sees it."""
+"""Agents: heartbeats, status and the roster, and who may see them."""
 
 import msgspec
 import pytest
@@ -8,7 +8,7 @@ from commonplace.clock import iso
 from team import Team
 
 
-async def _changes(team: Team) -> list[tuple[str, dict]]:
+async def _list_agent_changes(team: Team) -> list[tuple[str, dict]]:
     rows = await team.database.read(
         lambda tx: tx.all(
             "select uri, body from event where project = 'shop' and kind = 'AgentChanged' order by n"
@@ -17,7 +17,7 @@ async def _changes(team: Team) -> list[tuple[str, dict]]:
     return [(row["uri"], msgspec.json.decode(row["body"])) for row in rows]
 
 
-async def test_heartbeat_says_what_the_agent_does(team: Team):
+async def test_heartbeat_sets_status_and_current_task(team: Team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     assert await alice.heartbeat(status="busy", current_task="cart") == {
         "status": "ok",
@@ -54,12 +54,12 @@ async def test_heartbeat_without_a_task_keeps_the_task_and_an_empty_one_clears_i
     assert (await alice.list_agents())["agents"][0]["last_task"] == "cart"
 
 
-async def test_heartbeat_is_told_only_when_something_changed(team: Team):
+async def test_heartbeat_emits_an_event_only_when_something_changed(team: Team):
     alice = await team.agent("alice")
     for _ in range(3):
         await alice.heartbeat(status="busy", current_task="cart")
     await alice.heartbeat(status="error")
-    assert await _changes(team) == [
+    assert await _list_agent_changes(team) == [
         ("agents://shop", {"agent": "alice", "status": "busy", "task": "cart"}),
         ("agents://shop", {"agent": "alice", "status": "error", "task": "cart"}),
     ]
@@ -81,37 +81,37 @@ async def test_heartbeat_renews_the_locks_of_its_session_alone(team: Team):
     team.clock.advance(minutes=6)
     assert (await alice.heartbeat())["leases_renewed"] == 2
     team.clock.advance(minutes=6)
-    seen = {each["instance"]: each["locks"] for each in (await alice.get_agent_status())["agents"]}
-    assert seen == {"alice": 2, "bob": 0}
+    locks = {agent["instance"]: agent["locks"] for agent in (await alice.get_agent_status())["agents"]}
+    assert locks == {"alice": 2, "bob": 0}
 
 
 @pytest.mark.parametrize("wrong", [{"status": "asleep"}, {"current_task": "x" * 501}, {"task": "cart"}])
-async def test_heartbeat_refuses_what_it_does_not_know(team: Team, wrong):
+async def test_heartbeat_refuses_invalid_arguments(team: Team, wrong):
     alice = await team.agent("alice")
     with pytest.raises(errors.Invalid):
         await alice.heartbeat(**wrong)
 
 
-async def test_heartbeat_does_not_bring_back_an_agent_that_was_removed(team: Team):
+async def test_heartbeat_does_not_add_a_removed_agent_again(team: Team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await team.database.write(
         lambda tx: tx.run("delete from agent where project = 'shop' and name = 'alice'")
     )
     await alice.heartbeat(status="busy")
-    assert [each["instance"] for each in (await bob.list_agents())["agents"]] == ["bob"]
+    assert [agent["instance"] for agent in (await bob.list_agents())["agents"]] == ["bob"]
 
 
 async def test_agent_status_is_stale_five_minutes_after_the_last_heartbeat(team: Team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.heartbeat()
 
-    async def stale() -> dict[str, bool]:
-        return {each["instance"]: each["stale"] for each in (await bob.get_agent_status())["agents"]}
+    async def stale_by_agent() -> dict[str, bool]:
+        return {agent["instance"]: agent["stale"] for agent in (await bob.get_agent_status())["agents"]}
 
     team.clock.advance(minutes=5)
-    assert await stale() == {"alice": False, "bob": True}
+    assert await stale_by_agent() == {"alice": False, "bob": True}
     team.clock.advance(seconds=1)
-    assert await stale() == {"alice": True, "bob": True}
+    assert await stale_by_agent() == {"alice": True, "bob": True}
 
 
 async def test_agent_status_counts_live_sessions(team: Team):
@@ -131,20 +131,20 @@ async def test_agent_status_and_list_of_an_unknown_project_or_agent_are_empty_an
     assert [row["name"] for row in rows] == ["shop"]
 
 
-async def test_agents_of_another_project_are_seen_only_with_access(team: Team):
+async def test_agents_of_another_project_are_visible_only_with_access(team: Team):
     await team.agent("carl", project="bank")
     alice = await team.agent("alice")
-    for listed in (await alice.list_agents(project="Bank"), await alice.get_agent_status(project="bank")):
-        assert [(each["instance"], each["project"]) for each in listed["agents"]] == [("carl", "bank")]
+    for listing in (await alice.list_agents(project="Bank"), await alice.get_agent_status(project="bank")):
+        assert [(agent["instance"], agent["project"]) for agent in listing["agents"]] == [("carl", "bank")]
     bound = await team.agent("bob", caller=access.Caller("agent", frozenset({"shop"}), "key_b"))
     for call in (bound.list_agents(project="bank"), bound.get_agent_status(project="bank")):
         with pytest.raises(errors.Forbidden):
             await call
-    assert [each["instance"] for each in (await bound.list_agents())["agents"]] == ["alice", "bob"]
+    assert [agent["instance"] for agent in (await bound.list_agents())["agents"]] == ["alice", "bob"]
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "names"),
     [
         ("ALI", ["alice"]),
         ("tests", ["bob"]),
@@ -156,14 +156,14 @@ async def test_agents_of_another_project_are_seen_only_with_access(team: Team):
         ("zoe", []),
     ],
 )
-async def test_list_agents_finds_a_part_of_a_name_or_role_as_it_is_written(team: Team, query, found):
+async def test_list_agents_query_matches_a_literal_part_of_name_or_role(team: Team, query, names):
     await team.agent("alice")
     bob = await team.agent("bob", role_description="Runs the Tests")
     await team.agent("carl_100", role_description="")
     await team.database.write(
         lambda tx: tx.run("update agent set name = 'carl_100%' where project = 'shop' and name = 'carl_100'")
     )
-    assert [each["instance"] for each in (await bob.list_agents(query=query)).get("agents", [])] == found
+    assert [agent["instance"] for agent in (await bob.list_agents(query=query)).get("agents", [])] == names
 
 
 async def test_list_agents_is_bounded_and_shows_the_last_seen_first(team: Team):
@@ -171,7 +171,7 @@ async def test_list_agents_is_bounded_and_shows_the_last_seen_first(team: Team):
         team.clock.advance(seconds=1)
         carl = await team.agent(name)
     listed = await carl.list_agents(limit=2)
-    assert [each["instance"] for each in listed["agents"]] == ["carl", "bob"]
+    assert [agent["instance"] for agent in listed["agents"]] == ["carl", "bob"]
     assert (listed["count"], listed["total"]) == (2, 3)
     for limit in (0, 201):
         with pytest.raises(errors.Invalid):
@@ -180,11 +180,11 @@ async def test_list_agents_is_bounded_and_shows_the_last_seen_first(team: Team):
 
 async def test_agents_are_listed_without_any_session_id(team: Team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
-    shown = msgspec.json.encode(
+    replies = msgspec.json.encode(
         [await bob.list_agents(), await bob.get_agent_status(), await bob.heartbeat()]
     ).decode()
     digest = await team.database.read(
         lambda tx: tx.one("select id from session where project = 'shop' and agent = 'alice'")
     )
-    assert alice.session_id not in shown
-    assert digest["id"] not in shown
+    assert alice.session_id not in replies
+    assert digest["id"] not in replies

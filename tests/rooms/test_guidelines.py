@@ -9,10 +9,10 @@ SHOP_ADMIN = access.Caller("admin", frozenset({"shop"}), "key_admin")
 SHOP_OWNER = access.Caller("owner", frozenset({"shop"}), "key_owner")
 
 
-async def test_set_guideline_shows_what_was_set(team):
+async def test_set_guideline_returns_what_was_set(team):
     ann = await team.agent("ann")
-    shown = await ann.guidelines(action="set", name="tests", rule="Run them.", scope="Shop", priority=3)
-    assert shown == {
+    created = await ann.guidelines(action="set", name="tests", rule="Run them.", scope="Shop", priority=3)
+    assert created == {
         "name": "tests",
         "rule": "Run them.",
         "scope": "shop",
@@ -22,7 +22,7 @@ async def test_set_guideline_shows_what_was_set(team):
         "status": "created",
     }
     assert await ann.guidelines(action="get", name="tests") == {
-        key: value for key, value in shown.items() if key != "status"
+        key: value for key, value in created.items() if key != "status"
     }
 
 
@@ -32,7 +32,9 @@ async def test_set_guideline_again_replaces_it(team):
     again = await ann.guidelines(action="set", name="tests", rule="Run them twice.", scope="shop", priority=1)
     listed = await ann.guidelines(action="list")
     assert again["status"] == "updated"
-    assert [(each["rule"], each["priority"]) for each in listed["guidelines"]] == [("Run them twice.", 1)]
+    assert [(guideline["rule"], guideline["priority"]) for guideline in listed["guidelines"]] == [
+        ("Run them twice.", 1)
+    ]
 
 
 async def test_list_guidelines_has_global_and_own_by_priority_then_name(team):
@@ -40,13 +42,16 @@ async def test_list_guidelines_has_global_and_own_by_priority_then_name(team):
     for name, scope, priority in [("b", "shop", 5), ("c", "global", 1), ("a", "global", 5), ("x", "bank", 1)]:
         await ann.guidelines(action="set", name=name, rule=f"rule {name}", scope=scope, priority=priority)
 
-    async def names(**where):
-        return [each["name"] for each in (await ann.guidelines(action="list", **where)).get("guidelines", [])]
+    async def list_names(**where):
+        return [
+            guideline["name"]
+            for guideline in (await ann.guidelines(action="list", **where)).get("guidelines", [])
+        ]
 
-    assert await names() == ["c", "a", "b"]
-    assert await names(scope="bank") == ["c", "x", "a"]
-    assert await names(scope="global") == ["c", "a"]
-    assert await names(scope="unheard of") == ["c", "a"]
+    assert await list_names() == ["c", "a", "b"]
+    assert await list_names(scope="bank") == ["c", "x", "a"]
+    assert await list_names(scope="global") == ["c", "a"]
+    assert await list_names(scope="unheard of") == ["c", "a"]
 
 
 async def test_guidelines_need_no_session_to_be_read(team):
@@ -63,19 +68,19 @@ async def test_get_guideline_prefers_the_projects_own(team):
     assert (own["rule"], everywhere["rule"]) == ("own rule", "global rule")
 
 
-async def test_get_guideline_that_is_not_there_is_refused(team):
+async def test_get_unknown_guideline_is_refused(team):
     with pytest.raises(errors.NotFound):
         await team.anyone().guidelines(action="get", name="nothing")
 
 
-async def test_delete_guideline_removes_it_from_its_scope_alone(team):
+async def test_delete_guideline_removes_it_from_its_scope_only(team):
     ann = await team.agent("ann")
     for scope in ("global", "shop"):
         await ann.guidelines(action="set", name="tests", rule=f"{scope} rule", scope=scope)
-    gone = await ann.guidelines(action="delete", name="tests", scope="shop")
-    left = await ann.guidelines(action="list")
-    assert gone == {"status": "deleted", "name": "tests", "scope": "shop"}
-    assert [each["scope"] for each in left["guidelines"]] == ["global"]
+    deleted = await ann.guidelines(action="delete", name="tests", scope="shop")
+    listed = await ann.guidelines(action="list")
+    assert deleted == {"status": "deleted", "name": "tests", "scope": "shop"}
+    assert [guideline["scope"] for guideline in listed["guidelines"]] == ["global"]
     with pytest.raises(errors.NotFound):
         await ann.guidelines(action="delete", name="tests", scope="shop")
 
@@ -101,22 +106,22 @@ async def test_set_guideline_by_an_admin_stays_in_its_projects(team):
     "wrong",
     [{"priority": 0}, {"priority": 101}, {"rule": " "}, {"name": ""}, {"rule": "x" * 4001}, {"item": 1}],
 )
-async def test_set_guideline_refuses_arguments_that_are_wrong(team, wrong):
+async def test_set_guideline_refuses_invalid_arguments(team, wrong):
     with pytest.raises(errors.Invalid):
         await team.anyone().guidelines(**{"action": "set", "name": "tests", "rule": "fine"} | wrong)
 
 
-async def test_list_guidelines_refuses_an_argument_of_another_act(team):
+async def test_list_guidelines_refuses_an_argument_of_another_action(team):
     with pytest.raises(errors.UnknownArgument):
         await team.anyone().guidelines(action="list", rule="not taken here")
 
 
-async def test_set_guideline_beyond_the_bound_is_refused(team):
-    async def fill(tx):
+async def test_set_guideline_beyond_the_maximum_is_refused(team):
+    async def fill_scope(tx):
         for n in range(store.MAX_GUIDELINES_PER_SCOPE):
             await store.upsert_guideline(tx, "shop", f"rule {n}", "a rule", 50, "ann", 1)
 
-    await team.database.write(fill)
+    await team.database.write(fill_scope)
     ann = await team.agent("ann")
     with pytest.raises(errors.TooMany):
         await ann.guidelines(action="set", name="one more", rule="too many", scope="shop")

@@ -10,11 +10,11 @@ from commonplace.rooms.messages import store
 from patience import PATIENCE_SECONDS
 
 
-async def _names(team, *names: str, project: str = "shop"):
+async def _start_agents(team, *names: str, project: str = "shop"):
     return [await team.agent(name, project) for name in names]
 
 
-async def _admin(team, name: str, project: str = "shop"):
+async def _start_admin(team, name: str, project: str = "shop"):
     agent = await team.agent(name, project)
     await team.database.write(
         lambda tx: tx.run("update agent set tier = 'admin' where project = $1 and name = $2", project, name)
@@ -22,16 +22,16 @@ async def _admin(team, name: str, project: str = "shop"):
     return agent
 
 
-def _texts(inbox: dict) -> list[str]:
+def _bodies(inbox: dict) -> list[str]:
     return [mail["message"] for mail in inbox.get("messages", [])]
 
 
-async def _events(team, project: str = "shop") -> list[events.Event]:
+async def _list_events(team, project: str = "shop") -> list[events.Event]:
     return await team.database.read(lambda tx: events.after(tx, project, 0))
 
 
-async def test_send_message_answers_where_it_went(team):
-    alice, _bob = await _names(team, "alice", "bob")
+async def test_send_message_returns_id_recipients_and_thread(team):
+    alice, _bob = await _start_agents(team, "alice", "bob")
     sent = await alice.send_message(to_instance="bob", message="The cart API is ready.", subject="cart")
     assert sent == {
         "status": "queued",
@@ -48,7 +48,7 @@ async def test_send_message_answers_where_it_went(team):
 
 
 async def test_get_messages_shows_the_whole_message_and_marks_it_delivered(team, clock):
-    alice, bob = await _names(team, "alice", "bob")
+    alice, bob = await _start_agents(team, "alice", "bob")
     sent = await alice.send_message(
         to_agent="bob",
         body="May I?",
@@ -79,36 +79,36 @@ async def test_get_messages_shows_the_whole_message_and_marks_it_delivered(team,
         ],
     }
     assert await bob.get_messages() == {"count": 0, "unread": 0}
-    assert _texts(await bob.get_messages(include_delivered=True)) == ["May I?"]
+    assert _bodies(await bob.get_messages(include_delivered=True)) == ["May I?"]
 
 
 async def test_get_messages_headers_only_leaves_the_mail_unread(team):
-    alice, bob = await _names(team, "alice", "bob")
+    alice, bob = await _start_agents(team, "alice", "bob")
     await alice.send_message(to_instance="bob", message="secret", subject="cart")
     headers = await bob.get_messages(headers_only=True)
     assert (headers["count"], headers["unread"]) == (1, 1)
     assert headers["messages"][0]["status"] == "pending"
     assert "message" not in headers["messages"][0]
-    assert _texts(await bob.get_messages()) == ["secret"]
+    assert _bodies(await bob.get_messages()) == ["secret"]
 
 
 async def test_get_messages_gives_urgent_first_then_oldest(team):
-    alice, bob = await _names(team, "alice", "bob")
+    alice, bob = await _start_agents(team, "alice", "bob")
     for priority, text in (("low", "1"), ("normal", "2"), ("urgent", "3"), ("normal", "4"), ("urgent", "5")):
         await alice.send_message(to_instance="bob", message=text, priority=priority)
-    assert _texts(await bob.get_messages()) == ["3", "5", "2", "4", "1"]
+    assert _bodies(await bob.get_messages()) == ["3", "5", "2", "4", "1"]
 
 
 async def test_get_messages_never_cuts_urgent_mail_behind_low(team):
-    alice, bob = await _names(team, "alice", "bob")
+    alice, bob = await _start_agents(team, "alice", "bob")
     for n in range(30):
         await alice.send_message(to_instance="bob", message=f"low {n}", priority="low")
     await alice.send_message(to_instance="bob", message="fire", priority="urgent")
-    assert _texts(await bob.get_messages(limit=1)) == ["fire"]
+    assert _bodies(await bob.get_messages(limit=1)) == ["fire"]
 
 
 async def test_get_messages_pages_without_gaps_or_repeats_while_mail_arrives(team):
-    alice, bob = await _names(team, "alice", "bob")
+    alice, bob = await _start_agents(team, "alice", "bob")
     for n in range(7):
         await alice.send_message(to_instance="bob", message=f"{n}")
     seen, cursor = [], None
@@ -116,23 +116,23 @@ async def test_get_messages_pages_without_gaps_or_repeats_while_mail_arrives(tea
         page = await bob.get_messages(
             limit=2, include_delivered=True, **({"cursor": cursor} if cursor else {})
         )
-        seen += _texts(page)
+        seen += _bodies(page)
         cursor = page.get("next_cursor")
         await alice.send_message(to_instance="bob", message=f"urgent after {len(seen)}", priority="urgent")
     assert seen == [f"{n}" for n in range(7)]
     assert cursor is None
-    assert _texts(await bob.get_messages()) == [f"urgent after {n}" for n in (2, 4, 6, 7)]
+    assert _bodies(await bob.get_messages()) == [f"urgent after {n}" for n in (2, 4, 6, 7)]
 
 
 async def test_get_messages_refuses_a_foreign_cursor(team):
-    (bob,) = await _names(team, "bob")
+    (bob,) = await _start_agents(team, "bob")
     for cursor in ("x", "1", "1.x", "9" * 30 + ".1"):
         with pytest.raises(errors.Invalid):
             await bob.get_messages(cursor=cursor)
 
 
 async def test_get_messages_splits_what_is_too_long_for_one_reply(team):
-    alice, bob = await _names(team, "alice", "bob")
+    alice, bob = await _start_agents(team, "alice", "bob")
     for n in range(3):
         await alice.send_message(to_instance="bob", message=f"{n}" + "x" * 45_000)
     first = await bob.get_messages()
@@ -142,24 +142,24 @@ async def test_get_messages_splits_what_is_too_long_for_one_reply(team):
 
 
 async def test_get_messages_filters_by_category_thread_and_id(team):
-    alice, bob = await _names(team, "alice", "bob")
+    alice, bob = await _start_agents(team, "alice", "bob")
     task = await alice.send_message(to_instance="bob", message="do it", category="task")
     await alice.send_message(to_instance="bob", message="by the way")
     follow = await alice.send_message(to_instance="bob", message="and this", reply_to=task["message_id"])
-    assert _texts(await bob.get_messages(category="task", headers_only=False)) == ["do it"]
+    assert _bodies(await bob.get_messages(category="task", headers_only=False)) == ["do it"]
     in_thread = await bob.get_messages(thread_id=task["thread_id"], include_delivered=True)
-    assert _texts(in_thread) == ["do it", "and this"]
-    assert _texts(await bob.get_messages(thread_id=task["thread_id"][:12], include_delivered=True)) == _texts(
-        in_thread
-    )
+    assert _bodies(in_thread) == ["do it", "and this"]
+    assert _bodies(
+        await bob.get_messages(thread_id=task["thread_id"][:12], include_delivered=True)
+    ) == _bodies(in_thread)
     assert (await bob.get_messages(thread_id="msg_", include_delivered=True))["count"] == 0
     again = await bob.get_messages(message_id=follow["message_id"][:10])
-    assert _texts(again) == ["and this"]
+    assert _bodies(again) == ["and this"]
     assert again["messages"][0]["reply_to"] == task["message_id"]
 
 
 async def test_get_messages_refuses_the_id_of_a_message_to_another(team):
-    alice, bob, carol = await _names(team, "alice", "bob", "carol")
+    alice, bob, carol = await _start_agents(team, "alice", "bob", "carol")
     sent = await alice.send_message(to_instance="bob", message="for bob")
     with pytest.raises(errors.NotFound):
         await carol.get_messages(message_id=sent["message_id"])
@@ -168,9 +168,9 @@ async def test_get_messages_refuses_the_id_of_a_message_to_another(team):
 
 
 async def test_acknowledge_message_refuses_an_ambiguous_beginning_of_an_id(team):
-    alice, bob = await _names(team, "alice", "bob")
+    alice, bob = await _start_agents(team, "alice", "bob")
 
-    async def rename(tx):
+    async def set_ambiguous_ids(tx):
         for n in range(2):
             await tx.run(
                 "update message set id = $1 where project = 'shop' and body = $2",
@@ -180,7 +180,7 @@ async def test_acknowledge_message_refuses_an_ambiguous_beginning_of_an_id(team)
 
     for n in range(2):
         await alice.send_message(to_instance="bob", message=f"{n}")
-    await team.database.write(rename)
+    await team.database.write(set_ambiguous_ids)
     with pytest.raises(errors.Conflict) as refused:
         await bob.acknowledge_message(message_id="msg_aaaaaaaa")
     assert refused.value.details == {"candidates": ["msg_aaaaaaaa0000", "msg_aaaaaaaa1000"]}
@@ -188,16 +188,16 @@ async def test_acknowledge_message_refuses_an_ambiguous_beginning_of_an_id(team)
         await bob.acknowledge_message(message_id="msg_aaa")
 
 
-async def test_send_message_reaches_an_agent_that_comes_later_where_there_is_no_roster(team):
+async def test_send_message_without_a_roster_reaches_an_agent_that_starts_later(team):
     alice = await team.agent("alice")
     await alice.send_message(to_instance="backend", message="welcome", to_project="Web Shop")
     backend = await team.agent("backend", "web-shop")
     assert backend.started["messages"]["unread"] == 1
-    assert _texts(await backend.get_messages()) == ["welcome"]
+    assert _bodies(await backend.get_messages()) == ["welcome"]
 
 
-async def test_send_message_refuses_an_unknown_recipient_with_close_names(team):
-    alice, *_ = await _names(team, "alice", "backend", "backend2", "backend3", "backend4", "painter")
+async def test_send_message_refuses_an_unknown_recipient_with_close_start_agents(team):
+    alice, *_ = await _start_agents(team, "alice", "backend", "backend2", "backend3", "backend4", "painter")
     with pytest.raises(errors.NotFound) as refused:
         await alice.send_message(to_instance="bakend", message="hello")
     assert refused.value.details["close"][0] == "backend"
@@ -215,20 +215,20 @@ async def test_send_message_refuses_an_unknown_recipient_of_an_empty_registered_
         await alice.send_message(to_instance="bob", message="hello", to_project="web")
 
 
-async def test_send_message_finds_a_recipient_in_another_case(team):
-    alice, bob = await _names(team, "alice", "Bob")
+async def test_send_message_matches_a_recipient_ignoring_case(team):
+    alice, bob = await _start_agents(team, "alice", "Bob")
     sent = await alice.send_message(to_instance="bOB", message="hello")
     assert sent["to"] == "Bob"
-    assert _texts(await bob.get_messages()) == ["hello"]
+    assert _bodies(await bob.get_messages()) == ["hello"]
 
 
-async def test_send_message_spells_the_project_in_one_way(team):
+async def test_send_message_normalises_the_project(team):
     alice = await team.agent("alice")
     bob = await team.agent("bob", "My Web-Shop")
     sent = await alice.send_message(to_instance="bob", message="hello", to_project="my  web.SHOP")
     assert sent["to_project"] == "my_web_shop"
     mail = (await bob.get_messages())["messages"]
-    assert [(each["from"], each["from_project"]) for each in mail] == [("alice", "shop")]
+    assert [(message["from"], message["from_project"]) for message in mail] == [("alice", "shop")]
 
 
 async def test_send_message_refuses_a_project_outside_the_key(team):
@@ -239,12 +239,12 @@ async def test_send_message_refuses_a_project_outside_the_key(team):
 
 
 async def test_send_message_to_everyone_gives_each_other_agent_a_copy_of_its_own(team):
-    alice, bob, carol = await _names(team, "alice", "bob", "carol")
+    alice, bob, carol = await _start_agents(team, "alice", "bob", "carol")
     sent = await alice.send_message(to_instance="*", message="freeze")
     assert (sent["to"], sent["recipients"], sent["live_subscribers"]) == ("*", 2, 2)
-    assert _texts(await bob.get_messages()) == ["freeze"]
+    assert _bodies(await bob.get_messages()) == ["freeze"]
     await bob.acknowledge_message(message_id=sent["message_id"])
-    assert _texts(await carol.get_messages()) == ["freeze"]
+    assert _bodies(await carol.get_messages()) == ["freeze"]
     assert await alice.get_messages() == {"count": 0, "unread": 0}
     assert (await bob.get_messages(include_delivered=True))["messages"][0]["to"] == "*"
 
@@ -253,11 +253,11 @@ async def test_send_message_to_everyone_of_another_project_includes_a_namesake(t
     alice = await team.agent("alice")
     namesake = await team.agent("alice", "web")
     assert (await alice.send_message(to_instance="*", message="hi", to_project="web"))["recipients"] == 1
-    assert _texts(await namesake.get_messages()) == ["hi"]
+    assert _bodies(await namesake.get_messages()) == ["hi"]
 
 
 async def test_send_message_to_everyone_leaves_out_workers_that_are_gone(team, clock):
-    alice, _gone = await _names(team, "alice", "worker_1a2b")
+    alice, _gone = await _start_agents(team, "alice", "worker_1a2b")
     await team.database.write(
         lambda tx: tx.run("update agent set tier = 'worker' where project = 'shop' and name = 'worker_1a2b'")
     )
@@ -267,14 +267,14 @@ async def test_send_message_to_everyone_leaves_out_workers_that_are_gone(team, c
 
 
 async def test_send_message_to_admins_reaches_them_alone(team):
-    alice, bob = await _names(team, "alice", "bob")
-    boss = await _admin(team, "boss")
+    alice, bob = await _start_agents(team, "alice", "bob")
+    boss = await _start_admin(team, "boss")
     assert (await alice.send_message(to_instance="@admins", message="help"))["recipients"] == 1
-    assert _texts(await boss.get_messages()) == ["help"]
+    assert _bodies(await boss.get_messages()) == ["help"]
     assert (await bob.get_messages())["count"] == 0
 
 
-async def test_send_message_says_when_nobody_gets_it(team):
+async def test_send_message_warns_when_it_has_no_recipients(team):
     alice = await team.agent("alice")
     sent = await alice.send_message(to_instance="*", message="anyone?")
     assert sent["recipients"] == 0
@@ -282,7 +282,7 @@ async def test_send_message_says_when_nobody_gets_it(team):
 
 
 async def test_send_message_twice_within_five_minutes_is_one_message(team, clock):
-    alice, bob = await _names(team, "alice", "bob")
+    alice, bob = await _start_agents(team, "alice", "bob")
     first = await alice.send_message(to_instance="bob", message="hello")
     clock.advance(minutes=4)
     assert await alice.send_message(to_instance="bob", message="hello") == first | {"duplicate": True}
@@ -293,7 +293,7 @@ async def test_send_message_twice_within_five_minutes_is_one_message(team, clock
 
 
 async def test_send_message_of_the_same_text_by_or_to_another_is_another_message(team):
-    alice, bob, carol = await _names(team, "alice", "bob", "carol")
+    alice, bob, carol = await _start_agents(team, "alice", "bob", "carol")
     first = await alice.send_message(to_instance="carol", message="ok")
     sent = [
         await alice.send_message(to_instance="bob", message="ok"),
@@ -301,12 +301,12 @@ async def test_send_message_of_the_same_text_by_or_to_another_is_another_message
         await alice.send_message(to_instance="carol", message="ok", reply_to=first["message_id"]),
         await alice.send_message(to_instance="carol", message="ok", subject="other"),
     ]
-    assert not any("duplicate" in each for each in sent)
+    assert not any("duplicate" in reply for reply in sent)
     assert (await carol.get_messages())["count"] == 4
 
 
 async def test_send_message_with_the_same_key_is_one_message_for_ever(team, clock):
-    alice, bob = await _names(team, "alice", "bob")
+    alice, bob = await _start_agents(team, "alice", "bob")
     first = await alice.send_message(to_instance="bob", message="hello", idempotency_key="k")
     await bob.update_message_status(message_id=first["message_id"], status="completed")
     clock.advance(days=100)
@@ -317,13 +317,13 @@ async def test_send_message_with_the_same_key_is_one_message_for_ever(team, cloc
     assert "duplicate" not in other
 
 
-async def test_send_message_at_once_with_one_key_is_one_message(team):
-    alice, bob = await _names(team, "alice", "bob")
+async def test_send_message_concurrently_with_one_key_is_one_message(team):
+    alice, bob = await _start_agents(team, "alice", "bob")
     sent = await asyncio.gather(
         *(alice.send_message(to_instance="bob", message=f"{n}", idempotency_key="k") for n in range(10))
     )
-    assert len({each["message_id"] for each in sent}) == 1
-    assert sum("duplicate" not in each for each in sent) == 1
+    assert len({reply["message_id"] for reply in sent}) == 1
+    assert sum("duplicate" not in reply for reply in sent) == 1
     assert (await bob.get_messages())["count"] == 1
 
 
@@ -341,36 +341,36 @@ async def test_send_message_in_reply_goes_on_with_the_thread_across_projects(tea
     assert (thanks["thread_id"], thanks["chain_depth"]) == (question["message_id"], 2)
 
 
-async def test_send_message_refuses_a_reply_to_nothing(team):
-    alice, _bob = await _names(team, "alice", "bob")
+async def test_send_message_refuses_a_reply_to_an_unknown_message(team):
+    alice, _bob = await _start_agents(team, "alice", "bob")
     with pytest.raises(errors.NotFound):
         await alice.send_message(to_instance="bob", message="what?", reply_to="msg_000000000000")
 
 
 async def test_send_message_in_a_chain_deeper_than_twelve_is_stored_but_not_pushed(team):
-    alice, bob = await _names(team, "alice", "bob")
+    alice, bob = await _start_agents(team, "alice", "bob")
     sent = await alice.send_message(to_instance="bob", message="0", priority="urgent")
     for depth in range(1, 14):
         sender, to = (bob, "alice") if depth % 2 else (alice, "bob")
         sent = await sender.send_message(to_instance=to, message=f"{depth}", reply_to=sent["message_id"])
         assert (sent["chain_depth"], "warning" in sent) == (depth, depth > 12)
-    pushed = [event for event in await _events(team) if event.kind == "MessageSent"]
+    pushed = [event for event in await _list_events(team) if event.kind == "MessageSent"]
     assert len(pushed) == 13
-    assert _texts(await alice.get_messages())[-1] == "13"
+    assert _bodies(await alice.get_messages())[-1] == "13"
 
 
-async def test_send_message_tells_each_recipient_and_nobody_else(team):
-    alice, *_ = await _names(team, "alice", "bob", "carol")
+async def test_send_message_emits_an_event_for_each_recipient_only(team):
+    alice, *_ = await _start_agents(team, "alice", "bob", "carol")
     sent = await alice.send_message(to_instance="*", message="freeze", priority="low")
-    told = [event for event in await _events(team) if event.kind == "MessageSent"]
+    told = [event for event in await _list_events(team) if event.kind == "MessageSent"]
     assert [(event.uri, event.audience, event.body) for event in told] == [
         (f"inbox://shop/{name}", f"inbox:{name}", {"id": sent["message_id"], "priority": "low"})
         for name in ("bob", "carol")
     ]
 
 
-async def test_send_message_urgent_rides_once_on_the_next_reply(team):
-    alice, bob = await _names(team, "alice", "bob")
+async def test_send_message_urgent_is_a_notice_on_the_next_reply_once(team):
+    alice, bob = await _start_agents(team, "alice", "bob")
     sent = await alice.send_message(to_instance="bob", message="fire", priority="urgent")
     noticed = (await bob.list_agents())["_notice"]
     assert len(noticed) == 1
@@ -381,57 +381,57 @@ async def test_send_message_urgent_rides_once_on_the_next_reply(team):
 
 
 async def test_send_message_counts_only_sessions_active_in_the_last_five_minutes(team, clock):
-    alice, _bob = await _names(team, "alice", "bob")
+    alice, _bob = await _start_agents(team, "alice", "bob")
     clock.advance(minutes=6)
     await team.agent("bob")
     assert (await alice.send_message(to_instance="bob", message="hello"))["live_subscribers"] == 1
 
 
 async def test_get_messages_waits_until_mail_arrives(team):
-    alice, bob = await _names(team, "alice", "bob")
+    alice, bob = await _start_agents(team, "alice", "bob")
     waiting = asyncio.create_task(bob.get_messages(wait_seconds=50))
     async with asyncio.timeout(PATIENCE_SECONDS):
         done, _ = await asyncio.wait({waiting}, timeout=0.2)
         assert not done
         await alice.send_message(to_instance="bob", message="hello")
-        assert _texts(await waiting) == ["hello"]
+        assert _bodies(await waiting) == ["hello"]
 
 
 async def test_get_messages_waits_no_longer_than_asked(team):
-    (bob,) = await _names(team, "bob")
+    (bob,) = await _start_agents(team, "bob")
     async with asyncio.timeout(PATIENCE_SECONDS):
         assert await bob.get_messages(wait_seconds=1) == {"count": 0, "unread": 0}
 
 
 async def test_get_messages_by_two_sessions_of_one_agent_gives_each_message_to_one(team):
-    alice, bob = await _names(team, "alice", "bob")
+    alice, bob = await _start_agents(team, "alice", "bob")
     twin = await team.agent("bob")
     for n in range(40):
         await alice.send_message(to_instance="bob", message=f"{n}")
     pages = await asyncio.gather(*(reader.get_messages(limit=10) for reader in (bob, twin) * 6))
     # Those who ask at the same moment may all look at the same ten; what is left is still there.
     pages.append(await twin.get_messages(limit=100))
-    got = [text for page in pages for text in _texts(page)]
+    got = [text for page in pages for text in _bodies(page)]
     assert sorted(got, key=int) == [f"{n}" for n in range(40)]
 
 
 async def test_get_messages_for_another_needs_an_admin_and_leaves_no_mark(team):
-    alice, bob, carol = await _names(team, "alice", "bob", "carol")
-    boss = await _admin(team, "boss")
+    alice, bob, carol = await _start_agents(team, "alice", "bob", "carol")
+    boss = await _start_admin(team, "boss")
     await alice.send_message(to_instance="bob", message="hello")
     with pytest.raises(errors.Forbidden):
         await carol.get_messages(for_instance="bob")
     seen = await boss.get_messages(for_instance="bob")
-    assert (_texts(seen), seen["unread"], seen["messages"][0]["status"]) == (["hello"], 1, "pending")
-    assert _texts(await bob.get_messages(for_instance="bob")) == ["hello"]
+    assert (_bodies(seen), seen["unread"], seen["messages"][0]["status"]) == (["hello"], 1, "pending")
+    assert _bodies(await bob.get_messages(for_instance="bob")) == ["hello"]
 
 
 @pytest.mark.parametrize(
     ("role", "bound", "allowed"), [("admin", None, True), ("agent", None, False), ("agent", "boss", True)]
 )
-async def test_get_messages_for_another_believes_keys_not_names(team, role, bound, allowed):
-    await _admin(team, "boss")
-    await _names(team, "bob")
+async def test_get_messages_for_another_believes_keys_not_start_agents(team, role, bound, allowed):
+    await _start_admin(team, "boss")
+    await _start_agents(team, "bob")
     caller = access.Caller(role, frozenset({"shop"}), key="key_1", agent=bound)
     boss = await team.agent("boss", caller=caller)
     if allowed:
@@ -449,7 +449,7 @@ async def test_send_message_refuses_a_readonly_key(team):
 
 
 async def test_acknowledge_message_marks_it_received_for_one_reader(team):
-    alice, bob, carol = await _names(team, "alice", "bob", "carol")
+    alice, bob, carol = await _start_agents(team, "alice", "bob", "carol")
     sent = await alice.send_message(to_instance="*", message="freeze")
     assert await bob.acknowledge_message(message_id=sent["message_id"]) == {
         "status": "received",
@@ -461,7 +461,7 @@ async def test_acknowledge_message_marks_it_received_for_one_reader(team):
 
 
 async def test_update_message_status_goes_forward_only_and_fails_from_anywhere(team):
-    alice, bob = await _names(team, "alice", "bob")
+    alice, bob = await _start_agents(team, "alice", "bob")
     sent = await alice.send_message(to_instance="bob", message="do it")
     change = {"message_id": sent["message_id"]}
     assert (await bob.update_message_status(**change, status="completed", note="done"))["note"] == "done"
@@ -475,8 +475,8 @@ async def test_update_message_status_goes_forward_only_and_fails_from_anywhere(t
 
 
 async def test_update_message_status_is_refused_to_those_who_did_not_get_it(team):
-    alice, bob, carol = await _names(team, "alice", "bob", "carol")
-    boss = await _admin(team, "boss")
+    alice, bob, carol = await _start_agents(team, "alice", "bob", "carol")
+    boss = await _start_admin(team, "boss")
     sent = await alice.send_message(to_instance="bob", message="do it")
     for other in (alice, carol):
         with pytest.raises(errors.Forbidden):
@@ -488,12 +488,12 @@ async def test_update_message_status_is_refused_to_those_who_did_not_get_it(team
 
 
 async def test_claim_message_is_won_by_one_recipient(team):
-    alice, *others = await _names(team, "alice", "bob", "carol", "dora", "emil")
+    alice, *others = await _start_agents(team, "alice", "bob", "carol", "dora", "emil")
     sent = await alice.send_message(to_instance="*", message="who takes it?")
-    claims = await asyncio.gather(*(each.claim_message(message_id=sent["message_id"]) for each in others))
+    claims = await asyncio.gather(*(agent.claim_message(message_id=sent["message_id"]) for agent in others))
     assert sum(claim["claimed"] for claim in claims) == 1
     assert len({claim["owner"] for claim in claims}) == 1
-    winner = next(each for each, claim in zip(others, claims, strict=True) if claim["claimed"])
+    winner = next(agent for agent, claim in zip(others, claims, strict=True) if claim["claimed"])
     assert await winner.claim_message(message_id=sent["message_id"]) == claims[others.index(winner)]
     mail = (await winner.get_messages(include_delivered=True))["messages"][0]
     assert (mail["status"], mail["claimed_by"]) == ("received", claims[0]["owner"])
@@ -502,7 +502,7 @@ async def test_claim_message_is_won_by_one_recipient(team):
 
 
 async def test_start_session_shows_what_waits_urgent_first(team):
-    alice, _bob = await _names(team, "alice", "bob")
+    alice, _bob = await _start_agents(team, "alice", "bob")
     assert alice.started["messages"] == {"unread": 0, "urgent": 0}
     for n in range(6):
         await alice.send_message(to_instance="bob", message=f"{n} " + "long " * 100, priority="normal")
@@ -520,8 +520,8 @@ async def test_start_session_shows_what_waits_urgent_first(team):
     assert len(waiting["top"][1]["subject"]) <= 100
 
 
-async def test_sweep_forgets_finished_mail_and_never_unread(team, clock):
-    alice, bob = await _names(team, "alice", "bob")
+async def test_retention_deletes_finished_mail_and_never_unread_mail(team, clock):
+    alice, bob = await _start_agents(team, "alice", "bob")
     finished = await alice.send_message(to_instance="bob", message="finished")
     await bob.update_message_status(message_id=finished["message_id"], status="completed")
     await alice.send_message(to_instance="bob", message="unread")
@@ -529,13 +529,13 @@ async def test_sweep_forgets_finished_mail_and_never_unread(team, clock):
     assert await team.database.write(lambda tx: store.delete_expired_messages(tx, clock.now - 30 * DAY)) == 0
     clock.advance(days=400)
     assert await team.database.write(lambda tx: store.delete_expired_messages(tx, clock.now - 30 * DAY)) == 1
-    assert _texts(await bob.get_messages(include_delivered=True)) == ["unread"]
+    assert _bodies(await bob.get_messages(include_delivered=True)) == ["unread"]
     rows = await team.database.read(lambda tx: tx.all("select body from message where project = 'shop'"))
     assert [row["body"] for row in rows] == ["unread"]
 
 
 async def test_find_by_id_shows_how_far_each_recipient_is(team, clock):
-    alice, bob, _carol = await _names(team, "alice", "bob", "carol")
+    alice, bob, _carol = await _start_agents(team, "alice", "bob", "carol")
     sent = await alice.send_message(to_instance="*", message="freeze", subject="release")
     await bob.update_message_status(message_id=sent["message_id"], status="completed", note="frozen")
     assert await bob.get_by_id(doc_id=sent["message_id"][:12]) == {
@@ -563,7 +563,7 @@ async def test_find_by_id_shows_how_far_each_recipient_is(team, clock):
 
 
 async def test_find_by_id_shows_mail_to_those_who_wrote_or_got_it(team):
-    alice, bob, carol = await _names(team, "alice", "bob", "carol")
+    alice, bob, carol = await _start_agents(team, "alice", "bob", "carol")
     sent = await alice.send_message(to_instance="bob", message="between us")
-    seen = [(await each.get_by_id(doc_id=sent["message_id"]))["found"] for each in (alice, bob, carol)]
+    seen = [(await agent.get_by_id(doc_id=sent["message_id"]))["found"] for agent in (alice, bob, carol)]
     assert seen == [True, True, False]

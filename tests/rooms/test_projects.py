@@ -12,7 +12,7 @@ AGENT = access.Caller("agent", frozenset({"shop"}), "key_agent")
 NOBODY = access.Caller("readonly", frozenset(), "key_none")
 
 
-async def test_create_project_shows_it_in_its_one_spelling(team):
+async def test_create_project_returns_its_normalised_name(team):
     created = await team.anyone().project(
         action="create", name="The Shop!", display_name="The Shop", ignore_case=True
     )
@@ -32,7 +32,7 @@ async def test_create_project_twice_is_refused(team):
         await team.anyone().project(action="create", name="Shop")
 
 
-async def test_create_project_registers_one_that_a_session_began(team):
+async def test_create_project_registers_a_project_that_a_session_created(team):
     ann = await team.agent("ann")
     before = await ann.project(action="get")
     after = await ann.project(action="create", name="shop")
@@ -73,13 +73,13 @@ async def test_get_project_shows_the_roster(team):
     }
 
 
-async def test_get_project_that_is_not_there_is_refused_and_makes_nothing(team):
+async def test_get_unknown_project_is_refused_and_creates_nothing(team):
     with pytest.raises(errors.NotFound):
         await team.anyone().project(action="get", name="nowhere")
     assert await team.anyone().project(action="list") == {"total": 0}
 
 
-async def test_add_agent_lets_in_who_waits(team):
+async def test_add_agent_admits_a_pending_agent(team):
     await team.anyone().project(action="create", name="shop")
     await team.agent("eve")
     waiting = await team.anyone().project(action="get", name="shop")
@@ -113,17 +113,17 @@ async def test_add_and_update_agent_leave_untouched_what_is_omitted(team):
     assert (lowered["tier"], lowered["role_description"]) == ("worker", "writes")
 
 
-async def test_add_agent_to_a_project_that_is_not_there_is_refused(team):
+async def test_add_agent_to_an_unknown_project_is_refused(team):
     with pytest.raises(errors.NotFound):
         await team.anyone().project(action="add_agent", name="nowhere", agent="bob")
 
 
-async def test_roster_acts_default_to_the_sessions_project(team):
+async def test_roster_actions_default_to_the_sessions_project(team):
     ann = await team.agent("ann")
     assert (await ann.project(action="add_agent", agent="bob"))["project"] == "shop"
 
 
-async def test_remove_agent_takes_it_off_the_roster(team):
+async def test_remove_agent_removes_it_from_the_roster(team):
     ann = await team.agent("ann")
     await ann.project(action="add_agent", agent="bob")
     removed = await ann.project(action="remove_agent", agent="bob")
@@ -133,7 +133,7 @@ async def test_remove_agent_takes_it_off_the_roster(team):
 
 
 @pytest.mark.parametrize("action", ["remove_agent", "update_agent"])
-async def test_roster_act_on_an_unknown_agent_names_near_ones(team, action):
+async def test_roster_action_on_an_unknown_agent_suggests_close_names(team, action):
     ann = await team.agent("ann")
     await ann.project(action="add_agent", agent="robert")
     with pytest.raises(errors.NotFound) as refused:
@@ -144,7 +144,7 @@ async def test_roster_act_on_an_unknown_agent_names_near_ones(team, action):
 @pytest.mark.parametrize(
     "wrong", [{"tier": "king"}, {"agent": "a b"}, {"path_patterns": [""]}, {"projects": "x"}]
 )
-async def test_add_agent_refuses_arguments_that_are_wrong(team, wrong):
+async def test_add_agent_refuses_invalid_arguments(team, wrong):
     ann = await team.agent("ann")
     with pytest.raises(errors.Invalid):
         await ann.project(**{"action": "add_agent", "agent": "bob"} | wrong)
@@ -155,20 +155,20 @@ async def test_list_projects_pages(team):
         await team.anyone().project(action="create", name=name)
     first = await team.anyone().project(action="list", limit=2)
     second = await team.anyone().project(action="list", limit=2, offset=first["next_offset"])
-    assert (first["total"], [each["name"] for each in first["projects"]]) == (3, ["a", "b"])
-    assert [each["name"] for each in second["projects"]] == ["c"]
+    assert (first["total"], [project["name"] for project in first["projects"]]) == (3, ["a", "b"])
+    assert [project["name"] for project in second["projects"]] == ["c"]
     assert "next_offset" not in second
 
 
 @pytest.mark.parametrize("confirm", [{}, {"confirm": "yes"}, {"confirm": "bank"}])
-async def test_delete_project_asks_for_its_name(team, confirm):
+async def test_delete_project_requires_confirmation_with_its_name(team, confirm):
     ann = await team.agent("ann")
     with pytest.raises(errors.Invalid):
         await ann.project(action="delete", name="shop", **confirm)
     assert (await ann.project(action="get"))["name"] == "shop"
 
 
-async def _rows(tx, project: str) -> dict[str, int]:
+async def _count_rows(tx, project: str) -> dict[str, int]:
     counted = {}
     for table in await project_tables(tx):
         row = await tx.one(f"select count(*) as n from {table} where project = $1", project)
@@ -176,7 +176,7 @@ async def _rows(tx, project: str) -> dict[str, int]:
     return counted
 
 
-async def _fill(tx, project: str) -> None:
+async def _insert_document(tx, project: str) -> None:
     await documents.add(
         tx,
         project,
@@ -196,11 +196,11 @@ async def test_delete_project_removes_every_row_but_its_audit_and_leaves_others_
         await ann.lock_files(files=["a.py"])
         await ann.update_work(title="work", status="in_progress", files_touched=["a.py"], signals=["done"])
         await ann.guidelines(action="set", name="tests", rule="Run them.", scope=project)
-        await team.database.write(lambda tx, project=project: _fill(tx, project))
-    before = await team.database.read(lambda tx: _rows(tx, "shop"))
-    others = await team.database.read(lambda tx: _rows(tx, "bank"))
+        await team.database.write(lambda tx, project=project: _insert_document(tx, project))
+    before = await team.database.read(lambda tx: _count_rows(tx, "shop"))
+    others = await team.database.read(lambda tx: _count_rows(tx, "bank"))
     deleted = await team.anyone().project(action="delete", name="shop", confirm="shop")
-    after = await team.database.read(lambda tx: _rows(tx, "shop"))
+    after = await team.database.read(lambda tx: _count_rows(tx, "shop"))
     kept = {"audit", "counter"}
     assert deleted["removed"] == {table: n for table, n in before.items() if n and table not in kept}
     assert {
@@ -217,7 +217,7 @@ async def test_delete_project_removes_every_row_but_its_audit_and_leaves_others_
     } <= set(deleted["removed"])
     assert {table: n for table, n in after.items() if n and table not in kept} == {"event": 1}
     assert after["audit"] == before["audit"] + 1
-    assert await team.database.read(lambda tx: _rows(tx, "bank")) == others
+    assert await team.database.read(lambda tx: _count_rows(tx, "bank")) == others
     with pytest.raises(errors.NotFound):
         await team.anyone().project(action="get", name="shop")
 
@@ -237,18 +237,18 @@ async def test_delete_project_never_lets_tokens_or_event_numbers_fall_back(team)
     assert (await again.lock_files(files=["a.py"]))["locked"][0]["token"] > before
 
 
-async def test_delete_project_counts_documents_from_none_again(team):
+async def test_delete_project_resets_the_document_count(team):
     ann = await team.agent("ann")
     for _ in range(2):
-        await team.database.write(lambda tx: _fill(tx, "shop"))
+        await team.database.write(lambda tx: _insert_document(tx, "shop"))
     await ann.project(action="delete", name="shop", confirm="shop")
     await team.agent("ann")
-    await team.database.write(lambda tx: _fill(tx, "shop"))
+    await team.database.write(lambda tx: _insert_document(tx, "shop"))
     listed = await team.anyone().list_projects()
-    assert [each["document_count"] for each in listed["projects"]] == [1]
+    assert [project["document_count"] for project in listed["projects"]] == [1]
 
 
-async def test_project_acts_of_an_admin_stay_in_its_projects(team):
+async def test_project_actions_of_an_admin_stay_in_its_projects(team):
     await team.agent("ann", "bank")
     admin = team.anyone(ADMIN)
     assert (await admin.project(action="create", name="shop"))["status"] == "created"
@@ -262,7 +262,7 @@ async def test_project_acts_of_an_admin_stay_in_its_projects(team):
     ):
         with pytest.raises(errors.Forbidden):
             await admin.project(name="bank", **act)
-    assert [each["name"] for each in (await admin.project(action="list"))["projects"]] == ["shop"]
+    assert [project["name"] for project in (await admin.project(action="list"))["projects"]] == ["shop"]
 
 
 async def test_project_changes_need_an_admin(team):
@@ -282,7 +282,7 @@ async def test_list_projects_counts_what_is_there(team, clock):
     await team.agent("zoe", "shared")
     clock.advance(days=2)
     await team.agent("ann")
-    await team.database.write(lambda tx: _fill(tx, "shop"))
+    await team.database.write(lambda tx: _insert_document(tx, "shop"))
     assert await team.anyone().list_projects() == {
         "total": 1,
         "active_sessions": 1,
@@ -299,12 +299,12 @@ async def test_list_projects_counts_what_is_there(team, clock):
     }
 
 
-async def test_list_projects_shows_a_caller_its_own_alone(team):
+async def test_list_projects_shows_only_the_callers_projects(team):
     for project in ("shop", "bank"):
         await team.agent("ann", project)
     own = await team.anyone(AGENT).list_projects()
     none = await team.anyone(NOBODY).list_projects()
-    assert ([each["project"] for each in own["projects"]], own["total"], own["active_sessions"]) == (
+    assert ([project["project"] for project in own["projects"]], own["total"], own["active_sessions"]) == (
         ["shop"],
         1,
         1,
@@ -316,11 +316,11 @@ async def test_list_projects_pages_with_the_total_of_all(team):
     for project in ("a", "b", "c"):
         await team.agent("ann", project)
     page = await team.anyone().list_projects(limit=1, offset=1)
-    assert [each["project"] for each in page["projects"]] == ["b"]
+    assert [project["project"] for project in page["projects"]] == ["b"]
     assert (page["total"], page["next_offset"], page["active_sessions"]) == (3, 2, 3)
 
 
-async def test_events_are_forgotten_after_their_days_and_their_numbers_go_on(team, clock):
+async def test_events_are_deleted_after_retention_and_their_numbers_continue(team, clock):
     alice = await team.agent("alice")
     await alice.lock_files(files=["a.py"])
     clock.advance(days=8)

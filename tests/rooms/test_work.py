@@ -1,15 +1,14 @@
-"""What agents tell each other about their work, and what they learn in return."""
+"""Work items, overlaps and signals between agents."""
 
 import pytest
 
 from commonplace import activity, errors
-from commonplace.config import Settings
 from commonplace.rooms.work import store
 
-NOON = "2027-01-15T08:00:00Z"
+CLOCK_START = "2027-01-15T08:00:00Z"
 
 
-async def events_of(team):
+async def list_work_events(team):
     rows = await team.database.read(
         lambda tx: tx.all(
             "select kind, uri, audience from event where project = 'shop' and kind = any($1) order by n",
@@ -23,9 +22,9 @@ def without_id(reply):
     return {name: value for name, value in reply.items() if name != "id"}
 
 
-async def touch(agent, *files, title="work"):
+async def report_files(agent, *files, title="work"):
     answer = await agent.update_work(title=title, status="in_progress", files_touched=list(files))
-    return {(each["file"], each["agent"], each["how"]) for each in answer.get("overlaps", [])}
+    return {(overlap["file"], overlap["agent"], overlap["how"]) for overlap in answer.get("overlaps", [])}
 
 
 # -- work items -----------------------------------------------------------------------------------------------
@@ -59,7 +58,7 @@ async def test_update_work_of_another_session_is_another_item(team):
     assert one["id"] != other["id"]
 
 
-async def test_blocked_item_keeps_what_it_waits_for_until_it_goes_on(team):
+async def test_blocked_item_keeps_what_it_waits_for_until_it_continues(team):
     alice = await team.agent("alice")
     await alice.update_work(
         title="cart",
@@ -76,7 +75,7 @@ async def test_blocked_item_keeps_what_it_waits_for_until_it_goes_on(team):
             "signal": "api_ready",
             "reason": "no API",
             "title": "cart",
-            "since": NOON,
+            "since": CLOCK_START,
         }
     ]
     await alice.update_work(title="cart", status="in_progress")
@@ -104,7 +103,7 @@ async def test_update_work_refuses_wrong_arguments_and_changes_nothing(team, arg
     assert "recent_work_items" not in await alice.get_active_work()
 
 
-async def test_end_session_completes_what_was_going_on_and_abandons_what_waited(team):
+async def test_end_session_completes_work_in_progress_and_abandons_blocked_work(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.update_work(title="cart", status="in_progress")
     await alice.update_work(title="till", status="blocked", waiting_for_signal="api_ready")
@@ -140,56 +139,56 @@ async def test_end_session_completes_what_was_going_on_and_abandons_what_waited(
         ("README.md", "readme.md", set()),
     ],
 )
-async def test_update_work_sees_where_others_were(team, theirs, ours, seen):
+async def test_update_work_reports_overlaps_with_others(team, theirs, ours, seen):
     alice, bob = await team.agent("alice"), await team.agent("bob")
-    await touch(bob, theirs)
-    assert await touch(alice, ours) == seen
+    await report_files(bob, theirs)
+    assert await report_files(alice, ours) == seen
 
 
-async def test_overlap_says_who_where_and_when(team):
+async def test_overlap_names_file_agent_project_and_time(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
-    await touch(bob, "src/a.py")
+    await report_files(bob, "src/a.py")
     team.clock.advance(minutes=10)
     answer = await alice.update_work(title="cart", status="in_progress", files_touched=["src/a.py", "b.py"])
     assert without_id(answer) == {
         "status": "updated",
         "overlaps": [
-            {"file": "src/a.py", "agent": "bob", "project": "shop", "when": NOON, "how": "same file"}
+            {"file": "src/a.py", "agent": "bob", "project": "shop", "when": CLOCK_START, "how": "same file"}
         ],
     }
 
 
-async def test_overlap_ignores_case_where_the_project_says_so(team):
+async def test_overlap_ignores_case_if_the_project_ignores_case(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await team.database.write(lambda tx: tx.run("update project set ignore_case = 1 where name = 'shop'"))
-    await touch(bob, "Src/README.md")
-    assert await touch(alice, "src/readme.md") == {("src/readme.md", "bob", "same file")}
+    await report_files(bob, "Src/README.md")
+    assert await report_files(alice, "src/readme.md") == {("src/readme.md", "bob", "same file")}
 
 
 async def test_overlap_is_with_other_sessions_of_the_project_in_the_last_day(team):
     alice, twin = await team.agent("alice"), await team.agent("alice")
     stranger = await team.agent("bob", project="other")
-    await touch(alice, "a.py")
-    await touch(stranger, "a.py")
-    assert await touch(alice, "a.py") == set()
-    assert await touch(twin, "a.py") == {("a.py", "alice", "same file")}
+    await report_files(alice, "a.py")
+    await report_files(stranger, "a.py")
+    assert await report_files(alice, "a.py") == set()
+    assert await report_files(twin, "a.py") == {("a.py", "alice", "same file")}
     team.clock.advance(days=1)
-    assert await touch(twin, "a.py") == set()
+    assert await report_files(twin, "a.py") == set()
 
 
 async def test_overlaps_are_found_among_many_files_and_bounded(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
-    await touch(bob, *(f"src/{n}.py" for n in range(200)))
-    assert await touch(alice, *(f"src/{n}.py" for n in range(190, 390))) == {
+    await report_files(bob, *(f"src/{n}.py" for n in range(200)))
+    assert await report_files(alice, *(f"src/{n}.py" for n in range(190, 390))) == {
         (f"src/{n}.py", "bob", "same file") for n in range(190, 200)
     }
-    assert len(await touch(alice, "src/")) == 50
+    assert len(await report_files(alice, "src/")) == 50
 
 
 # -- signals --------------------------------------------------------------------------------------------------
 
 
-async def test_signal_unblocks_those_who_wait_for_it_and_tells_them_once(team):
+async def test_signal_unblocks_those_who_wait_for_it_and_notifies_them_once(team):
     alice, bob, carol = [await team.agent(name) for name in ("alice", "bob", "carol")]
     await alice.update_work(
         title="cart", status="blocked", blocked_by="carol", waiting_for_signal="api_ready"
@@ -206,22 +205,24 @@ async def test_signal_unblocks_those_who_wait_for_it_and_tells_them_once(team):
     active = await alice.get_active_work()
     assert active["_notice"] == ["Signal api_ready from carol: 'cart' is unblocked. v2"]
     assert [blocked["agent"] for blocked in active["blocked_agents"]] == ["bob"]
-    assert active["recent_signals"] == [{"name": "api_ready", "from": "carol", "at": NOON, "details": "v2"}]
+    assert active["recent_signals"] == [
+        {"name": "api_ready", "from": "carol", "at": CLOCK_START, "details": "v2"}
+    ]
     assert "_notice" not in await alice.get_active_work()
     assert "unblocked" not in await carol.update_work(title="api", status="completed", signals=["api_ready"])
 
 
-async def test_signal_that_was_sent_before_is_shown_to_whoever_begins_to_wait(team):
+async def test_signal_that_was_sent_before_is_returned_to_who_begins_to_wait(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await bob.update_work(title="api", status="completed", signals=["api_ready"], signal_details="v2")
     answer = await alice.update_work(title="cart", status="blocked", waiting_for_signal="api_ready")
     assert without_id(answer) == {
         "status": "updated",
-        "sent_before": [{"name": "api_ready", "from": "bob", "at": NOON, "details": "v2"}],
+        "sent_before": [{"name": "api_ready", "from": "bob", "at": CLOCK_START, "details": "v2"}],
     }
 
 
-async def test_signal_of_another_project_unblocks_nobody(team):
+async def test_signal_of_another_project_does_not_unblock(team):
     alice, bob = await team.agent("alice"), await team.agent("bob", project="other")
     await alice.update_work(title="cart", status="blocked", waiting_for_signal="api_ready")
     answer = await bob.update_work(title="api", status="completed", signals=["api_ready"])
@@ -232,7 +233,7 @@ async def test_update_work_and_signals_are_events(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.update_work(title="cart", status="blocked", waiting_for_signal="api_ready")
     await bob.update_work(title="api", status="completed", signals=["api_ready"])
-    assert await events_of(team) == [
+    assert await list_work_events(team) == [
         ("WorkUpdated", "work://shop", ""),
         ("WorkUpdated", "work://shop", ""),
         ("SignalSent", "signals://shop", ""),
@@ -243,7 +244,7 @@ async def test_update_work_and_signals_are_events(team):
 # -- seeing ---------------------------------------------------------------------------------------------------
 
 
-async def test_get_active_work_shows_who_is_there_and_busy_with_what(team):
+async def test_get_active_work_lists_active_agents_and_their_work(team):
     alice = await team.agent("alice", task_description="the shop")
     await team.agent("bob")
     await alice.update_work(title="cart", status="in_progress", files_touched=["a.py"])
@@ -253,14 +254,14 @@ async def test_get_active_work_shows_who_is_there_and_busy_with_what(team):
         "currently_active": [
             {
                 "agent": "alice",
-                "last_active": NOON,
+                "last_active": CLOCK_START,
                 "task": "the shop",
                 "working_on": ["cart"],
                 "files": ["a.py"],
             }
         ],
     }
-    assert {each["agent"] for each in (await alice.get_active_work())["currently_active"]} == {"alice", "bob"}
+    assert {row["agent"] for row in (await alice.get_active_work())["currently_active"]} == {"alice", "bob"}
 
 
 async def test_get_active_work_is_bounded_in_time_and_count(team):
@@ -289,7 +290,7 @@ async def test_get_active_work_never_shows_a_session_id(team):
     assert activity.digest(alice.session_id) not in reply
 
 
-async def test_start_session_tells_what_others_changed_signalled_and_wait_for(team):
+async def test_start_session_shows_what_others_changed_signalled_and_wait_for(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await bob.update_work(title="api", status="in_progress", signals=["api_ready"])
     await alice.update_work(
@@ -303,8 +304,8 @@ async def test_start_session_tells_what_others_changed_signalled_and_wait_for(te
     started = (await team.agent("bob", token_budget=5000)).started
     sections = ("recent_modifications", "signals", "blocking_others")
     assert {name: started[name] for name in sections} == {
-        "recent_modifications": [{"file": "a.py", "agent": "alice", "when": NOON}],
-        "signals": [{"name": "api_ready", "from": "bob", "at": NOON, "details": ""}],
+        "recent_modifications": [{"file": "a.py", "agent": "alice", "when": CLOCK_START}],
+        "signals": [{"name": "api_ready", "from": "bob", "at": CLOCK_START, "details": ""}],
         "blocking_others": [
             {
                 "agent": "alice",
@@ -312,24 +313,24 @@ async def test_start_session_tells_what_others_changed_signalled_and_wait_for(te
                 "signal": "api_ready",
                 "reason": "",
                 "title": "cart",
-                "since": NOON,
+                "since": CLOCK_START,
             }
         ],
     }
 
 
-async def test_sweep_forgets_work_touches_and_signals_after_two_weeks(team):
+async def test_retention_deletes_work_touched_files_and_signals_after_two_weeks(team):
     alice = await team.agent("alice")
     await alice.update_work(title="old", status="completed", files_touched=["a.py"], signals=["x"])
     team.clock.advance(days=10)
     await alice.update_work(title="young", status="completed", files_touched=["b.py"], signals=["y"])
     team.clock.advance(days=5)
-    await team.database.write(lambda tx: store.delete_expired_work(tx, team.clock(), Settings()))
+    await team.database.write(lambda tx: store.delete_expired_work(tx, team.clock()))
 
-    async def left(tx):
+    async def count_remaining_rows(tx):
         return [
             (await tx.one(f"select count(*) as n from {table} where project = 'shop'"))["n"]
             for table in ("work", "touched", "signal")
         ]
 
-    assert await team.database.read(left) == [1, 1, 1]
+    assert await team.database.read(count_remaining_rows) == [1, 1, 1]
