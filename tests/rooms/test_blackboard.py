@@ -461,16 +461,16 @@ async def test_search_context_refuses_what_it_cannot_search(alice: Agent, board:
         await alice.search_context(**{"session_id": board, "query": "cart"} | wrong)
 
 
-def test_shelves_stay_within_their_bound():
-    shelves = context_search.Shelves(most=2000)
+def test_index_cache_stays_within_its_bound():
+    cache = context_search.AudienceIndexCache(max_entries=2000)
     for n in range(50):
-        shelf = shelves.take(f"session_{n}", "")
+        index = cache.get_index(f"session_{n}", "")
         rows = [{"sequence": 1, "sender": "a", "content": "one two three", "metadata": "{}"}]
-        shelf.add(rows, 1)
-        shelves.trim()
-    assert len(shelves) == 9
-    assert shelves.take("session_49", "").through == 1
-    assert shelves.take("session_0", "").through == 0
+        index.add_rows(rows, 1)
+        cache.evict_oldest()
+    assert len(cache) == 9
+    assert cache.get_index("session_49", "").indexed_through == 1
+    assert cache.get_index("session_0", "").indexed_through == 0
 
 
 async def test_messages_are_announced_to_their_audience_alone(team: Team, board: str):

@@ -12,7 +12,7 @@ from commonplace import errors
 from commonplace.clock import SECOND, iso
 from commonplace.config import Settings
 from commonplace.operation import Reply
-from commonplace.rooms.blackboard.model import text, whole
+from commonplace.rooms.blackboard.model import integer_range, text_length
 from commonplace.store.database import Row
 
 VALUE_BYTES = 1_000_000
@@ -28,12 +28,12 @@ def _without_space(key: str) -> str:
     return key
 
 
-Key = Annotated[str, text(255), AfterValidator(_without_space)]
-Pattern = Annotated[str, text(255)]
-ExpiresIn = Annotated[int, whole(0, _YEAR)]
-Version = Annotated[int, whole(0)]
+Key = Annotated[str, text_length(255), AfterValidator(_without_space)]
+Pattern = Annotated[str, text_length(255)]
+ExpiresIn = Annotated[int, integer_range(0, _YEAR)]
+Version = Annotated[int, integer_range(0)]
 Limit = Annotated[int, Field(ge=1, le=1000)]
-Offset = Annotated[int, whole(0)]
+Offset = Annotated[int, integer_range(0)]
 
 
 class Stored(Reply):

@@ -7,10 +7,10 @@ from commonplace.call import Call
 from commonplace.operation import operation
 from commonplace.rooms.agent_memory import model, store
 from commonplace.rooms.agent_memory.store import Owner
-from commonplace.rooms.blackboard.model import SessionId
-from commonplace.rooms.blackboard.model import packed as packed_metadata
-from commonplace.rooms.blackboard.reader import AgentId, home, identify
-from commonplace.rooms.blackboard.session import locate
+from commonplace.rooms.blackboard.model import BlackboardId
+from commonplace.rooms.blackboard.model import encode_metadata as packed_metadata
+from commonplace.rooms.blackboard.reader import AgentId, identify_reader, memory_project
+from commonplace.rooms.blackboard.session import load_visible_session
 from commonplace.rooms.sessions.store import enter_project
 from commonplace.store.database import Row
 
@@ -26,7 +26,7 @@ async def set_memory(
     call: Call,
     key: model.Key,
     value: Any,
-    session_id: SessionId | None = None,
+    session_id: BlackboardId | None = None,
     expires_in: model.ExpiresIn | None = None,
     metadata: dict[str, Any] | None = None,
     overwrite: bool = True,
@@ -71,7 +71,7 @@ async def _require_room(
 
 @operation("get_memory", role="readonly", session=False)
 async def get_memory(
-    call: Call, key: model.Key, session_id: SessionId | None = None, agent_id: AgentId | None = None
+    call: Call, key: model.Key, session_id: BlackboardId | None = None, agent_id: AgentId | None = None
 ) -> model.Entry:
     """What you kept under a key."""
     owner, session = await _scope(call, session_id, agent_id)
@@ -87,7 +87,7 @@ async def get_memory(
 @operation("list_memory", role="readonly", session=False, example={"prefix": "plan"})
 async def list_memory(
     call: Call,
-    session_id: SessionId | None = None,
+    session_id: BlackboardId | None = None,
     pattern: model.Pattern | None = None,
     prefix: model.Pattern | None = None,
     limit: model.Limit = 50,
@@ -120,7 +120,7 @@ async def list_memory(
     verbatim=("key",),
 )
 async def delete_memory(
-    call: Call, key: model.Key, session_id: SessionId | None = None, agent_id: AgentId | None = None
+    call: Call, key: model.Key, session_id: BlackboardId | None = None, agent_id: AgentId | None = None
 ) -> model.Deleted:
     """Forget a key."""
     owner, session = await _scope(call, session_id, agent_id)
@@ -134,9 +134,9 @@ async def delete_memory(
 
 async def _scope(call: Call, session_id: str | None, agent_id: str | None) -> tuple[Owner, str]:
     """Whose memory this is, and for which session ("" = for all)."""
-    reader = await identify(call, agent_id)
-    session = (await locate(call, session_id))["id"] if session_id else ""
-    call.project = home(call.caller)
+    reader = await identify_reader(call, agent_id)
+    session = (await load_visible_session(call, session_id))["id"] if session_id else ""
+    call.project = memory_project(call.caller)
     call.subject = session or "global"
     if call.writes:
         await enter_project(call.tx, call.project, call.now)

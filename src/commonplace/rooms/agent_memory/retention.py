@@ -2,11 +2,11 @@
 
 from commonplace.config import Settings
 from commonplace.rooms.agent_memory import store
-from commonplace.rooms.blackboard.store import every_project
+from commonplace.rooms.projects.store import list_all_project_names
 from commonplace.store.database import Tx
 
 
 async def delete_expired_memory(tx: Tx, now: int, _settings: Settings) -> None:
-    for owner in await store.with_expired(tx, await every_project(tx), now):
+    for owner in await store.with_expired(tx, await list_all_project_names(tx), now):
         await store.use(tx, owner)
         await store.forget_expired(tx, owner, now)

@@ -10,13 +10,14 @@ from commonplace.call import Call
 from commonplace.rooms.backlog import model, store
 from commonplace.rooms.backlog.model import BacklogItem
 from commonplace.rooms.messages.store import notify_agents
+from commonplace.rooms.projects.store import list_all_project_names
 from commonplace.rooms.sessions.store import enter_project
 from commonplace.store import ids
 from commonplace.store.database import Row
 
 
 async def list_visible_projects(call: Call) -> list[str]:
-    return [name for name in await store.list_project_names(call.tx) if call.caller.sees(name)]
+    return [name for name in await list_all_project_names(call.tx) if call.caller.sees(name)]
 
 
 async def lock_backlog(call: Call, project: str) -> int:

@@ -57,10 +57,6 @@ async def filter_existing_ids(tx: Tx, project: str, items: Sequence[str]) -> set
     return {row["id"] for row in rows}
 
 
-async def list_project_names(tx: Tx) -> list[str]:
-    return [row["name"] for row in await tx.all("select name from project order by name")]
-
-
 async def update_item(tx: Tx, row: Row, values: Mapping[str, Any], now: int) -> Row | None:
     """Update the item; return None if its version changed since it was read."""
     return await tx.one(

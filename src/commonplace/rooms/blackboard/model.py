@@ -1,4 +1,4 @@
-"""Sessions and messages of a blackboard: arguments, replies, and what can be decided without a store."""
+"""Blackboard sessions and messages: arguments, replies, and pure functions. The SQL is in `store.py`."""
 
 import re
 from collections.abc import Sequence
@@ -11,61 +11,61 @@ from commonplace import errors
 from commonplace.clock import HOUR, iso, iso_exact
 from commonplace.config import Settings
 from commonplace.operation import Reply
-from commonplace.rooms.blackboard.reader import visibility_of
+from commonplace.rooms.blackboard.reader import visibility_of_audience
 from commonplace.store.database import Row
 from commonplace.store.ids import SHORTEST
 
-METADATA_CHARACTERS = 10_000
-EVER = 2**62
+MAX_METADATA_CHARACTERS = 10_000
+MAX_INTEGER = 2**62
 
-_MESSAGE_ID = len("msg_") + 12
-_DECISION = re.compile(r"\W*(decision|decided)\b", re.IGNORECASE)
-_QUESTION = re.compile(r"\W*(open )?question\b", re.IGNORECASE)
-
-
-def text(most: int, least: int = 1) -> AfterValidator:
-    """Bounds that callers keep without being told, so that no schema spends words on them."""
-
-    def checked(given: str) -> str:
-        if not least <= len(given) <= most:
-            raise ValueError(f"must have {least} to {most} characters, not {len(given)}")
-        return given
-
-    return AfterValidator(checked)
+_MESSAGE_ID_CHARACTERS = len("msg_") + 12
+_DECISION_START = re.compile(r"\W*(decision|decided)\b", re.IGNORECASE)
+_QUESTION_START = re.compile(r"\W*(open )?question\b", re.IGNORECASE)
 
 
-def whole(least: int, most: int = EVER) -> AfterValidator:
-    """The same for numbers."""
+def text_length(maximum: int, minimum: int = 1) -> AfterValidator:
+    """Check the length at run time only, so that the published schema stays short."""
 
-    def checked(given: int) -> int:
-        if not least <= given <= most:
-            raise ValueError(f"must be {least} to {most}")
-        return given
+    def require_length(value: str) -> str:
+        if not minimum <= len(value) <= maximum:
+            raise ValueError(f"must have {minimum} to {maximum} characters, not {len(value)}")
+        return value
 
-    return AfterValidator(checked)
+    return AfterValidator(require_length)
 
 
-SessionId = Annotated[str, text(64)]
-MessageId = Annotated[str, text(64)]
-Purpose = Annotated[str, text(2000)]
-Content = Annotated[str, text(100_000)]
-Summary = Annotated[str, text(20_000, 0)]
-Query = Annotated[str, text(500)]
-IdempotencyKey = Annotated[str, text(200)]
-Threshold = Annotated[float, Field(ge=0, le=100)]
-Limit = Annotated[int, Field(ge=1, le=1000)]
-ShortLimit = Annotated[int, Field(ge=1, le=100)]
-Offset = Annotated[int, whole(0)]
-After = Annotated[int, whole(-1)]
-MaxTokens = Annotated[int, whole(100, 1_000_000)]
-Scope = Literal["all", "public", "private"]
-Closed = Literal["completed", "archived"]
-MessageType = Literal[
+def integer_range(minimum: int, maximum: int = MAX_INTEGER) -> AfterValidator:
+    """Check the range at run time only, so that the published schema stays short."""
+
+    def require_in_range(value: int) -> int:
+        if not minimum <= value <= maximum:
+            raise ValueError(f"must be {minimum} to {maximum}")
+        return value
+
+    return AfterValidator(require_in_range)
+
+
+BlackboardId = Annotated[str, text_length(64)]
+BlackboardMessageId = Annotated[str, text_length(64)]
+Purpose = Annotated[str, text_length(2000)]
+MessageContent = Annotated[str, text_length(100_000)]
+ClosingSummary = Annotated[str, text_length(20_000, 0)]
+ContextQuery = Annotated[str, text_length(500)]
+MessageIdempotencyKey = Annotated[str, text_length(200)]
+FuzzyThreshold = Annotated[float, Field(ge=0, le=100)]
+MessageLimit = Annotated[int, Field(ge=1, le=1000)]
+ResultLimit = Annotated[int, Field(ge=1, le=100)]
+PageOffset = Annotated[int, integer_range(0)]
+AfterSequence = Annotated[int, integer_range(-1)]
+ContextTokens = Annotated[int, integer_range(100, 1_000_000)]
+SearchScope = Literal["all", "public", "private"]
+ClosedStatus = Literal["completed", "archived"]
+BlackboardMessageType = Literal[
     "user_message", "system_message", "agent_response", "tool_result", "error", "status_update"
 ]
 
 
-class Created(Reply):
+class CreatedBlackboard(Reply):
     session_id: str
     purpose: str
     project: str
@@ -73,7 +73,7 @@ class Created(Reply):
     created_by: str
 
 
-class Session(Reply):
+class BlackboardSession(Reply):
     session_id: str
     purpose: str
     project: str
@@ -89,38 +89,38 @@ class Session(Reply):
     closed_by: str = ""
 
     @classmethod
-    def of(cls, row: Row, tally: dict[str, int], idle_since: int) -> "Session":
-        idle = row["status"] == "active" and row["updated_at"] <= idle_since
+    def from_row(cls, row: Row, count_by_sender: dict[str, int], idle_since: int) -> "BlackboardSession":
+        is_idle = row["status"] == "active" and row["updated_at"] <= idle_since
         return cls(
             session_id=row["id"],
             purpose=row["purpose"],
             project=row["project"],
-            status="completed" if idle else row["status"],
+            status="completed" if is_idle else row["status"],
             created_by=row["created_by"],
             created_at=iso(row["created_at"]),
             updated_at=iso(row["updated_at"]),
-            message_count=sum(tally.values()),
-            participants=sorted(tally),
+            message_count=sum(count_by_sender.values()),
+            participants=sorted(count_by_sender),
             metadata=msgspec.json.decode(row["metadata"]),
             summary=row["summary"],
             closed_at=iso(row["closed_at"]) if row["closed_at"] else None,
-            closed_by="idle" if idle else row["closed_by"],
+            closed_by="idle" if is_idle else row["closed_by"],
         )
 
 
-class Sessions(Reply):
+class BlackboardListing(Reply):
     total: int
-    sessions: list[Session] = []
+    sessions: list[BlackboardSession] = []
 
 
-class ClosedSession(Reply):
+class ClosedBlackboard(Reply):
     session_id: str
     status: str
     closed_at: str
     message_count: int
 
 
-class Message(Reply):
+class BlackboardMessage(Reply):
     id: str
     sequence: int
     sender: str
@@ -132,7 +132,7 @@ class Message(Reply):
     parent_message_id: str | None = None
 
     @classmethod
-    def of(cls, row: Row) -> "Message":
+    def from_row(cls, row: Row) -> "BlackboardMessage":
         return cls(
             id=row["id"],
             sequence=row["sequence"],
@@ -140,75 +140,75 @@ class Message(Reply):
             content=row["content"],
             timestamp=iso_exact(row["at"]),
             message_type=row["message_type"],
-            visibility=visibility_of(row["audience"]),
+            visibility=visibility_of_audience(row["audience"]),
             metadata=msgspec.json.decode(row["metadata"]),
             parent_message_id=row["parent"] or None,
         )
 
 
-class OneSession(Reply):
-    session: Session
+class BlackboardDetails(Reply):
+    session: BlackboardSession
     message_count: int
     last_activity: str
     participants: list[str] = []
-    messages: list[Message] = []
+    messages: list[BlackboardMessage] = []
     hidden_count: int | None = None
 
 
-class Added(Reply):
+class AddedMessage(Reply):
     message_id: str
     sequence: int
     timestamp: str
     duplicate: bool = False
 
 
-class OneMessage(Reply):
-    message: Message
-    parent: Message | None = None
+class MessageDetails(Reply):
+    message: BlackboardMessage
+    parent: BlackboardMessage | None = None
     replies: list[str] = []
 
 
-class LeftOut(Reply):
+class OmittedMessages(Reply):
     messages: int
     decisions: int = 0
     open_questions: int = 0
     hint: str = ""
 
 
-class Messages(Reply):
+class MessagePage(Reply):
     count: int
     total_count: int
     has_more: bool
     next_after: int
-    messages: list[Message] = []
-    left_out: LeftOut | None = None
+    messages: list[BlackboardMessage] = []
+    left_out: OmittedMessages | None = None
 
     @classmethod
-    def page(cls, rows: Sequence[Row], total: int, *, has_more: bool, after: int) -> "Messages":
+    def from_rows(cls, rows: Sequence[Row], total: int, *, has_more: bool, after: int) -> "MessagePage":
         return cls(
             count=len(rows),
             total_count=total,
             has_more=has_more,
             next_after=rows[-1]["sequence"] if rows else after,
-            messages=[Message.of(row) for row in rows],
+            messages=[BlackboardMessage.from_row(row) for row in rows],
         )
 
 
-class Found(Reply):
-    message: Message
+class MessageMatch(Reply):
+    message: BlackboardMessage
     score: float
     relevance: str
     match_preview: str
     why: list[str]
 
 
-class SearchResults(Reply):
+class ContextSearchResults(Reply):
     message_count: int
     search_time_ms: float
-    results: list[Found] = []
+    results: list[MessageMatch] = []
 
 
-class Act(Reply):
+class BlackboardAct(Reply):
     n: int
     at: str
     act: str
@@ -219,59 +219,70 @@ class Act(Reply):
     visibility: str = ""
 
 
-class Trail(Reply):
+class BlackboardAuditTrail(Reply):
     session_id: str
     count: int
-    acts: list[Act] = []
+    acts: list[BlackboardAct] = []
     next_after: int | None = None
 
 
-def packed(metadata: dict[str, Any] | None) -> str:
-    """Metadata as it is stored, if it is within its limit."""
+def encode_metadata(metadata: dict[str, Any] | None) -> str:
+    """Encode metadata for the store; refuse it above its limit."""
     encoded = msgspec.json.encode(metadata or {}).decode()
-    if len(encoded) > METADATA_CHARACTERS:
+    if len(encoded) > MAX_METADATA_CHARACTERS:
         raise errors.TooLarge(
-            f"metadata is {len(encoded)} characters; {METADATA_CHARACTERS} at most.",
-            hint="Put the long part into the content, or into a document.",
+            f"metadata has {len(encoded)} characters as JSON; the limit is {MAX_METADATA_CHARACTERS}.",
+            hint="Move the long part into the content, or store it with memory_store.",
         )
     return encoded
 
 
-def between(given: str) -> tuple[str, str]:
-    """The first and the last message id that begin like this."""
-    if len(given) < SHORTEST:
-        return given, given
-    return given.ljust(_MESSAGE_ID, "0"), given.ljust(_MESSAGE_ID, "f")
+def message_id_range(id_prefix: str) -> tuple[str, str]:
+    """Return the lowest and highest message id that start with this prefix."""
+    if len(id_prefix) < SHORTEST:
+        return id_prefix, id_prefix
+    return id_prefix.ljust(_MESSAGE_ID_CHARACTERS, "0"), id_prefix.ljust(_MESSAGE_ID_CHARACTERS, "f")
 
 
-def idle_since(now: int, settings: Settings) -> int:
-    """A session that was last written before this has closed itself; no hours = it never does."""
+def idle_cutoff(now: int, settings: Settings) -> int:
+    """Sessions last written before this time count as closed; -1 if the setting turns that off."""
     return now - settings.context_idle_hours * HOUR if settings.context_idle_hours > 0 else -1
 
 
-def mark(content: str, metadata: dict[str, Any] | None) -> str:
-    """Whether a message decides or asks something, by its metadata or else by its words."""
-    told = {str(name).lower() for name, value in (metadata or {}).items() if value}
+def classify_message(content: str, metadata: dict[str, Any] | None) -> str:
+    """Return "decision", "question" or "", from the metadata or else from the text."""
+    set_flags = {str(name).lower() for name, value in (metadata or {}).items() if value}
     kinds = {str((metadata or {}).get(name, "")).lower() for name in ("type", "kind")}
-    if told & {"decision", "decisions"} or "decision" in kinds or _DECISION.match(content):
+    if set_flags & {"decision", "decisions"} or "decision" in kinds or _DECISION_START.match(content):
         return "decision"
-    asked = told & {"question", "open_question", "open_questions"} or kinds & {"question", "open_question"}
-    return "question" if asked or _QUESTION.match(content) or content.rstrip().endswith("?") else ""
+    is_question = set_flags & {"question", "open_question", "open_questions"} or kinds & {
+        "question",
+        "open_question",
+    }
+    return (
+        "question" if is_question or _QUESTION_START.match(content) or content.rstrip().endswith("?") else ""
+    )
 
 
-def trail(session: Row, added: Sequence[Row], after: int, *, whole: bool) -> list[Act]:
-    """What was done after an act, in order; `whole`: there are no more messages to come."""
-    ended = session["last_sequence"] + 1
-    opened = Act(n=0, at=iso_exact(session["created_at"]), act="session_created", agent=session["created_by"])
-    acts = ([opened] if after < 0 else []) + [_written(row) for row in added]
-    if session["closed_at"] is not None and whole and after < ended:
+def build_audit_trail(
+    session: Row, messages: Sequence[Row], after: int, *, is_last_page: bool
+) -> list[BlackboardAct]:
+    """List the acts after number `after`, in order; `is_last_page`: no messages follow these."""
+    closing_number = session["last_sequence"] + 1
+    creation = BlackboardAct(
+        n=0, at=iso_exact(session["created_at"]), act="session_created", agent=session["created_by"]
+    )
+    acts = ([creation] if after < 0 else []) + [_message_act(row) for row in messages]
+    if session["closed_at"] is not None and is_last_page and after < closing_number:
         closed_at = iso_exact(session["closed_at"])
-        acts.append(Act(n=ended, at=closed_at, act="session_closed", agent=session["closed_by"]))
+        acts.append(
+            BlackboardAct(n=closing_number, at=closed_at, act="session_closed", agent=session["closed_by"])
+        )
     return acts
 
 
-def _written(row: Row) -> Act:
-    return Act(
+def _message_act(row: Row) -> BlackboardAct:
+    return BlackboardAct(
         n=row["sequence"],
         at=iso_exact(row["at"]),
         act="message_added",
@@ -279,5 +290,5 @@ def _written(row: Row) -> Act:
         key=row["key_id"],
         message_id=row["id"],
         message_type=row["message_type"],
-        visibility=visibility_of(row["audience"]),
+        visibility=visibility_of_audience(row["audience"]),
     )

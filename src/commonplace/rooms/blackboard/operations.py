@@ -1,4 +1,4 @@
-"""Open a session, write on it, read it, search it, close it."""
+"""Create, write, read, search and close blackboard sessions. Visibility: `reader.py`; lookup: `session.py`."""
 
 import secrets
 from collections.abc import Sequence
@@ -13,26 +13,33 @@ from commonplace.clock import iso, iso_exact
 from commonplace.operation import operation
 from commonplace.rooms.archives import lookup
 from commonplace.rooms.archives.model import Listing
-from commonplace.rooms.blackboard import boards, context_search, digest, model, search, store
+from commonplace.rooms.blackboard import context_search, model, search, selection, store
 from commonplace.rooms.blackboard.reader import (
-    EVERYTHING,
+    ALL_VISIBILITIES,
     AgentId,
-    Reader,
+    BlackboardReader,
     Visibility,
-    default_project,
-    identify,
-    visibility_of,
-    wanted,
+    default_session_project,
+    identify_reader,
+    select_visibilities,
+    visibility_of_audience,
 )
-from commonplace.rooms.blackboard.session import described, locate, uri, view_of
+from commonplace.rooms.blackboard.session import (
+    describe_session,
+    list_blackboards,
+    load_message,
+    load_visible_session,
+    reader_view,
+    session_uri,
+)
 from commonplace.rooms.sessions.store import enter_project
 from commonplace.rooms.workspaces.model import WorkspaceId
 from commonplace.store.database import Row
 
-_NEWEST = 20
-_LISTED = 50
-_SCOPES: dict[model.Scope, tuple[Visibility, ...]] = {
-    "all": EVERYTHING,
+_NEWEST_MESSAGES = 20
+_DEFAULT_LISTED_SESSIONS = 50
+_VISIBILITIES_BY_SCOPE: dict[model.SearchScope, tuple[Visibility, ...]] = {
+    "all": ALL_VISIBILITIES,
     "public": ("public",),
     "private": ("private",),
 }
@@ -45,18 +52,18 @@ async def create_session(
     metadata: dict[str, Any] | None = None,
     project: str | None = None,
     agent_id: AgentId | None = None,
-) -> model.Created:
-    """Open a blackboard; give its session_id to those who share the work."""
-    reader = await identify(call, agent_id)
-    call.project = project or default_project(call.caller)
+) -> model.CreatedBlackboard:
+    """Create a blackboard for one piece of work; share its session_id with the other agents."""
+    reader = await identify_reader(call, agent_id)
+    call.project = project or default_session_project(call.caller)
     session_id = f"session_{secrets.token_hex(8)}"
     await enter_project(call.tx, call.project, call.now)
-    await store.add_session(
-        call.tx, call.project, session_id, purpose, model.packed(metadata), reader.name, call.now
+    await store.insert_session(
+        call.tx, call.project, session_id, purpose, model.encode_metadata(metadata), reader.name, call.now
     )
     call.subject = session_id
-    call.emit("SessionCreated", uri(session_id), session_id=session_id)
-    return model.Created(
+    call.emit("SessionCreated", session_uri(session_id), session_id=session_id)
+    return model.CreatedBlackboard(
         session_id=session_id,
         purpose=purpose,
         project=call.project,
@@ -67,21 +74,24 @@ async def create_session(
 
 @operation("get_session", role="readonly", session=False)
 async def get_session(
-    call: Call, session_id: model.SessionId, agent_id: AgentId | None = None
-) -> model.OneSession:
-    """A blackboard and its newest messages."""
-    reader = await identify(call, agent_id)
-    row = await locate(call, session_id)
-    shown = await described(call, row, reader)
-    return model.OneSession(
-        session=shown,
-        message_count=shown.message_count,
+    call: Call, session_id: model.BlackboardId, agent_id: AgentId | None = None
+) -> model.BlackboardDetails:
+    """Get a blackboard and its newest messages."""
+    reader = await identify_reader(call, agent_id)
+    row = await load_visible_session(call, session_id)
+    session = await describe_session(call, row, reader)
+    return model.BlackboardDetails(
+        session=session,
+        message_count=session.message_count,
         last_activity=iso(row["updated_at"]),
-        participants=shown.participants,
+        participants=session.participants,
         messages=[
-            model.Message.of(each) for each in await store.newest(call.tx, view_of(row, reader), _NEWEST)
+            model.BlackboardMessage.from_row(message)
+            for message in await store.list_newest_messages(
+                call.tx, reader_view(row, reader), _NEWEST_MESSAGES
+            )
         ],
-        hidden_count=max(0, row["last_sequence"] - shown.message_count) if reader.admin else None,
+        hidden_count=max(0, row["last_sequence"] - session.message_count) if reader.admin else None,
     )
 
 
@@ -93,64 +103,68 @@ async def list_sessions(
     until: Moment | None = None,
     active_only: bool = True,
     project: str | None = None,
-    limit: model.ShortLimit | None = None,
-    offset: model.Offset = 0,
+    limit: model.ResultLimit | None = None,
+    offset: model.PageOffset = 0,
     agent_id: AgentId | None = None,
-) -> model.Sessions | Listing:
-    """A workspace's archived sessions; without workspace_id, blackboards."""
+) -> model.BlackboardListing | Listing:
+    """List a workspace's archived sessions; without workspace_id, blackboards."""
     if workspace_id is not None:
         return await lookup.listed(call, workspace_id, since, until, limit, offset)
-    # Whoever only carries files up sees archives and no blackboards.
+    # A key that may only upload sees archives but no blackboards.
     if not call.caller.includes("readonly"):
-        return model.Sessions(total=0)
-    reader = await identify(call, agent_id)
-    return await boards.listed(call, reader, project, active_only, limit or _LISTED, offset)
+        return model.BlackboardListing(total=0)
+    reader = await identify_reader(call, agent_id)
+    return await list_blackboards(
+        call, reader, project, active_only, limit or _DEFAULT_LISTED_SESSIONS, offset
+    )
 
 
 @operation("close_session", writes=True, session=False, idempotent=True)
 async def close_session(
     call: Call,
-    session_id: model.SessionId,
-    status: model.Closed = "completed",
-    summary: model.Summary | None = None,
+    session_id: model.BlackboardId,
+    status: model.ClosedStatus = "completed",
+    summary: model.ClosingSummary | None = None,
     agent_id: AgentId | None = None,
-) -> model.ClosedSession:
-    """End a blackboard; it stays readable."""
-    reader = await identify(call, agent_id)
-    row = await locate(call, session_id)
-    closed = await store.close(call.tx, row["project"], row["id"], status, summary, reader.name, call.now)
+) -> model.ClosedBlackboard:
+    """Close a blackboard; it stays readable."""
+    reader = await identify_reader(call, agent_id)
+    row = await load_visible_session(call, session_id)
+    closed = await store.close_session_row(
+        call.tx, row["project"], row["id"], status, summary, reader.name, call.now
+    )
     if closed is None:
         raise errors.NotFound
-    shown = await described(call, row, reader)
+    session = await describe_session(call, row, reader)
     call.subject = f"{row['id']} {status}"
-    call.emit("SessionClosed", uri(row["id"]), session_id=row["id"], status=status)
-    return model.ClosedSession(
+    call.emit("SessionClosed", session_uri(row["id"]), session_id=row["id"], status=status)
+    return model.ClosedBlackboard(
         session_id=row["id"],
         status=closed["status"],
         closed_at=iso(closed["closed_at"]),
-        message_count=shown.message_count,
+        message_count=session.message_count,
     )
 
 
 @operation("add_message", writes=True, session=False)
 async def add_message(
     call: Call,
-    session_id: model.SessionId,
-    content: model.Content,
+    session_id: model.BlackboardId,
+    content: model.MessageContent,
     sender: AgentId | None = None,
     metadata: dict[str, Any] | None = None,
     visibility: Visibility = "public",
-    message_type: model.MessageType = "agent_response",
-    parent_message_id: model.MessageId | None = None,
-    idempotency_key: model.IdempotencyKey | None = None,
+    message_type: model.BlackboardMessageType = "agent_response",
+    parent_message_id: model.BlackboardMessageId | None = None,
+    idempotency_key: model.MessageIdempotencyKey | None = None,
     agent_id: AgentId | None = None,
-) -> model.Added:
-    """Write on a blackboard. private: only you; agent_only: your type; admin_only: admins."""
-    reader = await identify(call, agent_id, sender)
-    row = await locate(call, session_id)
-    parent = await _message(call, row, reader, parent_message_id) if parent_message_id else None
-    draft = _draft(call, row, reader, content, metadata, visibility)
-    return await _add(
+) -> model.AddedMessage:
+    """Post to a blackboard. private: only you; agent_only: your type; admin_only: admins."""
+    reader = await identify_reader(call, agent_id, sender)
+    row = await load_visible_session(call, session_id)
+    parent = await load_message(call, row, reader, parent_message_id) if parent_message_id else None
+    draft = _draft_message(call, row, reader, content, metadata, visibility)
+    return await _add_drafted_message(
         call,
         replace(
             draft,
@@ -164,71 +178,72 @@ async def add_message(
 @operation("add_private_note", writes=True, session=False)
 async def add_private_note(
     call: Call,
-    session_id: model.SessionId,
-    content: model.Content,
+    session_id: model.BlackboardId,
+    content: model.MessageContent,
     metadata: dict[str, Any] | None = None,
     agent_id: AgentId | None = None,
-) -> model.Added:
-    """A note on a blackboard for you alone."""
-    reader = await identify(call, agent_id)
-    row = await locate(call, session_id)
-    return await _add(call, _draft(call, row, reader, content, metadata, "private"))
+) -> model.AddedMessage:
+    """Post a note that only you can read to a blackboard."""
+    reader = await identify_reader(call, agent_id)
+    row = await load_visible_session(call, session_id)
+    return await _add_drafted_message(call, _draft_message(call, row, reader, content, metadata, "private"))
 
 
-def _draft(
+def _draft_message(
     call: Call,
     row: Row,
-    reader: Reader,
+    reader: BlackboardReader,
     content: str,
     metadata: dict[str, Any] | None,
     visibility: Visibility,
-) -> store.Draft:
-    return store.Draft(
+) -> store.BlackboardDraft:
+    return store.BlackboardDraft(
         project=row["project"],
         session=row["id"],
         id=f"msg_{secrets.token_hex(6)}",
-        audience=reader.audience(visibility),
+        audience=reader.audience_for(visibility),
         sender=reader.name,
         owner=reader.owner,
         key_id=call.caller.key,
         message_type="agent_response",
-        mark=model.mark(content, metadata),
+        mark=model.classify_message(content, metadata),
         content=content,
-        metadata=model.packed(metadata),
+        metadata=model.encode_metadata(metadata),
         at=call.now,
     )
 
 
-async def _add(call: Call, draft: store.Draft) -> model.Added:
+async def _add_drafted_message(call: Call, draft: store.BlackboardDraft) -> model.AddedMessage:
     if draft.idempotency_key:
-        await store.hold(call.tx, draft.project, draft.session)
-        if first := await store.sent_before(call.tx, draft):
-            return model.Added(
-                message_id=first["id"],
-                sequence=first["sequence"],
-                timestamp=iso_exact(first["at"]),
+        await store.lock_session(call.tx, draft.project, draft.session)
+        if earlier := await store.find_duplicate_message(call.tx, draft):
+            return model.AddedMessage(
+                message_id=earlier["id"],
+                sequence=earlier["sequence"],
+                timestamp=iso_exact(earlier["at"]),
                 duplicate=True,
             )
-    idle_since = model.idle_since(call.now, call.settings)
-    sequence = await store.next_sequence(call.tx, draft.project, draft.session, idle_since, call.now)
+    idle_since = model.idle_cutoff(call.now, call.settings)
+    sequence = await store.allocate_sequence(call.tx, draft.project, draft.session, idle_since, call.now)
     if sequence is None:
         raise errors.Conflict(
-            f"{draft.session} is closed.", hint="It stays readable; open another with create_session."
+            f"{draft.session} is closed and takes no new messages.",
+            hint="Create a new blackboard with create_session and post there.",
         )
-    await store.add(call.tx, draft, sequence)
+    await store.insert_message(call.tx, draft, sequence)
     await search.index_message(call.tx, draft)
-    # An answer that not everyone sees must not show in what everyone gets.
+    # A reply that not everyone may see must not change a count that everyone sees.
     if draft.parent and not draft.audience:
-        await store.count_reply(call.tx, draft)
-    _tell(call, draft, sequence)
-    return model.Added(message_id=draft.id, sequence=sequence, timestamp=iso_exact(draft.at))
+        await store.increment_reply_count(call.tx, draft)
+    _emit_message_added(call, draft, sequence)
+    return model.AddedMessage(message_id=draft.id, sequence=sequence, timestamp=iso_exact(draft.at))
 
 
-def _tell(call: Call, draft: store.Draft, sequence: int) -> None:
-    call.subject = f"{draft.session} {draft.id} {visibility_of(draft.audience)}"
+def _emit_message_added(call: Call, draft: store.BlackboardDraft, sequence: int) -> None:
+    call.subject = f"{draft.session} {draft.id} {visibility_of_audience(draft.audience)}"
     call.emit(
         "MessageAdded",
-        uri(draft.session),
+        session_uri(draft.session),
         audience=draft.audience,
         session_id=draft.session,
         message_id=draft.id,
@@ -240,85 +255,75 @@ def _tell(call: Call, draft: store.Draft, sequence: int) -> None:
 
 @operation("get_message", role="readonly", session=False)
 async def get_message(
-    call: Call, session_id: model.SessionId, message_id: model.MessageId, agent_id: AgentId | None = None
-) -> model.OneMessage:
-    """A message, its parent, its replies' ids."""
-    reader = await identify(call, agent_id)
-    row = await locate(call, session_id)
-    message = await _message(call, row, reader, message_id)
-    view = view_of(row, reader)
+    call: Call,
+    session_id: model.BlackboardId,
+    message_id: model.BlackboardMessageId,
+    agent_id: AgentId | None = None,
+) -> model.MessageDetails:
+    """Get a message, its parent and the ids of its replies."""
+    reader = await identify_reader(call, agent_id)
+    row = await load_visible_session(call, session_id)
+    message = await load_message(call, row, reader, message_id)
+    view = reader_view(row, reader)
     parents = (
-        await store.message(call.tx, view, message["parent"], message["parent"]) if message["parent"] else []
+        await store.list_messages_in_id_range(call.tx, view, message["parent"], message["parent"])
+        if message["parent"]
+        else []
     )
-    return model.OneMessage(
-        message=model.Message.of(message),
-        parent=model.Message.of(parents[0]) if parents else None,
-        replies=await store.replies(call.tx, view, message["id"]),
+    return model.MessageDetails(
+        message=model.BlackboardMessage.from_row(message),
+        parent=model.BlackboardMessage.from_row(parents[0]) if parents else None,
+        replies=await store.list_reply_ids(call.tx, view, message["id"]),
     )
-
-
-async def _message(call: Call, session: Row, reader: Reader, given: str) -> Row:
-    first, last = model.between(given)
-    near = await store.message(call.tx, view_of(session, reader), first, last)
-    rows = [row for row in near if row["id"].startswith(given)]
-    if not rows:
-        raise errors.NotFound(
-            f"There is no message '{given}' that you may see.", hint="get_context lists them."
-        )
-    if len(rows) > 1:
-        raise errors.Conflict(
-            f"'{given}' is the beginning of several messages.",
-            hint="Give more of it.",
-            candidates=[row["id"] for row in rows],
-        )
-    return rows[0]
 
 
 async def read_context(
     call: Call,
-    session_id: model.SessionId,
-    limit: model.Limit = 50,
-    offset: model.Offset = 0,
-    after: model.After | None = None,
+    session_id: model.BlackboardId,
+    limit: model.MessageLimit = 50,
+    offset: model.PageOffset = 0,
+    after: model.AfterSequence | None = None,
     include_private: bool = False,
     visibility_filter: Visibility | None = None,
     sender: AgentId | None = None,
     since: Moment | None = None,
     until: Moment | None = None,
-    max_tokens: model.MaxTokens | None = None,
+    max_tokens: model.ContextTokens | None = None,
     agent_id: AgentId | None = None,
-) -> model.Messages:
-    """Messages in order; poll with after=next_after. max_tokens picks what matters."""
-    reader = await identify(call, agent_id)
-    row = await locate(call, session_id)
-    view = store.View(
+) -> model.MessagePage:
+    """Read messages in order; poll with after=next_after. max_tokens selects the most relevant."""
+    reader = await identify_reader(call, agent_id)
+    row = await load_visible_session(call, session_id)
+    view = store.MessageView(
         row["project"],
         row["id"],
-        reader.audiences(wanted(visibility_filter, include_private=include_private)),
+        reader.list_audiences(select_visibilities(visibility_filter, include_private=include_private)),
         after=after or 0,
         since=0 if since is None else since,
-        until=model.EVER if until is None else until,
+        until=model.MAX_INTEGER if until is None else until,
         sender=sender,
     )
-    total = await store.count(call.tx, view)
+    total = await store.count_messages_in_view(call.tx, view)
     if max_tokens is not None:
-        return await _within(call, view, total, max_tokens)
-    rows = await store.page(call.tx, view, limit + 1, offset)
-    return model.Messages.page(rows[:limit], total, has_more=len(rows) > limit, after=view.after)
+        return await _select_within_tokens(call, view, total, max_tokens)
+    rows = await store.list_messages(call.tx, view, limit + 1, offset)
+    return model.MessagePage.from_rows(rows[:limit], total, has_more=len(rows) > limit, after=view.after)
 
 
-async def _within(call: Call, view: store.View, total: int, max_tokens: int) -> model.Messages:
-    candidates = await store.candidates(call.tx, view)
-    kept = digest.chosen(candidates, max_tokens)
-    rows = await store.by_sequence(call.tx, view, sorted(kept))
-    page = model.Messages.page(rows, total, has_more=len(rows) < total, after=view.after)
-    out = [row for row in candidates if row["sequence"] not in kept]
+async def _select_within_tokens(
+    call: Call, view: store.MessageView, total: int, max_tokens: int
+) -> model.MessagePage:
+    candidates = await store.list_selection_candidates(call.tx, view)
+    selected = selection.select_messages(candidates, max_tokens)
+    rows = await store.list_messages_by_sequence(call.tx, view, sorted(selected))
+    page = model.MessagePage.from_rows(rows, total, has_more=len(rows) < total, after=view.after)
+    omitted = [row for row in candidates if row["sequence"] not in selected]
     if page.has_more:
-        page.left_out = model.LeftOut(
+        page.left_out = model.OmittedMessages(
             messages=total - len(rows),
-            decisions=sum(row["mark"] == "decision" for row in out),
-            open_questions=sum(digest.is_open(row) for row in out),
-            hint="search_context finds what is left out; get_context without max_tokens pages through all.",
+            decisions=sum(row["mark"] == "decision" for row in omitted),
+            open_questions=sum(selection.is_open_question(row) for row in omitted),
+            hint="Find omitted messages with search_context, or page with get_context without max_tokens.",
         )
     return page
 
@@ -330,59 +335,64 @@ get_messages = operation("get_messages", role="readonly", session=False)(read_co
 @operation("search_context", role="readonly", session=False)
 async def search_context(
     call: Call,
-    session_id: model.SessionId,
-    query: model.Query,
-    fuzzy_threshold: model.Threshold = 60,
-    limit: model.ShortLimit = 10,
+    session_id: model.BlackboardId,
+    query: model.ContextQuery,
+    fuzzy_threshold: model.FuzzyThreshold = 60,
+    limit: model.ResultLimit = 10,
     search_metadata: bool = True,
-    scope: model.Scope = "all",
+    scope: model.SearchScope = "all",
     agent_id: AgentId | None = None,
-) -> model.SearchResults:
-    """Find a blackboard's messages by words, typos allowed."""
+) -> model.ContextSearchResults:
+    """Search a blackboard's messages by words, with typo tolerance."""
     started = perf_counter()
-    reader = await identify(call, agent_id)
-    row = await locate(call, session_id)
-    asked = context_search.asked_words(query)
-    if not asked:
-        raise errors.Invalid("The query has no word in it.", hint="Use letters or digits.")
-    view = view_of(row, reader, _SCOPES[scope])
-    shelves = await context_search.shelves(call.tx, view, row["last_sequence"])
+    reader = await identify_reader(call, agent_id)
+    row = await load_visible_session(call, session_id)
+    query_words = context_search.parse_query_words(query)
+    if not query_words:
+        raise errors.Invalid("The query contains no word.", hint="Use at least one letter or digit in query.")
+    view = reader_view(row, reader, _VISIBILITIES_BY_SCOPE[scope])
+    indexes = await context_search.load_audience_indexes(call.tx, view, row["last_sequence"])
     fields = ("content", "metadata") if search_metadata else ("content",)
-    matches = context_search.matches(shelves, asked, fuzzy_threshold, limit, fields)
-    results = await _found(call, view, matches)
-    return model.SearchResults(
+    matches = context_search.rank_messages(indexes, query_words, fuzzy_threshold, limit, fields)
+    results = await _load_matches(call, view, matches)
+    return model.ContextSearchResults(
         results=results,
         message_count=len(results),
         search_time_ms=round((perf_counter() - started) * 1000, 2),
     )
 
 
-async def _found(call: Call, view: store.View, matches: Sequence[context_search.Match]) -> list[model.Found]:
-    rows = await store.by_sequence(call.tx, view, [match.sequence for match in matches])
-    texts = {row["sequence"]: row for row in rows}
+async def _load_matches(
+    call: Call, view: store.MessageView, matches: Sequence[context_search.FuzzyMatch]
+) -> list[model.MessageMatch]:
+    rows = await store.list_messages_by_sequence(call.tx, view, [match.sequence for match in matches])
+    row_by_sequence = {row["sequence"]: row for row in rows}
     return [
-        model.Found(
-            message=model.Message.of(texts[match.sequence]),
+        model.MessageMatch(
+            message=model.BlackboardMessage.from_row(row_by_sequence[match.sequence]),
             score=match.score,
             relevance=match.relevance,
-            match_preview=context_search.preview(texts[match.sequence], match.hits),
-            why=[hit.said() for hit in match.hits],
+            match_preview=context_search.render_preview(row_by_sequence[match.sequence], match.hits),
+            why=[hit.describe_match() for hit in match.hits],
         )
         for match in matches
-        if match.sequence in texts
+        if match.sequence in row_by_sequence
     ]
 
 
 @operation("get_session_audit", role="admin", session=False)
 async def get_session_audit(
-    call: Call, session_id: model.SessionId, after: model.After = -1, limit: model.Limit = 100
-) -> model.Trail:
-    """Who did what on a blackboard, never what was written."""
-    row = await locate(call, session_id)
-    added = await store.acts(call.tx, row["project"], row["id"], after, limit)
-    acts = model.trail(row, added, after, whole=len(added) < limit)
-    more = len(acts) > limit or len(added) == limit
-    shown = acts[:limit]
-    return model.Trail(
-        session_id=row["id"], count=len(shown), acts=shown, next_after=shown[-1].n if more else None
+    call: Call,
+    session_id: model.BlackboardId,
+    after: model.AfterSequence = -1,
+    limit: model.MessageLimit = 100,
+) -> model.BlackboardAuditTrail:
+    """List who did what on a blackboard, without contents."""
+    row = await load_visible_session(call, session_id)
+    messages = await store.list_message_acts(call.tx, row["project"], row["id"], after, limit)
+    acts = model.build_audit_trail(row, messages, after, is_last_page=len(messages) < limit)
+    has_more = len(acts) > limit or len(messages) == limit
+    page = acts[:limit]
+    return model.BlackboardAuditTrail(
+        session_id=row["id"], count=len(page), acts=page, next_after=page[-1].n if has_more else None
     )

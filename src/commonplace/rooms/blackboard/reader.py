@@ -1,7 +1,7 @@
-"""Who reads and writes a blackboard, and which messages that one may see.
+"""Who reads and writes a blackboard, and which messages that reader may see.
 
 Each message has one audience: everyone, one agent, one type of agents, or the admins. A reader has a list of
-audiences, every read asks for messages of these audiences alone, and the events carry the same words.
+audiences; every query selects only messages of these audiences, and events carry the same audience strings.
 """
 
 import re
@@ -16,26 +16,26 @@ from commonplace.access import Caller
 from commonplace.call import Call
 
 Visibility = Literal["public", "private", "agent_only", "admin_only"]
-EVERYTHING: tuple[Visibility, ...] = ("public", "private", "agent_only", "admin_only")
+ALL_VISIBILITIES: tuple[Visibility, ...] = ("public", "private", "agent_only", "admin_only")
 
-_NAME = re.compile(r"[\w.@:+-]{1,200}")
-
-
-def _name(given: str) -> str:
-    if not _NAME.fullmatch(given):
-        raise ValueError("is not an agent's name")
-    return given
+_AGENT_NAME = re.compile(r"[\w.@:+-]{1,200}")
 
 
-AgentId = Annotated[str, AfterValidator(_name)]
+def _require_agent_name(name: str) -> str:
+    if not _AGENT_NAME.fullmatch(name):
+        raise ValueError("must be an agent name: 1 to 200 letters, digits and . _ @ : + -")
+    return name
 
-_PUBLIC, _ADMINS = "", "admin"
-_HANDLE = re.compile(r".+_[0-9a-f]{34}")
+
+AgentId = Annotated[str, AfterValidator(_require_agent_name)]
+
+_PUBLIC_AUDIENCE, _ADMIN_AUDIENCE = "", "admin"
+_MEMORY_SESSION_ID = re.compile(r".+_[0-9a-f]{34}")
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
-    """`owner` tells agents apart where a name alone does not: keys without an agent may call themselves anything."""
+class BlackboardReader:
+    """`owner` identifies the agent where its name does not: a key that is bound to no agent may use any name."""
 
     name: str
     owner: str
@@ -43,72 +43,83 @@ class Reader:
     admin: bool
 
     @classmethod
-    def of(cls, caller: Caller, *, auth_on: bool, bound: bool = True) -> "Reader":
-        """`bound`: the key itself says which agent this is."""
+    def from_caller(cls, caller: Caller, *, auth_on: bool, key_is_bound: bool = True) -> "BlackboardReader":
+        """Build a reader; `key_is_bound` means that the key names its agent."""
         name = caller.agent or "unknown"
-        owner = name if not auth_on or (bound and caller.agent) else f"{name}/{caller.key}"
+        owner = name if not auth_on or (key_is_bound and caller.agent) else f"{name}/{caller.key}"
         return cls(name, owner, caller.agent_type, caller.includes("admin"))
 
-    def audience(self, visibility: Visibility) -> str:
-        """Whom a message of this reader is for; an agent without a type is the only one of its kind."""
+    def audience_for(self, visibility: Visibility) -> str:
+        """Return the audience of a message by this reader; an agent without a type is alone in its type."""
         return {
-            "public": _PUBLIC,
+            "public": _PUBLIC_AUDIENCE,
             "private": f"agent:{self.owner}",
             "agent_only": f"type:{self.agent_type or '/' + self.owner}",
-            "admin_only": _ADMINS,
+            "admin_only": _ADMIN_AUDIENCE,
         }[visibility]
 
-    def audiences(self, wanted: Collection[Visibility] = EVERYTHING) -> list[str]:
-        """Every audience that this reader belongs to, of the wanted kinds."""
-        return [self.audience(each) for each in wanted if each != "admin_only" or self.admin]
+    def list_audiences(self, visibilities: Collection[Visibility] = ALL_VISIBILITIES) -> list[str]:
+        """List the audiences of these visibilities that this reader belongs to."""
+        return [
+            self.audience_for(visibility)
+            for visibility in visibilities
+            if visibility != "admin_only" or self.admin
+        ]
 
 
-def visibility_of(audience: str) -> Visibility:
-    if audience == _PUBLIC:
+def visibility_of_audience(audience: str) -> Visibility:
+    if audience == _PUBLIC_AUDIENCE:
         return "public"
-    if audience == _ADMINS:
+    if audience == _ADMIN_AUDIENCE:
         return "admin_only"
     return "private" if audience.startswith("agent:") else "agent_only"
 
 
-def wanted(only: Visibility | None, *, include_private: bool) -> tuple[Visibility, ...]:
-    if only is not None:
-        return (only,)
-    return EVERYTHING if include_private else ("public", "agent_only", "admin_only")
+def select_visibilities(
+    visibility_filter: Visibility | None, *, include_private: bool
+) -> tuple[Visibility, ...]:
+    if visibility_filter is not None:
+        return (visibility_filter,)
+    return ALL_VISIBILITIES if include_private else ("public", "agent_only", "admin_only")
 
 
-async def identify(call: Call, agent_id: str | None = None, sender: str | None = None) -> Reader:
-    """Who calls: the key's agent, its session's, or (keys off) whoever it says; a name of another is refused."""
-    caller, bound = call.caller, call.caller.agent is not None
-    if agent_id and _HANDLE.fullmatch(agent_id):
+async def identify_reader(
+    call: Call, agent_id: str | None = None, sender: str | None = None
+) -> BlackboardReader:
+    """Return the calling agent: of the key, of its session, or (auth off) as named; refuse another's name."""
+    caller, key_is_bound = call.caller, call.caller.agent is not None
+    if agent_id and _MEMORY_SESSION_ID.fullmatch(agent_id):
         call.session = await activity.load(call.tx, agent_id, caller)
-        kind = caller.agent_type or call.session.agent_type
-        caller, agent_id = replace(caller, agent=call.session.agent, agent_type=kind), None
+        agent_type = caller.agent_type or call.session.agent_type
+        caller, agent_id = replace(caller, agent=call.session.agent, agent_type=agent_type), None
     elif not call.settings.auth_on and (caller.agent is None or caller.operator):
         caller = replace(caller, agent=agent_id or sender or caller.agent)
-    reader = Reader.of(caller, auth_on=call.settings.auth_on, bound=bound)
+    reader = BlackboardReader.from_caller(caller, auth_on=call.settings.auth_on, key_is_bound=key_is_bound)
     if {agent_id or reader.name, sender or reader.name} != {reader.name}:
         raise errors.Forbidden(
-            f"This caller is the agent '{reader.name}' and cannot act as another.",
-            hint="Leave agent_id and sender out; a key without an agent gives its memory_start_session id as agent_id.",
+            f"You are the agent '{reader.name}' and cannot act as another.",
+            hint="Omit agent_id and sender, or pass your session_id from memory_start_session as agent_id.",
         )
     call.caller = caller
     return reader
 
 
-def default_project(caller: Caller) -> str:
-    """Where a session begins when no project is named."""
+def default_session_project(caller: Caller) -> str:
+    """Return the project of a new session when none is named."""
     if caller.sees(access.SHARED):
         return access.SHARED
     if len(caller.projects) == 1:
         return next(iter(caller.projects))
-    raise errors.Invalid("This key sees several projects.", hint="Say which one: project='...'.")
+    raise errors.Invalid("This key has no default project.", hint="Pass project with one of its projects.")
 
 
-def home(caller: Caller) -> str:
-    """The project that keeps an agent's memory: always the same one for the same key."""
+def memory_project(caller: Caller) -> str:
+    """Return the project that stores this caller's agent memory; always the same one for the same key."""
     if caller.sees(access.SHARED):
         return access.SHARED
     if not caller.projects:
-        raise errors.Forbidden("This key sees no project.", hint="Ask an owner to widen its scope.")
+        raise errors.Forbidden(
+            "This key has no project.",
+            hint="Ask the owner for a key with projects (memory_admin create_key).",
+        )
     return min(caller.projects)

@@ -7,20 +7,20 @@ from commonplace.search import index
 from commonplace.search.source import Source
 from commonplace.store.database import Row, Tx
 
-_TITLE = 200
+_TITLE_CHARACTERS = 200
 
 
-async def index_message(tx: Tx, draft: store.Draft) -> None:
-    """Only what everyone who sees the project may read."""
+async def index_message(tx: Tx, draft: store.BlackboardDraft) -> None:
+    """Index the message if everyone who sees the project may read it."""
     if draft.audience:
         return
-    purpose = await store.purpose(tx, draft.project, draft.session)
+    purpose = await store.load_purpose(tx, draft.project, draft.session)
     entry = index.Entry(
         draft.project,
         index.BY_WORDS,
         f"{draft.session}/{draft.id}",
         draft.message_type,
-        purpose[:_TITLE],
+        purpose[:_TITLE_CHARACTERS],
         draft.content,
         draft.at,
     )
@@ -28,9 +28,9 @@ async def index_message(tx: Tx, draft: store.Draft) -> None:
 
 
 async def load_indexed_messages(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
-    places = [identity.partition("/")[::2] for identity in ids]
-    return await store.public_texts(
-        tx, project, [place[0] for place in places], [place[1] for place in places]
+    id_pairs = [identity.partition("/")[::2] for identity in ids]
+    return await store.list_public_texts(
+        tx, project, [pair[0] for pair in id_pairs], [pair[1] for pair in id_pairs]
     )
 
 

@@ -1,78 +1,135 @@
-"""A session: where it is, and how a reader sees it.
+"""Look up blackboard sessions and messages as one reader may see them.
 
-An id alone says nothing about its project, so a small table that every node has does.
+A session id does not contain its project, so a small reference table (on every Citus node) maps ids to projects.
 """
 
 from collections.abc import Collection
 
 from commonplace import errors
+from commonplace.access import EVERY
 from commonplace.call import Call
 from commonplace.rooms.blackboard import model, store
-from commonplace.rooms.blackboard.reader import EVERYTHING, Reader, Visibility
+from commonplace.rooms.blackboard.reader import ALL_VISIBILITIES, BlackboardReader, Visibility
+from commonplace.rooms.projects.store import list_all_project_names
 from commonplace.store.database import Row
 from commonplace.store.ids import SHORTEST
 
-_PREFIX = "session_"
-_DIGITS = 16
-_LENGTH = len(_PREFIX) + _DIGITS
-_CANDIDATES = 20
-_REMEMBERED = 50_000
+_ID_PREFIX = "session_"
+_ID_DIGITS = 16
+_ID_CHARACTERS = len(_ID_PREFIX) + _ID_DIGITS
+_MAX_CANDIDATES = 20
+_MAX_CACHED_PROJECTS = 50_000
 
-# A session never moves, so what was once read stays true; a session that is gone is not found in its project.
-_known: dict[str, str] = {}
+# A session never changes its project, so entries stay valid; a deleted session is then not found in its project.
+_project_by_session: dict[str, str] = {}
 
 
-async def locate(call: Call, session_id: str) -> Row:
-    """The session, if the caller sees its project; the call then belongs to that project."""
-    project, found = await _place(call, session_id)
-    row = await store.session(call.tx, project, found) if call.caller.sees(project) else None
+async def load_visible_session(call: Call, session_id: str) -> Row:
+    """Load the session if the caller sees its project, and set the call's project to it."""
+    project, full_id = await _locate_session(call, session_id)
+    row = await store.load_session_row(call.tx, project, full_id) if call.caller.sees(project) else None
     if row is None:
-        raise _unknown(session_id)
+        raise _session_not_found(session_id)
     call.project = project
     return row
 
 
-async def _place(call: Call, given: str) -> tuple[str, str]:
-    project = _known.get(given) or await store.place(call.tx, given)
+async def _locate_session(call: Call, session_id: str) -> tuple[str, str]:
+    project = _project_by_session.get(session_id) or await store.find_project_of_session(call.tx, session_id)
     if project is None:
-        return await _beginning(call, given)
-    if len(_known) >= _REMEMBERED:
-        _known.clear()
-    _known[given] = project
-    return project, given
+        return await _resolve_id_prefix(call, session_id)
+    if len(_project_by_session) >= _MAX_CACHED_PROJECTS:
+        _project_by_session.clear()
+    _project_by_session[session_id] = project
+    return project, session_id
 
 
-async def _beginning(call: Call, given: str) -> tuple[str, str]:
-    if not given.startswith(_PREFIX) or not SHORTEST <= len(given) - len(_PREFIX) < _DIGITS:
-        raise _unknown(given)
-    rows = await store.places(call.tx, given.ljust(_LENGTH, "0"), given.ljust(_LENGTH, "f"), _CANDIDATES)
-    seen = [row for row in rows if row["id"].startswith(given) and call.caller.sees(row["project"])]
-    if not seen:
-        raise _unknown(given)
-    if len(seen) > 1:
+async def _resolve_id_prefix(call: Call, id_prefix: str) -> tuple[str, str]:
+    if not id_prefix.startswith(_ID_PREFIX) or not SHORTEST <= len(id_prefix) - len(_ID_PREFIX) < _ID_DIGITS:
+        raise _session_not_found(id_prefix)
+    rows = await store.list_sessions_in_id_range(
+        call.tx, id_prefix.ljust(_ID_CHARACTERS, "0"), id_prefix.ljust(_ID_CHARACTERS, "f"), _MAX_CANDIDATES
+    )
+    matches = [row for row in rows if row["id"].startswith(id_prefix) and call.caller.sees(row["project"])]
+    if not matches:
+        raise _session_not_found(id_prefix)
+    if len(matches) > 1:
         raise errors.Conflict(
-            f"'{given}' is the beginning of several sessions.",
-            hint="Give more of it.",
-            candidates=[row["id"] for row in seen],
+            f"'{id_prefix}' matches several sessions.",
+            hint="Pass the whole session_id; see candidates.",
+            candidates=[row["id"] for row in matches],
         )
-    return seen[0]["project"], seen[0]["id"]
+    return matches[0]["project"], matches[0]["id"]
 
 
-def _unknown(given: str) -> errors.NotFound:
+def _session_not_found(session_id: str) -> errors.NotFound:
     return errors.NotFound(
-        f"There is no context session '{given}'.", hint="create_session makes one; list_sessions shows them."
+        f"Blackboard session '{session_id}' does not exist.",
+        hint="Find its session_id with list_sessions, or create one with create_session.",
     )
 
 
-def uri(session_id: str) -> str:
+def session_uri(session_id: str) -> str:
     return f"session://{session_id}"
 
 
-def view_of(row: Row, reader: Reader, wanted: Collection[Visibility] = EVERYTHING) -> store.View:
-    return store.View(row["project"], row["id"], reader.audiences(wanted))
+def reader_view(
+    row: Row, reader: BlackboardReader, visibilities: Collection[Visibility] = ALL_VISIBILITIES
+) -> store.MessageView:
+    return store.MessageView(row["project"], row["id"], reader.list_audiences(visibilities))
 
 
-async def described(call: Call, row: Row, reader: Reader) -> model.Session:
-    """The session with the counts of what this reader may see."""
-    tallies = await store.tallies(call.tx, [row["project"]], [row["id"]], reader.audiences())
-    return model.Session.of(row, tallies[row["id"]], model.idle_since(call.now, call.settings))
+async def describe_session(call: Call, row: Row, reader: BlackboardReader) -> model.BlackboardSession:
+    """Describe the session, counting only what this reader may see."""
+    message_counts = await store.count_messages_by_sender(
+        call.tx, [row["project"]], [row["id"]], reader.list_audiences()
+    )
+    return model.BlackboardSession.from_row(
+        row, message_counts[row["id"]], model.idle_cutoff(call.now, call.settings)
+    )
+
+
+async def load_message(call: Call, session: Row, reader: BlackboardReader, id_prefix: str) -> Row:
+    first, last = model.message_id_range(id_prefix)
+    candidates = await store.list_messages_in_id_range(call.tx, reader_view(session, reader), first, last)
+    rows = [row for row in candidates if row["id"].startswith(id_prefix)]
+    if not rows:
+        raise errors.NotFound(
+            f"Message '{id_prefix}' does not exist here, or you may not see it.",
+            hint="List the messages that you may see with get_context(include_private=true).",
+        )
+    if len(rows) > 1:
+        raise errors.Conflict(
+            f"'{id_prefix}' matches several messages.",
+            hint="Pass the whole message_id; see candidates.",
+            candidates=[row["id"] for row in rows],
+        )
+    return rows[0]
+
+
+async def list_blackboards(
+    call: Call, reader: BlackboardReader, project: str | None, active_only: bool, limit: int, offset: int
+) -> model.BlackboardListing:
+    projects = await _list_searched_projects(call, project)
+    idle_since = model.idle_cutoff(call.now, call.settings)
+    total, rows = await store.list_session_rows(call.tx, projects, active_only, idle_since, limit, offset)
+    page_projects = list({row["project"]: None for row in rows})
+    message_counts = await store.count_messages_by_sender(
+        call.tx, page_projects, [row["id"] for row in rows], reader.list_audiences()
+    )
+    return model.BlackboardListing(
+        total=total,
+        sessions=[
+            model.BlackboardSession.from_row(row, message_counts[row["id"]], idle_since) for row in rows
+        ],
+    )
+
+
+async def _list_searched_projects(call: Call, project: str | None) -> list[str]:
+    if project is not None:
+        return [project] if call.caller.sees(project) else []
+    return (
+        await list_all_project_names(call.tx)
+        if EVERY in call.caller.projects
+        else sorted(call.caller.projects)
+    )

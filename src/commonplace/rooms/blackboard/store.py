@@ -1,52 +1,57 @@
-"""Blackboards in the store. Every text of a message is read through `_SEEN`: no audience, no row."""
+"""SQL of blackboard sessions and messages.
+
+Every query that returns the text of messages filters by audience (`_IS_VISIBLE`).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commonplace.rooms.blackboard.model import EVER
+from commonplace.rooms.blackboard.model import MAX_INTEGER
 from commonplace.store.database import Row, Tx
 
-_SESSION = (
+_SELECT_SESSIONS = (
     "select project, id, purpose, metadata, status, summary, created_by, created_at, updated_at, closed_by,"
     " closed_at, last_sequence from context_session"
 )
-_MESSAGE = (
+_SELECT_MESSAGES = (
     "select id, sequence, audience, sender, content, metadata, message_type, parent, at from context_message"
 )
-_SEEN = "project = $1 and session = $2 and audience = any($3)"
-_WANTED = f"{_SEEN} and sequence > $4 and at >= $5 and at <= $6 and (CAST($7 as text) is null or sender = $7)"
-_REPLIES = 200
-_CANDIDATES = 400
+_IS_VISIBLE = "project = $1 and session = $2 and audience = any($3)"
+_IN_VIEW = (
+    f"{_IS_VISIBLE} and sequence > $4 and at >= $5 and at <= $6 and (CAST($7 as text) is null or sender = $7)"
+)
+_MAX_REPLIES = 200
+_CANDIDATES_PER_KIND = 400
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """The part of one session that a reader may see, and wants to."""
+class MessageView:
+    """The messages of one session that a reader may see, narrowed by the reader's filters."""
 
     project: str
     session: str
     audiences: list[str]
     after: int = 0
     since: int = 0
-    until: int = EVER
+    until: int = MAX_INTEGER
     sender: str | None = None
 
     @property
-    def seen(self) -> tuple[str, str, list[str]]:
+    def visible_parameters(self) -> tuple[str, str, list[str]]:
         return self.project, self.session, self.audiences
 
     @property
-    def wanted(self) -> tuple[str, str, list[str], int, int, int, str | None]:
-        return *self.seen, self.after, self.since, self.until, self.sender
+    def view_parameters(self) -> tuple[str, str, list[str], int, int, int, str | None]:
+        return *self.visible_parameters, self.after, self.since, self.until, self.sender
 
     @property
-    def timed(self) -> bool:
-        return self.since > 0 or self.until < EVER
+    def has_time_bounds(self) -> bool:
+        return self.since > 0 or self.until < MAX_INTEGER
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """A message before it has its number."""
+class BlackboardDraft:
+    """A message before it has its sequence number."""
 
     project: str
     session: str
@@ -64,12 +69,12 @@ class Draft:
     idempotency_key: str | None = None
 
 
-async def place(tx: Tx, session_id: str) -> str | None:
+async def find_project_of_session(tx: Tx, session_id: str) -> str | None:
     row = await tx.one("select project from context_session_place where id = $1", session_id)
     return row["project"] if row else None
 
 
-async def places(tx: Tx, first: str, last: str, limit: int) -> Sequence[Row]:
+async def list_sessions_in_id_range(tx: Tx, first: str, last: str, limit: int) -> Sequence[Row]:
     return await tx.all(
         "select id, project from context_session_place where id >= $1 and id <= $2 order by id limit $3",
         first,
@@ -78,11 +83,11 @@ async def places(tx: Tx, first: str, last: str, limit: int) -> Sequence[Row]:
     )
 
 
-async def session(tx: Tx, project: str, session_id: str) -> Row | None:
-    return await tx.one(f"{_SESSION} where project = $1 and id = $2", project, session_id)
+async def load_session_row(tx: Tx, project: str, session_id: str) -> Row | None:
+    return await tx.one(f"{_SELECT_SESSIONS} where project = $1 and id = $2", project, session_id)
 
 
-async def add_session(
+async def insert_session(
     tx: Tx, project: str, session_id: str, purpose: str, metadata: str, created_by: str, now: int
 ) -> None:
     await tx.run("insert into context_session_place (id, project) values ($1, $2)", session_id, project)
@@ -98,20 +103,16 @@ async def add_session(
     )
 
 
-async def every_project(tx: Tx) -> list[str]:
-    return [row["name"] for row in await tx.all("select name from project order by name limit 10000")]
-
-
-async def sessions(
+async def list_session_rows(
     tx: Tx, projects: list[str], active_only: bool, idle_since: int, limit: int, offset: int
 ) -> tuple[int, Sequence[Row]]:
-    """How many sessions there are, and one page of them, the most recently used first."""
+    """Return the number of sessions and one page of them, most recently written first."""
     where = "where project = any($1) and ($2 = 0 or (status = 'active' and updated_at > $3))"
     total = await tx.one(
         f"select count(*) as n from context_session {where}", projects, int(active_only), idle_since
     )
     page = await tx.all(
-        f"{_SESSION} {where} order by updated_at desc, id limit $4 offset $5",
+        f"{_SELECT_SESSIONS} {where} order by updated_at desc, id limit $4 offset $5",
         projects,
         int(active_only),
         idle_since,
@@ -121,10 +122,10 @@ async def sessions(
     return (total["n"] if total else 0), page
 
 
-async def close(
+async def close_session_row(
     tx: Tx, project: str, session_id: str, status: str, summary: str | None, agent: str, now: int
 ) -> Row | None:
-    """The session, closed; who closed it first, and when, stays."""
+    """Close the session; the first closer and time are kept."""
     return await tx.one(
         "update context_session set status = $3, summary = coalesce(CAST($4 as text), summary),"
         " closed_by = case when closed_at is null then $5 else closed_by end,"
@@ -139,7 +140,7 @@ async def close(
     )
 
 
-async def close_idle(tx: Tx, projects: list[str], idle_since: int, now: int) -> Sequence[Row]:
+async def close_idle_session_rows(tx: Tx, projects: list[str], idle_since: int, now: int) -> Sequence[Row]:
     return await tx.all(
         "update context_session set status = 'completed', closed_by = 'idle', closed_at = $3"
         " where project = any($1) and status = 'active' and updated_at <= $2 returning project, id",
@@ -149,10 +150,10 @@ async def close_idle(tx: Tx, projects: list[str], idle_since: int, now: int) -> 
     )
 
 
-async def tallies(
+async def count_messages_by_sender(
     tx: Tx, projects: list[str], sessions: list[str], audiences: list[str]
 ) -> dict[str, dict[str, int]]:
-    """For each session the senders of what may be seen, and how many messages each has there."""
+    """Count the visible messages of each sender, by session."""
     rows = await tx.all(
         "select session, sender, CAST(sum(n) as bigint) as n from context_tally"
         " where project = any($1) and session = any($2) and audience = any($3) group by session, sender",
@@ -160,14 +161,14 @@ async def tallies(
         sessions,
         audiences,
     )
-    found: dict[str, dict[str, int]] = {each: {} for each in sessions}
+    counts: dict[str, dict[str, int]] = {session: {} for session in sessions}
     for row in rows:
-        found[row["session"]][row["sender"]] = row["n"]
-    return found
+        counts[row["session"]][row["sender"]] = row["n"]
+    return counts
 
 
-async def hold(tx: Tx, project: str, session_id: str) -> None:
-    """Until commit nobody else writes to this session."""
+async def lock_session(tx: Tx, project: str, session_id: str) -> None:
+    """Row-lock this session until commit."""
     await tx.run(
         "update context_session set last_sequence = last_sequence where project = $1 and id = $2",
         project,
@@ -175,8 +176,8 @@ async def hold(tx: Tx, project: str, session_id: str) -> None:
     )
 
 
-async def next_sequence(tx: Tx, project: str, session_id: str, idle_since: int, now: int) -> int | None:
-    """The number of the next message; none if the session is closed. The row stays locked, so there are no gaps."""
+async def allocate_sequence(tx: Tx, project: str, session_id: str, idle_since: int, now: int) -> int | None:
+    """Return the next sequence number, or None if the session is closed. The row lock prevents gaps."""
     row = await tx.one(
         "update context_session set last_sequence = last_sequence + 1, updated_at = $4"
         " where project = $1 and id = $2 and status = 'active' and updated_at > $3 returning last_sequence",
@@ -188,7 +189,7 @@ async def next_sequence(tx: Tx, project: str, session_id: str, idle_since: int, 
     return row["last_sequence"] if row else None
 
 
-async def sent_before(tx: Tx, draft: Draft) -> Row | None:
+async def find_duplicate_message(tx: Tx, draft: BlackboardDraft) -> Row | None:
     return await tx.one(
         "select id, sequence, at from context_message"
         " where project = $1 and session = $2 and owner = $3"
@@ -200,7 +201,7 @@ async def sent_before(tx: Tx, draft: Draft) -> Row | None:
     )
 
 
-async def add(tx: Tx, draft: Draft, sequence: int) -> None:
+async def insert_message(tx: Tx, draft: BlackboardDraft, sequence: int) -> None:
     await tx.run(
         "insert into context_message (project, session, sequence, id, audience, sender, owner, key_id, message_type,"
         " mark, content, metadata, size, parent, replies, idempotency_key, at)"
@@ -232,7 +233,7 @@ async def add(tx: Tx, draft: Draft, sequence: int) -> None:
     )
 
 
-async def count_reply(tx: Tx, draft: Draft) -> None:
+async def increment_reply_count(tx: Tx, draft: BlackboardDraft) -> None:
     await tx.run(
         "update context_message set replies = replies + 1 where project = $1 and session = $2 and id = $3",
         draft.project,
@@ -241,69 +242,79 @@ async def count_reply(tx: Tx, draft: Draft) -> None:
     )
 
 
-async def message(tx: Tx, view: View, first: str, last: str) -> Sequence[Row]:
-    """The messages whose ids lie between two; more than one means that a beginning was ambiguous."""
+async def list_messages_in_id_range(tx: Tx, view: MessageView, first: str, last: str) -> Sequence[Row]:
+    """List up to five visible messages whose ids lie in this range."""
     return await tx.all(
-        f"{_MESSAGE} where {_SEEN} and id >= $4 and id <= $5 order by id limit 5", *view.seen, first, last
+        f"{_SELECT_MESSAGES} where {_IS_VISIBLE} and id >= $4 and id <= $5 order by id limit 5",
+        *view.visible_parameters,
+        first,
+        last,
     )
 
 
-async def replies(tx: Tx, view: View, message_id: str) -> list[str]:
+async def list_reply_ids(tx: Tx, view: MessageView, message_id: str) -> list[str]:
     rows = await tx.all(
-        f"select id from context_message where {_SEEN} and parent = $4 order by sequence limit $5",
-        *view.seen,
+        f"select id from context_message where {_IS_VISIBLE} and parent = $4 order by sequence limit $5",
+        *view.visible_parameters,
         message_id,
-        _REPLIES,
+        _MAX_REPLIES,
     )
     return [row["id"] for row in rows]
 
 
-async def page(tx: Tx, view: View, limit: int, offset: int) -> Sequence[Row]:
+async def list_messages(tx: Tx, view: MessageView, limit: int, offset: int) -> Sequence[Row]:
     return await tx.all(
-        f"{_MESSAGE} where {_WANTED} order by sequence limit $8 offset $9", *view.wanted, limit, offset
+        f"{_SELECT_MESSAGES} where {_IN_VIEW} order by sequence limit $8 offset $9",
+        *view.view_parameters,
+        limit,
+        offset,
     )
 
 
-async def newest(tx: Tx, view: View, limit: int) -> list[Row]:
-    rows = await tx.all(f"{_MESSAGE} where {_WANTED} order by sequence desc limit $8", *view.wanted, limit)
+async def list_newest_messages(tx: Tx, view: MessageView, limit: int) -> list[Row]:
+    rows = await tx.all(
+        f"{_SELECT_MESSAGES} where {_IN_VIEW} order by sequence desc limit $8", *view.view_parameters, limit
+    )
     return list(reversed(rows))
 
 
-async def count(tx: Tx, view: View) -> int:
-    """How many messages the view has, wherever its pages begin."""
-    if view.timed:
+async def count_messages_in_view(tx: Tx, view: MessageView) -> int:
+    """Count the messages of the view, whatever its `after`."""
+    if view.has_time_bounds:
         row = await tx.one(
-            f"select count(*) as n from context_message where {_WANTED}",
-            *(*view.seen, 0, view.since, view.until, view.sender),
+            f"select count(*) as n from context_message where {_IN_VIEW}",
+            *(*view.visible_parameters, 0, view.since, view.until, view.sender),
         )
     else:
         row = await tx.one(
-            f"select CAST(coalesce(sum(n), 0) as bigint) as n from context_tally where {_SEEN}"
+            f"select CAST(coalesce(sum(n), 0) as bigint) as n from context_tally where {_IS_VISIBLE}"
             " and (CAST($4 as text) is null or sender = $4)",
-            *view.seen,
+            *view.visible_parameters,
             view.sender,
         )
     return row["n"] if row else 0
 
 
-async def audience_counts(tx: Tx, view: View) -> dict[str, int]:
+async def count_messages_by_audience(tx: Tx, view: MessageView) -> dict[str, int]:
     rows = await tx.all(
         "select audience, CAST(sum(n) as bigint) as n from context_tally"
-        f" where {_SEEN} group by audience order by audience",
-        *view.seen,
+        f" where {_IS_VISIBLE} group by audience order by audience",
+        *view.visible_parameters,
     )
     return {row["audience"]: row["n"] for row in rows}
 
 
-async def by_sequence(tx: Tx, view: View, sequences: Sequence[int]) -> Sequence[Row]:
+async def list_messages_by_sequence(tx: Tx, view: MessageView, sequences: Sequence[int]) -> Sequence[Row]:
     return await tx.all(
-        f"{_MESSAGE} where {_SEEN} and sequence = any($4) order by sequence", *view.seen, list(sequences)
+        f"{_SELECT_MESSAGES} where {_IS_VISIBLE} and sequence = any($4) order by sequence",
+        *view.visible_parameters,
+        list(sequences),
     )
 
 
-async def candidates(tx: Tx, view: View) -> list[Row]:
-    """What a summary chooses from, without the texts: the newest, the most answered, decisions, open questions."""
-    columns = f"select sequence, size, mark, replies from context_message where {_WANTED}"
+async def list_selection_candidates(tx: Tx, view: MessageView) -> list[Row]:
+    """List sizes of the newest, the most answered, decisions and open questions, without texts."""
+    columns = f"select sequence, size, mark, replies from context_message where {_IN_VIEW}"
     latest = "order by sequence desc limit $8"
     parts = (
         latest,
@@ -311,26 +322,26 @@ async def candidates(tx: Tx, view: View) -> list[Row]:
         f"and mark <> '' and mark = 'question' and replies = 0 {latest}",
         "and replies > 0 order by replies desc, sequence desc limit $8",
     )
-    found: dict[int, Row] = {}
+    row_by_sequence: dict[int, Row] = {}
     for part in parts:
-        rows = await tx.all(f"{columns} {part}", *view.wanted, _CANDIDATES)
-        found |= {row["sequence"]: row for row in rows}
-    return list(found.values())
+        rows = await tx.all(f"{columns} {part}", *view.view_parameters, _CANDIDATES_PER_KIND)
+        row_by_sequence |= {row["sequence"]: row for row in rows}
+    return list(row_by_sequence.values())
 
 
-async def texts(tx: Tx, view: View, limit: int) -> Sequence[Row]:
-    """What can be searched, in order."""
+async def list_searchable_texts(tx: Tx, view: MessageView, limit: int) -> Sequence[Row]:
+    """List the texts to index for search, in order."""
     return await tx.all(
-        f"select sequence, sender, content, metadata from context_message where {_SEEN} and sequence > $4"
+        f"select sequence, sender, content, metadata from context_message where {_IS_VISIBLE} and sequence > $4"
         " order by sequence limit $5",
-        *view.seen,
+        *view.visible_parameters,
         view.after,
         limit,
     )
 
 
-async def acts(tx: Tx, project: str, session: str, after: int, limit: int) -> Sequence[Row]:
-    """That messages were added, for the trail; never what they say."""
+async def list_message_acts(tx: Tx, project: str, session: str, after: int, limit: int) -> Sequence[Row]:
+    """List who added which message, for the audit trail; without contents."""
     return await tx.all(
         "select sequence, id, audience, sender, key_id, message_type, at from context_message"
         " where project = $1 and session = $2 and sequence > $3 order by sequence limit $4",
@@ -341,15 +352,15 @@ async def acts(tx: Tx, project: str, session: str, after: int, limit: int) -> Se
     )
 
 
-async def purpose(tx: Tx, project: str, session: str) -> str:
+async def load_purpose(tx: Tx, project: str, session: str) -> str:
     row = await tx.one("select purpose from context_session where project = $1 and id = $2", project, session)
     return row["purpose"] if row else ""
 
 
-async def public_texts(
+async def list_public_texts(
     tx: Tx, project: str, sessions: Sequence[str], messages: Sequence[str]
 ) -> Sequence[Row]:
-    """What the search over everything shows: nothing that has an audience of its own."""
+    """Load public messages for the global search; messages with an audience are left out."""
     return await tx.all(
         "select m.session || '/' || m.id as id, s.purpose as title, m.content as text from context_message m"
         " join context_session s on s.project = m.project and s.id = m.session"

@@ -12,6 +12,7 @@ from commonplace import activity, errors
 from commonplace.clock import DAY
 from commonplace.rooms.locks import paths, prefixes
 from commonplace.rooms.locks.lease import TAKEOVER_DELAY, Lease, LockRequest
+from commonplace.rooms.projects.store import list_all_project_names
 from commonplace.store.database import Row, Tx
 
 _RETAIN_LAPSED = DAY
@@ -193,7 +194,7 @@ async def release_leases_of_session(tx: Tx, project: str, session: str, now: int
 
 async def delete_expired_leases(tx: Tx, now: int) -> None:
     """Delete leases that nobody renewed or took over for a day, and notify their holders."""
-    projects = [row["name"] for row in await tx.all("select name from project")]
+    projects = await list_all_project_names(tx)
     lost: dict[str, list[Row]] = defaultdict(list)
     for row in await tx.all(
         "delete from lease where project = any($1) and expires_at <= $2 returning project, session, path",

@@ -161,6 +161,10 @@ def _encode_patterns(patterns: Sequence[str] | None) -> str | None:
     return None if patterns is None else msgspec.json.encode(patterns).decode()
 
 
+async def list_all_project_names(tx: Tx) -> list[str]:
+    return [row["name"] for row in await tx.all("select name from project order by name")]
+
+
 async def list_project_names(tx: Tx) -> list[str]:
     return [
         row["name"]
