@@ -10,7 +10,7 @@ from commonplace import access, errors
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
-from commonplace.rooms.workspaces import files
+from commonplace.rooms.workspaces import file_store
 from team import Team
 
 LAPTOP_ID = "laptop-claude-code-shop"
@@ -262,13 +262,13 @@ async def test_a_deleted_file_written_again_goes_on_in_its_versions(desk):
 
 
 async def test_old_versions_go_beyond_a_number(desk, monkeypatch):
-    monkeypatch.setattr(files, "VERSIONS", 3)
+    monkeypatch.setattr(file_store, "VERSIONS", 3)
     for n in range(5):
         await desk.write("a.md", f"text {n}")
     versions = await desk.anyone.list_versions(workspace_id=LAPTOP_ID, path="a.md")
     assert ([each["version"] for each in versions["versions"]], versions["total"]) == ([5, 4, 3], 3)
     oldest = await desk.anyone.list_versions(workspace_id=LAPTOP_ID, path="a.md", version=3)
-    assert ("diff" in oldest, "no longer kept" in oldest["note"]) == (False, True)
+    assert ("diff" in oldest, "no longer stored" in oldest["note"]) == (False, True)
     assert (await desk.listed())["files"][0]["versions"] == 3
 
 

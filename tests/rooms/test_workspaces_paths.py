@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from commonplace import errors
-from commonplace.rooms.workspaces import paths
+from commonplace.rooms.workspaces import path_rules
 
 HOSTILE = [
     "",
@@ -86,12 +86,12 @@ FINE = [
 @pytest.mark.parametrize("path", HOSTILE, ids=ascii)
 def test_a_hostile_path_is_refused(path: str):
     with pytest.raises(ValueError, match="path"):
-        paths.checked(path)
+        path_rules.validate_path(path)
 
 
 @pytest.mark.parametrize("path", FINE, ids=ascii)
 def test_a_plain_path_stays_as_it_is(path: str):
-    assert paths.checked(path) == path
+    assert path_rules.validate_path(path) == path
 
 
 ODD = st.sampled_from([*"./\\:%~ $\u202e\u0301\0\n", "..", "con", "%2e", "2f", "aux.", "C:"])
@@ -102,7 +102,7 @@ ODD = st.sampled_from([*"./\\:%~ $\u202e\u0301\0\n", "..", "con", "%2e", "2f", "
 @example("a/b")
 def test_what_is_accepted_stays_below_its_root_on_every_system(path: str):
     try:
-        paths.checked(path)
+        path_rules.validate_path(path)
     except ValueError:
         return
     parts = path.split("/")
@@ -119,7 +119,7 @@ def test_what_is_accepted_stays_below_its_root_on_every_system(path: str):
 )
 def test_ordinary_names_are_accepted(parts: list[str]):
     names = [f"x{part}" for part in parts]
-    assert paths.checked("/".join(names)) == "/".join(names)
+    assert path_rules.validate_path("/".join(names)) == "/".join(names)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from commonplace.room import Room
 from commonplace.rooms.archives.operations import read_session, search_sessions, upload_session
 from commonplace.rooms.archives.restudy import study_again
 from commonplace.rooms.archives.retention import remove_orphans
-from commonplace.rooms.archives.search import SOURCE
+from commonplace.rooms.archives.search import SEARCH_SOURCE
 
 ROOM = Room(
     name="archives",
@@ -13,5 +13,5 @@ ROOM = Room(
     operations=(read_session, upload_session, search_sessions),
     borrowed_tools=("list_sessions",),
     chores=(remove_orphans, study_again),
-    search_sources=(SOURCE,),
+    search_sources=(SEARCH_SOURCE,),
 )

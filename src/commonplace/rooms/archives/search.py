@@ -248,7 +248,7 @@ def _row(identity: str, title: str, words: str, line: int) -> Row:
     return {"id": identity, "title": title, "text": words, "place": place}
 
 
-SOURCE = Source(index.TRANSCRIPT, load, whole=study_store.place)
+SEARCH_SOURCE = Source(index.TRANSCRIPT, load, whole=study_store.place)
 
 
 async def scan_sessions(calls: Any, arguments: Mapping[str, Any], caller: Caller) -> SessionMatches | None:

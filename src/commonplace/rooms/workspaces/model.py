@@ -11,7 +11,7 @@ from commonplace import access, errors
 from commonplace.clock import iso
 from commonplace.operation import Reply
 from commonplace.resource import PLAIN
-from commonplace.rooms.workspaces import paths
+from commonplace.rooms.workspaces import path_rules
 from commonplace.search.lines import LONGEST_QUERY
 from commonplace.store.database import Row
 
@@ -25,8 +25,8 @@ _FENCE = "---"
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64, strip_whitespace=True)]
 WorkspaceId = Annotated[str, Field(min_length=1, max_length=220)]
 Token = Annotated[str, Field(min_length=1, max_length=200)]
-Path = Annotated[str, AfterValidator(paths.checked)]
-Prefix = Annotated[str, Field(max_length=paths.LONGEST)]
+Path = Annotated[str, AfterValidator(path_rules.validate_path)]
+Prefix = Annotated[str, Field(max_length=path_rules.MAX_PATH_CHARACTERS)]
 Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-fA-F]{64}$", to_lower=True)]
 Query = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
 Mode = Literal["smart", "literal", "regex"]
@@ -90,6 +90,19 @@ def refuse_larger(content: str, most: int) -> None:
         raise errors.TooLarge(
             f"The text has {size} bytes; {most} are allowed.", hint="Split it, or keep a summary."
         )
+
+
+def file_not_found(path: str) -> errors.NotFound:
+    what = f"file '{path}'" if path else "overview"
+    return errors.NotFound(
+        f"There is no {what} in this workspace.", hint="Call list_knowledge to see its files."
+    )
+
+
+def version_not_found() -> errors.NotFound:
+    return errors.NotFound(
+        "There is no text of this version.", hint="Call list_versions to see the versions."
+    )
 
 
 class Shown(Reply):

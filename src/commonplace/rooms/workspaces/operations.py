@@ -8,8 +8,17 @@ from commonplace import errors, events
 from commonplace.call import Call
 from commonplace.operation import EVERY, operation
 from commonplace.rooms.sessions import store as sessions
-from commonplace.rooms.workspaces import files, model, reading, searching, store, writing
-from commonplace.rooms.workspaces.model import Shown, Workspace
+from commonplace.rooms.workspaces import file_store, knowledge_writes, model, overview_page, search, store
+from commonplace.rooms.workspaces.file_page import DEFAULT_PAGE_BYTES, MAX_PAGE_BYTES, build_file_page
+from commonplace.rooms.workspaces.model import Shown, Workspace, file_not_found, version_not_found
+from commonplace.rooms.workspaces.version_diff import build_version_diff
+from commonplace.rooms.workspaces.write_access import (
+    find_own_workspace_id,
+    name_writer,
+    require_own_workspace,
+    require_workspace_of_token,
+    session_id_of,
+)
 from commonplace.search.engine import asking
 from commonplace.search.lines import Pattern
 from commonplace.store.database import Row
@@ -25,15 +34,19 @@ async def get_overview(
     max_tokens: model.Tokens = 4000,
 ) -> model.Overview:
     """Start here: all workspaces; with workspace_id its page."""
-    own = await writing.registered_last(call)
+    own = await find_own_workspace_id(call)
     if workspace_id is None:
         wanted = store.Wanted(await store.visible_projects(call.tx, call.caller))
         found, total = await store.page(call.tx, wanted, call.caller, limit)
-        reply = reading.within(reading.README, [Shown.of(each) for each in found], max_tokens)
+        reply = overview_page.build_overview(
+            overview_page.README, [Shown.of(each) for each in found], max_tokens
+        )
         reply.omitted += total - len(found)
     else:
         one = await _readable(call, workspace_id)
-        reply = reading.within(await reading.overview_text(call, one), [Shown.of(one)], max_tokens)
+        reply = overview_page.build_overview(
+            await file_store.load_overview_text(call.tx, one), [Shown.of(one)], max_tokens
+        )
     reply.your_workspace = own
     return reply
 
@@ -81,7 +94,7 @@ async def register_workspace(
         )
     binds = not carries or not call.settings.auth_on
     if binds:
-        await store.bind(call.tx, workspace, writing.writer(call), writing.session(call), call.now)
+        await store.bind(call.tx, workspace, name_writer(call), session_id_of(call), call.now)
     return model.Registered(workspace_id=workspace.id, created=known is None, bound=binds, write_token=token)
 
 
@@ -112,7 +125,7 @@ async def list_knowledge(
 ) -> model.Files:
     """A workspace's knowledge files."""
     workspace = await _readable(call, workspace_id)
-    rows, total = await files.page(call.tx, workspace, prefix, limit, offset)
+    rows, total = await file_store.page(call.tx, workspace, prefix, limit, offset)
     return model.Files(files=[model.File.of(row) for row in rows], total=total)
 
 
@@ -129,9 +142,9 @@ async def read_knowledge(
 ) -> model.Text:
     """Lines of a knowledge file."""
     workspace = await _readable(call, workspace_id)
-    _, kept = await reading.text_of(call, workspace, path, version)
-    most = reading.UNASKED_BYTES if limit is None else reading.MOST_BYTES
-    return reading.part(path, kept, offset, limit, most)
+    row = await file_store.load_version_text(call.tx, workspace, path, version)
+    max_bytes = DEFAULT_PAGE_BYTES if limit is None else MAX_PAGE_BYTES
+    return build_file_page(path, row, offset, limit, max_bytes)
 
 
 @operation(
@@ -139,7 +152,7 @@ async def read_knowledge(
     role="any",
     session=False,
     prepare=asking("query"),
-    outside=searching.matches,
+    outside=search.find_matches,
     example={"query": "idle connections"},
 )
 async def search_knowledge(
@@ -150,16 +163,16 @@ async def search_knowledge(
     case_sensitive: bool = False,
     context: model.Context = 2,
     limit: model.Limit = 20,
-) -> searching.Scan | searching.Ranking:
+) -> search.FileScan | search.FileRanking:
     """Find lines in workspaces' knowledge; regex is RE2."""
     if workspace_id is None:
         projects = await store.visible_projects(call.tx, call.caller)
     else:
         projects = [(await _readable(call, workspace_id)).project]
     if mode == "smart":
-        return await searching.ranking(call, projects, workspace_id, query, context, limit)
+        return await search.rank_files(call, projects, workspace_id, query, context, limit)
     pattern = Pattern(query, mode, case_sensitive=case_sensitive)
-    return await searching.scan(call, projects, workspace_id, pattern, context, limit)
+    return await search.plan_scan(call, projects, workspace_id, pattern, context, limit)
 
 
 @operation(
@@ -174,7 +187,9 @@ async def write_overview(
     call: Call, content: str, workspace_id: model.WorkspaceId | None = None
 ) -> model.OverviewWritten:
     """Replace your workspace's page."""
-    return await writing.keep_overview(call, await writing.own(call, workspace_id), content)
+    return await knowledge_writes.write_overview(
+        call, await require_own_workspace(call, workspace_id), content
+    )
 
 
 @operation(
@@ -193,8 +208,8 @@ async def write_knowledge(
     workspace_id: model.WorkspaceId | None = None,
 ) -> model.Written:
     """Write a file of yours; base_sha256: only over that text."""
-    workspace = await writing.own(call, workspace_id)
-    written = await writing.keep_file(call, workspace, path, content, base_sha256)
+    workspace = await require_own_workspace(call, workspace_id)
+    written = await knowledge_writes.write_file(call, workspace, path, content, base_sha256)
     written.workspace_id = workspace.id
     return written
 
@@ -218,8 +233,8 @@ async def upload_knowledge(
     base_sha256: model.Sha256 | None = None,
 ) -> model.Written:
     """Write a file with the workspace's token."""
-    workspace = await writing.carried(call, workspace_id, write_token)
-    return await writing.keep_file(call, workspace, path, content, base_sha256, sha256)
+    workspace = await require_workspace_of_token(call, workspace_id, write_token)
+    return await knowledge_writes.write_file(call, workspace, path, content, base_sha256, sha256)
 
 
 @operation(
@@ -229,12 +244,12 @@ async def delete_knowledge(
     call: Call, path: model.Path, workspace_id: model.WorkspaceId | None = None
 ) -> model.Deleted:
     """Delete a file of your workspace."""
-    workspace = await writing.own(call, workspace_id)
-    await files.one_at_a_time(call.tx, workspace)
-    row = await files.find(call.tx, workspace, path)
+    workspace = await require_own_workspace(call, workspace_id)
+    await file_store.one_at_a_time(call.tx, workspace)
+    row = await file_store.find(call.tx, workspace, path)
     if row is None or row["deleted"]:
-        raise writing.not_there(path)
-    version = await files.delete(call.tx, row, writing.writer(call), call.now)
+        raise file_not_found(path)
+    version = await file_store.delete(call.tx, row, name_writer(call), call.now)
     await store.touch(call.tx, workspace, call.now, knowledge=-1)
     call.subject = f"{workspace.id} {path}"
     call.emit("KnowledgeDeleted", workspace.file_uri(path), path=path, version=version)
@@ -249,17 +264,19 @@ class _History:
     before: Row | None = None
 
 
-async def _told(history: _History) -> model.Versions:
-    """Away from the loop: a difference is computed, not looked up."""
+async def _render_history(history: _History) -> model.Versions:
+    """Computes the diff in a thread."""
     versions = [model.VersionShown.of(row) for row in history.rows]
-    told = model.Versions(path=history.file["path"], versions=versions, total=history.file["versions"])
+    reply = model.Versions(path=history.file["path"], versions=versions, total=history.file["versions"])
     if history.shown is not None:
-        difference = await asyncio.to_thread(reading.difference, history.before, history.shown)
-        told.diff, told.truncated, told.note = difference.text, difference.cut, difference.note
-    return told
+        diff = await asyncio.to_thread(build_version_diff, history.before, history.shown)
+        reply.diff, reply.truncated, reply.note = diff.text, diff.truncated, diff.note
+    return reply
 
 
-@operation("list_versions", role="any", session=False, outside=_told, example={"workspace_id": _EXAMPLE})
+@operation(
+    "list_versions", role="any", session=False, outside=_render_history, example={"workspace_id": _EXAMPLE}
+)
 async def list_versions(
     call: Call,
     workspace_id: model.WorkspaceId,
@@ -270,16 +287,16 @@ async def list_versions(
 ) -> _History:
     """Versions of a file or the overview; version: its diff."""
     workspace = await _readable(call, workspace_id)
-    row = await files.find(call.tx, workspace, path or files.OVERVIEW)
+    row = await file_store.find(call.tx, workspace, path or file_store.OVERVIEW)
     if row is None:
-        raise writing.not_there(path or files.OVERVIEW)
-    rows = await files.versions(call.tx, row, limit, offset)
+        raise file_not_found(path or file_store.OVERVIEW)
+    rows = await file_store.versions(call.tx, row, limit, offset)
     if version is None:
         return _History(row, rows)
-    shown = await files.version(call.tx, row, version)
+    shown = await file_store.version(call.tx, row, version)
     if shown is None:
-        raise writing.no_version()
-    return _History(row, rows, shown, await files.last_text_before(call.tx, row, version))
+        raise version_not_found()
+    return _History(row, rows, shown, await file_store.last_text_before(call.tx, row, version))
 
 
 @operation("restore_version", writes=True, session="optional", example={"path": "notes/cart.md"})
@@ -290,8 +307,8 @@ async def restore_version(
     workspace_id: model.WorkspaceId | None = None,
 ) -> model.Restored:
     """Bring back an older or deleted text of yours."""
-    workspace = await writing.own(call, workspace_id)
-    return await writing.restore(call, workspace, path or files.OVERVIEW, version)
+    workspace = await require_own_workspace(call, workspace_id)
+    return await knowledge_writes.restore_text(call, workspace, path or file_store.OVERVIEW, version)
 
 
 async def _readable(call: Call, workspace_id: str) -> Workspace:

@@ -3,7 +3,8 @@
 from commonplace.call import Call
 from commonplace.operation import operation
 from commonplace.resource import Resource
-from commonplace.rooms.workspaces import model, reading, store
+from commonplace.rooms.workspaces import file_store, model, store
+from commonplace.rooms.workspaces.file_page import build_file_page
 
 
 @operation("resource:workspace_file", role="any", session=False)
@@ -11,8 +12,7 @@ async def read_file(call: Call, workspace_id: model.WorkspaceId, path: model.Pat
     """A knowledge file, whole."""
     workspace = await store.workspace(call.tx, workspace_id, call.caller)
     call.project = workspace.project
-    _, kept = await reading.text_of(call, workspace, path, None)
-    return reading.part(path, kept)
+    return build_file_page(path, await file_store.load_version_text(call.tx, workspace, path, None))
 
 
 @operation("resource:workspace", role="any", session=False)
@@ -20,7 +20,7 @@ async def read_workspace(call: Call, workspace_id: model.WorkspaceId) -> model.O
     """A workspace with its overview."""
     workspace = await store.workspace(call.tx, workspace_id, call.caller)
     call.project = workspace.project
-    page = await reading.overview_text(call, workspace)
+    page = await file_store.load_overview_text(call.tx, workspace)
     return model.Overview(readme=page, workspaces=[model.Shown.of(workspace)])
 
 

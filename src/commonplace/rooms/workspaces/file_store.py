@@ -1,6 +1,6 @@
-"""Knowledge files and their versions in the store; each change is a version and moves the index with it.
+"""Knowledge files and their versions in the store. Each change adds a version and updates the search index.
 
-The overview of a workspace is kept alike, under the empty path, which no file can have; it is not in the index.
+The overview of a workspace is stored the same way under the empty path, which no file can have; it is not indexed.
 """
 
 import secrets
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from commonplace import events
-from commonplace.rooms.workspaces.model import Workspace, title_of
+from commonplace.rooms.workspaces.model import Workspace, file_not_found, title_of, version_not_found
 from commonplace.search import index
 from commonplace.store.database import Row, Tx
 
@@ -54,6 +54,23 @@ async def find(tx: Tx, workspace: Workspace, path: str) -> Row | None:
     return await tx.one(
         f"{_FILE} where project = $1 and workspace = $2 and path = $3", workspace.project, workspace.id, path
     )
+
+
+async def load_overview_text(tx: Tx, workspace: Workspace) -> str:
+    row = await find(tx, workspace, OVERVIEW)
+    current = await version(tx, row, row["version"]) if row else None
+    return current["content"] if current else ""
+
+
+async def load_version_text(tx: Tx, workspace: Workspace, path: str, number: int | None) -> Row:
+    """One version of a file with its text; the latest if `number` is None."""
+    row = await find(tx, workspace, path)
+    if row is None or (row["deleted"] and number is None):
+        raise file_not_found(path)
+    found = await version(tx, row, number or row["version"])
+    if found is None or found["what"] == "deleted":
+        raise version_not_found()
+    return found
 
 
 async def page(

@@ -1,0 +1,140 @@
+"""Write knowledge files and overviews: size and hash checks, secrets, the base version, one new version for each write.
+
+Who may write is decided in `write_access.py`; the tables are in `file_store.py`.
+"""
+
+import hashlib
+from typing import Literal
+
+from commonplace import errors, masking
+from commonplace.call import Call
+from commonplace.rooms.workspaces import file_store, model, store
+from commonplace.rooms.workspaces.model import Workspace, file_not_found, version_not_found
+from commonplace.rooms.workspaces.write_access import name_writer
+from commonplace.store.database import Row
+
+
+async def write_file(
+    call: Call,
+    workspace: Workspace,
+    path: str,
+    content: str,
+    base_sha256: str | None,
+    sha256: str | None = None,
+) -> model.Written:
+    """Add a version unless the text is the same; refuse it if the stored text is not the one it was based on."""
+    model.refuse_larger(content, model.FILE_BYTES)
+    content_sha256 = _hash_text(content)
+    if sha256 is not None and sha256 != content_sha256:
+        raise errors.Invalid(
+            "sha256 does not match content.", hint="Compute it over the UTF-8 text.", sha256=content_sha256
+        )
+    await file_store.one_at_a_time(call.tx, workspace)
+    row = await file_store.find(call.tx, workspace, path)
+    current = row if row is not None and not row["deleted"] else None
+    call.subject = f"{workspace.id} {path}"
+    if current is not None and content_sha256 in (current["sha256"], current["given_sha256"]):
+        return model.Written(status="unchanged", sha256=current["sha256"], version=current["version"])
+    _require_base(current, base_sha256)
+    what: Literal["updated", "created"] = "updated" if current else "created"
+    masked, version = await _write_version(call, workspace, row, path, content, what)
+    await store.touch(call.tx, workspace, call.now, knowledge=int(current is None))
+    call.emit("KnowledgeWritten", workspace.file_uri(path), path=path, version=version)
+    return model.Written(
+        status=what, sha256=_hash_text(masked.text), version=version, masked=_list_kinds(masked)
+    )
+
+
+async def write_overview(call: Call, workspace: Workspace, content: str) -> model.OverviewWritten:
+    model.refuse_larger(content, model.OVERVIEW_BYTES)
+    await file_store.one_at_a_time(call.tx, workspace)
+    row = await file_store.find(call.tx, workspace, file_store.OVERVIEW)
+    call.subject = workspace.id
+    if row is not None and row["given_sha256"] == _hash_text(content):
+        return model.OverviewWritten(workspace_id=workspace.id, version=row["version"])
+    masked, version = await _write_version(
+        call, workspace, row, file_store.OVERVIEW, content, "updated" if row else "created"
+    )
+    await _update_overview(call, workspace, masked.text, version)
+    return model.OverviewWritten(workspace_id=workspace.id, version=version, masked=_list_kinds(masked))
+
+
+async def restore_text(call: Call, workspace: Workspace, path: str, number: int | None) -> model.Restored:
+    """Write the text of an older version as a new version."""
+    await file_store.one_at_a_time(call.tx, workspace)
+    row = await file_store.find(call.tx, workspace, path)
+    if row is None:
+        raise file_not_found(path)
+    old = await _load_older_version(call, row, number)
+    digest = old["sha256"]
+    if not row["deleted"] and digest == row["sha256"]:
+        return model.Restored(path=path, restored=old["version"], version=row["version"], sha256=digest)
+    _, version = await _write_version(
+        call, workspace, row, path, old["content"], f"restored {old['version']}"
+    )
+    call.subject = f"{workspace.id} {path} version {old['version']}"
+    if path == file_store.OVERVIEW:
+        await _update_overview(call, workspace, old["content"], version)
+    else:
+        await store.touch(call.tx, workspace, call.now, knowledge=row["deleted"])
+        call.emit("KnowledgeWritten", workspace.file_uri(path), path=path, version=version)
+    return model.Restored(path=path, restored=old["version"], version=version, sha256=digest)
+
+
+async def _load_older_version(call: Call, row: Row, number: int | None) -> Row:
+    if number is None:
+        version = await file_store.last_text_before(call.tx, row, row["version"])
+    else:
+        version = await file_store.version(call.tx, row, number)
+    if version is None or version["what"] == "deleted":
+        raise version_not_found()
+    return version
+
+
+async def _update_overview(call: Call, workspace: Workspace, content: str, version: int) -> None:
+    await store.summarise(call.tx, workspace, model.summary_of(content))
+    await store.touch(call.tx, workspace, call.now)
+    call.emit("OverviewWritten", workspace.uri, version=version)
+
+
+async def _write_version(
+    call: Call, workspace: Workspace, row: Row | None, path: str, content: str, what: str
+) -> tuple[masking.Masked, int]:
+    masked = masking.masked(content)
+    if masked.kinds and call.settings.secrets == "refuse":
+        raise errors.Invalid(
+            f"The text contains a secret ({', '.join(_list_kinds(masked))}).",
+            hint="Remove it: knowledge is shared.",
+        )
+    draft = file_store.Draft(
+        path,
+        masked.text,
+        len(masked.text.encode()),
+        _hash_text(masked.text),
+        _hash_text(content),
+        call.agent if call.session or call.caller.agent else name_writer(call),
+        what,
+        call.now,
+    )
+    return masked, await file_store.write(call.tx, workspace, row, draft)
+
+
+def _require_base(current: Row | None, base_sha256: str | None) -> None:
+    if base_sha256 is None or (
+        current is not None and base_sha256 in (current["sha256"], current["given_sha256"])
+    ):
+        return
+    raise errors.Conflict(
+        "The stored text has changed since base_sha256.",
+        hint="Read it again, merge its changes, and send its sha256 as base_sha256.",
+        sha256=current["sha256"] if current else "",
+        version=current["version"] if current else 0,
+    )
+
+
+def _hash_text(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _list_kinds(masked: masking.Masked) -> list[str]:
+    return sorted(set(masked.kinds))

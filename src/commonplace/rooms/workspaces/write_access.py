@@ -1,0 +1,45 @@
+"""Which workspace the caller may write to: the one it is bound to, or the one that its write token belongs to."""
+
+from commonplace import errors
+from commonplace.call import Call
+from commonplace.rooms.workspaces import store
+from commonplace.rooms.workspaces.model import Workspace
+
+_LOCAL_WRITER = "local"
+
+
+def name_writer(call: Call) -> str:
+    """The name that a workspace is bound to: the caller's agent, or its key if it has no agent."""
+    return (call.session.agent if call.session else call.caller.agent) or call.caller.key or _LOCAL_WRITER
+
+
+def session_id_of(call: Call) -> str:
+    return call.session.id if call.session else ""
+
+
+async def require_own_workspace(call: Call, workspace_id: str | None) -> Workspace:
+    """The named workspace, or the one the caller registered last; refused unless the caller is bound to it."""
+    wanted = workspace_id or await find_own_workspace_id(call)
+    if wanted is None:
+        raise errors.NotFound("You have no workspace yet.", hint="Call register_workspace first.")
+    workspace = await store.workspace(call.tx, wanted, call.caller)
+    store.require_writable(workspace)
+    if not await store.is_bound(call.tx, workspace, name_writer(call)):
+        raise errors.Forbidden(
+            f"The workspace '{workspace.id}' belongs to another agent.",
+            hint="Leave workspace_id out to write to your own; register_workspace binds you to one.",
+        )
+    call.project = workspace.project
+    return workspace
+
+
+async def require_workspace_of_token(call: Call, workspace_id: str, write_token: str) -> Workspace:
+    workspace = await store.workspace(call.tx, workspace_id, call.caller)
+    await store.check_token(call.tx, workspace, write_token)
+    call.project = workspace.project
+    return workspace
+
+
+async def find_own_workspace_id(call: Call) -> str | None:
+    projects = await store.visible_projects(call.tx, call.caller)
+    return await store.latest_binding(call.tx, projects, name_writer(call), session_id_of(call))
