@@ -1,4 +1,4 @@
-"""An entry of an agent's memory: arguments, replies, and whether it may be written."""
+"""Entries of an agent's key-value memory: arguments, replies, and the checks before a write."""
 
 import fnmatch
 import re
@@ -15,28 +15,28 @@ from commonplace.operation import Reply
 from commonplace.rooms.blackboard.model import integer_range, text_length
 from commonplace.store.database import Row
 
-VALUE_BYTES = 1_000_000
-EVERY_SCOPE = "all"
+MAX_VALUE_BYTES = 1_000_000
+ALL_SCOPES = "all"
 
-_YEAR = 365 * 24 * 3600
-_LITERAL = re.compile(r"[^*?\[]*")
+_YEAR_SECONDS = 365 * 24 * 3600
+_LITERAL_PREFIX = re.compile(r"[^*?\[]*")
 
 
-def _without_space(key: str) -> str:
+def _require_no_whitespace(key: str) -> str:
     if re.search(r"\s", key):
         raise ValueError("must not contain white space")
     return key
 
 
-Key = Annotated[str, text_length(255), AfterValidator(_without_space)]
-Pattern = Annotated[str, text_length(255)]
-ExpiresIn = Annotated[int, integer_range(0, _YEAR)]
-Version = Annotated[int, integer_range(0)]
-Limit = Annotated[int, Field(ge=1, le=1000)]
-Offset = Annotated[int, integer_range(0)]
+MemoryKey = Annotated[str, text_length(255), AfterValidator(_require_no_whitespace)]
+KeyPattern = Annotated[str, text_length(255)]
+ExpirySeconds = Annotated[int, integer_range(0, _YEAR_SECONDS)]
+MemoryVersion = Annotated[int, integer_range(0)]
+MemoryLimit = Annotated[int, Field(ge=1, le=1000)]
+MemoryOffset = Annotated[int, integer_range(0)]
 
 
-class Stored(Reply):
+class StoredMemory(Reply):
     success: bool
     key: str
     scope: str
@@ -44,7 +44,7 @@ class Stored(Reply):
     expires_at: str | None = None
 
 
-class Entry(Reply):
+class MemoryEntry(Reply):
     key: str
     value: msgspec.Raw
     version: int
@@ -56,21 +56,21 @@ class Entry(Reply):
     expires_at: str | None = None
 
     @classmethod
-    def of(cls, row: Row) -> "Entry":
+    def from_row(cls, row: Row) -> "MemoryEntry":
         return cls(
             key=row["key"],
             value=msgspec.Raw(row["value"].encode()),
             version=row["version"],
-            scope=scope(row["session"]),
+            scope=scope_of_session(row["session"]),
             created_at=iso(row["created_at"]),
             updated_at=iso(row["updated_at"]),
             metadata=msgspec.json.decode(row["metadata"]),
             session_id=row["session"],
-            expires_at=shown(row["expires_at"]),
+            expires_at=format_expiry(row["expires_at"]),
         )
 
 
-class Listed(Reply):
+class ListedMemory(Reply):
     key: str
     scope: str
     version: int
@@ -80,88 +80,91 @@ class Listed(Reply):
     expires_at: str | None = None
 
     @classmethod
-    def of(cls, row: Row) -> "Listed":
+    def from_row(cls, row: Row) -> "ListedMemory":
         return cls(
             key=row["key"],
-            scope=scope(row["session"]),
+            scope=scope_of_session(row["session"]),
             version=row["version"],
             size=row["size"],
             updated_at=iso(row["updated_at"]),
             session_id=row["session"],
-            expires_at=shown(row["expires_at"]),
+            expires_at=format_expiry(row["expires_at"]),
         )
 
 
-class Entries(Reply):
+class MemoryListing(Reply):
     total: int
-    entries: list[Listed] = []
+    entries: list[ListedMemory] = []
 
 
-class Deleted(Reply):
+class DeletedMemory(Reply):
     success: bool
     deleted: bool
 
 
-def scope(session: str) -> str:
+def scope_of_session(session: str) -> str:
     return "session" if session else "global"
 
 
-def expiry(now: int, expires_in: int | None) -> int | None:
+def compute_expiry(now: int, expires_in: int | None) -> int | None:
     return now + expires_in * SECOND if expires_in else None
 
 
-def shown(at: int | None) -> str | None:
-    return iso(at) if at else None
+def format_expiry(expires_at: int | None) -> str | None:
+    return iso(expires_at) if expires_at else None
 
 
-def packed(value: Any) -> str:
-    """A value as it is stored, if it is within its limit."""
+def encode_value(value: Any) -> str:
+    """Encode a value for the store; refuse it above its limit."""
     encoded = msgspec.json.encode(value)
-    if len(encoded) > VALUE_BYTES:
+    if len(encoded) > MAX_VALUE_BYTES:
         raise errors.TooLarge(
-            f"value is {len(encoded)} bytes; {VALUE_BYTES} at most.", hint="Split it over several keys."
+            f"value has {len(encoded)} bytes as JSON; the limit is {MAX_VALUE_BYTES}.",
+            hint="Split the value over several keys.",
         )
     return encoded.decode()
 
 
-def require_writable(live: Row | None, key: str, *, overwrite: bool, expected_version: int | None) -> None:
-    """Refuse to replace what the caller did not expect to be there."""
-    version = live["version"] if live else 0
-    if live and not overwrite:
+def require_writable(current: Row | None, key: str, *, overwrite: bool, expected_version: int | None) -> None:
+    """Refuse a write if the stored entry is not what the caller expects."""
+    version = current["version"] if current else 0
+    if current and not overwrite:
         raise errors.Duplicate(
-            f"'{key}' is set already.", hint="Read it with get_memory, or set overwrite.", version=version
+            f"'{key}' is already set.",
+            hint="Read it with get_memory, or pass overwrite=true to replace it.",
+            version=version,
         )
     if expected_version is not None and expected_version != version:
         raise errors.Conflict(
             f"'{key}' has version {version}, not {expected_version}.",
-            hint="Read it with get_memory and decide again."
-            if live
-            else "It is gone; expected_version 0 makes it.",
+            hint="Read it with get_memory, then retry with its version as expected_version."
+            if current
+            else "The key is not set; retry with expected_version=0 to create it.",
             version=version,
         )
 
 
-def over_limit(entries: int, size: int, settings: Settings) -> errors.Refusal | None:
-    """Why an agent may not keep this much."""
-    hint = "Delete what is no longer needed (list_memory, delete_memory), or let it expire."
+def quota_refusal(entries: int, size: int, settings: Settings) -> errors.Refusal | None:
+    """Return the refusal if an agent would exceed its limits."""
+    hint = "Find entries to delete with list_memory(session_id='all') and delete them with delete_memory."
     if entries > settings.agent_memory_entries:
-        most = settings.agent_memory_entries
-        return errors.TooMany(f"This agent would have {entries} entries; {most} at most.", hint=hint)
+        limit = settings.agent_memory_entries
+        return errors.TooMany(f"You would have {entries} entries; the limit is {limit}.", hint=hint)
     if size > settings.agent_memory_bytes:
-        most = settings.agent_memory_bytes
-        return errors.TooLarge(f"This agent would keep {size} bytes; {most} at most.", hint=hint)
+        limit = settings.agent_memory_bytes
+        return errors.TooLarge(f"You would store {size} bytes; the limit is {limit}.", hint=hint)
     return None
 
 
-def beginning(pattern: str | None, prefix: str | None) -> str:
-    """What every wanted key begins with, as far as the pattern says."""
-    literal = _LITERAL.match(pattern or "")
+def key_prefix(pattern: str | None, prefix: str | None) -> str:
+    """Return the literal start that every matching key has."""
+    literal = _LITERAL_PREFIX.match(pattern or "")
     return prefix or (literal[0] if literal else "")
 
 
-def matching(rows: Sequence[Row], pattern: str | None) -> Sequence[Row]:
-    """The rows whose keys match a glob."""
+def filter_by_pattern(rows: Sequence[Row], pattern: str | None) -> Sequence[Row]:
+    """Return the rows whose keys match a glob."""
     if pattern is None:
         return rows
-    matches = re.compile(fnmatch.translate(pattern)).match
-    return [row for row in rows if matches(row["key"])]
+    match_key = re.compile(fnmatch.translate(pattern)).match
+    return [row for row in rows if match_key(row["key"])]

@@ -1,15 +1,18 @@
-"""Remember a value, read it, list what is there, forget it."""
+"""Set, get, list and delete values in an agent's own key-value memory.
+
+The identity of the agent and blackboard sessions come from `rooms/blackboard`.
+"""
 
 from typing import Any
 
-from commonplace import errors
+from commonplace import access, errors
+from commonplace.access import Caller
 from commonplace.call import Call
 from commonplace.operation import operation
 from commonplace.rooms.agent_memory import model, store
-from commonplace.rooms.agent_memory.store import Owner
-from commonplace.rooms.blackboard.model import BlackboardId
-from commonplace.rooms.blackboard.model import encode_metadata as packed_metadata
-from commonplace.rooms.blackboard.reader import AgentId, identify_reader, memory_project
+from commonplace.rooms.agent_memory.store import MemoryOwner
+from commonplace.rooms.blackboard.model import BlackboardId, encode_metadata
+from commonplace.rooms.blackboard.reader import AgentId, identify_reader
 from commonplace.rooms.blackboard.session import load_visible_session
 from commonplace.rooms.sessions.store import enter_project
 from commonplace.store.database import Row
@@ -24,89 +27,102 @@ from commonplace.store.database import Row
 )
 async def set_memory(
     call: Call,
-    key: model.Key,
+    key: model.MemoryKey,
     value: Any,
     session_id: BlackboardId | None = None,
-    expires_in: model.ExpiresIn | None = None,
+    expires_in: model.ExpirySeconds | None = None,
     metadata: dict[str, Any] | None = None,
     overwrite: bool = True,
-    expected_version: model.Version | None = None,
+    expected_version: model.MemoryVersion | None = None,
     agent_id: AgentId | None = None,
-) -> model.Stored:
-    """Keep any JSON for yourself; expires_in is seconds."""
-    owner, session = await _scope(call, session_id, agent_id)
-    text, more = model.packed(value), packed_metadata(metadata)
-    used = await store.use(call.tx, owner)
+) -> model.StoredMemory:
+    """Store any JSON value that only you can read; expires_in is in seconds."""
+    owner, session = await _resolve_scope(call, session_id, agent_id)
+    encoded_value, encoded_metadata = model.encode_value(value), encode_metadata(metadata)
+    usage = await store.add_usage(call.tx, owner)
     now = await call.tx.clock()
-    live = await store.stored(call.tx, owner, session, key)
-    if live and not _is_live(live, now):
-        used, live = await store.forget_expired(call.tx, owner, now), None
-    model.require_writable(live, key, overwrite=overwrite, expected_version=expected_version)
-    size = len(key) + len(text.encode()) + len(more.encode())
-    added = (0, size - live["size"]) if live else (1, size)
-    await _require_room(call, owner, used, added, now)
-    expires_at, version = model.expiry(now, expires_in), live["version"] + 1 if live else 1
-    created_at = live["created_at"] if live else now
-    await store.put(call.tx, owner, session, key, text, more, size, version, created_at, now, expires_at)
-    await store.use(call.tx, owner, *added)
-    return model.Stored(
+    current = await store.load_stored_entry(call.tx, owner, session, key)
+    if current and not _is_unexpired(current, now):
+        usage, current = await store.delete_expired_entries(call.tx, owner, now), None
+    model.require_writable(current, key, overwrite=overwrite, expected_version=expected_version)
+    size = len(key) + len(encoded_value.encode()) + len(encoded_metadata.encode())
+    added = (0, size - current["size"]) if current else (1, size)
+    await _require_quota(call, owner, usage, added, now)
+    expires_at, version = model.compute_expiry(now, expires_in), current["version"] + 1 if current else 1
+    created_at = current["created_at"] if current else now
+    await store.upsert_entry(
+        call.tx,
+        owner,
+        session,
+        key,
+        encoded_value,
+        encoded_metadata,
+        size,
+        version,
+        created_at,
+        now,
+        expires_at,
+    )
+    await store.add_usage(call.tx, owner, *added)
+    return model.StoredMemory(
         success=True,
         key=key,
-        scope=model.scope(session),
+        scope=model.scope_of_session(session),
         version=version,
-        expires_at=model.shown(expires_at),
+        expires_at=model.format_expiry(expires_at),
     )
 
 
-async def _require_room(
-    call: Call, owner: Owner, used: tuple[int, int], added: tuple[int, int], now: int
+async def _require_quota(
+    call: Call, owner: MemoryOwner, usage: tuple[int, int], added: tuple[int, int], now: int
 ) -> None:
-    """Refuse what goes over the agent's limits, but not because of entries that have expired."""
-    if model.over_limit(used[0] + added[0], used[1] + added[1], call.settings) is None:
+    """Refuse what exceeds the agent's limits, after deleting expired entries."""
+    if model.quota_refusal(usage[0] + added[0], usage[1] + added[1], call.settings) is None:
         return
-    used = await store.forget_expired(call.tx, owner, now)
-    if refusal := model.over_limit(used[0] + added[0], used[1] + added[1], call.settings):
+    usage = await store.delete_expired_entries(call.tx, owner, now)
+    if refusal := model.quota_refusal(usage[0] + added[0], usage[1] + added[1], call.settings):
         raise refusal
 
 
 @operation("get_memory", role="readonly", session=False)
 async def get_memory(
-    call: Call, key: model.Key, session_id: BlackboardId | None = None, agent_id: AgentId | None = None
-) -> model.Entry:
-    """What you kept under a key."""
-    owner, session = await _scope(call, session_id, agent_id)
-    row = await store.entry(call.tx, owner, session, key, await call.tx.clock())
+    call: Call, key: model.MemoryKey, session_id: BlackboardId | None = None, agent_id: AgentId | None = None
+) -> model.MemoryEntry:
+    """Get the value that you stored under a key."""
+    owner, session = await _resolve_scope(call, session_id, agent_id)
+    row = await store.load_entry(call.tx, owner, session, key, await call.tx.clock())
     if row is None:
         raise errors.NotFound(
-            f"There is no '{key}' in your {model.scope(session)} memory.",
-            hint="It was never set, was deleted or has expired; list_memory shows what is there.",
+            f"'{key}' is not set in your {model.scope_of_session(session)} memory, or has expired.",
+            hint="List your keys with list_memory(session_id='all').",
         )
-    return model.Entry.of(row)
+    return model.MemoryEntry.from_row(row)
 
 
 @operation("list_memory", role="readonly", session=False, example={"prefix": "plan"})
 async def list_memory(
     call: Call,
     session_id: BlackboardId | None = None,
-    pattern: model.Pattern | None = None,
-    prefix: model.Pattern | None = None,
-    limit: model.Limit = 50,
-    offset: model.Offset = 0,
+    pattern: model.KeyPattern | None = None,
+    prefix: model.KeyPattern | None = None,
+    limit: model.MemoryLimit = 50,
+    offset: model.MemoryOffset = 0,
     agent_id: AgentId | None = None,
-) -> model.Entries:
-    """Your keys, by glob or prefix; session_id='all': every scope."""
-    every = session_id == model.EVERY_SCOPE
-    owner, session = await _scope(call, None if every else session_id, agent_id)
-    rows = await store.entries(
+) -> model.MemoryListing:
+    """List your keys, by glob or prefix; session_id='all': every scope."""
+    all_scopes = session_id == model.ALL_SCOPES
+    owner, session = await _resolve_scope(call, None if all_scopes else session_id, agent_id)
+    rows = await store.list_entries(
         call.tx,
         owner,
-        None if every else session,
-        model.beginning(pattern, prefix),
+        None if all_scopes else session,
+        model.key_prefix(pattern, prefix),
         await call.tx.clock(),
     )
-    found = sorted(model.matching(rows, pattern), key=lambda row: (row["session"], row["key"]))
-    return model.Entries(
-        total=len(found), entries=[model.Listed.of(row) for row in found[offset : offset + limit]]
+    matches = sorted(model.filter_by_pattern(rows, pattern), key=lambda row: (row["session"], row["key"]))
+    return model.MemoryListing(
+        total=len(matches),
+        entries=[model.ListedMemory.from_row(row) for row in matches[offset : offset + limit]],
     )
 
 
@@ -120,28 +136,40 @@ async def list_memory(
     verbatim=("key",),
 )
 async def delete_memory(
-    call: Call, key: model.Key, session_id: BlackboardId | None = None, agent_id: AgentId | None = None
-) -> model.Deleted:
-    """Forget a key."""
-    owner, session = await _scope(call, session_id, agent_id)
-    await store.use(call.tx, owner)
+    call: Call, key: model.MemoryKey, session_id: BlackboardId | None = None, agent_id: AgentId | None = None
+) -> model.DeletedMemory:
+    """Delete a key from your memory."""
+    owner, session = await _resolve_scope(call, session_id, agent_id)
+    await store.add_usage(call.tx, owner)
     now = await call.tx.clock()
-    gone = await store.remove(call.tx, owner, session, key)
-    if gone:
-        await store.use(call.tx, owner, -1, -gone["size"])
-    return model.Deleted(success=True, deleted=gone is not None and _is_live(gone, now))
+    deleted = await store.delete_entry(call.tx, owner, session, key)
+    if deleted:
+        await store.add_usage(call.tx, owner, -1, -deleted["size"])
+    return model.DeletedMemory(success=True, deleted=deleted is not None and _is_unexpired(deleted, now))
 
 
-async def _scope(call: Call, session_id: str | None, agent_id: str | None) -> tuple[Owner, str]:
-    """Whose memory this is, and for which session ("" = for all)."""
+async def _resolve_scope(call: Call, session_id: str | None, agent_id: str | None) -> tuple[MemoryOwner, str]:
+    """Return the memory's owner and its session ("" = global)."""
     reader = await identify_reader(call, agent_id)
     session = (await load_visible_session(call, session_id))["id"] if session_id else ""
-    call.project = memory_project(call.caller)
+    call.project = _memory_project(call.caller)
     call.subject = session or "global"
     if call.writes:
         await enter_project(call.tx, call.project, call.now)
-    return Owner(call.project, reader.owner), session
+    return MemoryOwner(call.project, reader.owner), session
 
 
-def _is_live(row: Row, now: int) -> bool:
+def _is_unexpired(row: Row, now: int) -> bool:
     return row["expires_at"] is None or row["expires_at"] > now
+
+
+def _memory_project(caller: Caller) -> str:
+    """Return the project that stores this caller's agent memory; always the same one for the same key."""
+    if caller.sees(access.SHARED):
+        return access.SHARED
+    if not caller.projects:
+        raise errors.Forbidden(
+            "This key has no project.",
+            hint="Ask the owner for a key with projects (memory_admin create_key).",
+        )
+    return min(caller.projects)

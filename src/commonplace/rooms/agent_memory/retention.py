@@ -7,6 +7,6 @@ from commonplace.store.database import Tx
 
 
 async def delete_expired_memory(tx: Tx, now: int, _settings: Settings) -> None:
-    for owner in await store.with_expired(tx, await list_all_project_names(tx), now):
-        await store.use(tx, owner)
-        await store.forget_expired(tx, owner, now)
+    for owner in await store.list_owners_with_expired_entries(tx, await list_all_project_names(tx), now):
+        await store.add_usage(tx, owner)
+        await store.delete_expired_entries(tx, owner, now)

@@ -1,23 +1,23 @@
-"""The memory of agents in the store. An agent's entries all lie in one project, so that its limits are one row."""
+"""SQL of agent memory. All entries of an agent are in one project, so that its usage is one row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from commonplace.store.database import Row, Tx
 
-_ALIVE = "(expires_at is null or expires_at > $3)"
-_LISTED = "select key, session, version, size, updated_at, expires_at from context_memory"
+_IS_UNEXPIRED = "(expires_at is null or expires_at > $3)"
+_SELECT_LISTED = "select key, session, version, size, updated_at, expires_at from context_memory"
 _AGENTS_PER_SWEEP = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class MemoryOwner:
     project: str
     agent: str
 
 
-async def use(tx: Tx, owner: Owner, entries: int = 0, size: int = 0) -> tuple[int, int]:
-    """Count what an agent keeps: (entries, bytes) now. Until commit nobody else changes this agent's memory."""
+async def add_usage(tx: Tx, owner: MemoryOwner, entries: int = 0, size: int = 0) -> tuple[int, int]:
+    """Add to the agent's usage, return (entries, bytes), and row-lock the agent's memory until commit."""
     row = await tx.one(
         "insert into context_memory_usage (project, agent, entries, bytes) values ($1, $2, $3, $4)"
         " on conflict (project, agent) do update set entries = context_memory_usage.entries + excluded.entries,"
@@ -30,8 +30,8 @@ async def use(tx: Tx, owner: Owner, entries: int = 0, size: int = 0) -> tuple[in
     return (row["entries"], row["bytes"]) if row else (entries, size)
 
 
-async def stored(tx: Tx, owner: Owner, session: str, key: str) -> Row | None:
-    """The row as it is, expired or not."""
+async def load_stored_entry(tx: Tx, owner: MemoryOwner, session: str, key: str) -> Row | None:
+    """Load the row, expired or not."""
     return await tx.one(
         "select version, size, expires_at, created_at from context_memory"
         " where project = $1 and agent = $2 and session = $3 and key = $4",
@@ -42,9 +42,9 @@ async def stored(tx: Tx, owner: Owner, session: str, key: str) -> Row | None:
     )
 
 
-async def put(
+async def upsert_entry(
     tx: Tx,
-    owner: Owner,
+    owner: MemoryOwner,
     session: str,
     key: str,
     value: str,
@@ -75,10 +75,10 @@ async def put(
     )
 
 
-async def entry(tx: Tx, owner: Owner, session: str, key: str, now: int) -> Row | None:
+async def load_entry(tx: Tx, owner: MemoryOwner, session: str, key: str, now: int) -> Row | None:
     return await tx.one(
         "select key, session, value, metadata, version, created_at, updated_at, expires_at from context_memory"
-        f" where project = $1 and agent = $2 and {_ALIVE} and session = $4 and key = $5",
+        f" where project = $1 and agent = $2 and {_IS_UNEXPIRED} and session = $4 and key = $5",
         owner.project,
         owner.agent,
         now,
@@ -87,20 +87,25 @@ async def entry(tx: Tx, owner: Owner, session: str, key: str, now: int) -> Row |
     )
 
 
-async def entries(tx: Tx, owner: Owner, session: str | None, beginning: str, now: int) -> Sequence[Row]:
-    """All live entries of one scope (none = every scope) whose keys begin so; an agent's number is limited."""
+async def list_entries(
+    tx: Tx, owner: MemoryOwner, session: str | None, prefix: str, now: int
+) -> Sequence[Row]:
+    """List all unexpired entries of one scope (None = all scopes) whose keys have this prefix.
+
+    There is no limit here because an agent's number of entries is limited.
+    """
     return await tx.all(
-        f"{_LISTED} where project = $1 and agent = $2 and {_ALIVE}"
+        f"{_SELECT_LISTED} where project = $1 and agent = $2 and {_IS_UNEXPIRED}"
         " and (CAST($4 as text) is null or session = $4) and substr(key, 1, length($5)) = $5",
         owner.project,
         owner.agent,
         now,
         session,
-        beginning,
+        prefix,
     )
 
 
-async def remove(tx: Tx, owner: Owner, session: str, key: str) -> Row | None:
+async def delete_entry(tx: Tx, owner: MemoryOwner, session: str, key: str) -> Row | None:
     return await tx.one(
         "delete from context_memory where project = $1 and agent = $2 and session = $3 and key = $4"
         " returning size, expires_at",
@@ -111,18 +116,18 @@ async def remove(tx: Tx, owner: Owner, session: str, key: str) -> Row | None:
     )
 
 
-async def forget_expired(tx: Tx, owner: Owner, now: int) -> tuple[int, int]:
-    """Delete what has expired; what the agent then keeps."""
-    gone = await tx.all(
+async def delete_expired_entries(tx: Tx, owner: MemoryOwner, now: int) -> tuple[int, int]:
+    """Delete the agent's expired entries; return its usage after that."""
+    deleted = await tx.all(
         "delete from context_memory where project = $1 and agent = $2 and expires_at <= $3 returning size",
         owner.project,
         owner.agent,
         now,
     )
-    return await use(tx, owner, -len(gone), -sum(row["size"] for row in gone))
+    return await add_usage(tx, owner, -len(deleted), -sum(row["size"] for row in deleted))
 
 
-async def with_expired(tx: Tx, projects: list[str], now: int) -> list[Owner]:
+async def list_owners_with_expired_entries(tx: Tx, projects: list[str], now: int) -> list[MemoryOwner]:
     rows = await tx.all(
         "select distinct project, agent from context_memory where project = any($1)"
         " and expires_at is not null and expires_at <= $2 order by project, agent limit $3",
@@ -130,4 +135,4 @@ async def with_expired(tx: Tx, projects: list[str], now: int) -> list[Owner]:
         now,
         _AGENTS_PER_SWEEP,
     )
-    return [Owner(row["project"], row["agent"]) for row in rows]
+    return [MemoryOwner(row["project"], row["agent"]) for row in rows]

@@ -111,15 +111,3 @@ def default_session_project(caller: Caller) -> str:
     if len(caller.projects) == 1:
         return next(iter(caller.projects))
     raise errors.Invalid("This key has no default project.", hint="Pass project with one of its projects.")
-
-
-def memory_project(caller: Caller) -> str:
-    """Return the project that stores this caller's agent memory; always the same one for the same key."""
-    if caller.sees(access.SHARED):
-        return access.SHARED
-    if not caller.projects:
-        raise errors.Forbidden(
-            "This key has no project.",
-            hint="Ask the owner for a key with projects (memory_admin create_key).",
-        )
-    return min(caller.projects)
