@@ -13,10 +13,10 @@ from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.clock import Clock, SteadyClock
 from commonplace.config import Settings
-from commonplace.edges.host import ProductHost
 from commonplace.edges.identity import Identity
-from commonplace.edges.mcp import Publisher
-from commonplace.edges.mcp import serve_stdio as mcp_stdio
+from commonplace.edges.mcp.publisher import Publisher
+from commonplace.edges.mcp.stdio_transport import serve_stdio as mcp_stdio
+from commonplace.edges.product_host import ProductHost
 from commonplace.rooms.admin import store as keys
 from commonplace.store.database import Database, Tx
 from commonplace.store.migrate import migrate
@@ -118,27 +118,27 @@ async def _sweep_for_ever(calls: Calls) -> None:
 
 async def serve_http(settings: Settings, announce: Callable[[str], None]) -> None:
     """Listen until a signal says to stop; `announce` is told the address."""
-    from commonplace.edges import wire  # noqa: PLC0415 - stdio, which must start at once, needs none of HTTP
-    from commonplace.edges.application import application  # noqa: PLC0415 - as above
+    from commonplace.edges.application import build_application  # noqa: PLC0415 - as above
     from commonplace.edges.beacon import Beacon  # noqa: PLC0415 - as above
-    from commonplace.edges.stream import Stream  # noqa: PLC0415 - as above
+    from commonplace.edges.http import listener  # noqa: PLC0415 - stdio, which must start at once, needs none of HTTP
+    from commonplace.edges.project_events import ProjectEvents  # noqa: PLC0415 - as above
 
     _refuse_strangers(settings)
     async with opened(settings) as calls, running(calls):
         await _refuse_without_keys(calls)
-        listening = wire.listening_socket(settings.host, settings.port)
+        listening = listener.open_socket(settings.host, settings.port)
         url = f"http://{_bracketed(settings.host)}:{listening.getsockname()[1]}"
         lit = Beacon(settings.data, url)
         identity = Identity(calls.database, settings, calls.clock, operator_token=lit.token)
         identity.open(calls.bus)
         try:
-            publisher, stream = Publisher(), Stream(calls, identity.identify)
+            publisher, events = Publisher(), ProjectEvents(calls, identity.identify)
             mcp_secret = await secret(calls.database, "mcp")
-            app = application(calls, identity, publisher, stream, mcp_secret)
+            app = build_application(calls, identity, publisher, events, mcp_secret)
             listening.listen(2048)
             announce(url)
             _log.info("listening", extra={"url": url, "store": calls.database.kind, "auth": settings.auth})
-            await wire.serve(app, listening, (publisher.close, stream.close), settings.idle_seconds)
+            await listener.serve(app, listening, (publisher.close, events.close), settings.idle_seconds)
         finally:
             lit.put_out()
             await identity.close()
@@ -156,8 +156,8 @@ async def serve_stdio(settings: Settings) -> None:
         async def identify(*_: object) -> Caller:
             return await identity.identify(headers) if key or settings.auth_on else LOCAL
 
-        host = ProductHost(calls, identify, publisher)
-        await mcp_stdio(host, publisher, secret=await secret(calls.database, "mcp"))
+        host, caller = ProductHost(calls, identify, publisher), await identify()
+        await mcp_stdio(host, publisher, caller, secret=await secret(calls.database, "mcp"))
 
 
 def _bracketed(host: str) -> str:

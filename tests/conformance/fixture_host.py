@@ -10,18 +10,19 @@ from typing import Any
 import uvicorn
 from fixture_tools import IMAGE, MIRRORED, NAMES, TOOLS, Tools, elicit, embedded, form, text
 
-from commonplace.edges.mcp import (
-    Context,
+from commonplace.edges.http.router import HttpApplication
+from commonplace.edges.mcp.host import (
     InputRequired,
-    McpHttp,
+    ListPage,
+    McpContext,
     MirroredParameter,
-    Page,
-    Publisher,
     ResourceNotFound,
     ToolResult,
     UnknownName,
-    serve_stdio,
 )
+from commonplace.edges.mcp.http_transport import McpHttpTransport
+from commonplace.edges.mcp.publisher import Publisher
+from commonplace.edges.mcp.stdio_transport import serve_stdio
 
 SECRET = bytes(range(32))
 
@@ -74,33 +75,33 @@ class FixtureHost:
     def principal(self, caller: str) -> str:
         return caller
 
-    def instructions(self, _context: Context) -> str:
+    def instructions(self, _context: McpContext) -> str:
         return "Call anything."
 
-    def tools(self, _context: Context) -> bytes:
+    def list_tools(self, _context: McpContext) -> bytes:
         return TOOLS
 
-    def mirrored(self, tool_name: str) -> tuple[MirroredParameter, ...]:
+    def list_mirrored_parameters(self, tool_name: str) -> tuple[MirroredParameter, ...]:
         return MIRRORED if tool_name == "test_x_mcp_header" else ()
 
     async def call_tool(
-        self, context: Context, name: str, arguments: dict[str, Any]
+        self, context: McpContext, name: str, arguments: dict[str, Any]
     ) -> ToolResult | InputRequired:
         if name not in NAMES:
             raise UnknownName("tool", name)
         return await getattr(self.run, NAMES[name])(context, arguments)
 
-    async def resources(self, _context: Context, _cursor: str | None) -> Page:
-        return Page(
+    async def list_resources(self, _context: McpContext, _cursor: str | None) -> ListPage:
+        return ListPage(
             [{"uri": uri, "name": uri, "mimeType": found["mimeType"]} for uri, found in RESOURCES.items()]
         )
 
-    async def resource_templates(self, _context: Context, _cursor: str | None) -> Page:
-        return Page(
+    async def list_resource_templates(self, _context: McpContext, _cursor: str | None) -> ListPage:
+        return ListPage(
             [{"uriTemplate": "test://template/{id}/data", "name": "template", "mimeType": "application/json"}]
         )
 
-    async def read_resource(self, _context: Context, uri: str) -> list[dict[str, Any]]:
+    async def read_resource(self, _context: McpContext, uri: str) -> list[dict[str, Any]]:
         if uri in RESOURCES:
             return [{"uri": uri, **RESOURCES[uri]}]
         if uri.startswith("test://template/") and uri.endswith("/data"):
@@ -112,11 +113,11 @@ class FixtureHost:
             return [{"uri": uri, "mimeType": "application/json", "text": json.dumps(found)}]
         raise ResourceNotFound(uri)
 
-    async def may_subscribe(self, _context: Context, uri: str) -> bool:
+    async def can_subscribe(self, _context: McpContext, uri: str) -> bool:
         return uri in RESOURCES
 
-    async def prompts(self, _context: Context, _cursor: str | None) -> Page:
-        return Page(
+    async def list_prompts(self, _context: McpContext, _cursor: str | None) -> ListPage:
+        return ListPage(
             [
                 {
                     "name": name,
@@ -131,7 +132,7 @@ class FixtureHost:
         )
 
     async def get_prompt(
-        self, context: Context, name: str, arguments: dict[str, Any]
+        self, context: McpContext, name: str, arguments: dict[str, Any]
     ) -> dict[str, Any] | InputRequired:
         if name not in PROMPTS:
             raise UnknownName("prompt", name)
@@ -142,20 +143,21 @@ class FixtureHost:
             return InputRequired({"user_context": asked})
         return {"messages": [user(text(json.dumps(context.input_responses["user_context"])))]}
 
-    async def complete(
-        self, _context: Context, _reference: dict[str, Any], _argument: dict[str, Any]
+    async def complete_argument(
+        self, _context: McpContext, _reference: dict[str, Any], _argument: dict[str, Any]
     ) -> dict[str, Any]:
         return {"values": [], "total": 0, "hasMore": False}
 
 
 async def serve_on_pipe() -> None:
     publisher = Publisher()
-    await serve_stdio(FixtureHost(publisher), publisher, secret=SECRET)
+    await serve_stdio(FixtureHost(publisher), publisher, "anybody", secret=SECRET)
 
 
 def serve_on_port(port: int) -> None:
     publisher = Publisher()
-    app = McpHttp(FixtureHost(publisher), publisher, secret=SECRET)
+    host = FixtureHost(publisher)
+    app = HttpApplication(host.identify, McpHttpTransport(host, publisher, secret=SECRET).routes())
     uvicorn.run(app, host="127.0.0.1", port=port, lifespan="off", access_log=False, log_level="warning")
 
 

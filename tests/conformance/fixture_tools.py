@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from commonplace.edges.mcp import Context, InputRequired, MirroredParameter, Publisher, Refused, ToolResult
+from commonplace.edges.mcp.host import InputRequired, McpContext, MirroredParameter, ToolRefused, ToolResult
+from commonplace.edges.mcp.publisher import PROMPTS_CHANGED, TOOLS_CHANGED, Publisher
 
 IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 AUDIO = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
@@ -91,95 +92,95 @@ class Tools:
     def __init__(self, publisher: Publisher) -> None:
         self.publisher = publisher
 
-    async def echo(self, _context: Context, arguments: dict[str, Any]) -> ToolResult:
+    async def echo(self, _context: McpContext, arguments: dict[str, Any]) -> ToolResult:
         return ToolResult(text=json.dumps(arguments, separators=(",", ":")))
 
-    async def simple_text(self, _context: Context, _arguments: dict[str, Any]) -> ToolResult:
+    async def simple_text(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
         return ToolResult(text="This is a simple text response for testing.")
 
-    async def image_content(self, _context: Context, _arguments: dict[str, Any]) -> ToolResult:
+    async def image_content(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
         return ToolResult(blocks=[{"type": "image", "data": IMAGE, "mimeType": "image/png"}])
 
-    async def audio_content(self, _context: Context, _arguments: dict[str, Any]) -> ToolResult:
+    async def audio_content(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
         return ToolResult(blocks=[{"type": "audio", "data": AUDIO, "mimeType": "audio/wav"}])
 
-    async def embedded_resource(self, _context: Context, _arguments: dict[str, Any]) -> ToolResult:
+    async def embedded_resource(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
         return ToolResult(
             blocks=[embedded("test://embedded-resource", "This is an embedded resource content.")]
         )
 
-    async def multiple_content_types(self, _context: Context, _arguments: dict[str, Any]) -> ToolResult:
+    async def multiple_content_types(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
         image = {"type": "image", "data": IMAGE, "mimeType": "image/png"}
         mixed = embedded("test://mixed-content-resource", '{"test":"data","value":123}', "application/json")
         return ToolResult(blocks=[text("Multiple content types test:"), image, mixed])
 
-    async def tool_with_logging(self, context: Context, _arguments: dict[str, Any]) -> ToolResult:
+    async def tool_with_logging(self, context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
         for step in ("Tool execution started", "Tool processing data", "Tool execution completed"):
-            await context.log("info", step)
+            await context.send_log("info", step)
         return ToolResult(text="done")
 
     logging_tool = tool_with_logging
 
-    async def tool_with_progress(self, context: Context, _arguments: dict[str, Any]) -> ToolResult:
+    async def tool_with_progress(self, context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
         for step in (0, 50, 100):
-            await context.progress(step, 100, f"Completed step {step} of 100")
+            await context.report_progress(step, 100, f"Completed step {step} of 100")
         return ToolResult(text="done")
 
-    async def error_handling(self, _context: Context, _arguments: dict[str, Any]) -> ToolResult:
-        raise Refused("intended", "This tool intentionally returns an error for testing")
+    async def error_handling(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
+        raise ToolRefused("intended", "This tool intentionally returns an error for testing")
 
-    async def sampling(self, context: Context, arguments: dict[str, Any]) -> ToolResult | InputRequired:
+    async def sampling(self, context: McpContext, arguments: dict[str, Any]) -> ToolResult | InputRequired:
         if "sampled" not in context.input_responses:
             return InputRequired({"sampled": sample(arguments["prompt"])})
         return ToolResult(text=f"LLM response: {context.input_responses['sampled']['content']['text']}")
 
-    async def missing_capability(self, _context: Context, _arguments: dict[str, Any]) -> InputRequired:
+    async def missing_capability(self, _context: McpContext, _arguments: dict[str, Any]) -> InputRequired:
         return InputRequired({"sampled": sample("anything")})
 
     async def _form(
-        self, context: Context, message: str, schema: dict[str, Any]
+        self, context: McpContext, message: str, schema: dict[str, Any]
     ) -> ToolResult | InputRequired:
         if "form" not in context.input_responses:
             return InputRequired({"form": elicit(message, schema)})
         return ToolResult(text=f"Elicitation completed: {json.dumps(context.input_responses['form'])}")
 
-    async def elicitation(self, context: Context, arguments: dict[str, Any]) -> ToolResult | InputRequired:
+    async def elicitation(self, context: McpContext, arguments: dict[str, Any]) -> ToolResult | InputRequired:
         return await self._form(context, arguments["message"], form(username="string", email="string"))
 
     async def elicitation_sep1034_defaults(
-        self, context: Context, _arguments: dict[str, Any]
+        self, context: McpContext, _arguments: dict[str, Any]
     ) -> ToolResult | InputRequired:
         return await self._form(context, "Defaults", DEFAULTS_FORM)
 
     async def elicitation_sep1330_enums(
-        self, context: Context, _arguments: dict[str, Any]
+        self, context: McpContext, _arguments: dict[str, Any]
     ) -> ToolResult | InputRequired:
         return await self._form(context, "Enums", ENUMS_FORM)
 
-    async def streaming_elicitation(self, context: Context, _arguments: dict[str, Any]) -> InputRequired:
-        await context.progress(1, 2)
+    async def streaming_elicitation(self, context: McpContext, _arguments: dict[str, Any]) -> InputRequired:
+        await context.report_progress(1, 2)
         return InputRequired({"name": elicit("What is your name?", form(name="string"))})
 
-    async def trigger_tool_change(self, _context: Context, _arguments: dict[str, Any]) -> ToolResult:
-        self.publisher.tools_changed()
+    async def trigger_tool_change(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
+        self.publisher.publish_list_change(TOOLS_CHANGED)
         return ToolResult(text="changed")
 
-    async def trigger_prompt_change(self, _context: Context, _arguments: dict[str, Any]) -> ToolResult:
-        self.publisher.prompts_changed()
+    async def trigger_prompt_change(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
+        self.publisher.publish_list_change(PROMPTS_CHANGED)
         return ToolResult(text="changed")
 
-    async def touch_resource(self, _context: Context, arguments: dict[str, Any]) -> ToolResult:
-        self.publisher.resource_updated(arguments["uri"])
+    async def touch_resource(self, _context: McpContext, arguments: dict[str, Any]) -> ToolResult:
+        self.publisher.publish_resource_update(arguments["uri"])
         return ToolResult(text="touched")
 
-    async def x_mcp_header(self, _context: Context, arguments: dict[str, Any]) -> ToolResult:
+    async def x_mcp_header(self, _context: McpContext, arguments: dict[str, Any]) -> ToolResult:
         return ToolResult(text=json.dumps(arguments))
 
-    async def json_schema_2020_12_tool(self, _context: Context, arguments: dict[str, Any]) -> ToolResult:
+    async def json_schema_2020_12_tool(self, _context: McpContext, arguments: dict[str, Any]) -> ToolResult:
         return ToolResult(text=json.dumps(arguments))
 
     async def input_required_result_elicitation(
-        self, context: Context, _arguments: dict[str, Any]
+        self, context: McpContext, _arguments: dict[str, Any]
     ) -> ToolResult | InputRequired:
         answer = context.input_responses.get("user_name")
         if answer is None:
@@ -187,7 +188,7 @@ class Tools:
         return ToolResult(text=f"Hello, {answer['content']['name']}!")
 
     async def input_required_result_sampling(
-        self, context: Context, _arguments: dict[str, Any]
+        self, context: McpContext, _arguments: dict[str, Any]
     ) -> ToolResult | InputRequired:
         answer = context.input_responses.get("capital_question")
         if answer is None:
@@ -195,7 +196,7 @@ class Tools:
         return ToolResult(text=answer["content"]["text"])
 
     async def input_required_result_list_roots(
-        self, context: Context, _arguments: dict[str, Any]
+        self, context: McpContext, _arguments: dict[str, Any]
     ) -> ToolResult | InputRequired:
         answer = context.input_responses.get("client_roots")
         if answer is None:
@@ -203,7 +204,7 @@ class Tools:
         return ToolResult(text=json.dumps(answer["roots"]))
 
     async def input_required_result_request_state(
-        self, context: Context, _arguments: dict[str, Any]
+        self, context: McpContext, _arguments: dict[str, Any]
     ) -> ToolResult | InputRequired:
         if context.request_state == "asked" and "confirm" in context.input_responses:
             return ToolResult(text="state-ok")
@@ -212,7 +213,7 @@ class Tools:
     input_required_result_tampered_state = input_required_result_request_state
 
     async def input_required_result_multiple_inputs(
-        self, context: Context, _arguments: dict[str, Any]
+        self, context: McpContext, _arguments: dict[str, Any]
     ) -> ToolResult | InputRequired:
         requests = {
             "user_name": elicit("What is your name?", form(name="string")),
@@ -224,7 +225,7 @@ class Tools:
         return InputRequired(requests, "many")
 
     async def input_required_result_multi_round(
-        self, context: Context, _arguments: dict[str, Any]
+        self, context: McpContext, _arguments: dict[str, Any]
     ) -> ToolResult | InputRequired:
         if context.request_state == "second":
             return ToolResult(text="complete")
@@ -235,7 +236,7 @@ class Tools:
         return InputRequired({"step1": elicit("Step 1: What is your name?", form(name="string"))}, "first")
 
     async def input_required_result_capabilities(
-        self, context: Context, _arguments: dict[str, Any]
+        self, context: McpContext, _arguments: dict[str, Any]
     ) -> InputRequired:
         possible = {
             "elicitation": elicit("What is your name?", form(name="string")),

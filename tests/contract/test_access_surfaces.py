@@ -13,10 +13,10 @@ from test_access_matrix import ACTS, REFUSED, ROLES, Key, Stage, arguments, case
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
-from commonplace.edges.application import application
+from commonplace.edges.application import build_application
 from commonplace.edges.identity import Identity
-from commonplace.edges.mcp import Publisher
-from commonplace.edges.stream import Stream
+from commonplace.edges.mcp.publisher import Publisher
+from commonplace.edges.project_events import ProjectEvents
 from commonplace.store.migrate import migrate
 from commonplace.store.sqlite import Sqlite
 
@@ -93,7 +93,8 @@ async def wired(folder: Path, clock: Any) -> AsyncIterator[tuple[Stage, Wire]]:
     stage = Stage(calls)
     await stage.set_up()
     identity = Identity(database, calls.settings, clock)
-    app = application(calls, identity, Publisher(), Stream(calls, identity.identify), b"x" * 32)
+    events = ProjectEvents(calls, identity.identify)
+    app = build_application(calls, identity, Publisher(), events, b"x" * 32)
     yield stage, Wire(app)
     await database.close()
 

@@ -1,37 +1,37 @@
-"""Every HTTP route of the server, wired."""
+"""Every HTTP route of the server on one screen. What is true of each route is in edges/http/router.py."""
 
 from commonplace.call import Calls
-from commonplace.edges import origin
-from commonplace.edges.archives import Archives
-from commonplace.edges.host import ProductHost
-from commonplace.edges.http import Http
+from commonplace.edges.archives import ArchiveRoutes
+from commonplace.edges.http.origin import LOOPBACK_HOSTS
+from commonplace.edges.http.router import HttpApplication
 from commonplace.edges.identity import Identity
-from commonplace.edges.mcp import McpHttp, Publisher
+from commonplace.edges.mcp.http_transport import McpHttpTransport
+from commonplace.edges.mcp.publisher import Publisher
 from commonplace.edges.metrics import Metrics
 from commonplace.edges.probes import Probes
-from commonplace.edges.rest import Rest
-from commonplace.edges.stream import Stream
+from commonplace.edges.product_host import ProductHost
+from commonplace.edges.project_events import ProjectEvents
+from commonplace.edges.rest import RestApi
 
 
-def application(
-    calls: Calls, identity: Identity, publisher: Publisher, stream: Stream, mcp_secret: bytes
-) -> Http:
+def build_application(
+    calls: Calls, identity: Identity, publisher: Publisher, events: ProjectEvents, mcp_secret: bytes
+) -> HttpApplication:
     settings, metrics = calls.settings, Metrics()
-    calls.observe = metrics.observe
-    probes, rest = Probes(calls, metrics), Rest(calls)
-    hosts = origin.LOOPBACK_HOSTS | {settings.host, *settings.allowed_hosts}
-    origins = frozenset(settings.allowed_origins)
-    mcp = McpHttp(
-        ProductHost(calls, identity.identify, publisher),
-        publisher,
-        secret=mcp_secret,
-        allowed_hosts=hosts,
-        allowed_origins=origins,
+    calls.observe = metrics.observe_call
+    probes = Probes(calls, metrics)
+    mcp = McpHttpTransport(ProductHost(calls, identity.identify, publisher), publisher, secret=mcp_secret)
+    routes = (
+        mcp.routes()  # /mcp, /mcp/**
+        | RestApi(calls).routes()  # /api, /api/*, /openapi.json
+        | ArchiveRoutes(calls).routes()  # /archives/*/*
+        | events.routes()  # /events
+        | probes.routes()  # /metrics
     )
-    return Http(
+    return HttpApplication(
         identity.identify,
-        lambda headers: origin.check(headers, hosts, origins),
-        mcp,
-        probes.public(),
-        probes.routes() | rest.routes() | stream.routes() | Archives(calls).routes(),
+        routes,
+        probes.public_routes(),  # /health, /ready
+        allowed_hosts=LOOPBACK_HOSTS | {settings.host, *settings.allowed_hosts},
+        allowed_origins=frozenset(settings.allowed_origins),
     )

@@ -1,4 +1,7 @@
-"""/archives/{workspace_id}/{session_id}: transcripts as bytes, in parts, for programs that do not wrap them in JSON."""
+"""/archives/{workspace_id}/{session_id}: transcripts as bytes, in parts, for programs that do not wrap them in JSON.
+
+It reads headers and bytes; what is stored and who may read it is decided in rooms/archives.
+"""
 
 import contextlib
 import logging
@@ -9,23 +12,30 @@ from urllib.parse import parse_qsl
 
 from commonplace import errors
 from commonplace.call import Calls
-from commonplace.edges.http import Request, Route, Send, respond_json, respond_refusal, start
+from commonplace.edges.http.refusals import RangeNotSatisfiable
+from commonplace.edges.http.request import Request
+from commonplace.edges.http.response import Header, Response
+from commonplace.edges.http.router import Route
 from commonplace.rooms.archives.operations import put_bytes, read_bytes, stored
 from commonplace.session_archive.archive import MAX_PART_BYTES
 
 _log = logging.getLogger(__name__)
 
 _ENCODINGS = ("identity", "gzip", "zstd")
-_AT_ONCE = 4 * MAX_PART_BYTES
+_MAX_UPLOAD_BYTES_AT_ONCE = 4 * MAX_PART_BYTES
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,12})-(\d{1,12})/(\*|\d{1,12})")
 _RANGE = re.compile(r"bytes=(\d{1,12})-(\d{0,12})")
 
 
-def _described(name: str, place: str, description: str) -> dict[str, Any]:
-    return {"name": name, "in": place, "description": description, "schema": {"type": "string"}}
+def _parameter(name: str, location: str, description: str) -> dict[str, Any]:
+    return {"name": name, "in": location, "description": description, "schema": {"type": "string"}}
 
 
-_REFUSED = {"4XX": {"description": "A refusal: error, message, hint. A conflict names the stored `bytes`."}}
+_REFUSAL = {
+    "4XX": {
+        "description": "A refusal: error, message, hint. A conflict also has the number of stored `bytes`."
+    }
+}
 OPENAPI: dict[str, Any] = {
     "/archives/{workspace_id}/{session_id}": {
         "parameters": [
@@ -36,165 +46,167 @@ OPENAPI: dict[str, Any] = {
             "operationId": "put_archive",
             "description": "Add a part of a transcript: raw bytes, or gzip or zstd by Content-Encoding.",
             "parameters": [
-                _described("X-Write-Token", "header", "The workspace's token."),
-                _described(
-                    "Content-Range", "header", "bytes FIRST-LAST/*: where the part belongs; else at 0."
+                _parameter("X-Write-Token", "header", "The workspace's token."),
+                _parameter(
+                    "Content-Range", "header", "bytes FIRST-LAST/*: the position of the part; without it 0."
                 ),
-                _described("X-Sha256", "header", "Of the part's raw bytes, or of the whole session with it."),
-                _described("X-Tool", "header", "Which agent wrote it."),
-                _described("X-Started-At", "header", "When the session began, ISO 8601."),
+                _parameter(
+                    "X-Sha256",
+                    "header",
+                    "SHA-256 of the part's raw bytes, or of the whole session including it.",
+                ),
+                _parameter("X-Tool", "header", "The agent that wrote it."),
+                _parameter("X-Started-At", "header", "When the session started, ISO 8601."),
             ],
             "requestBody": {"content": {"application/octet-stream": {}}},
-            "responses": {"200": {"description": "What is stored now; Upload-Offset says how far."}}
-            | _REFUSED,
+            "responses": {
+                "200": {"description": "What is stored now. Upload-Offset is the number of stored bytes."}
+            }
+            | _REFUSAL,
         },
         "get": {
             "operationId": "get_archive",
-            "description": "How much is stored; with a range, its exact bytes.",
+            "description": "The stored size and digest; with a range, those bytes.",
             "parameters": [
-                _described("Range", "header", "bytes=FIRST-LAST"),
-                _described("from", "query", "The first byte, in place of Range."),
-                _described("to", "query", "The byte after the last."),
+                _parameter("Range", "header", "bytes=FIRST-LAST"),
+                _parameter("from", "query", "The first byte, in place of Range."),
+                _parameter("to", "query", "The byte after the last."),
             ],
             "responses": {"200": {"description": "Size and digest."}, "206": {"description": "The bytes."}}
-            | _REFUSED,
+            | _REFUSAL,
         },
         "head": {
             "operationId": "head_archive",
-            "description": "Upload-Offset and ETag alone.",
-            "responses": {"200": {"description": "It is there."}} | _REFUSED,
+            "description": "Upload-Offset and ETag without a body.",
+            "responses": {"200": {"description": "It is stored."}} | _REFUSAL,
         },
     }
 }
 
 
-class Archives:
-    """How much of a session is stored (GET, HEAD), its exact bytes (GET with Range), and more of them (PUT)."""
+class ArchiveRoutes:
+    """GET and HEAD: how much of a session is stored. GET with Range: its bytes. PUT: add a part."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
-        self._coming = 0
+        self._upload_bytes = 0
 
     def routes(self) -> dict[str, dict[str, Route]]:
-        return {"/archives/*/*": {"PUT": self.put, "GET": self.get, "HEAD": self.get}}
+        return {"/archives/*/*": {"PUT": self.put_part, "GET": self.send_archive, "HEAD": self.send_archive}}
 
-    async def put(self, request: Request, send: Send) -> None:
-        with self._room_for(request):
-            given = await _part(request)
+    async def put_part(self, request: Request, response: Response) -> None:
+        with self._reserve_upload(request):
+            arguments = await _read_part(request)
             try:
-                answer = await self._calls.read(put_bytes, given, _caller(request))
+                answer = await self._calls.read(put_bytes, arguments, request.caller)
             except errors.Conflict as conflict:
-                await respond_refusal(send, conflict, *_stored_so_far(conflict.details.get("bytes")))
+                await response.send_refusal(conflict, *_offset_headers(conflict.details.get("bytes")))
                 return
-        await respond_json(send, 200, answer.text(), *_stored_so_far(answer.reply.bytes))
+        await response.send(200, answer.text(), *_offset_headers(answer.reply.bytes))
 
-    async def get(self, request: Request, send: Send) -> None:
-        answer = await self._calls.read(stored, _named(request), _caller(request))
-        asked = _asked(request, answer.reply.bytes) if request.method == "GET" else None
-        marks = (*_stored_so_far(answer.reply.bytes), (b"etag", f'"{answer.reply.sha256}"'.encode()))
-        if asked is None:
-            await respond_json(send, 200, answer.text(), *marks)
+    async def send_archive(self, request: Request, response: Response) -> None:
+        answer = await self._calls.read(stored, _read_path(request), request.caller)
+        span = _read_range(request, answer.reply.bytes) if request.method == "GET" else None
+        headers = (*_offset_headers(answer.reply.bytes), (b"etag", f'"{answer.reply.sha256}"'.encode()))
+        if span is None:
+            await response.send(200, answer.text(), *headers)
             return
-        await self._send_bytes(request, send, *asked, answer.reply.bytes, marks)
+        first, end = span
+        content_range = (b"content-range", f"bytes {first}-{end - 1}/{answer.reply.bytes}".encode())
+        await self._send_bytes(request, response, first, end, content_range, *headers)
 
     async def _send_bytes(
-        self, request: Request, send: Send, first: int, end: int, whole: int, marks: tuple[Any, ...]
+        self, request: Request, response: Response, first: int, end: int, *headers: Header
     ) -> None:
-        """A few frames at a time, so that a whole session costs no more memory than its beginning."""
-        shown = (b"content-range", f"bytes {first}-{end - 1}/{whole}".encode())
-        pieces = self._bytes(request, first, end)
-        piece = await anext(pieces)
-        await start(send, 206, end - first, b"application/octet-stream", shown, *marks)
-        while piece:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-            piece = await anext(pieces, b"")
-        await send({"type": "http.response.body", "body": b""})
+        """Send a few frames at a time, so that a whole session costs no more memory than its beginning."""
+        chunks = self._read_chunks(request, first, end)
+        chunk = await anext(chunks)
+        await response.start_body(206, end - first, b"application/octet-stream", *headers)
+        while chunk:
+            await response.send_chunk(chunk)
+            chunk = await anext(chunks, b"")
+        await response.end_body()
 
-    async def _bytes(self, request: Request, first: int, end: int) -> AsyncIterator[bytes]:
+    async def _read_chunks(self, request: Request, first: int, end: int) -> AsyncIterator[bytes]:
         while first < end:
-            given = _named(request) | {"first": first, "end": end}
-            answer = await self._calls.read(read_bytes, given, _caller(request))
+            arguments = _read_path(request) | {"first": first, "end": end}
+            answer = await self._calls.read(read_bytes, arguments, request.caller)
             yield answer.reply
             first += len(answer.reply)
 
     @contextlib.contextmanager
-    def _room_for(self, request: Request) -> Iterator[None]:
-        """Bodies are held whole until they are kept, so all that are coming together have a bound too."""
+    def _reserve_upload(self, request: Request) -> Iterator[None]:
+        """Bodies stay in memory until they are stored, so their sum is bounded too."""
         length = request.headers.get("content-length", "")
         size = int(length) if length.isdigit() else MAX_PART_BYTES
-        if self._coming + size > _AT_ONCE:
+        if self._upload_bytes + size > _MAX_UPLOAD_BYTES_AT_ONCE:
             raise errors.TooMany(
                 "Too many uploads at once.", hint="Try again in a few seconds.", retry_after=3
             )
-        self._coming += size
+        self._upload_bytes += size
         try:
             yield
         finally:
-            self._coming -= size
+            self._upload_bytes -= size
 
 
-def _caller(request: Request) -> Any:
-    assert request.caller is not None  # noqa: S101 - the application identified it
-    return request.caller
-
-
-def _named(request: Request) -> dict[str, Any]:
+def _read_path(request: Request) -> dict[str, Any]:
     _, _, workspace, session = request.path.split("/")
     return {"workspace_id": workspace, "session_id": session}
 
 
-async def _part(request: Request) -> dict[str, Any]:
-    """The bytes, where they belong, and what else is said of them; what is refused here leaves its line in the log too."""
-    given = _named(request)
+async def _read_part(request: Request) -> dict[str, Any]:
+    """The arguments of `put_bytes`. A refusal here is logged like a refusal of the operation."""
+    arguments = _read_path(request)
     for name in ("write_token", "tool", "started_at", "sha256"):
         if value := request.headers.get(f"x-{name.replace('_', '-')}"):
-            given[name] = value
+            arguments[name] = value
     try:
-        if "write_token" not in given:
+        if "write_token" not in arguments:
             raise errors.Forbidden(
                 "The header X-Write-Token is missing.",
                 hint="Send the write_token that register_workspace returned for this workspace.",
             )
         if "content-range" in request.headers:
-            given |= _content_range(request.headers["content-range"])
-        given |= {
-            "encoding": request.encoding,
-            "body": await request.body(MAX_PART_BYTES, _ENCODINGS),
+            arguments |= _parse_content_range(request.headers["content-range"])
+        arguments |= {
+            "encoding": request.content_encoding,
+            "body": await request.read_body(MAX_PART_BYTES, _ENCODINGS),
         }
     except errors.Refusal as refusal:
-        key = _caller(request).key
-        _log.info("refused", extra={"operation": put_bytes.name, "code": refusal.code, "key": key})
+        extra = {"operation": put_bytes.name, "code": refusal.code, "key": request.caller.key}
+        _log.info("refused", extra=extra)
         raise
-    return given
+    return arguments
 
 
-def _content_range(text: str) -> dict[str, int]:
-    found = _CONTENT_RANGE.fullmatch(text.strip())
-    first, last = (int(found[1]), int(found[2])) if found else (0, -1)
-    if found is None or last < first:
-        raise errors.Invalid("This is no Content-Range.", hint="Use: Content-Range: bytes 0-1023/*")
-    if found[3] != "*" and int(found[3]) <= last:
+def _parse_content_range(text: str) -> dict[str, int]:
+    match = _CONTENT_RANGE.fullmatch(text.strip())
+    first, last = (int(match[1]), int(match[2])) if match else (0, -1)
+    if match is None or last < first:
+        raise errors.Invalid("The Content-Range is not valid.", hint="Use: Content-Range: bytes 0-1023/*")
+    if match[3] != "*" and int(match[3]) <= last:
         raise errors.Invalid(
-            f"In Content-Range byte {last} is beyond the total of {found[3]}.",
-            hint="Bytes are counted from 0, so the total is at least one more than the last; or send * for it.",
+            f"Content-Range: byte {last} lies beyond the total of {match[3]}.",
+            hint="Bytes count from 0, so the total is at least LAST + 1. Send * if the total is unknown.",
         )
     return {"offset": first, "length": last - first + 1}
 
 
-def _asked(request: Request, stored_bytes: int) -> tuple[int, int] | None:
-    """Which bytes, from the Range header or ?from=&to=; none = only how many there are."""
+def _read_range(request: Request, stored_bytes: int) -> tuple[int, int] | None:
+    """The first byte and the end, from the Range header or ?from=&to=; None if no range is requested."""
     query = dict(parse_qsl(request.query.decode("latin-1")))
     text = request.headers.get("range")
     if text is None and not {"from", "to"} & query.keys():
         return None
     if text is None:
-        text = f"bytes={query.get('from', '0')}-{_last(query.get('to', ''))}"
-    found = _RANGE.fullmatch(text.strip())
-    if found is None:
-        raise errors.Invalid("This is no range of bytes.", hint="Use: Range: bytes=0-1023")
-    first, end = int(found[1]), min(int(found[2]) + 1 if found[2] else stored_bytes, stored_bytes)
+        text = f"bytes={query.get('from', '0')}-{_last_byte(query.get('to', ''))}"
+    match = _RANGE.fullmatch(text.strip())
+    if match is None:
+        raise errors.Invalid("The range is not valid.", hint="Use: Range: bytes=0-1023")
+    first, end = int(match[1]), min(int(match[2]) + 1 if match[2] else stored_bytes, stored_bytes)
     if first >= end:
-        raise Unsatisfiable(
+        raise RangeNotSatisfiable(
             hint=f"Ask for bytes below {stored_bytes}.",
             bytes=stored_bytes,
             content_range=f"bytes */{stored_bytes}",
@@ -202,17 +214,10 @@ def _asked(request: Request, stored_bytes: int) -> tuple[int, int] | None:
     return first, end
 
 
-def _last(to: str) -> str:
-    """?to= is where the range ends, a Range names its last byte."""
+def _last_byte(to: str) -> str:
+    """`?to=` names the byte after the last, a Range names the last."""
     return str(int(to) - 1) if to.isdigit() and int(to) else to
 
 
-class Unsatisfiable(errors.Refusal):
-    """No such bytes are stored."""
-
-    code = "range_not_satisfiable"
-    status = 416
-
-
-def _stored_so_far(count: int | None) -> tuple[tuple[bytes, bytes], ...]:
+def _offset_headers(count: int | None) -> tuple[Header, ...]:
     return () if count is None else ((b"upload-offset", str(count).encode()),)

@@ -1,4 +1,7 @@
-"""Prompts that people pick in their agent: a few words of what to do, and the live state to do it with."""
+"""Prompts that people pick in their agent: an instruction, followed by the live state of the project.
+
+product_host.py offers them over MCP; the state comes from the resources that each prompt names.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,10 +10,9 @@ from typing import Any
 from commonplace import errors
 from commonplace.access import Caller
 from commonplace.call import Calls
-from commonplace.edges.mcp import ProtocolError
-from commonplace.edges.mcp.messages import INVALID_PARAMS
+from commonplace.edges.mcp.messages import INVALID_PARAMS, ProtocolError
 
-_BUDGET = 2000
+_STATE_TOKENS = 2000
 _BYTES_PER_TOKEN = 4
 
 
@@ -21,41 +23,41 @@ class Prompt:
     required: tuple[str, ...]
     optional: tuple[str, ...]
     reads: tuple[str, ...]
-    """Templates of the resources that are shown, each where its arguments are given."""
+    """Templates of the resources to append; one whose arguments are missing is left out."""
 
 
 PROMPTS: Mapping[str, Prompt] = {
     "start-work": Prompt(
         "Start work on a project",
-        "You are about to work on the project {project}. Call memory_start_session first. Look at what the others do"
-        " and hold, answer urgent mail, then take up your task. {task}",
+        "You are about to work on the project {project}. Call memory_start_session first. Check what other agents"
+        " are doing and which files they hold, answer urgent messages, then start your task. {task}",
         ("project",),
         ("agent", "task"),
         ("inbox://{project}/{agent}", "locks://{project}", "agents://{project}", "backlog://{project}"),
     ),
     "hand-off": Prompt(
-        "Hand your work over",
-        "You are about to stop working on {project}. Write down for whoever comes next what is done, what is not, what"
-        " you learned and what to beware of. Answer or pass on your open mail, then call memory_end_session with"
+        "Hand over your work",
+        "You are about to stop working on {project}. Write a handoff for the next agent: what is done, what is not,"
+        " what you learned, which risks remain. Answer or forward your open messages, then call memory_end_session with"
         " summary, files_modified, learnings and handoff_notes.",
         ("project",),
         ("agent",),
         ("locks://{project}", "inbox://{project}/{agent}"),
     ),
     "review-handoff": Prompt(
-        "Review what was handed over",
-        "Start a session in {project}; its reply holds the last handoff. Check it against the code: what is said to be"
-        " done, is it? What is missing? Record corrections with memory_record_learning and open points with"
+        "Review a handoff",
+        "Start a session in {project}; its reply contains the last handoff. Check it against the code: is everything"
+        " that it reports as done really done? What is missing? Record corrections with memory_record_learning and open points with"
         " memory_add_backlog_item.",
         ("project",),
         ("agent",),
         ("agents://{project}", "backlog://{project}"),
     ),
     "triage-backlog": Prompt(
-        "Put the backlog in order",
-        "Go through the backlog of {project}: merge duplicates, set priorities, name dependencies, split what is too"
-        " large, and close what is done. Use memory_update_backlog_item or memory_batch_backlog, and say what you"
-        " changed and why.",
+        "Triage the backlog",
+        "Review the backlog of {project}: merge duplicates, set priorities, add dependencies, split large items, close"
+        " finished ones. Use memory_update_backlog_item or memory_batch_backlog, and report what you changed and"
+        " why.",
         ("project",),
         (),
         ("backlog://{project}", "agents://{project}"),
@@ -63,38 +65,44 @@ PROMPTS: Mapping[str, Prompt] = {
 }
 
 
-def listed() -> list[dict[str, Any]]:
+def list_prompts() -> list[dict[str, Any]]:
     return [
         {
             "name": name,
             "title": prompt.title,
-            "arguments": [{"name": each, "required": True} for each in prompt.required]
-            + [{"name": each, "required": False} for each in prompt.optional],
+            "arguments": [{"name": argument, "required": True} for argument in prompt.required]
+            + [{"name": argument, "required": False} for argument in prompt.optional],
         }
         for name, prompt in PROMPTS.items()
     ]
 
 
-async def filled(prompt: Prompt, given: Mapping[str, Any], calls: Calls, caller: Caller) -> dict[str, Any]:
-    """The words with the state of now, within a budget that the parts share."""
-    missing = [name for name in prompt.required if not given.get(name)]
+async def render_prompt(
+    prompt: Prompt, arguments: Mapping[str, Any], calls: Calls, caller: Caller
+) -> dict[str, Any]:
+    """The prompt's text and the current state, within a token budget that the resources share."""
+    missing = [name for name in prompt.required if not arguments.get(name)]
     if missing:
-        raise ProtocolError(INVALID_PARAMS, f"the prompt needs: {', '.join(missing)}")
-    words = {name: str(given.get(name) or "") for name in (*prompt.required, *prompt.optional)}
-    states = [state for template in prompt.reads if (state := await _state(template, words, calls, caller))]
-    share = _BUDGET * _BYTES_PER_TOKEN // max(len(states), 1)
-    text = "\n\n".join([prompt.text.format(**words).strip(), *(_within(state, share) for state in states)])
+        raise ProtocolError(INVALID_PARAMS, f"Missing arguments: {', '.join(missing)}.")
+    values = {name: str(arguments.get(name) or "") for name in (*prompt.required, *prompt.optional)}
+    states = [
+        state for template in prompt.reads if (state := await _read_state(template, values, calls, caller))
+    ]
+    share = _STATE_TOKENS * _BYTES_PER_TOKEN // max(len(states), 1)
+    text = "\n\n".join(
+        [prompt.text.format(**values).strip(), *(_truncate_state(state, share) for state in states)]
+    )
     return {
         "description": prompt.title,
         "messages": [{"role": "user", "content": {"type": "text", "text": text}}],
     }
 
 
-async def _state(template: str, words: Mapping[str, str], calls: Calls, caller: Caller) -> str | None:
-    resource = next((each for each in calls.catalogue.resources if each.template == template), None)
-    if resource is None or not all(words.get(name) for name in resource.names):
+async def _read_state(template: str, values: Mapping[str, str], calls: Calls, caller: Caller) -> str | None:
+    resource = next((item for item in calls.catalogue.resources if item.template == template), None)
+    if resource is None or not all(values.get(name) for name in resource.names):
         return None
-    arguments = {name: words[name] for name in resource.names}
+    arguments = {name: values[name] for name in resource.names}
     try:
         answer = await calls.read(resource.operation, arguments, caller)
     except errors.Refusal as refusal:
@@ -102,10 +110,10 @@ async def _state(template: str, words: Mapping[str, str], calls: Calls, caller: 
     return f"{resource.uri(**arguments)}\n{answer.text().decode()}"
 
 
-def _within(text: str, most: int) -> str:
+def _truncate_state(text: str, max_bytes: int) -> str:
     encoded = text.encode()
     return (
         text
-        if len(encoded) <= most
-        else encoded[:most].decode(errors="ignore") + "… (cut; use the tools for more)"
+        if len(encoded) <= max_bytes
+        else encoded[:max_bytes].decode(errors="ignore") + "… (truncated; use the tools for more)"
     )

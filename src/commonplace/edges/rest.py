@@ -1,89 +1,65 @@
-"""POST /api/<operation>: every operation for programs that do not speak MCP, and its description as OpenAPI."""
+"""POST /api/<operation>: every operation for programs that do not speak MCP, and its description as OpenAPI.
 
-import asyncio
-from collections.abc import Coroutine
+The body is a JSON object of arguments, the reply is the operation's. Bytes of transcripts: archives.py.
+"""
+
+from html import escape
 from typing import Any
 
 import msgspec
 
 from commonplace import __version__, errors
-from commonplace.call import Answer, Calls
+from commonplace.call import Calls
 from commonplace.edges import archives
-from commonplace.edges.http import Request, Route, Send, respond, respond_json
-from commonplace.edges.mcp.gate import read_json
-from commonplace.edges.mcp.limits import Limits
-from commonplace.edges.mcp.messages import ProtocolError
+from commonplace.edges.http.json_reader import read_json
+from commonplace.edges.http.request import Request
+from commonplace.edges.http.response import Response
+from commonplace.edges.http.router import Route
 from commonplace.edges.schema import input_schema
 from commonplace.room import Catalogue
 
-_LIMITS = Limits()
+_CONTENT_POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 
 
-class Rest:
+class RestApi:
     def __init__(self, calls: Calls) -> None:
         self._calls, self._catalogue = calls, calls.catalogue
         self._openapi: bytes | None = None
 
     def routes(self) -> dict[str, dict[str, Route]]:
         return {
-            "/api/*": {"POST": self.call},
-            "/openapi.json": {"GET": self.openapi},
-            "/api": {"GET": self.page},
+            "/api/*": {"POST": self.call_operation},
+            "/openapi.json": {"GET": self.send_openapi},
+            "/api": {"GET": self.send_index_page},
         }
 
-    async def call(self, request: Request, send: Send) -> None:
-        assert request.caller is not None  # noqa: S101 - the application identified it
-        arguments = await _arguments(await request.body())
-        running = self._calls.run(request.path.rpartition("/")[2], arguments, request.caller)
-        answer = await _unless_gone(request, running)
-        if answer is not None:
-            await respond_json(send, 200, answer.text())
+    async def call_operation(self, request: Request, response: Response) -> None:
+        arguments = await read_json(await request.read_body() or b"{}", request.limits)
+        if not isinstance(arguments, dict):
+            raise errors.Invalid("The body is not a JSON object.", hint='Send {"argument": value}.')
+        name = request.path.rpartition("/")[2]
+        with response.watch_client() as watch:
+            answer = await self._calls.run(name, arguments, request.caller)
+        if not watch.stopped:
+            await response.send(200, answer.text())
 
-    async def openapi(self, _request: Request, send: Send) -> None:
+    async def send_openapi(self, _request: Request, response: Response) -> None:
         if self._openapi is None:
-            self._openapi = msgspec.json.encode(document(self._catalogue))
-        await respond_json(send, 200, self._openapi)
+            self._openapi = msgspec.json.encode(openapi_document(self._catalogue))
+        await response.send(200, self._openapi)
 
-    async def page(self, _request: Request, send: Send) -> None:
+    async def send_index_page(self, _request: Request, response: Response) -> None:
         rows = "".join(
-            f"<dt><code>POST /api/{tool.name}</code></dt><dd>{_escaped(tool.description)}</dd>"
+            f"<dt><code>POST /api/{tool.name}</code></dt><dd>{escape(tool.description)}</dd>"
             for tool in self._catalogue.tools.values()
         )
         page = f"<!doctype html><meta charset=utf-8><title>Commonplace API</title><h1>Commonplace API</h1><p>As <a href=/openapi.json>OpenAPI</a>.</p><dl>{rows}</dl>"
-        policy = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
-        await respond(send, 200, page.encode(), b"text/html; charset=utf-8", policy)
+        await response.send(200, page.encode(), _CONTENT_POLICY, content_type=b"text/html; charset=utf-8")
 
 
-async def _unless_gone(request: Request, running: Coroutine[Any, Any, Answer]) -> Answer | None:
-    """The answer; a client that goes away cancels what it asked for."""
-    call, leaving = asyncio.create_task(running), asyncio.create_task(request.gone())
-    try:
-        await asyncio.wait({call, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        return call.result() if call.done() else None
-    finally:
-        for task in (call, leaving):
-            task.cancel()
-        await asyncio.gather(call, leaving, return_exceptions=True)
-
-
-async def _arguments(body: bytes) -> dict[str, Any]:
-    """Read as a message of MCP is: nothing hostile passes, and a large body holds up nobody."""
-    try:
-        given = await read_json(body or b"{}", _LIMITS)
-    except ProtocolError as wrong:
-        raise errors.Invalid(f"{wrong.message}.", hint='Send {"argument": value}.') from None
-    if not isinstance(given, dict):
-        raise errors.Invalid("The body is no JSON object.", hint='Send {"argument": value}.')
-    return given
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")
-
-
-def document(catalogue: Catalogue) -> dict[str, Any]:
-    """OpenAPI 3.1 of the whole catalogue, and of what comes as bytes."""
-    refused = {"description": "A refusal: error, message, hint."}
+def openapi_document(catalogue: Catalogue) -> dict[str, Any]:
+    """OpenAPI 3.1 of all operations and of the archive routes."""
+    refusal = {"description": "A refusal: error, message, hint."}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Commonplace", "version": __version__},
@@ -95,7 +71,7 @@ def document(catalogue: Catalogue) -> dict[str, Any]:
                     "operationId": tool.name,
                     "description": tool.description,
                     "requestBody": {"content": {"application/json": {"schema": input_schema(tool)}}},
-                    "responses": {"200": {"description": "The reply."}, "4XX": refused, "5XX": refused},
+                    "responses": {"200": {"description": "The reply."}, "4XX": refusal, "5XX": refusal},
                 }
             }
             for tool in catalogue.tools.values()

@@ -12,10 +12,10 @@ import pytest
 from hooked import Agent, repository
 
 from commonplace.clock import SECOND
-from commonplace.edges.application import application
+from commonplace.edges.application import build_application
 from commonplace.edges.identity import Identity
-from commonplace.edges.mcp import Publisher
-from commonplace.edges.stream import Stream
+from commonplace.edges.mcp.publisher import Publisher
+from commonplace.edges.project_events import ProjectEvents
 from patience import PATIENCE_SECONDS
 from quick import QuickServer
 from team import Team
@@ -34,8 +34,8 @@ async def url(team: Team) -> AsyncIterator[str]:
     """The product behind its HTTP edge, on a socket."""
     team.clock.now = int(time.time()) * SECOND
     identity, publisher = Identity(team.database, team.calls.settings, team.clock), Publisher()
-    stream = Stream(team.calls, identity.identify)
-    app = application(team.calls, identity, publisher, stream, b"x" * 32)
+    events = ProjectEvents(team.calls, identity.identify)
+    app = build_application(team.calls, identity, publisher, events, b"x" * 32)
     listening = socket.create_server(("127.0.0.1", 0))
     server = QuickServer(app)
     task = asyncio.create_task(server.serve(sockets=[listening]))

@@ -9,19 +9,20 @@ from typing import Any
 
 import httpx2
 
-from commonplace.edges.mcp import (
-    Context,
+from commonplace import errors
+from commonplace.edges.http.router import HttpApplication
+from commonplace.edges.limits import ClientLimits
+from commonplace.edges.mcp.host import (
     InputRequired,
-    Limits,
-    McpHttp,
-    Page,
-    Publisher,
-    Refused,
+    ListPage,
+    McpContext,
     ResourceNotFound,
+    ToolRefused,
     ToolResult,
-    Unauthorized,
     UnknownName,
 )
+from commonplace.edges.mcp.http_transport import McpHttpTransport
+from commonplace.edges.mcp.publisher import Publisher
 from patience import PATIENCE_SECONDS, wait_until_async
 from quick import QuickServer
 
@@ -50,44 +51,44 @@ class StageHost:
     async def identify(self, headers: Mapping[str, str], _address: str, _query: bytes) -> str:
         name = headers.get("authorization", "Bearer anybody").removeprefix("Bearer ")
         if name == "nobody":
-            raise Unauthorized("unknown key")
+            raise errors.Unauthenticated("unknown key")
         return name
 
     def principal(self, caller: str) -> str:
         return caller
 
-    def instructions(self, _context: Context) -> str:
+    def instructions(self, _context: McpContext) -> str:
         return "Speak."
 
-    def tools(self, context: Context) -> bytes:
+    def list_tools(self, context: McpContext) -> bytes:
         sets = sorted(context.view.toolsets or ["all"])
         schema = {"type": "object"}
         return json.dumps(
             [{"name": "-".join(sets), "inputSchema": schema, "readonly": context.view.readonly}]
         ).encode()
 
-    def mirrored(self, _tool: str) -> tuple[()]:
+    def list_mirrored_parameters(self, _tool: str) -> tuple[()]:
         return ()
 
     async def call_tool(
-        self, context: Context, name: str, arguments: dict[str, Any]
+        self, context: McpContext, name: str, arguments: dict[str, Any]
     ) -> ToolResult | InputRequired:
         act = getattr(self, f"run_{name}", None)
         if act is None:
             raise UnknownName("tool", name)
         return await act(context, arguments)
 
-    async def run_echo(self, context: Context, arguments: dict[str, Any]) -> ToolResult:
+    async def run_echo(self, context: McpContext, arguments: dict[str, Any]) -> ToolResult:
         heard = {"caller": context.caller, "client": context.client, "version": context.version}
         return ToolResult(text=json.dumps({**heard, "arguments": arguments}))
 
-    async def run_slowly(self, _context: Context, arguments: dict[str, Any]) -> ToolResult:
+    async def run_slowly(self, _context: McpContext, arguments: dict[str, Any]) -> ToolResult:
         await asyncio.sleep(0)
         return ToolResult(text=arguments["nonce"])
 
-    async def run_wait(self, context: Context, arguments: dict[str, Any]) -> ToolResult:
+    async def run_wait(self, context: McpContext, arguments: dict[str, Any]) -> ToolResult:
         if "say" in arguments:
-            await context.progress(1)
+            await context.report_progress(1)
         self.started.set()
         try:
             await self.released.wait()
@@ -96,44 +97,46 @@ class StageHost:
             raise
         return ToolResult(text="released")
 
-    async def run_narrate(self, context: Context, _arguments: dict[str, Any]) -> ToolResult:
-        await context.progress(1, 2, "half")
-        await context.log("warning", "careful")
+    async def run_narrate(self, context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
+        await context.report_progress(1, 2, "half")
+        await context.send_log("warning", "careful")
         return ToolResult(text="told")
 
-    async def run_confirm(self, context: Context, _arguments: dict[str, Any]) -> ToolResult | InputRequired:
+    async def run_confirm(
+        self, context: McpContext, _arguments: dict[str, Any]
+    ) -> ToolResult | InputRequired:
         if "sure" not in context.input_responses:
             return InputRequired({"sure": {"method": "elicitation/create", "params": FORM}}, "asked")
         return ToolResult(text=json.dumps([context.request_state, context.input_responses["sure"]]))
 
-    async def run_refuse(self, _context: Context, _arguments: dict[str, Any]) -> ToolResult:
-        raise Refused("taken", "Somebody else holds it.", "Ask them.")
+    async def run_refuse(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
+        raise ToolRefused("taken", "Somebody else holds it.", "Ask them.")
 
-    async def run_break(self, _context: Context, _arguments: dict[str, Any]) -> ToolResult:
+    async def run_break(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
         raise RuntimeError("a secret of the server")
 
-    async def resources(self, _context: Context, _cursor: str | None) -> Page:
-        return Page([{"uri": NOTES, "name": "notes"}], "more")
+    async def list_resources(self, _context: McpContext, _cursor: str | None) -> ListPage:
+        return ListPage([{"uri": NOTES, "name": "notes"}], "more")
 
-    async def resource_templates(self, _context: Context, _cursor: str | None) -> Page:
-        return Page(())
+    async def list_resource_templates(self, _context: McpContext, _cursor: str | None) -> ListPage:
+        return ListPage(())
 
-    async def read_resource(self, _context: Context, uri: str) -> list[dict[str, Any]]:
+    async def read_resource(self, _context: McpContext, uri: str) -> list[dict[str, Any]]:
         if uri not in self.readable:
             raise ResourceNotFound(uri)
         return [{"uri": uri, "text": "noted"}]
 
-    async def may_subscribe(self, _context: Context, uri: str) -> bool:
+    async def can_subscribe(self, _context: McpContext, uri: str) -> bool:
         return uri in self.readable
 
-    async def prompts(self, _context: Context, _cursor: str | None) -> Page:
-        return Page(())
+    async def list_prompts(self, _context: McpContext, _cursor: str | None) -> ListPage:
+        return ListPage(())
 
-    async def get_prompt(self, _context: Context, name: str, _arguments: dict[str, Any]) -> dict[str, Any]:
+    async def get_prompt(self, _context: McpContext, name: str, _arguments: dict[str, Any]) -> dict[str, Any]:
         raise UnknownName("prompt", name)
 
-    async def complete(
-        self, _context: Context, _reference: dict[str, Any], _argument: dict[str, Any]
+    async def complete_argument(
+        self, _context: McpContext, _reference: dict[str, Any], _argument: dict[str, Any]
     ) -> dict[str, Any]:
         return {"values": []}
 
@@ -141,7 +144,7 @@ class StageHost:
 class Stage:
     """A running server; `call` and `modern` speak one request of each era."""
 
-    def __init__(self, app: McpHttp, host: StageHost, publisher: Publisher, port: int) -> None:
+    def __init__(self, app: HttpApplication, host: StageHost, publisher: Publisher, port: int) -> None:
         self.app = app
         self.host = host
         self.publisher = publisher
@@ -192,10 +195,11 @@ class Stage:
 
 
 @contextlib.asynccontextmanager
-async def serving(limits: Limits | None = None, **settings: Any) -> AsyncIterator[Stage]:
-    host, bounds = StageHost(), limits or Limits()
+async def serving(limits: ClientLimits | None = None, **settings: Any) -> AsyncIterator[Stage]:
+    host, bounds = StageHost(), limits or ClientLimits()
     publisher = Publisher(bounds)
-    app = McpHttp(host, publisher, secret=SECRET, limits=bounds, **settings)
+    mcp = McpHttpTransport(host, publisher, secret=SECRET, limits=bounds, **settings)
+    app = HttpApplication(host.identify, mcp.routes(), limits=bounds)
     listening = socket.create_server(("127.0.0.1", 0), backlog=2048)
     server = QuickServer(app)
     task = asyncio.create_task(server.serve(sockets=[listening]))

@@ -18,7 +18,7 @@ from stage import (
     text_of,
 )
 
-from commonplace.edges.mcp import Limits
+from commonplace.edges.limits import ClientLimits
 
 
 async def test_initialize_answers_with_the_version_asked_for(stage: Stage):
@@ -85,7 +85,7 @@ async def test_session_with_a_changed_id_is_not_found(stage: Stage):
 
 async def test_session_too_old_is_not_found():
     now = [1_000_000.0]
-    async with serving(Limits(session_seconds=60), clock=lambda: now[0]) as stage:
+    async with serving(ClientLimits(session_seconds=60), clock=lambda: now[0]) as stage:
         session = await stage.initialize()
         now[0] += 59
         assert (await stage.call("echo", mcp_session_id=session)).status_code == 200
@@ -100,7 +100,7 @@ async def test_delete_ends_the_session_and_its_stream(stage: Stage):
         assert answer.status_code == 200
         assert [event async for event in heard] == []
     assert (await stage.call("echo", mcp_session_id=session)).status_code == 404
-    assert stage.publisher.listeners == 0
+    assert stage.publisher.listener_count == 0
 
 
 async def test_get_without_a_session_is_not_allowed(stage: Stage):
@@ -124,7 +124,7 @@ async def test_unknown_resource_has_the_code_of_its_era(stage: Stage):
     answer = await stage.post(legacy("resources/read", uri="memo://gone"))
     assert answer.json()["error"] == {
         "code": -32002,
-        "message": "no resource memo://gone",
+        "message": "Resource not found: memo://gone.",
         "data": {"uri": "memo://gone"},
     }
 

@@ -7,7 +7,8 @@ import tracemalloc
 
 from stage import NOTES, PRIVATE, Stage, legacy, listen, modern, modern_headers, serving, soon, wire_headers
 
-from commonplace.edges.mcp import Limits, Publisher
+from commonplace.edges.limits import ClientLimits
+from commonplace.edges.mcp.publisher import PROMPTS_CHANGED, RESOURCES_CHANGED, TOOLS_CHANGED, Publisher
 
 TAG = "io.modelcontextprotocol/subscriptionId"
 
@@ -34,19 +35,19 @@ async def test_listen_acknowledges_what_the_caller_may_hear(stage: Stage):
 async def test_listen_hears_exactly_what_it_asked_for(stage: Stage):
     async with stage.listening(listen("L", resourceSubscriptions=[NOTES])) as heard:
         await soon(anext(heard))
-        stage.publisher.tools_changed()
-        stage.publisher.resource_updated(NOTES + "/child")
-        stage.publisher.resource_updated("memo://")
-        stage.publisher.resource_updated(NOTES)
+        stage.publisher.publish_list_change(TOOLS_CHANGED)
+        stage.publisher.publish_resource_update(NOTES + "/child")
+        stage.publisher.publish_resource_update("memo://")
+        stage.publisher.publish_resource_update(NOTES)
         assert await soon(anext(heard)) == updated(NOTES, _meta={TAG: "L"})
 
 
 async def test_listen_hears_of_lists(stage: Stage):
     async with stage.listening(listen(toolsListChanged=True, resourcesListChanged=True)) as heard:
         await soon(anext(heard))
-        stage.publisher.tools_changed()
-        stage.publisher.prompts_changed()
-        stage.publisher.resources_changed()
+        stage.publisher.publish_list_change(TOOLS_CHANGED)
+        stage.publisher.publish_list_change(PROMPTS_CHANGED)
+        stage.publisher.publish_list_change(RESOURCES_CHANGED)
         methods = [(await soon(anext(heard)))["method"] for _ in range(2)]
     assert methods == ["notifications/tools/list_changed", "notifications/resources/list_changed"]
 
@@ -55,8 +56,8 @@ async def test_listener_that_lost_access_hears_nothing_more(stage: Stage):
     async with stage.listening(listen(toolsListChanged=True, resourceSubscriptions=[NOTES])) as heard:
         await soon(anext(heard))
         stage.host.readable.clear()
-        stage.publisher.resource_updated(NOTES)
-        stage.publisher.tools_changed()
+        stage.publisher.publish_resource_update(NOTES)
+        stage.publisher.publish_list_change(TOOLS_CHANGED)
         assert (await soon(anext(heard)))["method"] == "notifications/tools/list_changed"
 
 
@@ -67,8 +68,8 @@ async def test_change_is_told_only_to_the_callers_who_may_see_it(stage: Stage):
     async with alice as alice_heard, bob as bob_heard:
         await soon(anext(alice_heard))
         await soon(anext(bob_heard))
-        stage.publisher.resource_updated(NOTES, lambda caller: caller == "alice")
-        stage.publisher.tools_changed()
+        stage.publisher.publish_resource_update(NOTES, lambda caller: caller == "alice")
+        stage.publisher.publish_list_change(TOOLS_CHANGED)
         first = [(await soon(anext(heard)))["method"] for heard in (alice_heard, bob_heard)]
     assert first == ["notifications/resources/updated", "notifications/tools/list_changed"]
 
@@ -77,8 +78,8 @@ async def test_changes_that_wait_are_told_once(stage: Stage):
     async with stage.listening(listen(toolsListChanged=True, resourceSubscriptions=[NOTES])) as heard:
         await soon(anext(heard))
         for _ in range(1000):
-            stage.publisher.resource_updated(NOTES)
-        stage.publisher.tools_changed()
+            stage.publisher.publish_resource_update(NOTES)
+        stage.publisher.publish_list_change(TOOLS_CHANGED)
         methods = [(await soon(anext(heard)))["method"] for _ in range(2)]
     assert methods == ["notifications/resources/updated", "notifications/tools/list_changed"]
 
@@ -86,8 +87,8 @@ async def test_changes_that_wait_are_told_once(stage: Stage):
 async def test_listener_that_leaves_is_forgotten(stage: Stage):
     async with stage.listening(listen(resourceSubscriptions=[NOTES])) as heard:
         await soon(anext(heard))
-        assert stage.publisher.listeners == 1
-    await soon(lambda: stage.publisher.listeners == 0)
+        assert stage.publisher.listener_count == 1
+    await soon(lambda: stage.publisher.listener_count == 0)
 
 
 async def test_publisher_that_closes_ends_the_stream_with_a_result(stage: Stage):
@@ -101,7 +102,7 @@ async def test_publisher_that_closes_ends_the_stream_with_a_result(stage: Stage)
 
 
 async def test_quiet_stream_is_kept_alive():
-    async with serving(Limits(keep_alive_seconds=0.05)) as stage:
+    async with serving(ClientLimits(keep_alive_seconds=0.05)) as stage:
         wanted = listen(resourceSubscriptions=[NOTES])
         headers = wire_headers(modern_headers(wanted))
         async with stage.client.stream("POST", stage.url, json=wanted, headers=headers) as answer:
@@ -115,23 +116,23 @@ async def test_session_hears_what_it_subscribed_to_until_it_unsubscribes(stage: 
     session = await stage.initialize()
     await stage.post(legacy("resources/subscribe", uri=NOTES), mcp_session_id=session)
     async with stage.stream(session) as heard:
-        await soon(lambda: stage.publisher.listeners == 1)
-        stage.publisher.resource_updated(PRIVATE)
-        stage.publisher.resource_updated(NOTES)
+        await soon(lambda: stage.publisher.listener_count == 1)
+        stage.publisher.publish_resource_update(PRIVATE)
+        stage.publisher.publish_resource_update(NOTES)
         first = await soon(anext(heard))
         await stage.post(legacy("resources/unsubscribe", uri=NOTES), mcp_session_id=session)
-        stage.publisher.resource_updated(NOTES)
-        stage.publisher.tools_changed()
+        stage.publisher.publish_resource_update(NOTES)
+        stage.publisher.publish_list_change(TOOLS_CHANGED)
         second = await soon(anext(heard))
     assert first == updated(NOTES)
     assert second["method"] == "notifications/tools/list_changed"
 
 
-async def test_session_may_subscribe_while_its_stream_is_open(stage: Stage):
+async def test_session_can_subscribe_while_its_stream_is_open(stage: Stage):
     session = await stage.initialize()
     async with stage.stream(session) as heard:
         await stage.post(legacy("resources/subscribe", uri=NOTES), mcp_session_id=session)
-        stage.publisher.resource_updated(NOTES)
+        stage.publisher.publish_resource_update(NOTES)
         assert await soon(anext(heard)) == updated(NOTES)
 
 
@@ -139,20 +140,20 @@ async def test_session_that_opens_a_second_stream_ends_the_first(stage: Stage):
     session = await stage.initialize()
     async with stage.stream(session) as first, stage.stream(session) as second:
         assert [event async for event in first] == []
-        stage.publisher.tools_changed()
+        stage.publisher.publish_list_change(TOOLS_CHANGED)
         assert (await soon(anext(second)))["method"] == "notifications/tools/list_changed"
-    await soon(lambda: stage.publisher.listeners == 0)
+    await soon(lambda: stage.publisher.listener_count == 0)
 
 
 async def test_session_that_leaves_its_stream_is_forgotten_and_may_come_back(stage: Stage):
     session = await stage.initialize()
     await stage.post(legacy("resources/subscribe", uri=NOTES), mcp_session_id=session)
     async with stage.stream(session):
-        await soon(lambda: stage.publisher.listeners == 1)
-    await soon(lambda: stage.publisher.listeners == 0)
+        await soon(lambda: stage.publisher.listener_count == 1)
+    await soon(lambda: stage.publisher.listener_count == 0)
     async with stage.stream(session) as heard:
-        await soon(lambda: stage.publisher.listeners == 1)
-        stage.publisher.resource_updated(NOTES)
+        await soon(lambda: stage.publisher.listener_count == 1)
+        stage.publisher.publish_resource_update(NOTES)
         assert await soon(anext(heard)) == updated(NOTES)
 
 
@@ -170,16 +171,16 @@ async def raw_listener(stage: Stage, message: dict, receive_buffer: int = 4096) 
 
 
 async def test_listener_that_stops_reading_is_given_up():
-    async with serving(Limits(stalled_reader_seconds=0.2, keep_alive_seconds=0.1)) as stage:
+    async with serving(ClientLimits(stalled_reader_seconds=0.2, keep_alive_seconds=0.1)) as stage:
         uris = [f"memo://{'long' * 500}/{number}" for number in range(500)]
         stage.host.readable.update(uris)
         connection = await raw_listener(stage, listen(resourceSubscriptions=uris))
-        await soon(lambda: stage.publisher.listeners == 1)
+        await soon(lambda: stage.publisher.listener_count == 1)
 
         def forgotten() -> bool:
             for uri in uris:
-                stage.publisher.resource_updated(uri)
-            return stage.publisher.listeners == 0
+                stage.publisher.publish_resource_update(uri)
+            return stage.publisher.listener_count == 0
 
         await soon(forgotten)
         connection.close()
@@ -191,23 +192,23 @@ async def test_many_quiet_listeners_cost_little(stage: Stage):
     tracemalloc.start()
     try:
         quiet = [await raw_listener(stage, listen(resourceSubscriptions=[NOTES])) for _ in range(200)]
-        await soon(lambda: stage.publisher.listeners == 200)
+        await soon(lambda: stage.publisher.listener_count == 200)
         size, _peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     for connection in quiet:
         connection.close()
     assert size / 200 < 100_000
-    await soon(lambda: stage.publisher.listeners == 0)
+    await soon(lambda: stage.publisher.listener_count == 0)
 
 
 async def test_publisher_without_listeners_keeps_nothing():
     publisher = Publisher()
     for number in range(1000):
-        publisher.resource_updated(f"memo://{number}")
-    listener = publisher.open("anybody", [("notifications/resources/updated", NOTES)])
-    publisher.drop(listener)
-    assert (publisher.listeners, publisher._by_topic) == (0, {})
+        publisher.publish_resource_update(f"memo://{number}")
+    listener = publisher.open_listener("anybody", [("notifications/resources/updated", NOTES)])
+    publisher.remove_listener(listener)
+    assert (publisher.listener_count, publisher._by_topic) == (0, {})
 
 
 async def test_client_that_goes_away_stops_its_call(stage: Stage):

@@ -1,4 +1,7 @@
-"""What the protocol core asks of the product, and what it tells the product about a request."""
+"""What the protocol asks of the product (`Host`), and one request as the product sees it (`McpContext`).
+
+Nothing here knows HTTP, stdio or rooms. The product's own host is edges/product_host.py.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
@@ -10,7 +13,7 @@ from commonplace.edges.mcp.messages import (
     MISSING_CAPABILITY,
     MODERN_VERSIONS,
     Interruption,
-    Notice,
+    Notification,
     ProtocolError,
     RequestId,
     encode,
@@ -19,42 +22,44 @@ from commonplace.edges.mcp.messages import (
 LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
-class View(msgspec.Struct, frozen=True):
-    """What the client asked to see: it can only narrow what the caller may use."""
+class ToolView(msgspec.Struct, frozen=True):
+    """The tools that the client asked for; it can only narrow what the caller may use."""
 
     toolsets: frozenset[str] | None = None  # None: every toolset the caller may use
     readonly: bool = False
 
 
-class Channel(Protocol):
-    """The way back to the client while its request is being served."""
+class ClientChannel(Protocol):
+    """The way to the client while its request is being served."""
 
-    async def notify(self, notice: Notice) -> None: ...
+    async def notify(self, notification: Notification) -> None: ...
 
     async def ask(self, method: str, params: dict[str, Any]) -> Any: ...
 
 
-class Context(msgspec.Struct, kw_only=True):
-    """One request, as an operation may see it."""
+class McpContext(msgspec.Struct, kw_only=True):
+    """One request as the product sees it."""
 
-    caller: Any  # whatever Host.identify returned
-    view: View
+    caller: Any  # whoever the transport identified
+    view: ToolView
     version: str
     client: str
     headers: Mapping[str, str]  # lower-case names; the environment over stdio
     meta: Mapping[str, Any]  # the request's own _meta
     capabilities: Mapping[str, Any]
-    channel: Channel
+    channel: ClientChannel
     log_level: str | None = None  # None: the client wants no log messages
     input_responses: Mapping[str, Any] = msgspec.field(default_factory=dict)
     request_state: str | None = None
 
     @property
-    def modern(self) -> bool:
+    def is_modern(self) -> bool:
         return self.version in MODERN_VERSIONS
 
-    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tells a client that asked for it how far the work is; otherwise says nothing."""
+    async def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Send a progress notification if the client asked for them."""
         token: RequestId | None = self.meta.get("progressToken")
         if token is None:
             return
@@ -63,15 +68,15 @@ class Context(msgspec.Struct, kw_only=True):
             params["total"] = total
         if message is not None:
             params["message"] = message
-        await self.channel.notify(Notice("notifications/progress", params))
+        await self.channel.notify(Notification("notifications/progress", params))
 
-    async def log(self, level: str, value: Any, logger: str | None = None) -> None:
+    async def send_log(self, level: str, value: Any, logger: str | None = None) -> None:
         if self.log_level is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(self.log_level):
             return
         params = {"level": level, "data": value}
         if logger is not None:
             params["logger"] = logger
-        await self.channel.notify(Notice("notifications/message", params))
+        await self.channel.notify(Notification("notifications/message", params))
 
 
 class ToolResult(msgspec.Struct, frozen=True):
@@ -84,18 +89,18 @@ class ToolResult(msgspec.Struct, frozen=True):
 
 
 class InputRequired(msgspec.Struct, frozen=True):
-    """The operation needs answers from the client first, and will be called again with them.
+    """The operation needs answers from the client first, and is called again with them.
 
     `requests` maps a name to {"method", "params"}; the answers come back under the same names in
-    `Context.input_responses`, and `state` in `Context.request_state`. The client can read the state but
-    not change it. Both eras take this way: on the legacy wire the core asks and calls again by itself.
+    `McpContext.input_responses`, and `state` in `McpContext.request_state`. The client can read the state but
+    not change it. In the legacy era the server asks the client itself and calls the operation again.
     """
 
     requests: Mapping[str, dict[str, Any]] = {}
     state: str | None = None
 
 
-class Page(msgspec.Struct, frozen=True):
+class ListPage(msgspec.Struct, frozen=True):
     """One page of a list; items are JSON values, or `msgspec.Raw` where the JSON is ready."""
 
     items: Sequence[Any] | msgspec.Raw
@@ -110,8 +115,8 @@ class MirroredParameter(msgspec.Struct, frozen=True):
     type: str
 
 
-class Refused(Interruption):
-    """A tool says no: the model reads why, as a failed tool result."""
+class ToolRefused(Interruption):
+    """The tool refuses the call; the model reads why in a failed tool result."""
 
     def __init__(self, code: str, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -119,102 +124,77 @@ class Refused(Interruption):
         self.message = message
         self.hint = hint
 
-    def result(self) -> ToolResult:
+    def to_result(self) -> ToolResult:
         error = {"code": self.code, "message": self.message}
         if self.hint is not None:
             error["hint"] = self.hint
         return ToolResult(text=encode({"error": error}), failed=True)
 
 
-class Unauthorized(Interruption):
-    """The request proves no caller; becomes HTTP 401, or the status given (429 for one locked out for so many seconds)."""
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        hint: str = "",
-        status: int = 401,
-        challenge: str = "Bearer",
-        retry_after: int | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.message, self.hint = message, hint
-        self.status = status
-        self.challenge = challenge
-        self.retry_after = retry_after
-
-
 class ResourceNotFound(Interruption):
-    """No such resource, or none that this caller may see."""
+    """The resource does not exist, or the caller may not read it."""
 
     def __init__(self, uri: str) -> None:
-        super().__init__(f"no resource {uri}")
+        super().__init__(f"Resource not found: {uri}.")
         self.uri = uri
 
 
 class UnknownName(ProtocolError):  # noqa: N818 - named for what the caller meets
-    """No tool or prompt of this name, or none that this caller may use."""
+    """The tool, prompt or toolset does not exist, or the caller may not use it."""
 
     def __init__(self, kind: str, name: str) -> None:
-        super().__init__(INVALID_PARAMS, f"unknown {kind}: {name}")
+        super().__init__(INVALID_PARAMS, f"Unknown {kind}: {name}.")
 
 
 class MissingCapability(ProtocolError):  # noqa: N818 - the same
-    """The operation would ask the client for something it did not say it can do."""
+    """The operation needs input that the client did not declare it can give."""
 
     def __init__(self, names: Sequence[str]) -> None:
         required: dict[str, Any] = {name: {} for name in names}
         details = {"requiredCapabilities": required}
-        super().__init__(MISSING_CAPABILITY, f"the client lacks: {', '.join(names)}", details)
+        super().__init__(MISSING_CAPABILITY, f"The client lacks: {', '.join(names)}.", details)
 
 
 class Host(Protocol):
-    """The product behind the protocol. Everything it is handed comes from outside and is unchecked."""
+    """The product behind the protocol. All arguments come from clients and are unchecked."""
 
     name: str
     title: str
     version: str
 
-    async def identify(self, headers: Mapping[str, str], address: str, query: bytes) -> Any:
-        """The caller these headers (over stdio: this environment) prove; raises Unauthorized.
-
-        The query is there to be refused: a key in a URL ends up in logs.
-        """
-
     def principal(self, caller: Any) -> str:
-        """A stable name of the caller. Sessions are bound to it; it is never sent anywhere."""
+        """A stable name of the caller that sessions are bound to; it is never sent."""
 
-    def instructions(self, context: Context) -> str: ...
+    def instructions(self, context: McpContext) -> str: ...
 
-    def tools(self, context: Context) -> bytes:
+    def list_tools(self, context: McpContext) -> bytes:
         """The JSON array of tool definitions, encoded once per view and role."""
 
-    def mirrored(self, tool: str) -> Sequence[MirroredParameter]: ...
+    def list_mirrored_parameters(self, tool: str) -> Sequence[MirroredParameter]: ...
 
     async def call_tool(
-        self, context: Context, name: str, arguments: dict[str, Any]
+        self, context: McpContext, name: str, arguments: dict[str, Any]
     ) -> ToolResult | InputRequired:
-        """Raises Refused for what the model can act on, UnknownName for a tool that is not there."""
+        """Raises ToolRefused for what the model can act on, UnknownName for a missing tool."""
 
-    async def resources(self, context: Context, cursor: str | None) -> Page: ...
+    async def list_resources(self, context: McpContext, cursor: str | None) -> ListPage: ...
 
-    async def resource_templates(self, context: Context, cursor: str | None) -> Page: ...
+    async def list_resource_templates(self, context: McpContext, cursor: str | None) -> ListPage: ...
 
-    async def read_resource(self, context: Context, uri: str) -> Sequence[Any] | InputRequired:
+    async def read_resource(self, context: McpContext, uri: str) -> Sequence[Any] | InputRequired:
         """The resource's contents; raises ResourceNotFound."""
 
-    async def may_subscribe(self, context: Context, uri: str) -> bool:
-        """Asked at every subscription, and again before every single notification."""
+    async def can_subscribe(self, context: McpContext, uri: str) -> bool:
+        """Asked at every subscription, and again before every notification."""
 
-    async def prompts(self, context: Context, cursor: str | None) -> Page: ...
+    async def list_prompts(self, context: McpContext, cursor: str | None) -> ListPage: ...
 
     async def get_prompt(
-        self, context: Context, name: str, arguments: dict[str, Any]
+        self, context: McpContext, name: str, arguments: dict[str, Any]
     ) -> dict[str, Any] | InputRequired:
         """{"messages": [...], "description"?}; raises UnknownName."""
 
-    async def complete(
-        self, context: Context, reference: dict[str, Any], argument: dict[str, Any]
+    async def complete_argument(
+        self, context: McpContext, reference: dict[str, Any], argument: dict[str, Any]
     ) -> dict[str, Any]:
         """{"values": [...], "total"?, "hasMore"?}."""

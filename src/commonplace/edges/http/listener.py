@@ -1,4 +1,7 @@
-"""The HTTP server below the edges: uvicorn, with the patience that it lacks for slow senders."""
+"""The HTTP server below every route: uvicorn, with a deadline for the head of a request and an orderly end.
+
+It knows sockets and signals, not requests: those begin in router.py.
+"""
 
 import asyncio
 import contextlib
@@ -14,43 +17,43 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from commonplace import errors
 
-_HEADER_SECONDS = 10.0
+_HEAD_SECONDS = 10.0
 _KEEP_ALIVE_SECONDS = 75
 
 
-class PatientProtocol(HttpToolsProtocol):
-    """Closes a connection whose request's head does not arrive in time; uvicorn would wait for ever."""
+class DeadlineProtocol(HttpToolsProtocol):
+    """Closes a connection whose request head does not arrive in time; uvicorn would wait forever."""
 
-    _deadline: asyncio.TimerHandle | None = None
+    _head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         super().connection_made(transport)
-        self._expect_head()
+        self._start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._head_came()
+        self._cancel_head_timer()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        if self._deadline is None:
-            self._expect_head()
+        if self._head_timer is None:
+            self._start_head_timer()
 
     def on_headers_complete(self) -> None:
-        self._head_came()
+        self._cancel_head_timer()
         super().on_headers_complete()
 
-    def _expect_head(self) -> None:
-        self._deadline = self.loop.call_later(_HEADER_SECONDS, self.transport.abort)
+    def _start_head_timer(self) -> None:
+        self._head_timer = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)
 
-    def _head_came(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+    def _cancel_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
 
-class Listener(uvicorn.Server):
-    """Ends with exit code 0 on a signal, where uvicorn would raise it again; open streams end before it waits."""
+class HttpListener(uvicorn.Server):
+    """Exits with code 0 on a signal, which uvicorn would raise again, and ends open streams before it waits."""
 
     def __init__(
         self, config: uvicorn.Config, end_streams: Sequence[Callable[[], None]], idle_seconds: int
@@ -58,12 +61,12 @@ class Listener(uvicorn.Server):
         super().__init__(config)
         self._end_streams = end_streams
         self._idle_seconds = idle_seconds
-        self._needed = time.monotonic()
+        self._last_used = time.monotonic()
 
     async def on_tick(self, counter: int) -> bool:
         if self.server_state.connections:
-            self._needed = time.monotonic()
-        elif 0 < self._idle_seconds < time.monotonic() - self._needed:
+            self._last_used = time.monotonic()
+        elif 0 < self._idle_seconds < time.monotonic() - self._last_used:
             return True
         return await super().on_tick(counter)
 
@@ -81,29 +84,29 @@ class Listener(uvicorn.Server):
         yield
 
 
-def listening_socket(host: str, port: int) -> socket.socket:
+def open_socket(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if sys.platform == "linux":  # a client that vanished without a word is noticed
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
+    opened = socket.socket(family)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if sys.platform == "linux":  # notice a client that vanished without closing
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
     try:
-        listening.bind((host, port))
-    except OSError as taken:
-        listening.close()
+        opened.bind((host, port))
+    except OSError as error:
+        opened.close()
         raise errors.Unavailable(
-            f"Cannot listen on {host}:{port} ({taken.strerror}).", hint="Choose another port with --port."
+            f"Cannot listen on {host}:{port} ({error.strerror}).", hint="Choose another port with --port."
         ) from None
-    return listening
+    return opened
 
 
 async def serve(
     app: Any, listening: socket.socket, end_streams: Sequence[Callable[[], None]], idle_seconds: int = 0
 ) -> None:
-    """Answer on the socket until a signal says to stop, or nobody was connected for so long (0: for ever)."""
+    """Answer on the socket until a signal, or until nobody was connected for `idle_seconds` (0: forever)."""
     config = uvicorn.Config(
         app,
-        http=PatientProtocol,
+        http=DeadlineProtocol,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -113,4 +116,4 @@ async def serve(
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=10,
     )
-    await Listener(config, end_streams, idle_seconds).serve(sockets=[listening])
+    await HttpListener(config, end_streams, idle_seconds).serve(sockets=[listening])

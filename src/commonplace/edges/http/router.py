@@ -1,0 +1,102 @@
+"""One HTTP request from its head to its answer: host and origin, caller, route, refusals.
+
+`HttpApplication` is the ASGI application below every route; what the routes do is in rest.py, archives.py,
+project_events.py, probes.py and mcp/http_transport.py, and `edges/application.py` lists them.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from commonplace import errors
+from commonplace.access import Caller
+from commonplace.edges.http.origin import LOOPBACK_HOSTS, require_allowed_origin
+from commonplace.edges.http.refusals import MethodNotAllowed
+from commonplace.edges.http.request import ClientDisconnected, Receive, Request, Scope
+from commonplace.edges.http.response import ReaderStalled, Response, Send
+from commonplace.edges.limits import ClientLimits
+
+Identify = Callable[[Mapping[str, str], str, bytes], Awaitable[Caller]]
+"""Who sent these headers from that address; the query is there to be refused where it holds a key."""
+
+Route = Callable[[Request, Response], Awaitable[None]]
+Routes = Mapping[str, Mapping[str, Route]]
+"""Path -> method -> route. `*` stands for one segment at the end of a path, `**` for any number of them."""
+
+_log = logging.getLogger(__name__)
+
+# Of two such headers a proxy may believe the first and this server the last.
+_SINGLE_HEADERS: Final = frozenset({"host", "origin", "authorization", "content-length"})
+
+
+class HttpApplication:
+    """Public routes answer GET and HEAD without a key; for all others the caller is identified first."""
+
+    def __init__(
+        self,
+        identify: Identify,
+        routes: Routes,
+        public: Mapping[str, Route] | None = None,
+        *,
+        allowed_hosts: frozenset[str] = LOOPBACK_HOSTS,
+        allowed_origins: frozenset[str] = frozenset(),
+        limits: ClientLimits | None = None,
+    ) -> None:
+        self._identify, self._routes, self._public = identify, routes, public or {}
+        self._allowed_hosts, self._allowed_origins = allowed_hosts, allowed_origins
+        self._limits = limits or ClientLimits()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive, self._limits)
+        response = Response(request, send)
+        try:
+            await self._answer(request, response)
+        except errors.Refusal as refusal:
+            if not response.has_begun:
+                await response.send_refusal(refusal)
+            else:
+                _log.error("response ended early", extra=_describe(request) | {"code": refusal.code})
+        except ReaderStalled:
+            _log.warning("client stopped reading", extra=_describe(request))
+        except ClientDisconnected:
+            _log.debug("client disconnected", extra=_describe(request))
+        except Exception:  # noqa: BLE001 - the outermost line: one bad request ends only itself
+            _log.exception("request failed", extra=_describe(request))
+            if not response.has_begun:
+                await response.send_internal_error()
+
+    async def _answer(self, request: Request, response: Response) -> None:
+        require_allowed_origin(request.headers, self._allowed_hosts, self._allowed_origins)
+        if repeated := _SINGLE_HEADERS & request.repeated_headers:
+            raise errors.Invalid(f"The header {min(repeated)} is repeated.", hint="Send it once.")
+        public = self._public.get(request.path)
+        if public is not None and request.method in {"GET", "HEAD"}:
+            await public(request, response)
+            return
+        request.caller = await self._identify(request.headers, request.address, request.query)
+        await self._find_route(request)(request, response)
+
+    def _find_route(self, request: Request) -> Route:
+        methods = self._routes.get(request.path) or self._find_family(request.path)
+        if methods is None:
+            raise errors.NotFound(
+                f"There is nothing at {request.path[:100]}.", hint="GET /openapi.json lists the routes."
+            )
+        route = methods.get(request.method)
+        if route is None:
+            raise MethodNotAllowed(hint=f"Use {' or '.join(methods)}.", allow=", ".join(methods))
+        return route
+
+    def _find_family(self, path: str) -> Mapping[str, Route] | None:
+        """/api/memory_query belongs to /api/*, /archives/a/b to /archives/*/*, /mcp/x/core to /mcp/**."""
+        above, _, _ = path.rpartition("/")
+        top, _, _ = above.rpartition("/")
+        first = "/".join(path.split("/", 2)[:2])
+        patterns = (f"{above}/*", f"{top}/*/*", f"{first}/**")
+        return next((self._routes[pattern] for pattern in patterns if pattern in self._routes), None)
+
+
+def _describe(request: Request) -> dict[str, Any]:
+    return {"path": request.path, "method": request.method}
