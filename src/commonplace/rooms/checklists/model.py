@@ -1,4 +1,4 @@
-"""A checklist, as replies show it."""
+"""Arguments and replies of memory_checklist."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -9,18 +9,18 @@ from commonplace.clock import iso
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 
-MOST_ITEMS = 500
-MOST_LISTS = 200
+MAX_CHECKLIST_ITEMS = 500
+MAX_LISTED_CHECKLISTS = 200
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
-ItemText = Annotated[str, Field(min_length=1, max_length=1000)]
-Items = Annotated[list[ItemText], Field(min_length=1, max_length=MOST_ITEMS)]
-FirstItems = Annotated[list[ItemText], Field(max_length=MOST_ITEMS)]
-Index = Annotated[int, Field(ge=0, lt=MOST_ITEMS)]
-Notes = Annotated[str, Field(max_length=2000)]
+ChecklistName = Annotated[str, Field(min_length=1, max_length=200)]
+ChecklistItemText = Annotated[str, Field(min_length=1, max_length=1000)]
+ChecklistItems = Annotated[list[ChecklistItemText], Field(min_length=1, max_length=MAX_CHECKLIST_ITEMS)]
+InitialItems = Annotated[list[ChecklistItemText], Field(max_length=MAX_CHECKLIST_ITEMS)]
+ChecklistIndex = Annotated[int, Field(ge=0, lt=MAX_CHECKLIST_ITEMS)]
+ChecklistNotes = Annotated[str, Field(max_length=2000)]
 
 
-class Item(Reply):
+class ChecklistItem(Reply):
     index: int
     text: str
     done: bool
@@ -29,7 +29,7 @@ class Item(Reply):
     notes: str = ""
 
     @classmethod
-    def of(cls, row: Row) -> "Item":
+    def from_row(cls, row: Row) -> "ChecklistItem":
         return cls(
             index=row["place"],
             text=row["text"],
@@ -48,58 +48,58 @@ class Checklist(Reply):
     created: str
     updated: str
     status: str = ""
-    items: list[Item] = []
+    items: list[ChecklistItem] = []
 
     @classmethod
-    def of(cls, row: Row, items: Sequence[Row], act: str = "") -> "Checklist":
+    def from_row(cls, row: Row, items: Sequence[Row], outcome: str = "") -> "Checklist":
         return cls(
-            status=act,
+            status=outcome,
             name=row["name"],
             project=row["project"],
-            progress=progress(sum(item["done"] for item in items), len(items)),
+            progress=format_progress(sum(item["done"] for item in items), len(items)),
             created_by=row["created_by"],
             created=iso(row["created_at"]),
             updated=iso(row["updated_at"]),
-            items=[Item.of(item) for item in items],
+            items=[ChecklistItem.from_row(item) for item in items],
         )
 
 
-class Checked(Reply):
+class CheckedItem(Reply):
     status: str
     name: str
     project: str
     progress: str
-    item: Item
+    item: ChecklistItem
 
 
-class Summary(Reply):
+class ChecklistSummary(Reply):
     name: str
     project: str
     progress: str
     updated: str
 
     @classmethod
-    def of(cls, row: Row) -> "Summary":
+    def from_row(cls, row: Row) -> "ChecklistSummary":
         return cls(
             name=row["name"],
             project=row["project"],
-            progress=progress(row["done"], row["total"]),
+            progress=format_progress(row["done"], row["total"]),
             updated=iso(row["updated_at"]),
         )
 
 
-class Listing(Reply):
+class ChecklistListing(Reply):
     count: int
     total: int
-    checklists: list[Summary] = []
+    checklists: list[ChecklistSummary] = []
 
 
-class Deleted(Reply):
+class DeletedChecklist(Reply):
     status: str
     name: str
     project: str
     items_deleted: int
 
 
-def progress(done: int, total: int) -> str:
+def format_progress(done: int, total: int) -> str:
     return f"{done}/{total}"

@@ -1,4 +1,4 @@
-"""The acts of memory_checklist."""
+"""The actions of memory_checklist: create, get, add, check, delete and list."""
 
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -7,116 +7,147 @@ from commonplace import errors
 from commonplace.call import Call
 from commonplace.operation import Family, operation
 from commonplace.rooms.checklists import model, store
-from commonplace.rooms.checklists.model import Checked, Checklist, Deleted, Item, Listing, Summary
+from commonplace.rooms.checklists.model import (
+    CheckedItem,
+    Checklist,
+    ChecklistItem,
+    ChecklistListing,
+    ChecklistSummary,
+    DeletedChecklist,
+)
 from commonplace.store.database import Row
 
-_NAME = "memory_checklist"
+_TOOL_NAME = "memory_checklist"
 
 
 @operation(
-    _NAME, writes=True, example={"name": "release", "items": ["tests are green", "changelog is written"]}
+    _TOOL_NAME, writes=True, example={"name": "release", "items": ["tests are green", "changelog is written"]}
 )
-async def create(
-    call: Call, name: model.Name, items: model.FirstItems | None = None, project: str | None = None
+async def create_checklist(
+    call: Call, name: model.ChecklistName, items: model.InitialItems | None = None, project: str | None = None
 ) -> Checklist:
-    """Begin a list."""
-    row = await store.create(call.tx, call.project, name, call.agent, call.now)
+    """Create a list."""
+    row = await store.insert_checklist(call.tx, call.project, name, call.agent, call.now)
     if row is None:
         raise errors.Duplicate(
-            f"There is a checklist '{name}' in '{call.project}'.", hint="Use action add, or another name."
+            f"Checklist '{name}' already exists in '{call.project}'.",
+            hint='Add items with action="add", or choose another name.',
         )
-    return await _extended(call, row, [], items or [], "created")
+    return await _append_items(call, row, [], items or [], "created")
 
 
-@operation(_NAME, role="readonly")
-async def get(call: Call, name: model.Name, project: str | None = None) -> Checklist:
-    """A list with who checked what when."""
-    row = await store.one(call.tx, call.project, name)
+@operation(_TOOL_NAME, role="readonly")
+async def get_checklist(call: Call, name: model.ChecklistName, project: str | None = None) -> Checklist:
+    """Get a list with who checked what and when."""
+    row = await store.load_checklist(call.tx, call.project, name)
     if row is None:
-        raise _missing(call, name)
-    return Checklist.of(row, await store.items(call.tx, call.project, name))
+        raise _checklist_not_found(call, name)
+    return Checklist.from_row(row, await store.list_items(call.tx, call.project, name))
 
 
-@operation(_NAME, writes=True)
-async def add(call: Call, name: model.Name, items: model.Items, project: str | None = None) -> Checklist:
-    """Put items at the end of a list."""
-    row = await _held(call, name)
-    return await _extended(call, row, await store.items(call.tx, call.project, name), items, "added")
+@operation(_TOOL_NAME, writes=True)
+async def add_checklist_items(
+    call: Call, name: model.ChecklistName, items: model.ChecklistItems, project: str | None = None
+) -> Checklist:
+    """Append items to a list."""
+    row = await _lock_checklist(call, name)
+    return await _append_items(call, row, await store.list_items(call.tx, call.project, name), items, "added")
 
 
-@operation(_NAME, writes=True, idempotent=True)
-async def check(
+@operation(_TOOL_NAME, writes=True, idempotent=True)
+async def check_item(
     call: Call,
-    name: model.Name,
-    item_index: model.Index,
+    name: model.ChecklistName,
+    item_index: model.ChecklistIndex,
     done: bool = True,
-    notes: model.Notes | None = None,
+    notes: model.ChecklistNotes | None = None,
     project: str | None = None,
-) -> Checked:
-    """Tick an item, or untick it with done=false; the first has index 0."""
-    await _held(call, name)
-    row = await store.check(call.tx, call.project, name, item_index, done, notes, call.agent, call.now)
-    items = await store.items(call.tx, call.project, name)
+) -> CheckedItem:
+    """Check an item, or uncheck it with done=false; the first has item_index 0."""
+    await _lock_checklist(call, name)
+    row = await store.update_item_check(
+        call.tx, call.project, name, item_index, done, notes, call.agent, call.now
+    )
+    items = await store.list_items(call.tx, call.project, name)
     if row is None:
         raise errors.NotFound(
-            f"'{name}' has no item {item_index}.", hint=f"It has {len(items)}; the first is 0."
+            f"'{name}' has {len(items)} items, but not item_index {item_index}.",
+            hint='The first item has item_index 0; list them with action="get".',
         )
-    _tell(call, name)
-    return Checked(
+    _emit_checklist_changed(call, name)
+    return CheckedItem(
         status="checked" if done else "unchecked",
         name=name,
         project=call.project,
-        progress=model.progress(sum(item["done"] for item in items), len(items)),
-        item=Item.of(row),
+        progress=model.format_progress(sum(item["done"] for item in items), len(items)),
+        item=ChecklistItem.from_row(row),
     )
 
 
-@operation(_NAME, writes=True, destroys=True)
-async def delete(call: Call, name: model.Name, project: str | None = None) -> Deleted:
-    """Remove a list with its items."""
-    removed = await store.delete(call.tx, call.project, name)
+@operation(_TOOL_NAME, writes=True, destroys=True)
+async def delete_checklist(
+    call: Call, name: model.ChecklistName, project: str | None = None
+) -> DeletedChecklist:
+    """Delete a list with its items."""
+    removed = await store.delete_checklist_rows(call.tx, call.project, name)
     if removed is None:
-        raise _missing(call, name)
-    _tell(call, name)
-    return Deleted(status="deleted", name=name, project=call.project, items_deleted=removed)
+        raise _checklist_not_found(call, name)
+    _emit_checklist_changed(call, name)
+    return DeletedChecklist(status="deleted", name=name, project=call.project, items_deleted=removed)
 
 
-@operation(_NAME, role="readonly", example={})
-async def list_all(call: Call, project: str | None = None) -> Listing:
-    """The lists of a project, last changed first."""
-    rows = await store.listed(call.tx, call.project)
+@operation(_TOOL_NAME, role="readonly", example={})
+async def list_checklists(call: Call, project: str | None = None) -> ChecklistListing:
+    """List the checklists of a project, last changed first."""
+    rows = await store.list_checklist_rows(call.tx, call.project)
     total = rows[0]["lists"] if rows else 0
-    return Listing(count=len(rows), total=total, checklists=[Summary.of(row) for row in rows])
+    return ChecklistListing(
+        count=len(rows), total=total, checklists=[ChecklistSummary.from_row(row) for row in rows]
+    )
 
 
 checklist = Family(
-    _NAME,
-    "Shared lists of steps to tick off.",
-    {"create": create, "get": get, "add": add, "check": check, "delete": delete, "list": list_all},
+    _TOOL_NAME,
+    "Shared checklists: steps that the team checks off.",
+    {
+        "create": create_checklist,
+        "get": get_checklist,
+        "add": add_checklist_items,
+        "check": check_item,
+        "delete": delete_checklist,
+        "list": list_checklists,
+    },
 )
 
 
-async def _extended(call: Call, row: Row, present: Sequence[Row], texts: list[str], act: str) -> Checklist:
-    if len(present) + len(texts) > model.MOST_ITEMS:
-        raise errors.TooMany(f"A checklist has {model.MOST_ITEMS} items at most.", hint="Begin another.")
-    await store.add_items(call.tx, call.project, row["name"], len(present), texts, call.agent, call.now)
-    _tell(call, row["name"])
-    return Checklist.of(row, await store.items(call.tx, call.project, row["name"]), act)
+async def _append_items(
+    call: Call, row: Row, current_items: Sequence[Row], texts: list[str], outcome: str
+) -> Checklist:
+    if len(current_items) + len(texts) > model.MAX_CHECKLIST_ITEMS:
+        raise errors.TooMany(
+            f"A checklist can have at most {model.MAX_CHECKLIST_ITEMS} items.",
+            hint='Create another list with action="create".',
+        )
+    await store.insert_items(
+        call.tx, call.project, row["name"], len(current_items), texts, call.agent, call.now
+    )
+    _emit_checklist_changed(call, row["name"])
+    return Checklist.from_row(row, await store.list_items(call.tx, call.project, row["name"]), outcome)
 
 
-async def _held(call: Call, name: str) -> Row:
-    row = await store.touch(call.tx, call.project, name, call.now)
+async def _lock_checklist(call: Call, name: str) -> Row:
+    row = await store.lock_checklist(call.tx, call.project, name, call.now)
     if row is None:
-        raise _missing(call, name)
+        raise _checklist_not_found(call, name)
     return row
 
 
-def _missing(call: Call, name: str) -> errors.NotFound:
+def _checklist_not_found(call: Call, name: str) -> errors.NotFound:
     return errors.NotFound(
-        f"There is no checklist '{name}' in '{call.project}'.", hint="Action list names them."
+        f"Checklist '{name}' does not exist in '{call.project}'.", hint='Find its name with action="list".'
     )
 
 
-def _tell(call: Call, name: str) -> None:
+def _emit_checklist_changed(call: Call, name: str) -> None:
     call.subject = name
     call.emit("ChecklistChanged", f"checklist://{call.project}/{quote(name, safe='')}", name=name)

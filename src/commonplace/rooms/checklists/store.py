@@ -1,20 +1,20 @@
-"""Checklists and their items in the store."""
+"""SQL of checklists and their items."""
 
 from collections.abc import Sequence
 
-from commonplace.rooms.checklists.model import MOST_LISTS
+from commonplace.rooms.checklists.model import MAX_LISTED_CHECKLISTS
 from commonplace.store.database import Row, Tx
 
-_REST = "name, created_by, created_at, updated_at"
-_LIST = f"project, {_REST}"
-_ITEM = "place, text, done, notes, added_by, added_at, checked_by, checked_at"
+_COLUMNS_AFTER_PROJECT = "name, created_by, created_at, updated_at"
+_CHECKLIST_COLUMNS = f"project, {_COLUMNS_AFTER_PROJECT}"
+_ITEM_COLUMNS = "place, text, done, notes, added_by, added_at, checked_by, checked_at"
 
 
-async def create(tx: Tx, project: str, name: str, agent: str, now: int) -> Row | None:
-    """The list; none if there is one of that name."""
+async def insert_checklist(tx: Tx, project: str, name: str, agent: str, now: int) -> Row | None:
+    """Create the list; return None if the name exists."""
     return await tx.one(
-        f"insert into checklist (project, {_REST}) values ($1, $2, $3, $4, $4) on conflict (project, name) do nothing"
-        f" returning {_LIST}",
+        f"insert into checklist (project, {_COLUMNS_AFTER_PROJECT}) values ($1, $2, $3, $4, $4) on conflict (project, name) do nothing"
+        f" returning {_CHECKLIST_COLUMNS}",
         project,
         name,
         agent,
@@ -22,55 +22,57 @@ async def create(tx: Tx, project: str, name: str, agent: str, now: int) -> Row |
     )
 
 
-async def one(tx: Tx, project: str, name: str) -> Row | None:
-    return await tx.one(f"select {_LIST} from checklist where project = $1 and name = $2", project, name)
-
-
-async def touch(tx: Tx, project: str, name: str, now: int) -> Row | None:
-    """The list, held until commit; none if there is none."""
+async def load_checklist(tx: Tx, project: str, name: str) -> Row | None:
     return await tx.one(
-        f"update checklist set updated_at = $3 where project = $1 and name = $2 returning {_LIST}",
+        f"select {_CHECKLIST_COLUMNS} from checklist where project = $1 and name = $2", project, name
+    )
+
+
+async def lock_checklist(tx: Tx, project: str, name: str, now: int) -> Row | None:
+    """Row-lock the list until commit, update its time and return it; None if it does not exist."""
+    return await tx.one(
+        f"update checklist set updated_at = $3 where project = $1 and name = $2 returning {_CHECKLIST_COLUMNS}",
         project,
         name,
         now,
     )
 
 
-async def items(tx: Tx, project: str, name: str) -> Sequence[Row]:
+async def list_items(tx: Tx, project: str, name: str) -> Sequence[Row]:
     return await tx.all(
-        f"select {_ITEM} from checklist_item where project = $1 and checklist = $2 order by place",
+        f"select {_ITEM_COLUMNS} from checklist_item where project = $1 and checklist = $2 order by place",
         project,
         name,
     )
 
 
-async def add_items(
-    tx: Tx, project: str, name: str, first: int, texts: Sequence[str], agent: str, now: int
+async def insert_items(
+    tx: Tx, project: str, name: str, first_index: int, texts: Sequence[str], agent: str, now: int
 ) -> None:
     await tx.many(
-        f"insert into checklist_item (project, checklist, {_ITEM}) values ($1, $2, $3, $4, 0, '', $5, $6, '', null)",
-        [(project, name, place, text, agent, now) for place, text in enumerate(texts, first)],
+        f"insert into checklist_item (project, checklist, {_ITEM_COLUMNS}) values ($1, $2, $3, $4, 0, '', $5, $6, '', null)",
+        [(project, name, index, text, agent, now) for index, text in enumerate(texts, first_index)],
     )
 
 
-async def check(
-    tx: Tx, project: str, name: str, place: int, done: bool, notes: str | None, agent: str, now: int
+async def update_item_check(
+    tx: Tx, project: str, name: str, index: int, done: bool, notes: str | None, agent: str, now: int
 ) -> Row | None:
     return await tx.one(
         "update checklist_item set done = $4, checked_by = $5, checked_at = $6, notes = coalesce($7, notes)"
-        f" where project = $1 and checklist = $2 and place = $3 returning {_ITEM}",
-        *(project, name, place, int(done), agent, now, notes),
+        f" where project = $1 and checklist = $2 and place = $3 returning {_ITEM_COLUMNS}",
+        *(project, name, index, int(done), agent, now, notes),
     )
 
 
-async def delete(tx: Tx, project: str, name: str) -> int | None:
-    """How many items went with it; none if there is no such list."""
+async def delete_checklist_rows(tx: Tx, project: str, name: str) -> int | None:
+    """Delete the list; return the number of its items, or None if it does not exist."""
     if not await tx.run("delete from checklist where project = $1 and name = $2", project, name):
         return None
     return await tx.run("delete from checklist_item where project = $1 and checklist = $2", project, name)
 
 
-async def listed(tx: Tx, project: str) -> Sequence[Row]:
+async def list_checklist_rows(tx: Tx, project: str) -> Sequence[Row]:
     return await tx.all(
         "select checklist.project, checklist.name, checklist.updated_at, count(checklist_item.place) as total,"
         " coalesce(sum(checklist_item.done), 0) as done, count(*) over () as lists from checklist"
@@ -79,5 +81,5 @@ async def listed(tx: Tx, project: str) -> Sequence[Row]:
         " group by checklist.project, checklist.name, checklist.updated_at"
         " order by checklist.updated_at desc, checklist.name limit $2",
         project,
-        MOST_LISTS,
+        MAX_LISTED_CHECKLISTS,
     )

@@ -9,13 +9,13 @@ from commonplace.rooms.specs import model, store
 
 
 async def load_state_spec(call: Call, start: StartingSession) -> dict[str, Any] | None:
-    spec = await store.one(call.tx, start.project, f"{model.STATE}{start.agent}")
+    spec = await store.load_spec(call.tx, start.project, f"{model.STATE_PREFIX}{start.agent}")
     if spec is None:
         return None
-    latest = await store.latest(call.tx, spec)
-    shown = {"name": spec["name"], "version": spec["version"], "age": age(spec["updated_at"], call.now)}
+    latest = await store.load_latest_version(call.tx, spec)
+    section = {"name": spec["name"], "version": spec["version"], "age": age(spec["updated_at"], call.now)}
     return (
-        shown
+        section
         | {"content": latest["content"]}
         | ({} if latest["author"] == start.agent else {"by": latest["author"]})
     )

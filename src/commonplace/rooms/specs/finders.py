@@ -7,13 +7,13 @@ from commonplace.rooms.specs import model, store
 from commonplace.store import ids
 
 
-async def find_spec(call: Call, project: str, given: str) -> dict[str, Any] | None:
-    found = await ids.beginning(call.tx, "spec", [project], given)
-    spec = await store.by_id(call.tx, *found[0]) if found else None
+async def find_spec(call: Call, project: str, id_prefix: str) -> dict[str, Any] | None:
+    match = await ids.beginning(call.tx, "spec", [project], id_prefix)
+    spec = await store.load_spec_by_id(call.tx, *match[0]) if match else None
     if spec is None:
         return None
-    shown = model.Spec.of(spec, await store.latest(call.tx, spec), spec["updated_at"])
-    return model.found(shown, await store.versions(call.tx, [project], [spec["name"]]))
+    latest = model.Spec.from_row(spec, await store.load_latest_version(call.tx, spec), spec["updated_at"])
+    return model.render_spec_document(latest, await store.list_versions(call.tx, [project], [spec["name"]]))
 
 
 FINDERS = {"spec_": find_spec}

@@ -1,4 +1,4 @@
-"""A spec: its versions, who may change it, and how replies show it."""
+"""Specs and their versions: arguments, replies, and the rules for the next version. The SQL is in `store.py`."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -13,22 +13,22 @@ from commonplace.clock import age, iso
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 
-FIRST = "1.0.0"
-STATE = "state:"
-USUAL_TYPE = "interface"
+FIRST_VERSION = "1.0.0"
+STATE_PREFIX = "state:"
+DEFAULT_SPEC_TYPE = "interface"
 
-Name = Annotated[
+SpecName = Annotated[
     str, Field(min_length=1, max_length=200, pattern=r"^[^\s\x00-\x1f]([^\x00-\x1f]*[^\s\x00-\x1f])?$")
 ]
-Content = Annotated[str, Field(min_length=1, max_length=51_200)]
-VersionText = Annotated[str, Field(min_length=5, max_length=100)]
+SpecContent = Annotated[str, Field(min_length=1, max_length=51_200)]
+SpecVersion = Annotated[str, Field(min_length=5, max_length=100)]
 SpecType = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[\w.-]+$")]
-Tag = Annotated[str, Field(min_length=1, max_length=64)]
-Tags = Annotated[list[Tag], Field(max_length=20)]
-Limit = Annotated[int, Field(ge=1, le=200)]
+SpecTag = Annotated[str, Field(min_length=1, max_length=64)]
+SpecTags = Annotated[list[SpecTag], Field(max_length=20)]
+SpecLimit = Annotated[int, Field(ge=1, le=200)]
 
 
-class Defined(Reply):
+class DefinedSpec(Reply):
     status: str
     id: str
     spec_name: str
@@ -53,7 +53,7 @@ class Spec(Reply):
     json_schema: dict[str, Any] = {}
 
     @classmethod
-    def of(cls, spec: Row, version: Row, now: int) -> "Spec":
+    def from_row(cls, spec: Row, version: Row, now: int) -> "Spec":
         return cls(
             id=spec["id"],
             spec_name=spec["name"],
@@ -71,7 +71,7 @@ class Spec(Reply):
         )
 
 
-class Summary(Reply):
+class SpecSummary(Reply):
     spec_name: str
     project: str
     version: str
@@ -81,9 +81,11 @@ class Summary(Reply):
     versions: list[dict[str, str]] = []
 
     @classmethod
-    def of(cls, spec: Row, versions: Sequence[Row]) -> "Summary":
-        theirs = [
-            each for each in versions if (each["project"], each["name"]) == (spec["project"], spec["name"])
+    def from_row(cls, spec: Row, versions: Sequence[Row]) -> "SpecSummary":
+        own_versions = [
+            version
+            for version in versions
+            if (version["project"], version["name"]) == (spec["project"], spec["name"])
         ]
         return cls(
             spec_name=spec["name"],
@@ -92,68 +94,71 @@ class Summary(Reply):
             owner=spec["owner"],
             spec_type=spec["spec_type"],
             updated=iso(spec["updated_at"]),
-            versions=past(theirs),
+            versions=format_versions(own_versions),
         )
 
 
-class Listing(Reply):
+class SpecListing(Reply):
     count: int
     total: int
-    specs: list[Summary] = []
+    specs: list[SpecSummary] = []
 
 
-def past(versions: Sequence[Row]) -> list[dict[str, str]]:
+def format_versions(versions: Sequence[Row]) -> list[dict[str, str]]:
     return [
-        {"version": each["version"], "by": each["author"], "at": iso(each["created_at"])} for each in versions
+        {"version": version["version"], "by": version["author"], "at": iso(version["created_at"])}
+        for version in versions
     ]
 
 
-def parse(version: str) -> semver.Version:
+def parse_version(version: str) -> semver.Version:
     try:
         return semver.Version.parse(version)
     except ValueError:
         raise errors.Invalid(
-            f"'{version}' is no semantic version.", hint="Write it like 1.4.0 or 2.0.0-rc.1."
+            f"'{version}' is not a valid semantic version.", hint="Pass version like 1.4.0 or 2.0.0-rc.1."
         ) from None
 
 
-def next_version(current: str | None, wanted: str | None) -> str:
-    """The version to store: what was asked for if it is higher than the current one, else the next patch."""
+def choose_version(current: str | None, requested: str | None) -> str:
+    """Return the requested version if it is higher than the current one; without a request the next patch."""
     if current is None:
-        return str(parse(wanted)) if wanted else FIRST
-    latest = parse(current)
-    if wanted is None:
+        return str(parse_version(requested)) if requested else FIRST_VERSION
+    latest = parse_version(current)
+    if requested is None:
         return str(latest.next_version("patch"))
-    if parse(wanted) <= latest:
+    if parse_version(requested) <= latest:
         raise errors.Conflict(
-            f"{wanted} is not higher than {current}.", hint="Versions must rise.", current=current
+            f"Version {requested} is not higher than the current {current}.",
+            hint="Pass a higher version, or omit version for the next patch.",
+            current=current,
         )
-    return wanted
+    return requested
 
 
-def kept_type(name: str, before: str | None, given: str) -> str:
-    """A type that was left out does not take back the one that was given before."""
-    if given != USUAL_TYPE:
-        return given
-    return before or ("state" if name.startswith(STATE) else USUAL_TYPE)
+def choose_spec_type(name: str, previous: str | None, requested: str) -> str:
+    """Return the type to store: an omitted type keeps the previous one."""
+    if requested != DEFAULT_SPEC_TYPE:
+        return requested
+    return previous or ("state" if name.startswith(STATE_PREFIX) else DEFAULT_SPEC_TYPE)
 
 
-def require_not_halved(name: str, before: str, after: str) -> None:
-    """A state is written over and over by its agent; half of it gone at once is more often a slip than a wish."""
-    if name.startswith(STATE) and 2 * len(after) < len(before):
+def require_not_halved(name: str, old_content: str, new_content: str) -> None:
+    """Refuse to shrink a state below half: agents rewrite it often, and losing half is usually a mistake."""
+    if name.startswith(STATE_PREFIX) and 2 * len(new_content) < len(old_content):
         raise errors.Conflict(
-            f"'{name}' would shrink from {len(before)} to {len(after)} characters.",
-            hint="Give the whole state, or force=true.",
-            current_length=len(before),
+            f"'{name}' would shrink from {len(old_content)} to {len(new_content)} characters.",
+            hint="Pass the whole state as content, or force=true to shrink it.",
+            current_length=len(old_content),
         )
 
 
-def uri(project: str, name: str) -> str:
+def spec_uri(project: str, name: str) -> str:
     return f"spec://{project}/{quote(name, safe=':')}"
 
 
-def found(spec: Spec, versions: Sequence[Row]) -> dict[str, Any]:
-    """A spec as memory_get_by_id shows it."""
+def render_spec_document(spec: Spec, versions: Sequence[Row]) -> dict[str, Any]:
+    """Render a spec for memory_get_by_id."""
     return {
         "id": spec.id,
         "title": spec.spec_name,
@@ -165,8 +170,8 @@ def found(spec: Spec, versions: Sequence[Row]) -> dict[str, Any]:
         "updated": spec.created,
         "author": spec.author,
         "content": spec.content,
-        "versions": past(versions),
-        "links": {"uri": uri(spec.project, spec.spec_name)},
+        "versions": format_versions(versions),
+        "links": {"uri": spec_uri(spec.project, spec.spec_name)},
         "version": spec.version,
         "owner": spec.owner,
         "spec_type": spec.spec_type,

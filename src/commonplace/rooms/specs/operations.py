@@ -1,4 +1,4 @@
-"""Agree on an interface: one owner, versions that rise, all of them readable."""
+"""Define, get and list specs: one owner each, rising versions, all of which stay readable."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from commonplace.operation import operation
 from commonplace.rooms.agents.model import AgentName
 from commonplace.rooms.agents.store import is_project_admin
 from commonplace.rooms.specs import model, schemas, store
-from commonplace.rooms.specs.model import Defined, Listing, Spec, Summary
+from commonplace.rooms.specs.model import DefinedSpec, Spec, SpecListing, SpecSummary
 from commonplace.store.database import Row
 
 
@@ -20,85 +20,95 @@ from commonplace.store.database import Row
 )
 async def define_spec(
     call: Call,
-    name: model.Name,
-    content: model.Content,
+    name: model.SpecName,
+    content: model.SpecContent,
     owner: AgentName | None = None,
-    version: model.VersionText | None = None,
-    spec_type: model.SpecType = model.USUAL_TYPE,
+    version: model.SpecVersion | None = None,
+    spec_type: model.SpecType = model.DEFAULT_SPEC_TYPE,
     project: str | None = None,
     json_schema: dict[str, Any] | None = None,
-    tags: model.Tags | None = None,
+    tags: model.SpecTags | None = None,
     force: bool = False,
-) -> Defined:
+) -> DefinedSpec:
     """Store a spec's next version (semver; default next patch). Only its owner or an admin changes it."""
-    schema = schemas.require_valid(json_schema) if json_schema is not None else None
-    # Taken first: until commit nobody else defines a spec here, so that versions rise.
+    schema = schemas.require_valid_schema(json_schema) if json_schema is not None else None
+    # Lock first: until commit nobody else defines a spec in this project, so versions only rise.
     await events.count(call.tx, call.project, "spec")
-    before = await store.one(call.tx, call.project, name)
-    owned_by = await _owner(call, name, before, owner)
-    risen = model.next_version(before["version"] if before else None, version)
-    past = await store.latest(call.tx, before) if before else {}
-    if past and not force:
-        model.require_not_halved(name, past["content"], content)
-    kind = model.kept_type(name, before["spec_type"] if before else None, spec_type)
-    spec = await store.put(call.tx, call.project, name, owned_by, kind, risen, call.now)
-    listed = msgspec.json.encode(tags).decode() if tags is not None else past.get("tags", "[]")
-    await store.add_version(
-        call.tx, spec, call.agent, content, schema or past.get("json_schema", "{}"), listed, call.now
+    previous = await store.load_spec(call.tx, call.project, name)
+    new_owner = await _require_owner(call, name, previous, owner)
+    new_version = model.choose_version(previous["version"] if previous else None, version)
+    latest = await store.load_latest_version(call.tx, previous) if previous else {}
+    if latest and not force:
+        model.require_not_halved(name, latest["content"], content)
+    new_type = model.choose_spec_type(name, previous["spec_type"] if previous else None, spec_type)
+    spec = await store.upsert_spec(call.tx, call.project, name, new_owner, new_type, new_version, call.now)
+    encoded_tags = msgspec.json.encode(tags).decode() if tags is not None else latest.get("tags", "[]")
+    await store.insert_version(
+        call.tx,
+        spec,
+        call.agent,
+        content,
+        schema or latest.get("json_schema", "{}"),
+        encoded_tags,
+        call.now,
     )
-    call.emit("SpecChanged", model.uri(call.project, name), id=spec["id"], version=risen)
-    call.subject = f"{name} {risen}"
-    return Defined(
-        status="updated" if before else "created",
+    call.emit("SpecChanged", model.spec_uri(call.project, name), id=spec["id"], version=new_version)
+    call.subject = f"{name} {new_version}"
+    return DefinedSpec(
+        status="updated" if previous else "created",
         id=spec["id"],
         spec_name=name,
-        version=risen,
-        owner=owned_by,
-        previous_version=before["version"] if before else "",
+        version=new_version,
+        owner=new_owner,
+        previous_version=previous["version"] if previous else "",
     )
 
 
-async def _owner(call: Call, name: str, before: Row | None, wanted: str | None) -> str:
-    """Who owns the spec after this call; refused unless the caller is who may say so."""
-    current = before["owner"] if before else call.agent
-    chosen = wanted or current
-    if current == chosen == call.agent:
-        return chosen
+async def _require_owner(call: Call, name: str, previous: Row | None, requested: str | None) -> str:
+    """Return the spec's owner after this call; refuse if the caller may not change the spec or its owner."""
+    current = previous["owner"] if previous else call.agent
+    new_owner = requested or current
+    if current == new_owner == call.agent:
+        return new_owner
     if await is_project_admin(call.tx, call.project, call.caller, call.agent):
-        return chosen
+        return new_owner
     if current != call.agent:
         raise errors.Forbidden(
-            f"'{name}' belongs to {current}.",
-            hint="Ask its owner, or an admin of the project.",
+            f"'{name}' belongs to {current}; only its owner or a project admin can change it.",
+            hint=f"Ask {current} with memory_send_message, or define a spec with another name.",
             owner=current,
         )
-    raise errors.Forbidden("Only an admin names another owner.", hint="Leave owner out.", owner=current)
+    raise errors.Forbidden(
+        "Only a project admin can set another owner.",
+        hint="Omit owner to keep the spec yours.",
+        owner=current,
+    )
 
 
 @operation("memory_get_spec", role="readonly")
 async def get_spec(
-    call: Call, name: model.Name, version: model.VersionText | None = None, project: str | None = None
+    call: Call, name: model.SpecName, version: model.SpecVersion | None = None, project: str | None = None
 ) -> Spec:
-    """A spec, at its latest or any version."""
-    spec = await store.one(call.tx, call.project, name)
+    """Get a spec at its latest or any version."""
+    spec = await store.load_spec(call.tx, call.project, name)
     if spec is None and project is None:
-        spec = await store.one(call.tx, SHARED, name)
+        spec = await store.load_spec(call.tx, SHARED, name)
     if spec is None:
         raise errors.NotFound(
-            f"There is no spec '{name}' in '{call.project}'.", hint="memory_list_specs names them."
+            f"Spec '{name}' does not exist in '{call.project}'.", hint="Find its name with memory_list_specs."
         )
     row = (
-        await store.latest(call.tx, spec)
+        await store.load_latest_version(call.tx, spec)
         if version is None
-        else await store.at_version(call.tx, spec, version)
+        else await store.load_version(call.tx, spec, version)
     )
     if row is None:
         raise errors.NotFound(
             f"'{name}' has no version {version}.",
-            hint="memory_list_specs(include_versions=true) names them.",
+            hint="Omit version for the latest, or list all with memory_list_specs(include_versions=true).",
             latest=spec["version"],
         )
-    return Spec.of(spec, row, call.now)
+    return Spec.from_row(spec, row, call.now)
 
 
 @operation("memory_list_specs", role="readonly", example={})
@@ -107,11 +117,13 @@ async def list_specs(
     project: str | None = None,
     include_versions: bool = False,
     spec_type: model.SpecType | None = None,
-    limit: model.Limit = 50,
-) -> Listing:
-    """Specs of your project and shared ones."""
+    limit: model.SpecLimit = 50,
+) -> SpecListing:
+    """List the specs of your project and shared ones."""
     projects = [call.project] if project is not None else list({call.project: None, SHARED: None})
-    rows, total = await store.listed(call.tx, projects, spec_type, limit)
+    rows, total = await store.list_spec_rows(call.tx, projects, spec_type, limit)
     names = [row["name"] for row in rows]
-    versions = await store.versions(call.tx, projects, names) if include_versions and rows else []
-    return Listing(count=len(rows), total=total, specs=[Summary.of(row, versions) for row in rows])
+    versions = await store.list_versions(call.tx, projects, names) if include_versions and rows else []
+    return SpecListing(
+        count=len(rows), total=total, specs=[SpecSummary.from_row(row, versions) for row in rows]
+    )

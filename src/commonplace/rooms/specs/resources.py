@@ -1,4 +1,4 @@
-"""spec://{project}/{name}: a spec as it is now."""
+"""The resource spec://{project}/{name}: a spec at its latest version."""
 
 from commonplace import errors
 from commonplace.call import Call
@@ -8,12 +8,12 @@ from commonplace.rooms.specs import model, store
 
 
 @operation("resource:spec", role="readonly", session=False)
-async def read_spec(call: Call, project: str, name: model.Name) -> model.Spec:
-    """A spec at its latest version."""
-    spec = await store.one(call.tx, project, name)
+async def read_spec(call: Call, project: str, name: model.SpecName) -> model.Spec:
+    """Get a spec at its latest version."""
+    spec = await store.load_spec(call.tx, project, name)
     if spec is None:
-        raise errors.NotFound(f"There is no spec '{name}' in '{project}'.")
-    return model.Spec.of(spec, await store.latest(call.tx, spec), call.now)
+        raise errors.NotFound(f"Spec '{name}' does not exist in '{project}'.")
+    return model.Spec.from_row(spec, await store.load_latest_version(call.tx, spec), call.now)
 
 
 SPEC = Resource("spec://{project}/{name}", "A spec at its latest version", read_spec)
