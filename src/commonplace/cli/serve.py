@@ -5,6 +5,7 @@ import asyncio
 import sys
 
 from commonplace import config, server
+from commonplace.client.agents import AGENTS
 from commonplace.config import Settings
 from commonplace.edges import log
 
@@ -33,7 +34,7 @@ def _welcome(url: str, settings: Settings) -> str:
     store = str(settings.data) if settings.store == "sqlite" else "PostgreSQL"
     return f"""Commonplace listens at {url} (data: {store}; keys: {settings.auth}).
 
-Connect your agents (claude, codex, gemini, cursor, vscode, windsurf, opencode):
+Connect your agents ({", ".join(AGENTS)}):
   one of them                     commonplace connect claude --url {url}{key}
   all, with hooks and transcripts commonplace install --url {url}{key}
   by hand                         claude mcp add --transport http commonplace {url}/mcp

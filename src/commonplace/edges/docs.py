@@ -9,6 +9,7 @@ import msgspec
 
 from commonplace import errors
 from commonplace.catalogue import CATALOGUE
+from commonplace.edges.agent_tables import GUIDES, fill_tables
 from commonplace.edges.schema import definition, input_schema
 from commonplace.operation import Operation, Tool
 from commonplace.room import Catalogue, Room
@@ -106,6 +107,7 @@ def write(top: Path) -> None:
         for old in (top / folder).glob("*"):
             if f"{folder}/{old.name}" not in wanted:
                 old.unlink()
+    wanted |= {guide: fill_tables((top / guide).read_text(encoding="utf-8")) for guide in GUIDES}
     for path, text in wanted.items():
         (top / path).parent.mkdir(parents=True, exist_ok=True)
         (top / path).write_text(text, encoding="utf-8")

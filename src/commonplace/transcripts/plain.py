@@ -5,21 +5,20 @@ from typing import Any
 from commonplace.transcripts import facts as titles
 from commonplace.transcripts.event import Event, Parsed, Said, called, response, returned
 from commonplace.transcripts.facts import Facts
+from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.record import Record, inner, moment, nested, records, said, text
-
-NAME = "plain"
 
 _ROLES = {"user": "user", "human": "user", "assistant": "assistant", "model": "assistant", "ai": "assistant"}
 _TIMES = ("timestamp", "created_at", "time", "at")
 
 
-def is_own(record: Record) -> bool:
+def _is_own_record(record: Record) -> bool:
     return isinstance(record.get("role"), str) and bool(
         record.keys() & {"content", "tool_calls", "text", "parts"}
     )
 
 
-def parse(record: Record, facts: Facts) -> Parsed | None:
+def _parse_record(record: Record, facts: Facts) -> Parsed | None:
     role = text(record.get("role"))
     content: Any = next((record[name] for name in ("content", "parts", "text") if record.get(name)), None)
     at = next((found for name in _TIMES if (found := moment(record.get(name))) is not None), None)
@@ -50,3 +49,6 @@ def _calls(record: Record, content: Any) -> list[Event]:
             failed = block.get("is_error") is True
             events.append(returned(block.get("tool_use_id"), response(block.get("content")), failed))
     return events
+
+
+FORMAT = TranscriptFormat("plain", _is_own_record, _parse_record)

@@ -3,13 +3,10 @@
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Sequence
-from types import ModuleType
 
 import msgspec
 
-from commonplace.client.agents.claude import transcript_format as claude
-from commonplace.client.agents.codex import transcript_format as codex
-from commonplace.client.agents.gemini import transcript_format as gemini
+from commonplace.client.agents import load_transcript_formats
 from commonplace.transcripts import plain
 from commonplace.transcripts.event import Called, Event, Parsed, Said
 from commonplace.transcripts.facts import Facts
@@ -19,8 +16,13 @@ from commonplace.transcripts.record import decoded
 VERSION = 2
 """Of the parsers: a state of another version is worth nothing, and its transcript is read again."""
 
-_FORMATS: dict[str, ModuleType] = {format_.NAME: format_ for format_ in (claude, codex, gemini, plain)}
-_DOCUMENT = f"{gemini.NAME}-document"
+_FORMATS = {parser.name: parser for parser in (*load_transcript_formats(), plain.FORMAT)}
+_DOCUMENT = "-document"
+_PARSE_DOCUMENT_LINE = {
+    parser.name + _DOCUMENT: parser.parse_document_line
+    for parser in _FORMATS.values()
+    if parser.parse_document_line
+}
 _SHOWN = 300
 _LARGEST_STATE = 8_000_000
 
@@ -86,7 +88,7 @@ class Reader:
     @property
     def is_paged(self) -> bool:
         """Can any page of it be read by itself? Not where one document stands on many lines."""
-        return self._facts.format != _DOCUMENT
+        return self._facts.format not in _PARSE_DOCUMENT_LINE
 
     def read(self, first_line: int, lines: Sequence[bytes]) -> list[Utterance]:
         found: list[Utterance] = []
@@ -120,7 +122,7 @@ class Reader:
     def summary(self) -> Summary:
         facts, lessons = self._facts, self._facts.lessons
         return Summary(
-            facts.format.removesuffix("-document"),
+            facts.format.removesuffix(_DOCUMENT),
             next((title for title in facts.titles if title), ""),
             facts.session,
             facts.started_at,
@@ -147,21 +149,20 @@ class Reader:
 
     def _parsed(self, line: bytes) -> Parsed | None:
         facts = self._facts
-        if facts.format == _DOCUMENT:
-            return gemini.document_line(line, facts)
+        if parse_document_line := _PARSE_DOCUMENT_LINE.get(facts.format):
+            return parse_document_line(line, facts)
         if facts.lines == 0 and line.strip() == b"{":
-            facts.format, facts.depth = _DOCUMENT, 1
+            facts.format, facts.depth = next(iter(_PARSE_DOCUMENT_LINE)), 1
             return Parsed(None, [])
         record = decoded(line)
         if record is None or not all(isinstance(record.get(name, ""), str) for name in ("type", "role")):
             return None
         if not facts.format:
             own = _ordered(facts.hint)
-            facts.format = next((name for name in own if _FORMATS[name].is_own(record)), "")
+            facts.format = next((name for name in own if _FORMATS[name].is_own_record(record)), "")
         if not facts.format:
             return None
-        parsed: Parsed | None = _FORMATS[facts.format].parse(record, facts)
-        return parsed
+        return _FORMATS[facts.format].parse_record(record, facts)
 
     def _marked(self, utterance: Utterance) -> Utterance:
         if any(first <= utterance.line < end for first, end in self._abandoned):

@@ -11,7 +11,7 @@ from hooked import Agent, Done
 
 import product
 from commonplace.client import reach
-from commonplace.client.agents import AGENTS
+from commonplace.client.agents import AGENTS_WITH_HOOKS
 from patience import PATIENCE_SECONDS
 
 
@@ -40,7 +40,7 @@ def alone(shop: Path, home: Path):
 NOTHING = Done(0, "", "")
 
 
-@pytest.mark.parametrize("tool", AGENTS)
+@pytest.mark.parametrize("tool", AGENTS_WITH_HOOKS)
 async def test_edit_goes_on_and_the_agent_is_told_once(alone, closed, tool):
     bob = alone(closed, tool)
     act = bob.edited if tool == "opencode" else bob.edit  # its plugin hears nothing before an edit

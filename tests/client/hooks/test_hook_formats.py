@@ -8,14 +8,7 @@ from hooked import EVENTS, Done
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.client.agents import AGENTS
-from commonplace.client.agents.claude import hooks as claude
-from commonplace.client.agents.codex import hooks as codex
-from commonplace.client.agents.cursor import hooks as cursor
-from commonplace.client.agents.gemini import hooks as gemini
-from commonplace.client.agents.opencode import hooks as opencode
-from commonplace.client.agents.vscode import hooks as vscode
-from commonplace.client.agents.windsurf import hooks as windsurf
+from commonplace.client.agents import AGENTS_WITH_HOOKS, load_hooks
 from commonplace.client.hooks import pack, patch, program
 from commonplace.client.hooks.event import Event
 from commonplace.client.hooks.state import Session
@@ -40,7 +33,7 @@ def without_reasons(body):
     }
 
 
-@pytest.mark.parametrize("tool", AGENTS)
+@pytest.mark.parametrize("tool", AGENTS_WITH_HOOKS)
 async def test_edit_is_denied_in_the_agents_own_way(team, agent, tool):
     alice = await team.agent("alice", project="shop")
     await alice.lock_files(files=["src/cart.py"])
@@ -51,7 +44,7 @@ async def test_edit_is_denied_in_the_agents_own_way(team, agent, tool):
     assert denied.code == (2 if tool == "windsurf" else 0)
 
 
-@pytest.mark.parametrize("tool", [tool for tool in AGENTS if "session_start" in EVENTS[tool]])
+@pytest.mark.parametrize("tool", [tool for tool in AGENTS_WITH_HOOKS if "session_start" in EVENTS[tool]])
 async def test_start_tells_the_boot_pack(team, near, tool):
     alice = await team.agent("alice", project="shop")
     await alice.record_learning(topic="Cart totals", content="Round at the end.")
@@ -71,7 +64,7 @@ async def test_start_stays_within_what_agents_take(team, near):
     assert json.loads(told.rpartition("\n")[2])["handoff"]["truncated"]
 
 
-@pytest.mark.parametrize("tool", AGENTS)
+@pytest.mark.parametrize("tool", AGENTS_WITH_HOOKS)
 @pytest.mark.parametrize(
     "sent",
     [
@@ -99,8 +92,8 @@ async def test_unknown_agent_is_no_fault_of_the_one_that_runs(agent):
     assert "claude, codex" in done.stderr
 
 
-def edits(adapter, **sent):
-    event = adapter.read({"session_id": "s", "cwd": "/w", "transcript_path": None} | sent)
+def edits(agent, **sent):
+    event = load_hooks(agent).parse_event({"session_id": "s", "cwd": "/w", "transcript_path": None} | sent)
     return event.files if event else None
 
 
@@ -117,51 +110,55 @@ PATCH = """*** Begin Patch
 
 
 def test_every_file_of_a_patch_counts():
-    assert patch.files({"command": PATCH}) == ("a b.py", "src/old.py", "src/new.py", "gone.py")
-    assert patch.files({"command": ["apply_patch", PATCH]}) == patch.files({"input": PATCH})
-    assert patch.files({"command": "ls"}) == patch.files({"command": None}) == ()
+    assert patch.list_patched_files({"command": PATCH}) == ("a b.py", "src/old.py", "src/new.py", "gone.py")
+    assert patch.list_patched_files({"command": ["apply_patch", PATCH]}) == patch.list_patched_files(
+        {"input": PATCH}
+    )
+    assert patch.list_patched_files({"command": "ls"}) == patch.list_patched_files({"command": None}) == ()
 
 
 @pytest.mark.parametrize(
-    ("adapter", "event", "tool", "arguments", "files"),
+    ("agent", "event", "tool", "arguments", "files"),
     [
-        (claude, "PreToolUse", "Write", {"file_path": "/w/a.py", "content": ""}, ("/w/a.py",)),
-        (claude, "PreToolUse", "MultiEdit", {"file_path": "C:\\w\\a.py", "edits": [{}]}, ("C:\\w\\a.py",)),
-        (claude, "PostToolUse", "NotebookEdit", {"notebook_path": "/w/a.ipynb"}, ("/w/a.ipynb",)),
-        (claude, "PreToolUse", "Bash", {"command": "rm a.py"}, None),
-        (claude, "PreToolUse", "Read", {"file_path": "/w/a.py"}, None),
-        (claude, "PreToolUse", "Edit", {"file_path": 7}, None),
-        (codex, "PreToolUse", "Bash", {"command": PATCH}, None),
-        (codex, "PostToolUse", "apply_patch", {"command": PATCH}, ("a b.py", "src/old.py", "src/new.py", "gone.py")),
-        (gemini, "BeforeTool", "write_file", {"file_path": "a.py"}, ("a.py",)),
-        (gemini, "BeforeTool", "read_file", {"file_path": "a.py"}, None),
-        (cursor, "preToolUse", "Write", '{"file_path": "/w/a.py"}', ("/w/a.py",)),
-        (cursor, "preToolUse", "Shell", '{"command": "ls"}', None),
-        (vscode, "PreToolUse", "create_file", {"filePath": "/w/a.py"}, ("/w/a.py",)),
-        (vscode, "PreToolUse", "multi_replace_string_in_file",
+        ("claude", "PreToolUse", "Write", {"file_path": "/w/a.py", "content": ""}, ("/w/a.py",)),
+        ("claude", "PreToolUse", "MultiEdit", {"file_path": "C:\\w\\a.py", "edits": [{}]}, ("C:\\w\\a.py",)),
+        ("claude", "PostToolUse", "NotebookEdit", {"notebook_path": "/w/a.ipynb"}, ("/w/a.ipynb",)),
+        ("claude", "PreToolUse", "Bash", {"command": "rm a.py"}, None),
+        ("claude", "PreToolUse", "Read", {"file_path": "/w/a.py"}, None),
+        ("claude", "PreToolUse", "Edit", {"file_path": 7}, None),
+        ("codex", "PreToolUse", "Bash", {"command": PATCH}, None),
+        ("codex", "PostToolUse", "apply_patch", {"command": PATCH}, ("a b.py", "src/old.py", "src/new.py", "gone.py")),
+        ("gemini", "BeforeTool", "write_file", {"file_path": "a.py"}, ("a.py",)),
+        ("gemini", "BeforeTool", "read_file", {"file_path": "a.py"}, None),
+        ("cursor", "preToolUse", "Write", '{"file_path": "/w/a.py"}', ("/w/a.py",)),
+        ("cursor", "preToolUse", "Shell", '{"command": "ls"}', None),
+        ("vscode", "PreToolUse", "create_file", {"filePath": "/w/a.py"}, ("/w/a.py",)),
+        ("vscode", "PreToolUse", "multi_replace_string_in_file",
          {"replacements": [{"filePath": "/w/a.py"}, {"filePath": "/w/b.py"}, {}, 3]}, ("/w/a.py", "/w/b.py")),
-        (vscode, "PreToolUse", "apply_patch", {"input": PATCH}, ("a b.py", "src/old.py", "src/new.py", "gone.py")),
-        (vscode, "preToolUse", "edit", {"path": "/w/a.py"}, ("/w/a.py",)),
-        (vscode, "PreToolUse", "read_file", {"filePath": "/w/a.py"}, None),
-        (opencode, "tool.execute.before", "write", {"filePath": "/w/a.py"}, ("/w/a.py",)),
-        (opencode, "tool.execute.before", "patch", {"patchText": PATCH}, ("a b.py", "src/old.py", "src/new.py", "gone.py")),
+        ("vscode", "PreToolUse", "apply_patch", {"input": PATCH}, ("a b.py", "src/old.py", "src/new.py", "gone.py")),
+        ("vscode", "preToolUse", "edit", {"path": "/w/a.py"}, ("/w/a.py",)),
+        ("vscode", "PreToolUse", "read_file", {"filePath": "/w/a.py"}, None),
+        ("opencode", "tool.execute.before", "write", {"filePath": "/w/a.py"}, ("/w/a.py",)),
+        ("opencode", "tool.execute.before", "patch", {"patchText": PATCH}, ("a b.py", "src/old.py", "src/new.py", "gone.py")),
     ],
 )  # fmt: skip
-def test_edited_files_are_found(adapter, event, tool, arguments, files):
+def test_edited_files_are_found(agent, event, tool, arguments, files):
     sent = {"hook_event_name": event, "tool_name": tool, "tool_input": arguments, "conversation_id": "s"}
-    assert edits(adapter, **sent) == files
+    assert edits(agent, **sent) == files
 
 
 def test_vscode_of_february_is_understood():
     sent = {"sessionId": "s", "hookEventName": "PreToolUse", "cwd": "/w", "toolName": "create_file"}
-    assert vscode.read(sent | {"toolInput": {"filePath": "/w/a.py"}}) == Event(
+    assert load_hooks("vscode").parse_event(sent | {"toolInput": {"filePath": "/w/a.py"}}) == Event(
         "before_edit", "PreToolUse", "s", "/w", ("/w/a.py",)
     )
 
 
 def test_cursor_on_windows_names_its_folder_as_windows_does():
     sent = {"conversation_id": "s", "hook_event_name": "sessionStart", "workspace_roots": ["/c:/work/shop"]}
-    assert cursor.read(sent) == Event("session_start", "sessionStart", "s", "c:/work/shop")
+    assert load_hooks("cursor").parse_event(sent) == Event(
+        "session_start", "sessionStart", "s", "c:/work/shop"
+    )
 
 
 JSON = st.recursive(
@@ -179,8 +176,8 @@ WORDS = st.sampled_from([name for events in EVENTS.values() for name in events.v
 @settings(max_examples=150, deadline=None)
 @given(st.dictionaries(NAMES, JSON | WORDS))
 def test_whatever_an_agent_sends_is_an_event_or_nothing(sent):
-    for adapter in (claude, codex, gemini, cursor, vscode, windsurf, opencode):
-        event = adapter.read(sent)
+    for agent in AGENTS_WITH_HOOKS:
+        event = load_hooks(agent).parse_event(sent)
         assert event is None or all(isinstance(file, str) and file for file in event.files)
 
 

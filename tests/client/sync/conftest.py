@@ -1,18 +1,12 @@
-"""A user with an empty home folder; a machine with agents on it, and a server that it speaks to."""
+"""A machine with agents on it, and a server that it speaks to."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from machine import Machine
-from user import User
 
 import product
-
-
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> User:
-    return User(tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture

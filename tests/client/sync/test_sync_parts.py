@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from machine import Machine
 
 from commonplace import access, zstd
-from commonplace.client.agents.claude import transcripts as claude
-from commonplace.client.agents.codex import transcripts as codex
-from commonplace.client.agents.gemini import transcripts as gemini
+from commonplace.client.agents import load_transcripts
+from commonplace.client.agents.claude.transcripts import slug_of
 from commonplace.client.project import project_of
 from commonplace.client.sync import agent_transcripts, hook, kept, manifest, source, spool
 from commonplace.client.sync.lines import Masking
@@ -24,6 +23,7 @@ from commonplace.client.sync.progress import Progress
 from commonplace.client.sync.transcript import Transcript
 from patience import PATIENCE_SECONDS
 
+claude, codex, gemini = (load_transcripts(agent) for agent in ("claude", "codex", "gemini"))
 TOKEN = "ghp_" + "a1B2" * 9
 
 
@@ -46,21 +46,21 @@ def test_claude_transcripts_are_found_with_sub_agents_named_after_their_session(
     machine.write("elsewhere/projects/-x/s1/subagents/workflows/r1/agent-2.jsonl", {"cwd": "/x"})
     machine.write("elsewhere/projects/-x/agent-3.jsonl", {"sessionId": "s0"})
     machine.write("elsewhere/projects/-x/s1/tool-results/big.txt", raw=b"text")
-    found = {transcript.session_id for transcript in claude.transcripts()}
+    found = {transcript.session_id for transcript in claude.list_transcripts()}
     assert found == {"s1", "s1.agent-1", "s1.workflows.r1.agent-2", "s0.agent-3"}
 
 
 def test_claude_folder_comes_from_the_lines_or_from_neighbours(machine):
     silent = machine.write(".claude/projects/-home-ann-my-shop/s1.jsonl", {"type": "summary"}, b"broken\n")
-    assert claude.folder_of(silent, ()) == ""
-    assert claude.project_without_folder(silent) == "home-ann-my-shop"
+    assert claude.find_work_folder(silent, ()) == ""
+    assert claude.name_project(silent) == "home-ann-my-shop"
     machine.write(".claude/projects/-home-ann-my-shop/s2.jsonl", {"cwd": "/home/ann/my-shop"})
-    assert claude.folder_of(silent, ()) == "/home/ann/my-shop"
+    assert claude.find_work_folder(silent, ()) == "/home/ann/my-shop"
 
 
 def test_claude_memory_folder_of_a_long_path_is_found_by_its_beginning(machine):
     long = Path("/" + "deep/" * 60)
-    named = machine.home / ".claude/projects" / f"{claude.slug_of(long)}-1a2b3c"
+    named = machine.home / ".claude/projects" / f"{slug_of(long)}-1a2b3c"
     named.mkdir(parents=True)
     assert claude.memory_folder(long) == named / "memory"
     assert claude.memory_folder(Path("/home/ann/a_b.c")).parent.name == "-home-ann-a-b-c"
@@ -80,13 +80,13 @@ def test_codex_rollouts_are_found_once_the_plain_one_first_and_with_their_names(
         b"broken\n",
         {"id": "u1", "thread_name": "cart"},
     )
-    assert list(codex.transcripts()) == [
+    assert list(codex.list_transcripts()) == [
         Transcript("codex", "u1", plain, name="cart"),
         Transcript("codex", "u1_u3", forked, name="cart"),
         Transcript("codex", "u2", packed),
         Transcript("codex", "u4", old),
     ]
-    assert codex.folder_of(packed, ()) == "/x"
+    assert codex.find_work_folder(packed, ()) == "/x"
 
 
 def test_gemini_folder_is_known_by_its_hash_among_folders_seen_before(machine):
@@ -94,9 +94,9 @@ def test_gemini_folder_is_known_by_its_hash_among_folders_seen_before(machine):
     path = machine.write(f".gemini/tmp/{digest}/chats/session-1.jsonl", {"sessionId": "x"})
     child = machine.write(f".gemini/tmp/{digest}/chats/session-1/sub.jsonl", {"sessionId": "y"})
     old = machine.write(f".gemini/tmp/{digest}/chats/session-0.json", raw=b"{}")
-    assert gemini.folder_of(child, ["/other", "/home/ann/shop"]) == "/home/ann/shop"
-    assert gemini.project_without_folder(path) == f"gemini-{digest[:8]}"
-    assert sorted(gemini.transcripts(), key=lambda each: each.session_id) == [
+    assert gemini.find_work_folder(child, ["/other", "/home/ann/shop"]) == "/home/ann/shop"
+    assert gemini.name_project(path) == f"gemini-{digest[:8]}"
+    assert sorted(gemini.list_transcripts(), key=lambda each: each.session_id) == [
         Transcript("gemini-cli", "session-0", old, whole=True),
         Transcript("gemini-cli", "session-1", path),
         Transcript("gemini-cli", "session-1.sub", child),
@@ -104,9 +104,9 @@ def test_gemini_folder_is_known_by_its_hash_among_folders_seen_before(machine):
 
 
 def test_tool_of_a_path_is_the_agent_whose_folder_it_lies_in(machine):
-    assert agent_transcripts.tool_of(machine.home / ".claude/projects/-x/s.jsonl") == "claude-code"
-    assert agent_transcripts.tool_of(Path("/mnt/ann/.codex/sessions/x.jsonl")) == "codex"
-    assert agent_transcripts.tool_of(Path("/somewhere/else.jsonl")) == ""
+    assert agent_transcripts.tool_of_path(machine.home / ".claude/projects/-x/s.jsonl") == "claude-code"
+    assert agent_transcripts.tool_of_path(Path("/mnt/ann/.codex/sessions/x.jsonl")) == "codex"
+    assert agent_transcripts.tool_of_path(Path("/somewhere/else.jsonl")) == ""
 
 
 @given(st.text(min_size=1, max_size=300))

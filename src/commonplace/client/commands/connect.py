@@ -5,8 +5,9 @@ import sys
 from collections.abc import Sequence
 
 from commonplace import errors
+from commonplace.client.agents import AGENTS, AgentProgram, load_settings
 from commonplace.client.install import agents, changes, documents, machine, record, settings
-from commonplace.client.install.agent import Agent, Scope
+from commonplace.client.install.agent_settings import Scope
 from commonplace.client.install.changes import Wanted
 from commonplace.client.install.machine import Machine
 from commonplace.client.reach import Server
@@ -32,22 +33,25 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(arguments: argparse.Namespace, here: Machine) -> list[Agent]:
+def _chosen(arguments: argparse.Namespace, here: Machine) -> list[AgentProgram]:
     if arguments.agent != "all":
-        return [agents.AGENTS[arguments.agent]]
-    every = list(agents.AGENTS.values()) if arguments.print else agents.found(here)
-    return [agent for agent in every if agent.projects or not arguments.project_scope]
+        return [AGENTS[arguments.agent]]
+    every = list(AGENTS.values()) if arguments.print else agents.find_installed_agents(here)
+    return [
+        agent for agent in every if load_settings(agent.name).has_project_scope or not arguments.project_scope
+    ]
 
 
-def _entry(agent: Agent, here: Machine, server: Server, scope: Scope) -> list[Wanted]:
-    if scope == "project" and not agent.projects:
+def _entry(agent: AgentProgram, here: Machine, server: Server, scope: Scope) -> list[Wanted]:
+    of_agent = load_settings(agent.name)
+    if scope == "project" and not of_agent.has_project_scope:
         raise errors.Invalid(
             f"{agent.title} reads no servers from a project.", hint="Leave out --project-scope."
         )
-    return [Wanted(wish, agent.name) for wish in agent.connection(here, server, scope)]
+    return [Wanted(wish, agent.name) for wish in of_agent.connection_edits(here, server, scope)]
 
 
-def _print(chosen: Sequence[Agent], here: Machine, server: Server, scope: Scope) -> None:
+def _print(chosen: Sequence[AgentProgram], here: Machine, server: Server, scope: Scope) -> None:
     """What belongs into the file on standard output, which file on standard error."""
     for agent in chosen:
         text: bytes | None = None
@@ -58,7 +62,9 @@ def _print(chosen: Sequence[Agent], here: Machine, server: Server, scope: Scope)
         print((text or b"").decode(), end="")
 
 
-def _report(chosen: Sequence[Agent], changed: Sequence[changes.Change], server: Server, scope: Scope) -> None:
+def _report(
+    chosen: Sequence[AgentProgram], changed: Sequence[changes.Change], server: Server, scope: Scope
+) -> None:
     for change in changed:
         print(f"Wrote {change.path}")
     names = ", ".join(agent.title for agent in chosen)

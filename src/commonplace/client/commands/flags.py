@@ -2,7 +2,7 @@
 
 import argparse
 
-from commonplace.client.agents import AGENTS
+from commonplace.client.agents import AGENTS, AGENTS_WITH_HOOKS, AGENTS_WITH_TRANSCRIPTS
 from commonplace.client.commands import stdio
 from commonplace.client.commands.command import Commands, Raw, lazy
 
@@ -82,7 +82,12 @@ def _uninstall(commands: Commands) -> None:
 
 def _agents(command: argparse.ArgumentParser, default: str) -> None:
     command.add_argument(
-        "--agent", action="extend", nargs="+", choices=AGENTS, metavar="A", help=f"only these ({default})"
+        "--agent",
+        action="extend",
+        nargs="+",
+        choices=AGENTS,
+        metavar="A",
+        help=f"only these ({default}): {', '.join(AGENTS)}",
     )
     command.add_argument("--yes", action="store_true", help="do not ask")
     command.add_argument("--dry-run", action="store_true", help="only show what would change")
@@ -97,7 +102,7 @@ def _hook(commands: Commands) -> None:
     command = commands.add_parser(
         "hook", help="what an agent's own hooks run", description=_HOOK, formatter_class=Raw
     )
-    command.add_argument("agent", choices=AGENTS, help="whose input it is")
+    command.add_argument("agent", choices=AGENTS_WITH_HOOKS, help="whose input it is")
 
 
 _HOOK = """Read an agent's hook event from standard input, act on it, and answer as that agent expects: the project's
@@ -127,7 +132,8 @@ def _sync(commands: Commands) -> None:
         _sync_flags(each)
     acts.add_parser("test", help="address, token, clock and permissions, in words")
     tracked = acts.add_parser("init-manifest", help="say which files of a folder are kept in a workspace")
-    tracked.add_argument("--tool", required=True, help="the agent: claude-code, codex, gemini or another")
+    tools = ", ".join(AGENTS[name].transcript_tool for name in AGENTS_WITH_TRANSCRIPTS)
+    tracked.add_argument("--tool", required=True, help=f"the agent: {tools} or another")
     tracked.add_argument("--project", required=True)
     tracked.add_argument("--cwd", required=True, metavar="DIR", help="the folder that the agent works in")
     hook = acts.add_parser("hook", help="for an agent's hook: spool its transcript and return at once")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from commonplace import errors
+from commonplace.client.agents import AGENTS, AgentProgram, load_settings
 from commonplace.client.install import agents, changes, machine, record, schedule, settings
-from commonplace.client.install.agent import Agent
 from commonplace.client.install.changes import Change, Wanted
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.record import Installed
@@ -22,7 +22,7 @@ def _install(arguments: argparse.Namespace) -> int:
     here, installed = machine.here(), record.load()
     server = settings.chosen(arguments.url, arguments.key)
     named = dict.fromkeys(arguments.agent or ())
-    chosen = [agents.AGENTS[name] for name in named] or agents.found(here)
+    chosen = [AGENTS[name] for name in named] or agents.find_installed_agents(here)
     by = "" if arguments.no_schedule else schedule.kind(here)
     prompts = settings.learnings(arguments.learnings)
     token = settings.checked("--sync-token", arguments.sync_token or "")
@@ -47,18 +47,19 @@ def _install(arguments: argparse.Namespace) -> int:
     _report(changed, kept)
     print(f"{', '.join(agent.title for agent in chosen)}: set up for {server.url}.")
     for agent in chosen:
-        if agent.note:
-            print(agent.note)
+        if note := load_settings(agent.name).note:
+            print(note)
     if not by and not arguments.no_schedule:
         print("No scheduler was found: hooks upload transcripts, the rest with commonplace sync run.")
     return 0
 
 
-def _wanted(chosen: Sequence[Agent], here: Machine, server: Server, prompts: bool) -> list[Wanted]:
+def _wanted(chosen: Sequence[AgentProgram], here: Machine, server: Server, prompts: bool) -> list[Wanted]:
     wanted = []
     for agent in chosen:
-        wanted += [Wanted(wish, agent.name) for wish in agent.connection(here, server, "user")]
-        wanted += [Wanted(wish, agent.name, "hooks") for wish in agent.hooks(here, prompts)]
+        of_agent = load_settings(agent.name)
+        wanted += [Wanted(wish, agent.name) for wish in of_agent.connection_edits(here, server, "user")]
+        wanted += [Wanted(wish, agent.name, "hooks") for wish in of_agent.hook_edits(here, prompts)]
     return wanted
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from commonplace import errors
 from commonplace.client import reach
-from commonplace.client.agents.claude import transcripts as claude
 from commonplace.client.sync import agent_transcripts, check, hook, manifest, settings, state
 from commonplace.client.sync.run import Options, Report
 from commonplace.client.sync.run import run as run_once
@@ -59,7 +58,7 @@ def _test(_arguments: argparse.Namespace) -> int:
 
 def _init_manifest(arguments: argparse.Namespace) -> int:
     server = settings.server()
-    tool = agent_transcripts.named(arguments.tool)
+    tool = agent_transcripts.canonical_tool(arguments.tool)
     wire = Wire(server)
     try:
         with state.opened(server.url) as known:
@@ -72,7 +71,7 @@ def _init_manifest(arguments: argparse.Namespace) -> int:
         raise settings.refusal(refused) from None
     finally:
         wire.close()
-    folders = [_memory(Path(arguments.cwd))] if tool == claude.TOOL else []
+    folders = _memory_folders(tool, Path(arguments.cwd))
     written = manifest.write(
         manifest.Manifest(workspace.id, workspace.machine, tool, arguments.project, tracked_dirs=folders)
     )
@@ -80,8 +79,12 @@ def _init_manifest(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _memory(cwd: Path) -> manifest.TrackedFolder:
-    return manifest.TrackedFolder(str(claude.memory_folder(cwd.expanduser().resolve())), "memory")
+def _memory_folders(tool: str, cwd: Path) -> list[manifest.TrackedFolder]:
+    """The agent's own notes on the project, if it keeps any."""
+    agent = agent_transcripts.find_agent_transcripts(tool)
+    if agent is None or agent.memory_folder is None:
+        return []
+    return [manifest.TrackedFolder(str(agent.memory_folder(cwd.expanduser().resolve())), "memory")]
 
 
 def _hook(_arguments: argparse.Namespace) -> int:

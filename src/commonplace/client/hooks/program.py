@@ -1,14 +1,12 @@
 """commonplace hook AGENT: read the agent's event, act, answer. Whatever goes wrong, the agent goes on."""
 
 import json
-import os
 import sys
-from pathlib import Path
-from typing import Any
 
 from commonplace.client import reach
-from commonplace.client.agents import AGENTS
+from commonplace.client.agents import AGENTS_WITH_HOOKS, load_hooks
 from commonplace.client.hooks import acts, log, pack
+from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.event import Answer, Event, Output
 from commonplace.client.hooks.settings import settings
 from commonplace.client.hooks.visit import Visit
@@ -32,44 +30,39 @@ def main(given: list[str]) -> int:
 
 
 def run(agent: str, sent: bytes) -> Output:
-    if agent not in AGENTS:
-        return Output(stderr=f"commonplace hook: name an agent: {', '.join(AGENTS)}")
-    given = json.loads(sent)
-    agent = _whose(agent, given) if isinstance(given, dict) else ""
-    if not agent:
+    if agent not in AGENTS_WITH_HOOKS:
+        return Output(stderr=f"commonplace hook: name an agent: {', '.join(AGENTS_WITH_HOOKS)}")
+    payload = json.loads(sent)
+    if not isinstance(payload, dict):
         return Output()
-    adapter = __import__(f"commonplace.client.agents.{agent}.hooks", fromlist=["read"])
-    event: Event | None = adapter.read(given)
+    hooks = load_hooks(agent)
+    if hooks.identify_agent:
+        agent = hooks.identify_agent(payload)
+        if not agent:
+            return Output()
+        hooks = load_hooks(agent)
+    event = hooks.parse_event(payload)
     if event is None or not event.session:
         return Output()
-    output: Output = adapter.write(event, answered(agent, adapter, event))
-    return output
+    return hooks.render_answer(event, answered(agent, hooks, event))
 
 
-def _whose(agent: str, given: dict[str, Any]) -> str:
-    """VS Code runs Claude's hooks too, and alone says when; where it has hooks of its own, those speak for it."""
-    if agent != "claude" or "timestamp" not in given:
-        return agent
-    folder = Path(os.environ.get("COPILOT_HOME") or "~/.copilot").expanduser()
-    return "" if (folder / "hooks" / "commonplace.json").exists() else "vscode"
-
-
-def answered(agent: str, adapter: Any, event: Event) -> Answer:
+def answered(agent: str, hooks: AgentHooks, event: Event) -> Answer:
     visit = Visit(agent, event, settings())
     try:
-        if event.kind in adapter.HEARS and event.kind != "session_start":
+        if event.kind in hooks.context_kinds and event.kind != "session_start":
             acts.recall(visit)
         answer = acts.ACTS[event.kind](visit)
     except (reach.Away, reach.Refused) as refused:
-        answer = Answer(warning=_warned(visit, adapter, refused))
-    return _with_context(visit, adapter, answer)
+        answer = Answer(warning=_warned(visit, hooks, refused))
+    return _with_context(visit, hooks, answer)
 
 
-def _with_context(visit: Visit, adapter: Any, answer: Answer) -> Answer:
+def _with_context(visit: Visit, hooks: AgentHooks, answer: Answer) -> Answer:
     """What the model should know rides on the first answer that can carry it: a denial only where nothing else can."""
     if visit.event.kind == "session_end":
         return Answer()
-    heard = visit.event.kind in adapter.HEARS
+    heard = visit.event.kind in hooks.context_kinds
     if heard if answer.denial else not heard:
         visit.state.put_notices(visit.context)
         return answer
@@ -79,10 +72,10 @@ def _with_context(visit: Visit, adapter: Any, answer: Answer) -> Answer:
     return answer._replace(context=pack.fitted(texts))
 
 
-def _warned(visit: Visit, adapter: Any, refused: reach.Away | reach.Refused) -> str:
+def _warned(visit: Visit, hooks: AgentHooks, refused: reach.Away | reach.Refused) -> str:
     """Said once in an agent's session, where it can be heard."""
     log.fault(f"hook {visit.tool} {visit.event.kind}", refused)
-    if visit.event.kind not in adapter.WARNS:
+    if visit.event.kind not in hooks.warning_kinds:
         return ""
     if isinstance(refused, reach.Away):
         why, text = "away", f"{refused} Edits are not checked against the leases of others until it is back."

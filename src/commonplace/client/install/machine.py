@@ -44,7 +44,7 @@ class Machine:
     def has(self, *programs: str) -> bool:
         return any(shutil.which(each, path=self.environment.get("PATH")) for each in programs)
 
-    def hook(self, agent: str) -> str:
+    def hook_command(self, agent: str) -> str:
         """The command that an agent's hooks run, for a shell."""
         return self.shell((*self.program, "hook", agent))
 

@@ -1,64 +1,83 @@
-"""Where each agent keeps its transcripts, and which folder each of them is about. One file an agent."""
+"""The transcripts on this machine, of every agent in the registry and of files that config.toml names.
 
-from collections.abc import Iterator, Mapping
+Where one agent keeps its transcripts is in `client/agents/<agent>/transcripts.py`.
+"""
+
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import ModuleType
 
-from commonplace.client.agents.claude import transcripts as claude
-from commonplace.client.agents.codex import transcripts as codex
-from commonplace.client.agents.gemini import transcripts as gemini
+from commonplace.client.agents import AGENTS, AGENTS_WITH_TRANSCRIPTS, load_transcripts
 from commonplace.client.sync import globs
 from commonplace.client.sync.settings import Sync
-from commonplace.client.sync.transcript import Transcript
+from commonplace.client.sync.transcript import AgentTranscripts, Transcript
 
-AGENTS: Mapping[str, ModuleType] = {adapter.TOOL: adapter for adapter in (claude, codex, gemini)}
 NOWHERE = Path()
-_ALSO = {"claude": claude.TOOL, "gemini": gemini.TOOL}
+_TOOL_OF_AGENT = {name: AGENTS[name].transcript_tool for name in AGENTS_WITH_TRANSCRIPTS}
 
 
-def every(configured: Sync) -> Iterator[Transcript]:
+def load_all_agent_transcripts() -> dict[str, AgentTranscripts]:
+    """By the tool's name."""
+    return {tool: load_transcripts(agent) for agent, tool in _TOOL_OF_AGENT.items()}
+
+
+def find_agent_transcripts(tool: str) -> AgentTranscripts | None:
+    return load_all_agent_transcripts().get(canonical_tool(tool))
+
+
+def list_transcripts(configured: Sync) -> Iterator[Transcript]:
     """Every transcript on this machine; `tools` of [sync] names the agents if not all are wanted."""
-    for tool, adapter in AGENTS.items():
+    for tool, agent in load_all_agent_transcripts().items():
         if is_wanted(tool, configured):
-            yield from adapter.transcripts()
-    yield from globs.transcripts(configured.globs)
+            yield from agent.list_transcripts()
+    yield from globs.list_transcripts(configured.globs)
 
 
 def is_wanted(tool: str, configured: Sync) -> bool:
     if configured.tools is None:
         return True
-    wanted = [*(named(each) for each in configured.tools), *(each.tool for each in configured.globs)]
+    wanted = [*map(canonical_tool, configured.tools), *(entry.tool for entry in configured.globs)]
     return tool in wanted
 
 
-def one(tool: str, path: Path, session_id: str, configured: Sync) -> Transcript:
-    """The transcript at a path that an agent named; the session's id counts where the path does not tell it."""
-    if tool in AGENTS:
-        found: Transcript = AGENTS[tool].one(path)
-        return found
-    listed = globs.transcripts(each for each in configured.globs if each.tool == tool)
-    own = session_id or path.name.removesuffix(".zst").removesuffix(".jsonl")
-    return next((each for each in listed if each.path == path), Transcript(tool, own, path))
+def transcript_at(tool: str, path: Path, session_id: str, configured: Sync) -> Transcript:
+    """The transcript at a path that an agent named; `session_id` is used where the path does not contain it."""
+    if agent := load_all_agent_transcripts().get(tool):
+        return agent.transcript_at(path)
+    listed = globs.list_transcripts(entry for entry in configured.globs if entry.tool == tool)
+    own_id = session_id or path.name.removesuffix(".zst").removesuffix(".jsonl")
+    return next(
+        (transcript for transcript in listed if transcript.path == path), Transcript(tool, own_id, path)
+    )
 
 
-def by_id(tool: str, session_id: str) -> Transcript:
+def find_by_session(tool: str, session_id: str) -> Transcript:
     """The transcript of a session whose agent did not say where it is; its path is NOWHERE if there is none."""
-    known = of(tool).transcripts() if tool in AGENTS else ()
+    agent = load_all_agent_transcripts().get(tool)
+    listed = agent.list_transcripts() if agent else ()
     nowhere = Transcript(tool, session_id, NOWHERE)
-    return next((each for each in known if each.session_id == session_id), nowhere)
+    return next((transcript for transcript in listed if transcript.session_id == session_id), nowhere)
 
 
-def of(tool: str) -> ModuleType:
-    return AGENTS.get(named(tool), globs)
+def find_work_folder(tool: str, path: Path, known: Iterable[str]) -> str:
+    agent = find_agent_transcripts(tool)
+    return agent.find_work_folder(path, known) if agent else globs.find_work_folder(path)
 
 
-def named(tool: str) -> str:
-    return _ALSO.get(tool, tool)
+def name_project(tool: str, path: Path) -> str:
+    """A name for the project of a transcript that has no folder."""
+    agent = find_agent_transcripts(tool)
+    return agent.name_project(path) if agent else globs.name_project(path)
 
 
-def tool_of(path: Path) -> str:
-    """Whose transcript a file is, by where it lies."""
-    for tool, adapter in AGENTS.items():
-        if path.is_relative_to(adapter.home()):
+def canonical_tool(tool: str) -> str:
+    """The tool's name for an agent's: `claude-code` for `claude`."""
+    return _TOOL_OF_AGENT.get(tool, tool)
+
+
+def tool_of_path(path: Path) -> str:
+    """Which agent's transcript a file is, by its folder; empty if unknown."""
+    agents = load_all_agent_transcripts()
+    for tool, agent in agents.items():
+        if path.is_relative_to(agent.home()):
             return tool
-    return next((tool for tool, adapter in AGENTS.items() if adapter.FOLDER in path.parts), "")
+    return next((tool for tool, agent in agents.items() if agent.folder_name in path.parts), "")

@@ -22,10 +22,9 @@ class Belonging:
         archive = self._known.archive(transcript.tool, transcript.archive_id)
         if archive or transcript.project:
             return archive.project if archive else transcript.project
-        adapter = agent_transcripts.of(transcript.tool)
-        folder = adapter.folder_of(text, self._known.folders()) or cwd
+        folder = agent_transcripts.find_work_folder(transcript.tool, text, self._known.folders()) or cwd
         if not folder:
-            return str(adapter.project_without_folder(transcript.path))
+            return agent_transcripts.name_project(transcript.tool, transcript.path)
         if any(Path(folder).is_relative_to(place) for place in self._left_out):
             return None
         self._known.keep_folder(folder)

@@ -117,6 +117,6 @@ def _home() -> Iterator[Finding]:
 
 
 def _transcripts() -> Iterator[Finding]:
-    for tool, adapter in agent_transcripts.AGENTS.items():
-        count = sum(1 for _ in adapter.transcripts())
-        yield Finding(tool, f"{count} transcripts in {adapter.home()}" if count else "no transcripts here")
+    for tool, agent in agent_transcripts.load_all_agent_transcripts().items():
+        count = sum(1 for _ in agent.list_transcripts())
+        yield Finding(tool, f"{count} transcripts in {agent.home()}" if count else "no transcripts here")

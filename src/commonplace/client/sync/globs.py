@@ -18,7 +18,7 @@ from commonplace.client.sync.transcript import Transcript, first_lines
 _MAGIC = frozenset("*?[")
 
 
-def transcripts(configured: Iterable[Glob]) -> Iterator[Transcript]:
+def list_transcripts(configured: Iterable[Glob]) -> Iterator[Transcript]:
     for entry in configured:
         pattern = os.path.expandvars(str(Path(entry.glob).expanduser()))
         root = _root(pattern)
@@ -29,11 +29,11 @@ def transcripts(configured: Iterable[Glob]) -> Iterator[Transcript]:
                 yield Transcript(entry.tool, below, path, whole=entry.whole, project=entry.project)
 
 
-def folder_of(path: Path, _known: Iterable[str]) -> str:
+def find_work_folder(path: Path) -> str:
     return next((cwd for line in first_lines(path) if isinstance(cwd := line.get("cwd"), str) and cwd), "")
 
 
-def project_without_folder(path: Path) -> str:
+def name_project(path: Path) -> str:
     return project_in(path.parent)
 
 

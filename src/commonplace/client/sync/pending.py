@@ -16,7 +16,7 @@ from commonplace.client.sync.transcript import Transcript
 def transcripts(known: State, configured: Sync) -> Iterator[tuple[Transcript, int]]:
     """Every transcript that changed, and about how much of it is unsent."""
     belonging = Belonging(known, configured)
-    for transcript in _distinct(agent_transcripts.every(configured)):
+    for transcript in _distinct(agent_transcripts.list_transcripts(configured)):
         try:
             stamp = Stamp.of(transcript.path)
         except OSError:

@@ -213,11 +213,11 @@ def _of(job: spool.Job, configured: settings.Sync) -> tuple[Transcript, Path | N
     named, tool, session = (
         str(job.payload.get(key) or "") for key in ("transcript_path", "tool", "session_id")
     )
-    tool = agent_transcripts.named(tool or agent_transcripts.tool_of(Path(named)) or "agent")
+    tool = agent_transcripts.canonical_tool(tool or agent_transcripts.tool_of_path(Path(named)) or "agent")
     found = (
-        agent_transcripts.one(tool, Path(named), session, configured)
+        agent_transcripts.transcript_at(tool, Path(named), session, configured)
         if named
-        else agent_transcripts.by_id(tool, session)
+        else agent_transcripts.find_by_session(tool, session)
     )
     transcript = replace(found, project=str(job.payload.get("project") or found.project))
     return transcript, next((text for text in (found.path, kept.place(found.path)) if text.is_file()), None)

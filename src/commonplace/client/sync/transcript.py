@@ -4,10 +4,10 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from commonplace.client.sync import source
 
@@ -37,6 +37,27 @@ class Transcript:
         return f"{plain}.{hashlib.sha256(self.session_id.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}".lstrip(
             "."
         )
+
+
+class AgentTranscripts(NamedTuple):
+    """What an agent's `transcripts.py` declares: where its transcripts are and whose they are."""
+
+    home: Callable[[], Path]
+    """The agent's folder on this machine."""
+    folder_name: str
+    """What that folder is called, to recognise an agent's file elsewhere."""
+    list_transcripts: Callable[[], Iterator[Transcript]]
+    transcript_at: Callable[[Path], Transcript]
+    find_work_folder: Callable[[Path, Iterable[str]], str]
+    """The folder that the agent worked in, given the transcript's path and the folders known so far; may be empty."""
+    name_project: Callable[[Path], str]
+    """A name for the project of a transcript that has no folder."""
+    files: str
+    """Where the files are, for the documentation."""
+    archive_names: str
+    """How its archives are named, for the documentation."""
+    memory_folder: Callable[[Path], Path] | None = None
+    """Where the agent keeps its own notes on a project."""
 
 
 def first_lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -1,9 +1,13 @@
-"""Claude Code."""
+"""Claude Code's hooks: the format that Codex and VS Code took over."""
 
-from commonplace.client.hooks import shape
+import os
+from pathlib import Path
+
+from commonplace.client.hooks import payload
+from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.event import Answer, Event, Kind, Output
 
-KINDS: dict[str, Kind] = {
+_EVENTS: dict[str, Kind] = {
     "SessionStart": "session_start",
     "SessionEnd": "session_end",
     "UserPromptSubmit": "prompt",
@@ -13,16 +17,35 @@ KINDS: dict[str, Kind] = {
     "Stop": "stop",
     "SubagentStop": "stop",
 }
-HEARS = frozenset({"session_start", "prompt", "before_edit", "after_edit"})
-WARNS = HEARS | {"stop"}
+_CONTEXT_KINDS: frozenset[Kind] = frozenset({"session_start", "prompt", "before_edit", "after_edit"})
+_WARNING_KINDS: frozenset[Kind] = _CONTEXT_KINDS | {"stop"}
 
 EDITORS = {"Write", "Edit", "MultiEdit", "NotebookEdit"}
 
 
-def read(given: shape.Fields) -> Event | None:
-    return shape.event(given, KINDS, EDITORS)
+def _parse_event(fields: payload.Fields) -> Event | None:
+    return payload.parse_event(fields, _EVENTS, EDITORS)
 
 
-def write(event: Event, answer: Answer) -> Output:
-    body = shape.specific(event, answer)
-    return shape.printed(body | ({"systemMessage": answer.warning} if answer.warning else {}))
+def _render_answer(event: Event, answer: Answer) -> Output:
+    body = payload.render_specific_output(event, answer)
+    return payload.render_json(body | ({"systemMessage": answer.warning} if answer.warning else {}))
+
+
+def _identify_agent(fields: payload.Fields) -> str:
+    """VS Code runs Claude's hooks too, and only VS Code sends `timestamp`. Its own hooks, if installed, come first."""
+    if "timestamp" not in fields:
+        return "claude"
+    copilot = Path(os.environ.get("COPILOT_HOME") or "~/.copilot").expanduser()
+    return "" if (copilot / "hooks" / "commonplace.json").exists() else "vscode"
+
+
+HOOKS = AgentHooks(
+    _EVENTS,
+    _CONTEXT_KINDS,
+    _WARNING_KINDS,
+    _parse_event,
+    _render_answer,
+    "`permissionDecision: deny`",
+    _identify_agent,
+)

@@ -1,16 +1,16 @@
-"""Claude Code."""
+"""Claude Code's settings."""
 
 from pathlib import Path
 
-from commonplace.client.install.agent import (
+from commonplace.client.install.agent_settings import (
     ENTRY,
     KEY_VARIABLE,
-    Agent,
-    On,
+    AgentSettings,
+    HookEvent,
     Scope,
-    bearer,
-    groups,
-    with_headers,
+    add_headers,
+    authorization_header,
+    hook_group_edits,
 )
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.wishes import Put, Wish
@@ -19,21 +19,21 @@ from commonplace.client.reach import Server
 _EDITORS = "Write|Edit|MultiEdit|NotebookEdit"
 # A session that ends waits no longer than its hooks ask for.
 _EVENTS = (
-    On("SessionStart"),
-    On("PreToolUse", _EDITORS),
-    On("PostToolUse", _EDITORS),
-    On("PreCompact"),
-    On("Stop"),
-    On("SessionEnd", seconds=5),
+    HookEvent("SessionStart"),
+    HookEvent("PreToolUse", _EDITORS),
+    HookEvent("PostToolUse", _EDITORS),
+    HookEvent("PreCompact"),
+    HookEvent("Stop"),
+    HookEvent("SessionEnd", timeout_seconds=5),
 )
-_PROMPT = On("UserPromptSubmit")
+_PROMPT_EVENT = HookEvent("UserPromptSubmit")
 
 
 def _folder(machine: Machine) -> Path:
     return machine.at("CLAUDE_CONFIG_DIR", machine.home / ".claude")
 
 
-def _found(machine: Machine) -> bool:
+def _is_installed(machine: Machine) -> bool:
     return _folder(machine).is_dir() or _servers(machine).exists() or machine.has("claude")
 
 
@@ -41,16 +41,23 @@ def _servers(machine: Machine) -> Path:
     return machine.at("CLAUDE_CONFIG_DIR", machine.home) / ".claude.json"
 
 
-def _connection(machine: Machine, server: Server, scope: Scope) -> list[Wish]:
+def _connection_edits(machine: Machine, server: Server, scope: Scope) -> list[Wish]:
     path = machine.folder / ".mcp.json" if scope == "project" else _servers(machine)
     entry = {"type": "http", "url": f"{server.url}/mcp"}
-    headers = bearer(server, scope, f"${{{KEY_VARIABLE}}}")
-    return [Put(path, ("mcpServers", ENTRY), with_headers(entry, headers))]
+    headers = authorization_header(server, scope, f"${{{KEY_VARIABLE}}}")
+    return [Put(path, ("mcpServers", ENTRY), add_headers(entry, headers))]
 
 
-def _hooks(machine: Machine, prompts: bool) -> list[Wish]:
-    events = (*_EVENTS, _PROMPT) if prompts else _EVENTS
-    return groups(_folder(machine) / "settings.json", events, {"command": machine.hook("claude")})
+def _hook_edits(machine: Machine, prompts: bool) -> list[Wish]:
+    events = (*_EVENTS, _PROMPT_EVENT) if prompts else _EVENTS
+    return hook_group_edits(
+        _folder(machine) / "settings.json", events, {"command": machine.hook_command("claude")}
+    )
 
 
-AGENT = Agent("claude", "Claude Code", _found, _connection, _hooks)
+SETTINGS = AgentSettings(
+    _is_installed,
+    _connection_edits,
+    _hook_edits,
+    tuple(event.name for event in _EVENTS),
+)

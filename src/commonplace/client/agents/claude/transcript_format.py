@@ -3,12 +3,12 @@
 import re
 from typing import Any
 
+from commonplace.client.agents import AGENTS
 from commonplace.transcripts import facts as titles
 from commonplace.transcripts.event import Event, Parsed, Said, called, response, returned
 from commonplace.transcripts.facts import Facts, Tokens
+from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.record import Record, moment, nested, records, said, text, whole
-
-NAME = "claude-code"
 
 _TITLES = {
     "custom-title": ("customTitle", titles.CUSTOM),
@@ -47,7 +47,7 @@ _AUTOMATIC = (
 )
 
 
-def is_own(record: Record) -> bool:
+def _is_own_record(record: Record) -> bool:
     kind = record.get("type")
     if kind in ("user", "assistant"):
         return isinstance(record.get("message"), dict) and "payload" not in record
@@ -56,7 +56,7 @@ def is_own(record: Record) -> bool:
     )
 
 
-def parse(record: Record, facts: Facts) -> Parsed | None:
+def _parse_record(record: Record, facts: Facts) -> Parsed | None:
     """What the line holds; None for a type that is not known."""
     kind = record.get("type")
     if kind in _TITLES:
@@ -172,3 +172,6 @@ def _spend(message: Record, facts: Facts) -> None:
         given = whole(usage.get("input_tokens")) + whole(usage.get("cache_creation_input_tokens"))
         spent = Tokens(given, whole(usage.get("output_tokens")), read)
         facts.spend(text(nested(message, "id"))[:80], spent)
+
+
+FORMAT = TranscriptFormat(AGENTS["claude"].transcript_tool, _is_own_record, _parse_record)

@@ -5,39 +5,40 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from commonplace.client.sync.transcript import Transcript, first_lines
+from commonplace.client.agents import AGENTS
+from commonplace.client.sync.transcript import AgentTranscripts, Transcript, first_lines
 
-TOOL = "claude-code"
-FOLDER = ".claude"
+_TOOL = AGENTS["claude"].transcript_tool
+_FOLDER_NAME = ".claude"
 _LONGEST_SLUG = 200
 _LONGEST_PROJECT = 60
 _NOT_SLUG = re.compile(r"[^A-Za-z0-9]")
 _SUBAGENTS = "subagents"
 
 
-def home() -> Path:
+def _home() -> Path:
     return Path(os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude").expanduser()
 
 
-def transcripts() -> Iterator[Transcript]:
-    for path in sorted((home() / "projects").glob("*/*.jsonl")):
-        yield one(path)
-    for path in sorted((home() / "projects").glob(f"*/*/{_SUBAGENTS}/**/*.jsonl")):
-        yield one(path)
+def _list_transcripts() -> Iterator[Transcript]:
+    for path in sorted((_home() / "projects").glob("*/*.jsonl")):
+        yield _transcript_at(path)
+    for path in sorted((_home() / "projects").glob(f"*/*/{_SUBAGENTS}/**/*.jsonl")):
+        yield _transcript_at(path)
 
 
-def one(path: Path) -> Transcript:
+def _transcript_at(path: Path) -> Transcript:
     """A sub-agent's archive is named after its session, so that both stand together."""
     if _SUBAGENTS in path.parts[-4:]:
         place = len(path.parts) - 1 - path.parts[::-1].index(_SUBAGENTS)
         below = ".".join((*path.parts[place + 1 : -1], path.stem))
-        return Transcript(TOOL, f"{path.parts[place - 1]}.{below}", path)
+        return Transcript(_TOOL, f"{path.parts[place - 1]}.{below}", path)
     if path.stem.startswith("agent-") and (parent := _first(path, "sessionId")):
-        return Transcript(TOOL, f"{parent}.{path.stem}", path)
-    return Transcript(TOOL, path.stem, path)
+        return Transcript(_TOOL, f"{parent}.{path.stem}", path)
+    return Transcript(_TOOL, path.stem, path)
 
 
-def folder_of(path: Path, _known: Iterable[str]) -> str:
+def _find_work_folder(path: Path, _known: Iterable[str]) -> str:
     """Where the agent worked, as its lines or its neighbours' say."""
     if cwd := _first(path, "cwd"):
         return cwd
@@ -46,16 +47,16 @@ def folder_of(path: Path, _known: Iterable[str]) -> str:
     return next((cwd for neighbour in neighbours if (cwd := _first(neighbour, "cwd"))), "")
 
 
-def project_without_folder(path: Path) -> str:
+def _name_project(path: Path) -> str:
     """The best name for transcripts that never say where they were made."""
-    return _slug_folder(path).name[-_LONGEST_PROJECT:].strip("-") or TOOL
+    return _slug_folder(path).name[-_LONGEST_PROJECT:].strip("-") or _TOOL
 
 
-def memory_folder(cwd: Path) -> Path:
+def _memory_folder(cwd: Path) -> Path:
     """The folder of Claude's own notes on a project. Long names end in a hash, which its programs do not agree on."""
     given = os.environ.get("CLAUDE_CODE_PROJECT_DIR_NAME") if os.environ.get("CLAUDE_CONFIG_DIR") else None
     slug = given or slug_of(cwd)
-    projects = home() / "projects"
+    projects = _home() / "projects"
     found = sorted(projects.glob(f"{slug}-*")) if len(slug) == _LONGEST_SLUG and not given else []
     return (found[0] if found else projects / slug) / "memory"
 
@@ -65,7 +66,7 @@ def slug_of(cwd: Path) -> str:
 
 
 def _slug_folder(path: Path) -> Path:
-    projects = home() / "projects"
+    projects = _home() / "projects"
     inside = path.relative_to(projects).parts[0] if path.is_relative_to(projects) else ""
     return projects / inside if inside else path.parent
 
@@ -74,3 +75,16 @@ def _first(path: Path, key: str) -> str:
     return next(
         (value for line in first_lines(path) if isinstance(value := line.get(key), str) and value), ""
     )
+
+
+TRANSCRIPTS = AgentTranscripts(
+    _home,
+    _FOLDER_NAME,
+    _list_transcripts,
+    _transcript_at,
+    _find_work_folder,
+    _name_project,
+    "`~/.claude/projects/*/*.jsonl` (`CLAUDE_CONFIG_DIR`), and `subagents/**` below them",
+    "the session; `<session>.agent-<id>` for a sub-agent",
+    _memory_folder,
+)

@@ -1,18 +1,29 @@
-"""Codex. Its output is read strictly: a field that it does not know makes the whole answer void."""
+"""Codex's hooks: Claude Code's events, and answers without unknown fields."""
 
 from commonplace.client.agents.claude import hooks as claude
-from commonplace.client.hooks import shape
+from commonplace.client.hooks import payload
+from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.event import Answer, Event, Output
 
-HEARS = claude.HEARS
-WARNS = HEARS
+_CONTEXT_KINDS = claude.HOOKS.context_kinds
+_WARNING_KINDS = _CONTEXT_KINDS
 
 _EDITORS = {"apply_patch", "Write", "Edit"}
 
 
-def read(given: shape.Fields) -> Event | None:
-    return shape.event(given, claude.KINDS, _EDITORS)
+def _parse_event(fields: payload.Fields) -> Event | None:
+    return payload.parse_event(fields, claude.HOOKS.events, _EDITORS)
 
 
-def write(event: Event, answer: Answer) -> Output:
-    return shape.printed(shape.specific(event, answer))
+def _render_answer(event: Event, answer: Answer) -> Output:
+    return payload.render_json(payload.render_specific_output(event, answer))
+
+
+HOOKS = AgentHooks(
+    claude.HOOKS.events,
+    _CONTEXT_KINDS,
+    _WARNING_KINDS,
+    _parse_event,
+    _render_answer,
+    "`permissionDecision: deny`",
+)

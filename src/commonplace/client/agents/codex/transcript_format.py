@@ -6,12 +6,12 @@ The same words come twice, once each way, so whichever comes second is dropped.
 import hashlib
 from typing import Any
 
+from commonplace.client.agents import AGENTS
 from commonplace.transcripts import facts as titles
 from commonplace.transcripts.event import Event, Parsed, Said, called, response, returned
 from commonplace.transcripts.facts import Facts, Tokens
+from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.record import Record, exit_code, inner, moment, nested, said, text, whole
-
-NAME = "codex"
 
 _split = str.split
 _TYPES = frozenset(
@@ -42,14 +42,14 @@ _REFUSED = ("exec command rejected by user", "patch rejected by user", "aborted 
 _UNFIT = "apply_patch verification failed"
 
 
-def is_own(record: Record) -> bool:
+def _is_own_record(record: Record) -> bool:
     kind = record.get("type")
     return (kind in _TYPES and isinstance(record.get("payload"), dict)) or (
         kind in _BARE and "message" not in record and "uuid" not in record
     )
 
 
-def parse(record: Record, facts: Facts) -> Parsed | None:
+def _parse_record(record: Record, facts: Facts) -> Parsed | None:
     kind = record.get("type")
     at = moment(record.get("timestamp"))
     payload = record.get("payload")
@@ -193,3 +193,6 @@ def _count(usage: Any, facts: Facts) -> None:
         cached = whole(usage.get("cached_input_tokens"))
         given = max(0, whole(usage.get("input_tokens")) - cached)
         facts.spend("", Tokens(given, whole(usage.get("output_tokens")), cached))
+
+
+FORMAT = TranscriptFormat(AGENTS["codex"].transcript_tool, _is_own_record, _parse_record)

@@ -7,36 +7,37 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from commonplace.client.sync.transcript import Transcript, first_lines
+from commonplace.client.agents import AGENTS
+from commonplace.client.sync.transcript import AgentTranscripts, Transcript, first_lines
 
-TOOL = "codex"
-FOLDER = ".codex"
+_TOOL = AGENTS["codex"].transcript_tool
+_FOLDER_NAME = ".codex"
 _ROLLOUT = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(?P<id>.+)")
 
 
-def home() -> Path:
+def _home() -> Path:
     return Path(os.environ.get("CODEX_HOME") or "~/.codex").expanduser()
 
 
-def transcripts() -> Iterator[Transcript]:
+def _list_transcripts() -> Iterator[Transcript]:
     """Every rollout once: of a plain and a packed file of one session the plain one counts."""
     names = _names()
     chosen: dict[str, Path] = {}
     for place in ("archived_sessions", "sessions"):
         for pattern in ("**/rollout-*.jsonl.zst", "**/rollout-*.jsonl"):
-            for path in sorted((home() / place).glob(pattern)):
+            for path in sorted((_home() / place).glob(pattern)):
                 chosen[_id(path)] = _better(chosen.get(_id(path)), path)
     for session, path in sorted(chosen.items()):
-        yield Transcript(TOOL, session, path, name=names.get(session.split("_")[0], ""))
+        yield Transcript(_TOOL, session, path, name=names.get(session.split("_")[0], ""))
 
 
-def one(path: Path) -> Transcript:
+def _transcript_at(path: Path) -> Transcript:
     plain = path.with_suffix("") if path.suffix == ".zst" else path
     packed = plain.with_name(plain.name + ".zst")
-    return Transcript(TOOL, _id(plain), plain if plain.exists() or not packed.exists() else packed)
+    return Transcript(_TOOL, _id(plain), plain if plain.exists() or not packed.exists() else packed)
 
 
-def folder_of(path: Path, _known: Iterable[str]) -> str:
+def _find_work_folder(path: Path, _known: Iterable[str]) -> str:
     """A forked rollout repeats the head of its origin: the first one is its own."""
     for line in first_lines(path):
         payload = line.get("payload")
@@ -45,8 +46,8 @@ def folder_of(path: Path, _known: Iterable[str]) -> str:
     return ""
 
 
-def project_without_folder(_path: Path) -> str:
-    return TOOL
+def _name_project(_path: Path) -> str:
+    return _TOOL
 
 
 def _better(before: Path | None, path: Path) -> Path:
@@ -62,9 +63,21 @@ def _id(path: Path) -> str:
 def _names() -> dict[str, str]:
     """What people called their threads; the last entry of an id counts."""
     names: dict[str, str] = {}
-    with contextlib.suppress(OSError), (home() / "session_index.jsonl").open("rb") as lines:
+    with contextlib.suppress(OSError), (_home() / "session_index.jsonl").open("rb") as lines:
         for line in lines:
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 entry = json.loads(line)
                 names[str(entry["id"])] = str(entry["thread_name"])
     return names
+
+
+TRANSCRIPTS = AgentTranscripts(
+    _home,
+    _FOLDER_NAME,
+    _list_transcripts,
+    _transcript_at,
+    _find_work_folder,
+    _name_project,
+    "`sessions` and `archived_sessions` in `~/.codex` (`CODEX_HOME`): `.jsonl`, else `.jsonl.zst`",
+    "the thread's id",
+)

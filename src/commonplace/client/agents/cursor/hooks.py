@@ -1,9 +1,10 @@
-"""Cursor. Only its session start takes context; `permission: allow` would skip the user's own rules, so it is not said."""
+"""Cursor's hooks."""
 
-from commonplace.client.hooks import shape
+from commonplace.client.hooks import payload
+from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.event import Answer, Event, Kind, Output
 
-KINDS: dict[str, Kind] = {
+_EVENTS: dict[str, Kind] = {
     "sessionStart": "session_start",
     "sessionEnd": "session_end",
     "beforeSubmitPrompt": "prompt",
@@ -13,31 +14,43 @@ KINDS: dict[str, Kind] = {
     "stop": "stop",
     "subagentStop": "stop",
 }
-HEARS = frozenset({"session_start"})
-WARNS = frozenset(KINDS.values())
+_CONTEXT_KINDS: frozenset[Kind] = frozenset({"session_start"})
+_WARNING_KINDS = frozenset(_EVENTS.values())
 
 _EDITORS = {"Write", "Edit", "MultiEdit", "StrReplace", "Delete", "EditNotebook", "write", "edit_file"}
 
 
-def read(given: shape.Fields) -> Event | None:
-    roots = given.get("workspace_roots")
-    if not shape.text(given, "cwd") and isinstance(roots, list) and roots:
-        given = given | {"cwd": _folder(str(roots[0]))}
-    if shape.text(given, "hook_event_name") == "afterFileEdit":
-        given = given | {"tool_name": "Write", "tool_input": {"file_path": given.get("file_path")}}
-    known = shape.event(given, KINDS, _EDITORS)
-    return known._replace(session=shape.text(given, "conversation_id", "session_id")) if known else None
+def _parse_event(fields: payload.Fields) -> Event | None:
+    roots = fields.get("workspace_roots")
+    if not payload.first_text(fields, "cwd") and isinstance(roots, list) and roots:
+        fields = fields | {"cwd": _parse_root(str(roots[0]))}
+    if payload.first_text(fields, "hook_event_name") == "afterFileEdit":
+        fields = fields | {"tool_name": "Write", "tool_input": {"file_path": fields.get("file_path")}}
+    event = payload.parse_event(fields, _EVENTS, _EDITORS)
+    return (
+        event._replace(session=payload.first_text(fields, "conversation_id", "session_id")) if event else None
+    )
 
 
-def write(event: Event, answer: Answer) -> Output:
-    body: shape.Fields = {}
+def _render_answer(event: Event, answer: Answer) -> Output:
+    body: payload.Fields = {}
     if answer.denial:
         body = {"permission": "deny", "user_message": answer.denial, "agent_message": answer.denial}
     elif answer.context and event.kind == "session_start":
         body = {"additional_context": answer.context, "env": {"COMMONPLACE_AGENT_SESSION": event.session}}
-    return shape.printed(body)._replace(stderr=answer.warning)
+    return payload.render_json(body)._replace(stderr=answer.warning)
 
 
-def _folder(root: str) -> str:
+def _parse_root(root: str) -> str:
     """On Windows a workspace comes as `/c:/work`."""
     return root[1:] if root[2:3] == ":" and root.startswith("/") else root
+
+
+HOOKS = AgentHooks(
+    _EVENTS,
+    _CONTEXT_KINDS,
+    _WARNING_KINDS,
+    _parse_event,
+    _render_answer,
+    "`permission: deny`",
+)

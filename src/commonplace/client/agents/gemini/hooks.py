@@ -1,9 +1,10 @@
-"""Gemini CLI."""
+"""Gemini CLI's hooks."""
 
-from commonplace.client.hooks import shape
+from commonplace.client.hooks import payload
+from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.event import Answer, Event, Kind, Output
 
-KINDS: dict[str, Kind] = {
+_EVENTS: dict[str, Kind] = {
     "SessionStart": "session_start",
     "SessionEnd": "session_end",
     "BeforeAgent": "prompt",
@@ -12,20 +13,30 @@ KINDS: dict[str, Kind] = {
     "AfterAgent": "stop",
     "PreCompress": "before_compact",
 }
-HEARS = frozenset({"session_start", "prompt", "after_edit"})
-WARNS = HEARS | {"before_edit", "stop"}
+_CONTEXT_KINDS: frozenset[Kind] = frozenset({"session_start", "prompt", "after_edit"})
+_WARNING_KINDS: frozenset[Kind] = _CONTEXT_KINDS | {"before_edit", "stop"}
 
 _EDITORS = {"write_file", "replace"}
 
 
-def read(given: shape.Fields) -> Event | None:
-    return shape.event(given, KINDS, _EDITORS)
+def _parse_event(fields: payload.Fields) -> Event | None:
+    return payload.parse_event(fields, _EVENTS, _EDITORS)
 
 
-def write(event: Event, answer: Answer) -> Output:
-    body: shape.Fields = {"systemMessage": answer.warning} if answer.warning else {}
+def _render_answer(event: Event, answer: Answer) -> Output:
+    body: payload.Fields = {"systemMessage": answer.warning} if answer.warning else {}
     if answer.denial:
         body |= {"decision": "deny", "reason": answer.denial}
     elif answer.context:
         body["hookSpecificOutput"] = {"hookEventName": event.name, "additionalContext": answer.context}
-    return shape.printed(body)
+    return payload.render_json(body)
+
+
+HOOKS = AgentHooks(
+    _EVENTS,
+    _CONTEXT_KINDS,
+    _WARNING_KINDS,
+    _parse_event,
+    _render_answer,
+    "`decision: deny`",
+)

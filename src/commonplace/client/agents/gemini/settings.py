@@ -1,16 +1,16 @@
-"""Gemini CLI. Its settings hold servers and hooks in one file, and its timeouts are milliseconds."""
+"""Gemini CLI's settings."""
 
 from pathlib import Path
 
-from commonplace.client.install.agent import (
+from commonplace.client.install.agent_settings import (
     ENTRY,
     KEY_VARIABLE,
-    Agent,
-    On,
+    AgentSettings,
+    HookEvent,
     Scope,
-    bearer,
-    groups,
-    with_headers,
+    add_headers,
+    authorization_header,
+    hook_group_edits,
 )
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.wishes import Put, Wish
@@ -18,34 +18,39 @@ from commonplace.client.reach import Server
 
 _EDITORS = "write_file|replace"
 _EVENTS = (
-    On("SessionStart"),
-    On("BeforeTool", _EDITORS),
-    On("AfterTool", _EDITORS),
-    On("PreCompress"),
-    On("AfterAgent"),
-    On("SessionEnd"),
-    On("BeforeAgent"),  # the first that is heard after a compaction, with or without learnings
+    HookEvent("SessionStart"),
+    HookEvent("BeforeTool", _EDITORS),
+    HookEvent("AfterTool", _EDITORS),
+    HookEvent("PreCompress"),
+    HookEvent("AfterAgent"),
+    HookEvent("SessionEnd"),
+    HookEvent("BeforeAgent"),  # the first that is heard after a compaction, with or without learnings
 )
-_MILLISECONDS = 1000
+_TIMEOUT_UNITS_PER_SECOND = 1000
 
 
 def _settings(folder: Path) -> Path:
     return folder / ".gemini" / "settings.json"
 
 
-def _found(machine: Machine) -> bool:
+def _is_installed(machine: Machine) -> bool:
     return (machine.home / ".gemini").is_dir() or machine.has("gemini")
 
 
-def _connection(machine: Machine, server: Server, scope: Scope) -> list[Wish]:
+def _connection_edits(machine: Machine, server: Server, scope: Scope) -> list[Wish]:
     path = _settings(machine.folder if scope == "project" else machine.home)
-    headers = bearer(server, scope, f"${KEY_VARIABLE}")
-    return [Put(path, ("mcpServers", ENTRY), with_headers({"httpUrl": f"{server.url}/mcp"}, headers))]
+    headers = authorization_header(server, scope, f"${KEY_VARIABLE}")
+    return [Put(path, ("mcpServers", ENTRY), add_headers({"httpUrl": f"{server.url}/mcp"}, headers))]
 
 
-def _hooks(machine: Machine, _prompts: bool) -> list[Wish]:
-    handler = {"name": ENTRY, "command": machine.hook("gemini")}
-    return groups(_settings(machine.home), _EVENTS, handler, _MILLISECONDS)
+def _hook_edits(machine: Machine, _prompts: bool) -> list[Wish]:
+    handler = {"name": ENTRY, "command": machine.hook_command("gemini")}
+    return hook_group_edits(_settings(machine.home), _EVENTS, handler, _TIMEOUT_UNITS_PER_SECOND)
 
 
-AGENT = Agent("gemini", "Gemini CLI", _found, _connection, _hooks)
+SETTINGS = AgentSettings(
+    _is_installed,
+    _connection_edits,
+    _hook_edits,
+    tuple(event.name for event in _EVENTS),
+)

@@ -3,12 +3,12 @@
 import re
 from typing import Any
 
+from commonplace.client.agents import AGENTS
 from commonplace.transcripts import facts as titles
 from commonplace.transcripts.event import Event, Parsed, Returned, Said, called, response, returned
 from commonplace.transcripts.facts import Facts, Tokens
+from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.record import Record, decoded, moment, nested, records, said, text, whole
-
-NAME = "gemini-cli"
 
 _ROLES = {"user": "user", "gemini": "assistant", "info": "", "error": "system", "warning": ""}
 # It reaches the closing quote or the end of the line, so no character is looked at twice.
@@ -26,13 +26,13 @@ _PARTIAL = 256_000
 _MESSAGE_DEPTH = 2
 
 
-def is_own(record: Record) -> bool:
+def _is_own_record(record: Record) -> bool:
     if "$set" in record or "$rewindTo" in record or "projectHash" in record:
         return True
     return record.get("type") in _ROLES and "content" in record and "id" in record and "message" not in record
 
 
-def parse(record: Record, facts: Facts) -> Parsed | None:
+def _parse_record(record: Record, facts: Facts) -> Parsed | None:
     if "$rewindTo" in record:
         facts.abandon(text(record.get("$rewindTo"))[:64])
         return Parsed(None, [])
@@ -117,7 +117,7 @@ def _reported(identity: str, output: str, start: int) -> Returned:
     return Returned(identity, printed, killed or bool(number), number)
 
 
-def document_line(line: bytes, facts: Facts) -> Parsed | None:
+def _parse_document_line(line: bytes, facts: Facts) -> Parsed | None:
     """A line of a document that was written over many lines: its messages are put together again, one by one."""
     bare = _STRING.sub(b"", line)
     depth = facts.depth + bare.count(b"{") + bare.count(b"[") - bare.count(b"}") - bare.count(b"]")
@@ -151,3 +151,8 @@ def _field(line: bytes, facts: Facts) -> Parsed | None:
         return None
     _note(field, facts)
     return Parsed(None, [])
+
+
+FORMAT = TranscriptFormat(
+    AGENTS["gemini"].transcript_tool, _is_own_record, _parse_record, _parse_document_line
+)

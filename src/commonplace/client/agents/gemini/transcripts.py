@@ -4,28 +4,29 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from commonplace.client.sync.transcript import Transcript
+from commonplace.client.agents import AGENTS
+from commonplace.client.sync.transcript import AgentTranscripts, Transcript
 
-TOOL = "gemini-cli"
-FOLDER = ".gemini"
+_TOOL = AGENTS["gemini"].transcript_tool
+_FOLDER_NAME = ".gemini"
 
 
-def home() -> Path:
+def _home() -> Path:
     return Path("~/.gemini").expanduser()
 
 
-def transcripts() -> Iterator[Transcript]:
-    chats = (home() / "tmp").glob("*/chats/**/*.json*")
-    yield from (one(path) for path in sorted(chats) if path.suffix in {".jsonl", ".json"})
+def _list_transcripts() -> Iterator[Transcript]:
+    chats = (_home() / "tmp").glob("*/chats/**/*.json*")
+    yield from (_transcript_at(path) for path in sorted(chats) if path.suffix in {".jsonl", ".json"})
 
 
-def one(path: Path) -> Transcript:
+def _transcript_at(path: Path) -> Transcript:
     """A sub-agent's file lies in a folder with its parent's name."""
     parent = f"{path.parent.name}." if path.parent.name != "chats" else ""
-    return Transcript(TOOL, parent + path.stem, path, whole=path.suffix == ".json")
+    return Transcript(_TOOL, parent + path.stem, path, whole=path.suffix == ".json")
 
 
-def folder_of(path: Path, known: Iterable[str]) -> str:
+def _find_work_folder(path: Path, known: Iterable[str]) -> str:
     """The folder whose hash names the place: as a file there says, else one that another agent worked in."""
     place = _place(path)
     written = place / ".project_root"
@@ -34,10 +35,22 @@ def folder_of(path: Path, known: Iterable[str]) -> str:
     return next((cwd for cwd in known if hashlib.sha256(cwd.encode()).hexdigest() == place.name), "")
 
 
-def project_without_folder(path: Path) -> str:
+def _name_project(path: Path) -> str:
     return f"gemini-{_place(path).name[:8]}"
 
 
 def _place(path: Path) -> Path:
     above = [folder for folder in path.parents if folder.name == "chats"]
     return above[-1].parent if above else path.parent
+
+
+TRANSCRIPTS = AgentTranscripts(
+    _home,
+    _FOLDER_NAME,
+    _list_transcripts,
+    _transcript_at,
+    _find_work_folder,
+    _name_project,
+    "`~/.gemini/tmp/*/chats/**`: `.jsonl`, and older `.json` documents",
+    "the file's name",
+)

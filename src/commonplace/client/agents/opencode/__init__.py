@@ -1,1 +1,5 @@
-"""opencode."""
+"""opencode.
+
+- opencode runs plugins, not commands: ours runs `commonplace hook opencode`.
+- Settings may be `opencode.json` or `opencode.jsonc`; the second version of the format keeps servers one level deeper.
+"""

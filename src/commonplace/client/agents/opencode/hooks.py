@@ -1,9 +1,10 @@
-"""opencode, through the plugin that `commonplace install` gives it: it sends its hooks' names and does what it is told."""
+"""opencode's hooks, as the plugin that `commonplace install` writes sends them (`plugin.js`)."""
 
-from commonplace.client.hooks import shape
+from commonplace.client.hooks import payload
+from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.event import Answer, Event, Kind, Output
 
-KINDS: dict[str, Kind] = {
+_EVENTS: dict[str, Kind] = {
     "session.created": "session_start",
     "session.compacted": "session_start",
     "session.deleted": "session_end",
@@ -13,17 +14,27 @@ KINDS: dict[str, Kind] = {
     "tool.execute.after": "after_edit",
     "experimental.session.compacting": "before_compact",
 }
-HEARS = frozenset({"session_start", "prompt", "after_edit"})
-WARNS = HEARS
+_CONTEXT_KINDS: frozenset[Kind] = frozenset({"session_start", "prompt", "after_edit"})
+_WARNING_KINDS = _CONTEXT_KINDS
 
 _EDITORS = {"write", "edit", "multiedit", "patch", "apply_patch"}
 
 
-def read(given: shape.Fields) -> Event | None:
-    return shape.event(given, KINDS, _EDITORS)
+def _parse_event(fields: payload.Fields) -> Event | None:
+    return payload.parse_event(fields, _EVENTS, _EDITORS)
 
 
-def write(event: Event, answer: Answer) -> Output:
+def _render_answer(event: Event, answer: Answer) -> Output:
     del event
-    said = {"context": answer.context, "denied": answer.denial, "warning": answer.warning}
-    return shape.printed({name: text for name, text in said.items() if text})
+    fields = {"context": answer.context, "denied": answer.denial, "warning": answer.warning}
+    return payload.render_json({name: text for name, text in fields.items() if text})
+
+
+HOOKS = AgentHooks(
+    _EVENTS,
+    _CONTEXT_KINDS,
+    _WARNING_KINDS,
+    _parse_event,
+    _render_answer,
+    "an error that the plugin throws",
+)

@@ -1,31 +1,49 @@
-"""opencode. It runs no commands of its users at events, but plugins: ours runs the command."""
+"""opencode's settings, and the plugin that runs our hooks."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 from commonplace.client.install import jsonc
-from commonplace.client.install.agent import ENTRY, KEY_VARIABLE, Agent, Scope, bearer, with_headers
+from commonplace.client.install.agent_settings import (
+    ENTRY,
+    KEY_VARIABLE,
+    AgentSettings,
+    Scope,
+    add_headers,
+    authorization_header,
+)
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.wishes import Put, Whole, Wish
 from commonplace.client.reach import Server
+
+_EVENTS = (
+    "session.created",
+    "session.compacted",
+    "session.deleted",
+    "session.idle",
+    "chat.message",
+    "tool.execute.before",
+    "tool.execute.after",
+    "experimental.session.compacting",
+)
 
 
 def _folder(machine: Machine) -> Path:
     return machine.configuration / "opencode"
 
 
-def _found(machine: Machine) -> bool:
+def _is_installed(machine: Machine) -> bool:
     return _folder(machine).is_dir() or machine.has("opencode")
 
 
-def _connection(machine: Machine, server: Server, scope: Scope) -> list[Wish]:
+def _connection_edits(machine: Machine, server: Server, scope: Scope) -> list[Wish]:
     path = _settings(machine.folder if scope == "project" else _folder(machine))
-    headers = bearer(server, scope, f"{{env:{KEY_VARIABLE}}}")
+    headers = authorization_header(server, scope, f"{{env:{KEY_VARIABLE}}}")
     entry: dict[str, Any] = {"type": "remote", "url": f"{server.url}/mcp"}
     if _nested(path):
-        return [Put(path, ("mcp", "servers", ENTRY), with_headers(entry, headers))]
-    return [Put(path, ("mcp", ENTRY), with_headers(entry | {"enabled": True}, headers))]
+        return [Put(path, ("mcp", "servers", ENTRY), add_headers(entry, headers))]
+    return [Put(path, ("mcp", ENTRY), add_headers(entry | {"enabled": True}, headers))]
 
 
 def _settings(folder: Path) -> Path:
@@ -42,11 +60,16 @@ def _nested(path: Path) -> bool:
     return isinstance(servers, dict) and "type" not in servers
 
 
-def _hooks(machine: Machine, prompts: bool) -> list[Wish]:
+def _hook_edits(machine: Machine, prompts: bool) -> list[Wish]:
     words = [*machine.program, "hook", "opencode"]
     plugin = Path(__file__).with_name("plugin.js").read_text(encoding="utf-8")
     plugin = plugin.replace("__PROGRAM__", json.dumps(words)).replace("__PROMPTS__", json.dumps(prompts))
     return [Whole(_folder(machine) / "plugins" / "commonplace.js", plugin)]
 
 
-AGENT = Agent("opencode", "opencode", _found, _connection, _hooks)
+SETTINGS = AgentSettings(
+    _is_installed,
+    _connection_edits,
+    _hook_edits,
+    _EVENTS,
+)

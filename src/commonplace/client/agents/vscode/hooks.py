@@ -1,15 +1,16 @@
-"""VS Code and Copilot. Its hooks fire for every tool, so the names of those that edit are known here."""
+"""The hooks of VS Code and of Copilot's command line: Claude Code's format with other tool names."""
 
 from commonplace.client.agents.claude import hooks as claude
-from commonplace.client.hooks import shape
+from commonplace.client.hooks import payload
+from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.event import Answer, Event, Kind, Output
 
 # Copilot's command line spells the same events with a small letter.
-KINDS: dict[str, Kind] = claude.KINDS | {
-    name[0].lower() + name[1:]: kind for name, kind in claude.KINDS.items()
+_EVENTS: dict[str, Kind] = {**claude.HOOKS.events} | {
+    name[0].lower() + name[1:]: kind for name, kind in claude.HOOKS.events.items()
 }
-HEARS = claude.HEARS
-WARNS = claude.WARNS
+_CONTEXT_KINDS = claude.HOOKS.context_kinds
+_WARNING_KINDS = claude.HOOKS.warning_kinds
 
 _EDITORS = {
     *claude.EDITORS,
@@ -27,9 +28,19 @@ _EDITORS = {
 }
 
 
-def read(given: shape.Fields) -> Event | None:
-    return shape.event(given, KINDS, _EDITORS)
+def _parse_event(fields: payload.Fields) -> Event | None:
+    return payload.parse_event(fields, _EVENTS, _EDITORS)
 
 
-def write(event: Event, answer: Answer) -> Output:
-    return claude.write(event, answer)
+def _render_answer(event: Event, answer: Answer) -> Output:
+    return claude.HOOKS.render_answer(event, answer)
+
+
+HOOKS = AgentHooks(
+    _EVENTS,
+    _CONTEXT_KINDS,
+    _WARNING_KINDS,
+    _parse_event,
+    _render_answer,
+    "`permissionDecision: deny`",
+)

@@ -1,42 +1,53 @@
-"""Windsurf (Cascade). It takes no context, and is denied an edit by the exit code alone."""
+"""Windsurf's hooks (Cascade)."""
 
 from pathlib import Path
 
-from commonplace.client.hooks import shape
+from commonplace.client.hooks import payload
+from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.event import Answer, Event, Kind, Output
 
-KINDS: dict[str, Kind] = {
+_EVENTS: dict[str, Kind] = {
     "pre_write_code": "before_edit",
     "post_write_code": "after_edit",
     "pre_user_prompt": "prompt",
     "post_cascade_response": "stop",
     "post_cascade_response_with_transcript": "stop",
 }
-HEARS: frozenset[str] = frozenset()
-WARNS = frozenset(KINDS.values())
+_CONTEXT_KINDS: frozenset[Kind] = frozenset()
+_WARNING_KINDS = frozenset(_EVENTS.values())
 
-_DENIED = 2
+_DENIED_EXIT_CODE = 2
 
 
-def read(given: shape.Fields) -> Event | None:
-    name = shape.text(given, "agent_action_name")
-    kind, told = KINDS.get(name), shape.fields(given.get("tool_info"))
-    files = shape.named_files({"file_path": told.get("file_path")})
+def _parse_event(fields: payload.Fields) -> Event | None:
+    name = payload.first_text(fields, "agent_action_name")
+    kind, tool_info = _EVENTS.get(name), payload.parse_object(fields.get("tool_info"))
+    files = payload.find_path_arguments({"file_path": tool_info.get("file_path")})
     if kind is None or (kind in ("before_edit", "after_edit") and not files):
         return None
     return Event(
         kind,
         name,
-        shape.text(given, "trajectory_id"),
-        shape.text(told, "cwd") or str(Path.cwd()),
+        payload.first_text(fields, "trajectory_id"),
+        payload.first_text(tool_info, "cwd") or str(Path.cwd()),
         files,
-        shape.text(told, "user_prompt"),
-        shape.text(told, "transcript_path"),
+        payload.first_text(tool_info, "user_prompt"),
+        payload.first_text(tool_info, "transcript_path"),
     )
 
 
-def write(event: Event, answer: Answer) -> Output:
+def _render_answer(event: Event, answer: Answer) -> Output:
     del event
     if answer.denial:
-        return Output(stderr=answer.denial, code=_DENIED)
+        return Output(stderr=answer.denial, code=_DENIED_EXIT_CODE)
     return Output(stderr=answer.warning)
+
+
+HOOKS = AgentHooks(
+    _EVENTS,
+    _CONTEXT_KINDS,
+    _WARNING_KINDS,
+    _parse_event,
+    _render_answer,
+    "exit code 2",
+)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from user import User
 
-from commonplace.client.install import agents, schedule
+from commonplace.client.agents import load_settings
+from commonplace.client.install import schedule
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.record import Scheduled
 from commonplace.client.install.wishes import Put, Whole
@@ -191,16 +192,18 @@ def test_windows_has_its_own_places_and_quotes():
         "win32",
         {"APPDATA": "C:/Users/ann/AppData/Roaming"},
     )
-    (entry,) = agents.AGENTS["vscode"].connection(machine, Server("http://127.0.0.1:8080"), "user")
+    (entry,) = load_settings("vscode").connection_edits(machine, Server("http://127.0.0.1:8080"), "user")
     assert isinstance(entry, Put)
     assert entry.path == Path("C:/Users/ann/AppData/Roaming/Code/User/mcp.json")
-    assert machine.hook("claude") == '"C:/Program Files/commonplace.exe" hook claude'
-    hooks = agents.AGENTS["windsurf"].hooks(machine, False)
+    assert machine.hook_command("claude") == '"C:/Program Files/commonplace.exe" hook claude'
+    hooks = load_settings("windsurf").hook_edits(machine, False)
     assert [wish.value["powershell"] for wish in hooks] == [
         '& "C:/Program Files/commonplace.exe" hook windsurf'
     ] * 3
 
 
 def test_a_mac_keeps_settings_of_vscode_in_its_library():
-    (entry,) = agents.AGENTS["vscode"].connection(_machine("darwin"), Server("http://127.0.0.1:8080"), "user")
+    (entry,) = load_settings("vscode").connection_edits(
+        _machine("darwin"), Server("http://127.0.0.1:8080"), "user"
+    )
     assert entry.path == Path("/home/ann/Library/Application Support/Code/User/mcp.json")

@@ -12,6 +12,7 @@ import pytest
 from settings_of_agents import BYTE_ORDER_MARK, EVERY
 from user import User
 
+from commonplace.client.agents import AGENTS
 from patience import PATIENCE_SECONDS
 
 SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key")
@@ -63,7 +64,7 @@ def _commands(value: object) -> list[str]:
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
-@pytest.mark.parametrize("agent", EVERY)
+@pytest.mark.parametrize("agent", AGENTS)
 def test_uninstall_gives_back_the_settings_of_every_agent(user: User, agent: str, edition: str):
     user.has({name: EDITIONS[edition](content) for name, content in EVERY[agent].items()})
     before = user.snapshot()

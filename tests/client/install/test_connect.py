@@ -11,6 +11,7 @@ from settings_of_agents import EVERY
 from user import User
 
 from commonplace.client import reach
+from commonplace.client.agents import AGENTS, load_settings
 from commonplace.client.reach import Server
 
 SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key")
@@ -80,7 +81,7 @@ def _entry(path: Path, at: tuple[str, ...]) -> Any:
     return found
 
 
-@pytest.mark.parametrize("agent", OWN)
+@pytest.mark.parametrize("agent", AGENTS)
 def test_connect_writes_what_the_agent_reads(user: User, agent: str):
     user.runs("connect", agent, *SERVER)
     path, at, entry = OWN[agent]
@@ -88,7 +89,7 @@ def test_connect_writes_what_the_agent_reads(user: User, agent: str):
     assert stat.S_IMODE((user.home / path).stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("agent", PROJECT)
+@pytest.mark.parametrize("agent", [name for name in AGENTS if load_settings(name).has_project_scope])
 def test_connect_puts_no_key_into_a_project(user: User, agent: str):
     (user.project / "deep" / "inside").mkdir(parents=True)
     user.enters(user.project / "deep" / "inside")
@@ -112,7 +113,7 @@ def test_connect_refuses_windsurf_for_a_project(user: User):
     assert code == 2
 
 
-@pytest.mark.parametrize("agent", OWN)
+@pytest.mark.parametrize("agent", AGENTS)
 def test_connect_without_a_key_sends_none(user: User, agent: str):
     user.runs("connect", agent, "--url", "http://127.0.0.1:9123")
     path, at, entry = OWN[agent]
@@ -120,7 +121,7 @@ def test_connect_without_a_key_sends_none(user: User, agent: str):
     assert _entry(user.home / path, at) == bare
 
 
-@pytest.mark.parametrize("agent", EVERY)
+@pytest.mark.parametrize("agent", AGENTS)
 def test_connect_twice_and_uninstall_give_back_the_settings(user: User, agent: str):
     user.has(EVERY[agent])
     before = user.snapshot()
@@ -132,7 +133,7 @@ def test_connect_twice_and_uninstall_give_back_the_settings(user: User, agent: s
     assert user.snapshot() == before
 
 
-@pytest.mark.parametrize("agent", OWN)
+@pytest.mark.parametrize("agent", AGENTS)
 def test_connect_print_shows_the_entry_and_writes_nothing(user: User, agent: str):
     before = user.snapshot()
     code, out, error = user.tries("connect", agent, "--print", *SERVER)

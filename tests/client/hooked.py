@@ -97,7 +97,7 @@ class Agent:
 
     def sends(self, kind: str, *files: str) -> dict[str, Any]:
         """The event in this agent's own words."""
-        return SENDERS.get(self.tool, _as_claude)(self, EVENTS[self.tool][kind], files)
+        return SENDERS[self.tool](self, EVENTS[self.tool][kind], files)
 
     @property
     def known(self) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _as_opencode(agent: Agent, name: str, files: tuple[str, ...]) -> dict[str, A
 
 
 SENDERS = {
-    "codex": _as_codex, "gemini": _as_gemini, "cursor": _as_cursor, "vscode": _as_vscode,
+    "claude": _as_claude, "codex": _as_codex, "gemini": _as_gemini, "cursor": _as_cursor, "vscode": _as_vscode,
     "windsurf": _as_windsurf, "opencode": _as_opencode,
 }  # fmt: skip
 

@@ -1,0 +1,22 @@
+"""What an agent's `hooks.py` declares: how its hook input becomes an event, and our answer its output."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from commonplace.client.hooks.event import Answer, Event, Kind, Output
+from commonplace.client.hooks.payload import Fields
+
+
+class AgentHooks(NamedTuple):
+    events: Mapping[str, Kind]
+    """The agent's own event names and what each means to us."""
+    context_kinds: frozenset[Kind]
+    """Kinds of event whose answer can add to what the model knows."""
+    warning_kinds: frozenset[Kind]
+    """Kinds of event whose answer can show the person a warning."""
+    parse_event: Callable[[Fields], Event | None]
+    render_answer: Callable[[Event, Answer], Output]
+    denied_by: str
+    """How an edit is denied, for the documentation."""
+    identify_agent: Callable[[Fields], str] | None = None
+    """Which agent really sent this input, if others run this agent's hooks too; empty to ignore the event."""

@@ -1,0 +1,85 @@
+"""The parts of hook input and output that most agents share: reading fields, finding edited files, rendering answers.
+
+What is special to one agent is in `client/agents/<agent>/hooks.py`.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from commonplace.client.hooks import patch
+from commonplace.client.hooks.event import Answer, Event, Kind, Output
+
+Fields = dict[str, Any]
+
+_EDIT_KINDS = ("before_edit", "after_edit")
+_PATH_FIELDS = ("file_path", "filePath", "notebook_path", "path", "target_file", "absolute_path")
+
+
+def first_text(payload: Fields, *names: str) -> str:
+    """The first of these fields that holds text; agents and their versions spell them differently."""
+    return next((value for name in names if isinstance(value := payload.get(name), str) and value), "")
+
+
+def parse_object(value: Any) -> Fields:
+    """A JSON object, also where an agent sends it as text; empty if it is not one."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def parse_event(payload: Fields, kinds: Mapping[str, Kind], editors: Collection[str]) -> Event | None:
+    """The event, or None if hooks do not act on it, such as a tool call that edits no file."""
+    name = first_text(payload, "hook_event_name", "hookEventName")
+    kind = kinds.get(name)
+    files = find_edited_files(payload, editors) if kind in _EDIT_KINDS else ()
+    if kind is None or (kind in _EDIT_KINDS and not files):
+        return None
+    return Event(
+        kind,
+        name,
+        first_text(payload, "session_id", "sessionId", "conversation_id"),
+        first_text(payload, "cwd") or str(Path.cwd()),
+        files,
+        first_text(payload, "prompt"),
+        first_text(payload, "agent_transcript_path", "transcript_path", "transcriptPath"),
+        first_text(payload, "source", "reason", "trigger"),
+    )
+
+
+def find_edited_files(payload: Fields, editors: Collection[str]) -> tuple[str, ...]:
+    """The files that a tool call is about to change; none if the tool is not one of `editors`."""
+    if first_text(payload, "tool_name", "toolName") not in editors:
+        return ()
+    inputs = (payload.get(name) for name in ("tool_input", "toolInput", "toolArgs"))
+    arguments = next((parsed for value in inputs if (parsed := parse_object(value))), {})
+    return patch.list_patched_files(arguments) or find_path_arguments(arguments)
+
+
+def find_path_arguments(arguments: Fields) -> tuple[str, ...]:
+    """Every path in the arguments of an editing tool: its own, and those of the edits that it lists."""
+    paths = [arguments[name] for name in _PATH_FIELDS if isinstance(arguments.get(name), str)]
+    for name in ("replacements", "edits", "files"):
+        edits = arguments.get(name)
+        for edit in edits if isinstance(edits, list) else ():
+            paths += [edit] if isinstance(edit, str) else list(find_path_arguments(parse_object(edit)))
+    return tuple(dict.fromkeys(path for path in paths if path))
+
+
+def render_specific_output(event: Event, answer: Answer) -> Fields:
+    """Claude's answer format, which Codex and VS Code share. An empty object lets the agent continue."""
+    if answer.denial:
+        decision = {"permissionDecision": "deny", "permissionDecisionReason": answer.denial}
+    elif answer.context:
+        decision = {"additionalContext": answer.context}
+    else:
+        return {}
+    return {"hookSpecificOutput": {"hookEventName": event.name, **decision}}
+
+
+def render_json(body: Fields) -> Output:
+    return Output(json.dumps(body, ensure_ascii=False, separators=(",", ":")) if body else "")
