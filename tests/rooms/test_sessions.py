@@ -13,7 +13,7 @@ from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.clock import iso
 from commonplace.config import Settings
-from commonplace.rooms.sessions.model import Started
+from commonplace.rooms.sessions.model import BootPack
 from commonplace.server import sweep
 from commonplace.store.migrate import migrate
 from team import HandClock, Team, open_store
@@ -318,7 +318,7 @@ async def test_start_session_says_it_on_the_agents_of_the_project(team: Team):
 
 async def test_every_boot_section_has_a_field_in_the_reply(team: Team):
     names = [section.name for section in team.calls.catalogue.boot_sections]
-    assert set(names) <= set(Started.__struct_fields__)
+    assert set(names) <= set(BootPack.__struct_fields__)
     assert len(names) == len(set(names))
 
 

@@ -16,7 +16,7 @@ from commonplace.call import Calls
 from commonplace.edges.http.request import Request
 from commonplace.edges.http.response import ClientWatch, Response
 from commonplace.edges.http.router import Identify, Route
-from commonplace.rooms.projects.events import Followed, read_events
+from commonplace.rooms.projects.events import ProjectEventPage, read_events
 
 # How soon a revoked key is noticed on a stream without events.
 _RECHECK_SECONDS = 15.0
@@ -52,11 +52,11 @@ class ProjectEvents:
         resume = request.headers.get("last-event-id", "")
         return int(resume) if resume.isdigit() else last
 
-    async def _read_page(self, request: Request, project: str, after: int | None) -> Followed:
+    async def _read_page(self, request: Request, project: str, after: int | None) -> ProjectEventPage:
         """Identify the caller each time: its key may have been revoked since."""
         caller = await self._identify(request.headers, request.address, b"")
         answer = await self._calls.read(read_events, {"project": project, "after": after}, caller)
-        page: Followed = answer.reply
+        page: ProjectEventPage = answer.reply
         return page
 
     async def _send_events(self, request: Request, response: Response, project: str, after: int) -> None:

@@ -140,7 +140,7 @@ async def list_keys(
 
 
 @operation("memory_admin", role="admin", session="optional", example={"limit": 10})
-async def audit_log(
+async def list_audit_log(
     call: Call,
     limit: model.AdminPageLimit = 50,
     event_type: str | None = None,
@@ -159,7 +159,7 @@ async def audit_log(
 
 
 @operation("memory_admin", role="readonly", session="optional", example={})
-async def auth_status(call: Call) -> model.AuthStatus:
+async def get_auth_status(call: Call) -> model.AuthStatus:
     """Show whether keys are required, and the caller's role and projects."""
     return model.AuthStatus(
         auth=call.settings.auth,
@@ -179,14 +179,14 @@ admin = Family(
         "revoke_key": revoke_key,
         "revoke_writer": revoke_writer,
         "list_keys": list_keys,
-        "audit_log": audit_log,
-        "auth_status": auth_status,
+        "audit_log": list_audit_log,
+        "auth_status": get_auth_status,
     },
 )
 
 
 @operation("memory_health", role="readonly", session=False, example={})
-async def health(call: Call) -> model.ServerHealth:
+async def get_health(call: Call) -> model.ServerHealth:
     """Check the server's health."""
     started = time.perf_counter()
     counts = await store.count_live_sessions_and_locks(

@@ -14,7 +14,7 @@ from commonplace.rooms.agent_memory.store import MemoryOwner
 from commonplace.rooms.blackboard.model import BlackboardId, encode_metadata
 from commonplace.rooms.blackboard.reader import AgentId, identify_reader
 from commonplace.rooms.blackboard.session import load_visible_session
-from commonplace.rooms.sessions.store import enter_project
+from commonplace.rooms.projects.store import ensure_project
 from commonplace.store.database import Row
 
 
@@ -155,7 +155,7 @@ async def _resolve_scope(call: Call, session_id: str | None, agent_id: str | Non
     call.project = _memory_project(call.caller)
     call.subject = session or "global"
     if call.writes:
-        await enter_project(call.tx, call.project, call.now)
+        await ensure_project(call.tx, call.project, call.now)
     return MemoryOwner(call.project, reader.owner), session
 
 

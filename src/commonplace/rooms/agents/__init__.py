@@ -1,4 +1,4 @@
-"""Who works in a project, whether they are there, and what they do."""
+"""The agents of a project: roster, heartbeats, status and current task."""
 
 from commonplace.room import Room
 from commonplace.rooms.agents.operations import get_agent_status, heartbeat, list_agents

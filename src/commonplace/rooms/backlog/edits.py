@@ -10,8 +10,7 @@ from commonplace.call import Call
 from commonplace.rooms.backlog import model, store
 from commonplace.rooms.backlog.model import BacklogItem
 from commonplace.rooms.messages.store import notify_agents
-from commonplace.rooms.projects.store import list_all_project_names
-from commonplace.rooms.sessions.store import enter_project
+from commonplace.rooms.projects.store import ensure_project, list_all_project_names
 from commonplace.store import ids
 from commonplace.store.database import Row
 
@@ -148,7 +147,7 @@ async def move_item(call: Call, row: Row, target: str) -> Row:
             hint="Remove it from depends_on of the linked items, and them from its own, then move it.",
             linked=linked,
         )
-    await enter_project(call.tx, target, call.now)
+    await ensure_project(call.tx, target, call.now)
     moved = await store.move_item_rows(call.tx, row, target, await lock_backlog(call, target), call.now)
     await store.insert_changes(call.tx, moved, {"project": (project, target)}, call.agent, call.now)
     emit_backlog_changed(call, project, item)

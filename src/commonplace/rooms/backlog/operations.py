@@ -15,7 +15,7 @@ from commonplace.rooms.backlog.model import (
     ChangedItem,
     CompletedItem,
 )
-from commonplace.rooms.sessions.store import enter_project
+from commonplace.rooms.projects.store import ensure_project
 from commonplace.store.ids import Id
 
 
@@ -39,7 +39,7 @@ async def add_backlog_item(
     """Add a task to the backlog; depends_on must be done first."""
     target_project = call.scope(project)
     item_number = await edits.lock_backlog(call, target_project)
-    await enter_project(call.tx, target_project, call.now)
+    await ensure_project(call.tx, target_project, call.now)
     fields = {
         "title": title,
         "description": description,

@@ -32,7 +32,7 @@ from commonplace.rooms.blackboard.session import (
     reader_view,
     session_uri,
 )
-from commonplace.rooms.sessions.store import enter_project
+from commonplace.rooms.projects.store import ensure_project
 from commonplace.rooms.workspaces.model import WorkspaceId
 from commonplace.store.database import Row
 
@@ -57,7 +57,7 @@ async def create_session(
     reader = await identify_reader(call, agent_id)
     call.project = project or default_session_project(call.caller)
     session_id = f"session_{secrets.token_hex(8)}"
-    await enter_project(call.tx, call.project, call.now)
+    await ensure_project(call.tx, call.project, call.now)
     await store.insert_session(
         call.tx, call.project, session_id, purpose, model.encode_metadata(metadata), reader.name, call.now
     )

@@ -1,4 +1,4 @@
-"""Rules that every agent reads first: global ones, then those of its project."""
+"""Rules that every session reads at its start: global ones, then those of the project."""
 
 from commonplace.room import Room
 from commonplace.rooms.guidelines.boot import GUIDELINES_SECTION

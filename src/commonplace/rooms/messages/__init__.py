@@ -1,4 +1,4 @@
-"""Mail between agents: each recipient has a copy with a state of its own."""
+"""Messages between agents: each recipient has a delivery with its own status."""
 
 from commonplace.room import Room
 from commonplace.rooms.messages.boot import MESSAGES_SECTION

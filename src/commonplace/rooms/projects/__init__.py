@@ -1,4 +1,4 @@
-"""The projects of this server and who works in them."""
+"""Projects and their rosters."""
 
 from commonplace.room import Room
 from commonplace.rooms.projects.operations import list_projects, project

@@ -1,4 +1,4 @@
-"""The events of a project, in order, for whoever follows it."""
+"""Read the events of a project in order, for clients that follow it."""
 
 from typing import Annotated, Any
 
@@ -10,7 +10,7 @@ from commonplace.clock import iso_exact
 from commonplace.operation import Reply, operation
 
 
-class Happened(Reply):
+class ProjectEvent(Reply):
     n: int
     kind: str
     uri: str
@@ -19,26 +19,26 @@ class Happened(Reply):
     body: dict[str, Any] = {}
 
 
-class Followed(Reply):
-    """`last` is where to go on from; it passes over what the caller may not know."""
+class ProjectEventPage(Reply):
+    """`last` is the number to continue from; it also counts events that the caller may not see."""
 
     last: int
-    events: list[Happened] = []
+    events: list[ProjectEvent] = []
 
 
 @operation("resource:events", role="readonly", session=False)
 async def read_events(
     call: Call, project: str, after: Annotated[int, Field(ge=0)] | None = None, limit: int = 200
-) -> Followed:
-    """What happened after an event; without one, where the project is now."""
+) -> ProjectEventPage:
+    """List the events after a number; without `after`, return the latest number."""
     if after is None:
-        return Followed(last=await events.last_number(call.tx, project))
+        return ProjectEventPage(last=await events.last_number(call.tx, project))
     stored = await events.after(call.tx, project, after, limit)
-    seen = [_happened(event) for event in stored if events.visible(event, call.caller)]
-    return Followed(last=stored[-1].n if stored else after, events=seen)
+    visible = [_render_event(event) for event in stored if events.visible(event, call.caller)]
+    return ProjectEventPage(last=stored[-1].n if stored else after, events=visible)
 
 
-def _happened(event: events.Event) -> Happened:
-    return Happened(
+def _render_event(event: events.Event) -> ProjectEvent:
+    return ProjectEvent(
         n=event.n, kind=event.kind, uri=event.uri, at=iso_exact(event.at), actor=event.actor, body=event.body
     )

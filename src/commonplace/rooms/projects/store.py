@@ -35,6 +35,19 @@ async def register_project(
     )
 
 
+async def ensure_project(tx: Tx, project: str, now: int) -> bool:
+    """Insert the project if it is unknown; return whether it is registered."""
+    row = await tx.one("select registered from project where name = $1", project)
+    if row is None:
+        await tx.run(
+            "insert into project (name, display_name, registered, ignore_case, created_at)"
+            " values ($1, $1, 0, 0, $2) on conflict (name) do nothing",
+            project,
+            now,
+        )
+    return bool(row and row["registered"])
+
+
 async def find_project(tx: Tx, name: str) -> Row | None:
     return await tx.one(f"{_SELECT_PROJECT} where name = $1", name)
 

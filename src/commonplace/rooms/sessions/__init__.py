@@ -1,4 +1,4 @@
-"""Sessions begin with what the agent needs to know and end with what the next one needs."""
+"""Start and end sessions: a start returns the boot pack, an end stores the handoff and releases locks."""
 
 from commonplace.room import Room
 from commonplace.rooms.sessions.boot import HANDOFF_SECTION, NOTABLE_TOOLS_SECTION

@@ -1,4 +1,4 @@
-"""The boot sections of this room (`handoff`, `notable_tools`), and the parts of the pack that depend on who arrived."""
+"""The boot sections of this room (`handoff`, `notable_tools`), and the parts that depend on the starting agent."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,17 +13,22 @@ from commonplace.operation import Operation
 from commonplace.rooms.knowledge import recent_documents
 from commonplace.rooms.knowledge.recall import quoted
 from commonplace.rooms.sessions import store
-from commonplace.rooms.sessions.arrival import Arrival, Given, Suggestion, suggested
-from commonplace.rooms.sessions.model import UNKNOWN
-from commonplace.rooms.sessions.pack import Part
+from commonplace.rooms.sessions.agent_identity import (
+    IdentitySuggestion,
+    ResolvedAgent,
+    SessionRequest,
+    suggest_identity,
+)
+from commonplace.rooms.sessions.boot_pack import PackPart
+from commonplace.rooms.sessions.model import UNKNOWN_AGENT
 from commonplace.rooms.work import store as work
 from commonplace.store.database import Row
 
-HANDOFF = "handoff"
-_OTHERS = 5
-_TASK_LENGTH = 120
+HANDOFF_TYPE = "handoff"
+_MAX_OTHER_HANDOFFS = 5
+_MAX_SHOWN_TASK_CHARACTERS = 120
 
-_NOTABLE = (
+_NOTABLE_TOOLS = (
     "memory_query",
     "memory_record_learning",
     "memory_update_work",
@@ -36,135 +41,155 @@ _NOTABLE = (
 )
 
 
-async def with_last_work(call: Call, start: StartingSession) -> StartingSession:
-    """An agent that was here before goes on from what it left."""
+async def load_last_handoff_and_work(call: Call, start: StartingSession) -> StartingSession:
+    """Add the last handoff and work item of an agent that had a session before."""
     if start.previous_start is None:
         return start
-    left = await recent_documents.of_type(call.tx, start.project, call.now, HANDOFF, 1, start.agent)
+    handoffs = await recent_documents.of_type(call.tx, start.project, call.now, HANDOFF_TYPE, 1, start.agent)
     items = await work.list_work_items(call.tx, start.project, 0, 1, start.agent)
-    return replace(start, handoff=left[0] if left else None, work=items[0] if items else None)
+    return replace(start, handoff=handoffs[0] if handoffs else None, work=items[0] if items else None)
 
 
-async def handoff(call: Call, start: StartingSession) -> dict[str, Any]:
-    """This agent's own last handoff whole, the others' by title."""
-    told = _whole(start.handoff, call.now) if start.handoff else {}
-    latest = await recent_documents.of_type(call.tx, start.project, call.now, HANDOFF, _OTHERS)
-    others = [_titled(row, call.now) for row in latest if row["author"] != start.agent]
-    return told | ({"others": others} if others else {})
+async def render_handoffs(call: Call, start: StartingSession) -> dict[str, Any]:
+    """Render this agent's last handoff in full and those of other agents by title."""
+    own = _render_handoff(start.handoff, call.now) if start.handoff else {}
+    latest = await recent_documents.of_type(
+        call.tx, start.project, call.now, HANDOFF_TYPE, _MAX_OTHER_HANDOFFS
+    )
+    others = [_render_handoff_title(row, call.now) for row in latest if row["author"] != start.agent]
+    return own | ({"others": others} if others else {})
 
 
-def _whole(row: Row, now: int) -> dict[str, Any]:
-    told = {
+def _render_handoff(row: Row, now: int) -> dict[str, Any]:
+    fields = {
         "id": row["id"],
         "age": age(row["created_at"], now),
         "summary": row["title"],
         "content": row["content"],
     }
-    more = {"files": msgspec.json.decode(row["files"]), "warning": quoted(row)}
-    return told | {name: value for name, value in more.items() if value}
+    optional = {"files": msgspec.json.decode(row["files"]), "warning": quoted(row)}
+    return fields | {name: value for name, value in optional.items() if value}
 
 
-def _titled(row: Row, now: int) -> dict[str, str]:
-    told = {
+def _render_handoff_title(row: Row, now: int) -> dict[str, str]:
+    fields = {
         "id": row["id"],
         "agent": row["author"],
         "title": row["title"],
         "age": age(row["created_at"], now),
     }
     warning = quoted(row)
-    return told | ({"warning": warning} if warning else {})
+    return fields | ({"warning": warning} if warning else {})
 
 
-async def notable_tools(call: Call, _start: StartingSession) -> list[str]:
-    """Of those that are worth a mention, what this caller may use."""
-    tools = [call.catalogue.tools.get(name) for name in _NOTABLE]
+async def list_notable_tools(call: Call, _start: StartingSession) -> list[str]:
+    """List the notable tools that this caller may use."""
+    tools = [call.catalogue.tools.get(name) for name in _NOTABLE_TOOLS]
     return [tool.name for tool in tools if isinstance(tool, Operation) and call.caller.includes(tool.role)]
 
 
-HANDOFF_SECTION = BootSection("handoff", 20, handoff)
-NOTABLE_TOOLS_SECTION = BootSection("notable_tools", 95, notable_tools)
+HANDOFF_SECTION = BootSection("handoff", 20, render_handoffs)
+NOTABLE_TOOLS_SECTION = BootSection("notable_tools", 95, list_notable_tools)
 
 
-async def parts(
-    call: Call, start: StartingSession, given: Given, arrived: Arrival, live: Sequence[Row]
-) -> list[Part]:
-    """What every room tells, and what follows from who arrived."""
-    rooms = [
-        Part(each.name, each.rank, await each.gather(call, start)) for each in call.catalogue.boot_sections
+async def gather_boot_parts(
+    call: Call,
+    start: StartingSession,
+    request: SessionRequest,
+    agent: ResolvedAgent,
+    live_sessions: Sequence[Row],
+) -> list[PackPart]:
+    """Gather the boot sections of all rooms, and the parts that depend on the agent."""
+    room_parts = [
+        PackPart(section.name, section.rank, await section.gather(call, start))
+        for section in call.catalogue.boot_sections
     ]
-    found = await _suggestion(call, start)
-    worker = {"name": arrived.agent, "spawned_by": given.spawned_by} if _is_worker(given, arrived) else {}
+    suggestion = await _find_identity_suggestion(call, start)
+    worker = {"name": agent.name, "spawned_by": request.spawned_by} if _is_worker(request, agent) else {}
     return [
-        *rooms,
-        Part("registry_warning", 2, registry_warning(arrived, start.project)),
-        Part("identity_suggestion", 3, identity_suggestion(found)),
-        Part("worker", 4, worker),
-        Part("action_needed", 5, action_needed(arrived, found, {part.name: part.value for part in rooms})),
-        Part("role", 6, arrived.role),
-        Part("active_agents", 40, active_agents(live, arrived, call.now)),
+        *room_parts,
+        PackPart("registry_warning", 2, format_registry_warning(agent, start.project)),
+        PackPart("identity_suggestion", 3, render_identity_suggestion(suggestion)),
+        PackPart("worker", 4, worker),
+        PackPart(
+            "action_needed",
+            5,
+            format_action_needed(agent, suggestion, {part.name: part.value for part in room_parts}),
+        ),
+        PackPart("role", 6, agent.role),
+        PackPart("active_agents", 40, render_active_agents(live_sessions, agent, call.now)),
     ]
 
 
-async def _suggestion(call: Call, start: StartingSession) -> Suggestion | None:
-    if start.agent != UNKNOWN or not start.working_directory:
+async def _find_identity_suggestion(call: Call, start: StartingSession) -> IdentitySuggestion | None:
+    if start.agent != UNKNOWN_AGENT or not start.working_directory:
         return None
-    return suggested(await store.agents_with_patterns(call.tx, start.project), start.working_directory)
+    return suggest_identity(
+        await store.list_agents_with_path_patterns(call.tx, start.project), start.working_directory
+    )
 
 
-def _is_worker(given: Given, arrived: Arrival) -> bool:
-    return bool(given.spawned_by) and (arrived.tier == "worker" or not arrived.known)
+def _is_worker(request: SessionRequest, agent: ResolvedAgent) -> bool:
+    return bool(request.spawned_by) and (agent.tier == "worker" or not agent.is_known)
 
 
-def active_agents(live: Sequence[Row], arrived: Arrival, now: int) -> list[dict[str, Any]]:
-    """Who else is there, one entry per agent, and whether somebody uses this agent's name already."""
-    seen: dict[str, dict[str, Any]] = {}
-    for row in live:
-        entry = seen.setdefault(row["agent"], _entry(row, arrived, now))
+def render_active_agents(
+    live_sessions: Sequence[Row], agent: ResolvedAgent, now: int
+) -> list[dict[str, Any]]:
+    """Render one entry per agent with a live session; `same_name` marks sessions of this agent's name."""
+    entry_by_agent: dict[str, dict[str, Any]] = {}
+    for row in live_sessions:
+        entry = entry_by_agent.setdefault(row["agent"], _render_active_agent(row, agent, now))
         entry["sessions"] += 1
     return [
         entry
         if entry["sessions"] > 1
         else {name: value for name, value in entry.items() if name != "sessions"}
-        for entry in seen.values()
+        for entry in entry_by_agent.values()
     ]
 
 
-def _entry(row: Row, arrived: Arrival, now: int) -> dict[str, Any]:
-    same = {"same_name": True} if row["agent"] == arrived.agent and arrived.named else {}
+def _render_active_agent(row: Row, agent: ResolvedAgent, now: int) -> dict[str, Any]:
+    same_name = {"same_name": True} if row["agent"] == agent.name and agent.has_name else {}
     task = row["current_task"] or row["task"]
-    doing = {"task": task[:_TASK_LENGTH]} if task else {}
-    state = {} if row["status"] in {None, "idle"} else {"status": row["status"]}
+    task_field = {"task": task[:_MAX_SHOWN_TASK_CHARACTERS]} if task else {}
+    status_field = {} if row["status"] in {None, "idle"} else {"status": row["status"]}
     return (
-        {"agent": row["agent"]} | same | state | doing | {"active": age(row["active_at"], now), "sessions": 0}
+        {"agent": row["agent"]}
+        | same_name
+        | status_field
+        | task_field
+        | {"active": age(row["active_at"], now), "sessions": 0}
     )
 
 
-def registry_warning(arrived: Arrival, project: str) -> str:
-    if not arrived.pending:
+def format_registry_warning(agent: ResolvedAgent, project: str) -> str:
+    if not agent.is_pending:
         return ""
-    return (
-        f"'{arrived.agent}' is not on the roster of {project}: you are pending until an admin registers you."
-    )
+    return f"'{agent.name}' is not on the roster of {project}: you are pending until an admin adds you."
 
 
-def identity_suggestion(found: Suggestion | None) -> dict[str, str]:
-    if found is None:
+def render_identity_suggestion(suggestion: IdentitySuggestion | None) -> dict[str, str]:
+    if suggestion is None:
         return {}
-    role = {"role": found.role} if found.role else {}
-    return {"agent": found.agent} | role | {"matched": found.pattern}
+    role = {"role": suggestion.role} if suggestion.role else {}
+    return {"agent": suggestion.agent} | role | {"matched": suggestion.pattern}
 
 
-def action_needed(arrived: Arrival, found: Suggestion | None, told: dict[str, Any]) -> str:
-    """The acts that come before the task itself, in one line."""
-    urgent = (told.get("messages") or {}).get("urgent", 0)
-    waiting = told.get("blocking_others") or []
-    acts = (
-        found and f"Start again with claude_instance='{found.agent}' if that is you.",
-        not found
-        and arrived.agent == UNKNOWN
-        and "Start again with your own name: mail and handoffs go by name.",
-        arrived.pending and "Ask an admin of the project to register you (memory_project, add_agent).",
-        urgent and f"Read your urgent mail first ({urgent}): memory_get_messages.",
-        waiting and f"Others wait for you ({len(waiting)}): see blocking_others.",
+def format_action_needed(
+    agent: ResolvedAgent, suggestion: IdentitySuggestion | None, sections: dict[str, Any]
+) -> str:
+    """Format the steps to take before the task itself, in one line."""
+    urgent = (sections.get("messages") or {}).get("urgent", 0)
+    waiting = sections.get("blocking_others") or []
+    steps = (
+        suggestion
+        and f"If you are '{suggestion.agent}', start again with claude_instance='{suggestion.agent}'.",
+        not suggestion
+        and agent.name == UNKNOWN_AGENT
+        and "Start again with claude_instance set to your name: messages and handoffs are kept by name.",
+        agent.is_pending and "Ask a project admin to add you (memory_project, action='add_agent').",
+        urgent and f"Call memory_get_messages: {urgent} urgent.",
+        waiting and f"{len(waiting)} work items wait for you: see blocking_others.",
     )
-    return " ".join(act for act in acts if act)
+    return " ".join(step for step in steps if step)

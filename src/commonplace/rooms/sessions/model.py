@@ -1,4 +1,4 @@
-"""What a session is told when it starts, and says when it ends."""
+"""The arguments and replies of memory_start_session and memory_end_session."""
 
 from typing import Annotated, Any
 
@@ -7,20 +7,20 @@ from pydantic import Field, StringConstraints
 from commonplace.clock import DAY
 from commonplace.operation import Reply
 
-UNKNOWN = "unknown"
-LIVES_FOR = {"handoff": 28 * DAY, "learning": 180 * DAY}
+UNKNOWN_AGENT = "unknown"
+DOCUMENT_LIFETIMES = {"handoff": 28 * DAY, "learning": 180 * DAY}
 
 ShortText = Annotated[str, Field(max_length=2000)]
 PathText = Annotated[str, Field(max_length=4096)]
 LongText = Annotated[str, Field(max_length=20_000)]
-Summary = Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)]
-"""An empty one, with no notes, hands nothing over: a program ended the session, not its agent."""
-Files = Annotated[list[PathText], Field(max_length=500)]
-Budget = Annotated[int, Field(ge=300, le=20_000)]
+SessionSummary = Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)]
+"""If summary and notes are empty no handoff is stored: a program ended the session, not its agent."""
+ModifiedFiles = Annotated[list[PathText], Field(max_length=500)]
+TokenBudget = Annotated[int, Field(ge=300, le=20_000)]
 
 
-class Started(Reply, kw_only=True):
-    """Fields that seldom change come first, so that prompt caches hit."""
+class BootPack(Reply, kw_only=True):
+    """Fields that seldom change come first, so that prompt caches hit. `boot_pack.py` fills the rest."""
 
     guidelines: list[Any] = []
     project: str
@@ -47,7 +47,7 @@ class Started(Reply, kw_only=True):
     omitted: dict[str, int] = {}
 
 
-class Ended(Reply):
+class EndedSession(Reply):
     status: str
     handoff_id: str = ""
     learning_id: str = ""

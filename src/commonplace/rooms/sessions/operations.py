@@ -1,4 +1,4 @@
-"""Start and end a session."""
+"""Start and end a session. Who the agent is: `agent_identity.py`; what the start returns: `boot.py`, `boot_pack.py`."""
 
 import contextlib
 from collections.abc import Sequence
@@ -14,25 +14,26 @@ from commonplace.rooms.agents.model import MAX_TASK_CHARACTERS, AgentName
 from commonplace.rooms.knowledge import writing
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks import store as locks
-from commonplace.rooms.sessions import arrival, boot, news, store
-from commonplace.rooms.sessions.arrival import Arrival, Given
+from commonplace.rooms.projects import store as projects
+from commonplace.rooms.sessions import agent_identity, boot, start_notices, store
+from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
+from commonplace.rooms.sessions.boot_pack import fit_boot_pack
 from commonplace.rooms.sessions.model import (
-    LIVES_FOR,
-    UNKNOWN,
-    Budget,
-    Ended,
-    Files,
+    DOCUMENT_LIFETIMES,
+    UNKNOWN_AGENT,
+    BootPack,
+    EndedSession,
     LongText,
+    ModifiedFiles,
     PathText,
+    SessionSummary,
     ShortText,
-    Started,
-    Summary,
+    TokenBudget,
 )
-from commonplace.rooms.sessions.pack import packed
 from commonplace.rooms.work import store as work
 from commonplace.search.engine import asking
 
-_TITLE_LENGTH = 120
+_MAX_TITLE_CHARACTERS = 120
 
 
 @operation(
@@ -47,19 +48,19 @@ _TITLE_LENGTH = 120
 async def start_session(
     call: Call,
     project: str,
-    claude_instance: Annotated[AgentName, also("agent", "agent_name")] = UNKNOWN,
+    claude_instance: Annotated[AgentName, also("agent", "agent_name")] = UNKNOWN_AGENT,
     task_description: LongText = "",
     role_description: ShortText | None = None,
     working_directory: PathText | None = None,
     spawned_by: AgentName | None = None,
     tmux_target: ShortText | None = None,
     api_key: ShortText | None = None,
-    token_budget: Budget = 2000,
-) -> Started:
-    """Call first: gives session_id and what you need to know, within token_budget."""
+    token_budget: TokenBudget = 2000,
+) -> BootPack:
+    """Call first: returns session_id and the project's state, within token_budget."""
     if api_key is not None:
-        call.caller = await _key_holder(call, api_key)
-    given = Given(
+        call.caller = await _require_key_caller(call, api_key)
+    request = SessionRequest(
         claude_instance,
         task_description,
         role_description or "",
@@ -67,51 +68,68 @@ async def start_session(
         spawned_by or "",
         tmux_target or "",
     )
-    arrived = await _arrive(call, given)
-    live = await store.live(call.tx, project, arrived.agent, call.now - SESSION_LIVE_MICROSECONDS)
-    session_id = activity.mint(project, arrived.agent)
-    start = await _open(call, session_id, given, arrived)
-    await news.tell(call, arrived, live)
-    parts = await boot.parts(call, start, given, arrived, live)
-    return packed(Started(project=project, agent=arrived.agent, session_id=session_id), parts, token_budget)
-
-
-async def _key_holder(call: Call, secret: str) -> access.Caller:
-    holder = await keys.find_caller_by_secret(call.tx, secret, call.now)
-    if holder is None:
-        raise errors.Unauthenticated(hint="api_key is unknown, revoked or expired; ask an owner for another.")
-    access.require_role(holder, "readonly", "memory_start_session")
-    access.require_project(holder, call.project, writes=True)
-    return holder
-
-
-async def _arrive(call: Call, given: Given) -> Arrival:
-    registered = await store.enter_project(call.tx, call.project, call.now)
-    name = arrival.asked_name(call.caller, given.agent)
-    workers = arrival.worker_names() if given.spawned_by else []
-    roster = await store.agents_named(call.tx, call.project, [name, given.spawned_by, *workers])
-    return arrival.arrive(name, given, call.caller, roster, workers, registered=registered)
-
-
-async def _open(call: Call, session_id: str, given: Given, arrived: Arrival) -> StartingSession:
-    """From here on the call acts as the session that it opened."""
-    caller, place = call.caller, given.working_directory
-    session = activity.Session(
-        call.project, activity.digest(session_id), arrived.agent, caller.agent_type, caller.key, place
+    agent = await _resolve_agent(call, request)
+    live_sessions = await store.list_live_sessions(
+        call.tx, project, agent.name, call.now - SESSION_LIVE_MICROSECONDS
     )
-    await store.add(call.tx, session, given, call.now)
-    await store.count_session(call.tx, call.project, arrived, given.task[:MAX_TASK_CHARACTERS], call.now)
-    call.session, call.subject = session, arrived.agent
+    session_id = activity.mint(project, agent.name)
+    start = await _open_session(call, session_id, request, agent)
+    await start_notices.notify_session_start(call, agent, live_sessions)
+    parts = await boot.gather_boot_parts(call, start, request, agent, live_sessions)
+    return fit_boot_pack(
+        BootPack(project=project, agent=agent.name, session_id=session_id), parts, token_budget
+    )
+
+
+async def _require_key_caller(call: Call, secret: str) -> access.Caller:
+    key_caller = await keys.find_caller_by_secret(call.tx, secret, call.now)
+    if key_caller is None:
+        raise errors.Unauthenticated(
+            "api_key is unknown, revoked or expired.", hint="Ask an owner of this server for a new key."
+        )
+    access.require_role(key_caller, "readonly", "memory_start_session")
+    access.require_project(key_caller, call.project, writes=True)
+    return key_caller
+
+
+async def _resolve_agent(call: Call, request: SessionRequest) -> ResolvedAgent:
+    project_is_registered = await projects.ensure_project(call.tx, call.project, call.now)
+    name = agent_identity.resolve_requested_name(call.caller, request.agent)
+    worker_names = agent_identity.generate_worker_names() if request.spawned_by else []
+    roster = await store.load_agents_by_name(call.tx, call.project, [name, request.spawned_by, *worker_names])
+    return agent_identity.resolve_agent(
+        name, request, call.caller, roster, worker_names, project_is_registered=project_is_registered
+    )
+
+
+async def _open_session(
+    call: Call, session_id: str, request: SessionRequest, agent: ResolvedAgent
+) -> StartingSession:
+    """Insert the session; the rest of the call acts as this session."""
+    caller, working_directory = call.caller, request.working_directory
+    session = activity.Session(
+        call.project,
+        activity.digest(session_id),
+        agent.name,
+        caller.agent_type,
+        caller.key,
+        working_directory,
+    )
+    await store.insert_session(call.tx, session, request, call.now)
+    await store.upsert_agent_of_session(
+        call.tx, call.project, agent, request.task[:MAX_TASK_CHARACTERS], call.now
+    )
+    call.session, call.subject = session, agent.name
     call.emit(
         "SessionStarted",
         f"agents://{call.project}",
-        agent=arrived.agent,
-        task=given.task[:MAX_TASK_CHARACTERS],
+        agent=agent.name,
+        task=request.task[:MAX_TASK_CHARACTERS],
     )
     start = StartingSession(
-        call.project, arrived.agent, session.id, given.task, place, arrived.previous_start
+        call.project, agent.name, session.id, request.task, working_directory, agent.previous_start
     )
-    return await boot.with_last_work(call, start)
+    return await boot.load_last_handoff_and_work(call, start)
 
 
 @operation(
@@ -121,63 +139,79 @@ async def _open(call: Call, session_id: str, given: Given, arrived: Arrival) -> 
 )
 async def end_session(
     call: Call,
-    summary: Summary,
-    files_modified: Files | None = None,
+    summary: SessionSummary,
+    files_modified: ModifiedFiles | None = None,
     learnings: LongText | None = None,
     handoff_notes: LongText | None = None,
-) -> Ended:
-    """End your session: handoff and learning are kept, locks released."""
+) -> EndedSession:
+    """End your session: stores handoff and learning, releases locks."""
     session = call.own_session
-    if not await store.end(call.tx, session, call.now):
+    if not await store.mark_session_ended(call.tx, session, call.now):
         raise errors.SessionNotFound
     files = files_modified or []
-    learning_id = await _keep_learning(call, (learnings or "").strip(), files)
-    handoff_id = await _keep_handoff(call, summary, (handoff_notes or "").strip(), files)
-    await work.record_touched_files(call.tx, session, _places(files, session.working_directory), call.now)
+    learning_id = await _store_learning(call, (learnings or "").strip(), files)
+    handoff_id = await _store_handoff(call, summary, (handoff_notes or "").strip(), files)
+    await work.record_touched_files(
+        call.tx, session, _canonical_files(files, session.working_directory), call.now
+    )
     await work.close_work_of_session(call.tx, call.project, session.id, call.now)
     released = await locks.release_leases_of_session(call.tx, call.project, session.id, await call.tx.clock())
-    await store.rest_agent(call.tx, session, call.now - SESSION_LIVE_MICROSECONDS, call.now)
+    await store.mark_agent_idle(call.tx, session, call.now - SESSION_LIVE_MICROSECONDS, call.now)
     call.subject = handoff_id
     call.emit("SessionEnded", f"agents://{call.project}", agent=call.agent, handoff_id=handoff_id)
     if released:
         call.emit("FilesReleased", f"locks://{call.project}", agent=call.agent, files=released)
-    return Ended(status="ended", handoff_id=handoff_id, learning_id=learning_id, released_locks=released)
+    return EndedSession(
+        status="ended", handoff_id=handoff_id, learning_id=learning_id, released_locks=released
+    )
 
 
-def _places(files: Sequence[str], working_directory: str) -> list[str]:
-    """The files that name a place in the project; an odd one is no reason to keep a session from ending."""
-    places = []
+def _canonical_files(files: Sequence[str], working_directory: str) -> list[str]:
+    """Return the canonical paths; an invalid one is skipped, so that it cannot keep a session from ending."""
+    canonical_paths = []
     for file in files:
         with contextlib.suppress(errors.Invalid):
-            places.append(paths.canonicalize_path(file, working_directory))
-    return places
+            canonical_paths.append(paths.canonicalize_path(file, working_directory))
+    return canonical_paths
 
 
-async def _keep_handoff(call: Call, summary: str, notes: str, files: Sequence[str]) -> str:
+async def _store_handoff(call: Call, summary: str, notes: str, files: Sequence[str]) -> str:
     if not summary and not notes:
         return ""
-    whole = "\n\n".join(filter(None, (summary, notes)))
-    return await writing.keep_record(call, _draft(call, boot.HANDOFF, summary or notes, whole, files))
+    content = "\n\n".join(filter(None, (summary, notes)))
+    return await writing.keep_record(
+        call, _draft_document(call, boot.HANDOFF_TYPE, summary or notes, content, files)
+    )
 
 
-async def _keep_learning(call: Call, learned: str, files: Sequence[str]) -> str:
-    """The id under which it is known: that of another document, if it is known already."""
-    if not learned:
+async def _store_learning(call: Call, learning: str, files: Sequence[str]) -> str:
+    """Store the learning; return its id, or that of an identical document."""
+    if not learning:
         return ""
     try:
         return (
-            await writing.keep(call, _draft(call, "learning", learned, learned, files), False, "recorded")
+            await writing.keep(
+                call, _draft_document(call, "learning", learning, learning, files), False, "recorded"
+            )
         ).id
-    except errors.Duplicate as known:
-        return str(known.details["id"])
+    except errors.Duplicate as duplicate:
+        return str(duplicate.details["id"])
 
 
-def _draft(call: Call, kind: str, titled: str, content: str, files: Sequence[str]) -> writing.Draft:
-    """The files were worked on in the session, which makes them no evidence for what is said of it."""
-    ends = call.now + LIVES_FOR[kind]
-    return writing.Draft(kind, _title(titled), content, (), tuple(files), ends, cites=False)
+def _draft_document(
+    call: Call, kind: str, title_text: str, content: str, files: Sequence[str]
+) -> writing.Draft:
+    """Draft a document. Its files were changed in the session, but are not evidence for its text."""
+    expires_at = call.now + DOCUMENT_LIFETIMES[kind]
+    return writing.Draft(
+        kind, _truncate_title(title_text), content, (), tuple(files), expires_at, cites=False
+    )
 
 
-def _title(text: str) -> str:
-    first = text.partition("\n")[0].strip()
-    return first if len(first) <= _TITLE_LENGTH else first[: _TITLE_LENGTH - 1].rstrip() + "…"
+def _truncate_title(text: str) -> str:
+    first_line = text.partition("\n")[0].strip()
+    return (
+        first_line
+        if len(first_line) <= _MAX_TITLE_CHARACTERS
+        else first_line[: _MAX_TITLE_CHARACTERS - 1].rstrip() + "…"
+    )

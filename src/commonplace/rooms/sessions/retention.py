@@ -1,4 +1,4 @@
-"""Retention of sessions, of notices that nobody came for, and of workers that were not seen again."""
+"""Retention of unused sessions, notices that nobody read, and workers that did not return."""
 
 from commonplace.config import Settings
 from commonplace.rooms.sessions import store
@@ -6,4 +6,4 @@ from commonplace.store.database import Tx
 
 
 async def delete_unused_sessions(tx: Tx, now: int, _settings: Settings) -> None:
-    await store.delete_old_sessions(tx, now)
+    await store.delete_expired_sessions(tx, now)

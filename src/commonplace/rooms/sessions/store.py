@@ -1,30 +1,17 @@
-"""Sessions, and the agents they belong to, in the store."""
+"""SQL for sessions and the agent rows that a session start or end changes. Activity of calls: `activity.py`."""
 
 from collections.abc import Mapping, Sequence
 
 from commonplace.activity import Session
 from commonplace.clock import DAY
-from commonplace.rooms.sessions.arrival import Arrival, Given
+from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.store.database import Row, Tx
 
-_LIVE_BOUND = 50
-_PATTERNS_BOUND = 500
+_MAX_LIVE_SESSIONS = 50
+_MAX_PATTERN_AGENTS = 500
 
 
-async def enter_project(tx: Tx, project: str, now: int) -> bool:
-    """Whether the project is registered; an unknown one is written down."""
-    row = await tx.one("select registered from project where name = $1", project)
-    if row is None:
-        await tx.run(
-            "insert into project (name, display_name, registered, ignore_case, created_at)"
-            " values ($1, $1, 0, 0, $2) on conflict (name) do nothing",
-            project,
-            now,
-        )
-    return bool(row and row["registered"])
-
-
-async def agents_named(tx: Tx, project: str, names: Sequence[str]) -> Mapping[str, Row]:
+async def load_agents_by_name(tx: Tx, project: str, names: Sequence[str]) -> Mapping[str, Row]:
     rows = await tx.all(
         "select name, tier, role_description,"
         " (select max(started_at) from session where session.project = $1 and session.agent = agent.name)"
@@ -35,8 +22,8 @@ async def agents_named(tx: Tx, project: str, names: Sequence[str]) -> Mapping[st
     return {row["name"]: row for row in rows}
 
 
-async def live(tx: Tx, project: str, agent: str, since: int) -> Sequence[Row]:
-    """The sessions that are there, this agent's own first, then the most recently active."""
+async def list_live_sessions(tx: Tx, project: str, agent: str, since: int) -> Sequence[Row]:
+    """List live sessions, this agent's own first, then the most recently active."""
     return await tx.all(
         "select session.id, session.agent, session.task, session.active_at, agent.status, agent.current_task"
         " from session left join agent on agent.project = $1 and agent.name = session.agent"
@@ -45,20 +32,20 @@ async def live(tx: Tx, project: str, agent: str, since: int) -> Sequence[Row]:
         project,
         since,
         agent,
-        _LIVE_BOUND,
+        _MAX_LIVE_SESSIONS,
     )
 
 
-async def agents_with_patterns(tx: Tx, project: str) -> Sequence[Row]:
+async def list_agents_with_path_patterns(tx: Tx, project: str) -> Sequence[Row]:
     return await tx.all(
         "select name, role_description, path_patterns from agent"
         " where project = $1 and path_patterns <> '[]' and tier <> 'pending' order by name limit $2",
         project,
-        _PATTERNS_BOUND,
+        _MAX_PATTERN_AGENTS,
     )
 
 
-async def add(tx: Tx, session: Session, given: Given, now: int) -> None:
+async def insert_session(tx: Tx, session: Session, request: SessionRequest, now: int) -> None:
     await tx.run(
         "insert into session (project, id, agent, agent_type, key_id, task, role_description, working_directory,"
         " spawned_by, tmux_target, started_at, active_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)",
@@ -67,17 +54,17 @@ async def add(tx: Tx, session: Session, given: Given, now: int) -> None:
         session.agent,
         session.agent_type,
         session.key_id,
-        given.task,
-        given.role,
+        request.task,
+        request.role,
         session.working_directory,
-        given.spawned_by,
-        given.tmux_target,
+        request.spawned_by,
+        request.tmux_target,
         now,
     )
 
 
-async def count_session(tx: Tx, project: str, arrived: Arrival, task: str, now: int) -> None:
-    """The agent began another session; its tier stays as it is, its task gives way only to another."""
+async def upsert_agent_of_session(tx: Tx, project: str, agent: ResolvedAgent, task: str, now: int) -> None:
+    """Insert the agent or count one more session of it. Its tier stays; an empty task keeps the old one."""
     await tx.run(
         "insert into agent (project, name, tier, role_description, path_patterns, status, current_task, last_task,"
         " session_count, last_seen_at, created_at) values ($1, $2, $3, $4, '[]', 'idle', $5, $5, 1, $6, $6)"
@@ -86,16 +73,16 @@ async def count_session(tx: Tx, project: str, arrived: Arrival, task: str, now: 
         " current_task = case when excluded.last_task = '' then agent.current_task else excluded.last_task end,"
         " last_task = case when excluded.last_task = '' then agent.last_task else excluded.last_task end",
         project,
-        arrived.agent,
-        arrived.tier,
-        arrived.role,
+        agent.name,
+        agent.tier,
+        agent.role,
         task,
         now,
     )
 
 
-async def end(tx: Tx, session: Session, now: int) -> bool:
-    """End it once; whether this call did."""
+async def mark_session_ended(tx: Tx, session: Session, now: int) -> bool:
+    """End the session; return False if it had already ended."""
     ended = await tx.run(
         "update session set ended_at = $3, active_at = $3 where project = $1 and id = $2 and ended_at is null",
         session.project,
@@ -105,8 +92,8 @@ async def end(tx: Tx, session: Session, now: int) -> bool:
     return bool(ended)
 
 
-async def rest_agent(tx: Tx, session: Session, live_since: int, now: int) -> None:
-    """With its last session an agent has nothing in hand."""
+async def mark_agent_idle(tx: Tx, session: Session, live_since: int, now: int) -> None:
+    """Set the agent to idle when its last live session ends."""
     await tx.run(
         "update agent set status = 'idle', current_task = '', last_seen_at = $3 where project = $1 and name = $2"
         " and not exists (select 1 from session where session.project = $1 and session.agent = $2"
@@ -118,7 +105,7 @@ async def rest_agent(tx: Tx, session: Session, live_since: int, now: int) -> Non
     )
 
 
-async def delete_old_sessions(tx: Tx, now: int) -> None:
+async def delete_expired_sessions(tx: Tx, now: int) -> None:
     """Sessions that nobody used, notices that nobody came for, workers that were not seen again."""
     projects = [row["name"] for row in await tx.all("select name from project")]
     for rows, kept in (

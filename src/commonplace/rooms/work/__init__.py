@@ -1,4 +1,4 @@
-"""Who works on what, where they meet, who waits for whom, and the signals between them."""
+"""Work items, overlaps between the files of agents, and signals that unblock work."""
 
 from commonplace.room import Room
 from commonplace.rooms.work.boot import BLOCKING_OTHERS_SECTION, RECENT_MODIFICATIONS_SECTION, SIGNALS_SECTION

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from commonplace import errors, events
 from commonplace.call import Call
 from commonplace.operation import EVERY, operation
-from commonplace.rooms.sessions import store as sessions
+from commonplace.rooms.projects.store import ensure_project
 from commonplace.rooms.workspaces import file_store, knowledge_writes, model, overview_page, search, store
 from commonplace.rooms.workspaces.file_page import DEFAULT_PAGE_BYTES, MAX_PAGE_BYTES, build_file_page
 from commonplace.rooms.workspaces.model import Shown, Workspace, file_not_found, version_not_found
@@ -99,7 +99,7 @@ async def register_workspace(
 
 
 async def _added(call: Call, machine: str, tool: str, project: str) -> Workspace:
-    await sessions.enter_project(call.tx, project, call.now)
+    await ensure_project(call.tx, project, call.now)
     workspace = await store.add(call.tx, project, machine, tool, call.caller, call.now)
     call.emit("WorkspaceRegistered", workspace.uri, machine=machine, tool=tool)
     return workspace

@@ -4,8 +4,8 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commonplace.rooms.sessions.model import Started
-from commonplace.rooms.sessions.pack import BYTES_PER_TOKEN, Part, packed
+from commonplace.rooms.sessions.boot_pack import BYTES_PER_TOKEN, PackPart, fit_boot_pack
+from commonplace.rooms.sessions.model import BootPack
 from team import Team
 
 _KEPT = {"project", "agent", "session_id", "omitted"}
@@ -38,26 +38,28 @@ _VALUE = {
 
 
 @st.composite
-def _parts(draw: st.DrawFn) -> list[Part]:
+def _parts(draw: st.DrawFn) -> list[PackPart]:
     ranks = draw(st.permutations(range(len(_VALUE))))
-    return [Part(name, rank, draw(value)) for (name, value), rank in zip(_VALUE.items(), ranks, strict=True)]
+    return [
+        PackPart(name, rank, draw(value)) for (name, value), rank in zip(_VALUE.items(), ranks, strict=True)
+    ]
 
 
-def _widest() -> Started:
+def _widest() -> BootPack:
     """Names as long and wide as they may be."""
     project, agent = "p" * 64, "\U00010400" * 64
-    return Started(project=project, agent=agent, session_id=f"{project}_{agent}_{'0' * 34}")
+    return BootPack(project=project, agent=agent, session_id=f"{project}_{agent}_{'0' * 34}")
 
 
 @given(parts=_parts(), token_budget=st.integers(300, 20_000))
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-def test_pack_is_within_any_budget_and_in_one_order(parts: list[Part], token_budget: int):
-    text = msgspec.json.encode(packed(_widest(), parts, token_budget))
+def test_pack_is_within_any_budget_and_in_one_order(parts: list[PackPart], token_budget: int):
+    text = msgspec.json.encode(fit_boot_pack(_widest(), parts, token_budget))
     told = msgspec.json.decode(text)
     assert len(text) <= token_budget * BYTES_PER_TOKEN
-    assert list(told) == [name for name in Started.__struct_fields__ if name in told]
+    assert list(told) == [name for name in BootPack.__struct_fields__ if name in told]
     assert _KEPT - {"omitted"} <= told.keys()
 
 
@@ -65,8 +67,8 @@ def test_pack_is_within_any_budget_and_in_one_order(parts: list[Part], token_bud
 @settings(
     max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-def test_pack_counts_every_item_that_it_leaves_out(parts: list[Part], token_budget: int):
-    told = msgspec.to_builtins(packed(_widest(), parts, token_budget))
+def test_pack_counts_every_item_that_it_leaves_out(parts: list[PackPart], token_budget: int):
+    told = msgspec.to_builtins(fit_boot_pack(_widest(), parts, token_budget))
     for part in parts:
         if isinstance(part.value, list):
             shown = told.get(part.name, [])
@@ -77,9 +79,13 @@ def test_pack_counts_every_item_that_it_leaves_out(parts: list[Part], token_budg
 
 
 def test_pack_with_room_enough_leaves_nothing_out():
-    parts = [Part("signals", 2, [{"name": "ready"}]), Part("role", 1, "tester"), Part("backlog", 3, [])]
-    known = Started(project="shop", agent="alice", session_id="shop_alice_0")
-    assert msgspec.to_builtins(packed(known, parts, 300)) == {
+    parts = [
+        PackPart("signals", 2, [{"name": "ready"}]),
+        PackPart("role", 1, "tester"),
+        PackPart("backlog", 3, []),
+    ]
+    known = BootPack(project="shop", agent="alice", session_id="shop_alice_0")
+    assert msgspec.to_builtins(fit_boot_pack(known, parts, 300)) == {
         "project": "shop",
         "agent": "alice",
         "session_id": "shop_alice_0",
@@ -90,15 +96,15 @@ def test_pack_with_room_enough_leaves_nothing_out():
 
 def test_pack_fills_low_ranks_first():
     wide = [{"text": "x" * 400}] * 4
-    known = Started(project="shop", agent="alice", session_id="shop_alice_0")
-    told = packed(known, [Part("signals", 2, wide), Part("patterns", 1, wide)], 300)
+    known = BootPack(project="shop", agent="alice", session_id="shop_alice_0")
+    told = fit_boot_pack(known, [PackPart("signals", 2, wide), PackPart("patterns", 1, wide)], 300)
     assert (len(told.patterns), len(told.signals), told.omitted) == (2, 0, {"patterns": 2, "signals": 4})
 
 
 def test_pack_cuts_the_text_of_a_handoff_and_keeps_its_id():
-    told = packed(
-        Started(project="shop", agent="alice", session_id="shop_alice_0"),
-        [Part("handoff", 1, {"id": "doc_0", "content": "x" * 9000, "files": ["a.py"] * 9})],
+    told = fit_boot_pack(
+        BootPack(project="shop", agent="alice", session_id="shop_alice_0"),
+        [PackPart("handoff", 1, {"id": "doc_0", "content": "x" * 9000, "files": ["a.py"] * 9})],
         300,
     )
     assert told.handoff["id"] == "doc_0"
@@ -123,4 +129,4 @@ async def test_start_session_is_within_any_budget(team: Team, token_budget: int)
     )
     assert len(answer.text()) <= token_budget * BYTES_PER_TOKEN
     told = msgspec.json.decode(answer.text())
-    assert list(told) == [name for name in Started.__struct_fields__ if name in told]
+    assert list(told) == [name for name in BootPack.__struct_fields__ if name in told]

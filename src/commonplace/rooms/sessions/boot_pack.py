@@ -1,0 +1,139 @@
+"""Fits the parts of the boot pack into the caller's token budget: lowest rank first, lists item by item.
+
+A token is estimated as four bytes of the encoded reply. Space for the `omitted` counts is reserved first, so the
+reply stays within the budget whatever the parts hold. The parts come from `boot.py`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from commonplace.rooms.sessions.model import BootPack
+
+BYTES_PER_TOKEN = 4
+_OMITTED_FIELD_BYTES = len(',"omitted":{}')
+_TRUNCATED_FIELD_BYTES = len(',"truncated":true')
+_ELLIPSIS = "…"
+_MIN_TEXT_CHARACTERS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class PackPart:
+    name: str
+    rank: int
+    value: Any
+
+    @property
+    def max_omitted_items(self) -> int:
+        if isinstance(self.value, dict):
+            return 1 + sum(len(items) for items in self.value.values() if isinstance(items, list))
+        return len(self.value) if isinstance(self.value, list) else 1
+
+    @property
+    def omission_note_bytes(self) -> int:
+        """The most bytes that this part's entry in `omitted` can take."""
+        return len(f'"{self.name}":{self.max_omitted_items},')
+
+
+@dataclass(slots=True)
+class _PackBuilder:
+    remaining_bytes: int
+    fields: dict[str, Any] = field(default_factory=dict)
+    omitted: dict[str, int] = field(default_factory=dict)
+
+    def add_part(self, part: PackPart, share: int) -> None:
+        """Add the whole part, or as much as fits into 1/`share` of the remaining bytes."""
+        self.remaining_bytes += part.omission_note_bytes
+        field_bytes = len(f'"{part.name}":,')
+        value, omitted_items = part.value, 0
+        if field_bytes + _encoded_bytes(value) > self.remaining_bytes:
+            self.remaining_bytes -= part.omission_note_bytes
+            value, omitted_items = _truncate_value(value, self.remaining_bytes // share - field_bytes)
+            self.omitted[part.name] = omitted_items
+        if value:
+            self.fields[part.name] = value
+            self.remaining_bytes -= field_bytes + _encoded_bytes(value)
+
+    def refill_part(self, part: PackPart) -> None:
+        """Add a truncated part again, with all bytes that the other parts left."""
+        if part.name in self.fields:
+            self.remaining_bytes += len(f'"{part.name}":,') + _encoded_bytes(self.fields.pop(part.name))
+        del self.omitted[part.name]
+        self.add_part(part, 1)
+
+
+def fit_boot_pack(boot_pack: BootPack, parts: Sequence[PackPart], token_budget: int) -> BootPack:
+    """Return the boot pack with as much of the parts as the budget allows."""
+    filled_parts = [PackPart(part.name, part.rank, msgspec.to_builtins(part.value)) for part in parts]
+    filled_parts = sorted((part for part in filled_parts if part.value), key=lambda part: part.rank)
+    note_bytes = sum(part.omission_note_bytes for part in filled_parts)
+    builder = _PackBuilder(
+        token_budget * BYTES_PER_TOKEN - _encoded_bytes(boot_pack) - _OMITTED_FIELD_BYTES - note_bytes
+    )
+    for part in filled_parts:
+        builder.add_part(part, 2)
+    for part in [part for part in filled_parts if part.name in builder.omitted]:
+        builder.refill_part(part)
+    return msgspec.structs.replace(boot_pack, **builder.fields, omitted=builder.omitted)
+
+
+def _encoded_bytes(value: Any) -> int:
+    return len(msgspec.json.encode(value))
+
+
+def _truncate_value(value: Any, max_bytes: int) -> tuple[Any, int]:
+    """Return as much of the value as fits, and the number of items left out."""
+    if isinstance(value, list):
+        return _truncate_list(value, max_bytes)
+    if isinstance(value, dict):
+        return _truncate_object(value, max_bytes)
+    if isinstance(value, str):
+        return _truncate_text(value, _encoded_bytes(value) - max_bytes), 1
+    return None, 1
+
+
+def _truncate_list(items: list[Any], max_bytes: int) -> tuple[list[Any], int]:
+    used_bytes, kept_items = len("[]"), 0
+    for item in items:
+        used_bytes += _encoded_bytes(item) + len(",")
+        if used_bytes > max_bytes:
+            break
+        kept_items += 1
+    return items[:kept_items], len(items) - kept_items
+
+
+def _truncate_object(fields: dict[str, Any], max_bytes: int) -> tuple[dict[str, Any] | None, int]:
+    """Drop the last items of lists first, then truncate the longest text."""
+    kept_fields, omitted_items = dict(fields), 0
+    for name, items in fields.items():
+        excess_bytes = _encoded_bytes(kept_fields) - max_bytes
+        if excess_bytes > 0 and isinstance(items, list):
+            kept_items, cut = _truncate_list(items, _encoded_bytes(items) - excess_bytes)
+            kept_fields[name], omitted_items = kept_items, omitted_items + cut
+            if not kept_items:
+                del kept_fields[name]
+    if _encoded_bytes(kept_fields) <= max_bytes:
+        return kept_fields, omitted_items
+    return _truncate_longest_text(kept_fields, max_bytes), omitted_items + 1
+
+
+def _truncate_longest_text(fields: dict[str, Any], max_bytes: int) -> dict[str, Any] | None:
+    longest = max(
+        (name for name in fields if isinstance(fields[name], str)),
+        key=lambda name: len(fields[name]),
+        default="",
+    )
+    text = (
+        _truncate_text(fields[longest], _encoded_bytes(fields) - max_bytes + _TRUNCATED_FIELD_BYTES)
+        if longest
+        else None
+    )
+    return fields | {longest: text, "truncated": True} if text else None
+
+
+def _truncate_text(text: str, excess_bytes: int) -> str | None:
+    """Remove as many characters as there are excess bytes: enough, because a character is at least one byte."""
+    length = len(text) - excess_bytes - len(_ELLIPSIS.encode())
+    return text[:length].rstrip() + _ELLIPSIS if length >= _MIN_TEXT_CHARACTERS else None

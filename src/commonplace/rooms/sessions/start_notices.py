@@ -1,0 +1,56 @@
+"""Notifies others that a session started: sessions with the same agent name, and admins of a pending agent."""
+
+from collections.abc import Sequence
+
+from commonplace import activity, events
+from commonplace.call import Call
+from commonplace.rooms.messages import store as messages
+from commonplace.rooms.messages.model import PROJECT_ADMINS, MessageDraft
+from commonplace.rooms.sessions.agent_identity import ResolvedAgent
+from commonplace.store.database import Row
+
+_MAX_NOTIFIED_SESSIONS = 5
+
+
+async def notify_session_start(call: Call, agent: ResolvedAgent, live_sessions: Sequence[Row]) -> None:
+    """Notify live sessions with the same agent name, and the admins if the agent is new and pending."""
+    namesakes = [row["id"] for row in live_sessions if row["agent"] == agent.name and agent.has_name]
+    if namesakes:
+        text = f"Another session started as '{agent.name}' in {call.project}."
+        await activity.tell(call.tx, call.project, namesakes[:_MAX_NOTIFIED_SESSIONS], text, call.now)
+    if agent.is_pending and not agent.is_known:
+        await _mail_admins(call, agent)
+
+
+async def _mail_admins(call: Call, agent: ResolvedAgent) -> None:
+    """Send the admins a message, and a notice to those with a live session."""
+    admins = await messages.list_roster_names(call.tx, call.project, call.now, admins=True)
+    if not admins:
+        return
+    text = (
+        f"'{agent.name}' is not on the roster of {call.project} and is pending."
+        " Admit it with memory_project, action='add_agent'."
+    )
+    n = await events.count(call.tx, call.project, "message")
+    row = await messages.insert_message(
+        call.tx, _draft_registration_mail(call, agent, text), admins, n, call.now
+    )
+    await messages.notify_agents(call.tx, call.project, admins, text, call.now)
+    for admin in admins:
+        uri = f"inbox://{call.project}/{admin}"
+        call.emit("MessageSent", uri, audience=f"inbox:{admin}", id=row["id"], priority="normal")
+
+
+def _draft_registration_mail(call: Call, agent: ResolvedAgent, text: str) -> MessageDraft:
+    return MessageDraft(
+        project=call.project,
+        sender=agent.name,
+        sender_project=call.project,
+        to=PROJECT_ADMINS,
+        body=text,
+        subject="",
+        priority="normal",
+        category="task",
+        require_human=False,
+        idempotency_key=None,
+    )
