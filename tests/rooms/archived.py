@@ -5,7 +5,7 @@ import random
 from typing import Any
 
 from commonplace.access import LOCAL, Caller
-from commonplace.rooms.archives.operations import put_bytes, read_bytes, stored
+from commonplace.rooms.archives.operations import get_stored_session, read_bytes, upload_bytes
 from team import Agent, Team
 
 THREE = b'{"n": 0}\n{"n": 1}\n{"n": 2}\n'
@@ -17,7 +17,7 @@ class Sync(Agent):
     async def up(self, session_id: str, content: bytes, offset: int = 0, **more: Any) -> dict[str, Any]:
         """Upload bytes, as PUT does."""
         given = self.workspace | {"session_id": session_id, "body": content, "offset": offset} | more
-        answer = await self.calls.read(put_bytes, given, self.caller)
+        answer = await self.calls.read(upload_bytes, given, self.caller)
         return {name: getattr(answer.reply, name) for name in ("status", "bytes", "lines", "sha256")}
 
     async def raw(self, session_id: str, **more: Any) -> dict[str, Any]:
@@ -29,7 +29,7 @@ class Sync(Agent):
     async def bytes(self, session_id: str) -> bytes:
         """The whole session, as GET with a Range gives it."""
         named = {"workspace_id": self.workspace["workspace_id"], "session_id": session_id}
-        length = (await self.calls.read(stored, named, self.caller)).reply.bytes
+        length = (await self.calls.read(get_stored_session, named, self.caller)).reply.bytes
         whole = b""
         while len(whole) < length:
             span = named | {"first": len(whole), "end": length}

@@ -18,7 +18,7 @@ from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.rooms.archives import study_store
-from commonplace.rooms.archives.restudy import study_again
+from commonplace.rooms.archives.restudy import restudy_sessions
 from commonplace.server import sweep
 from commonplace.session_archive.frames import FRAME_BYTES
 from commonplace.session_archive.study import STUDY_VERSION
@@ -163,7 +163,7 @@ async def test_sessions_are_read_again_though_one_of_them_is_damaged(
     await laptop.up("b", b"x" * FRAME_BYTES, offset=50)
     monkeypatch.undo()
     damage(place)
-    await study_again(team.calls)
+    await restudy_sessions(team.calls)
     answer = await laptop.search_sessions(query="axolotl")
     assert sorted(each["session_id"] for each in answer["matches"]) == ["a", "c"]
 

@@ -9,7 +9,7 @@ from transcribed import Script, fixed, unsolved, uploaded
 from commonplace import errors
 from commonplace.access import Caller
 from commonplace.rooms.archives import study_store
-from commonplace.rooms.archives.restudy import study_again
+from commonplace.rooms.archives.restudy import restudy_sessions
 from commonplace.session_archive import line_scan
 from commonplace.session_archive.study import STUDY_VERSION
 from commonplace.store.database import Tx
@@ -334,14 +334,14 @@ async def test_sessions_of_an_older_parser_are_read_again(
     assert "summary" not in page
     await sync.up("cart", MENU.content, offset=len(CART.content))
     assert await found(sync, "menu accessible") == []
-    await study_again(team.calls)
+    await restudy_sessions(team.calls)
     assert await found(sync, "menu accessible") == [("cart", 2, "user")]
     assert await found(sync, "ModuleNotFoundError: No module named 'yaml'", limit=1) == [
         ("fixed", 2, "error")
     ]
     page = await sync.read_session(workspace_id=sync.workspace["workspace_id"], session_id="cart")
     assert page["summary"]["user_messages"] == 2
-    assert await team.database.read(lambda tx: study_store.waiting(tx, STUDY_VERSION)) is None
+    assert await team.database.read(lambda tx: study_store.find_session_to_study(tx, STUDY_VERSION)) is None
 
 
 async def test_search_sessions_forgets_the_least_telling_errors_of_a_session(team: Team, sync: Sync):
@@ -378,5 +378,5 @@ async def test_study_forgets_what_it_read_before(team: Team, sync: Sync):
     await team.database.write(
         lambda tx: tx.run("update session_study set behind = 1 where project = $1", "shop")
     )
-    await study_again(team.calls)
+    await restudy_sessions(team.calls)
     assert await team.database.read(rows) == before

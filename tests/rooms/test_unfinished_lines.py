@@ -8,7 +8,7 @@ from archived import Sync, found, registered
 from transcribed import Script
 
 from commonplace.rooms.archives import study_store
-from commonplace.rooms.archives.restudy import study_again
+from commonplace.rooms.archives.restudy import restudy_sessions
 from commonplace.session_archive.study import STUDY_VERSION
 from team import Team
 
@@ -74,7 +74,7 @@ async def test_sessions_that_are_read_again_keep_their_last_line(
     monkeypatch.setattr(study_store, "STUDY_VERSION", STUDY_VERSION - 1)
     await sync.up("talk", WHOLE[:-1])
     monkeypatch.undo()
-    await study_again(team.calls)
+    await restudy_sessions(team.calls)
     assert await found(sync, "badgers") == [("talk", 2, "user")]
     await sync.up("talk", b"\n" + OTTERS, offset=len(WHOLE) - 1)
     assert (await summary(sync, "talk"))["user_messages"] == 3

@@ -262,7 +262,7 @@ async def test_a_deleted_file_written_again_goes_on_in_its_versions(desk):
 
 
 async def test_old_versions_go_beyond_a_number(desk, monkeypatch):
-    monkeypatch.setattr(file_store, "VERSIONS", 3)
+    monkeypatch.setattr(file_store, "MAX_VERSIONS_PER_FILE", 3)
     for n in range(5):
         await desk.write("a.md", f"text {n}")
     versions = await desk.anyone.list_versions(workspace_id=LAPTOP_ID, path="a.md")

@@ -16,7 +16,7 @@ from commonplace.edges.http.refusals import RangeNotSatisfiable
 from commonplace.edges.http.request import Request
 from commonplace.edges.http.response import Header, Response
 from commonplace.edges.http.router import Route
-from commonplace.rooms.archives.operations import put_bytes, read_bytes, stored
+from commonplace.rooms.archives.operations import get_stored_session, read_bytes, upload_bytes
 from commonplace.session_archive.archive import MAX_PART_BYTES
 
 _log = logging.getLogger(__name__)
@@ -98,14 +98,14 @@ class ArchiveRoutes:
         with self._reserve_upload(request):
             arguments = await _read_part(request)
             try:
-                answer = await self._calls.read(put_bytes, arguments, request.caller)
+                answer = await self._calls.read(upload_bytes, arguments, request.caller)
             except errors.Conflict as conflict:
                 await response.send_refusal(conflict, *_offset_headers(conflict.details.get("bytes")))
                 return
         await response.send(200, answer.text(), *_offset_headers(answer.reply.bytes))
 
     async def send_archive(self, request: Request, response: Response) -> None:
-        answer = await self._calls.read(stored, _read_path(request), request.caller)
+        answer = await self._calls.read(get_stored_session, _read_path(request), request.caller)
         span = _read_range(request, answer.reply.bytes) if request.method == "GET" else None
         headers = (*_offset_headers(answer.reply.bytes), (b"etag", f'"{answer.reply.sha256}"'.encode()))
         if span is None:

@@ -7,7 +7,7 @@ MAX_PART_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
+class ArchivedSession:
     """One session's transcript. `lines` counts newlines; `line_start` is where the unfinished last line begins."""
 
     project: str

@@ -12,7 +12,7 @@ from typing import Any
 from commonplace.clock import iso
 from commonplace.search import lines
 from commonplace.session_archive import frames
-from commonplace.session_archive.archive import Archive
+from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.line_blocks import LineBlock, split_into_blocks
 from commonplace.session_archive.session_bytes import SessionBytes
 from commonplace.session_archive.session_matches import (
@@ -68,7 +68,7 @@ class LineScan:
         return matches[: self._query.per_session]
 
     def _scan_block(
-        self, archive: Archive, block: LineBlock, last_match: list[SessionMatch]
+        self, archive: ArchivedSession, block: LineBlock, last_match: list[SessionMatch]
     ) -> list[SessionMatch]:
         if block.has_whole_lines:
             return self._scan_lines(archive, block.first_line, block.content)
@@ -77,7 +77,7 @@ class LineScan:
             return []
         return self._scan_part(archive, block)
 
-    def _scan_part(self, archive: Archive, block: LineBlock) -> list[SessionMatch]:
+    def _scan_part(self, archive: ArchivedSession, block: LineBlock) -> list[SessionMatch]:
         """A part of a line is not a JSON record, so the match shows the raw text."""
         span = self._pattern.find(block.content, self._budget, begins=block.begins, ends=block.ends)
         if span is None:
@@ -92,7 +92,7 @@ class LineScan:
             )
         ]
 
-    def _scan_lines(self, archive: Archive, first_line: int, content: bytes) -> list[SessionMatch]:
+    def _scan_lines(self, archive: ArchivedSession, first_line: int, content: bytes) -> list[SessionMatch]:
         if self._is_literal and self._pattern.find(content, self._budget) is None:
             self._budget.pay(len(content), content.count(b"\n"))
             return []
@@ -106,7 +106,9 @@ class LineScan:
                 break
         return matches
 
-    def _describe_match(self, archive: Archive, line_match: lines.Match, line: bytes) -> SessionMatch | None:
+    def _describe_match(
+        self, archive: ArchivedSession, line_match: lines.Match, line: bytes
+    ) -> SessionMatch | None:
         """Show the message if the match is in one; else the argument or output of a tool; else the raw line."""
         utterances = Reader(tool=archive.tool).read(line_match.line, [line])
         role, words = next(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from commonplace.operation import Reply
-from commonplace.session_archive.archive import Archive
+from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.frames import StoredFrame
 from commonplace.session_archive.session_bytes import open_stored_frame
 
@@ -35,7 +35,7 @@ class RawPage(Reply):
 class PageRequest:
     """What was requested of a session, and the stored frames from the one in which the page begins."""
 
-    archive: Archive
+    archive: ArchivedSession
     frames: list[StoredFrame]
     storage: str
     offset: int

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 
 from commonplace.session_archive import frame_storage, frames
-from commonplace.session_archive.archive import Archive
+from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.frames import FramePosition, StoredFrame
 
 FRAMES_PER_READ = 4
@@ -16,7 +16,7 @@ class SessionBytes:
     """`load_frames(first_byte, count)` loads the frame that holds a byte and those after it; `storage` is the setting
     `archives`, which says where bodies outside of the store are."""
 
-    archive: Archive
+    archive: ArchivedSession
     storage: str
     load_frames: Callable[[int, int], Awaitable[list[StoredFrame]]]
 

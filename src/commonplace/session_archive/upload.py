@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from commonplace import errors
 from commonplace.session_archive import encodings, frames, study
-from commonplace.session_archive.archive import MAX_PART_BYTES, MAX_SESSION_BYTES, Archive
+from commonplace.session_archive.archive import MAX_PART_BYTES, MAX_SESSION_BYTES, ArchivedSession
 from commonplace.session_archive.encodings import ContentEncoding
 from commonplace.session_archive.frames import PackedFrame, StoredFrame
 from commonplace.session_archive.session_bytes import SessionBytes, open_stored_frame
@@ -92,7 +92,7 @@ def wrong_offset(stored_bytes: int) -> errors.Conflict:
 
 
 async def pack_part(
-    archive: Archive | None, last_frame: StoredFrame | None, storage: str, part: UploadedPart
+    archive: ArchivedSession | None, last_frame: StoredFrame | None, storage: str, part: UploadedPart
 ) -> list[PackedFrame]:
     """The frames to write: the last stored one again, if it is not full, and those after it."""
     lines = archive.lines if archive else 0

@@ -113,13 +113,13 @@ async def revoke_key(call: Call, name: model.KeyName) -> model.RevokedKey:
 )
 async def revoke_writer(call: Call, name: WorkspaceId, agent: AgentName | None = None) -> model.RevokedWriter:
     """Revoke the write token of a workspace, or the write access of `agent`."""
-    workspace = await workspace_store.workspace(call.tx, name, call.caller)
+    workspace = await workspace_store.load_workspace(call.tx, name, call.caller)
     workspace_store.require_writable(workspace)
     call.project, call.subject = workspace.project, f"revoke_writer {workspace.id} {agent or 'token'}"
     if agent is None:
-        revoked = await workspace_store.revoke_token(call.tx, workspace, call.now)
+        revoked = await workspace_store.revoke_write_token(call.tx, workspace, call.now)
     else:
-        revoked = await workspace_store.unbind(call.tx, workspace, agent)
+        revoked = await workspace_store.unbind_agent(call.tx, workspace, agent)
     return model.RevokedWriter(status="revoked" if revoked else "none", workspace_id=workspace.id)
 
 

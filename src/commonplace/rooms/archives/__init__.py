@@ -2,8 +2,8 @@
 
 from commonplace.room import Room
 from commonplace.rooms.archives.operations import read_session, search_sessions, upload_session
-from commonplace.rooms.archives.restudy import study_again
-from commonplace.rooms.archives.retention import remove_orphans
+from commonplace.rooms.archives.restudy import restudy_sessions
+from commonplace.rooms.archives.retention import delete_orphaned_bodies
 from commonplace.rooms.archives.search import SEARCH_SOURCE
 
 ROOM = Room(
@@ -12,6 +12,6 @@ ROOM = Room(
     toolset="workspaces",
     operations=(read_session, upload_session, search_sessions),
     borrowed_tools=("list_sessions",),
-    chores=(remove_orphans, study_again),
+    chores=(delete_orphaned_bodies, restudy_sessions),
     search_sources=(SEARCH_SOURCE,),
 )

@@ -7,30 +7,30 @@ from pydantic import Field, StringConstraints
 from commonplace import errors
 from commonplace.clock import iso
 from commonplace.operation import Reply
-from commonplace.session_archive.archive import MAX_SESSION_BYTES, Archive
+from commonplace.session_archive.archive import MAX_SESSION_BYTES, ArchivedSession
 
 BYTES_PER_TOKEN = 4
 
-SessionId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,199}$")]
-Start = Annotated[int, Field(ge=0, le=MAX_SESSION_BYTES)]
-Length = Annotated[int, Field(ge=1, le=MAX_SESSION_BYTES)]
-Tool = Annotated[str, StringConstraints(min_length=1, max_length=64)]
-Lines = Annotated[int, Field(ge=1, le=1000)]
-Line = Annotated[int, Field(ge=0, le=MAX_SESSION_BYTES)]
-Tokens = Annotated[int, Field(ge=100, le=25_000)]
+ArchivedSessionId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,199}$")]
+ByteOffset = Annotated[int, Field(ge=0, le=MAX_SESSION_BYTES)]
+ByteLength = Annotated[int, Field(ge=1, le=MAX_SESSION_BYTES)]
+ToolName = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+LineLimit = Annotated[int, Field(ge=1, le=1000)]
+LineNumber = Annotated[int, Field(ge=0, le=MAX_SESSION_BYTES)]
+MaxTokens = Annotated[int, Field(ge=100, le=25_000)]
 MatchesOfSession = Annotated[int, Field(ge=1, le=100)]
-Status = Literal["stored", "extended", "duplicate"]
+UploadStatus = Literal["stored", "extended", "duplicate"]
 
 
-class Uploaded(Reply):
-    status: Status
+class UploadReceipt(Reply):
+    status: UploadStatus
     sha256: str
     lines: int
     bytes: int
     compressed_bytes: int
 
 
-class Stored(Reply):
+class StoredSession(Reply):
     """What a client needs to go on where it stopped."""
 
     bytes: int
@@ -39,7 +39,7 @@ class Stored(Reply):
     compressed_bytes: int
 
     @classmethod
-    def of(cls, archive: Archive) -> "Stored":
+    def from_archive(cls, archive: ArchivedSession) -> "StoredSession":
         return cls(
             bytes=archive.bytes,
             lines=archive.total_lines,
@@ -48,7 +48,7 @@ class Stored(Reply):
         )
 
 
-class Listed(Reply):
+class ListedSession(Reply):
     session_id: str
     title: str
     started_at: str
@@ -60,7 +60,7 @@ class Listed(Reply):
     tool: str
 
     @classmethod
-    def of(cls, archive: Archive) -> "Listed":
+    def from_archive(cls, archive: ArchivedSession) -> "ListedSession":
         return cls(
             session_id=archive.session,
             title=archive.title,
@@ -74,12 +74,12 @@ class Listed(Reply):
         )
 
 
-class Listing(Reply):
-    sessions: list[Listed]
+class ArchivedSessions(Reply):
+    sessions: list[ListedSession]
     total: int
 
 
-def unknown(workspace: str, session: str) -> errors.NotFound:
+def session_not_found(workspace: str, session: str) -> errors.NotFound:
     return errors.NotFound(
         f"There is no session '{session}' in '{workspace}'.",
         hint="list_sessions with this workspace_id shows them.",

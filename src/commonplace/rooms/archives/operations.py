@@ -9,9 +9,17 @@ from commonplace.operation import EVERY, Reply, operation
 from commonplace.rooms.archives import lookup, model, search, store, study_store
 from commonplace.rooms.archives.upload import PreparedUpload, prepare_upload
 from commonplace.rooms.workspaces import store as workspaces
-from commonplace.rooms.workspaces.model import Limit, Mode, Query, Sha256, Token, Workspace, WorkspaceId
+from commonplace.rooms.workspaces.model import (
+    Limit,
+    SearchMode,
+    SearchQuery,
+    Sha256,
+    Workspace,
+    WorkspaceId,
+    WriteToken,
+)
 from commonplace.session_archive import chat_page, raw_page
-from commonplace.session_archive.archive import Archive
+from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.encodings import ContentEncoding
 from commonplace.session_archive.frames import FRAME_BYTES, StoredFrame
 from commonplace.session_archive.raw_page import PageRequest, PageView
@@ -19,7 +27,7 @@ from commonplace.session_archive.session_bytes import FRAMES_PER_READ, open_stor
 from commonplace.session_archive.session_matches import SessionMatches
 from commonplace.session_archive.upload import wrong_offset
 
-_uploads = operation(
+_upload_operation = operation(
     "upload_session",
     role="sync",
     writes=True,
@@ -30,77 +38,83 @@ _uploads = operation(
 )
 
 
-@_uploads
+@_upload_operation
 async def upload_session(
     call: Call,
     workspace_id: WorkspaceId,
-    write_token: Token,
-    session_id: model.SessionId,
+    write_token: WriteToken,
+    session_id: model.ArchivedSessionId,
     content: str | None = None,
     content_gzip_base64: str | None = None,
-    offset: model.Start = 0,
-    tool: model.Tool | None = None,
+    offset: model.ByteOffset = 0,
+    tool: model.ToolName | None = None,
     started_at: Moment | None = None,
     sha256: Sha256 | None = None,
-) -> model.Uploaded:
+) -> model.UploadReceipt:
     """Append to a session's transcript; offset = bytes stored."""
-    return await _keep(call, workspace_id, write_token, session_id, tool, started_at)
+    return await _store_part(call, workspace_id, write_token, session_id, tool, started_at)
 
 
-@_uploads
-async def put_bytes(
+@_upload_operation
+async def upload_bytes(
     call: Call,
     workspace_id: WorkspaceId,
-    write_token: Token,
-    session_id: model.SessionId,
+    write_token: WriteToken,
+    session_id: model.ArchivedSessionId,
     body: bytes,
     encoding: ContentEncoding = "identity",
-    offset: model.Start = 0,
-    length: model.Length | None = None,
-    tool: model.Tool | None = None,
+    offset: model.ByteOffset = 0,
+    length: model.ByteLength | None = None,
+    tool: model.ToolName | None = None,
     started_at: Moment | None = None,
     sha256: Sha256 | None = None,
-) -> model.Uploaded:
+) -> model.UploadReceipt:
     """The same for programs that send bytes."""
-    return await _keep(call, workspace_id, write_token, session_id, tool, started_at)
+    return await _store_part(call, workspace_id, write_token, session_id, tool, started_at)
 
 
-async def _keep(
+async def _store_part(
     call: Call, workspace_id: str, write_token: str, session_id: str, tool: str | None, started_at: int | None
-) -> model.Uploaded:
+) -> model.UploadReceipt:
     prepared: PreparedUpload = call.prepared
-    workspace = await workspaces.workspace(call.tx, workspace_id, call.caller)
-    await workspaces.check_token(call.tx, workspace, write_token)
+    workspace = await workspaces.load_workspace(call.tx, workspace_id, call.caller)
+    await workspaces.require_write_token(call.tx, workspace, write_token)
     call.project, call.subject = workspace.project, f"{workspace.id} {session_id}"
     before = prepared.before
     if before and not prepared.frames:
-        return _receipt("duplicate", before)
-    after = _grown(before or _empty(call, workspace, session_id, tool, started_at), prepared, call.now)
-    await _write(call, before, after, prepared)
-    await workspaces.touch(call.tx, workspace, call.now, sessions=int(before is None))
+        return _build_receipt("duplicate", before)
+    after = _extend_archive(
+        before or _new_archive(call, workspace, session_id, tool, started_at), prepared, call.now
+    )
+    await _write_frames(call, before, after, prepared)
+    await workspaces.update_workspace_activity(call.tx, workspace, call.now, sessions=int(before is None))
     await study_store.save_study(call.tx, after, prepared.study)
     call.emit("SessionArchived", workspace.uri, session_id=session_id, bytes=after.bytes)
-    return _receipt("extended" if before else "stored", after)
+    return _build_receipt("extended" if before else "stored", after)
 
 
-async def _write(call: Call, before: Archive | None, after: Archive, prepared: PreparedUpload) -> None:
+async def _write_frames(
+    call: Call, before: ArchivedSession | None, after: ArchivedSession, prepared: PreparedUpload
+) -> None:
     """The row decides who was first; whoever comes second is told how much is stored."""
-    first = await (store.extend(call.tx, before, after) if before else store.add(call.tx, after))
+    first = await (
+        store.update_archive(call.tx, before, after) if before else store.insert_archive(call.tx, after)
+    )
     if not first:
-        now = await store.archive(call.tx, *after.key)
+        now = await store.find_archive(call.tx, *after.key)
         raise wrong_offset(now.bytes if now else 0)
-    if prepared.addresses and not await store.take_bodies(call.tx, after.project, prepared.addresses):
+    if prepared.addresses and not await store.claim_bodies(call.tx, after.project, prepared.addresses):
         raise errors.Conflict(
             "The upload took so long that its parts were tidied away.", hint="Send it again."
         )
-    await store.put_frames(call.tx, after, prepared.frames)
+    await store.write_frames(call.tx, after, prepared.frames)
 
 
-def _empty(
+def _new_archive(
     call: Call, workspace: Workspace, session_id: str, tool: str | None, started_at: int | None
-) -> Archive:
+) -> ArchivedSession:
     began = call.now if started_at is None else started_at
-    return Archive(
+    return ArchivedSession(
         workspace.project,
         workspace.id,
         session_id,
@@ -118,7 +132,7 @@ def _empty(
     )
 
 
-def _grown(before: Archive, prepared: PreparedUpload, now: int) -> Archive:
+def _extend_archive(before: ArchivedSession, prepared: PreparedUpload, now: int) -> ArchivedSession:
     last = prepared.frames[-1].position
     return replace(
         before,
@@ -132,8 +146,8 @@ def _grown(before: Archive, prepared: PreparedUpload, now: int) -> Archive:
     )
 
 
-def _receipt(status: model.Status, archive: Archive) -> model.Uploaded:
-    return model.Uploaded(
+def _build_receipt(status: model.UploadStatus, archive: ArchivedSession) -> model.UploadReceipt:
+    return model.UploadReceipt(
         status=status,
         sha256=archive.sha256,
         lines=archive.total_lines,
@@ -142,27 +156,31 @@ def _receipt(status: model.Status, archive: Archive) -> model.Uploaded:
     )
 
 
-async def _shown(page: PageRequest) -> Reply:
+async def _build_page(page: PageRequest) -> Reply:
     return await (chat_page.build_chat_page if page.view == "chat" else raw_page.build_raw_page)(page)
 
 
-@operation("read_session", role="any", session=False, outside=_shown)
+@operation("read_session", role="any", session=False, outside=_build_page)
 async def read_session(
     call: Call,
     workspace_id: WorkspaceId,
-    session_id: model.SessionId,
-    offset: model.Line = 0,
-    limit: model.Lines = 100,
+    session_id: model.ArchivedSessionId,
+    offset: model.LineNumber = 0,
+    limit: model.LineLimit = 100,
     view: PageView = "chat",
-    max_tokens: model.Tokens = 8000,
+    max_tokens: model.MaxTokens = 8000,
 ) -> PageRequest:
     """An archived session: what was said and done, or its raw lines."""
-    archive = await lookup.find(call, workspace_id, session_id)
+    archive = await lookup.find_session(call, workspace_id, session_id)
     most = max_tokens * model.BYTES_PER_TOKEN
     frames = chat_page.FRAMES_PER_PAGE if view == "chat" else 2 + most // FRAME_BYTES
     studied = await study_store.load_study_state(call.tx, archive) if view == "chat" else b""
     first = chat_page.find_first_line(studied, offset)
-    kept = await store.frames_of_line(call.tx, archive, first, frames) if offset < archive.total_lines else []
+    kept = (
+        await store.list_frames_of_line(call.tx, archive, first, frames)
+        if offset < archive.total_lines
+        else []
+    )
     return PageRequest(archive, kept, call.settings.archives, offset, limit, most, view, studied)
 
 
@@ -175,53 +193,59 @@ async def read_session(
 )
 async def search_sessions(
     call: Call,
-    query: Query,
+    query: SearchQuery,
     workspace_id: WorkspaceId | None = None,
-    mode: Mode = "smart",
+    mode: SearchMode = "smart",
     since: Moment | None = None,
     until: Moment | None = None,
     limit: Limit = 20,
-    per_session: model.MatchesOfSession = search.PER_SESSION,
+    per_session: model.MatchesOfSession = search.DEFAULT_MATCHES_PER_SESSION,
 ) -> SessionMatches:
     """Search archived sessions; an error finds what overcame it."""
     if call.prepared is not None:
         scanned: SessionMatches = call.prepared
         return scanned
-    wanted = await search.asked(call, query, workspace_id, since, until, limit, per_session)
-    return await search.smart(call, wanted)
+    wanted = await search.build_query(call, query, workspace_id, since, until, limit, per_session)
+    return await search.search_by_meaning(call, wanted)
 
 
 @operation("read_session", role="any", session=False)
-async def stored(call: Call, workspace_id: WorkspaceId, session_id: model.SessionId) -> model.Stored:
+async def get_stored_session(
+    call: Call, workspace_id: WorkspaceId, session_id: model.ArchivedSessionId
+) -> model.StoredSession:
     """How much of a session is stored."""
-    return model.Stored.of(await lookup.exactly(call, workspace_id, session_id))
+    return model.StoredSession.from_archive(await lookup.load_session_exactly(call, workspace_id, session_id))
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ByteSpan:
     """Frames that hold the bytes from `first` up to `end`."""
 
     first: int
     end: int
-    setting: str
-    kept: list[StoredFrame]
+    storage: str
+    frames: list[StoredFrame]
 
 
-async def _joined(span: Span) -> bytes:
-    raw = [await open_stored_frame(frame, span.setting) for frame in span.kept]
-    return slice_bytes(b"".join(raw), span.kept[0].position.first_byte, span.first, span.end)
+async def _read_span(span: ByteSpan) -> bytes:
+    raw = [await open_stored_frame(frame, span.storage) for frame in span.frames]
+    return slice_bytes(b"".join(raw), span.frames[0].position.first_byte, span.first, span.end)
 
 
-@operation("read_session", role="any", session=False, outside=_joined)
+@operation("read_session", role="any", session=False, outside=_read_span)
 async def read_bytes(
-    call: Call, workspace_id: WorkspaceId, session_id: model.SessionId, first: model.Start, end: model.Start
-) -> Span:
+    call: Call,
+    workspace_id: WorkspaceId,
+    session_id: model.ArchivedSessionId,
+    first: model.ByteOffset,
+    end: model.ByteOffset,
+) -> ByteSpan:
     """The exact bytes from `first` up to `end`, as many as are read at once."""
-    archive = await lookup.exactly(call, workspace_id, session_id)
+    archive = await lookup.load_session_exactly(call, workspace_id, session_id)
     if not first < end <= archive.bytes:
         raise errors.Invalid(
             f"There are bytes 0 to {archive.bytes}.", hint="Ask for some of them.", bytes=archive.bytes
         )
-    found = await store.frames(call.tx, archive, first, FRAMES_PER_READ)
+    found = await store.list_frames(call.tx, archive, first, FRAMES_PER_READ)
     kept = [each for each in found if each.position.first_byte < end]
-    return Span(first, min(end, kept[-1].position.end), call.settings.archives, kept)
+    return ByteSpan(first, min(end, kept[-1].position.end), call.settings.archives, kept)

@@ -9,15 +9,15 @@ from commonplace.session_archive import frame_storage
 from commonplace.store.database import Database
 
 
-async def remove_orphans(calls: Any) -> None:
+async def delete_orphaned_bodies(calls: Any) -> None:
     """First nobody may use them any more, then they are removed, then they are forgotten: each step may be the last."""
     storage = frame_storage.open_frame_storage(calls.settings.archives)
     if storage is None:
         return
     database: Database = calls.database
     before = calls.clock() - DAY
-    orphans = await database.write(lambda tx: store.abandon_bodies(tx, before))
+    orphans = await database.write(lambda tx: store.mark_orphaned_bodies(tx, before))
     for _, address in orphans:
         await asyncio.to_thread(storage.remove, address)
     if orphans:
-        await database.write(lambda tx: store.forget_bodies(tx, orphans))
+        await database.write(lambda tx: store.delete_bodies(tx, orphans))

@@ -4,23 +4,23 @@ from collections.abc import Sequence
 from dataclasses import astuple, fields
 from functools import partial
 
-from commonplace.session_archive.archive import Archive
+from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.frames import FramePosition, StoredFrame
 from commonplace.session_archive.session_bytes import SessionBytes
 from commonplace.store.database import Database, Row, Tx
 from commonplace.store.ids import SHORTEST, only
 
-_COLUMNS = ", ".join(field.name for field in fields(Archive))
-_CANDIDATES = 5
-_EVERY_KEY = "project = $1 and workspace = $2 and session = $3"
+_COLUMNS = ", ".join(field.name for field in fields(ArchivedSession))
+_MAX_CANDIDATES = 5
+_WHERE_KEY = "project = $1 and workspace = $2 and session = $3"
 
 
-async def archive(tx: Tx, project: str, workspace: str, session: str) -> Archive | None:
-    row = await tx.one(f"select {_COLUMNS} from archive where {_EVERY_KEY}", project, workspace, session)
-    return Archive(**row) if row else None
+async def find_archive(tx: Tx, project: str, workspace: str, session: str) -> ArchivedSession | None:
+    row = await tx.one(f"select {_COLUMNS} from archive where {_WHERE_KEY}", project, workspace, session)
+    return ArchivedSession(**row) if row else None
 
 
-async def whole_id(tx: Tx, project: str, workspace: str, given: str) -> str | None:
+async def find_session_id(tx: Tx, project: str, workspace: str, given: str) -> str | None:
     """The one session whose id begins so; several are refused."""
     if len(given) < SHORTEST:
         return None
@@ -31,14 +31,14 @@ async def whole_id(tx: Tx, project: str, workspace: str, given: str) -> str | No
         workspace,
         given,
         given + "\x7f",
-        _CANDIDATES,
+        _MAX_CANDIDATES,
     )
     return only(given, [row["session"] for row in rows])
 
 
-async def page(
+async def list_archives_of_workspace(
     tx: Tx, project: str, workspace: str, since: int, until: int, limit: int, offset: int
-) -> tuple[int, list[Archive]]:
+) -> tuple[int, list[ArchivedSession]]:
     """Those that were going on in that time, the latest first; how many there are in all."""
     during = "project = $1 and workspace = $2 and ended_at >= $3 and started_at <= $4"
     count = await tx.one(
@@ -53,12 +53,12 @@ async def page(
         limit,
         offset,
     )
-    return (int(count["n"]) if count else 0), [Archive(**row) for row in rows]
+    return (int(count["n"]) if count else 0), [ArchivedSession(**row) for row in rows]
 
 
-async def everywhere(
+async def list_archives(
     tx: Tx, projects: Sequence[str], workspace: str | None, since: int, until: int, most: int
-) -> list[Archive]:
+) -> list[ArchivedSession]:
     """Those of these projects that were going on in that time, the latest first."""
     rows = await tx.all(
         f"select {_COLUMNS} from archive where project = any($1) and (CAST($2 as text) is null or workspace = $2)"
@@ -69,12 +69,12 @@ async def everywhere(
         until,
         most,
     )
-    return [Archive(**row) for row in rows]
+    return [ArchivedSession(**row) for row in rows]
 
 
-async def add(tx: Tx, archive: Archive) -> bool:
+async def insert_archive(tx: Tx, archive: ArchivedSession) -> bool:
     """Whether it is the first of its name."""
-    places = ", ".join(f"${n}" for n in range(1, len(fields(Archive)) + 1))
+    places = ", ".join(f"${n}" for n in range(1, len(fields(ArchivedSession)) + 1))
     added = await tx.run(
         f"insert into archive ({_COLUMNS}) values ({places}) on conflict (project, workspace, session) do nothing",
         *astuple(archive),
@@ -82,12 +82,12 @@ async def add(tx: Tx, archive: Archive) -> bool:
     return added == 1
 
 
-async def extend(tx: Tx, before: Archive, after: Archive) -> bool:
+async def update_archive(tx: Tx, before: ArchivedSession, after: ArchivedSession) -> bool:
     """Whether nobody else extended it meanwhile."""
     changed = await tx.run(
         f"update archive set bytes = $4, lines = $5, line_start = $6, compressed_bytes = $7, sha256 = $8,"
         f" updated_at = $9, ended_at = case when ended_at < $10 then $10 else ended_at end"
-        f" where {_EVERY_KEY} and bytes = $11 and sha256 = $12",
+        f" where {_WHERE_KEY} and bytes = $11 and sha256 = $12",
         *before.key,
         after.bytes,
         after.lines,
@@ -102,7 +102,7 @@ async def extend(tx: Tx, before: Archive, after: Archive) -> bool:
     return changed == 1
 
 
-async def put_frames(tx: Tx, archive: Archive, kept: Sequence[StoredFrame]) -> None:
+async def write_frames(tx: Tx, archive: ArchivedSession, kept: Sequence[StoredFrame]) -> None:
     """Add frames; the one that was the last and not full is written again."""
     await tx.many(
         "insert into archive_frame (project, workspace, session, first_byte, raw_bytes, lines_before, lines_through,"
@@ -117,56 +117,56 @@ async def put_frames(tx: Tx, archive: Archive, kept: Sequence[StoredFrame]) -> N
     )
 
 
-_FRAME = "first_byte, raw_bytes, lines_before, lines_through, sha256, stored_bytes, address, body"
+_FRAME_COLUMNS = "first_byte, raw_bytes, lines_before, lines_through, sha256, stored_bytes, address, body"
 
 
-async def frames(tx: Tx, archive: Archive, first_byte: int, count: int) -> list[StoredFrame]:
+async def list_frames(tx: Tx, archive: ArchivedSession, first_byte: int, count: int) -> list[StoredFrame]:
     """The frame that holds this byte, and those after it."""
     rows = await tx.all(
-        f"select {_FRAME} from archive_frame where {_EVERY_KEY} and first_byte >= coalesce((select first_byte"
-        f" from archive_frame where {_EVERY_KEY} and first_byte <= $4 order by first_byte desc limit 1), 0)"
+        f"select {_FRAME_COLUMNS} from archive_frame where {_WHERE_KEY} and first_byte >= coalesce((select first_byte"
+        f" from archive_frame where {_WHERE_KEY} and first_byte <= $4 order by first_byte desc limit 1), 0)"
         " order by first_byte limit $5",
         *archive.key,
         first_byte,
         count,
     )
-    return [_kept(row) for row in rows]
+    return [_frame_from_row(row) for row in rows]
 
 
-def session_bytes(database: Database, storage: str, archive: Archive) -> SessionBytes:
+def session_bytes(database: Database, storage: str, archive: ArchivedSession) -> SessionBytes:
     """The stored bytes of a session; each batch of frames is loaded in a transaction of its own."""
 
     async def load_frames(first_byte: int, count: int) -> list[StoredFrame]:
-        return await database.read(partial(frames, archive=archive, first_byte=first_byte, count=count))
+        return await database.read(partial(list_frames, archive=archive, first_byte=first_byte, count=count))
 
     return SessionBytes(archive, storage, load_frames)
 
 
-async def frames_of_line(tx: Tx, archive: Archive, line: int, count: int) -> list[StoredFrame]:
+async def list_frames_of_line(tx: Tx, archive: ArchivedSession, line: int, count: int) -> list[StoredFrame]:
     """The frame in which this line begins or the one before it ends, and those after it."""
     row = await tx.one(
-        f"select first_byte from archive_frame where {_EVERY_KEY} and lines_through >= $4"
+        f"select first_byte from archive_frame where {_WHERE_KEY} and lines_through >= $4"
         " order by lines_through, first_byte limit 1",
         *archive.key,
         line,
     )
-    return await frames(tx, archive, row["first_byte"], count) if row else []
+    return await list_frames(tx, archive, row["first_byte"], count) if row else []
 
 
-async def last_frame(tx: Tx, archive: Archive) -> StoredFrame | None:
+async def find_last_frame(tx: Tx, archive: ArchivedSession) -> StoredFrame | None:
     row = await tx.one(
-        f"select {_FRAME} from archive_frame where {_EVERY_KEY} order by first_byte desc limit 1",
+        f"select {_FRAME_COLUMNS} from archive_frame where {_WHERE_KEY} order by first_byte desc limit 1",
         *archive.key,
     )
-    return _kept(row) if row else None
+    return _frame_from_row(row) if row else None
 
 
-def _kept(row: Row) -> StoredFrame:
+def _frame_from_row(row: Row) -> StoredFrame:
     position = FramePosition(row["first_byte"], row["raw_bytes"], row["lines_before"], row["lines_through"])
     return StoredFrame(position, row["sha256"], row["address"], bytes(row["body"]), row["stored_bytes"])
 
 
-async def announce_bodies(tx: Tx, project: str, addresses: Sequence[str], now: int) -> None:
+async def insert_announced_bodies(tx: Tx, project: str, addresses: Sequence[str], now: int) -> None:
     """These are about to be written outside; until a transaction takes them they are nobody's."""
     await tx.many(
         "insert into archive_body (project, address, written_at, unwanted) values ($1, $2, $3, 0)",
@@ -174,7 +174,7 @@ async def announce_bodies(tx: Tx, project: str, addresses: Sequence[str], now: i
     )
 
 
-async def take_bodies(tx: Tx, project: str, addresses: Sequence[str]) -> bool:
+async def claim_bodies(tx: Tx, project: str, addresses: Sequence[str]) -> bool:
     """Whether all of them are still there to be used."""
     taken = await tx.run(
         "delete from archive_body where project = $1 and address = any($2) and unwanted = 0",
@@ -184,7 +184,7 @@ async def take_bodies(tx: Tx, project: str, addresses: Sequence[str]) -> bool:
     return taken == len(addresses)
 
 
-async def abandon_bodies(tx: Tx, before: int) -> list[tuple[str, str]]:
+async def mark_orphaned_bodies(tx: Tx, before: int) -> list[tuple[str, str]]:
     """What nobody took in time, as (project, address); from now on nobody can."""
     rows = await tx.all(
         "update archive_body set unwanted = 1 where written_at < $1 returning project, address", before
@@ -192,5 +192,5 @@ async def abandon_bodies(tx: Tx, before: int) -> list[tuple[str, str]]:
     return [(row["project"], row["address"]) for row in rows]
 
 
-async def forget_bodies(tx: Tx, removed: Sequence[tuple[str, str]]) -> None:
+async def delete_bodies(tx: Tx, removed: Sequence[tuple[str, str]]) -> None:
     await tx.many("delete from archive_body where project = $1 and address = $2", removed)

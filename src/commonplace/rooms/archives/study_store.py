@@ -7,56 +7,56 @@ from dataclasses import dataclass
 import msgspec
 
 from commonplace.search import index
-from commonplace.session_archive.archive import Archive
+from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.passages import PassagePiece, unpack_passage
 from commonplace.session_archive.study import STUDY_VERSION, StudyResult
 from commonplace.store.database import Row, Tx
 from commonplace.transcripts.lessons import Problem
 
-_KEY = "project = $1 and workspace = $2 and session = $3"
-_ERROR = "id, workspace, fingerprint, line, at, times, text, command, fixed_line, followed"
-_FINGERPRINT = 16
+_WHERE_KEY = "project = $1 and workspace = $2 and session = $3"
+_ERROR_COLUMNS = "id, workspace, fingerprint, line, at, times, text, command, fixed_line, followed"
+_FINGERPRINT_CHARACTERS = 16
 _TITLE_CHARACTERS = 200
 _SEPARATOR = "/"
-_AFTER = "0"
+_AFTER_SEPARATOR = "0"
 """The character that follows the separator: ids of one session stand between the two."""
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class StoredStudy:
     parser: int
     lines: int
     state: bytes
 
 
-def identity(archive: Archive, rest: object) -> str:
+def build_entry_id(archive: ArchivedSession, rest: object) -> str:
     return _SEPARATOR.join((archive.workspace, archive.session, str(rest)))
 
 
-def place(identity_: str) -> tuple[str, str]:
+def session_from_entry_id(identity_: str) -> tuple[str, str]:
     """The workspace and the session that an id belongs to."""
     workspace, session, _ = identity_.split(_SEPARATOR)
     return workspace, session
 
 
-def fingerprint(identity_: str) -> str:
+def fingerprint_from_entry_id(identity_: str) -> str:
     """Of the error that an id stands for; a passage has a number there, and none is so long."""
     rest = identity_.rpartition(_SEPARATOR)[2]
-    return rest if len(rest) == _FINGERPRINT else ""
+    return rest if len(rest) == _FINGERPRINT_CHARACTERS else ""
 
 
-async def load_study_state(tx: Tx, archive: Archive) -> bytes:
+async def load_study_state(tx: Tx, archive: ArchivedSession) -> bytes:
     """The state from which the study of a session continues; empty if another version made it."""
-    loaded = await study(tx, archive)
+    loaded = await find_study(tx, archive)
     return loaded.state if loaded and loaded.parser == STUDY_VERSION else b""
 
 
-async def study(tx: Tx, archive: Archive) -> Study | None:
-    row = await tx.one(f"select parser, lines, state from session_study where {_KEY}", *archive.key)
-    return Study(row["parser"], row["lines"], bytes(row["state"])) if row else None
+async def find_study(tx: Tx, archive: ArchivedSession) -> StoredStudy | None:
+    row = await tx.one(f"select parser, lines, state from session_study where {_WHERE_KEY}", *archive.key)
+    return StoredStudy(row["parser"], row["lines"], bytes(row["state"])) if row else None
 
 
-async def begin(tx: Tx, archive: Archive, parser: int) -> None:
+async def reset_study(tx: Tx, archive: ArchivedSession, parser: int) -> None:
     """Nothing of it is studied yet, or no more."""
     await tx.run(
         "insert into session_study (project, workspace, session, parser, behind, lines, state)"
@@ -68,17 +68,17 @@ async def begin(tx: Tx, archive: Archive, parser: int) -> None:
     )
 
 
-async def fall_behind(tx: Tx, archive: Archive) -> bool:
+async def mark_study_behind(tx: Tx, archive: ArchivedSession) -> bool:
     """Lines came that nobody studied; whether there is a study at all."""
-    return await tx.run(f"update session_study set behind = 1 where {_KEY}", *archive.key) > 0
+    return await tx.run(f"update session_study set behind = 1 where {_WHERE_KEY}", *archive.key) > 0
 
 
-async def give_up(tx: Tx, archive: Archive) -> None:
+async def skip_study(tx: Tx, archive: ArchivedSession) -> None:
     """It cannot be read further, until more of it comes or another version reads it."""
-    await tx.run(f"update session_study set behind = 0 where {_KEY}", *archive.key)
+    await tx.run(f"update session_study set behind = 0 where {_WHERE_KEY}", *archive.key)
 
 
-async def advance(tx: Tx, archive: Archive, before: int, after: Study) -> bool:
+async def advance_study(tx: Tx, archive: ArchivedSession, before: int, after: StoredStudy) -> bool:
     """The study has come so far, if it was where the reader believed it to be."""
     changed = await tx.run(
         "insert into session_study (project, workspace, session, parser, behind, lines, state)"
@@ -95,7 +95,7 @@ async def advance(tx: Tx, archive: Archive, before: int, after: Study) -> bool:
     return changed == 1
 
 
-async def waiting(tx: Tx, parser: int) -> tuple[str, str, str] | None:
+async def find_session_to_study(tx: Tx, parser: int) -> tuple[str, str, str] | None:
     """One session that was read by another version of the parsers, or not to its end."""
     columns = "select project, workspace, session from session_study"
     row = await tx.one(f"{columns} where parser < $1 limit 1", parser) or await tx.one(
@@ -104,13 +104,13 @@ async def waiting(tx: Tx, parser: int) -> tuple[str, str, str] | None:
     return (row["project"], row["workspace"], row["session"]) if row else None
 
 
-async def describe(
-    tx: Tx, archive: Archive, title: str, started_at: int | None, ended_at: int | None
+async def update_session_description(
+    tx: Tx, archive: ArchivedSession, title: str, started_at: int | None, ended_at: int | None
 ) -> None:
     """What the transcript says of itself is better than what its upload could know."""
     await tx.run(
         "update archive set title = $4, started_at = coalesce(CAST($5 as bigint), started_at),"
-        f" ended_at = coalesce(CAST($6 as bigint), ended_at) where {_KEY}",
+        f" ended_at = coalesce(CAST($6 as bigint), ended_at) where {_WHERE_KEY}",
         *archive.key,
         title,
         started_at,
@@ -118,23 +118,23 @@ async def describe(
     )
 
 
-async def put_passages(tx: Tx, archive: Archive, bodies: Sequence[tuple[int, bytes]]) -> None:
+async def write_passages(tx: Tx, archive: ArchivedSession, bodies: Sequence[tuple[int, bytes]]) -> None:
     await tx.many(
         "insert into session_passage (project, id, body) values ($1, $2, $3)"
         " on conflict (project, id) do update set body = excluded.body",
-        [(archive.project, identity(archive, n), body) for n, body in bodies],
+        [(archive.project, build_entry_id(archive, n), body) for n, body in bodies],
     )
 
 
-async def put_errors(tx: Tx, archive: Archive, problems: Sequence[Problem]) -> None:
+async def write_errors(tx: Tx, archive: ArchivedSession, problems: Sequence[Problem]) -> None:
     await tx.many(
-        f"insert into session_error (project, {_ERROR}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+        f"insert into session_error (project, {_ERROR_COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
         " on conflict (project, id) do update set times = excluded.times, fixed_line = excluded.fixed_line,"
         " followed = excluded.followed",
         [
             (
                 archive.project,
-                identity(archive, each.fingerprint),
+                build_entry_id(archive, each.fingerprint),
                 archive.workspace,
                 each.fingerprint,
                 each.line,
@@ -150,16 +150,16 @@ async def put_errors(tx: Tx, archive: Archive, problems: Sequence[Problem]) -> N
     )
 
 
-async def forget_errors(tx: Tx, archive: Archive, fingerprints: Sequence[str]) -> None:
-    ids = [identity(archive, each) for each in fingerprints]
+async def delete_errors(tx: Tx, archive: ArchivedSession, fingerprints: Sequence[str]) -> None:
+    ids = [build_entry_id(archive, each) for each in fingerprints]
     await tx.run("delete from session_error where project = $1 and id = any($2)", archive.project, ids)
     await index.remove(tx, archive.project, index.TRANSCRIPT, ids)
 
 
-async def forget(tx: Tx, archive: Archive) -> None:
+async def delete_study_results(tx: Tx, archive: ArchivedSession) -> None:
     """Everything that was read out of the session; the session itself stays."""
-    first = identity(archive, "")
-    span = first, first[: -len(_SEPARATOR)] + _AFTER
+    first = build_entry_id(archive, "")
+    span = first, first[: -len(_SEPARATOR)] + _AFTER_SEPARATOR
     for table in ("session_passage", "session_error"):
         gone = await tx.all(
             f"delete from {table} where project = $1 and id >= $2 and id < $3 returning id",
@@ -169,21 +169,21 @@ async def forget(tx: Tx, archive: Archive) -> None:
         await index.remove(tx, archive.project, index.TRANSCRIPT, [row["id"] for row in gone])
 
 
-async def passages(tx: Tx, project: str, ids: Sequence[str]) -> Mapping[str, list[PassagePiece]]:
+async def load_passages(tx: Tx, project: str, ids: Sequence[str]) -> Mapping[str, list[PassagePiece]]:
     rows = await tx.all(
         "select id, body from session_passage where project = $1 and id = any($2)", project, list(ids)
     )
     return {row["id"]: unpack_passage(bytes(row["body"])) for row in rows}
 
 
-async def errors(tx: Tx, project: str, ids: Sequence[str]) -> Mapping[str, Row]:
+async def load_errors(tx: Tx, project: str, ids: Sequence[str]) -> Mapping[str, Row]:
     rows = await tx.all(
-        f"select {_ERROR} from session_error where project = $1 and id = any($2)", project, list(ids)
+        f"select {_ERROR_COLUMNS} from session_error where project = $1 and id = any($2)", project, list(ids)
     )
     return {row["id"]: row for row in rows}
 
 
-async def met(
+async def list_errors_by_fingerprint(
     tx: Tx,
     project: str,
     fingerprints: Sequence[str],
@@ -195,7 +195,7 @@ async def met(
     """Where these errors were met, so many times each: first where they were overcome, then the latest."""
     order = "order by case when fixed_line > 0 then 0 else 1 end, at desc"
     return await tx.all(
-        f"select {_ERROR} from (select {_ERROR}, row_number() over (partition by fingerprint {order}) as place"
+        f"select {_ERROR_COLUMNS} from (select {_ERROR_COLUMNS}, row_number() over (partition by fingerprint {order}) as place"
         " from session_error where project = $1 and fingerprint = any($2)"
         " and (CAST($3 as text) is null or workspace = $3) and at >= $4 and at <= $5) as each_error"
         f" where place <= $6 {order}",
@@ -208,42 +208,44 @@ async def met(
     )
 
 
-async def save_study(tx: Tx, archive: Archive, result: StudyResult | None) -> None:
+async def save_study(tx: Tx, archive: ArchivedSession, result: StudyResult | None) -> None:
     """Save what was studied together with the lines themselves; lines that were not studied are marked for later."""
     if result is None:
         return
-    after = Study(STUDY_VERSION, result.lines, result.state)
-    if result.state and await advance(tx, archive, result.first_line, after):
+    after = StoredStudy(STUDY_VERSION, result.lines, result.state)
+    if result.state and await advance_study(tx, archive, result.first_line, after):
         await _save_result(tx, archive, result)
-    elif not await fall_behind(tx, archive):
-        await begin(tx, archive, STUDY_VERSION)
+    elif not await mark_study_behind(tx, archive):
+        await reset_study(tx, archive, STUDY_VERSION)
 
 
-async def _save_result(tx: Tx, archive: Archive, result: StudyResult) -> None:
+async def _save_result(tx: Tx, archive: ArchivedSession, result: StudyResult) -> None:
     title = _title_of_session(archive, result)
     if result.summary and result.summary.format:
-        await describe(tx, archive, title, result.summary.started_at, result.summary.ended_at)
-    await put_passages(tx, archive, [(passage.number, body) for passage, body, _ in result.passages])
-    await put_errors(tx, archive, [problem for problem, _ in result.problems])
+        await update_session_description(
+            tx, archive, title, result.summary.started_at, result.summary.ended_at
+        )
+    await write_passages(tx, archive, [(passage.number, body) for passage, body, _ in result.passages])
+    await write_errors(tx, archive, [problem for problem, _ in result.problems])
     if result.dropped_fingerprints:
-        await forget_errors(tx, archive, result.dropped_fingerprints)
+        await delete_errors(tx, archive, result.dropped_fingerprints)
     await index.put(tx, _index_entries(archive, result, title))
 
 
-def _title_of_session(archive: Archive, result: StudyResult) -> str:
+def _title_of_session(archive: ArchivedSession, result: StudyResult) -> str:
     title = result.summary.title if result.summary else ""
     return (title or archive.title)[:_TITLE_CHARACTERS]
 
 
-def _index_entries(archive: Archive, result: StudyResult, title: str) -> list[index.Entry]:
+def _index_entries(archive: ArchivedSession, result: StudyResult, title: str) -> list[index.Entry]:
     passages = [
-        _index_entry(archive, identity(archive, passage.number), title, passage.at, counted)
+        _index_entry(archive, build_entry_id(archive, passage.number), title, passage.at, counted)
         for passage, _, counted in result.passages
     ]
     return passages + [
         _index_entry(
             archive,
-            identity(archive, problem.fingerprint),
+            build_entry_id(archive, problem.fingerprint),
             problem.text[:_TITLE_CHARACTERS],
             problem.at,
             counted,
@@ -253,7 +255,7 @@ def _index_entries(archive: Archive, result: StudyResult, title: str) -> list[in
 
 
 def _index_entry(
-    archive: Archive, identity_: str, title: str, at: int | None, counted: Counter[str]
+    archive: ArchivedSession, identity_: str, title: str, at: int | None, counted: Counter[str]
 ) -> index.Entry:
     """The type of an entry is its workspace, so that a search in one workspace reads no other entries."""
     changed_at = archive.ended_at if at is None else at

@@ -14,7 +14,7 @@ from commonplace.rooms.archives import store, study_store
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.rooms.workspaces.model import Workspace
 from commonplace.session_archive import digests, frame_storage, upload
-from commonplace.session_archive.archive import Archive
+from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.frames import PackedFrame, StoredFrame
 from commonplace.session_archive.study import StudyResult
 from commonplace.session_archive.upload import UploadedPart
@@ -26,7 +26,7 @@ class StoredState:
     """What the store has of the session before this part."""
 
     workspace: Workspace
-    archive: Archive | None = None
+    archive: ArchivedSession | None = None
     last_frame: StoredFrame | None = None
     study_state: bytes = b""
 
@@ -39,7 +39,7 @@ class StoredState:
 class PreparedUpload:
     """What the transaction has to write. Without frames, everything is stored already."""
 
-    before: Archive | None
+    before: ArchivedSession | None
     frames: list[StoredFrame]
     sha256: str = ""
     line_start: int = 0
@@ -81,12 +81,12 @@ async def prepare_upload(calls: Any, arguments: Mapping[str, Any], caller: Calle
 
 
 async def _load_stored_state(tx: Tx, arguments: Mapping[str, Any], caller: Caller) -> StoredState:
-    workspace = await workspaces.workspace(tx, arguments["workspace_id"], caller)
-    await workspaces.check_token(tx, workspace, arguments["write_token"])
-    archive = await store.archive(tx, workspace.project, workspace.id, arguments["session_id"])
+    workspace = await workspaces.load_workspace(tx, arguments["workspace_id"], caller)
+    await workspaces.require_write_token(tx, workspace, arguments["write_token"])
+    archive = await store.find_archive(tx, workspace.project, workspace.id, arguments["session_id"])
     if archive is None:
         return StoredState(workspace)
-    last_frame = await store.last_frame(tx, archive)
+    last_frame = await store.find_last_frame(tx, archive)
     return StoredState(workspace, archive, last_frame, await study_store.load_study_state(tx, archive))
 
 
@@ -96,7 +96,7 @@ def _decode_content(arguments: Mapping[str, Any]) -> bytes | bytearray:
     return upload.decode_text_content(arguments["content"], arguments["content_gzip_base64"])
 
 
-def _find_line_start(archive: Archive | None, part: UploadedPart) -> int:
+def _find_line_start(archive: ArchivedSession | None, part: UploadedPart) -> int:
     """Where the unfinished last line begins once this part is stored."""
     after_newline = part.content.rfind(b"\n") + 1
     if after_newline:
@@ -126,7 +126,7 @@ async def _write_bodies_outside(calls: Any, project: str, packed: list[PackedFra
     if storage is None or not bodies:
         return frames
     now = calls.clock()
-    await calls.database.write(lambda tx: store.announce_bodies(tx, project, list(bodies), now))
+    await calls.database.write(lambda tx: store.insert_announced_bodies(tx, project, list(bodies), now))
     for address, body in bodies.items():
         await asyncio.to_thread(storage.put, address, body)
     return [replace(frame, body=b"") if frame.address else frame for frame in frames]

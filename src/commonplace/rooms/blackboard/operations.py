@@ -12,7 +12,7 @@ from commonplace.call import Call
 from commonplace.clock import iso, iso_exact
 from commonplace.operation import operation
 from commonplace.rooms.archives import lookup
-from commonplace.rooms.archives.model import Listing
+from commonplace.rooms.archives.model import ArchivedSessions
 from commonplace.rooms.blackboard import context_search, model, search, selection, store
 from commonplace.rooms.blackboard.reader import (
     ALL_VISIBILITIES,
@@ -106,10 +106,10 @@ async def list_sessions(
     limit: model.ResultLimit | None = None,
     offset: model.PageOffset = 0,
     agent_id: AgentId | None = None,
-) -> model.BlackboardListing | Listing:
+) -> model.BlackboardListing | ArchivedSessions:
     """List a workspace's archived sessions; without workspace_id, blackboards."""
     if workspace_id is not None:
-        return await lookup.listed(call, workspace_id, since, until, limit, offset)
+        return await lookup.list_archived_sessions(call, workspace_id, since, until, limit, offset)
     # A key that may only upload sees archives but no blackboards.
     if not call.caller.includes("readonly"):
         return model.BlackboardListing(total=0)

@@ -4,7 +4,7 @@ import sys
 
 from commonplace.clock import iso
 from commonplace.rooms.workspaces.json_size import json_bytes, truncate_to_json_bytes
-from commonplace.rooms.workspaces.model import Text
+from commonplace.rooms.workspaces.model import KnowledgeText
 from commonplace.store.database import Row
 
 # About 8,000 tokens without a `limit`; with one, the 25,000 tokens beyond which agents truncate replies themselves.
@@ -14,12 +14,12 @@ _MAX_ESCAPED_BYTES = len("\\u0001")
 
 def build_file_page(
     path: str, version: Row, offset: int = 0, limit: int | None = None, max_bytes: int = sys.maxsize
-) -> Text:
+) -> KnowledgeText:
     """Lines from `offset` on; size and hash are those of the whole text."""
     lines = version["content"].splitlines(keepends=True)
     page, cut = _select_fitting_lines(lines[offset:][:limit], max_bytes)
     end = offset + len(page)
-    return Text(
+    return KnowledgeText(
         path=path,
         content="".join(page),
         size=version["size"],

@@ -8,31 +8,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from commonplace import events
-from commonplace.rooms.workspaces.model import Workspace, file_not_found, title_of, version_not_found
+from commonplace.rooms.workspaces.model import Workspace, file_not_found, find_title, version_not_found
 from commonplace.search import index
 from commonplace.store.database import Row, Tx
 
-KIND = "knowledge"
-OVERVIEW = ""
-VERSIONS = 200
+KNOWLEDGE_KIND = "knowledge"
+OVERVIEW_PATH = ""
+MAX_VERSIONS_PER_FILE = 200
 """How many versions of a file are kept; older ones go."""
 
-_FILE = (
+_SELECT_FILE = (
     "select project, id, workspace, path, title, size, sha256, given_sha256, version, versions, deleted,"
     " created_at, modified_at from workspace_file"
 )
-_LISTED = "project = $1 and workspace = $2 and deleted = 0 and path > '' and path >= $3 and path < $4"
-_TEXT = (
+_WHERE_LISTED = "project = $1 and workspace = $2 and deleted = 0 and path > '' and path >= $3 and path < $4"
+_SELECT_TEXT = (
     "select f.project, f.id, f.workspace, f.path, f.title, f.modified_at, v.content from workspace_file f"
     " join workspace_version v on v.project = f.project and v.file = f.id and v.version = f.version"
 )
-_LAST = chr(0x10FFFF)
+_LAST_CHARACTER = chr(0x10FFFF)
 # Enough for what people write; the rest of a larger file is found by literal and regex search.
-_INDEXED = 256_000
+_INDEXED_CHARACTERS = 256_000
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class VersionDraft:
     """A text on its way into the store, with the digests of what was given and of what is kept."""
 
     path: str
@@ -45,49 +45,54 @@ class Draft:
     now: int
 
 
-async def one_at_a_time(tx: Tx, workspace: Workspace) -> None:
+async def lock_files(tx: Tx, workspace: Workspace) -> None:
     """What is there is read before it is written."""
     await events.count(tx, workspace.project, "workspace_files", 0)
 
 
-async def find(tx: Tx, workspace: Workspace, path: str) -> Row | None:
+async def find_file(tx: Tx, workspace: Workspace, path: str) -> Row | None:
     return await tx.one(
-        f"{_FILE} where project = $1 and workspace = $2 and path = $3", workspace.project, workspace.id, path
+        f"{_SELECT_FILE} where project = $1 and workspace = $2 and path = $3",
+        workspace.project,
+        workspace.id,
+        path,
     )
 
 
 async def load_overview_text(tx: Tx, workspace: Workspace) -> str:
-    row = await find(tx, workspace, OVERVIEW)
-    current = await version(tx, row, row["version"]) if row else None
+    row = await find_file(tx, workspace, OVERVIEW_PATH)
+    current = await find_file_version(tx, row, row["version"]) if row else None
     return current["content"] if current else ""
 
 
 async def load_version_text(tx: Tx, workspace: Workspace, path: str, number: int | None) -> Row:
     """One version of a file with its text; the latest if `number` is None."""
-    row = await find(tx, workspace, path)
+    row = await find_file(tx, workspace, path)
     if row is None or (row["deleted"] and number is None):
         raise file_not_found(path)
-    found = await version(tx, row, number or row["version"])
+    found = await find_file_version(tx, row, number or row["version"])
     if found is None or found["what"] == "deleted":
         raise version_not_found()
     return found
 
 
-async def page(
+async def list_files(
     tx: Tx, workspace: Workspace, prefix: str, limit: int, offset: int
 ) -> tuple[Sequence[Row], int]:
     """The files whose paths begin so, in the order of their paths, and how many there are."""
-    scope = (workspace.project, workspace.id, prefix, prefix + _LAST)
-    total = await tx.one(f"select count(*) as n from workspace_file where {_LISTED}", *scope)
-    rows = await tx.all(f"{_FILE} where {_LISTED} order by path limit $5 offset $6", *scope, limit, offset)
+    scope = (workspace.project, workspace.id, prefix, prefix + _LAST_CHARACTER)
+    total = await tx.one(f"select count(*) as n from workspace_file where {_WHERE_LISTED}", *scope)
+    rows = await tx.all(
+        f"{_SELECT_FILE} where {_WHERE_LISTED} order by path limit $5 offset $6", *scope, limit, offset
+    )
     return rows, total["n"] if total else 0
 
 
-async def write(tx: Tx, workspace: Workspace, before: Row | None, draft: Draft) -> int:
+async def insert_file_version(tx: Tx, workspace: Workspace, before: Row | None, draft: VersionDraft) -> int:
     """Another version of the file; its number."""
     identity = before["id"] if before else f"know_{secrets.token_hex(6)}"
     version = before["version"] + 1 if before else 1
-    title = title_of(draft.content, draft.path)
+    title = find_title(draft.content, draft.path)
     await tx.run(
         "insert into workspace_file (project, id, workspace, path, title, size, sha256, given_sha256, version,"
         " versions, deleted, created_at, modified_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1, 0, $10, $10)"
@@ -105,13 +110,13 @@ async def write(tx: Tx, workspace: Workspace, before: Row | None, draft: Draft) 
         version,
         draft.now,
     )
-    await _keep_version(tx, workspace.project, identity, version, draft)
-    if draft.path != OVERVIEW:
-        await index.put(tx, [_entry(workspace, identity, title, draft)])
+    await _insert_version(tx, workspace.project, identity, version, draft)
+    if draft.path != OVERVIEW_PATH:
+        await index.put(tx, [_build_index_entry(workspace, identity, title, draft)])
     return version
 
 
-async def delete(tx: Tx, row: Row, author: str, now: int) -> int:
+async def delete_file(tx: Tx, row: Row, author: str, now: int) -> int:
     """The file is gone and its texts stay; the number of the version that says so."""
     version = int(row["version"]) + 1
     await tx.run(
@@ -122,13 +127,13 @@ async def delete(tx: Tx, row: Row, author: str, now: int) -> int:
         version,
         now,
     )
-    gone = Draft(row["path"], "", 0, "", "", author, "deleted", now)
-    await _keep_version(tx, row["project"], row["id"], version, gone)
-    await index.remove(tx, row["project"], KIND, [row["id"]])
+    gone = VersionDraft(row["path"], "", 0, "", "", author, "deleted", now)
+    await _insert_version(tx, row["project"], row["id"], version, gone)
+    await index.remove(tx, row["project"], KNOWLEDGE_KIND, [row["id"]])
     return version
 
 
-async def _keep_version(tx: Tx, project: str, file: str, version: int, draft: Draft) -> None:
+async def _insert_version(tx: Tx, project: str, file: str, version: int, draft: VersionDraft) -> None:
     await tx.run(
         "insert into workspace_version (project, file, version, at, author, what, size, sha256, content)"
         " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -146,7 +151,7 @@ async def _keep_version(tx: Tx, project: str, file: str, version: int, draft: Dr
         "delete from workspace_version where project = $1 and file = $2 and version <= $3",
         project,
         file,
-        version - VERSIONS,
+        version - MAX_VERSIONS_PER_FILE,
     )
     if gone:
         await tx.run(
@@ -157,7 +162,7 @@ async def _keep_version(tx: Tx, project: str, file: str, version: int, draft: Dr
         )
 
 
-async def versions(tx: Tx, row: Row, limit: int, offset: int = 0) -> Sequence[Row]:
+async def list_file_versions(tx: Tx, row: Row, limit: int, offset: int = 0) -> Sequence[Row]:
     """Newest first, without their texts."""
     return await tx.all(
         "select version, at, author, what, size, sha256 from workspace_version"
@@ -169,7 +174,7 @@ async def versions(tx: Tx, row: Row, limit: int, offset: int = 0) -> Sequence[Ro
     )
 
 
-async def version(tx: Tx, row: Row, number: int) -> Row | None:
+async def find_file_version(tx: Tx, row: Row, number: int) -> Row | None:
     return await tx.one(
         "select version, at, author, what, size, sha256, content from workspace_version"
         " where project = $1 and file = $2 and version = $3",
@@ -179,7 +184,7 @@ async def version(tx: Tx, row: Row, number: int) -> Row | None:
     )
 
 
-async def last_text_before(tx: Tx, row: Row, number: int) -> Row | None:
+async def find_previous_text(tx: Tx, row: Row, number: int) -> Row | None:
     """The newest version before this one that has a text."""
     return await tx.one(
         "select version, at, what, sha256, content from workspace_version where project = $1 and file = $2"
@@ -190,7 +195,9 @@ async def last_text_before(tx: Tx, row: Row, number: int) -> Row | None:
     )
 
 
-async def sizes(tx: Tx, projects: Sequence[str], workspace: str | None, limit: int) -> Sequence[Row]:
+async def list_file_sizes(
+    tx: Tx, projects: Sequence[str], workspace: str | None, limit: int
+) -> Sequence[Row]:
     """The latest files first, without their texts."""
     return await tx.all(
         "select project, id, size from workspace_file where project = any($1) and deleted = 0 and path > ''"
@@ -201,20 +208,20 @@ async def sizes(tx: Tx, projects: Sequence[str], workspace: str | None, limit: i
     )
 
 
-async def texts(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
+async def list_file_texts(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
     return await tx.all(
-        f"{_TEXT} where f.project = $1 and f.id = any($2) and f.deleted = 0", project, list(ids)
+        f"{_SELECT_TEXT} where f.project = $1 and f.id = any($2) and f.deleted = 0", project, list(ids)
     )
 
 
-def _entry(workspace: Workspace, identity: str, title: str, draft: Draft) -> index.Entry:
+def _build_index_entry(workspace: Workspace, identity: str, title: str, draft: VersionDraft) -> index.Entry:
     """The workspace stands where other entries have their type, so that one is searched without the others."""
     return index.Entry(
         project=workspace.project,
-        kind=KIND,
+        kind=KNOWLEDGE_KIND,
         id=identity,
         type=workspace.id,
         title=title,
-        body=f"{draft.content[:_INDEXED]}\n{draft.path}",
+        body=f"{draft.content[:_INDEXED_CHARACTERS]}\n{draft.path}",
         changed_at=draft.now,
     )

@@ -21,79 +21,85 @@ async def write_file(
     content: str,
     base_sha256: str | None,
     sha256: str | None = None,
-) -> model.Written:
+) -> model.WrittenKnowledge:
     """Add a version unless the text is the same; refuse it if the stored text is not the one it was based on."""
-    model.refuse_larger(content, model.FILE_BYTES)
+    model.require_max_bytes(content, model.MAX_FILE_BYTES)
     content_sha256 = _hash_text(content)
     if sha256 is not None and sha256 != content_sha256:
         raise errors.Invalid(
             "sha256 does not match content.", hint="Compute it over the UTF-8 text.", sha256=content_sha256
         )
-    await file_store.one_at_a_time(call.tx, workspace)
-    row = await file_store.find(call.tx, workspace, path)
+    await file_store.lock_files(call.tx, workspace)
+    row = await file_store.find_file(call.tx, workspace, path)
     current = row if row is not None and not row["deleted"] else None
     call.subject = f"{workspace.id} {path}"
     if current is not None and content_sha256 in (current["sha256"], current["given_sha256"]):
-        return model.Written(status="unchanged", sha256=current["sha256"], version=current["version"])
+        return model.WrittenKnowledge(
+            status="unchanged", sha256=current["sha256"], version=current["version"]
+        )
     _require_base(current, base_sha256)
     what: Literal["updated", "created"] = "updated" if current else "created"
     masked, version = await _write_version(call, workspace, row, path, content, what)
-    await store.touch(call.tx, workspace, call.now, knowledge=int(current is None))
+    await store.update_workspace_activity(call.tx, workspace, call.now, knowledge=int(current is None))
     call.emit("KnowledgeWritten", workspace.file_uri(path), path=path, version=version)
-    return model.Written(
+    return model.WrittenKnowledge(
         status=what, sha256=_hash_text(masked.text), version=version, masked=_list_kinds(masked)
     )
 
 
 async def write_overview(call: Call, workspace: Workspace, content: str) -> model.OverviewWritten:
-    model.refuse_larger(content, model.OVERVIEW_BYTES)
-    await file_store.one_at_a_time(call.tx, workspace)
-    row = await file_store.find(call.tx, workspace, file_store.OVERVIEW)
+    model.require_max_bytes(content, model.MAX_OVERVIEW_BYTES)
+    await file_store.lock_files(call.tx, workspace)
+    row = await file_store.find_file(call.tx, workspace, file_store.OVERVIEW_PATH)
     call.subject = workspace.id
     if row is not None and row["given_sha256"] == _hash_text(content):
         return model.OverviewWritten(workspace_id=workspace.id, version=row["version"])
     masked, version = await _write_version(
-        call, workspace, row, file_store.OVERVIEW, content, "updated" if row else "created"
+        call, workspace, row, file_store.OVERVIEW_PATH, content, "updated" if row else "created"
     )
     await _update_overview(call, workspace, masked.text, version)
     return model.OverviewWritten(workspace_id=workspace.id, version=version, masked=_list_kinds(masked))
 
 
-async def restore_text(call: Call, workspace: Workspace, path: str, number: int | None) -> model.Restored:
+async def restore_text(
+    call: Call, workspace: Workspace, path: str, number: int | None
+) -> model.RestoredVersion:
     """Write the text of an older version as a new version."""
-    await file_store.one_at_a_time(call.tx, workspace)
-    row = await file_store.find(call.tx, workspace, path)
+    await file_store.lock_files(call.tx, workspace)
+    row = await file_store.find_file(call.tx, workspace, path)
     if row is None:
         raise file_not_found(path)
     old = await _load_older_version(call, row, number)
     digest = old["sha256"]
     if not row["deleted"] and digest == row["sha256"]:
-        return model.Restored(path=path, restored=old["version"], version=row["version"], sha256=digest)
+        return model.RestoredVersion(
+            path=path, restored=old["version"], version=row["version"], sha256=digest
+        )
     _, version = await _write_version(
         call, workspace, row, path, old["content"], f"restored {old['version']}"
     )
     call.subject = f"{workspace.id} {path} version {old['version']}"
-    if path == file_store.OVERVIEW:
+    if path == file_store.OVERVIEW_PATH:
         await _update_overview(call, workspace, old["content"], version)
     else:
-        await store.touch(call.tx, workspace, call.now, knowledge=row["deleted"])
+        await store.update_workspace_activity(call.tx, workspace, call.now, knowledge=row["deleted"])
         call.emit("KnowledgeWritten", workspace.file_uri(path), path=path, version=version)
-    return model.Restored(path=path, restored=old["version"], version=version, sha256=digest)
+    return model.RestoredVersion(path=path, restored=old["version"], version=version, sha256=digest)
 
 
 async def _load_older_version(call: Call, row: Row, number: int | None) -> Row:
     if number is None:
-        version = await file_store.last_text_before(call.tx, row, row["version"])
+        version = await file_store.find_previous_text(call.tx, row, row["version"])
     else:
-        version = await file_store.version(call.tx, row, number)
+        version = await file_store.find_file_version(call.tx, row, number)
     if version is None or version["what"] == "deleted":
         raise version_not_found()
     return version
 
 
 async def _update_overview(call: Call, workspace: Workspace, content: str, version: int) -> None:
-    await store.summarise(call.tx, workspace, model.summary_of(content))
-    await store.touch(call.tx, workspace, call.now)
+    await store.update_workspace_summary(call.tx, workspace, model.summarize_overview(content))
+    await store.update_workspace_activity(call.tx, workspace, call.now)
     call.emit("OverviewWritten", workspace.uri, version=version)
 
 
@@ -106,7 +112,7 @@ async def _write_version(
             f"The text contains a secret ({', '.join(_list_kinds(masked))}).",
             hint="Remove it: knowledge is shared.",
         )
-    draft = file_store.Draft(
+    draft = file_store.VersionDraft(
         path,
         masked.text,
         len(masked.text.encode()),
@@ -116,7 +122,7 @@ async def _write_version(
         what,
         call.now,
     )
-    return masked, await file_store.write(call.tx, workspace, row, draft)
+    return masked, await file_store.insert_file_version(call.tx, workspace, row, draft)
 
 
 def _require_base(current: Row | None, base_sha256: str | None) -> None:

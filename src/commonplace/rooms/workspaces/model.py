@@ -15,27 +15,27 @@ from commonplace.rooms.workspaces import path_rules
 from commonplace.search.lines import LONGEST_QUERY
 from commonplace.store.database import Row
 
-OVERVIEW_BYTES = 65_536
-FILE_BYTES = 1_048_576
-_SUMMARY = 300
-_TITLE = 200
+MAX_OVERVIEW_BYTES = 65_536
+MAX_FILE_BYTES = 1_048_576
+_SUMMARY_CHARACTERS = 300
+_TITLE_CHARACTERS = 200
 _HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*")
-_FENCE = "---"
+_FRONT_MATTER_FENCE = "---"
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=64, strip_whitespace=True)]
+MachineOrToolName = Annotated[str, StringConstraints(min_length=1, max_length=64, strip_whitespace=True)]
 WorkspaceId = Annotated[str, Field(min_length=1, max_length=220)]
-Token = Annotated[str, Field(min_length=1, max_length=200)]
-Path = Annotated[str, AfterValidator(path_rules.validate_path)]
-Prefix = Annotated[str, Field(max_length=path_rules.MAX_PATH_CHARACTERS)]
+WriteToken = Annotated[str, Field(min_length=1, max_length=200)]
+KnowledgePath = Annotated[str, AfterValidator(path_rules.validate_path)]
+PathPrefix = Annotated[str, Field(max_length=path_rules.MAX_PATH_CHARACTERS)]
 Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-fA-F]{64}$", to_lower=True)]
-Query = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
-Mode = Literal["smart", "literal", "regex"]
+SearchQuery = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
+SearchMode = Literal["smart", "literal", "regex"]
 Limit = Annotated[int, Field(ge=1, le=200)]
-Page = Annotated[int, Field(ge=1, le=1000)]
+PageLines = Annotated[int, Field(ge=1, le=1000)]
 Offset = Annotated[int, Field(ge=0, le=10_000_000)]
-Context = Annotated[int, Field(ge=0, le=20)]
+ContextLines = Annotated[int, Field(ge=0, le=20)]
 Tokens = Annotated[int, Field(ge=100, le=100_000)]
-Version = Annotated[int, Field(ge=1)]
+VersionNumber = Annotated[int, Field(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,33 +62,33 @@ class Workspace:
         return f"{self.uri}/{quote(path, safe=PLAIN)}"
 
 
-def label(machine: str, tool: str, project: str) -> str:
+def suggest_workspace_id(machine: str, tool: str, project: str) -> str:
     """What a workspace is called; not its key, for other triples may be called the same."""
     slugs = (access.words_joined(name, "-") for name in (machine, tool, project))
     return "-".join(slug for slug in slugs if slug)
 
 
-def title_of(content: str, path: str) -> str:
+def find_title(content: str, path: str) -> str:
     """The first heading, else the file's own name."""
     headings = (_HEADING.fullmatch(line.strip()) for line in content[:10_000].splitlines())
     found = next((heading[1] for heading in headings if heading and heading[1]), "")
-    return (found or path.rsplit("/", 1)[-1])[:_TITLE]
+    return (found or path.rsplit("/", 1)[-1])[:_TITLE_CHARACTERS]
 
 
-def summary_of(content: str) -> str:
+def summarize_overview(content: str) -> str:
     """The beginning of an overview in one line, without what stands before it for programs."""
     lines = content[:10_000].splitlines()
-    if lines[:1] == [_FENCE] and _FENCE in lines[1:]:
-        lines = lines[lines.index(_FENCE, 1) + 1 :]
+    if lines[:1] == [_FRONT_MATTER_FENCE] and _FRONT_MATTER_FENCE in lines[1:]:
+        lines = lines[lines.index(_FRONT_MATTER_FENCE, 1) + 1 :]
     plain = " ".join(" ".join(lines).split())
-    return plain if len(plain) <= _SUMMARY else plain[: _SUMMARY - 1].rstrip() + "…"
+    return plain if len(plain) <= _SUMMARY_CHARACTERS else plain[: _SUMMARY_CHARACTERS - 1].rstrip() + "…"
 
 
-def refuse_larger(content: str, most: int) -> None:
+def require_max_bytes(content: str, max_bytes: int) -> None:
     size = len(content.encode())
-    if size > most:
+    if size > max_bytes:
         raise errors.TooLarge(
-            f"The text has {size} bytes; {most} are allowed.", hint="Split it, or keep a summary."
+            f"The text has {size} bytes; {max_bytes} are allowed.", hint="Split it, or keep a summary."
         )
 
 
@@ -105,7 +105,7 @@ def version_not_found() -> errors.NotFound:
     )
 
 
-class Shown(Reply):
+class ListedWorkspace(Reply):
     workspace_id: str
     machine: str
     tool: str
@@ -116,7 +116,7 @@ class Shown(Reply):
     summary: str = ""
 
     @classmethod
-    def of(cls, workspace: Workspace) -> "Shown":
+    def from_workspace(cls, workspace: Workspace) -> "ListedWorkspace":
         return cls(
             workspace_id=workspace.id,
             machine=workspace.machine,
@@ -129,27 +129,27 @@ class Shown(Reply):
         )
 
 
-class Overview(Reply):
+class WorkspaceOverview(Reply):
     readme: str
-    workspaces: list[Shown]
+    workspaces: list[ListedWorkspace]
     your_workspace: str | None = None
     omitted: int = 0
     truncated: bool = False
 
 
-class Workspaces(Reply):
-    workspaces: list[Shown]
+class WorkspaceListing(Reply):
+    workspaces: list[ListedWorkspace]
     total: int
 
 
-class Registered(Reply):
+class RegisteredWorkspace(Reply):
     workspace_id: str
     created: bool
     bound: bool
     write_token: str = ""
 
 
-class File(Reply):
+class KnowledgeFile(Reply):
     path: str
     title: str
     size: int
@@ -158,7 +158,7 @@ class File(Reply):
     versions: int
 
     @classmethod
-    def of(cls, row: Row) -> "File":
+    def from_row(cls, row: Row) -> "KnowledgeFile":
         return cls(
             path=row["path"],
             title=row["title"],
@@ -169,12 +169,12 @@ class File(Reply):
         )
 
 
-class Files(Reply):
-    files: list[File]
+class KnowledgeFiles(Reply):
+    files: list[KnowledgeFile]
     total: int
 
 
-class Text(Reply):
+class KnowledgeText(Reply):
     path: str
     content: str
     size: int
@@ -187,7 +187,7 @@ class Text(Reply):
     cut: bool = False
 
 
-class Written(Reply):
+class WrittenKnowledge(Reply):
     """The receipt of a write."""
 
     status: Literal["created", "updated", "unchanged"]
@@ -203,19 +203,19 @@ class OverviewWritten(Reply):
     masked: list[str] = []
 
 
-class Deleted(Reply):
+class DeletedKnowledge(Reply):
     deleted: bool
     version: int
 
 
-class Restored(Reply):
+class RestoredVersion(Reply):
     path: str
     restored: int
     version: int
     sha256: str
 
 
-class VersionShown(Reply):
+class FileVersion(Reply):
     version: int
     at: str
     by: str
@@ -224,7 +224,7 @@ class VersionShown(Reply):
     sha256: str
 
     @classmethod
-    def of(cls, row: Row) -> "VersionShown":
+    def from_row(cls, row: Row) -> "FileVersion":
         return cls(
             version=row["version"],
             at=iso(row["at"]),
@@ -235,16 +235,16 @@ class VersionShown(Reply):
         )
 
 
-class Versions(Reply):
+class FileVersions(Reply):
     path: str
-    versions: list[VersionShown]
+    versions: list[FileVersion]
     total: int
     diff: str = ""
     truncated: bool = False
     note: str = ""
 
 
-class Match(Reply):
+class KnowledgeMatch(Reply):
     workspace_id: str
     path: str
     line: int
@@ -254,6 +254,6 @@ class Match(Reply):
     relevance: float | None = None
 
 
-class Matches(Reply):
-    matches: list[Match]
+class KnowledgeMatches(Reply):
+    matches: list[KnowledgeMatch]
     truncated: bool

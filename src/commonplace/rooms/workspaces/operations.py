@@ -10,7 +10,7 @@ from commonplace.operation import EVERY, operation
 from commonplace.rooms.projects.store import ensure_project
 from commonplace.rooms.workspaces import file_store, knowledge_writes, model, overview_page, search, store
 from commonplace.rooms.workspaces.file_page import DEFAULT_PAGE_BYTES, MAX_PAGE_BYTES, build_file_page
-from commonplace.rooms.workspaces.model import Shown, Workspace, file_not_found, version_not_found
+from commonplace.rooms.workspaces.model import ListedWorkspace, Workspace, file_not_found, version_not_found
 from commonplace.rooms.workspaces.version_diff import build_version_diff
 from commonplace.rooms.workspaces.write_access import (
     find_own_workspace_id,
@@ -23,7 +23,7 @@ from commonplace.search.engine import asking
 from commonplace.search.lines import Pattern
 from commonplace.store.database import Row
 
-_EXAMPLE = "laptop-claude-code-shop"
+_EXAMPLE_WORKSPACE_ID = "laptop-claude-code-shop"
 
 
 @operation("get_overview", role="any", session="optional", example={})
@@ -32,20 +32,22 @@ async def get_overview(
     workspace_id: model.WorkspaceId | None = None,
     limit: model.Limit = 50,
     max_tokens: model.Tokens = 4000,
-) -> model.Overview:
+) -> model.WorkspaceOverview:
     """Start here: all workspaces; with workspace_id its page."""
     own = await find_own_workspace_id(call)
     if workspace_id is None:
-        wanted = store.Wanted(await store.visible_projects(call.tx, call.caller))
-        found, total = await store.page(call.tx, wanted, call.caller, limit)
+        wanted = store.WorkspaceFilter(await store.list_visible_projects(call.tx, call.caller))
+        found, total = await store.list_workspaces(call.tx, wanted, call.caller, limit)
         reply = overview_page.build_overview(
-            overview_page.README, [Shown.of(each) for each in found], max_tokens
+            overview_page.README, [ListedWorkspace.from_workspace(each) for each in found], max_tokens
         )
         reply.omitted += total - len(found)
     else:
-        one = await _readable(call, workspace_id)
+        one = await _load_workspace(call, workspace_id)
         reply = overview_page.build_overview(
-            await file_store.load_overview_text(call.tx, one), [Shown.of(one)], max_tokens
+            await file_store.load_overview_text(call.tx, one),
+            [ListedWorkspace.from_workspace(one)],
+            max_tokens,
         )
     reply.your_workspace = own
     return reply
@@ -54,18 +56,20 @@ async def get_overview(
 @operation("list_workspaces", role="any", session=False, example={"project": "shop"})
 async def list_workspaces(
     call: Call,
-    machine: model.Name | None = None,
-    tool: model.Name | None = None,
+    machine: model.MachineOrToolName | None = None,
+    tool: model.MachineOrToolName | None = None,
     project: str | None = None,
     limit: model.Limit = 50,
     offset: model.Offset = 0,
-) -> model.Workspaces:
+) -> model.WorkspaceListing:
     """Workspaces by machine, tool or project."""
-    projects = [project] if project else await store.visible_projects(call.tx, call.caller)
-    found, total = await store.page(
-        call.tx, store.Wanted(projects, machine, tool), call.caller, limit, offset
+    projects = [project] if project else await store.list_visible_projects(call.tx, call.caller)
+    found, total = await store.list_workspaces(
+        call.tx, store.WorkspaceFilter(projects, machine, tool), call.caller, limit, offset
     )
-    return model.Workspaces(workspaces=[Shown.of(each) for each in found], total=total)
+    return model.WorkspaceListing(
+        workspaces=[ListedWorkspace.from_workspace(each) for each in found], total=total
+    )
 
 
 @operation(
@@ -77,16 +81,20 @@ async def list_workspaces(
     example={"machine": "laptop", "tool": "claude-code", "project": "shop"},
 )
 async def register_workspace(
-    call: Call, machine: model.Name, tool: model.Name, project: str, rotate: bool = False
-) -> model.Registered:
+    call: Call,
+    machine: model.MachineOrToolName,
+    tool: model.MachineOrToolName,
+    project: str,
+    rotate: bool = False,
+) -> model.RegisteredWorkspace:
     """Bind yourself to a workspace; sync keys get its write_token."""
     await events.count(call.tx, project, "workspaces", 0)
-    known = await store.of_triple(call.tx, project, machine, tool, call.caller)
-    workspace = known or await _added(call, machine, tool, project)
+    known = await store.find_workspace(call.tx, project, machine, tool, call.caller)
+    workspace = known or await _insert_workspace(call, machine, tool, project)
     store.require_writable(workspace)
     call.subject = workspace.id
     carries = call.caller.role == "sync"
-    token = await _token(call, workspace, rotate) if carries or not call.settings.auth_on else ""
+    token = await _issue_token(call, workspace, rotate) if carries or not call.settings.auth_on else ""
     if rotate and not token:
         raise errors.Forbidden(
             "Write tokens are given to keys of the role sync.",
@@ -94,54 +102,59 @@ async def register_workspace(
         )
     binds = not carries or not call.settings.auth_on
     if binds:
-        await store.bind(call.tx, workspace, name_writer(call), session_id_of(call), call.now)
-    return model.Registered(workspace_id=workspace.id, created=known is None, bound=binds, write_token=token)
+        await store.bind_agent(call.tx, workspace, name_writer(call), session_id_of(call), call.now)
+    return model.RegisteredWorkspace(
+        workspace_id=workspace.id, created=known is None, bound=binds, write_token=token
+    )
 
 
-async def _added(call: Call, machine: str, tool: str, project: str) -> Workspace:
+async def _insert_workspace(call: Call, machine: str, tool: str, project: str) -> Workspace:
     await ensure_project(call.tx, project, call.now)
-    workspace = await store.add(call.tx, project, machine, tool, call.caller, call.now)
+    workspace = await store.insert_workspace(call.tx, project, machine, tool, call.caller, call.now)
     call.emit("WorkspaceRegistered", workspace.uri, machine=machine, tool=tool)
     return workspace
 
 
-async def _token(call: Call, workspace: Workspace, rotate: bool) -> str:
+async def _issue_token(call: Call, workspace: Workspace, rotate: bool) -> str:
     """The first time, and whenever it is asked to be another; the one before ends."""
-    if not rotate and await store.has_token(call.tx, workspace):
+    if not rotate and await store.has_write_token(call.tx, workspace):
         return ""
-    token = store.mint_token()
-    await store.set_token(call.tx, workspace, token, call.caller.key or call.agent, call.now)
+    token = store.generate_write_token()
+    await store.replace_write_token(call.tx, workspace, token, call.caller.key or call.agent, call.now)
     call.subject += " write token"
     return token
 
 
-@operation("list_knowledge", role="any", session=False, example={"workspace_id": _EXAMPLE})
+@operation("list_knowledge", role="any", session=False, example={"workspace_id": _EXAMPLE_WORKSPACE_ID})
 async def list_knowledge(
     call: Call,
     workspace_id: model.WorkspaceId,
-    prefix: model.Prefix = "",
-    limit: model.Page = 200,
+    prefix: model.PathPrefix = "",
+    limit: model.PageLines = 200,
     offset: model.Offset = 0,
-) -> model.Files:
+) -> model.KnowledgeFiles:
     """A workspace's knowledge files."""
-    workspace = await _readable(call, workspace_id)
-    rows, total = await file_store.page(call.tx, workspace, prefix, limit, offset)
-    return model.Files(files=[model.File.of(row) for row in rows], total=total)
+    workspace = await _load_workspace(call, workspace_id)
+    rows, total = await file_store.list_files(call.tx, workspace, prefix, limit, offset)
+    return model.KnowledgeFiles(files=[model.KnowledgeFile.from_row(row) for row in rows], total=total)
 
 
 @operation(
-    "read_knowledge", role="any", session=False, example={"workspace_id": _EXAMPLE, "path": "notes.md"}
+    "read_knowledge",
+    role="any",
+    session=False,
+    example={"workspace_id": _EXAMPLE_WORKSPACE_ID, "path": "notes.md"},
 )
 async def read_knowledge(
     call: Call,
     workspace_id: model.WorkspaceId,
-    path: model.Path,
-    version: model.Version | None = None,
+    path: model.KnowledgePath,
+    version: model.VersionNumber | None = None,
     offset: model.Offset = 0,
-    limit: model.Page | None = None,
-) -> model.Text:
+    limit: model.PageLines | None = None,
+) -> model.KnowledgeText:
     """Lines of a knowledge file."""
-    workspace = await _readable(call, workspace_id)
+    workspace = await _load_workspace(call, workspace_id)
     row = await file_store.load_version_text(call.tx, workspace, path, version)
     max_bytes = DEFAULT_PAGE_BYTES if limit is None else MAX_PAGE_BYTES
     return build_file_page(path, row, offset, limit, max_bytes)
@@ -157,18 +170,18 @@ async def read_knowledge(
 )
 async def search_knowledge(
     call: Call,
-    query: model.Query,
+    query: model.SearchQuery,
     workspace_id: model.WorkspaceId | None = None,
-    mode: model.Mode = "smart",
+    mode: model.SearchMode = "smart",
     case_sensitive: bool = False,
-    context: model.Context = 2,
+    context: model.ContextLines = 2,
     limit: model.Limit = 20,
 ) -> search.FileScan | search.FileRanking:
     """Find lines in workspaces' knowledge; regex is RE2."""
     if workspace_id is None:
-        projects = await store.visible_projects(call.tx, call.caller)
+        projects = await store.list_visible_projects(call.tx, call.caller)
     else:
-        projects = [(await _readable(call, workspace_id)).project]
+        projects = [(await _load_workspace(call, workspace_id)).project]
     if mode == "smart":
         return await search.rank_files(call, projects, workspace_id, query, context, limit)
     pattern = Pattern(query, mode, case_sensitive=case_sensitive)
@@ -202,11 +215,11 @@ async def write_overview(
 )
 async def write_knowledge(
     call: Call,
-    path: model.Path,
+    path: model.KnowledgePath,
     content: str,
     base_sha256: model.Sha256 | None = None,
     workspace_id: model.WorkspaceId | None = None,
-) -> model.Written:
+) -> model.WrittenKnowledge:
     """Write a file of yours; base_sha256: only over that text."""
     workspace = await require_own_workspace(call, workspace_id)
     written = await knowledge_writes.write_file(call, workspace, path, content, base_sha256)
@@ -226,12 +239,12 @@ async def write_knowledge(
 async def upload_knowledge(
     call: Call,
     workspace_id: model.WorkspaceId,
-    write_token: model.Token,
-    path: model.Path,
+    write_token: model.WriteToken,
+    path: model.KnowledgePath,
     content: str,
     sha256: model.Sha256 | None = None,
     base_sha256: model.Sha256 | None = None,
-) -> model.Written:
+) -> model.WrittenKnowledge:
     """Write a file with the workspace's token."""
     workspace = await require_workspace_of_token(call, workspace_id, write_token)
     return await knowledge_writes.write_file(call, workspace, path, content, base_sha256, sha256)
@@ -241,33 +254,33 @@ async def upload_knowledge(
     "delete_knowledge", writes=True, session="optional", destroys=True, example={"path": "notes/cart.md"}
 )
 async def delete_knowledge(
-    call: Call, path: model.Path, workspace_id: model.WorkspaceId | None = None
-) -> model.Deleted:
+    call: Call, path: model.KnowledgePath, workspace_id: model.WorkspaceId | None = None
+) -> model.DeletedKnowledge:
     """Delete a file of your workspace."""
     workspace = await require_own_workspace(call, workspace_id)
-    await file_store.one_at_a_time(call.tx, workspace)
-    row = await file_store.find(call.tx, workspace, path)
+    await file_store.lock_files(call.tx, workspace)
+    row = await file_store.find_file(call.tx, workspace, path)
     if row is None or row["deleted"]:
         raise file_not_found(path)
-    version = await file_store.delete(call.tx, row, name_writer(call), call.now)
-    await store.touch(call.tx, workspace, call.now, knowledge=-1)
+    version = await file_store.delete_file(call.tx, row, name_writer(call), call.now)
+    await store.update_workspace_activity(call.tx, workspace, call.now, knowledge=-1)
     call.subject = f"{workspace.id} {path}"
     call.emit("KnowledgeDeleted", workspace.file_uri(path), path=path, version=version)
-    return model.Deleted(deleted=True, version=version)
+    return model.DeletedKnowledge(deleted=True, version=version)
 
 
 @dataclass(frozen=True, slots=True)
-class _History:
+class _FileHistory:
     file: Row
     rows: Sequence[Row]
     shown: Row | None = None
     before: Row | None = None
 
 
-async def _render_history(history: _History) -> model.Versions:
+async def _render_history(history: _FileHistory) -> model.FileVersions:
     """Computes the diff in a thread."""
-    versions = [model.VersionShown.of(row) for row in history.rows]
-    reply = model.Versions(path=history.file["path"], versions=versions, total=history.file["versions"])
+    versions = [model.FileVersion.from_row(row) for row in history.rows]
+    reply = model.FileVersions(path=history.file["path"], versions=versions, total=history.file["versions"])
     if history.shown is not None:
         diff = await asyncio.to_thread(build_version_diff, history.before, history.shown)
         reply.diff, reply.truncated, reply.note = diff.text, diff.truncated, diff.note
@@ -275,43 +288,47 @@ async def _render_history(history: _History) -> model.Versions:
 
 
 @operation(
-    "list_versions", role="any", session=False, outside=_render_history, example={"workspace_id": _EXAMPLE}
+    "list_versions",
+    role="any",
+    session=False,
+    outside=_render_history,
+    example={"workspace_id": _EXAMPLE_WORKSPACE_ID},
 )
 async def list_versions(
     call: Call,
     workspace_id: model.WorkspaceId,
-    path: model.Path | None = None,
-    version: model.Version | None = None,
+    path: model.KnowledgePath | None = None,
+    version: model.VersionNumber | None = None,
     limit: model.Limit = 50,
     offset: model.Offset = 0,
-) -> _History:
+) -> _FileHistory:
     """Versions of a file or the overview; version: its diff."""
-    workspace = await _readable(call, workspace_id)
-    row = await file_store.find(call.tx, workspace, path or file_store.OVERVIEW)
+    workspace = await _load_workspace(call, workspace_id)
+    row = await file_store.find_file(call.tx, workspace, path or file_store.OVERVIEW_PATH)
     if row is None:
-        raise file_not_found(path or file_store.OVERVIEW)
-    rows = await file_store.versions(call.tx, row, limit, offset)
+        raise file_not_found(path or file_store.OVERVIEW_PATH)
+    rows = await file_store.list_file_versions(call.tx, row, limit, offset)
     if version is None:
-        return _History(row, rows)
-    shown = await file_store.version(call.tx, row, version)
+        return _FileHistory(row, rows)
+    shown = await file_store.find_file_version(call.tx, row, version)
     if shown is None:
         raise version_not_found()
-    return _History(row, rows, shown, await file_store.last_text_before(call.tx, row, version))
+    return _FileHistory(row, rows, shown, await file_store.find_previous_text(call.tx, row, version))
 
 
 @operation("restore_version", writes=True, session="optional", example={"path": "notes/cart.md"})
 async def restore_version(
     call: Call,
-    path: model.Path | None = None,
-    version: model.Version | None = None,
+    path: model.KnowledgePath | None = None,
+    version: model.VersionNumber | None = None,
     workspace_id: model.WorkspaceId | None = None,
-) -> model.Restored:
+) -> model.RestoredVersion:
     """Bring back an older or deleted text of yours."""
     workspace = await require_own_workspace(call, workspace_id)
-    return await knowledge_writes.restore_text(call, workspace, path or file_store.OVERVIEW, version)
+    return await knowledge_writes.restore_text(call, workspace, path or file_store.OVERVIEW_PATH, version)
 
 
-async def _readable(call: Call, workspace_id: str) -> Workspace:
-    workspace = await store.workspace(call.tx, workspace_id, call.caller)
+async def _load_workspace(call: Call, workspace_id: str) -> Workspace:
+    workspace = await store.load_workspace(call.tx, workspace_id, call.caller)
     call.project = workspace.project
     return workspace

@@ -3,7 +3,7 @@
 import msgspec
 
 from commonplace.rooms.workspaces.json_size import json_bytes, truncate_to_json_bytes
-from commonplace.rooms.workspaces.model import Overview, Shown
+from commonplace.rooms.workspaces.model import ListedWorkspace, WorkspaceOverview
 
 README = (
     "A workspace belongs to one tool on one machine working on a project. Everyone who can see the project can read it;"
@@ -15,28 +15,28 @@ _BYTES_PER_TOKEN = 4
 _REPLY_OVERHEAD_BYTES = 120
 
 
-def build_overview(readme: str, workspaces: list[Shown], max_tokens: int) -> Overview:
+def build_overview(readme: str, workspaces: list[ListedWorkspace], max_tokens: int) -> WorkspaceOverview:
     """As many workspaces as fit; the text is truncated only if it does not fit next to the first of them."""
     left = max_tokens * _BYTES_PER_TOKEN - _REPLY_OVERHEAD_BYTES
     rows = [*(_truncate_summary(workspace, left) for workspace in workspaces[:1]), *workspaces[1:]]
     page, truncated = truncate_to_json_bytes(readme, left - sum(_row_bytes(row) for row in rows[:1]))
     left -= json_bytes(page)
-    fitting: list[Shown] = []
+    fitting: list[ListedWorkspace] = []
     for row in rows:
         left -= _row_bytes(row)
         if left < 0:
             break
         fitting.append(row)
     omitted = len(workspaces) - len(fitting)
-    return Overview(readme=page, workspaces=fitting, omitted=omitted, truncated=truncated)
+    return WorkspaceOverview(readme=page, workspaces=fitting, omitted=omitted, truncated=truncated)
 
 
-def _row_bytes(row: Shown) -> int:
+def _row_bytes(row: ListedWorkspace) -> int:
     """Including the comma after it."""
     return json_bytes(row) + 1
 
 
-def _truncate_summary(row: Shown, max_bytes: int) -> Shown:
+def _truncate_summary(row: ListedWorkspace, max_bytes: int) -> ListedWorkspace:
     """Shorten the summary until the row fits next to an empty page."""
     excess = _row_bytes(row) + json_bytes("") - max_bytes
     if excess <= 0:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from commonplace.call import Call
 from commonplace.rooms.workspaces import file_store, model
-from commonplace.rooms.workspaces.model import Match
+from commonplace.rooms.workspaces.model import KnowledgeMatch
 from commonplace.search import lines, text
 from commonplace.search.find import Hit, Question, find
 from commonplace.search.source import Source
@@ -33,10 +33,12 @@ class FileScan:
     context: int
     limit: int
 
-    def find_matches(self) -> model.Matches:
+    def find_matches(self) -> model.KnowledgeMatches:
         budget = _scan_budget()
         matches, has_more = _select_fitting_matches(_scan_files(self, budget), self.limit)
-        return model.Matches(matches=matches, truncated=has_more or budget.spent or not self.complete)
+        return model.KnowledgeMatches(
+            matches=matches, truncated=has_more or budget.spent or not self.complete
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +50,23 @@ class FileRanking:
     context: int
     complete: bool
 
-    def find_matches(self) -> model.Matches:
+    def find_matches(self) -> model.KnowledgeMatches:
         budget, query_tokens = _scan_budget(), frozenset(text.tokens(self.query))
         best_lines = (_find_best_line(hit, row, query_tokens, self.context, budget) for hit, row in self.hits)
         matches, has_more = _select_fitting_matches(best_lines, len(self.hits))
-        return model.Matches(matches=matches, truncated=has_more or not self.complete)
+        return model.KnowledgeMatches(matches=matches, truncated=has_more or not self.complete)
 
 
 async def plan_scan(
     call: Call, projects: list[str], workspace: str | None, pattern: lines.Pattern, context: int, limit: int
 ) -> FileScan:
     """Load the most recently changed files, as many as one search may read."""
-    listed = await file_store.sizes(call.tx, projects, workspace, _MAX_SCANNED_FILES)
+    listed = await file_store.list_file_sizes(call.tx, projects, workspace, _MAX_SCANNED_FILES)
     chosen = _select_files(listed, _MAX_SCANNED_BYTES)
     texts: dict[str, Row] = {}
     for project in dict.fromkeys(row["project"] for row in chosen):
         file_ids = [row["id"] for row in chosen if row["project"] == project]
-        texts |= {row["id"]: row for row in await file_store.texts(call.tx, project, file_ids)}
+        texts |= {row["id"]: row for row in await file_store.list_file_texts(call.tx, project, file_ids)}
     rows = [texts[row["id"]] for row in chosen if row["id"] in texts]
     return FileScan(rows, len(chosen) == len(listed) < _MAX_SCANNED_FILES, pattern, context, limit)
 
@@ -74,17 +76,19 @@ async def rank_files(
 ) -> FileRanking:
     prepared = call.prepared
     question = prepared if isinstance(prepared, Question) else Question(query)
-    wanted = Wanted(call.now, (file_store.KIND,), (workspace,) if workspace else ())
+    wanted = Wanted(call.now, (file_store.KNOWLEDGE_KIND,), (workspace,) if workspace else ())
     hits = await find(call.tx, call.search.vectors, question, projects, wanted, limit + 1)
     texts: dict[tuple[str, str], Row] = {}
     for project in dict.fromkeys(hit.project for hit in hits[:limit]):
         file_ids = [hit.id for hit in hits[:limit] if hit.project == project]
-        texts |= {(project, row["id"]): row for row in await file_store.texts(call.tx, project, file_ids)}
+        texts |= {
+            (project, row["id"]): row for row in await file_store.list_file_texts(call.tx, project, file_ids)
+        }
     loaded = [(hit, texts[hit.project, hit.id]) for hit in hits[:limit] if (hit.project, hit.id) in texts]
     return FileRanking(loaded, query, context, len(hits) <= limit)
 
 
-async def find_matches(search: FileScan | FileRanking) -> model.Matches:
+async def find_matches(search: FileScan | FileRanking) -> model.KnowledgeMatches:
     return await asyncio.to_thread(search.find_matches)
 
 
@@ -102,7 +106,7 @@ def _scan_budget() -> lines.Budget:
     return lines.Budget(bytes_=_MAX_SCANNED_BYTES, lines=_MAX_SCANNED_LINES, seconds=_MAX_SCAN_SECONDS)
 
 
-def _scan_files(scan: FileScan, budget: lines.Budget) -> Iterator[Match]:
+def _scan_files(scan: FileScan, budget: lines.Budget) -> Iterator[KnowledgeMatch]:
     for row in scan.rows:
         for line_match in lines.search(row["content"].splitlines(), scan.pattern, budget, scan.context):
             yield _build_match(row, line_match)
@@ -112,7 +116,7 @@ def _scan_files(scan: FileScan, budget: lines.Budget) -> Iterator[Match]:
 
 def _find_best_line(
     hit: Hit, row: Row, query_tokens: frozenset[str], context: int, budget: lines.Budget
-) -> Match:
+) -> KnowledgeMatch:
     """The line with the most query tokens; without any, the line where the matching passage begins."""
     all_lines = row["content"].splitlines() or [""]
     best, most_shared = _find_passage_line(row["content"], hit.part), 0
@@ -138,8 +142,8 @@ def _find_passage_line(content: str, part: int) -> int:
     return content.count("\n", 0, max(at, 0))
 
 
-def _build_match(row: Row, line_match: lines.Match, relevance: float | None = None) -> Match:
-    return Match(
+def _build_match(row: Row, line_match: lines.Match, relevance: float | None = None) -> KnowledgeMatch:
+    return KnowledgeMatch(
         workspace_id=row["workspace"],
         path=row["path"],
         line=line_match.line,
@@ -150,9 +154,11 @@ def _build_match(row: Row, line_match: lines.Match, relevance: float | None = No
     )
 
 
-def _select_fitting_matches(matches: Iterable[Match], limit: int) -> tuple[list[Match], bool]:
+def _select_fitting_matches(
+    matches: Iterable[KnowledgeMatch], limit: int
+) -> tuple[list[KnowledgeMatch], bool]:
     """As many matches as the limit and the size of a reply allow, and whether there are more."""
-    selected: list[Match] = []
+    selected: list[KnowledgeMatch] = []
     left = _MAX_REPLY_BYTES
     for match in matches:
         left -= (
@@ -165,7 +171,7 @@ def _select_fitting_matches(matches: Iterable[Match], limit: int) -> tuple[list[
 
 
 async def load_indexed_files(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
-    rows = await file_store.texts(tx, project, ids)
+    rows = await file_store.list_file_texts(tx, project, ids)
     return [
         {
             "id": row["id"],
@@ -177,4 +183,4 @@ async def load_indexed_files(tx: Tx, project: str, ids: Sequence[str]) -> Sequen
     ]
 
 
-SEARCH_SOURCE = Source(file_store.KIND, load_indexed_files)
+SEARCH_SOURCE = Source(file_store.KNOWLEDGE_KIND, load_indexed_files)

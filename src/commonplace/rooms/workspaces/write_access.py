@@ -22,9 +22,9 @@ async def require_own_workspace(call: Call, workspace_id: str | None) -> Workspa
     wanted = workspace_id or await find_own_workspace_id(call)
     if wanted is None:
         raise errors.NotFound("You have no workspace yet.", hint="Call register_workspace first.")
-    workspace = await store.workspace(call.tx, wanted, call.caller)
+    workspace = await store.load_workspace(call.tx, wanted, call.caller)
     store.require_writable(workspace)
-    if not await store.is_bound(call.tx, workspace, name_writer(call)):
+    if not await store.is_agent_bound(call.tx, workspace, name_writer(call)):
         raise errors.Forbidden(
             f"The workspace '{workspace.id}' belongs to another agent.",
             hint="Leave workspace_id out to write to your own; register_workspace binds you to one.",
@@ -34,12 +34,12 @@ async def require_own_workspace(call: Call, workspace_id: str | None) -> Workspa
 
 
 async def require_workspace_of_token(call: Call, workspace_id: str, write_token: str) -> Workspace:
-    workspace = await store.workspace(call.tx, workspace_id, call.caller)
-    await store.check_token(call.tx, workspace, write_token)
+    workspace = await store.load_workspace(call.tx, workspace_id, call.caller)
+    await store.require_write_token(call.tx, workspace, write_token)
     call.project = workspace.project
     return workspace
 
 
 async def find_own_workspace_id(call: Call) -> str | None:
-    projects = await store.visible_projects(call.tx, call.caller)
-    return await store.latest_binding(call.tx, projects, name_writer(call), session_id_of(call))
+    projects = await store.list_visible_projects(call.tx, call.caller)
+    return await store.find_latest_workspace_id(call.tx, projects, name_writer(call), session_id_of(call))
