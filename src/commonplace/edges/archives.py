@@ -156,7 +156,7 @@ def _read_path(request: Request) -> dict[str, Any]:
 
 
 async def _read_part(request: Request) -> dict[str, Any]:
-    """The arguments of `put_bytes`. A refusal here is logged like a refusal of the operation."""
+    """The arguments of `upload_bytes`. A refusal here is logged like a refusal of the operation."""
     arguments = _read_path(request)
     for name in ("write_token", "tool", "started_at", "sha256"):
         if value := request.headers.get(f"x-{name.replace('_', '-')}"):
@@ -174,7 +174,7 @@ async def _read_part(request: Request) -> dict[str, Any]:
             "body": await request.read_body(MAX_PART_BYTES, _ENCODINGS),
         }
     except errors.Refusal as refusal:
-        extra = {"operation": put_bytes.name, "code": refusal.code, "key": request.caller.key}
+        extra = {"operation": upload_bytes.name, "code": refusal.code, "key": request.caller.key}
         _log.info("refused", extra=extra)
         raise
     return arguments
