@@ -11,27 +11,27 @@ from commonplace.store import ids
 from commonplace.store.database import Row
 
 
-async def find_function(call: Call, project: str, given: str) -> dict[str, Any] | None:
-    found = await ids.beginning(call.tx, "function", [project], given)
-    rows = await store.by_ids(call.tx, project, [found[0][1]]) if found else {}
-    return _whole(next(iter(rows.values()))) if rows else None
+async def find_function_by_id(call: Call, project: str, id_prefix: str) -> dict[str, Any] | None:
+    match = await ids.beginning(call.tx, "function", [project], id_prefix)
+    rows = await store.load_functions(call.tx, project, [match[0][1]]) if match else {}
+    return _render_function_document(next(iter(rows.values()))) if rows else None
 
 
-def _whole(row: Row) -> dict[str, Any]:
-    """A function as memory_get_by_id shows it: all that is known, the code last."""
-    found = model.analysis(row) | model.facts(row)
-    told = {
-        "purpose": model.purpose(row),
-        "signature": model.signature(row),
-        "gotchas": model.gotchas(row),
+def _render_function_document(row: Row) -> dict[str, Any]:
+    """Render a function for memory_get_by_id, with the code last."""
+    details = model.decode_analysis(row) | model.decode_facts(row)
+    sections = {
+        "purpose": model.describe_purpose(row),
+        "signature": model.current_signature(row),
+        "gotchas": model.join_gotchas(row),
         "prefer_over": row["prefer_over"],
         "requires": ", ".join(msgspec.json.decode(row["requires"])),
         **{
-            name: _spoken(value)
-            for name, value in found.items()
+            name: _format_value(value)
+            for name, value in details.items()
             if name not in ("signature", "additional_gotchas")
         },
-        "drift": ", ".join(model.drift(row)),
+        "drift": ", ".join(model.list_drift(row)),
         "code": f"\n{row['code']}" if row["code"] else "",
     }
     return {
@@ -43,17 +43,18 @@ def _whole(row: Row) -> dict[str, Any]:
         "created": iso(row["created_at"]),
         "updated": iso(row["updated_at"]),
         "author": row["described_by"] or row["enriched_by"] or "librarian",
-        "content": "\n".join(f"{name}: {value}" for name, value in told.items() if value),
-        "links": {"file": model.where(row)},
+        "content": "\n".join(f"{name}: {value}" for name, value in sections.items() if value),
+        "links": {"file": model.format_location(row)},
     }
 
 
-def _spoken(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(
-            each if isinstance(each, str) else msgspec.json.encode(each).decode() for each in value
+            element if isinstance(element, str) else msgspec.json.encode(element).decode()
+            for element in value
         )
     return str(value)
 
 
-FINDERS = {"func_": find_function}
+FINDERS = {"func_": find_function_by_id}

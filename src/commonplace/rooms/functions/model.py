@@ -1,4 +1,7 @@
-"""A function as callers give it, as the librarian reads it and as replies show it."""
+"""Registered functions: arguments, scanned input, replies, and what is derived from a row.
+
+The SQL is in `store.py`; merging a scan into the registry is in `syncing.py`.
+"""
 
 import re
 from typing import Annotated, Any, Literal
@@ -11,46 +14,46 @@ from commonplace import errors
 from commonplace.operation import Reply
 from commonplace.store.database import Row, Value
 
-PURPOSE = 300
-BATCH = 500
+MAX_DERIVED_PURPOSE_CHARACTERS = 300
+MAX_SYNC_BATCH = 500
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=300, strip_whitespace=True)]
-Place = Annotated[str, Field(min_length=1, max_length=1100)]
-Purpose = Annotated[str, StringConstraints(min_length=1, max_length=2000, strip_whitespace=True)]
-Text = Annotated[str, Field(max_length=4000)]
-Code = Annotated[str, Field(max_length=20_000)]
-Query = Annotated[str, Field(min_length=1, max_length=4000)]
-Offset = Annotated[int, Field(ge=0)]
-Limit = Annotated[int, Field(ge=1, le=50)]
-
-
-def _many(given: Any) -> Any:
-    return [given] if isinstance(given, str) else given
+FunctionName = Annotated[str, StringConstraints(min_length=1, max_length=300, strip_whitespace=True)]
+FunctionPath = Annotated[str, Field(min_length=1, max_length=1100)]
+FunctionPurpose = Annotated[str, StringConstraints(min_length=1, max_length=2000, strip_whitespace=True)]
+FunctionText = Annotated[str, Field(max_length=4000)]
+SourceCode = Annotated[str, Field(max_length=20_000)]
+FunctionQuery = Annotated[str, Field(min_length=1, max_length=4000)]
+QueueOffset = Annotated[int, Field(ge=0)]
+FunctionLimit = Annotated[int, Field(ge=1, le=50)]
 
 
-def _spoken(given: Any) -> Any:
-    return str(given) if isinstance(given, int) else given
+def _list_from_text(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
 
 
-Texts = Annotated[list[Text], BeforeValidator(_many), Field(max_length=100)]
-Parameters = Annotated[list[dict[str, Any]], Field(max_length=100)]
-Complexity = Annotated[str, BeforeValidator(_spoken), Field(max_length=200)]
-Objects = Annotated[list[dict[str, Any]], Field(max_length=BATCH)]
-Places = Annotated[list[list[str]], Field(max_length=10 * BATCH)]
-Lines = Annotated[list[list[str | int]], Field(max_length=10 * BATCH)]
-
-_LINE = re.compile(r":(\d{1,7})(?:-\d{1,7})?(?::\d{1,7})?$")
-_CALL = re.compile(r"\s*\(.*$", re.DOTALL)
-_SEPARATOR = re.compile(r"::|->|\\")
+def _text_from_integer(value: Any) -> Any:
+    return str(value) if isinstance(value, int) else value
 
 
-class Scanned(BaseModel):
-    """What the librarian read in a source file."""
+FunctionTexts = Annotated[list[FunctionText], BeforeValidator(_list_from_text), Field(max_length=100)]
+FunctionParameters = Annotated[list[dict[str, Any]], Field(max_length=100)]
+FunctionComplexity = Annotated[str, BeforeValidator(_text_from_integer), Field(max_length=200)]
+ScannedObjects = Annotated[list[dict[str, Any]], Field(max_length=MAX_SYNC_BATCH)]
+GoneFunctions = Annotated[list[list[str]], Field(max_length=10 * MAX_SYNC_BATCH)]
+MovedLines = Annotated[list[list[str | int]], Field(max_length=10 * MAX_SYNC_BATCH)]
+
+_LINE_SUFFIX = re.compile(r":(\d{1,7})(?:-\d{1,7})?(?::\d{1,7})?$")
+_CALL_ARGUMENTS = re.compile(r"\s*\(.*$", re.DOTALL)
+_NAME_SEPARATOR = re.compile(r"::|->|\\")
+
+
+class ScannedFunction(BaseModel):
+    """A function as `commonplace librarian` read it from a source file."""
 
     model_config = ConfigDict(extra="forbid")
 
     file: Annotated[str, Field(min_length=1, max_length=1024)]
-    name: Name
+    name: FunctionName
     kind: Literal["function", "method", "class"]
     language: Annotated[str, Field(max_length=20)]
     line: Annotated[int, Field(ge=1)]
@@ -61,68 +64,72 @@ class Scanned(BaseModel):
     complexity: Annotated[int, Field(ge=1)] = 1
     returns: Annotated[str, Field(max_length=400)] = ""
     doc: Annotated[str, Field(max_length=1000)] = ""
-    parameters: Parameters = []
-    raises: Texts = []
-    calls: Texts = []
-    called_by: Texts = []
-    side_effects: Texts = []
-    code: Code = ""
+    parameters: FunctionParameters = []
+    raises: FunctionTexts = []
+    calls: FunctionTexts = []
+    called_by: FunctionTexts = []
+    side_effects: FunctionTexts = []
+    code: SourceCode = ""
 
-    def facts(self) -> dict[str, Any]:
-        """What is kept as it was read."""
+    def to_stored_facts(self) -> dict[str, Any]:
+        """Return the facts that are stored as they were read."""
         names = ("parameters", "returns", "doc", "raises", "calls", "called_by", "side_effects")
         return {name: value for name in names if (value := getattr(self, name))}
 
 
-_SCANNED = pydantic.TypeAdapter(list[Scanned])
+_SCANNED_FUNCTIONS = pydantic.TypeAdapter(list[ScannedFunction])
 
 
-def scanned(given: list[dict[str, Any]]) -> list[Scanned]:
+def parse_scanned_functions(functions: list[dict[str, Any]]) -> list[ScannedFunction]:
     try:
-        return _SCANNED.validate_python(given)
-    except pydantic.ValidationError as wrong:
-        first = wrong.errors(include_url=False, include_context=False)[0]
+        return _SCANNED_FUNCTIONS.validate_python(functions)
+    except pydantic.ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise errors.Invalid(
-            f"functions.{where}: {first['msg']}.", hint="Send what the librarian reads."
+            f"functions.{where}: {first['msg']}.",
+            hint="Run `commonplace librarian` of the server's version; only it calls this operation.",
         ) from None
 
 
-def place(given: str) -> tuple[str, int]:
-    """The path and, where it was named, the line."""
-    found = _LINE.search(given)
-    return (given[: found.start()], int(found[1])) if found else (given, 0)
+def split_line_number(path: str) -> tuple[str, int]:
+    """Split `path:line` into the path and the line, or 0."""
+    match = _LINE_SUFFIX.search(path)
+    return (path[: match.start()], int(match[1])) if match else (path, 0)
 
 
-def spelled(name: str) -> str:
-    """`Client::retry(n)` and `Client->retry` as `Client.retry`."""
-    plain = _SEPARATOR.sub(".", _CALL.sub("", name)).strip(". ")
+def normalize_name(name: str) -> str:
+    """Turn `Client::retry(n)` and `Client->retry` into `Client.retry`."""
+    plain = _NAME_SEPARATOR.sub(".", _CALL_ARGUMENTS.sub("", name)).strip(". ")
     if not plain:
-        raise errors.Invalid(f"'{name[:80]}' is no function's name.", hint="Give it as the code spells it.")
+        raise errors.Invalid(
+            f"'{name[:80]}' is not a function name.",
+            hint="Pass name as in the code, for example Client.retry.",
+        )
     return plain
 
 
-def short(name: str) -> str:
+def unqualified_name(name: str) -> str:
     return name.partition("#")[0].rpartition(".")[2] or name
 
 
-def means(given: str, known: str) -> bool:
-    """A name may be given without what it stands in."""
-    return given == known or known.endswith(f".{given}")
+def name_matches(name: str, qualified_name: str) -> bool:
+    """Whether a name, perhaps without its class or module, means this function."""
+    return name == qualified_name or qualified_name.endswith(f".{name}")
 
 
-def facts(row: Row) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.json.decode(row["scanned"])
-    return found
+def decode_facts(row: Row) -> dict[str, Any]:
+    decoded: dict[str, Any] = msgspec.json.decode(row["scanned"])
+    return decoded
 
 
-def analysis(row: Row) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.json.decode(row["analysis"])
-    return found
+def decode_analysis(row: Row) -> dict[str, Any]:
+    decoded: dict[str, Any] = msgspec.json.decode(row["analysis"])
+    return decoded
 
 
 def is_described(row: Row) -> bool:
-    """Somebody wrote something about it that the source does not say."""
+    """Whether somebody registered or enriched it, beyond what the source says."""
     return row["described_at"] is not None or row["enriched_at"] is not None
 
 
@@ -130,108 +137,115 @@ def is_enriched(row: Row) -> bool:
     return bool(row["digest"]) or row["enriched_at"] is not None
 
 
-def purpose(row: Row) -> str:
-    """What somebody wrote, else a summary, else the first paragraph of the documentation."""
-    written: str = row["purpose"] or analysis(row).get("search_summary", "")
-    return written or " ".join(facts(row).get("doc", "").split("\n\n")[0].split())[:PURPOSE]
+def describe_purpose(row: Row) -> str:
+    """Return the registered purpose, else the summary, else the first paragraph of the docstring."""
+    written: str = row["purpose"] or decode_analysis(row).get("search_summary", "")
+    return (
+        written
+        or " ".join(decode_facts(row).get("doc", "").split("\n\n")[0].split())[
+            :MAX_DERIVED_PURPOSE_CHARACTERS
+        ]
+    )
 
 
-def gotchas(row: Row) -> str:
-    return "; ".join(each for each in (row["gotchas"], *analysis(row).get("additional_gotchas", ())) if each)
+def join_gotchas(row: Row) -> str:
+    return "; ".join(
+        gotcha for gotcha in (row["gotchas"], *decode_analysis(row).get("additional_gotchas", ())) if gotcha
+    )
 
 
-def signature(row: Row) -> str:
-    return str(row["signature"] or analysis(row).get("signature", ""))
+def current_signature(row: Row) -> str:
+    return str(row["signature"] or decode_analysis(row).get("signature", ""))
 
 
-def known(row: Row, name: str) -> list[str]:
-    """A list that was read from the source, else as somebody analysed it."""
-    found: list[str] = facts(row).get(name) or analysis(row).get(name, [])
-    return found
+def list_facts(row: Row, name: str) -> list[str]:
+    """Return a list that was read from the source, else the one of the analysis."""
+    values: list[str] = decode_facts(row).get(name) or decode_analysis(row).get(name, [])
+    return values
 
 
-def drift(row: Row) -> list[str]:
-    """What changed in the code since something was written about it."""
-    written = [
-        (row[f"{what}_signature"], row[f"{what}_body"])
-        for what in ("described", "enriched")
-        if row[f"{what}_at"] is not None
+def list_drift(row: Row) -> list[str]:
+    """List what changed in the code since it was described or enriched."""
+    descriptions = [
+        (row[f"{kind}_signature"], row[f"{kind}_body"])
+        for kind in ("described", "enriched")
+        if row[f"{kind}_at"] is not None
     ]
     changed = []
-    if any(was and was != row["signature"] for was, _ in written):
+    if any(old and old != row["signature"] for old, _ in descriptions):
         changed.append("signature")
-    if any(was and was != row["body"] for _, was in written):
+    if any(old and old != row["body"] for _, old in descriptions):
         changed.append("body")
     if row["moved_from"]:
         changed.append("moved")
-    if row["state"] == "gone" and written:
+    if row["state"] == "gone" and descriptions:
         changed.append("gone")
     return changed
 
 
-# Why a function waits for somebody: what people registered comes first, what nobody described last.
-REASONS = {1: "registered by hand", 2: "changed since described", 3: "undescribed"}
+# Why a function is in the enrichment queue, in the order of the queue.
+QUEUE_REASONS = {1: "registered by hand", 2: "changed since described", 3: "undescribed"}
 
 
-def queued(row: Row) -> int:
+def queue_rank(row: Row) -> int:
     if row["state"] == "gone":
         return 0
     if not is_enriched(row):
         return 1
-    if drift(row):
-        return 0 if _is_looked_at(row) else 2
-    return 0 if purpose(row) else 3
+    if list_drift(row):
+        return 0 if _is_analysis_current(row) else 2
+    return 0 if describe_purpose(row) else 3
 
 
-def _is_looked_at(row: Row) -> bool:
-    """It was analysed as it is now, whatever was written about it before."""
+def _is_analysis_current(row: Row) -> bool:
+    """Whether the analysis was made of the current code, whatever was described before."""
     return row["enriched_at"] is not None and (row["enriched_signature"], row["enriched_body"]) == (
         row["signature"],
         row["body"],
     )
 
 
-def searched(row: Row) -> str:
-    """What it is found by: what it is for, how it is called, what it calls, where it is."""
-    found = facts(row)
+def search_text(row: Row) -> str:
+    """Return the text to index: purpose, signature, calls, effects and file."""
+    scanned = decode_facts(row)
     parts = (
-        purpose(row),
-        str(analysis(row).get("search_summary", "")),
-        found.get("doc", ""),
-        gotchas(row),
-        signature(row),
-        " ".join(known(row, "calls")),
-        " ".join((*known(row, "side_effects"), *found.get("raises", ()))),
+        describe_purpose(row),
+        str(decode_analysis(row).get("search_summary", "")),
+        scanned.get("doc", ""),
+        join_gotchas(row),
+        current_signature(row),
+        " ".join(list_facts(row, "calls")),
+        " ".join((*list_facts(row, "side_effects"), *scanned.get("raises", ()))),
         row["prefer_over"],
         row["file"],
     )
     return "\n".join(dict.fromkeys(part for part in parts if part))
 
 
-def where(row: Row) -> str:
+def format_location(row: Row) -> str:
     return f"{row['file']}:{row['line']}" if row["line"] else str(row["file"])
 
 
-_words = str.split
-_TEXTS = _words(
+_split_words = str.split
+_TEXT_COLUMNS = _split_words(
     "kind language signature body digest code purpose gotchas prefer_over described_by described_signature"
     " described_body moved_from enriched_by enriched_signature enriched_body"
 )
-_NUMBERS = ("line", "end_line", "complexity", "queued")
-_TIMES = ("described_at", "enriched_at")
+_NUMBER_COLUMNS = ("line", "end_line", "complexity", "queued")
+_TIME_COLUMNS = ("described_at", "enriched_at")
 
 
-def empty(project: str, identity: str, file: str, name: str, now: int) -> dict[str, Value]:
-    """A function of which nothing is known but where it is."""
+def new_function_row(project: str, function_id: str, file: str, name: str, now: int) -> dict[str, Value]:
+    """Return a row for a function of which only the file and name are known."""
     return {
-        **dict.fromkeys(_TEXTS, ""),
-        **dict.fromkeys(_NUMBERS, 0),
-        **dict.fromkeys(_TIMES),
+        **dict.fromkeys(_TEXT_COLUMNS, ""),
+        **dict.fromkeys(_NUMBER_COLUMNS, 0),
+        **dict.fromkeys(_TIME_COLUMNS),
         "project": project,
-        "id": identity,
+        "id": function_id,
         "file": file,
         "name": name,
-        "short": short(name),
+        "short": unqualified_name(name),
         "scanned": "{}",
         "analysis": "{}",
         "requires": "[]",
@@ -241,7 +255,7 @@ def empty(project: str, identity: str, file: str, name: str, now: int) -> dict[s
     }
 
 
-class Similar(Reply):
+class SimilarFunction(Reply):
     id: str
     name: str
     file_path: str
@@ -249,32 +263,32 @@ class Similar(Reply):
     purpose: str = ""
 
 
-class Registered(Reply):
+class RegisteredFunction(Reply):
     status: str
     id: str
     queued_for_enrichment: bool
-    similar: list[Similar] = []
+    similar: list[SimilarFunction] = []
 
 
-class Drift(Reply):
+class FunctionDrift(Reply):
     changed: list[str]
     signature_was: str = ""
     moved_from: str = ""
 
     @classmethod
-    def of(cls, row: Row) -> "Drift | None":
-        changed = drift(row)
+    def from_row(cls, row: Row) -> "FunctionDrift | None":
+        changed = list_drift(row)
         if not changed:
             return None
-        was = row["described_signature"] or row["enriched_signature"]
+        old_signature = row["described_signature"] or row["enriched_signature"]
         return cls(
             changed=changed,
-            signature_was=was if "signature" in changed else "",
+            signature_was=old_signature if "signature" in changed else "",
             moved_from=row["moved_from"],
         )
 
 
-class Found(Reply):
+class FunctionMatch(Reply):
     id: str
     name: str
     file_path: str
@@ -287,42 +301,42 @@ class Found(Reply):
     requires: list[str] = []
     side_effects: list[str] = []
     project: str = ""
-    drift: Drift | None = None
+    drift: FunctionDrift | None = None
 
     @classmethod
-    def of(cls, row: Row, relevance: float, own: str) -> "Found":
+    def from_row(cls, row: Row, relevance: float, own_project: str) -> "FunctionMatch":
         return cls(
             id=row["id"],
             name=row["name"],
-            file_path=where(row),
-            purpose=purpose(row),
-            signature=signature(row),
+            file_path=format_location(row),
+            purpose=describe_purpose(row),
+            signature=current_signature(row),
             relevance=round(relevance, 3),
             enriched=is_enriched(row),
-            gotchas=gotchas(row),
+            gotchas=join_gotchas(row),
             prefer_over=row["prefer_over"],
             requires=msgspec.json.decode(row["requires"]),
-            side_effects=known(row, "side_effects"),
-            project=row["project"] if row["project"] != own else "",
-            drift=Drift.of(row),
+            side_effects=list_facts(row, "side_effects"),
+            project=row["project"] if row["project"] != own_project else "",
+            drift=FunctionDrift.from_row(row),
         )
 
 
-class Findings(Reply):
+class FunctionSearchReply(Reply):
     result_count: int
-    results: list[Found] = []
+    results: list[FunctionMatch] = []
     message: str = ""
 
 
-class Enriched(Reply):
+class EnrichedFunction(Reply):
     status: str
     id: str
     name: str
     fields: list[str]
 
 
-class Waiting(Reply):
-    """A function that waits for enrichment; `code` only where it was asked for."""
+class QueuedFunction(Reply):
+    """A function in the enrichment queue; `code` is empty unless requested."""
 
     id: str
     name: str
@@ -332,45 +346,45 @@ class Waiting(Reply):
     purpose: str = ""
     gotchas: str = ""
     calls: list[str] = []
-    drift: Drift | None = None
+    drift: FunctionDrift | None = None
     code: str = ""
 
     @classmethod
-    def of(cls, row: Row, code: str = "") -> "Waiting":
+    def from_row(cls, row: Row, code: str = "") -> "QueuedFunction":
         return cls(
             id=row["id"],
             name=row["name"],
-            file_path=where(row),
-            reason=REASONS[row["queued"]],
-            signature=signature(row),
-            purpose=purpose(row),
-            gotchas=gotchas(row) if code else "",
-            calls=known(row, "calls")[:20] if code else [],
-            drift=Drift.of(row),
+            file_path=format_location(row),
+            reason=QUEUE_REASONS[row["queued"]],
+            signature=current_signature(row),
+            purpose=describe_purpose(row),
+            gotchas=join_gotchas(row) if code else "",
+            calls=list_facts(row, "calls")[:20] if code else [],
+            drift=FunctionDrift.from_row(row),
             code=code,
         )
 
 
-class Queue(Reply):
+class EnrichmentQueue(Reply):
     pending_count: int
-    items: list[Waiting] = []
+    items: list[QueuedFunction] = []
 
 
-class Duty(Reply):
+class LibrarianAssignment(Reply):
     project: str
     unenriched_count: int
     prompt: str
-    items: list[Waiting] = []
+    items: list[QueuedFunction] = []
     omitted: int = 0
 
 
-class Listing(Reply):
+class FunctionListing(Reply):
     count: int
     functions: list[tuple[str, str, str, int, int]] = []
     next_cursor: str | None = None
 
 
-class Synced(Reply):
+class SyncedFunctions(Reply):
     status: str
     added: int = 0
     updated: int = 0

@@ -1,4 +1,4 @@
-"""Find a function before you write it; register it when you have; keep what is known of it true."""
+"""Register, find and enrich functions; the last two operations are for `commonplace librarian`."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from commonplace import access, errors, events
 from commonplace.call import Call
 from commonplace.operation import also, operation
 from commonplace.rooms.functions import librarian, model, similar, store
-from commonplace.rooms.functions.syncing import Sync
+from commonplace.rooms.functions.syncing import FunctionSync
 from commonplace.rooms.locks.paths import canonicalize_path
 from commonplace.search.engine import asking
 from commonplace.search.find import Question, find
@@ -16,9 +16,9 @@ from commonplace.search.wanted import Wanted
 from commonplace.store import ids
 from commonplace.store.database import Row, Value
 
-_PAGE = 2000
+_PAGE_FUNCTIONS = 2000
 _LINE_FIELDS = 4
-_PLACE_FIELDS = 2
+_GONE_FIELDS = 2
 
 
 @operation(
@@ -33,24 +33,26 @@ _PLACE_FIELDS = 2
 )
 async def register_function(
     call: Call,
-    name: model.Name,
-    file_path: Annotated[model.Place, also("file")],
-    purpose: model.Purpose,
+    name: model.FunctionName,
+    file_path: Annotated[model.FunctionPath, also("file")],
+    purpose: model.FunctionPurpose,
     project: str | None = None,
-    gotchas: model.Text | None = None,
-    prefer_over: model.Text | None = None,
-    requires: model.Texts | None = None,
-    code: model.Code | None = None,
-) -> model.Registered:
-    """Say what a function is for, so that others reuse it; `similar` names what exists."""
+    gotchas: model.FunctionText | None = None,
+    prefer_over: model.FunctionText | None = None,
+    requires: model.FunctionTexts | None = None,
+    code: model.SourceCode | None = None,
+) -> model.RegisteredFunction:
+    """Register what a function is for, so that others reuse it; `similar` lists existing ones."""
     await events.count(call.tx, call.project, "functions", 0)
-    given, line = model.place(file_path)
-    file = canonicalize_path(given, call.session.working_directory if call.session else None)
-    texts = {"purpose": purpose, "gotchas": gotchas, "prefer_over": prefer_over, "code": code}
-    written = {name: text for name, text in texts.items() if text is not None}
-    before = await _known(call, file, model.spelled(name))
-    row: Row = before or model.empty(call.project, store.made_id(), file, model.spelled(name), call.now)
-    after: dict[str, Value] = {**row, **written}
+    path, line = model.split_line_number(file_path)
+    file = canonicalize_path(path, call.session.working_directory if call.session else None)
+    fields = {"purpose": purpose, "gotchas": gotchas, "prefer_over": prefer_over, "code": code}
+    changed_fields = {name: text for name, text in fields.items() if text is not None}
+    before = await _find_registered_function(call, file, model.normalize_name(name))
+    row: Row = before or model.new_function_row(
+        call.project, store.new_function_id(), file, model.normalize_name(name), call.now
+    )
+    after: dict[str, Value] = {**row, **changed_fields}
     if requires is not None:
         after["requires"] = msgspec.json.encode(requires).decode()
     after |= {
@@ -62,24 +64,26 @@ async def register_function(
         "moved_from": "",
         "updated_at": call.now,
     }
-    near = await similar.to(call, after)
-    await store.put(call.tx, [(before, after)])
+    similar_functions = await similar.find_similar_functions(call, after)
+    await store.upsert_functions(call.tx, [(before, after)])
     call.subject = f"{row['id']} {row['name']}"
     call.emit("FunctionRegistered", f"functions://{call.project}", id=row["id"], name=row["name"])
-    return model.Registered(
+    return model.RegisteredFunction(
         status="updated" if before else "registered",
         id=row["id"],
-        queued_for_enrichment=model.queued(after) > 0,
-        similar=near,
+        queued_for_enrichment=model.queue_rank(after) > 0,
+        similar=similar_functions,
     )
 
 
-async def _known(call: Call, file: str, name: str) -> Row | None:
-    """The record of this very name, else the only one of the file that the name can mean."""
-    rows = await store.in_files(call.tx, call.project, [file])
+async def _find_registered_function(call: Call, file: str, name: str) -> Row | None:
+    """Find the row with exactly this name, else the only one in the file that the name can mean."""
+    rows = await store.list_functions_in_files(call.tx, call.project, [file])
     exact = [row for row in rows if row["name"] == name]
-    meant = exact or [row for row in rows if row["state"] != "gone" and model.means(name, row["name"])]
-    return meant[0] if len(meant) == 1 else None
+    matches = exact or [
+        row for row in rows if row["state"] != "gone" and model.name_matches(name, row["name"])
+    ]
+    return matches[0] if len(matches) == 1 else None
 
 
 @operation(
@@ -87,23 +91,27 @@ async def _known(call: Call, file: str, name: str) -> Row | None:
 )
 async def find_function(
     call: Call,
-    query: model.Query,
+    query: model.FunctionQuery,
     project: str | None = None,
     include_shared: bool = True,
-    limit: model.Limit = 5,
-) -> model.Findings:
-    """Find functions by purpose, name, signature or calls. Ask before writing one."""
+    limit: model.FunctionLimit = 5,
+) -> model.FunctionSearchReply:
+    """Find existing functions by purpose, name, signature or calls. Use before writing one."""
     question = call.prepared if isinstance(call.prepared, Question) else Question(query)
     projects = list(dict.fromkeys([call.project, *([access.SHARED] if include_shared else [])]))
-    hits = await find(call.tx, call.search.vectors, question, projects, Wanted(call.now, (store.KIND,)))
-    near = hits[: limit * 2]
+    hits = await find(
+        call.tx, call.search.vectors, question, projects, Wanted(call.now, (store.FUNCTION_KIND,))
+    )
+    candidates = hits[: limit * 2]
     rows: dict[str, Row] = {}
     for scope in projects:
-        rows |= await store.by_ids(call.tx, scope, [hit.id for hit in near if hit.project == scope])
-    there = [(hit, rows[hit.id]) for hit in near if hit.id in rows]
-    there.sort(key=lambda pair: pair[1]["state"] == "gone")
-    results = [model.Found.of(row, hit.relevance, call.project) for hit, row in there[:limit]]
-    return model.Findings(
+        rows |= await store.load_functions(
+            call.tx, scope, [hit.id for hit in candidates if hit.project == scope]
+        )
+    matches = [(hit, rows[hit.id]) for hit in candidates if hit.id in rows]
+    matches.sort(key=lambda pair: pair[1]["state"] == "gone")
+    results = [model.FunctionMatch.from_row(row, hit.relevance, call.project) for hit, row in matches[:limit]]
+    return model.FunctionSearchReply(
         result_count=len(results), results=results, message="" if results else "Nothing found."
     )
 
@@ -117,19 +125,19 @@ async def find_function(
 async def enrich_function(
     call: Call,
     func_id: ids.Id,
-    signature: model.Text | None = None,
-    parameters: model.Parameters | None = None,
-    returns: model.Text | None = None,
-    calls: model.Texts | None = None,
-    called_by: model.Texts | None = None,
-    side_effects: model.Texts | None = None,
-    complexity: model.Complexity | None = None,
-    additional_gotchas: model.Texts | None = None,
-    search_summary: model.Text | None = None,
+    signature: model.FunctionText | None = None,
+    parameters: model.FunctionParameters | None = None,
+    returns: model.FunctionText | None = None,
+    calls: model.FunctionTexts | None = None,
+    called_by: model.FunctionTexts | None = None,
+    side_effects: model.FunctionTexts | None = None,
+    complexity: model.FunctionComplexity | None = None,
+    additional_gotchas: model.FunctionTexts | None = None,
+    search_summary: model.FunctionText | None = None,
     project: str | None = None,
-) -> model.Enriched:
-    """Describe a function; given fields replace."""
-    given = {
+) -> model.EnrichedFunction:
+    """Add analysis to a function; passed fields replace."""
+    fields_by_name = {
         "signature": signature,
         "parameters": parameters,
         "returns": returns,
@@ -140,66 +148,70 @@ async def enrich_function(
         "additional_gotchas": additional_gotchas,
         "search_summary": search_summary,
     }
-    fields = {name: value for name, value in given.items() if value is not None}
+    fields = {name: value for name, value in fields_by_name.items() if value is not None}
     if not fields:
-        raise errors.Invalid("There is nothing to keep.", hint="Give at least one field of the analysis.")
+        raise errors.Invalid(
+            "There is nothing to store.", hint="Pass at least one field, for example search_summary."
+        )
     await events.count(call.tx, call.project, "functions", 0)
-    row = await _by_id(call, func_id)
+    row = await _load_function(call, func_id)
     after = {
         **row,
-        "analysis": msgspec.json.encode(model.analysis(row) | fields).decode(),
+        "analysis": msgspec.json.encode(model.decode_analysis(row) | fields).decode(),
         "enriched_by": call.agent,
         "enriched_at": call.now,
         "enriched_signature": row["signature"],
         "enriched_body": row["body"],
         "updated_at": call.now,
     }
-    await store.put(call.tx, [(row, after)])
+    await store.upsert_functions(call.tx, [(row, after)])
     call.subject = f"{row['id']} {row['name']}"
     call.emit("FunctionEnriched", f"functions://{row['project']}", project=row["project"], id=row["id"])
-    return model.Enriched(status="enriched", id=row["id"], name=row["name"], fields=list(fields))
+    return model.EnrichedFunction(status="enriched", id=row["id"], name=row["name"], fields=list(fields))
 
 
-async def _by_id(call: Call, given: str) -> Row:
-    identity = await ids.whole(call.tx, "function", call.project, given)
-    return (await store.by_ids(call.tx, call.project, [identity]))[identity]
+async def _load_function(call: Call, id_prefix: str) -> Row:
+    function_id = await ids.whole(call.tx, "function", call.project, id_prefix)
+    return (await store.load_functions(call.tx, call.project, [function_id]))[function_id]
 
 
 @operation("memory_get_enrichment_queue", role="readonly", example={})
 async def get_enrichment_queue(
-    call: Call, project: str | None = None, limit: model.Limit = 20, offset: model.Offset = 0
-) -> model.Queue:
-    """Functions still to be described."""
-    rows, total = await store.waiting(call.tx, call.project, limit, offset)
-    return model.Queue(pending_count=total, items=[model.Waiting.of(row) for row in rows])
+    call: Call, project: str | None = None, limit: model.FunctionLimit = 20, offset: model.QueueOffset = 0
+) -> model.EnrichmentQueue:
+    """List functions that need enrichment."""
+    rows, total = await store.list_queued_functions(call.tx, call.project, limit, offset)
+    return model.EnrichmentQueue(
+        pending_count=total, items=[model.QueuedFunction.from_row(row) for row in rows]
+    )
 
 
 @operation("memory_become_librarian", role="readonly", example={})
 async def become_librarian(
-    call: Call, project: str | None = None, limit: model.Limit = 20, offset: model.Offset = 0
-) -> model.Duty:
-    """The enrichment queue with sources and instructions."""
-    rows, total = await store.waiting(call.tx, call.project, limit, offset)
-    items = librarian.within_budget(rows)
-    return model.Duty(
+    call: Call, project: str | None = None, limit: model.FunctionLimit = 20, offset: model.QueueOffset = 0
+) -> model.LibrarianAssignment:
+    """Get the enrichment queue with source code and instructions."""
+    rows, total = await store.list_queued_functions(call.tx, call.project, limit, offset)
+    items = librarian.take_within_budget(rows)
+    return model.LibrarianAssignment(
         project=call.project,
         unenriched_count=total,
-        prompt=librarian.prompt(call, items),
+        prompt=librarian.render_prompt(call, items),
         items=items,
         omitted=len(rows) - len(items),
     )
 
 
 @operation("memory_list_functions", role="readonly", session=False, example={"project": "shop"})
-async def list_functions(call: Call, project: str, cursor: str | None = None) -> model.Listing:
-    """Every function: file, name, digest, lines."""
+async def list_functions(call: Call, project: str, cursor: str | None = None) -> model.FunctionListing:
+    """List every function: file, name, digest, lines."""
     file, _, name = (cursor or "").partition("\n")
-    rows = await store.page(call.tx, call.project, (file, name), _PAGE + 1)
-    shown = rows[:_PAGE]
-    return model.Listing(
-        count=len(shown),
-        functions=[(row["file"], row["name"], row["digest"], row["line"], row["end_line"]) for row in shown],
-        next_cursor=f"{shown[-1]['file']}\n{shown[-1]['name']}" if len(rows) > _PAGE else None,
+    rows = await store.list_function_digests(call.tx, call.project, (file, name), _PAGE_FUNCTIONS + 1)
+    page = rows[:_PAGE_FUNCTIONS]
+    return model.FunctionListing(
+        count=len(page),
+        functions=[(row["file"], row["name"], row["digest"], row["line"], row["end_line"]) for row in page],
+        next_cursor=f"{page[-1]['file']}\n{page[-1]['name']}" if len(rows) > _PAGE_FUNCTIONS else None,
     )
 
 
@@ -207,26 +219,26 @@ async def list_functions(call: Call, project: str, cursor: str | None = None) ->
 async def sync_functions(
     call: Call,
     project: str,
-    functions: model.Objects | None = None,
-    gone: model.Places | None = None,
-    lines: model.Lines | None = None,
-) -> model.Synced:
+    functions: model.ScannedObjects | None = None,
+    gone: model.GoneFunctions | None = None,
+    lines: model.MovedLines | None = None,
+) -> model.SyncedFunctions:
     """For `commonplace librarian`."""
-    seen = model.scanned(functions or [])
-    for each in seen:
-        each.file = canonicalize_path(each.file, None)
-    vanished = [(place[0], place[1]) for place in gone or () if len(place) == _PLACE_FIELDS]
-    shifted = [
-        (str(each[0]), str(each[1]), int(each[2]), int(each[3]))
-        for each in lines or ()
-        if len(each) == _LINE_FIELDS
+    scanned = model.parse_scanned_functions(functions or [])
+    for function in scanned:
+        function.file = canonicalize_path(function.file, None)
+    gone_functions = [(fields[0], fields[1]) for fields in gone or () if len(fields) == _GONE_FIELDS]
+    moved_lines = [
+        (str(fields[0]), str(fields[1]), int(fields[2]), int(fields[3]))
+        for fields in lines or ()
+        if len(fields) == _LINE_FIELDS
     ]
     await events.count(call.tx, call.project, "functions", 0)
-    sync = Sync(call.tx, call.project, call.now)
-    await sync.vanish(vanished)
-    await sync.see(seen)
-    await store.move_lines(call.tx, call.project, shifted)
-    reply = model.Synced(
+    sync = FunctionSync(call.tx, call.project, call.now)
+    await sync.mark_gone(gone_functions)
+    await sync.update_scanned(scanned)
+    await store.update_lines(call.tx, call.project, moved_lines)
+    reply = model.SyncedFunctions(
         status="synced", added=sync.added, updated=sync.updated, moved=sync.moved, gone=sync.gone
     )
     call.subject = f"{sync.added} added, {sync.updated} updated, {sync.moved} moved, {sync.gone} gone"

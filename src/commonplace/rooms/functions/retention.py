@@ -9,4 +9,4 @@ _GONE_MICROSECONDS = 30 * DAY
 
 
 async def delete_gone_functions(tx: Tx, now: int, _settings: Settings) -> None:
-    await store.forget_gone(tx, now - _GONE_MICROSECONDS)
+    await store.delete_expired_functions(tx, now - _GONE_MICROSECONDS)

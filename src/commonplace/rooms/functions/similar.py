@@ -1,4 +1,4 @@
-"""Which functions that are known already a described one looks like."""
+"""Find registered functions that are similar to one being registered, by name and purpose."""
 
 from commonplace import access
 from commonplace.call import Call
@@ -8,47 +8,49 @@ from commonplace.search.find import by_words
 from commonplace.search.wanted import Wanted
 from commonplace.store.database import Row
 
-_COMPARED = 12
-_SHOWN = 3
-_ALIKE = 0.34
+_MAX_CANDIDATES = 12
+_MAX_SIMILAR = 3
+_MIN_SIMILARITY = 0.34
 _NAME_WEIGHT = 0.9
 
 
-async def to(call: Call, row: Row) -> list[model.Similar]:
-    """The nearest others of the project and of shared, nearest first."""
-    wanted = Wanted(call.now, (store.KIND,))
-    question = f"{row['name']} {row['purpose']}"
-    found: list[model.Similar] = []
+async def find_similar_functions(call: Call, row: Row) -> list[model.SimilarFunction]:
+    """List the most similar functions of the project and of shared, most similar first."""
+    wanted = Wanted(call.now, (store.FUNCTION_KIND,))
+    query = f"{row['name']} {row['purpose']}"
+    similar: list[model.SimilarFunction] = []
     for project in dict.fromkeys((call.project, access.SHARED)):
-        hits = await by_words(call.tx, question, project, wanted, _COMPARED)
-        rows = await store.by_ids(call.tx, project, [hit.id for hit in hits if hit.id != row["id"]])
-        found += [
-            _similar(other, alike) for other in rows.values() if (alike := _likeness(row, other)) >= _ALIKE
+        hits = await by_words(call.tx, query, project, wanted, _MAX_CANDIDATES)
+        rows = await store.load_functions(call.tx, project, [hit.id for hit in hits if hit.id != row["id"]])
+        similar += [
+            _build_similar(candidate, score)
+            for candidate in rows.values()
+            if (score := _score_similarity(row, candidate)) >= _MIN_SIMILARITY
         ]
-    return sorted(found, key=lambda each: (-each.similarity, each.id))[:_SHOWN]
+    return sorted(similar, key=lambda other: (-other.similarity, other.id))[:_MAX_SIMILAR]
 
 
-def _similar(row: Row, likeness: float) -> model.Similar:
-    return model.Similar(
+def _build_similar(row: Row, similarity: float) -> model.SimilarFunction:
+    return model.SimilarFunction(
         id=row["id"],
         name=row["name"],
-        file_path=model.where(row),
-        similarity=round(likeness, 2),
-        purpose=model.purpose(row),
+        file_path=model.format_location(row),
+        similarity=round(similarity, 2),
+        purpose=model.describe_purpose(row),
     )
 
 
-def _likeness(one: Row, other: Row) -> float:
+def _score_similarity(one: Row, other: Row) -> float:
     if other["state"] == "gone":
         return 0.0
-    names = _shared(set(text.tokens(one["short"])), set(text.tokens(other["short"])))
-    words = _shared(_words(one), _words(other))
+    names = _jaccard_index(set(text.tokens(one["short"])), set(text.tokens(other["short"])))
+    words = _jaccard_index(_description_words(one), _description_words(other))
     return max(_NAME_WEIGHT * names, words)
 
 
-def _words(row: Row) -> set[str]:
-    return set(text.tokens(f"{row['short']} {model.purpose(row)}"))
+def _description_words(row: Row) -> set[str]:
+    return set(text.tokens(f"{row['short']} {model.describe_purpose(row)}"))
 
 
-def _shared(one: set[str], other: set[str]) -> float:
+def _jaccard_index(one: set[str], other: set[str]) -> float:
     return len(one & other) / len(one | other) if one and other else 0.0

@@ -1,4 +1,4 @@
-"""Functions in the store; each write moves the index with it."""
+"""SQL of the function registry; every write updates the search index too."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -7,86 +7,94 @@ from commonplace.rooms.functions import model
 from commonplace.search import index
 from commonplace.store.database import Row, Tx, Value
 
-KIND = "function"
-_words = str.split
-_COLUMNS = _words(
+FUNCTION_KIND = "function"
+_split_words = str.split
+_COLUMN_NAMES = _split_words(
     "project id file name short line end_line kind language state signature body digest scanned complexity code purpose"
     " gotchas prefer_over requires described_by described_at described_signature described_body moved_from analysis"
     " enriched_by enriched_at enriched_signature enriched_body queued created_at updated_at"
 )
-_ALL = ", ".join(_COLUMNS)
-_PUT = (
-    f"insert into function ({_ALL}) values ({', '.join(f'${n}' for n in range(1, len(_COLUMNS) + 1))})"
+_ALL_COLUMNS = ", ".join(_COLUMN_NAMES)
+_UPSERT = (
+    f"insert into function ({_ALL_COLUMNS}) values ({', '.join(f'${n}' for n in range(1, len(_COLUMN_NAMES) + 1))})"
     " on conflict (project, id) do update set "
     + ", ".join(
-        f"{name} = excluded.{name}" for name in _COLUMNS if name not in ("project", "id", "created_at")
+        f"{name} = excluded.{name}" for name in _COLUMN_NAMES if name not in ("project", "id", "created_at")
     )
 )
 
 
-def made_id() -> str:
+def new_function_id() -> str:
     return f"func_{secrets.token_hex(6)}"
 
 
-async def put(tx: Tx, changes: Sequence[tuple[Row | None, Mapping[str, Value]]]) -> None:
-    """Write each row as it is after its change, and index those that are found by other words than before."""
-    after = [{**row, "queued": model.queued(row)} for _, row in changes]
-    await tx.many(_PUT, [[row[name] for name in _COLUMNS] for row in after])
-    forgotten = [row for row in after if _is_forgotten(row)]
-    for project in {str(row["project"]) for row in forgotten}:
+async def upsert_functions(tx: Tx, changes: Sequence[tuple[Row | None, Mapping[str, Value]]]) -> None:
+    """Upsert each (old row, new row), and reindex those whose indexed text changed."""
+    after = [{**row, "queued": model.queue_rank(row)} for _, row in changes]
+    await tx.many(_UPSERT, [[row[name] for name in _COLUMN_NAMES] for row in after])
+    unindexed = [row for row in after if _is_unsearchable(row)]
+    for project in {str(row["project"]) for row in unindexed}:
         await index.remove(
-            tx, project, KIND, [str(row["id"]) for row in forgotten if row["project"] == project]
+            tx, project, FUNCTION_KIND, [str(row["id"]) for row in unindexed if row["project"] == project]
         )
-    indexed = [
+    reindexed = [
         row
         for (before, _), row in zip(changes, after, strict=True)
-        if not _is_forgotten(row)
-        and (before is None or _is_forgotten(before) or _found_by(before) != _found_by(row))
+        if not _is_unsearchable(row)
+        and (before is None or _is_unsearchable(before) or _indexed_texts(before) != _indexed_texts(row))
     ]
-    await index.put(tx, [_entry(row) for row in indexed])
+    await index.put(tx, [_build_index_entry(row) for row in reindexed])
 
 
-def _is_forgotten(row: Row) -> bool:
-    """Nobody looks for what is gone, unless somebody wrote about it and must learn that."""
+def _is_unsearchable(row: Row) -> bool:
+    """Gone functions leave the index, except described ones: their readers must learn that they are gone."""
     return row["state"] == "gone" and not model.is_described(row)
 
 
-def _found_by(row: Row) -> tuple[str, str]:
-    return str(row["name"]), model.searched(row)
+def _indexed_texts(row: Row) -> tuple[str, str]:
+    return str(row["name"]), model.search_text(row)
 
 
-def _entry(row: Row) -> index.Entry:
+def _build_index_entry(row: Row) -> index.Entry:
     return index.Entry(
-        row["project"], KIND, row["id"], "function_ref", row["name"], model.searched(row), row["updated_at"]
+        row["project"],
+        FUNCTION_KIND,
+        row["id"],
+        "function_ref",
+        row["name"],
+        model.search_text(row),
+        row["updated_at"],
     )
 
 
-async def move_lines(tx: Tx, project: str, lines: Sequence[tuple[str, str, int, int]]) -> None:
+async def update_lines(tx: Tx, project: str, lines: Sequence[tuple[str, str, int, int]]) -> None:
     await tx.many(
         "update function set line = $4, end_line = $5 where project = $1 and file = $2 and name = $3",
-        [(project, *each) for each in lines],
+        [(project, *line) for line in lines],
     )
 
 
-async def by_ids(tx: Tx, project: str, ids: Sequence[str]) -> dict[str, Row]:
+async def load_functions(tx: Tx, project: str, ids: Sequence[str]) -> dict[str, Row]:
     rows = await tx.all(
-        f"select {_ALL} from function where project = $1 and id = any($2)", project, list(ids)
+        f"select {_ALL_COLUMNS} from function where project = $1 and id = any($2)", project, list(ids)
     )
     return {row["id"]: row for row in rows}
 
 
-async def in_files(tx: Tx, project: str, files: Sequence[str]) -> Sequence[Row]:
+async def list_functions_in_files(tx: Tx, project: str, files: Sequence[str]) -> Sequence[Row]:
     return await tx.all(
-        f"select {_ALL} from function where project = $1 and file = any($2) order by file, name",
+        f"select {_ALL_COLUMNS} from function where project = $1 and file = any($2) order by file, name",
         project,
         list(files),
     )
 
 
-async def gone(tx: Tx, project: str, shorts: Sequence[str], bodies: Sequence[str]) -> Sequence[Row]:
-    """What has one of these names and one of these bodies, and is no longer where it was."""
+async def list_gone_functions(
+    tx: Tx, project: str, shorts: Sequence[str], bodies: Sequence[str]
+) -> Sequence[Row]:
+    """List gone functions with one of these names and one of these body digests."""
     return await tx.all(
-        f"select {_ALL} from function where project = $1 and short = any($2) and body = any($3)"
+        f"select {_ALL_COLUMNS} from function where project = $1 and short = any($2) and body = any($3)"
         " and state = 'gone' order by updated_at desc, id limit 2000",
         project,
         list(shorts),
@@ -94,11 +102,11 @@ async def gone(tx: Tx, project: str, shorts: Sequence[str], bodies: Sequence[str
     )
 
 
-async def waiting(tx: Tx, project: str, limit: int, offset: int) -> tuple[Sequence[Row], int]:
-    """A page of the queue, and how many there are."""
+async def list_queued_functions(tx: Tx, project: str, limit: int, offset: int) -> tuple[Sequence[Row], int]:
+    """Return one page of the enrichment queue and its total."""
     total = await tx.one("select count(*) as n from function where project = $1 and queued > 0", project)
     rows = await tx.all(
-        f"select {_ALL} from function where project = $1 and queued > 0"
+        f"select {_ALL_COLUMNS} from function where project = $1 and queued > 0"
         " order by queued, complexity desc, file, name limit $2 offset $3",
         project,
         limit,
@@ -107,7 +115,7 @@ async def waiting(tx: Tx, project: str, limit: int, offset: int) -> tuple[Sequen
     return rows, int(total["n"]) if total else 0
 
 
-async def page(tx: Tx, project: str, after: tuple[str, str], limit: int) -> Sequence[Row]:
+async def list_function_digests(tx: Tx, project: str, after: tuple[str, str], limit: int) -> Sequence[Row]:
     return await tx.all(
         "select file, name, digest, line, end_line from function where project = $1 and state <> 'gone'"
         " and (file, name) > ($2, $3) order by file, name limit $4",
@@ -117,8 +125,8 @@ async def page(tx: Tx, project: str, after: tuple[str, str], limit: int) -> Sequ
     )
 
 
-async def forget_gone(tx: Tx, before: int) -> None:
-    """Rows that nobody described, of functions that are long gone; their index entries went when they did."""
+async def delete_expired_functions(tx: Tx, before: int) -> None:
+    """Delete gone functions that nobody described; their index entries were removed when they vanished."""
     await tx.run(
         "delete from function where state = 'gone' and updated_at < $1"
         " and described_at is null and enriched_at is null -- every project",
