@@ -1,4 +1,4 @@
-"""What a starting session is told stays within its budget, in one order, most valuable first."""
+"""The boot pack stays within its token budget, in one order, most valuable parts first."""
 
 import msgspec
 from hypothesis import HealthCheck, given, settings
@@ -8,11 +8,11 @@ from commonplace.rooms.sessions.boot_pack import BYTES_PER_TOKEN, PackPart, fit_
 from commonplace.rooms.sessions.model import BootPack
 from team import Team
 
-_KEPT = {"project", "agent", "session_id", "omitted"}
+_REQUIRED_FIELDS = {"project", "agent", "session_id"}
 _TEXT = st.text(max_size=300)
 _ITEM = st.dictionaries(st.sampled_from(["id", "title", "snippet"]), _TEXT, max_size=3)
 _LISTS = st.lists(_ITEM, max_size=30)
-_VALUE = {
+_PART_VALUES = {
     "guidelines": _LISTS,
     "role": st.text(max_size=3000),
     "handoff": st.fixed_dictionaries(
@@ -38,54 +38,55 @@ _VALUE = {
 
 
 @st.composite
-def _parts(draw: st.DrawFn) -> list[PackPart]:
-    ranks = draw(st.permutations(range(len(_VALUE))))
+def _draw_parts(draw: st.DrawFn) -> list[PackPart]:
+    ranks = draw(st.permutations(range(len(_PART_VALUES))))
     return [
-        PackPart(name, rank, draw(value)) for (name, value), rank in zip(_VALUE.items(), ranks, strict=True)
+        PackPart(name, rank, draw(value))
+        for (name, value), rank in zip(_PART_VALUES.items(), ranks, strict=True)
     ]
 
 
-def _widest() -> BootPack:
-    """Names as long and wide as they may be."""
+def _widest_pack() -> BootPack:
+    """The longest names that are allowed."""
     project, agent = "p" * 64, "\U00010400" * 64
     return BootPack(project=project, agent=agent, session_id=f"{project}_{agent}_{'0' * 34}")
 
 
-@given(parts=_parts(), token_budget=st.integers(300, 20_000))
+@given(parts=_draw_parts(), token_budget=st.integers(300, 20_000))
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-def test_pack_is_within_any_budget_and_in_one_order(parts: list[PackPart], token_budget: int):
-    text = msgspec.json.encode(fit_boot_pack(_widest(), parts, token_budget))
-    told = msgspec.json.decode(text)
+def test_pack_is_within_any_budget_and_in_field_order(parts: list[PackPart], token_budget: int):
+    text = msgspec.json.encode(fit_boot_pack(_widest_pack(), parts, token_budget))
+    pack = msgspec.json.decode(text)
     assert len(text) <= token_budget * BYTES_PER_TOKEN
-    assert list(told) == [name for name in BootPack.__struct_fields__ if name in told]
-    assert _KEPT - {"omitted"} <= told.keys()
+    assert list(pack) == [name for name in BootPack.__struct_fields__ if name in pack]
+    assert pack.keys() >= _REQUIRED_FIELDS
 
 
-@given(parts=_parts(), token_budget=st.integers(300, 20_000))
+@given(parts=_draw_parts(), token_budget=st.integers(300, 20_000))
 @settings(
     max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-def test_pack_counts_every_item_that_it_leaves_out(parts: list[PackPart], token_budget: int):
-    told = msgspec.to_builtins(fit_boot_pack(_widest(), parts, token_budget))
+def test_pack_counts_every_omitted_item(parts: list[PackPart], token_budget: int):
+    pack = msgspec.to_builtins(fit_boot_pack(_widest_pack(), parts, token_budget))
     for part in parts:
         if isinstance(part.value, list):
-            shown = told.get(part.name, [])
-            assert shown == part.value[: len(shown)]
-            assert told.get("omitted", {}).get(part.name, 0) == len(part.value) - len(shown)
-        elif part.value and part.name not in told:
-            assert told["omitted"][part.name] >= 1
+            items = pack.get(part.name, [])
+            assert items == part.value[: len(items)]
+            assert pack.get("omitted", {}).get(part.name, 0) == len(part.value) - len(items)
+        elif part.value and part.name not in pack:
+            assert pack["omitted"][part.name] >= 1
 
 
-def test_pack_with_room_enough_leaves_nothing_out():
+def test_pack_within_the_budget_omits_nothing():
     parts = [
         PackPart("signals", 2, [{"name": "ready"}]),
         PackPart("role", 1, "tester"),
         PackPart("backlog", 3, []),
     ]
-    known = BootPack(project="shop", agent="alice", session_id="shop_alice_0")
-    assert msgspec.to_builtins(fit_boot_pack(known, parts, 300)) == {
+    empty = BootPack(project="shop", agent="alice", session_id="shop_alice_0")
+    assert msgspec.to_builtins(fit_boot_pack(empty, parts, 300)) == {
         "project": "shop",
         "agent": "alice",
         "session_id": "shop_alice_0",
@@ -96,21 +97,21 @@ def test_pack_with_room_enough_leaves_nothing_out():
 
 def test_pack_fills_low_ranks_first():
     wide = [{"text": "x" * 400}] * 4
-    known = BootPack(project="shop", agent="alice", session_id="shop_alice_0")
-    told = fit_boot_pack(known, [PackPart("signals", 2, wide), PackPart("patterns", 1, wide)], 300)
-    assert (len(told.patterns), len(told.signals), told.omitted) == (2, 0, {"patterns": 2, "signals": 4})
+    empty = BootPack(project="shop", agent="alice", session_id="shop_alice_0")
+    pack = fit_boot_pack(empty, [PackPart("signals", 2, wide), PackPart("patterns", 1, wide)], 300)
+    assert (len(pack.patterns), len(pack.signals), pack.omitted) == (2, 0, {"patterns": 2, "signals": 4})
 
 
-def test_pack_cuts_the_text_of_a_handoff_and_keeps_its_id():
-    told = fit_boot_pack(
+def test_pack_truncates_the_text_of_a_handoff_and_keeps_its_id():
+    pack = fit_boot_pack(
         BootPack(project="shop", agent="alice", session_id="shop_alice_0"),
         [PackPart("handoff", 1, {"id": "doc_0", "content": "x" * 9000, "files": ["a.py"] * 9})],
         300,
     )
-    assert told.handoff["id"] == "doc_0"
-    assert told.handoff["truncated"]
-    assert told.handoff["content"].endswith("…")
-    assert told.omitted == {"handoff": 10}
+    assert pack.handoff["id"] == "doc_0"
+    assert pack.handoff["truncated"]
+    assert pack.handoff["content"].endswith("…")
+    assert pack.omitted == {"handoff": 10}
 
 
 @given(token_budget=st.integers(300, 20_000))
@@ -128,5 +129,5 @@ async def test_start_session_is_within_any_budget(team: Team, token_budget: int)
         team.anyone().caller,
     )
     assert len(answer.text()) <= token_budget * BYTES_PER_TOKEN
-    told = msgspec.json.decode(answer.text())
-    assert list(told) == [name for name in BootPack.__struct_fields__ if name in told]
+    pack = msgspec.json.decode(answer.text())
+    assert list(pack) == [name for name in BootPack.__struct_fields__ if name in pack]

@@ -44,8 +44,8 @@ async def list_agent_statuses(
 ) -> Sequence[Row]:
     return await tx.all(
         "select agent.project, agent.name, agent.status, agent.current_task, agent.heartbeat_at,"
-        " coalesce(there.n, 0) as sessions, coalesce(held.n, 0) as locks, count(*) over () as total from agent"
-        f" left join ({_LIVE_SESSION_COUNTS}) as there on there.name = agent.name"
+        " coalesce(live.n, 0) as sessions, coalesce(held.n, 0) as locks, count(*) over () as total from agent"
+        f" left join ({_LIVE_SESSION_COUNTS}) as live on live.name = agent.name"
         " left join (select agent as name, count(*) as n from lease"
         "  where project = $1 and expires_at > $4 group by agent) as held"
         "  on held.name = agent.name"

@@ -6,6 +6,7 @@ from commonplace import errors
 from commonplace.call import Call
 from commonplace.rooms.messages import store
 from commonplace.rooms.messages.model import ALL_AGENTS, PROJECT_ADMINS
+from commonplace.rooms.projects.store import is_registered_project
 
 _MAX_SUGGESTIONS = 3
 _SUGGESTION_CUTOFF = 0.5
@@ -29,7 +30,7 @@ async def _match_agent_name(call: Call, project: str, to: str) -> str:
     if len(case_matches) == 1:
         return case_matches[0]
     others = [name for name in names if not _is_sender(call, project, name)]
-    if not others and not await store.has_registered_roster(call.tx, project):
+    if not others and not await is_registered_project(call.tx, project):
         return to
     suggestions = difflib.get_close_matches(to, names, n=_MAX_SUGGESTIONS, cutoff=_SUGGESTION_CUTOFF)
     hint = (

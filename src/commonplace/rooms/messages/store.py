@@ -42,11 +42,6 @@ async def list_agent_names(tx: Tx, project: str) -> list[str]:
     return [row["name"] for row in rows]
 
 
-async def has_registered_roster(tx: Tx, project: str) -> bool:
-    row = await tx.one("select registered from project where name = $1", project)
-    return bool(row and row["registered"])
-
-
 async def list_roster_names(tx: Tx, project: str, now: int, *, admins: bool) -> list[str]:
     """List the agents of a project, or only its admins. Workers count only while they have a live session."""
     rows = await tx.all(

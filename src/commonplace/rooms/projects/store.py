@@ -48,6 +48,11 @@ async def ensure_project(tx: Tx, project: str, now: int) -> bool:
     return bool(row and row["registered"])
 
 
+async def is_registered_project(tx: Tx, project: str) -> bool:
+    row = await tx.one("select registered from project where name = $1", project)
+    return bool(row and row["registered"])
+
+
 async def find_project(tx: Tx, name: str) -> Row | None:
     return await tx.one(f"{_SELECT_PROJECT} where name = $1", name)
 

@@ -106,11 +106,11 @@ async def mark_agent_idle(tx: Tx, session: Session, live_since: int, now: int) -
 
 
 async def delete_expired_sessions(tx: Tx, now: int) -> None:
-    """Sessions that nobody used, notices that nobody came for, workers that were not seen again."""
+    """Delete unused sessions, unread notices and workers that did not return."""
     projects = [row["name"] for row in await tx.all("select name from project")]
-    for rows, kept in (
+    for rows, retention in (
         ("session where active_at < $2", 90 * DAY),
         ("notice where at < $2", 7 * DAY),
         ("agent where last_seen_at < $2 and tier = 'worker'", 30 * DAY),
     ):
-        await tx.run(f"delete from {rows} and project = any($1)", projects, now - kept)
+        await tx.run(f"delete from {rows} and project = any($1)", projects, now - retention)
