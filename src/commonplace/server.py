@@ -128,8 +128,8 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
         await _refuse_without_keys(calls)
         listening = listener.open_socket(settings.host, settings.port)
         url = f"http://{_bracketed(settings.host)}:{listening.getsockname()[1]}"
-        lit = Beacon(settings.data, url)
-        identity = Identity(calls.database, settings, calls.clock, operator_token=lit.token)
+        beacon = Beacon(settings.data, url)
+        identity = Identity(calls.database, settings, calls.clock, operator_token=beacon.token)
         identity.open(calls.bus)
         try:
             publisher, events = Publisher(), ProjectEvents(calls, identity.identify)
@@ -140,7 +140,7 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
             _log.info("listening", extra={"url": url, "store": calls.database.kind, "auth": settings.auth})
             await listener.serve(app, listening, (publisher.close, events.close), settings.idle_seconds)
         finally:
-            lit.put_out()
+            beacon.remove_file()
             await identity.close()
             _log.info("stopped")
 

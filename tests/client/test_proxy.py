@@ -156,7 +156,7 @@ async def test_five_proxies_at_once_start_one_server_that_outlives_them(address:
 def test_server_that_ends_leaves_the_beacon_of_the_next(tmp_path: Path):
     ending = Beacon(tmp_path, "http://127.0.0.1:1")
     Beacon(tmp_path, "http://127.0.0.1:2")
-    ending.put_out()
+    ending.remove_file()
     assert lit(tmp_path)["url"] == "http://127.0.0.1:2"
 
 

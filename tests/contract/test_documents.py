@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from commonplace.catalogue import CATALOGUE
-from commonplace.edges.docs import pages
-from commonplace.edges.schema import definition
+from commonplace.edges.docs import render_pages
+from commonplace.edges.schema import tool_definition
 
 TOP = Path(__file__).parents[2]
-PAGES = pages(CATALOGUE)
+PAGES = render_pages(CATALOGUE)
 
 
 @pytest.mark.parametrize("path", sorted(PAGES))
@@ -28,7 +28,7 @@ def test_no_generated_file_is_left_over():
 
 
 def _tokens(names) -> int:
-    return len(msgspec.json.encode([definition(CATALOGUE.tools[name]) for name in names])) // 4
+    return len(msgspec.json.encode([tool_definition(CATALOGUE.tools[name]) for name in names])) // 4
 
 
 def test_the_whole_list_of_tools_costs_less_than_9000_tokens():

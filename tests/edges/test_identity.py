@@ -11,7 +11,7 @@ from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.edges.identity import Identity
-from commonplace.edges.log import JsonLines
+from commonplace.edges.structured_log import JsonLineFormatter
 from commonplace.rooms.admin import store
 from patience import PATIENCE_SECONDS
 
@@ -230,7 +230,7 @@ async def test_identify_writes_one_line_for_each_refusal_that_fail2ban_can_count
 ):
     await door.refusal(headers, "203.0.113.9", query)
     [record] = [each for each in caplog.records if each.name == "commonplace.edges.identity"]
-    line = JsonLines().format(record)
+    line = JsonLineFormatter().format(record)
     assert re.fullmatch(
         r'\{"at":"[^"]+","level":"warning","event":"unauthenticated","address":"203\.0\.113\.9","reason":"'
         + reason
@@ -246,8 +246,8 @@ async def test_identify_writes_no_such_line_for_a_live_key(door, caplog):
 
 
 async def test_identify_remembers_a_bounded_number_of_addresses_and_keys(door, monkeypatch):
-    monkeypatch.setattr("commonplace.edges.identity._ADDRESSES", 3)
-    monkeypatch.setattr("commonplace.edges.identity._CACHED_KEYS", 3)
+    monkeypatch.setattr("commonplace.edges.identity._MAX_ADDRESSES", 3)
+    monkeypatch.setattr("commonplace.edges.identity._MAX_CACHED_KEYS", 3)
     for n in range(5):
         await door.refusal(bearer("wrong"), f"10.0.0.{n}")
         await door.identify(bearer((await door.key(f"k{n}"))[0]))

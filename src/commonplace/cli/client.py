@@ -27,9 +27,9 @@ def call(
     url = os.environ.get("COMMONPLACE_URL")
     if url:
         return _post(url, name, arguments, os.environ.get("COMMONPLACE_KEY", ""))
-    from commonplace.edges.beacon import beacon  # noqa: PLC0415 - a remote call needs no server code
+    from commonplace.edges.beacon import read_beacon  # noqa: PLC0415 - a remote call needs no server code
 
-    lit = beacon(settings.data)
+    lit = read_beacon(settings.data)
     if lit and _answers(lit["url"]):
         return _post(lit["url"], name, arguments, lit["token"])
     return asyncio.run(_directly(settings, name, arguments))

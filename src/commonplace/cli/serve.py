@@ -7,13 +7,13 @@ import sys
 from commonplace import config, server
 from commonplace.client.agents import AGENTS
 from commonplace.config import Settings
-from commonplace.edges import log
+from commonplace.edges import structured_log
 
 
 def run(arguments: argparse.Namespace) -> int:
     settings = config.read(vars(arguments))
     config.require_model(settings)
-    log.configure(settings.log_level)
+    structured_log.configure_logging(settings.log_level)
     if settings.transport == "stdio":
         _run(server.serve_stdio(settings))
     else:

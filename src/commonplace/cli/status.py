@@ -6,7 +6,7 @@ import os
 from commonplace import config
 from commonplace.cli import client
 from commonplace.client import reach
-from commonplace.edges.beacon import beacon
+from commonplace.edges.beacon import read_beacon
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -31,5 +31,5 @@ def _of_the_agents() -> reach.Server | None:
 def _where(arguments: argparse.Namespace, server: reach.Server | None) -> str:
     if server:
         return f"at {server.url}"
-    lit = beacon(config.read({"data": arguments.data, "store": arguments.store}).data)
+    lit = read_beacon(config.read({"data": arguments.data, "store": arguments.store}).data)
     return f"at {lit['url']} (pid {lit['pid']})" if lit else "not running; read from the data folder"

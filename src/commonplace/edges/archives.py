@@ -27,7 +27,7 @@ _CONTENT_RANGE = re.compile(r"bytes (\d{1,12})-(\d{1,12})/(\*|\d{1,12})")
 _RANGE = re.compile(r"bytes=(\d{1,12})-(\d{0,12})")
 
 
-def _parameter(name: str, location: str, description: str) -> dict[str, Any]:
+def _describe_parameter(name: str, location: str, description: str) -> dict[str, Any]:
     return {"name": name, "in": location, "description": description, "schema": {"type": "string"}}
 
 
@@ -46,17 +46,17 @@ OPENAPI: dict[str, Any] = {
             "operationId": "put_archive",
             "description": "Add a part of a transcript: raw bytes, or gzip or zstd by Content-Encoding.",
             "parameters": [
-                _parameter("X-Write-Token", "header", "The workspace's token."),
-                _parameter(
+                _describe_parameter("X-Write-Token", "header", "The workspace's token."),
+                _describe_parameter(
                     "Content-Range", "header", "bytes FIRST-LAST/*: the position of the part; without it 0."
                 ),
-                _parameter(
+                _describe_parameter(
                     "X-Sha256",
                     "header",
                     "SHA-256 of the part's raw bytes, or of the whole session including it.",
                 ),
-                _parameter("X-Tool", "header", "The agent that wrote it."),
-                _parameter("X-Started-At", "header", "When the session started, ISO 8601."),
+                _describe_parameter("X-Tool", "header", "The agent that wrote it."),
+                _describe_parameter("X-Started-At", "header", "When the session started, ISO 8601."),
             ],
             "requestBody": {"content": {"application/octet-stream": {}}},
             "responses": {
@@ -68,9 +68,9 @@ OPENAPI: dict[str, Any] = {
             "operationId": "get_archive",
             "description": "The stored size and digest; with a range, those bytes.",
             "parameters": [
-                _parameter("Range", "header", "bytes=FIRST-LAST"),
-                _parameter("from", "query", "The first byte, in place of Range."),
-                _parameter("to", "query", "The byte after the last."),
+                _describe_parameter("Range", "header", "bytes=FIRST-LAST"),
+                _describe_parameter("from", "query", "The first byte, in place of Range."),
+                _describe_parameter("to", "query", "The byte after the last."),
             ],
             "responses": {"200": {"description": "Size and digest."}, "206": {"description": "The bytes."}}
             | _REFUSAL,

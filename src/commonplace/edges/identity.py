@@ -1,6 +1,7 @@
-"""Who calls: a key from the Authorization header, the local operator, or, while keys are off, anybody on this machine.
+"""Who calls: the holder of the key in the Authorization header, the local operator, or, without keys, any local program.
 
-An unknown, a revoked, an expired and a missing key are answered alike, by the same steps.
+Unknown, revoked, expired and missing keys get the same answer by the same steps. What a caller may do is decided in
+access.py; keys are made and revoked in rooms/admin.
 """
 
 import asyncio
@@ -26,17 +27,17 @@ from commonplace.store.database import Database
 
 _log = logging.getLogger(__name__)
 
-_CACHED_FOR = 2 * SECOND
-_CACHED_KEYS = 10_000
-_FAILURES = 10
-_ADDRESSES = 10_000
-_USED_SECONDS = 60
-_LONGEST = 4096
-_AGENT: pydantic.TypeAdapter[str] = pydantic.TypeAdapter(AgentName)
+_CACHE_MICROSECONDS = 2 * SECOND
+_MAX_CACHED_KEYS = 10_000
+_MAX_FAILURES_PER_MINUTE = 10
+_MAX_ADDRESSES = 10_000
+_FLUSH_INTERVAL_SECONDS = 60
+_MAX_KEY_CHARACTERS = 4096
+_AGENT_NAME: pydantic.TypeAdapter[str] = pydantic.TypeAdapter(AgentName)
 
 
 class Identity:
-    """Asked once per request, by every route. Open it with the bus so that a revoked key is forgotten at once."""
+    """Every request asks it once. `open` it with the bus so that a revoked key is refused at once."""
 
     def __init__(
         self,
@@ -48,29 +49,29 @@ class Identity:
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self._database, self._settings, self._clock = database, settings, clock
-        self._fixed = _fixed_callers(operator_token, environ)
-        self._known: OrderedDict[str, tuple[Caller, int]] = OrderedDict()
-        self._forgotten = 0
-        self._failures = _Failures()
-        self._used: dict[str, int] = {}
-        self._task: asyncio.Task[None] | None = None
+        self._fixed_callers = _build_fixed_callers(operator_token, environ)
+        self._cached_callers: OrderedDict[str, tuple[Caller, int]] = OrderedDict()
+        self._cache_generation = 0
+        self._failed_keys = FailedKeyCounter()
+        self._key_uses: dict[str, int] = {}
+        self._flush_task: asyncio.Task[None] | None = None
 
     def open(self, bus: Bus) -> None:
-        bus.watch(access.SHARED, self.forget)
-        self._task = asyncio.create_task(self._flush_for_ever())
+        bus.watch(access.SHARED, self.forget_cached_keys)
+        self._flush_task = asyncio.create_task(self._flush_periodically())
 
     async def close(self) -> None:
-        if self._task:
-            self._task.cancel()
+        if self._flush_task:
+            self._flush_task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+                await self._flush_task
         with contextlib.suppress(errors.Unavailable):
-            await self.flush()
+            await self.flush_key_uses()
 
     async def identify(self, headers: Mapping[str, str], address: str = "", query: bytes = b"") -> Caller:
-        """The caller of a request, by its headers (names in lower case); a key in the address is refused."""
-        secret = _bearer(headers)
-        caller = await self._holder(secret) if secret or self._settings.auth_on else None
+        """The caller of a request, by its headers (names in lower case); a key in the URL is refused."""
+        secret = _read_bearer_token(headers)
+        caller = await self._find_caller(secret) if secret or self._settings.auth_on else None
         in_query = bool(query) and b"api_key=" in unquote_to_bytes(query).lower()
         if in_query:
             caller = None
@@ -78,95 +79,101 @@ class Identity:
             caller = access.LOCAL
         if caller is None:
             reason = "key in the address" if in_query else "unknown key" if secret else "no key"
-            # Its words are documented for fail2ban and its like: they stay as they are.
+            # The guide documents these words for fail2ban: do not change them.
             _log.warning("unauthenticated", extra={"address": address, "reason": reason})
-            raise self._failures.refusal(address, self._clock())
-        return caller if self._settings.auth_on else _named(caller, headers.get("x-agent-id"))
+            raise self._failed_keys.count_failure(address, self._clock())
+        return caller if self._settings.auth_on else _apply_agent_header(caller, headers.get("x-agent-id"))
 
-    def forget(self) -> None:
-        """A key was revoked, here or by another replica; what is being looked up right now is not kept either."""
-        self._known.clear()
-        self._forgotten += 1
+    def forget_cached_keys(self) -> None:
+        """Clear the cache after a key was revoked, here or by another replica; running lookups are not cached."""
+        self._cached_callers.clear()
+        self._cache_generation += 1
 
-    async def flush(self) -> None:
-        """Write down when keys were last used."""
-        used, self._used = self._used, {}
-        if used:
-            await self._database.write(lambda tx: store.mark_keys_used(tx, used.items()))
+    async def flush_key_uses(self) -> None:
+        """Store when keys were last used."""
+        uses, self._key_uses = self._key_uses, {}
+        if uses:
+            await self._database.write(lambda tx: store.mark_keys_used(tx, uses.items()))
 
-    async def _holder(self, secret: str) -> Caller | None:
-        hashed = store.hash_secret(secret)
-        fixed = [caller for known, caller in self._fixed if hmac.compare_digest(known, hashed)]
-        caller = fixed[0] if fixed else self._cached(hashed) or await self._look_up(secret, hashed)
+    async def _find_caller(self, secret: str) -> Caller | None:
+        digest = store.hash_secret(secret)
+        fixed = [
+            caller
+            for fixed_digest, caller in self._fixed_callers
+            if hmac.compare_digest(fixed_digest, digest)
+        ]
+        caller = (
+            fixed[0] if fixed else self._find_cached_caller(digest) or await self._load_caller(secret, digest)
+        )
         if caller is not None and not fixed:
-            self._used[caller.key] = self._clock()
+            self._key_uses[caller.key] = self._clock()
         return caller
 
-    def _cached(self, hashed: str) -> Caller | None:
-        caller, until = self._known.get(hashed, (None, 0))
+    def _find_cached_caller(self, digest: str) -> Caller | None:
+        caller, until = self._cached_callers.get(digest, (None, 0))
         return caller if self._clock() < until else None
 
-    async def _look_up(self, secret: str, hashed: str) -> Caller | None:
-        now, forgotten = self._clock(), self._forgotten
+    async def _load_caller(self, secret: str, digest: str) -> Caller | None:
+        now, generation = self._clock(), self._cache_generation
         caller = await self._database.read(lambda tx: store.find_caller_by_secret(tx, secret, now))
-        if caller is not None and forgotten == self._forgotten:
-            self._known[hashed] = (caller, now + _CACHED_FOR)
-            self._known.move_to_end(hashed)
-            if len(self._known) > _CACHED_KEYS:
-                self._known.popitem(last=False)
+        if caller is not None and generation == self._cache_generation:
+            self._cached_callers[digest] = (caller, now + _CACHE_MICROSECONDS)
+            self._cached_callers.move_to_end(digest)
+            if len(self._cached_callers) > _MAX_CACHED_KEYS:
+                self._cached_callers.popitem(last=False)
         return caller
 
-    async def _flush_for_ever(self) -> None:
+    async def _flush_periodically(self) -> None:
         while True:
-            await asyncio.sleep(_USED_SECONDS)
+            await asyncio.sleep(_FLUSH_INTERVAL_SECONDS)
             with contextlib.suppress(errors.Unavailable):
-                await self.flush()
+                await self.flush_key_uses()
 
 
-class _Failures:
-    """Counts wrong keys by address for a minute; a right key is never held up."""
+class FailedKeyCounter:
+    """Counts wrong keys per address and minute; a valid key is never refused for them."""
 
     def __init__(self) -> None:
         self._counts: OrderedDict[str, tuple[int, int]] = OrderedDict()
 
-    def refusal(self, address: str, now: int) -> errors.Refusal:
+    def count_failure(self, address: str, now: int) -> errors.Refusal:
         since, count = self._counts.get(address, (now, 0))
         since, count = (since, count + 1) if now - since < MINUTE else (now, 1)
         self._counts[address] = (since, count)
         self._counts.move_to_end(address)
-        if len(self._counts) > _ADDRESSES:
+        if len(self._counts) > _MAX_ADDRESSES:
             self._counts.popitem(last=False)
-        if count > _FAILURES:
-            left = (since + MINUTE - now) // SECOND + 1
+        if count > _MAX_FAILURES_PER_MINUTE:
+            seconds = (since + MINUTE - now) // SECOND + 1
             return errors.TooMany(
-                "Too many wrong keys from this address.", hint="Wait a minute.", retry_after=left
+                "Too many wrong keys from this address.", hint="Wait a minute.", retry_after=seconds
             )
-        return errors.Unauthenticated(hint="Send a live key: Authorization: Bearer smk_...")
+        return errors.Unauthenticated(hint="Send a valid key: Authorization: Bearer smk_...")
 
 
-def _fixed_callers(operator_token: str, environ: Mapping[str, str]) -> list[tuple[str, Caller]]:
-    """Tokens that are no rows of the store, as digests: they are compared as long as any key is."""
+def _build_fixed_callers(operator_token: str, environ: Mapping[str, str]) -> list[tuple[str, Caller]]:
+    """Digests of the tokens that are not in the store: the operator's and those of the environment."""
     everywhere = frozenset({access.EVERY})
-    named = (
+    tokens = (
         (operator_token, access.OPERATOR),
         (environ.get("MCP_TOKEN", ""), Caller("agent", everywhere, "MCP_TOKEN")),
         (environ.get("SYNC_TOKEN", ""), Caller("sync", everywhere, "SYNC_TOKEN")),
     )
-    return [(store.hash_secret(token), caller) for token, caller in named if token]
+    return [(store.hash_secret(token), caller) for token, caller in tokens if token]
 
 
-def _bearer(headers: Mapping[str, str]) -> str:
+def _read_bearer_token(headers: Mapping[str, str]) -> str:
     scheme, _, secret = headers.get("authorization", "").partition(" ")
-    return secret.strip()[:_LONGEST] if scheme.lower() == "bearer" else ""
+    return secret.strip()[:_MAX_KEY_CHARACTERS] if scheme.lower() == "bearer" else ""
 
 
-def _named(caller: Caller, agent: str | None) -> Caller:
-    """While keys are off a caller may say who it is; a key's own agent stands."""
+def _apply_agent_header(caller: Caller, agent: str | None) -> Caller:
+    """Without keys a caller may name its agent; the agent of a key cannot be overridden."""
     if not agent or caller.agent is not None:
         return caller
     try:
-        return replace(caller, agent=_AGENT.validate_python(agent))
+        return replace(caller, agent=_AGENT_NAME.validate_python(agent))
     except pydantic.ValidationError:
         raise errors.Invalid(
-            "X-Agent-Id is not an agent's name.", hint="Letters, digits and . @ : + - _"
+            f'Invalid agent name in X-Agent-Id: "{agent[:80]}".', hint="Use letters, digits and . _ @ : + -"
         ) from None

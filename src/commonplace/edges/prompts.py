@@ -65,7 +65,7 @@ PROMPTS: Mapping[str, Prompt] = {
 }
 
 
-def list_prompts() -> list[dict[str, Any]]:
+def describe_prompts() -> list[dict[str, Any]]:
     return [
         {
             "name": name,

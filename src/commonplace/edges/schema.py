@@ -1,30 +1,33 @@
-"""A tool as JSON: the schema that clients, OpenAPI, the docs and the snapshots all read."""
+"""A tool as JSON schema: one source for tools/list, OpenAPI, the generated docs and the snapshots.
+
+The schema comes from the operation's own types (operation.py). Models get a shorter one than programs.
+"""
 
 from typing import Any
 
 from commonplace.operation import Family, Operation, Tool
 from commonplace.room import list_operations
 
-_NOISE = frozenset({"title", "additionalProperties"})
-# Bounds cost a model tokens and are explained when they are broken; programs get them.
-_BOUNDS = frozenset(
+_NOISE_KEYS = frozenset({"title", "additionalProperties"})
+# Models are not shown bounds, which cost tokens and are explained by the refusal; programs get them.
+_BOUND_KEYS = frozenset(
     {"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern", "description"}
 )
 
 
 def input_schema(tool: Tool) -> dict[str, Any]:
-    """Everything that is checked, for programs and people."""
-    return _schema(tool, _NOISE)
+    """The full schema with all bounds, for programs and people."""
+    return _build_schema(tool, _NOISE_KEYS)
 
 
-def _schema(tool: Tool, noise: frozenset[str]) -> dict[str, Any]:
+def _build_schema(tool: Tool, noise: frozenset[str]) -> dict[str, Any]:
     if isinstance(tool, Family):
         return _family_schema(tool, noise)
     return _operation_schema(tool, noise)
 
 
-def annotations(tool: Tool) -> dict[str, bool]:
-    """All four hints; a family is as dangerous as its most dangerous act."""
+def tool_annotations(tool: Tool) -> dict[str, bool]:
+    """All four hints; a family has those of its most dangerous action."""
     acts = list_operations(tool)
     writes = any(act.writes for act in acts)
     return {
@@ -35,20 +38,20 @@ def annotations(tool: Tool) -> dict[str, bool]:
     }
 
 
-def definition(tool: Tool) -> dict[str, Any]:
-    """The entry of tools/list, as short as it can be."""
+def tool_definition(tool: Tool) -> dict[str, Any]:
+    """The entry of tools/list, as short as possible."""
     return {
         "name": tool.name,
         "description": tool.description,
-        "inputSchema": _schema(tool, _NOISE | _BOUNDS),
-        "annotations": annotations(tool),
+        "inputSchema": _build_schema(tool, _NOISE_KEYS | _BOUND_KEYS),
+        "annotations": tool_annotations(tool),
     }
 
 
 def _operation_schema(operation: Operation, noise: frozenset[str]) -> dict[str, Any]:
     schema = operation.arguments.model_json_schema()
     definitions = schema.pop("$defs", {})
-    slim = _slim(_inlined(schema, definitions), noise)
+    slim = _drop_noise(_inline_references(schema, definitions), noise)
     shown: dict[str, Any] = {"type": "object", "properties": slim.get("properties", {})}
     if slim.get("required"):
         shown["required"] = slim["required"]
@@ -56,7 +59,7 @@ def _operation_schema(operation: Operation, noise: frozenset[str]) -> dict[str, 
 
 
 def _family_schema(family: Family, noise: frozenset[str]) -> dict[str, Any]:
-    """The union of what the acts take; `action` picks one."""
+    """The union of the arguments of all actions; `action` picks one."""
     properties: dict[str, Any] = {}
     acts = [_operation_schema(act, noise) for act in family.actions.values()]
     for act in acts:
@@ -68,30 +71,30 @@ def _family_schema(family: Family, noise: frozenset[str]) -> dict[str, Any]:
     return {"type": "object", "properties": session | action | properties, "required": [*always, "action"]}
 
 
-def _slim(schema: Any, noise: frozenset[str]) -> Any:
-    """Leave out what costs tokens and tells a model nothing; an empty default says 'optional' already."""
+def _drop_noise(schema: Any, noise: frozenset[str]) -> Any:
+    """Leave out keys that cost tokens and tell a model nothing; `required` says what is optional."""
     if isinstance(schema, list):
-        return [_slim(each, noise) for each in schema]
+        return [_drop_noise(each, noise) for each in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {
         key: (
-            {name: _slim(kind, noise) for name, kind in value.items()}
+            {name: _drop_noise(kind, noise) for name, kind in value.items()}
             if key == "properties"
-            else _slim(value, noise)
+            else _drop_noise(value, noise)
         )
         for key, value in schema.items()
-        if key not in noise and not (key == "default" and _obvious(value, noise))
+        if key not in noise and not (key == "default" and _is_obvious_default(value, noise))
     }
-    return _without_null(kept)
+    return _drop_null_choice(kept)
 
 
-def _obvious(default: Any, noise: frozenset[str]) -> bool:
-    """What happens when an argument is left out is seen when it happens; programs get it beforehand."""
-    return default in (None, "", [], False) or (noise > _NOISE and default is not True)
+def _is_obvious_default(default: Any, noise: frozenset[str]) -> bool:
+    """Whether a default can be left out: empty ones always, and for models all but True."""
+    return default in (None, "", [], False) or (noise > _NOISE_KEYS and default is not True)
 
 
-def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+def _drop_null_choice(schema: dict[str, Any]) -> dict[str, Any]:
     choices = schema.get("anyOf")
     if not isinstance(choices, list):
         return schema
@@ -102,11 +105,11 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in schema.items() if key != "anyOf"} | only
 
 
-def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
+def _inline_references(schema: Any, definitions: dict[str, Any]) -> Any:
     if isinstance(schema, list):
-        return [_inlined(each, definitions) for each in schema]
+        return [_inline_references(each, definitions) for each in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
-        return _inlined(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions)
-    return {key: _inlined(value, definitions) for key, value in schema.items()}
+        return _inline_references(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions)
+    return {key: _inline_references(value, definitions) for key, value in schema.items()}

@@ -53,3 +53,10 @@ class RangeNotSatisfiable(errors.Refusal):
 
     code = "range_not_satisfiable"
     status = 416
+
+
+class InternalError(errors.Refusal):
+    """Internal error; see the server log."""
+
+    code = "internal"
+    status = 500

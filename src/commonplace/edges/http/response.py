@@ -22,7 +22,6 @@ JSON_TYPE: Final = b"application/json"
 _UNWATCHED_SECONDS: Final = 0.02
 _ACCEPTED: Final = 202
 _UNAUTHENTICATED: Final = 401
-_INTERNAL: Final = {"error": "internal", "message": "Internal error; see the server log."}
 _SECURITY_HEADERS: Final[tuple[Header, ...]] = (
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
@@ -77,9 +76,6 @@ class Response:
             if name in refusal.details
         ]
         await self.send_json(refusal.status, refusal.body(), *challenge, *details, *headers)
-
-    async def send_internal_error(self) -> None:
-        await self.send_json(500, _INTERNAL)
 
     async def start_body(self, status: int, length: int, content_type: bytes, *headers: Header) -> None:
         """Send the head of an answer whose body follows by `send_chunk` and `end_body`."""
@@ -173,9 +169,9 @@ class ClientWatch:
             self._work.cancel()
 
     def _start_watching(self) -> None:
-        self._watcher = asyncio.create_task(self._watch())
+        self._watcher = asyncio.create_task(self._watch_connection())
 
-    async def _watch(self) -> None:
+    async def _watch_connection(self) -> None:
         while True:
             try:
                 async with asyncio.timeout(self._request.limits.keep_alive_seconds):

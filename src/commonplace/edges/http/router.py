@@ -11,7 +11,7 @@ from typing import Any, Final
 from commonplace import errors
 from commonplace.access import Caller
 from commonplace.edges.http.origin import LOOPBACK_HOSTS, require_allowed_origin
-from commonplace.edges.http.refusals import MethodNotAllowed
+from commonplace.edges.http.refusals import InternalError, MethodNotAllowed
 from commonplace.edges.http.request import ClientDisconnected, Receive, Request, Scope
 from commonplace.edges.http.response import ReaderStalled, Response, Send
 from commonplace.edges.limits import ClientLimits
@@ -52,22 +52,22 @@ class HttpApplication:
         request = Request(scope, receive, self._limits)
         response = Response(request, send)
         try:
-            await self._answer(request, response)
+            await self._answer_request(request, response)
         except errors.Refusal as refusal:
             if not response.has_begun:
                 await response.send_refusal(refusal)
             else:
-                _log.error("response ended early", extra=_describe(request) | {"code": refusal.code})
+                _log.error("response ended early", extra=_describe_request(request) | {"code": refusal.code})
         except ReaderStalled:
-            _log.warning("client stopped reading", extra=_describe(request))
+            _log.warning("client stopped reading", extra=_describe_request(request))
         except ClientDisconnected:
-            _log.debug("client disconnected", extra=_describe(request))
+            _log.debug("client disconnected", extra=_describe_request(request))
         except Exception:  # noqa: BLE001 - the outermost line: one bad request ends only itself
-            _log.exception("request failed", extra=_describe(request))
+            _log.exception("request failed", extra=_describe_request(request))
             if not response.has_begun:
-                await response.send_internal_error()
+                await response.send_refusal(InternalError())
 
-    async def _answer(self, request: Request, response: Response) -> None:
+    async def _answer_request(self, request: Request, response: Response) -> None:
         require_allowed_origin(request.headers, self._allowed_hosts, self._allowed_origins)
         if repeated := _SINGLE_HEADERS & request.repeated_headers:
             raise errors.Invalid(f"The header {min(repeated)} is repeated.", hint="Send it once.")
@@ -98,5 +98,5 @@ class HttpApplication:
         return next((self._routes[pattern] for pattern in patterns if pattern in self._routes), None)
 
 
-def _describe(request: Request) -> dict[str, Any]:
+def _describe_request(request: Request) -> dict[str, Any]:
     return {"path": request.path, "method": request.method}

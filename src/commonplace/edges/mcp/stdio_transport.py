@@ -114,7 +114,7 @@ class StdioPipe:
         await self._writer.write(encode_notification(notification))
 
     async def ask(self, method: str, params: dict[str, Any]) -> Any:
-        return await self._questions.ask(_SESSION, self._writer.write, method, params)
+        return await self._questions.ask_question(_SESSION, self._writer.write, method, params)
 
     async def _finish_requests(self) -> None:
         """Answer what was asked before the input ended, and end the streams."""
@@ -169,10 +169,10 @@ class StdioPipe:
             del self._running[request_id]
 
     async def _send_reply(self, request_id: RequestId, message: Message) -> None:
-        reply, _code = await compute_reply(request_id, self._compute_result(message))
+        reply, _code = await compute_reply(request_id, self._route_request(message))
         await self._writer.write(reply)
 
-    def _compute_result(self, message: Message) -> Coroutine[Any, Any, bytes]:
+    def _route_request(self, message: Message) -> Coroutine[Any, Any, bytes]:
         return (
             self._compute_modern_result(message)
             if is_modern(message)

@@ -102,7 +102,7 @@ class LegacyHttp:
             if session.nonce:
                 self._running[key] = watch
             try:
-                result = self._compute_result(request, response, view, session, message)
+                result = self._serve_method(request, response, view, session, message)
                 reply, code = await compute_reply(request_id, result)
             finally:
                 if self._running.get(key) is watch:
@@ -112,7 +112,7 @@ class LegacyHttp:
         else:
             await response.send_final(_BAD_REQUEST if code == INVALID_REQUEST else _OK, reply)
 
-    async def _compute_result(
+    async def _serve_method(
         self, request: Request, response: Response, view: ToolView, session: LegacySession, message: Message
     ) -> bytes:
         name, params = message["method"], read_params(message)
@@ -184,4 +184,6 @@ class LegacyHttpChannel:
     async def ask(self, method: str, params: dict[str, Any]) -> Any:
         if not self._session.nonce or not self._request.accepts_event_stream:
             raise ProtocolError(INVALID_REQUEST, f"{method} needs a session and an event stream.")
-        return await self._questions.ask(self._session.nonce, self._response.send_event, method, params)
+        return await self._questions.ask_question(
+            self._session.nonce, self._response.send_event, method, params
+        )

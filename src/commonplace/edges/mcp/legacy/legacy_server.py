@@ -85,12 +85,12 @@ class LegacyServer:
                 raise ProtocolError(INVALID_PARAMS, f"params.level must be one of {', '.join(LOG_LEVELS)}.")
             live.log_level = level
         elif name == "resources/subscribe":
-            await self._subscribe(context, require_text_param(params, "uri"), live)
+            await self._subscribe_session(context, require_text_param(params, "uri"), live)
         else:
             live.unsubscribe(self._publisher, require_text_param(params, "uri"))
         return b"{}"
 
-    async def _subscribe(self, context: McpContext, uri: str, live: LiveSession) -> None:
+    async def _subscribe_session(self, context: McpContext, uri: str, live: LiveSession) -> None:
         if not await self._host.can_subscribe(context, uri):
             raise ProtocolError(RESOURCE_NOT_FOUND, str(ResourceNotFound(uri)), {"uri": uri})
         if len(live.uris) >= self._limits.uris_per_listener:

@@ -20,7 +20,7 @@ class Questions:
         self._answer_seconds = answer_seconds
         self._open: dict[tuple[bytes, str], asyncio.Future[Message]] = {}
 
-    async def ask(
+    async def ask_question(
         self, session: bytes, send: Callable[[bytes], Awaitable[None]], method: str, params: dict[str, Any]
     ) -> Any:
         key = (session, secrets.token_urlsafe(16))

@@ -70,7 +70,7 @@ class ModernHttp:
         channel = ModernHttpChannel(request, response)
         context = self._server.build_context(message, request.caller, view, request.headers, channel)
         if message["method"] == LISTEN:
-            await self._listen(request, response, context, message)
+            await self._stream_listener(request, response, context, message)
             return
         with response.watch_client() as watch:
             reply, code = await compute_reply(request_id, self._server.compute_result(context, message))
@@ -89,7 +89,7 @@ class ModernHttp:
                 for parameter in mirrored:
                     _require_same_parameter(parameter, arguments, headers)
 
-    async def _listen(
+    async def _stream_listener(
         self, request: Request, response: Response, context: McpContext, message: Message
     ) -> None:
         if not request.accepts_event_stream:

@@ -1,4 +1,6 @@
-"""Structured logs: one JSON object a line on standard error, control characters escaped by the encoding."""
+"""Structured logs: one JSON object per line on standard error. JSON escapes control characters, so that a client
+cannot forge a line.
+"""
 
 import logging
 import sys
@@ -7,25 +9,25 @@ import msgspec
 
 from commonplace.clock import SECOND, iso_exact
 
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
-class JsonLines(logging.Formatter):
+class JsonLineFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line = {
             "at": iso_exact(int(record.created * SECOND)),
             "level": record.levelname.lower(),
             "event": record.getMessage(),
         }
-        line |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
+        line |= {name: value for name, value in vars(record).items() if name not in _STANDARD_FIELDS}
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         return msgspec.json.encode(line, enc_hook=str).decode()
 
 
-def configure(level: str) -> None:
+def configure_logging(level: str) -> None:
     lines = logging.StreamHandler(sys.stderr)
-    lines.setFormatter(JsonLines())
+    lines.setFormatter(JsonLineFormatter())
     root = logging.getLogger()
     root.handlers[:] = [lines]
     root.setLevel(level.upper())
