@@ -210,18 +210,29 @@ class Calls:
     async def _perform(
         self, tx: Tx, operation: Operation, arguments: dict[str, Any], caller: Caller, prepared: Any
     ) -> tuple[Call, Any, list[str]]:
-        now = self.clock()
-        call = Call(tx, caller, now, self.catalogue, self.settings, operation.writes, self.search, prepared)
-        if operation.session and (session_id := arguments.pop("session_id")) is not None:
-            call.session = await activity.load(tx, session_id, caller)
-            call.project = call.session.project
-        if operation.takes_project and isinstance(arguments["project"], str):
-            call.given_project = arguments["project"] = call.project = call.scope(arguments["project"])
+        session_id = arguments.pop("session_id") if operation.session else None
+        project = arguments["project"] if operation.takes_project else None
+        call = await self.bind_call(tx, caller, session_id, project, writes=operation.writes)
+        call.prepared = prepared
+        if call.given_project is not None:
+            arguments["project"] = call.given_project
         reply = await operation.function(call, **arguments)
         notices: list[str] = []
         if operation.recorded:
             notices = await self._complete(call, operation)
         return call, reply, notices
+
+    async def bind_call(
+        self, tx: Tx, caller: Caller, session_id: str | None, project: object, *, writes: bool
+    ) -> Call:
+        """A call with the session and the project that its arguments name, if the caller may use both."""
+        call = Call(tx, caller, self.clock(), self.catalogue, self.settings, writes, self.search)
+        if session_id is not None:
+            call.session = await activity.load(tx, session_id, caller)
+            call.project = call.session.project
+        if isinstance(project, str):
+            call.given_project = call.project = call.scope(project)
+        return call
 
     async def _complete(self, call: Call, operation: Operation) -> list[str]:
         """What belongs to the same transaction as the act itself."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from commonplace.rooms.knowledge.claims import claimed, first_clash
+from commonplace.rooms.knowledge.claims import extract_claims, find_clash
 
 CLASH = [
     ("We use PostgreSQL as the primary database.", "We use MySQL as the primary database.", "value"),
@@ -97,17 +97,17 @@ COMPATIBLE = [
 @pytest.mark.parametrize(("one", "other", "kind"), CLASH)
 def test_claims_that_cannot_both_hold_clash_either_way(one, other, kind):
     for mine, theirs in ((one, other), (other, one)):
-        found = first_clash(claimed(mine), claimed(theirs))
+        found = find_clash(extract_claims(mine), extract_claims(theirs))
         assert found is not None
         assert found.kind == kind
 
 
 @pytest.mark.parametrize(("one", "other"), COMPATIBLE)
 def test_claims_that_can_both_hold_do_not_clash(one, other):
-    assert first_clash(claimed(one), claimed(other)) is None
-    assert first_clash(claimed(other), claimed(one)) is None
+    assert find_clash(extract_claims(one), extract_claims(other)) is None
+    assert find_clash(extract_claims(other), extract_claims(one)) is None
 
 
 def test_claims_that_both_texts_make_do_not_clash_with_their_neighbours():
     text = "The staging port is 8080.\nThe port is 80.\nThe port is 81."
-    assert first_clash(claimed(text), claimed(text)) is None
+    assert find_clash(extract_claims(text), extract_claims(text)) is None

@@ -165,6 +165,23 @@ async def test_store_of_one_text_by_many_at_once_keeps_one(team):
     assert (len(kept), {each.details["id"] for each in refused}, len(refused)) == (1, {kept[0]["id"]}, 7)
 
 
+async def test_record_learning_of_contradictions_at_once_reports_each_pair_once(team):
+    """Whoever commits later reports the earlier ones, also those that came after its own comparison."""
+    agents = [await team.agent(f"agent{n}") for n in range(4)]
+    receipts = await asyncio.gather(
+        *(
+            agent.record_learning(
+                topic=f"Gateway of {n}", content=f"The request timeout of the gateway is {n}0 seconds."
+            )
+            for n, agent in enumerate(agents, 1)
+        )
+    )
+    reported = [{each["id"] for each in receipt.get("contradictions", [])} for receipt in receipts]
+    pairs = [{receipt["id"], other} for receipt, ids in zip(receipts, reported, strict=True) for other in ids]
+    assert sorted(len(ids) for ids in reported) == [0, 1, 2, 3]
+    assert len({frozenset(pair) for pair in pairs}) == 6
+
+
 RETRIES = (
     "The payment client retries three times with a timeout of 30 seconds before it gives up on the bank."
 )

@@ -93,13 +93,40 @@ async def pending(tx: Tx) -> int:
     return int(row["n"]) if row else 0
 
 
-async def _numbers(tx: Tx, project: str, n: int) -> int:
+async def last_number(tx: Tx, project: str) -> int:
+    """The highest entry number so far; numbers of a project are given in the order of commits."""
+    row = await tx.one(
+        "select n from counter where project = $1 and name = 'entry'", _numbered_by(tx, project)
+    )
+    return int(row["n"]) if row else 0
+
+
+async def list_entries_after(
+    tx: Tx, project: str, kind: str, number: int, limit: int
+) -> list[tuple[str, Counter[str]]]:
+    """The ids and the words of active entries that were put after this number, the newest first."""
+    rows = await tx.all(
+        "select id, counts from entry where project = $1 and n > $2 and kind = $3 and status = 'active'"
+        " order by n desc limit $4",
+        project,
+        number,
+        kind,
+        limit,
+    )
+    return [(row["id"], _read_counts(row)) for row in rows]
+
+
+def _numbered_by(tx: Tx, project: str) -> str:
     """FTS5 knows rows by one number for the whole file; PostgreSQL counts, and locks, within the project."""
-    return await events.count(tx, "" if tx.kind == "sqlite" else project, "entry", n)
+    return "" if tx.kind == "sqlite" else project
+
+
+async def _numbers(tx: Tx, project: str, n: int) -> int:
+    return await events.count(tx, _numbered_by(tx, project), "entry", n)
 
 
 async def _insert(tx: Tx, project: str, numbered: list[tuple[int, Entry]]) -> None:
-    counts = {n: entry.counted or _counted(entry) for n, entry in numbered}
+    counts = {n: entry.counted or count_entry_words(entry) for n, entry in numbered}
     rows = [_row(n, entry, counts[n]) for n, entry in numbered]
     await _DIALECT[tx.kind].insert(tx, rows, [(n, _scoped(project, found)) for n, found in counts.items()])
     await _weigh(tx, project, [(found, found.total()) for found in counts.values()], 1)
@@ -120,9 +147,12 @@ async def _weigh(tx: Tx, project: str, found: Iterable[tuple[Counter[str], int]]
     await _DIALECT[tx.kind].count_terms(tx, project, terms, sign)
 
 
-def _counted(entry: Entry) -> Counter[str]:
-    """A title says what a document is about, so its words weigh more; one cut from the text says nothing more."""
-    found = text.counted(entry.body)
+def count_entry_words(entry: Entry, body_words: Counter[str] | None = None) -> Counter[str]:
+    """A title says what a document is about, so its words weigh more; one cut from the text says nothing more.
+
+    `body_words` are those of the body, where they were counted before.
+    """
+    found = text.counted(entry.body) if body_words is None else body_words.copy()
     title = "" if text.begins(entry.body, entry.title) else entry.title
     for token, times in text.counted(" ".join((title, *entry.tags))).items():
         found[token] += _TITLE_WEIGHT * times

@@ -147,13 +147,13 @@ class Claim:
         return self.denied, self.stems
 
 
-def claimed(content: str) -> list[Claim]:
+def extract_claims(content: str) -> list[Claim]:
     """The claims of a text, as far as they are compared; a question is none, nor a heading, nor a row of a table."""
     sentences = (each.strip(" .!\u3002\uff01-*") for each in _SENTENCE.split(content[:_COMPARED]))
     return [_claim(each) for each in sentences if each and not _UNTOLD.search(each)][:_SENTENCES]
 
 
-def first_clash(yours: Sequence[Claim], theirs: Sequence[Claim]) -> Clash | None:
+def find_clash(yours: Sequence[Claim], theirs: Sequence[Claim]) -> Clash | None:
     """The first two sentences that cannot both hold; what both texts say is not among them."""
     agreed = {claim.said for claim in yours} & {claim.said for claim in theirs}
     own = [claim for claim in yours if claim.said not in agreed]
@@ -167,7 +167,7 @@ def first_clash(yours: Sequence[Claim], theirs: Sequence[Claim]) -> Clash | None
 def corrects(yours: Sequence[Claim], theirs: Sequence[Claim]) -> bool:
     """One text denies the other, or has a number that the other has not."""
     known = {number for claim in theirs for number in claim.numbers}
-    return first_clash(yours, theirs) is not None or any(claim.numbers - known for claim in yours)
+    return find_clash(yours, theirs) is not None or any(claim.numbers - known for claim in yours)
 
 
 def _claim(sentence: str) -> Claim:

@@ -1,15 +1,17 @@
 """Search, read and keep what a team knows."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Annotated, Any
 
 import msgspec
 
 from commonplace import errors, events
-from commonplace.call import Call
+from commonplace.access import Caller
+from commonplace.call import Call, Calls
 from commonplace.clock import DAY
 from commonplace.operation import also, operation
-from commonplace.rooms.knowledge import evidence, history, lifecycle, model, recent_documents, store, writing
+from commonplace.rooms.knowledge import evidence, history, lifecycle, model, recent_documents, store
+from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_document
 from commonplace.rooms.knowledge.everywhere import everywhere
 from commonplace.rooms.knowledge.recall import (
     echoed,
@@ -19,6 +21,7 @@ from commonplace.rooms.knowledge.recall import (
     served,
     shown,
 )
+from commonplace.rooms.knowledge.writing import write_document
 from commonplace.search.engine import asking
 from commonplace.search.find import Question, find
 from commonplace.search.wanted import Wanted
@@ -133,9 +136,27 @@ async def _kept(call: Call, found: Mapping[str, Any], version: int | None) -> mo
     return kept
 
 
+def _prepare_store(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> Awaitable[PreparedDraft]:
+    schema = arguments["interface_schema"]
+    draft = Draft(
+        arguments["memory_type"],
+        arguments["title"],
+        arguments["content"],
+        tuple(arguments["tags"] or ()),
+        tuple(arguments["files_related"] or ()),
+        model.expires_at(arguments["memory_type"], arguments["expires_in_days"], calls.clock()),
+        arguments["interface_name"] or "",
+        arguments["interface_version"] or "",
+        arguments["interface_owner"] or "",
+        msgspec.json.encode(schema).decode() if schema else "",
+    )
+    return prepare_document(calls, arguments, caller, draft)
+
+
 @operation(
     "memory_store",
     writes=True,
+    prepare=_prepare_store,
     example={
         "title": "Session cookies",
         "content": "Cookies are signed with HMAC.",
@@ -159,24 +180,25 @@ async def store_document(
     force_store: bool = False,
 ) -> model.Stored:
     """Keep a document. files_related cites path, path:line or path#symbol, @commit. force_store replaces its namesake."""
-    draft = writing.Draft(
-        memory_type,
-        title,
-        content,
-        tuple(tags or ()),
-        tuple(files_related or ()),
-        model.expires_at(memory_type, expires_in_days, call.now),
-        interface_name or "",
-        interface_version or "",
-        interface_owner or (call.agent if interface_name else ""),
-        msgspec.json.encode(interface_schema).decode() if interface_schema else "",
+    return await write_document(call, call.prepared, force=force_store, status="stored")
+
+
+def _prepare_learning(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> Awaitable[PreparedDraft]:
+    draft = Draft(
+        "learning",
+        arguments["topic"],
+        arguments["content"],
+        tuple(arguments["tags"] or ()),
+        tuple(arguments["files_related"] or ()),
+        model.expires_at("learning", None, calls.clock()),
     )
-    return await writing.keep(call, draft, force_store, "stored")
+    return prepare_document(calls, arguments, caller, draft)
 
 
 @operation(
     "memory_record_learning",
     writes=True,
+    prepare=_prepare_learning,
     example={"topic": "PgBouncer", "content": "It closes idle server connections after ten minutes."},
     verbatim=("topic", "content"),
 )
@@ -189,15 +211,7 @@ async def record_learning(
     files_related: model.Places | None = None,
 ) -> model.Stored:
     """Keep what you learned the hard way."""
-    draft = writing.Draft(
-        "learning",
-        topic,
-        content,
-        tuple(tags or ()),
-        tuple(files_related or ()),
-        model.expires_at("learning", None, call.now),
-    )
-    return await writing.keep(call, draft, False, "recorded")
+    return await write_document(call, call.prepared, force=False, status="recorded")
 
 
 @operation(

@@ -2,13 +2,15 @@
 
 import hashlib
 import secrets
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import msgspec
 
 from commonplace import events
 from commonplace.rooms.knowledge import history
-from commonplace.search import index
+from commonplace.search import index, text
 from commonplace.search.uses import Use
 from commonplace.store.database import Row, Tx, Value
 
@@ -19,6 +21,17 @@ _COLUMNS = (
     " updated_at, expires_at"
 )
 _SWEPT = 500
+_UNSET_FIELDS: dict[str, Value] = {
+    "derived_from": "[]",
+    "flags": "[]",
+    "interface_name": "",
+    "interface_version": "",
+    "interface_owner": "",
+    "interface_schema": "",
+    "superseded_by": "",
+    "opened": 0,
+    "recalled": 0,
+}
 
 
 def digest(title: str, content: str) -> str:
@@ -39,9 +52,13 @@ async def add(
     tags: Sequence[str] = (),
     files: Sequence[str] = (),
     expires_at: int | None = None,
+    content_words: Counter[str] | None = None,
     **more: Value,
 ) -> str:
-    """A document with its first version, its tags and its place in the index; its id."""
+    """Insert a document with its first version, its tags and its index entry; return its id.
+
+    `content_words` are those of the content, where they were counted before the transaction.
+    """
     identity = f"doc_{secrets.token_hex(6)}"
     row: dict[str, Value] = {
         "project": project,
@@ -53,17 +70,9 @@ async def add(
         "author": author,
         "tags": listed(tags),
         "files": listed(files),
-        "derived_from": "[]",
-        "flags": "[]",
-        "interface_name": "",
-        "interface_version": "",
-        "interface_owner": "",
-        "interface_schema": "",
-        "superseded_by": "",
+        **_UNSET_FIELDS,
         "digest": digest(title, content),
         "version": 1,
-        "opened": 0,
-        "recalled": 0,
         "created_at": now,
         "changed_at": now,
         "updated_at": now,
@@ -75,12 +84,14 @@ async def add(
     await history.keep(tx, row, author, "created", "", content)
     await _set_tags(tx, project, identity, tags)
     await events.count(tx, project, "documents", 1)
-    await index.put(tx, [_entry(row, tags, files)])
+    await index.put(tx, [_entry(row, tags, files, content_words)])
     return identity
 
 
-async def rewrite(tx: Tx, row: Row, author: str, now: int, **changed: Value) -> int:
-    """Another version of the document's content; its number."""
+async def rewrite(
+    tx: Tx, row: Row, author: str, now: int, content_words: Counter[str] | None = None, **changed: Value
+) -> int:
+    """Write another version of the document's content; return its number."""
     after: dict[str, Value] = {
         **row,
         **changed,
@@ -100,7 +111,7 @@ async def rewrite(tx: Tx, row: Row, author: str, now: int, **changed: Value) -> 
     await history.keep(tx, after, author, "content", "", str(after["content"]))
     tags, files = texts(after["tags"]), texts(after["files"])
     await _set_tags(tx, row["project"], row["id"], tags)
-    await index.put(tx, [_entry(after, tags, files)])
+    await index.put(tx, [_entry(after, tags, files, content_words)])
     return int(row["version"]) + 1
 
 
@@ -312,19 +323,26 @@ async def _set_tags(tx: Tx, project: str, identity: str, tags: Sequence[str]) ->
     )
 
 
-def _entry(row: Mapping[str, Value], tags: Sequence[str], files: Sequence[str]) -> index.Entry:
-    return index.Entry(
+def _entry(
+    row: Mapping[str, Value], tags: Sequence[str], files: Sequence[str], content_words: Counter[str] | None
+) -> index.Entry:
+    """Also the interface and the cited files are words that a document is found by."""
+    content, more = str(row["content"]), "\n".join((str(row["interface_name"]), *files))
+    entry = index.Entry(
         project=str(row["project"]),
         kind=KIND,
         id=str(row["id"]),
         type=str(row["type"]),
         title=str(row["title"]),
-        body="\n".join((str(row["content"]), str(row["interface_name"]), *files)),
+        body=f"{content}\n{more}",
         changed_at=_whole(row["changed_at"]) or 0,
         status=str(row["status"]),
         expires_at=_whole(row["expires_at"]),
         tags=tuple(tags),
     )
+    if content_words is None:
+        return entry
+    return replace(entry, counted=index.count_entry_words(entry, content_words + text.counted(more)))
 
 
 def _whole(value: Value) -> int | None:

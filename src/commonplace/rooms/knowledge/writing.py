@@ -1,196 +1,137 @@
-"""The gate of every write: what is refused, what is only reported, and the receipt."""
+"""The transaction of a write: refuse what is known word for word, write the rest, and answer with a receipt.
+
+Drafts come prepared from `drafts.py`. Here is only what must be exact: the digest of the text, the document that it is
+another version of, and the documents that were written after the draft was compared.
+"""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from commonplace import errors, events
 from commonplace.call import Call
 from commonplace.clock import iso
-from commonplace.rooms.knowledge import evidence, gate, model, store
-from commonplace.rooms.knowledge.claims import claimed, corrects, first_clash
+from commonplace.rooms.knowledge import evidence, model, store
+from commonplace.rooms.knowledge.drafts import (
+    RELATED_SIMILARITY,
+    CleanDraft,
+    Comparison,
+    Draft,
+    PreparedDraft,
+    compare_documents,
+    measure_similarity,
+)
 from commonplace.rooms.knowledge.recall import projects_of
-from commonplace.search import text
-from commonplace.search.find import by_words
-from commonplace.search.wanted import Wanted
+from commonplace.search import index
 from commonplace.store.database import Row, Value
 
-_COMPARED = 8
-_COMPARED_LENGTH = 20_000
-_RECENT = 50
-_DESCRIBES_INTERFACES = ("interface", "api_spec")
-_MENTIONED = re.compile(r"\bdoc_[0-9a-f]{12}\b")
+_DUPLICATE_SIMILARITY = 0.6
+_MAX_SIMILAR_SHOWN = 5
+_MAX_LATE_DOCUMENTS = 50
+_MAX_LATE_COMPARED = 4
+# The index counts the words of a title twice, so its counts are only a first sieve.
+_LATE_SIMILARITY = RELATED_SIMILARITY / 2
+_MAX_MENTIONS = 50
+_INTERFACE_TYPES = ("interface", "api_spec")
+_DOCUMENT_ID = re.compile(r"\bdoc_[0-9a-f]{12}\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A document before it is one."""
-
-    type: str
-    title: str
-    content: str
-    tags: tuple[str, ...]
-    files: tuple[str, ...]
-    expires_at: int | None
-    interface_name: str = ""
-    interface_version: str = ""
-    interface_owner: str = ""
-    interface_schema: str = ""
-    cites: bool = True
-    """Whether its files are evidence for it, or were only worked on at the time."""
-
-    @property
-    def text(self) -> str:
-        return f"{self.title}\n{self.content}"
-
-    def written(self, flags: list[str]) -> dict[str, Value]:
-        mentioned = list(dict.fromkeys(_MENTIONED.findall(self.content)))[:50]
-        return {"flags": store.listed(flags), "derived_from": store.listed(mentioned)}
-
-    def interface(self) -> dict[str, Value]:
-        return {
-            "interface_name": self.interface_name,
-            "interface_version": self.interface_version,
-            "interface_owner": self.interface_owner,
-            "interface_schema": self.interface_schema,
-        }
-
-
-async def keep(call: Call, given: Draft, force: bool, word: str) -> model.Stored:
-    """Refuse what is known already, report what is near or against it, keep the rest."""
+async def write_document(call: Call, prepared: PreparedDraft, *, force: bool, status: str) -> model.Stored:
+    """Write a document or another version of one; similar and contradicting documents are reported."""
     await events.count(call.tx, call.project, "documents", 0)
-    passed = _passed(call, given)
-    draft = passed.draft
-    await _refuse_known(call, draft, force)
-    near, about = await _near(call, draft), await _about_interface(call, draft)
-    identity, version = await _write(call, passed, await _replaced(call, draft, force, about))
-    others = [row for row in near if row["id"] != identity]
-    call.subject = identity
+    clean = replace(prepared.clean, draft=_with_owner(call, prepared.clean.draft))
+    draft = clean.draft
+    await _refuse_known(call, draft, "" if force else prepared.recalled_id)
+    comparisons = await _add_late_comparisons(call, prepared)
+    about = await _list_same_interface(call, draft)
+    document_id, version = await _write(call, clean, await _find_former(call, draft, force, about))
+    others = [comparison for comparison in comparisons if comparison.similar.id != document_id]
+    call.subject = document_id
     call.emit(
-        "DocumentStored", f"knowledge://{call.project}", id=identity, type=draft.type, title=draft.title
+        "DocumentStored", f"knowledge://{call.project}", id=document_id, type=draft.type, title=draft.title
     )
-    return _receipt(passed, word, identity, version, others, _overlap(draft, about))
+    return _make_receipt(clean, status, document_id, version, others, _warn_of_owner(draft, about))
 
 
-async def keep_record(call: Call, given: Draft) -> str:
-    """Keep what tells of something that happened: it may have happened before in the same words. Its id."""
-    identity, _ = await _write(call, _passed(call, given), None)
-    return identity
+async def write_record(call: Call, prepared: PreparedDraft) -> str:
+    """Write an account of something that happened, also if the same was written before; return its id."""
+    document_id, _ = await _write(call, prepared.clean, None)
+    return document_id
 
 
-@dataclass(frozen=True, slots=True)
-class _Passed:
-    """A draft as it may be kept, what is suspicious in it, and which secrets were in it."""
-
-    draft: Draft
-    flags: list[str]
-    masked: list[str]
+def _with_owner(call: Call, draft: Draft) -> Draft:
+    owner = draft.interface_owner or (call.agent if draft.interface_name else "")
+    return replace(draft, interface_owner=owner)
 
 
-def _passed(call: Call, given: Draft) -> _Passed:
-    title, content = gate.cleaned(given.title), gate.cleaned(given.content)
-    masked = sorted({*title.masked, *content.masked})
-    _refuse(call, title.text, content.text, masked)
-    draft = replace(given, title=title.text, content=content.text)
-    return _Passed(draft, sorted({*title.flags, *content.flags}), masked)
-
-
-def _refuse(call: Call, title: str, content: str, masked: list[str]) -> None:
-    if not title.strip() or not content.strip():
-        raise errors.Invalid("There is nothing to read in it.", hint="Give a title and a content.")
-    if len(content.encode()) > model.CONTENT_BYTES:
-        raise errors.TooLarge(
-            f"content is larger than {model.CONTENT_BYTES} bytes.",
-            hint="Split it, or keep a summary and a path.",
-        )
-    if masked and call.settings.secrets == "refuse":
-        raise errors.Invalid(
-            f"The text holds a secret ({', '.join(masked)}).", hint="Leave it out: memories are read by many."
-        )
-
-
-async def _refuse_known(call: Call, draft: Draft, force: bool) -> None:
+async def _refuse_known(call: Call, draft: Draft, recalled_id: str) -> None:
     projects = projects_of(call, include_shared=True)
     twin = await store.twin(call.tx, projects, draft.title, draft.content, call.now)
     if twin is not None:
         raise errors.Duplicate(
-            "This is known already, word for word.", hint="Use the document that is there.", id=twin["id"]
+            f"An identical document exists: {twin['id']}.", hint="Use that document.", id=twin["id"]
         )
-    looped = None if force else await _looped(call, draft, projects)
-    if looped is not None:
+    if recalled_id:
         raise errors.Duplicate(
-            "You were given this text in this session: it is not new knowledge.",
-            hint="Keep what you found out besides; memory_store with force_store=true keeps all of it.",
-            id=looped["id"],
+            f"This session was shown this text before, in {recalled_id}.",
+            hint="Store only what is new, or store all of it with memory_store and force_store=true.",
+            id=recalled_id,
         )
 
 
-async def _looped(call: Call, draft: Draft, projects: Sequence[str]) -> Row | None:
-    """What the session was given and now hands in again; a correction of it is something else."""
-    if call.session is None:
-        return None
-    given, claims = text.counted(draft.content), claimed(draft.content)
-    shown = call.search.uses.of(call.session.id)
-    for project in projects:
-        just = [use.id for use in shown if use.project == project]
-        for row in await store.served(call.tx, project, call.session.id, just, _RECENT):
-            content = row["content"][:_COMPARED_LENGTH]
-            if gate.is_recall(given, text.counted(content)) and not corrects(claims, claimed(content)):
-                return row
-    return None
+async def _add_late_comparisons(call: Call, prepared: PreparedDraft) -> list[Comparison]:
+    """Compare with documents that were written after the draft was prepared, so that no contradiction is lost."""
+    late = await index.list_entries_after(
+        call.tx, call.project, store.KIND, prepared.last_entry, _MAX_LATE_DOCUMENTS
+    )
+    if not late:
+        return prepared.comparisons
+    measured = [(measure_similarity(prepared.clean.words, words), entry_id) for entry_id, words in late]
+    related = sorted(
+        ((near, entry_id) for near, entry_id in measured if near >= _LATE_SIMILARITY), reverse=True
+    )
+    rows = await store.documents(
+        call.tx, call.project, [entry_id for _, entry_id in related[:_MAX_LATE_COMPARED]]
+    )
+    changed = {entry_id for entry_id, _ in late}
+    earlier = [comparison for comparison in prepared.comparisons if comparison.similar.id not in changed]
+    together = [*earlier, *compare_documents(prepared.clean, list(rows.values()))]
+    return sorted(together, key=lambda comparison: -comparison.similar.similarity)
 
 
-async def _near(call: Call, draft: Draft) -> list[Row]:
-    """The documents that share the most telling words."""
-    wanted = Wanted(call.now, (store.KIND,))
-    hits = await by_words(call.tx, draft.text, call.project, wanted, _COMPARED)
-    rows = await store.documents(call.tx, call.project, [hit.id for hit in hits])
-    return [rows[hit.id] for hit in hits if hit.id in rows]
-
-
-async def _about_interface(call: Call, draft: Draft) -> Sequence[Row]:
+async def _list_same_interface(call: Call, draft: Draft) -> Sequence[Row]:
     if not draft.interface_name:
         return []
     return await store.same_interface(call.tx, call.project, draft.interface_name, call.now)
 
 
-async def _replaced(call: Call, draft: Draft, force: bool, about: Sequence[Row]) -> Row | None:
-    """The document that this is a further version of, if it is one."""
+async def _find_former(call: Call, draft: Draft, force: bool, about: Sequence[Row]) -> Row | None:
+    """The document that this is another version of, if there is one."""
     title = draft.title.lower()
     for row in about:
         same = row["type"] == draft.type and row["interface_owner"] == draft.interface_owner
-        if same and (draft.type in _DESCRIBES_INTERFACES or row["title"].lower() == title):
+        if same and (draft.type in _INTERFACE_TYPES or row["title"].lower() == title):
             return row
-    found = await store.namesake(call.tx, call.project, draft.type, title, call.now) if force else None
-    owners = {"", draft.interface_owner} if draft.interface_name else None
-    return found if found is None or owners is None or found["interface_owner"] in owners else None
+    namesake = await store.namesake(call.tx, call.project, draft.type, title, call.now) if force else None
+    if namesake is None or not draft.interface_name:
+        return namesake
+    return namesake if namesake["interface_owner"] in {"", draft.interface_owner} else None
 
 
-async def _write(call: Call, passed: _Passed, before: Row | None) -> tuple[str, int]:
-    draft, files = passed.draft, passed.draft.files
-    if before is None:
-        identity, version = await _add(call, draft, passed.flags), 1
+async def _write(call: Call, clean: CleanDraft, former: Row | None) -> tuple[str, int]:
+    """The id of the document and the number of its version."""
+    draft, files = clean.draft, clean.draft.files
+    if former is None:
+        document_id, version = await _insert(call, clean), 1
     else:
-        identity, files = before["id"], files or tuple(store.texts(before["files"]))
-        version = await store.rewrite(
-            call.tx,
-            before,
-            call.agent,
-            call.now,
-            title=draft.title,
-            content=draft.content,
-            tags=store.listed(list(dict.fromkeys((*store.texts(before["tags"]), *draft.tags)))),
-            files=store.listed(files),
-            expires_at=draft.expires_at,
-            **draft.written(passed.flags),
-            **{name: told for name, told in draft.interface().items() if told},
-        )
-    await evidence.cite(call.tx, call.project, identity, files if draft.cites else ())
-    return identity, version
+        document_id, files = former["id"], files or tuple(store.texts(former["files"]))
+        version = await _rewrite(call, clean, former, files)
+    await evidence.cite(call.tx, call.project, document_id, files if draft.cites else ())
+    return document_id, version
 
 
-async def _add(call: Call, draft: Draft, flags: list[str]) -> str:
+async def _insert(call: Call, clean: CleanDraft) -> str:
+    draft = clean.draft
     return await store.add(
         call.tx,
         call.project,
@@ -202,63 +143,67 @@ async def _add(call: Call, draft: Draft, flags: list[str]) -> str:
         tags=list(dict.fromkeys(draft.tags)),
         files=draft.files,
         expires_at=draft.expires_at,
-        **draft.written(flags),
-        **draft.interface(),
+        content_words=clean.content_words,
+        **_derived_fields(clean),
+        **draft.interface_fields,
     )
 
 
-def _receipt(
-    passed: _Passed, word: str, identity: str, version: int, near: list[Row], overlap: str | None
+async def _rewrite(call: Call, clean: CleanDraft, former: Row, files: Sequence[str]) -> int:
+    """Tags are added to those of the former version; what is not told of its interface stays."""
+    draft = clean.draft
+    return await store.rewrite(
+        call.tx,
+        former,
+        call.agent,
+        call.now,
+        clean.content_words,
+        title=draft.title,
+        content=draft.content,
+        tags=store.listed(list(dict.fromkeys((*store.texts(former["tags"]), *draft.tags)))),
+        files=store.listed(files),
+        expires_at=draft.expires_at,
+        **_derived_fields(clean),
+        **{name: value for name, value in draft.interface_fields.items() if value},
+    )
+
+
+def _derived_fields(clean: CleanDraft) -> dict[str, Value]:
+    mentioned = list(dict.fromkeys(_DOCUMENT_ID.findall(clean.draft.content)))[:_MAX_MENTIONS]
+    return {"flags": store.listed(clean.flags), "derived_from": store.listed(mentioned)}
+
+
+def _make_receipt(
+    clean: CleanDraft,
+    status: str,
+    document_id: str,
+    version: int,
+    comparisons: Sequence[Comparison],
+    overlap_warning: str | None,
 ) -> model.Stored:
-    draft = passed.draft
-    similar = _similar(draft, near)
-    clashes = _clashes(draft, near, similar)
-    twin = next((each for each in similar if each.similarity >= gate.NEAR), None)
-    flagged = passed.flags or passed.masked or clashes
+    shown = comparisons[:_MAX_SIMILAR_SHOWN]
+    contradictions = [each.contradiction for each in shown if each.contradiction]
+    duplicate = next(
+        (each.similar for each in shown if each.similar.similarity >= _DUPLICATE_SIMILARITY), None
+    )
+    flagged = clean.flags or clean.masked or contradictions
+    expires_at = clean.draft.expires_at
     return model.Stored(
-        status=word,
-        id=identity,
+        status=status,
+        id=document_id,
         receipt="flagged" if flagged else "merged" if version > 1 else "accepted",
         version=version,
-        expires_at=iso(draft.expires_at) if draft.expires_at else None,
-        overlap_warning=overlap,
-        duplicate_warning=f"{twin.id} says nearly the same" if twin else None,
-        similar=similar,
-        contradictions=clashes,
-        flags=passed.flags,
-        masked=passed.masked,
+        expires_at=iso(expires_at) if expires_at else None,
+        overlap_warning=overlap_warning,
+        duplicate_warning=f"{duplicate.id} says nearly the same" if duplicate else None,
+        similar=[each.similar for each in shown],
+        contradictions=contradictions,
+        flags=clean.flags,
+        masked=clean.masked,
     )
 
 
-def _similar(draft: Draft, near: list[Row]) -> list[model.Similar]:
-    own = text.counted(draft.text)
-    measured = [
-        model.Similar(id=row["id"], title=row["title"], similarity=round(gate.overlap(own, _counted(row)), 2))
-        for row in near
-    ]
-    return sorted(
-        (each for each in measured if each.similarity >= gate.RELATED), key=lambda each: -each.similarity
-    )[:5]
-
-
-def _counted(row: Row) -> Counter[str]:
-    return text.counted(f"{row['title']}\n{row['content'][:_COMPARED_LENGTH]}")
-
-
-def _clashes(draft: Draft, near: list[Row], similar: list[model.Similar]) -> list[model.Contradiction]:
-    """Only what is about the same can contradict."""
-    alike = {each.id for each in similar}
-    claims = claimed(draft.content)
-    return [
-        model.Contradiction(
-            id=row["id"], title=row["title"], kind=clash.kind, theirs=clash.theirs, yours=clash.yours
-        )
-        for row in near
-        if row["id"] in alike and (clash := first_clash(claims, claimed(row["content"])))
-    ]
-
-
-def _overlap(draft: Draft, about: Sequence[Row]) -> str | None:
+def _warn_of_owner(draft: Draft, about: Sequence[Row]) -> str | None:
     other = next((row for row in about if row["interface_owner"] != draft.interface_owner), None)
     return (
         f"{other['id']} describes the same interface, owned by {other['interface_owner']}" if other else None

@@ -1,17 +1,20 @@
 """Start and end a session. Who the agent is: `agent_identity.py`; what the start returns: `boot.py`, `boot_pack.py`."""
 
 import contextlib
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 from commonplace import access, activity, errors
+from commonplace.access import Caller
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.boot import StartingSession
-from commonplace.call import Call
+from commonplace.call import Call, Calls
 from commonplace.operation import also, operation
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.agents.model import MAX_TASK_CHARACTERS, AgentName
-from commonplace.rooms.knowledge import writing
+from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_document, prepare_record
+from commonplace.rooms.knowledge.writing import write_document, write_record
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.projects import store as projects
@@ -132,9 +135,38 @@ async def _open_session(
     return await boot.load_last_handoff_and_work(call, start)
 
 
+@dataclass(frozen=True, slots=True)
+class _PreparedEnd:
+    learning: PreparedDraft | None
+    handoff: PreparedDraft | None
+
+
+async def _prepare_end(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> _PreparedEnd:
+    """The learning and the handoff, each None where there is nothing to store."""
+    files, now = tuple(arguments["files_modified"] or ()), calls.clock()
+    learning = (arguments["learnings"] or "").strip()
+    notes = (arguments["handoff_notes"] or "").strip()
+    handoff = "\n\n".join(filter(None, (arguments["summary"], notes)))
+    prepared = _PreparedEnd(None, None)
+    if learning:
+        draft = _draft_document("learning", learning, files, now)
+        prepared = replace(prepared, learning=await prepare_document(calls, arguments, caller, draft))
+    if handoff:
+        draft = _draft_document(boot.HANDOFF_TYPE, handoff, files, now)
+        prepared = replace(prepared, handoff=await prepare_record(calls, draft))
+    return prepared
+
+
+def _draft_document(kind: str, content: str, files: tuple[str, ...], now: int) -> Draft:
+    """Draft a document. Its files were changed in the session, but are not evidence for its text."""
+    expires_at = now + DOCUMENT_LIFETIMES[kind]
+    return Draft(kind, _truncate_title(content), content, (), files, expires_at, cites=False)
+
+
 @operation(
     "memory_end_session",
     writes=True,
+    prepare=_prepare_end,
     example={"summary": "Cart totals done", "handoff_notes": "Next: tax", "files_modified": ["cart.py"]},
 )
 async def end_session(
@@ -149,8 +181,9 @@ async def end_session(
     if not await store.mark_session_ended(call.tx, session, call.now):
         raise errors.SessionNotFound
     files = files_modified or []
-    learning_id = await _store_learning(call, (learnings or "").strip(), files)
-    handoff_id = await _store_handoff(call, summary, (handoff_notes or "").strip(), files)
+    prepared: _PreparedEnd = call.prepared
+    learning_id = await _store_learning(call, prepared.learning) if prepared.learning else ""
+    handoff_id = await write_record(call, prepared.handoff) if prepared.handoff else ""
     await work.record_touched_files(
         call.tx, session, _canonical_files(files, session.working_directory), call.now
     )
@@ -175,37 +208,12 @@ def _canonical_files(files: Sequence[str], working_directory: str) -> list[str]:
     return canonical_paths
 
 
-async def _store_handoff(call: Call, summary: str, notes: str, files: Sequence[str]) -> str:
-    if not summary and not notes:
-        return ""
-    content = "\n\n".join(filter(None, (summary, notes)))
-    return await writing.keep_record(
-        call, _draft_document(call, boot.HANDOFF_TYPE, summary or notes, content, files)
-    )
-
-
-async def _store_learning(call: Call, learning: str, files: Sequence[str]) -> str:
+async def _store_learning(call: Call, prepared: PreparedDraft) -> str:
     """Store the learning; return its id, or that of an identical document."""
-    if not learning:
-        return ""
     try:
-        return (
-            await writing.keep(
-                call, _draft_document(call, "learning", learning, learning, files), False, "recorded"
-            )
-        ).id
+        return (await write_document(call, prepared, force=False, status="recorded")).id
     except errors.Duplicate as duplicate:
         return str(duplicate.details["id"])
-
-
-def _draft_document(
-    call: Call, kind: str, title_text: str, content: str, files: Sequence[str]
-) -> writing.Draft:
-    """Draft a document. Its files were changed in the session, but are not evidence for its text."""
-    expires_at = call.now + DOCUMENT_LIFETIMES[kind]
-    return writing.Draft(
-        kind, _truncate_title(title_text), content, (), tuple(files), expires_at, cites=False
-    )
 
 
 def _truncate_title(text: str) -> str:

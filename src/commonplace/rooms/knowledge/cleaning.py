@@ -1,15 +1,12 @@
-"""What a text must pass before it is kept, decided without a model: pure comparison, nothing is rewritten in meaning."""
+"""Cleaning of a text before it is stored: secrets masked, hidden characters removed, orders to a model flagged.
+
+By patterns alone, without a model; the meaning of the text is never changed.
+"""
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 
 from commonplace import masking
-
-NEAR = 0.6
-RELATED = 0.25
-_LOOP = 0.9
-_LOOP_TOKENS = 8
 
 _HIDDEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]")
 _INSTRUCTIONS = re.compile(
@@ -24,29 +21,18 @@ _INSTRUCTIONS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaned:
+class CleanText:
     text: str
     flags: tuple[str, ...]
     masked: tuple[str, ...]
+    """The kinds of secrets that were masked."""
 
 
-def cleaned(given: str) -> Cleaned:
-    """Without secrets and hidden characters, and flagged if it reads like orders to a model."""
-    visible = _HIDDEN.sub("", given)
-    flags = ["hidden_characters"] if visible != given else []
+def clean_text(original: str) -> CleanText:
+    """The text without secrets and hidden characters, flagged if it reads like instructions to a model."""
+    visible = _HIDDEN.sub("", original)
+    flags = ["hidden_characters"] if visible != original else []
     if _INSTRUCTIONS.search(visible):
         flags.append("instruction_like")
     safe = masking.masked(visible)
-    return Cleaned(safe.text, tuple(flags), safe.kinds)
-
-
-def overlap(one: Counter[str], other: Counter[str]) -> float:
-    """Weighted Jaccard of two texts: 1 for the same words as often."""
-    together = (one | other).total()
-    return (one & other).total() / together if together else 0.0
-
-
-def is_recall(given: Counter[str], served: Counter[str]) -> bool:
-    """Nearly all of the given words stand, as often, in a text that the writer was just handed."""
-    total = given.total()
-    return total >= _LOOP_TOKENS and (given & served).total() / total >= _LOOP
+    return CleanText(safe.text, tuple(flags), safe.kinds)

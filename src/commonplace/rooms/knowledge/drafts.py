@@ -1,0 +1,220 @@
+"""A document before its transaction: cleaned, counted and compared with what the team knows.
+
+SQLite has one writer, so everything that takes processor time happens here, in a thread, with candidates from a read
+transaction. `writing.py` writes the result, and compares again with documents that arrived in between.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from commonplace import errors
+from commonplace.access import Caller
+from commonplace.call import Call, Calls
+from commonplace.config import Settings
+from commonplace.rooms.knowledge import model, store
+from commonplace.rooms.knowledge.claims import Claim, corrects, extract_claims, find_clash
+from commonplace.rooms.knowledge.cleaning import clean_text
+from commonplace.rooms.knowledge.recall import projects_of
+from commonplace.search import index, text
+from commonplace.search.find import by_words
+from commonplace.search.wanted import Wanted
+from commonplace.store.database import Row, Tx, Value
+
+RELATED_SIMILARITY = 0.25
+"""From here on two documents are about the same thing: reported as similar, and searched for contradictions."""
+_RECALL_SHARE = 0.9
+_MIN_RECALL_TOKENS = 8
+_MAX_NEAR_DOCUMENTS = 8
+_MAX_SERVED_DOCUMENTS = 50
+_MAX_COMPARED_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A document as its writer gave it."""
+
+    type: str
+    title: str
+    content: str
+    tags: tuple[str, ...]
+    files: tuple[str, ...]
+    expires_at: int | None
+    interface_name: str = ""
+    interface_version: str = ""
+    interface_owner: str = ""
+    interface_schema: str = ""
+    cites: bool = True
+    """Whether `files` are evidence for the document, or were only worked on at the time."""
+
+    @property
+    def interface_fields(self) -> dict[str, Value]:
+        return {
+            "interface_name": self.interface_name,
+            "interface_version": self.interface_version,
+            "interface_owner": self.interface_owner,
+            "interface_schema": self.interface_schema,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CleanDraft:
+    """A draft without secrets and hidden characters, with what was found in it, its words and its claims."""
+
+    draft: Draft
+    flags: list[str]
+    masked: list[str]
+    content_words: Counter[str]
+    words: Counter[str]
+    """Of title and content."""
+    claims: list[Claim]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How a draft relates to one document."""
+
+    similar: model.Similar
+    contradiction: model.Contradiction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDraft:
+    """A clean draft and its comparisons with every document up to the index entry `last_entry`."""
+
+    clean: CleanDraft
+    comparisons: list[Comparison]
+    recalled_id: str = ""
+    """The document that the session was shown and that says the same, if there is one."""
+    last_entry: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    near: list[Row]
+    served: list[Row]
+    last_entry: int
+
+
+async def prepare_record(calls: Calls, draft: Draft) -> PreparedDraft:
+    """Prepare an account of something that happened: it is not compared, for it may happen again."""
+    return PreparedDraft(await asyncio.to_thread(_clean_draft, draft, calls.settings), [])
+
+
+async def prepare_document(
+    calls: Calls, arguments: Mapping[str, Any], caller: Caller, draft: Draft
+) -> PreparedDraft:
+    """Prepare a document for the session and project that the arguments name."""
+    clean = await asyncio.to_thread(_clean_draft, draft, calls.settings)
+
+    async def load(tx: Tx) -> _Candidates:
+        session_id, project = arguments["session_id"], arguments.get("project")
+        call = await calls.bind_call(tx, caller, session_id, project, writes=True)
+        return await _load_candidates(call, clean)
+
+    candidates = await calls.database.read(load)
+    return await asyncio.to_thread(_compare_candidates, clean, candidates)
+
+
+def _clean_draft(draft: Draft, settings: Settings) -> CleanDraft:
+    title, content = clean_text(draft.title), clean_text(draft.content)
+    masked = sorted({*title.masked, *content.masked})
+    _require_acceptable(title.text, content.text, masked, settings)
+    content_words = text.counted(content.text)
+    return CleanDraft(
+        replace(draft, title=title.text, content=content.text),
+        sorted({*title.flags, *content.flags}),
+        masked,
+        content_words,
+        content_words + text.counted(title.text),
+        extract_claims(content.text),
+    )
+
+
+def _require_acceptable(title: str, content: str, masked: list[str], settings: Settings) -> None:
+    if not title.strip() or not content.strip():
+        raise errors.Invalid(
+            "Title and content must not be blank.", hint="Pass a title and a content with visible text."
+        )
+    if len(content.encode()) > model.CONTENT_BYTES:
+        raise errors.TooLarge(
+            f"content is larger than {model.CONTENT_BYTES} bytes.",
+            hint="Split it, or store a summary and a path.",
+        )
+    if masked and settings.secrets == "refuse":
+        raise errors.Invalid(
+            f"The text contains a secret ({', '.join(masked)}).",
+            hint="Remove the secret: many agents read these documents.",
+        )
+
+
+async def _load_candidates(call: Call, clean: CleanDraft) -> _Candidates:
+    """The entry number comes first: what is written while the rest is read counts as late."""
+    last_entry = await index.last_number(call.tx, call.project)
+    question = f"{clean.draft.title}\n{clean.draft.content}"
+    hits = await by_words(
+        call.tx, question, call.project, Wanted(call.now, (store.KIND,)), _MAX_NEAR_DOCUMENTS
+    )
+    rows = await store.documents(call.tx, call.project, [hit.id for hit in hits])
+    near = [rows[hit.id] for hit in hits if hit.id in rows]
+    return _Candidates(near, await _load_served_documents(call), last_entry)
+
+
+async def _load_served_documents(call: Call) -> list[Row]:
+    """What the session was shown, in this project and in shared knowledge."""
+    if call.session is None:
+        return []
+    rows: list[Row] = []
+    uses = call.search.uses.of(call.session.id)
+    for project in projects_of(call, include_shared=True):
+        unwritten = [use.id for use in uses if use.project == project]
+        rows += await store.served(call.tx, project, call.session.id, unwritten, _MAX_SERVED_DOCUMENTS)
+    return rows
+
+
+def _compare_candidates(clean: CleanDraft, candidates: _Candidates) -> PreparedDraft:
+    recalled = next((row["id"] for row in candidates.served if _is_recalled(clean, row)), "")
+    return PreparedDraft(clean, compare_documents(clean, candidates.near), recalled, candidates.last_entry)
+
+
+def _is_recalled(clean: CleanDraft, row: Row) -> bool:
+    """Does the draft repeat a document that the session was shown? A correction of it does not."""
+    content = row["content"][:_MAX_COMPARED_CHARACTERS]
+    own, total = clean.content_words, clean.content_words.total()
+    if total < _MIN_RECALL_TOKENS or (own & text.counted(content)).total() / total < _RECALL_SHARE:
+        return False
+    return not corrects(clean.claims, extract_claims(content))
+
+
+def compare_documents(clean: CleanDraft, rows: Sequence[Row]) -> list[Comparison]:
+    """The documents that are about the same thing, the most similar first."""
+    measured = [(measure_similarity(clean.words, _count_words(row)), row) for row in rows]
+    related = [(similarity, row) for similarity, row in measured if similarity >= RELATED_SIMILARITY]
+    return [
+        Comparison(
+            model.Similar(id=row["id"], title=row["title"], similarity=round(similarity, 2)),
+            _find_contradiction(clean, row),
+        )
+        for similarity, row in sorted(related, key=lambda pair: -pair[0])
+    ]
+
+
+def measure_similarity(one: Counter[str], other: Counter[str]) -> float:
+    """Weighted Jaccard of two texts: 1 for the same words as often."""
+    together = (one | other).total()
+    return (one & other).total() / together if together else 0.0
+
+
+def _count_words(row: Row) -> Counter[str]:
+    return text.counted(f"{row['title']}\n{row['content'][:_MAX_COMPARED_CHARACTERS]}")
+
+
+def _find_contradiction(clean: CleanDraft, row: Row) -> model.Contradiction | None:
+    clash = find_clash(clean.claims, extract_claims(row["content"]))
+    if clash is None:
+        return None
+    return model.Contradiction(
+        id=row["id"], title=row["title"], kind=clash.kind, theirs=clash.theirs, yours=clash.yours
+    )
