@@ -160,11 +160,12 @@ async def test_list_projects_pages(team):
     assert "next_offset" not in second
 
 
-@pytest.mark.parametrize("confirm", [{}, {"confirm": "yes"}, {"confirm": "bank"}])
+@pytest.mark.parametrize("confirm", [{}, {"confirm": "!"}, {"confirm": "yes"}, {"confirm": "bank"}])
 async def test_delete_project_requires_confirmation_with_its_name(team, confirm):
     ann = await team.agent("ann")
-    with pytest.raises(errors.Invalid):
+    with pytest.raises(errors.Invalid) as refused:
         await ann.project(action="delete", name="shop", **confirm)
+    assert "confirm='shop'" in refused.value.hint
     assert (await ann.project(action="get"))["name"] == "shop"
 
 

@@ -42,10 +42,7 @@ async def create_key(
     scope = model.resolve_key_projects(call.caller, role, projects)
     limits = model.resolve_key_limits(call.caller, machines or [], workspaces or [])
     await _lock_key_changes(call)
-    if await store.is_key_name_taken(call.tx, name, call.now):
-        raise errors.Duplicate(
-            f"A key '{name}' already exists.", hint="Choose another name, or revoke that key first."
-        )
+    await _require_free_key_name(call, name)
     secret, key_id = model.mint_key_secret(), f"key_{secrets.token_hex(4)}"
     expires_at = call.now + expires_in_days * DAY if expires_in_days else None
     await store.insert_key(
@@ -74,7 +71,9 @@ async def create_key(
         agent_type=agent_type,
         **limits,
         expires_at=iso(expires_at) if expires_at else None,
-        warning="" if scope else "This key has no projects: set `projects`, or ['*'] for all.",
+        warning=""
+        if scope
+        else "This key has no projects. Revoke it and create one with `projects` set (['*'] = all).",
     )
 
 
@@ -221,6 +220,13 @@ def _require_key_changes_allowed(call: Call) -> None:
 async def _lock_key_changes(call: Call) -> None:
     """Serialize changes of keys: the checks for names and for the last owner read before they write."""
     await events.count(call.tx, access.SHARED, "key")
+
+
+async def _require_free_key_name(call: Call, name: str) -> None:
+    if await store.is_key_name_taken(call.tx, name, call.now):
+        raise errors.Duplicate(
+            f"A key '{name}' already exists.", hint="Choose another name, or revoke that key first."
+        )
 
 
 async def _require_another_owner(call: Call, key: Row) -> None:

@@ -225,7 +225,8 @@ async def _require_existing_project(call: Call, name: str) -> Row:
     row = await store.find_project(call.tx, name)
     if row is None:
         raise errors.NotFound(
-            f"Unknown project '{name}'.", hint="Set action='create', or call memory_start_session in it."
+            f"Unknown project '{name}'.",
+            hint="Set action='list' to see the projects, or action='create' to register this one.",
         )
     return row
 
