@@ -5,17 +5,17 @@ import codecs
 import pytest
 import samples
 
-from commonplace.transcripts.reader import Reader
+from commonplace.transcripts.reader import TranscriptReader
 
 
 def said(lines: list[bytes]) -> list[tuple[int, str, str, str]]:
-    return [(each.line, each.role, each.text, each.tool) for each in Reader().read(0, lines)]
+    return [(each.line, each.role, each.text, each.tool) for each in TranscriptReader().read(0, lines)]
 
 
 def title(line: bytes) -> str:
-    reader = Reader()
+    reader = TranscriptReader()
     reader.read(0, [line])
-    return reader.summary().title
+    return reader.build_summary().title
 
 
 @pytest.mark.parametrize(
@@ -93,10 +93,12 @@ def abandoned(lines: list[bytes], page: int) -> list[int]:
     """The lines that a chat marks which reads so many lines at a time."""
     state = b""
     for number, line in enumerate(lines):
-        reader = Reader(state)
+        reader = TranscriptReader(state)
         reader.read(number, [line])
-        state = reader.state()
-    pages = [Reader.over(state).read(at, lines[at : at + page]) for at in range(0, len(lines), page)]
+        state = reader.encode_state()
+    pages = [
+        TranscriptReader.for_pages(state).read(at, lines[at : at + page]) for at in range(0, len(lines), page)
+    ]
     return [each.line for page in pages for each in page if each.abandoned]
 
 
@@ -134,7 +136,7 @@ def test_prompt_that_was_edited_twice_leaves_the_last():
     ],
 )
 def test_reader_reads_a_first_line_after_a_byte_order_mark(text: bytes):
-    found = Reader()
+    found = TranscriptReader()
     heard = found.read(0, (codecs.BOM_UTF8 + text).split(b"\n"))
     assert [each.text for each in heard] == ["Hello"]
-    assert found.summary().skipped == 0
+    assert found.build_summary().skipped_lines == 0

@@ -9,8 +9,8 @@ import samples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from commonplace.transcripts.faults import faults, normalised
-from commonplace.transcripts.reader import Reader
+from commonplace.transcripts.error_messages import find_errors, normalize_error
+from commonplace.transcripts.reader import TranscriptReader
 
 WORDS = ("type", "user", "assistant", "message", "content", "role", "payload", "response_item", "event_msg", "id",
          "timestamp", "tool_use", "tool_result", "text", "input", "name", "gemini", "$set", "messages", "toolCalls",
@@ -42,18 +42,18 @@ def storable(utterance: object) -> bool:
 )
 @example([b"{", b'"messages": [', b"{", b'"type": "user"', b"}", b"]", b"}"], "gemini-cli")
 def test_reader_takes_any_lines(given_lines: list[bytes], hint: str):
-    reader = Reader(tool=hint)
+    reader = TranscriptReader(tool=hint)
     heard = reader.read(0, given_lines)
     assert all(storable(each) for each in heard)
-    again = Reader(reader.state())
-    assert again.summary() == reader.summary()
+    again = TranscriptReader(reader.encode_state())
+    assert again.build_summary() == reader.build_summary()
 
 
 @settings(max_examples=80, deadline=None)
 @given(st.text(max_size=400), st.booleans())
-def test_faults_take_any_output(output: str, failed: bool):
-    for fault in faults(output, failed=failed):
-        assert normalised(fault.normal) is not None
+def test_errors_are_found_in_any_output(output: str, failed: bool):
+    for fault in find_errors(output, failed=failed):
+        assert normalize_error(fault.normalized) is not None
         assert len(fault.fingerprint) == 16
 
 
@@ -92,8 +92,8 @@ def test_reader_spends_time_in_step_with_size(made):
         line = made(size)
         started = process_time()
         call = samples.answer(samples.tool("t", "Bash", command="make"))
-        Reader().read(0, [call, line, call, line])
-        Reader(tool="gemini-cli").read(0, [line])
+        TranscriptReader().read(0, [call, line, call, line])
+        TranscriptReader(tool="gemini-cli").read(0, [line])
         return process_time() - started
 
     seconds(1000)
@@ -105,7 +105,7 @@ def test_document_of_hostile_lines_is_read_in_step_with_size():
     def seconds(size: int) -> float:
         lines = [b"{", b'"messages": [', b"{", b'"' + b'\\"' * (size // 2), *([b'"a"'] * (size // 4))]
         started = process_time()
-        Reader().read(0, lines)
+        TranscriptReader().read(0, lines)
         return process_time() - started
 
     small, large = seconds(100_000), seconds(800_000)

@@ -6,19 +6,19 @@ import pytest
 import samples
 
 from commonplace.clock import SECOND
-from commonplace.transcripts.reader import Outdated, Reader, Utterance
+from commonplace.transcripts.reader import OutdatedState, TranscriptReader, Utterance
 
 START = 1_787_220_000 * SECOND
 
 
 def said(lines: list[bytes], **given: str) -> list[tuple[int, str, str, str]]:
-    return [(each.line, each.role, each.text, each.tool) for each in Reader(**given).read(0, lines)]
+    return [(each.line, each.role, each.text, each.tool) for each in TranscriptReader(**given).read(0, lines)]
 
 
 def summed_up(lines: list[bytes]) -> dict[str, object]:
-    reader = Reader()
+    reader = TranscriptReader()
     reader.read(0, lines)
-    summary = reader.summary()
+    summary = reader.build_summary()
     return {name: getattr(summary, name) for name in summary.__struct_fields__}
 
 
@@ -34,7 +34,7 @@ CLAUDE = [
 
 
 def test_claude_is_read_as_chat_without_the_bulk():
-    assert Reader().read(0, CLAUDE) == [
+    assert TranscriptReader().read(0, CLAUDE) == [
         Utterance(1, "user", "Why is the cart empty?", START + 1 * SECOND),
         Utterance(3, "assistant", "Let me look.", START + 3 * SECOND),
         Utterance(4, "tool", "/home/ann/shop/cart.py", START + 4 * SECOND, "Read"),
@@ -61,7 +61,7 @@ def test_claude_summary_counts_tokens_once_a_message():
         "claude-opus-4-6",
     )
     assert (found["started_at"], found["ended_at"]) == (START + SECOND, START + 6 * SECOND)
-    assert (found["format"], found["lines"], found["skipped"]) == ("claude-code", 7, 0)
+    assert (found["format"], found["lines"], found["skipped_lines"]) == ("claude-code", 7, 0)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_gemini_lines_say_a_message_once_however_often_it_is_told():
         (3, "tool", "/a/b.py", "read_file"),
     ]
     found = summed_up(GEMINI)
-    assert (found["title"], found["input_tokens"], found["output_tokens"], found["skipped"]) == (
+    assert (found["title"], found["input_tokens"], found["output_tokens"], found["skipped_lines"]) == (
         "Listing",
         30,
         9,
@@ -299,14 +299,18 @@ def test_gemini_document_of_old_is_read_like_lines(indent: int | None):
         "kind": "main",
     }
     text = json.dumps(document, indent=indent).encode()
-    found = Reader(tool="gemini-cli")
+    found = TranscriptReader(tool="gemini-cli")
     heard = found.read(0, text.split(b"\n"))
     assert [(each.role, each.text, each.at) for each in heard] == [
         ("user", "List the files", START + 1 * SECOND),
         ("assistant", "Here they are.", START + 2 * SECOND),
         ("tool", "/a/b.py", START + 3 * SECOND),
     ]
-    assert (found.summary().format, found.summary().title, found.summary().skipped) == (
+    assert (
+        found.build_summary().format,
+        found.build_summary().title,
+        found.build_summary().skipped_lines,
+    ) == (
         "gemini-cli",
         "Listing",
         0,
@@ -329,7 +333,7 @@ def test_plain_lines_are_read_with_their_tools():
         (4, "assistant", "One file.", ""),
     ]
     found = summed_up(lines)
-    assert (found["format"], found["title"], found["skipped"], found["started_at"]) == (
+    assert (found["format"], found["title"], found["skipped_lines"], found["started_at"]) == (
         "plain",
         "Look",
         1,
@@ -340,7 +344,7 @@ def test_plain_lines_are_read_with_their_tools():
 def test_reader_skips_and_counts_what_it_does_not_know():
     lines = [b"", b"not json", b"[1]", b"{}", samples.line(type="from-the-future", sessionId="x"), *CLAUDE]
     found = summed_up(lines)
-    assert (found["skipped"], found["lines"], found["user_messages"]) == (4, 12, 1)
+    assert (found["skipped_lines"], found["lines"], found["user_messages"]) == (4, 12, 1)
 
 
 @pytest.mark.parametrize(
@@ -354,39 +358,42 @@ def test_reader_skips_and_counts_what_it_does_not_know():
     ],
 )
 def test_reader_reads_what_a_strict_decoder_refuses(broken: bytes, text: str):
-    assert [each.text for each in Reader().read(0, [broken])] == [text]
+    assert [each.text for each in TranscriptReader().read(0, [broken])] == [text]
 
 
 @pytest.mark.parametrize("lines", [CLAUDE, GEMINI], ids=["claude", "gemini"])
 def test_reader_goes_on_from_its_state_as_if_it_had_never_stopped(lines: list[bytes]):
-    whole, parts, state = Reader(), [], b""
+    whole, parts, state = TranscriptReader(), [], b""
     heard = whole.read(0, lines)
     for number, line in enumerate(lines):
-        reader = Reader(state)
+        reader = TranscriptReader(state)
         parts += reader.read(number, [line])
-        state = reader.state()
+        state = reader.encode_state()
     assert parts == heard
-    assert Reader(state).summary() == whole.summary()
+    assert TranscriptReader(state).build_summary() == whole.build_summary()
 
 
 def test_reader_over_a_page_reads_a_sub_agents_file_as_its_own():
     lines = [samples.prompt(f"step {n}", n, isSidechain=True) for n in range(10)]
-    first = Reader()
+    first = TranscriptReader()
     first.read(0, lines)
-    assert [each.text for each in Reader.over(first.state()).read(7, lines[7:9])] == ["step 7", "step 8"]
+    assert [each.text for each in TranscriptReader.for_pages(first.encode_state()).read(7, lines[7:9])] == [
+        "step 7",
+        "step 8",
+    ]
 
 
 def test_reader_refuses_a_state_of_another_version():
-    with pytest.raises(Outdated):
-        Reader(b"\x00" + Reader().state()[1:])
+    with pytest.raises(OutdatedState):
+        TranscriptReader(b"\x00" + TranscriptReader().encode_state()[1:])
 
 
 def test_state_stays_small_however_much_was_read():
-    reader = Reader()
+    reader = TranscriptReader()
     for n in range(3000):
         reader.read(
             2 * n, samples.ran(n, f"make target-{n}", f"Exit code 2\nValueError: odd {'x' * n}", failed=True)
         )
-    summary = reader.summary()
+    summary = reader.build_summary()
     assert (len(summary.commands), len(summary.errors)) == (200, 200)
-    assert len(reader.state()) < 100_000
+    assert len(reader.encode_state()) < 100_000

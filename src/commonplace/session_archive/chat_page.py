@@ -12,7 +12,7 @@ from commonplace.session_archive.raw_page import PageRequest, find_line_start
 from commonplace.session_archive.session_bytes import open_stored_frame
 from commonplace.session_archive.session_summary import SessionSummary, summarize_session
 from commonplace.session_archive.study import decode_progress
-from commonplace.transcripts.reader import Reader, Utterance
+from commonplace.transcripts.reader import TranscriptReader, Utterance
 
 # Most of a transcript is output of tools, which the chat leaves out, so a page reads more than it shows.
 FRAMES_PER_PAGE = 8
@@ -90,7 +90,7 @@ async def build_chat_page(page: PageRequest) -> ChatPage:
     progress = decode_progress(page.study_state)
     summary = None
     if progress.reader and not page.offset:
-        summary = summarize_session(Reader(progress.reader).summary())
+        summary = summarize_session(TranscriptReader(progress.reader).build_summary())
     bytes_left = page.max_bytes - (len(msgspec.json.encode(summary)) if summary else 0)
     builder = _PageBuilder(page.offset, page.limit, max(bytes_left, _MIN_MESSAGE_BYTES))
     next_offset = await _fill_page(page, _open_reader(page.study_state, page.archive.tool), builder)
@@ -104,12 +104,12 @@ async def build_chat_page(page: PageRequest) -> ChatPage:
     )
 
 
-def _open_reader(study_state: bytes, tool: str) -> Reader:
+def _open_reader(study_state: bytes, tool: str) -> TranscriptReader:
     state = decode_progress(study_state).reader
-    return Reader.over(state) if state else Reader(tool=tool)
+    return TranscriptReader.for_pages(state) if state else TranscriptReader(tool=tool)
 
 
-async def _fill_page(page: PageRequest, reader: Reader, builder: _PageBuilder) -> int:
+async def _fill_page(page: PageRequest, reader: TranscriptReader, builder: _PageBuilder) -> int:
     """Open one frame at a time while the page has room; return the line after the last one that was read."""
     number = page.offset if reader.is_paged else 0
     pending = b""
@@ -128,7 +128,7 @@ async def _fill_page(page: PageRequest, reader: Reader, builder: _PageBuilder) -
 
 
 def _read_lines(
-    raw: bytes, is_last: bool, number: int, reader: Reader, builder: _PageBuilder
+    raw: bytes, is_last: bool, number: int, reader: TranscriptReader, builder: _PageBuilder
 ) -> tuple[int, bytes]:
     """Read whole lines while there is room; return the next line number and the bytes of an unfinished line."""
     whole, newline, rest = raw.rpartition(b"\n")

@@ -21,8 +21,8 @@ from commonplace.session_archive.session_matches import (
     SessionMatches,
     SessionQuery,
 )
-from commonplace.transcripts.reader import Reader
-from commonplace.transcripts.record import decoded, moment
+from commonplace.transcripts.json_record import decode_record, parse_time
+from commonplace.transcripts.reader import TranscriptReader
 
 _MAX_SCANNED_BYTES = 512 * 1024 * 1024
 _MAX_SCANNED_LINES = 2_000_000
@@ -110,17 +110,19 @@ class LineScan:
         self, archive: ArchivedSession, line_match: lines.Match, line: bytes
     ) -> SessionMatch | None:
         """Show the message if the match is in one; else the argument or output of a tool; else the raw line."""
-        utterances = Reader(tool=archive.tool).read(line_match.line, [line])
+        utterances = TranscriptReader(tool=archive.tool).read(line_match.line, [line])
         role, words = next(
             ((said.role, said.text) for said in utterances if self._find_span(said.text)),
             (_UNPARSED_ROLE if not utterances else utterances[0].role, ""),
         )
-        record = decoded(line) or {}
+        record = decode_record(line) or {}
         if not words:
             words = next(
                 (text for text in _iterate_texts(record, _MAX_JSON_DEPTH) if self._find_span(text)), ""
             )
-        at = next((said.at for said in utterances if said.at is not None), moment(record.get("timestamp")))
+        at = next(
+            (said.at for said in utterances if said.at is not None), parse_time(record.get("timestamp"))
+        )
         if at is not None and not self._query.since <= at <= self._query.until:
             return None
         span = self._find_span(words) if words else None

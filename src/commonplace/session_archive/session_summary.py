@@ -2,7 +2,7 @@
 
 from commonplace.clock import iso
 from commonplace.operation import Reply
-from commonplace.transcripts import lessons, reader
+from commonplace.transcripts import reader, work_log
 
 _MAX_TOOLS = 12
 _MAX_FILES = 15
@@ -57,7 +57,7 @@ class SessionSummary(Reply):
     omitted: dict[str, int] = {}
 
 
-def summarize_session(transcript: reader.Summary) -> SessionSummary:
+def summarize_session(transcript: reader.TranscriptSummary) -> SessionSummary:
     edited = [file.path for file in transcript.files if file.edits]
     read = [file.path for file in transcript.files if not file.edits]
     return SessionSummary(
@@ -78,7 +78,7 @@ def summarize_session(transcript: reader.Summary) -> SessionSummary:
             "cached": transcript.cached_tokens,
         },
         compactions=transcript.compactions,
-        skipped_lines=transcript.skipped,
+        skipped_lines=transcript.skipped_lines,
         edited=edited[:_MAX_FILES],
         read=read[:_MAX_FILES],
         commands=[_summarize_command(command) for command in transcript.commands[:_MAX_COMMANDS]],
@@ -99,20 +99,20 @@ def _count_omitted(**beyond: int) -> dict[str, int]:
     return {name: count for name, count in beyond.items() if count > 0}
 
 
-def _summarize_command(command: lessons.Command) -> SummaryCommand:
+def _summarize_command(command: work_log.LoggedCommand) -> SummaryCommand:
     return SummaryCommand(
         command=command.command, runs=command.runs, failures=command.failures, exit_code=command.exit_code
     )
 
 
-def _summarize_error(problem: lessons.Problem) -> SummaryError:
+def _summarize_error(problem: work_log.LoggedError) -> SummaryError:
     return SummaryError(
         line=problem.line,
         error=problem.text,
         command=problem.command,
         times=problem.times,
         fixed_at=problem.fixed_line,
-        followed=problem.after,
+        followed=problem.followed_by,
     )
 
 

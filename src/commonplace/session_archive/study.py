@@ -13,11 +13,11 @@ from commonplace.search import text
 from commonplace.session_archive import passages
 from commonplace.session_archive.passages import Passage
 from commonplace.transcripts import reader
-from commonplace.transcripts.lessons import Problem
-from commonplace.transcripts.reader import Reader, Summary
-from commonplace.transcripts.record import decoded
+from commonplace.transcripts.json_record import decode_record
+from commonplace.transcripts.reader import TranscriptReader, TranscriptSummary
+from commonplace.transcripts.work_log import LoggedError
 
-STUDY_VERSION = 100 * reader.VERSION + 1
+STUDY_VERSION = 100 * reader.PARSER_VERSION + 1
 """Version of the parsers and of the passages made from what they read. A session of another version is studied again."""
 
 
@@ -38,9 +38,9 @@ class StudyResult:
     first_line: int
     lines: int = 0
     state: bytes = b""
-    summary: Summary | None = None
+    summary: TranscriptSummary | None = None
     passages: Sequence[tuple[Passage, bytes, Counter[str]]] = ()
-    problems: Sequence[tuple[Problem, Counter[str]]] = ()
+    problems: Sequence[tuple[LoggedError, Counter[str]]] = ()
     dropped_fingerprints: Sequence[str] = ()
 
 
@@ -53,23 +53,23 @@ def study_lines(state: bytes, tool: str, first_line: int, lines: Sequence[bytes]
     before = decode_progress(state)
     if before.lines != first_line:
         return StudyResult(first_line)
-    transcript = Reader(before.reader, tool)
+    transcript = TranscriptReader(before.reader, tool)
     grown = passages.append_utterances(
         before.last_passage, before.passages, transcript.read(first_line, lines)
     )
-    problems, dropped = transcript.problems()
+    problems, dropped = transcript.take_changed_errors()
     last = grown[-1] if grown else before.last_passage
     after = StudyProgress(
         first_line + len(lines),
         last.number + 1 if last else before.passages,
         None if last is None or last.is_full else last,
-        transcript.state(),
+        transcript.encode_state(),
     )
     return StudyResult(
         first_line,
         after.lines,
         msgspec.msgpack.encode(after),
-        transcript.summary(),
+        transcript.build_summary(),
         [(passage, passages.pack_passage(passage), text.counted(passage.text)) for passage in grown],
         [(problem, text.counted(_text_of_problem(problem))) for problem in problems],
         dropped,
@@ -80,9 +80,9 @@ def split_complete_lines(content: bytes) -> list[bytes]:
     """The complete lines. Text after the last newline counts as one if it is already a whole JSON record: nothing that
     may follow before the newline would belong to it."""
     *complete, last = content.split(b"\n")
-    return [*complete, last] if last.strip().endswith(b"}") and decoded(last) is not None else complete
+    return [*complete, last] if last.strip().endswith(b"}") and decode_record(last) is not None else complete
 
 
-def _text_of_problem(problem: Problem) -> str:
+def _text_of_problem(problem: LoggedError) -> str:
     """The searchable text of an error: its message, the command that failed, and what was done about it."""
-    return "\n".join((problem.text, problem.command, *problem.after))
+    return "\n".join((problem.text, problem.command, *problem.followed_by))

@@ -1,5 +1,6 @@
-"""Transcripts of coding agents, read late and defensively: who said what, and what the session teaches.
+"""Parse transcripts of coding agents: messages, tool calls, commands, errors and commits.
 
-Nothing here knows a store. Formats are their vendors' own and change without notice, so a line that is not
-understood is counted and left out, and every state carries the version of the parser that made it.
+Nothing here uses a store. Vendors change their formats without notice, so an unknown line is counted and skipped, and
+every saved state has the version of the parsers that made it. The formats of agent programs are in
+`client/agents/<agent>/transcript_format.py`; `session_archive` stores and shows what is parsed.
 """

@@ -1,15 +1,36 @@
-"""Plain lines of role and content, as most other tools write or export them."""
+"""The plain format: JSON lines of role and content, as most other tools write or export them."""
 
 from typing import Any
 
-from commonplace.transcripts import facts as titles
-from commonplace.transcripts.event import Event, Parsed, Said, called, response, returned
-from commonplace.transcripts.facts import Facts
+from commonplace.transcripts import transcript_state as titles
 from commonplace.transcripts.format import TranscriptFormat
-from commonplace.transcripts.record import Record, inner, moment, nested, records, said, text
+from commonplace.transcripts.json_record import (
+    Record,
+    decode_inner_json,
+    get_nested,
+    join_text_blocks,
+    list_records,
+    parse_time,
+    text_or_empty,
+)
+from commonplace.transcripts.transcript_event import (
+    Message,
+    ParsedLine,
+    TranscriptEvent,
+    build_tool_call,
+    build_tool_result,
+    extract_response_text,
+)
+from commonplace.transcripts.transcript_state import TranscriptState
 
-_ROLES = {"user": "user", "human": "user", "assistant": "assistant", "model": "assistant", "ai": "assistant"}
-_TIMES = ("timestamp", "created_at", "time", "at")
+_ROLE_NAMES = {
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "model": "assistant",
+    "ai": "assistant",
+}
+_TIME_NAMES = ("timestamp", "created_at", "time", "at")
 
 
 def _is_own_record(record: Record) -> bool:
@@ -18,36 +39,57 @@ def _is_own_record(record: Record) -> bool:
     )
 
 
-def _parse_record(record: Record, facts: Facts) -> Parsed | None:
-    role = text(record.get("role"))
+def _parse_record(record: Record, state: TranscriptState) -> ParsedLine | None:
+    role = text_or_empty(record.get("role"))
     content: Any = next((record[name] for name in ("content", "parts", "text") if record.get(name)), None)
-    at = next((found for name in _TIMES if (found := moment(record.get(name))) is not None), None)
-    facts.model = text(record.get("model"))[:100] or facts.model
+    at = next((time for name in _TIME_NAMES if (time := parse_time(record.get(name))) is not None), None)
+    state.model = text_or_empty(record.get("model"))[:100] or state.model
     if role in ("tool", "function"):
-        return Parsed(at, [returned(record.get("tool_call_id") or record.get("name"), response(content))])
-    if role not in _ROLES:
-        return Parsed(at, []) if role in ("system", "developer") else None
-    return Parsed(at, [*_spoken(_ROLES[role], said(content), facts), *_calls(record, content)])
+        return ParsedLine(
+            at,
+            [
+                build_tool_result(
+                    record.get("tool_call_id") or record.get("name"), extract_response_text(content)
+                )
+            ],
+        )
+    if role not in _ROLE_NAMES:
+        return ParsedLine(at, []) if role in ("system", "developer") else None
+    return ParsedLine(
+        at,
+        [
+            *_parse_message(_ROLE_NAMES[role], join_text_blocks(content), state),
+            *_parse_calls(record, content),
+        ],
+    )
 
 
-def _spoken(role: str, words: str, facts: Facts) -> list[Event]:
+def _parse_message(role: str, words: str, state: TranscriptState) -> list[TranscriptEvent]:
     if role == "user" and words.strip():
-        facts.entitle(titles.FIRST_PROMPT, words, keep=True)
-    return [Said(role, words)] if words.strip() else []
+        state.set_title(titles.FIRST_PROMPT_TITLE, words, keep=True)
+    return [Message(role, words)] if words.strip() else []
 
 
-def _calls(record: Record, content: Any) -> list[Event]:
-    """Calls beside the content (OpenAI) or inside it (Anthropic)."""
-    events: list[Event] = [
-        called(call.get("id"), nested(call, "function", "name"), inner(nested(call, "function", "arguments")))
-        for call in records(record.get("tool_calls"))
+def _parse_calls(record: Record, content: Any) -> list[TranscriptEvent]:
+    """Calls are next to the content (OpenAI) or inside it (Anthropic)."""
+    events: list[TranscriptEvent] = [
+        build_tool_call(
+            call.get("id"),
+            get_nested(call, "function", "name"),
+            decode_inner_json(get_nested(call, "function", "arguments")),
+        )
+        for call in list_records(record.get("tool_calls"))
     ]
-    for block in records(content):
+    for block in list_records(content):
         if block.get("type") == "tool_use":
-            events.append(called(block.get("id"), block.get("name"), block.get("input")))
+            events.append(build_tool_call(block.get("id"), block.get("name"), block.get("input")))
         elif block.get("type") == "tool_result":
             failed = block.get("is_error") is True
-            events.append(returned(block.get("tool_use_id"), response(block.get("content")), failed))
+            events.append(
+                build_tool_result(
+                    block.get("tool_use_id"), extract_response_text(block.get("content")), failed
+                )
+            )
     return events
 
 

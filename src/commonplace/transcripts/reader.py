@@ -1,4 +1,7 @@
-"""Reads a transcript batch by batch, and says at any time what is known of it."""
+"""Read a transcript batch by batch; `build_summary` describes what has been read so far.
+
+The state between two batches can be encoded and stored, so that a growing transcript is never read twice.
+"""
 
 import zlib
 from codecs import BOM_UTF8
@@ -8,13 +11,13 @@ import msgspec
 
 from commonplace.client.agents import load_transcript_formats
 from commonplace.transcripts import plain
-from commonplace.transcripts.event import Called, Event, Parsed, Said
-from commonplace.transcripts.facts import Facts
-from commonplace.transcripts.lessons import Command, Commit, File, Problem
-from commonplace.transcripts.record import decoded
+from commonplace.transcripts.json_record import decode_record
+from commonplace.transcripts.transcript_event import Message, ParsedLine, ToolCall, TranscriptEvent
+from commonplace.transcripts.transcript_state import TranscriptState
+from commonplace.transcripts.work_log import LoggedCommand, LoggedCommit, LoggedError, TouchedFile
 
-VERSION = 2
-"""Of the parsers: a state of another version is worth nothing, and its transcript is read again."""
+PARSER_VERSION = 2
+"""A state made by another version is discarded, and its transcript is read again."""
 
 _FORMATS = {parser.name: parser for parser in (*load_transcript_formats(), plain.FORMAT)}
 _DOCUMENT = "-document"
@@ -23,17 +26,17 @@ _PARSE_DOCUMENT_LINE = {
     for parser in _FORMATS.values()
     if parser.parse_document_line
 }
-_SHOWN = 300
-_LARGEST_STATE = 8_000_000
+_ERROR_CHARACTERS = 300
+_MAX_STATE_BYTES = 8_000_000
 
 
-class Outdated(ValueError):  # noqa: N818 - no fault, but news
+class OutdatedState(ValueError):  # noqa: N818 - a condition, not an error
     """The state was made by another version of the parsers."""
 
 
 class Utterance(msgspec.Struct, frozen=True):
-    """`role` is user, assistant, summary (what a compaction kept), tool (a call), error (what a tool failed with) or
-    system. What was taken back later is `abandoned`, as a reader over a whole transcript knows."""
+    """`role` is user, assistant, summary (the result of a compaction), tool (a call), error (of a failed call) or
+    system. `abandoned`: an edited prompt or a rewind replaced it later; only a reader for pages knows that."""
 
     line: int
     role: str
@@ -43,7 +46,7 @@ class Utterance(msgspec.Struct, frozen=True):
     abandoned: bool = False
 
 
-class Summary(msgspec.Struct, frozen=True):
+class TranscriptSummary(msgspec.Struct, frozen=True):
     format: str
     title: str
     session: str
@@ -53,7 +56,7 @@ class Summary(msgspec.Struct, frozen=True):
     branch: str
     model: str
     lines: int
-    skipped: int
+    skipped_lines: int
     user_messages: int
     assistant_messages: int
     tool_calls: int
@@ -63,143 +66,147 @@ class Summary(msgspec.Struct, frozen=True):
     output_tokens: int
     cached_tokens: int
     is_child: bool
-    files: list[File]
-    commands: list[Command]
-    errors: list[Problem]
-    commits: list[Commit]
+    files: list[TouchedFile]
+    commands: list[LoggedCommand]
+    errors: list[LoggedError]
+    commits: list[LoggedCommit]
 
 
-class Reader:
-    """`tool` is a hint of whose transcript it is; what the lines say decides."""
+class TranscriptReader:
+    """`tool` is a hint at the agent program that wrote the transcript; the lines themselves decide."""
 
     def __init__(self, state: bytes = b"", tool: str = "") -> None:
-        self._facts = _loaded(state) if state else Facts(hint=tool[:100])
+        self._state = _decode_state(state) if state else TranscriptState(tool_hint=tool[:100])
         self._abandoned: Sequence[tuple[int, int]] = ()
 
     @classmethod
-    def over(cls, state: bytes) -> "Reader":
-        """A reader for any page of a transcript that was read before: it knows whose it is and what was taken back."""
-        known = _loaded(state)
-        reader = cls(tool=known.hint)
-        reader._facts.format, reader._facts.child = known.format, known.child
-        reader._abandoned = known.abandoned
+    def for_pages(cls, state: bytes) -> "TranscriptReader":
+        """A reader for any page of a transcript that was read before: it knows the format and what was abandoned."""
+        studied = _decode_state(state)
+        reader = cls(tool=studied.tool_hint)
+        reader._state.format, reader._state.is_child = studied.format, studied.is_child
+        reader._abandoned = studied.abandoned_spans
         return reader
 
     @property
     def is_paged(self) -> bool:
-        """Can any page of it be read by itself? Not where one document stands on many lines."""
-        return self._facts.format not in _PARSE_DOCUMENT_LINE
+        """Whether a page can be read without the lines before it. False if the transcript is one JSON document."""
+        return self._state.format not in _PARSE_DOCUMENT_LINE
 
     def read(self, first_line: int, lines: Sequence[bytes]) -> list[Utterance]:
-        found: list[Utterance] = []
+        utterances: list[Utterance] = []
         for number, line in enumerate(lines, first_line):
-            self._facts.line = number
+            self._state.current_line = number
             if not line.strip():
-                self._facts.lines += 1
+                self._state.lines += 1
                 continue
-            parsed = self._parsed(line if number else line.removeprefix(BOM_UTF8))
-            self._facts.lines += 1
+            parsed = self._parse_line(line if number else line.removeprefix(BOM_UTF8))
+            self._state.lines += 1
             if parsed is None:
-                self._facts.skipped += 1
+                self._state.skipped_lines += 1
                 continue
-            self._facts.note(parsed.at)
+            self._state.extend_time_span(parsed.at)
             for event in parsed.events:
-                utterance = self._taken(number, parsed, event)
+                utterance = self._apply_event(number, parsed, event)
                 if utterance is not None and not parsed.aside:
-                    found.append(self._marked(utterance))
-        return found
+                    utterances.append(self._mark_abandoned(utterance))
+        return utterances
 
-    def state(self) -> bytes:
-        return bytes([VERSION]) + zlib.compress(msgspec.msgpack.encode(self._facts), 1)
+    def encode_state(self) -> bytes:
+        return bytes([PARSER_VERSION]) + zlib.compress(msgspec.msgpack.encode(self._state), 1)
 
-    def problems(self) -> tuple[list[Problem], list[str]]:
-        """The errors that were met or settled since the last time, and the fingerprints of those forgotten."""
-        lessons = self._facts.lessons
-        changed, lessons.changed = lessons.changed, {}
-        kept = [lessons.problems[each] for each in changed if each in lessons.problems]
-        return kept, [each for each in changed if each not in lessons.problems]
+    def take_changed_errors(self) -> tuple[list[LoggedError], list[str]]:
+        """The errors that occurred or were fixed since the last call, and the fingerprints of dropped errors."""
+        log = self._state.work_log
+        changed, log.changed_errors = log.changed_errors, {}
+        kept = [log.errors[fingerprint] for fingerprint in changed if fingerprint in log.errors]
+        return kept, [fingerprint for fingerprint in changed if fingerprint not in log.errors]
 
-    def summary(self) -> Summary:
-        facts, lessons = self._facts, self._facts.lessons
-        return Summary(
-            facts.format.removesuffix(_DOCUMENT),
-            next((title for title in facts.titles if title), ""),
-            facts.session,
-            facts.started_at,
-            facts.ended_at,
-            facts.cwd,
-            facts.branch,
-            facts.model,
-            facts.lines,
-            facts.skipped,
-            facts.spoken.get("user", 0),
-            facts.spoken.get("assistant", 0),
-            facts.spoken.get("tool", 0),
-            dict(sorted(facts.tools.items(), key=lambda pair: (-pair[1], pair[0]))),
-            facts.compactions,
-            facts.tokens.input,
-            facts.tokens.output,
-            facts.tokens.cached,
-            bool(facts.child),
-            sorted(lessons.files.values(), key=lambda each: (-each.edits, -each.reads, each.path)),
-            sorted(lessons.commands.values(), key=lambda each: (-each.failures, -each.runs, each.line)),
-            sorted(lessons.problems.values(), key=lambda each: (not each.fixed_line, -each.times, each.line)),
-            list(lessons.commits.values()),
+    def build_summary(self) -> TranscriptSummary:
+        state, log = self._state, self._state.work_log
+        return TranscriptSummary(
+            state.format.removesuffix(_DOCUMENT),
+            next((title for title in state.titles if title), ""),
+            state.session,
+            state.started_at,
+            state.ended_at,
+            state.cwd,
+            state.branch,
+            state.model,
+            state.lines,
+            state.skipped_lines,
+            state.messages_by_role.get("user", 0),
+            state.messages_by_role.get("assistant", 0),
+            state.messages_by_role.get("tool", 0),
+            dict(sorted(state.tools.items(), key=lambda pair: (-pair[1], pair[0]))),
+            state.compactions,
+            state.tokens.input,
+            state.tokens.output,
+            state.tokens.cached,
+            bool(state.is_child),
+            sorted(log.files.values(), key=lambda file: (-file.edits, -file.reads, file.path)),
+            sorted(
+                log.commands.values(), key=lambda command: (-command.failures, -command.runs, command.line)
+            ),
+            sorted(log.errors.values(), key=lambda error: (not error.fixed_line, -error.times, error.line)),
+            list(log.commits.values()),
         )
 
-    def _parsed(self, line: bytes) -> Parsed | None:
-        facts = self._facts
-        if parse_document_line := _PARSE_DOCUMENT_LINE.get(facts.format):
-            return parse_document_line(line, facts)
-        if facts.lines == 0 and line.strip() == b"{":
-            facts.format, facts.depth = next(iter(_PARSE_DOCUMENT_LINE)), 1
-            return Parsed(None, [])
-        record = decoded(line)
+    def _parse_line(self, line: bytes) -> ParsedLine | None:
+        state = self._state
+        if parse_document_line := _PARSE_DOCUMENT_LINE.get(state.format):
+            return parse_document_line(line, state)
+        if state.lines == 0 and line.strip() == b"{":
+            state.format, state.depth = next(iter(_PARSE_DOCUMENT_LINE)), 1
+            return ParsedLine(None, [])
+        record = decode_record(line)
         if record is None or not all(isinstance(record.get(name, ""), str) for name in ("type", "role")):
             return None
-        if not facts.format:
-            own = _ordered(facts.hint)
-            facts.format = next((name for name in own if _FORMATS[name].is_own_record(record)), "")
-        if not facts.format:
+        if not state.format:
+            names = _order_formats(state.tool_hint)
+            state.format = next((name for name in names if _FORMATS[name].is_own_record(record)), "")
+        if not state.format:
             return None
-        return _FORMATS[facts.format].parse_record(record, facts)
+        return _FORMATS[state.format].parse_record(record, state)
 
-    def _marked(self, utterance: Utterance) -> Utterance:
+    def _mark_abandoned(self, utterance: Utterance) -> Utterance:
         if any(first <= utterance.line < end for first, end in self._abandoned):
             return msgspec.structs.replace(utterance, abandoned=True)
         return utterance
 
-    def _taken(self, line: int, parsed: Parsed, event: Event) -> Utterance | None:
-        facts, at = self._facts, event.at or parsed.at
-        if isinstance(event, Said):
+    def _apply_event(self, line: int, parsed: ParsedLine, event: TranscriptEvent) -> Utterance | None:
+        state, at = self._state, event.at or parsed.at
+        if isinstance(event, Message):
             if not event.text.strip():
                 return None
             if not parsed.aside:
-                facts.speak(event.role)
+                state.count_message(event.role)
             return Utterance(line, event.role, event.text, at)
-        if isinstance(event, Called):
-            facts.speak("tool")
-            facts.use(event.tool)
-            facts.lessons.call(event)
+        if isinstance(event, ToolCall):
+            state.count_message("tool")
+            state.count_tool(event.tool)
+            state.work_log.add_call(event)
             return Utterance(line, "tool", event.text, at, event.tool)
-        tool, faults = facts.lessons.result(event, line, at)
-        if not faults:
+        tool, errors = state.work_log.add_result(event, line, at)
+        if not errors:
             return None
-        return Utterance(line, "error", "\n".join(each.text for each in faults)[:_SHOWN], at, tool)
+        return Utterance(
+            line, "error", "\n".join(error.text for error in errors)[:_ERROR_CHARACTERS], at, tool
+        )
 
 
-def is_current(state: bytes) -> bool:
-    return state[:1] == bytes([VERSION])
+def is_current_state(state: bytes) -> bool:
+    return state[:1] == bytes([PARSER_VERSION])
 
 
-def _loaded(state: bytes) -> Facts:
-    if not is_current(state):
-        raise Outdated
-    unpacked = zlib.decompressobj().decompress(state[1:], _LARGEST_STATE)
-    return msgspec.msgpack.decode(unpacked, type=Facts)
+def _decode_state(state: bytes) -> TranscriptState:
+    if not is_current_state(state):
+        raise OutdatedState
+    unpacked = zlib.decompressobj().decompress(state[1:], _MAX_STATE_BYTES)
+    return msgspec.msgpack.decode(unpacked, type=TranscriptState)
 
 
-def _ordered(hint: str) -> list[str]:
-    """The hinted format is tried first: a line may look like two."""
-    named = next((name for name in _FORMATS if hint and hint.split("-", maxsplit=1)[0] in name), "")
-    return sorted(_FORMATS, key=lambda name: name != named)
+def _order_formats(hint: str) -> list[str]:
+    """The hinted format first, because a line may fit two formats."""
+    hinted = next((name for name in _FORMATS if hint and hint.split("-", maxsplit=1)[0] in name), "")
+    return sorted(_FORMATS, key=lambda name: name != hinted)

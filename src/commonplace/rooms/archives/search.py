@@ -27,7 +27,7 @@ from commonplace.session_archive.session_matches import (
     SessionQuery,
 )
 from commonplace.store.database import Database, Row, Tx
-from commonplace.transcripts.faults import fault_of, faults
+from commonplace.transcripts.error_messages import find_errors, fingerprint_error
 
 DEFAULT_MATCHES_PER_SESSION = 3
 _LATEST_TIME = 2**62
@@ -96,7 +96,7 @@ async def _find_same_errors(tx: Tx, wanted: SessionQuery) -> list[Row]:
     given = [
         fault
         for each in _extract_errors(wanted.query)
-        for fault in (fault_of(each), *faults(each, failed=False))
+        for fault in (fingerprint_error(each), *find_errors(each, failed=False))
     ]
     fingerprints = list(dict.fromkeys(each.fingerprint for each in given))
     found: list[Row] = []

@@ -11,7 +11,7 @@ from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.passages import PassagePiece, unpack_passage
 from commonplace.session_archive.study import STUDY_VERSION, StudyResult
 from commonplace.store.database import Row, Tx
-from commonplace.transcripts.lessons import Problem
+from commonplace.transcripts.work_log import LoggedError
 
 _WHERE_KEY = "project = $1 and workspace = $2 and session = $3"
 _ERROR_COLUMNS = "id, workspace, fingerprint, line, at, times, text, command, fixed_line, followed"
@@ -126,7 +126,7 @@ async def write_passages(tx: Tx, archive: ArchivedSession, bodies: Sequence[tupl
     )
 
 
-async def write_errors(tx: Tx, archive: ArchivedSession, problems: Sequence[Problem]) -> None:
+async def write_errors(tx: Tx, archive: ArchivedSession, problems: Sequence[LoggedError]) -> None:
     await tx.many(
         f"insert into session_error (project, {_ERROR_COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
         " on conflict (project, id) do update set times = excluded.times, fixed_line = excluded.fixed_line,"
@@ -143,7 +143,7 @@ async def write_errors(tx: Tx, archive: ArchivedSession, problems: Sequence[Prob
                 each.text,
                 each.command,
                 each.fixed_line,
-                msgspec.json.encode(each.after).decode(),
+                msgspec.json.encode(each.followed_by).decode(),
             )
             for each in problems
         ],

@@ -4,17 +4,32 @@ import re
 from typing import Any
 
 from commonplace.client.agents import AGENTS
-from commonplace.transcripts import facts as titles
-from commonplace.transcripts.event import Event, Parsed, Said, called, response, returned
-from commonplace.transcripts.facts import Facts, Tokens
+from commonplace.transcripts import transcript_state as titles
 from commonplace.transcripts.format import TranscriptFormat
-from commonplace.transcripts.record import Record, moment, nested, records, said, text, whole
+from commonplace.transcripts.json_record import (
+    Record,
+    count_or_zero,
+    get_nested,
+    join_text_blocks,
+    list_records,
+    parse_time,
+    text_or_empty,
+)
+from commonplace.transcripts.transcript_event import (
+    Message,
+    ParsedLine,
+    TranscriptEvent,
+    build_tool_call,
+    build_tool_result,
+    extract_response_text,
+)
+from commonplace.transcripts.transcript_state import TokenCounts, TranscriptState
 
 _TITLES = {
-    "custom-title": ("customTitle", titles.CUSTOM),
-    "ai-title": ("aiTitle", titles.MADE),
-    "last-prompt": ("lastPrompt", titles.LAST_PROMPT),
-    "summary": ("summary", titles.SUMMARY),
+    "custom-title": ("customTitle", titles.CUSTOM_TITLE),
+    "ai-title": ("aiTitle", titles.GENERATED_TITLE),
+    "last-prompt": ("lastPrompt", titles.LAST_PROMPT_TITLE),
+    "summary": ("summary", titles.SUMMARY_TITLE),
 }
 _split = str.split
 _SILENT = frozenset(
@@ -56,32 +71,32 @@ def _is_own_record(record: Record) -> bool:
     )
 
 
-def _parse_record(record: Record, facts: Facts) -> Parsed | None:
+def _parse_record(record: Record, facts: TranscriptState) -> ParsedLine | None:
     """What the line holds; None for a type that is not known."""
     kind = record.get("type")
     if kind in _TITLES:
         field, rank = _TITLES[kind]
-        facts.entitle(rank, text(record.get(field)))
-        return Parsed(None, [])
+        facts.set_title(rank, text_or_empty(record.get(field)))
+        return ParsedLine(None, [])
     if kind not in ("user", "assistant", "system"):
-        return Parsed(moment(record.get("timestamp")), []) if kind in _SILENT else None
+        return ParsedLine(parse_time(record.get("timestamp")), []) if kind in _SILENT else None
     _note(record, facts)
-    aside = not facts.child and _is_aside(record)
-    return Parsed(moment(record.get("timestamp")), _events(kind, record, facts), aside)
+    aside = not facts.is_child and _is_aside(record)
+    return ParsedLine(parse_time(record.get("timestamp")), _events(kind, record, facts), aside)
 
 
-def _note(record: Record, facts: Facts) -> None:
+def _note(record: Record, facts: TranscriptState) -> None:
     """A file whose first message is a sub-agent's is that sub-agent's own."""
-    if facts.child is None:
-        facts.child = record.get("isSidechain") is True
-    facts.session = facts.session or text(record.get("sessionId"))[:200]
-    facts.cwd = facts.cwd or text(record.get("cwd"))[:1000]
-    facts.branch = text(record.get("gitBranch"))[:200] or facts.branch
+    if facts.is_child is None:
+        facts.is_child = record.get("isSidechain") is True
+    facts.session = facts.session or text_or_empty(record.get("sessionId"))[:200]
+    facts.cwd = facts.cwd or text_or_empty(record.get("cwd"))[:1000]
+    facts.branch = text_or_empty(record.get("gitBranch"))[:200] or facts.branch
     if record.get("subtype") == "compact_boundary":
         facts.compactions += 1
 
 
-def _events(kind: str, record: Record, facts: Facts) -> list[Event]:
+def _events(kind: str, record: Record, facts: TranscriptState) -> list[TranscriptEvent]:
     message = record.get("message")
     if kind == "system" or not isinstance(message, dict):
         return []
@@ -90,64 +105,64 @@ def _events(kind: str, record: Record, facts: Facts) -> list[Event]:
         _spend(message, facts)
         return _assistant(content)
     if record.get("isCompactSummary") is True:
-        return [Said("summary", said(content))]
-    blocks = [block for block in records(content) if block.get("type") == "tool_result"]
+        return [Message("summary", join_text_blocks(content))]
+    blocks = [block for block in list_records(content) if block.get("type") == "tool_result"]
     results = [event for block in blocks for event in _result(block, facts)]
     if record.get("isMeta") is True or ("toolUseResult" in record and not blocks):
         return results
-    words = _prompt(said(content), facts)
+    words = _prompt(join_text_blocks(content), facts)
     if words and not blocks:
         _branch(record, facts)
     return results + words
 
 
-def _branch(record: Record, facts: Facts) -> None:
+def _branch(record: Record, facts: TranscriptState) -> None:
     """A prompt that follows the same line as an earlier one stands in its place: the earlier was edited or taken back.
 
     Only prompts are looked at: calls that run side by side branch too, and nothing of them is abandoned.
     """
-    parent, own = text(record.get("parentUuid"))[:64], text(record.get("uuid"))[:64]
-    if not parent or _is_aside(record) or facts.mark(f"p {own}") is not None:
+    parent, own = text_or_empty(record.get("parentUuid"))[:64], text_or_empty(record.get("uuid"))[:64]
+    if not parent or _is_aside(record) or facts.remember_key(f"p {own}") is not None:
         return
-    facts.abandon(parent)
-    facts.turn(parent)
+    facts.abandon_since_prompt(parent)
+    facts.record_prompt(parent)
 
 
 def _is_aside(record: Record) -> bool:
     return record.get("isSidechain") is True or bool(record.get("teamName"))
 
 
-def _result(block: Record, facts: Facts) -> list[Event]:
+def _result(block: Record, facts: TranscriptState) -> list[TranscriptEvent]:
     """Of what a person did not allow, only their words count; of a misused tool the first line tells all."""
-    output, failed = response(block.get("content")), block.get("is_error") is True
+    output, failed = extract_response_text(block.get("content")), block.get("is_error") is True
     if failed and output.startswith(_REFUSED):
         return _prompt(output.partition(_REASON)[2], facts)
     if failed and output.startswith(_MISUSED):
         output = output.removeprefix(_MISUSED).partition("\n")[0].removesuffix(_MISUSED.replace("<", "</"))
-    return [returned(block.get("tool_use_id"), output, failed)]
+    return [build_tool_result(block.get("tool_use_id"), output, failed)]
 
 
-def _assistant(content: Any) -> list[Event]:
+def _assistant(content: Any) -> list[TranscriptEvent]:
     if isinstance(content, str):
-        return [Said("assistant", content)]
-    events: list[Event] = []
-    for block in records(content):
+        return [Message("assistant", content)]
+    events: list[TranscriptEvent] = []
+    for block in list_records(content):
         if block.get("type") == "tool_use":
-            events.append(called(block.get("id"), block.get("name"), block.get("input")))
-        elif words := said(block):
-            events.append(Said("assistant", words))
+            events.append(build_tool_call(block.get("id"), block.get("name"), block.get("input")))
+        elif words := join_text_blocks(block):
+            events.append(Message("assistant", words))
     return events
 
 
-def _prompt(words: str, facts: Facts) -> list[Event]:
+def _prompt(words: str, facts: TranscriptState) -> list[TranscriptEvent]:
     words = _INTERRUPTED.sub("", _own(words)).strip()
     if command := _COMMAND.search(words[:3000]) if words.startswith("<command-") else None:
         arguments = _ARGUMENTS.search(words[:6000])
-        return [Said("user", f"{command[1]} {arguments[1] if arguments else ''}".strip())]
+        return [Message("user", f"{command[1]} {arguments[1] if arguments else ''}".strip())]
     if not words or words.startswith(_AUTOMATIC):
         return []
-    facts.entitle(titles.FIRST_PROMPT, words, keep=True)
-    return [Said("user", words)]
+    facts.set_title(titles.FIRST_PROMPT_TITLE, words, keep=True)
+    return [Message("user", words)]
 
 
 def _own(words: str) -> str:
@@ -164,14 +179,16 @@ def _own(words: str) -> str:
     return "".join((*kept, words[at:]))
 
 
-def _spend(message: Record, facts: Facts) -> None:
-    facts.model = text(message.get("model"))[:100] or facts.model
+def _spend(message: Record, facts: TranscriptState) -> None:
+    facts.model = text_or_empty(message.get("model"))[:100] or facts.model
     usage = message.get("usage")
     if isinstance(usage, dict):
-        read = whole(usage.get("cache_read_input_tokens"))
-        given = whole(usage.get("input_tokens")) + whole(usage.get("cache_creation_input_tokens"))
-        spent = Tokens(given, whole(usage.get("output_tokens")), read)
-        facts.spend(text(nested(message, "id"))[:80], spent)
+        read = count_or_zero(usage.get("cache_read_input_tokens"))
+        given = count_or_zero(usage.get("input_tokens")) + count_or_zero(
+            usage.get("cache_creation_input_tokens")
+        )
+        spent = TokenCounts(given, count_or_zero(usage.get("output_tokens")), read)
+        facts.add_tokens(text_or_empty(get_nested(message, "id"))[:80], spent)
 
 
 FORMAT = TranscriptFormat(AGENTS["claude"].transcript_tool, _is_own_record, _parse_record)

@@ -7,11 +7,27 @@ import hashlib
 from typing import Any
 
 from commonplace.client.agents import AGENTS
-from commonplace.transcripts import facts as titles
-from commonplace.transcripts.event import Event, Parsed, Said, called, response, returned
-from commonplace.transcripts.facts import Facts, Tokens
+from commonplace.transcripts import transcript_state as titles
 from commonplace.transcripts.format import TranscriptFormat
-from commonplace.transcripts.record import Record, exit_code, inner, moment, nested, said, text, whole
+from commonplace.transcripts.json_record import (
+    Record,
+    count_or_zero,
+    decode_inner_json,
+    get_nested,
+    join_text_blocks,
+    parse_exit_code,
+    parse_time,
+    text_or_empty,
+)
+from commonplace.transcripts.transcript_event import (
+    Message,
+    ParsedLine,
+    TranscriptEvent,
+    build_tool_call,
+    build_tool_result,
+    extract_response_text,
+)
+from commonplace.transcripts.transcript_state import TokenCounts, TranscriptState
 
 _split = str.split
 _TYPES = frozenset(
@@ -49,47 +65,52 @@ def _is_own_record(record: Record) -> bool:
     )
 
 
-def _parse_record(record: Record, facts: Facts) -> Parsed | None:
+def _parse_record(record: Record, facts: TranscriptState) -> ParsedLine | None:
     kind = record.get("type")
-    at = moment(record.get("timestamp"))
+    at = parse_time(record.get("timestamp"))
     payload = record.get("payload")
     if kind in _BARE and payload is None:
-        return Parsed(at, _response(record, facts))
+        return ParsedLine(at, _response(record, facts))
     if kind not in _TYPES or not isinstance(payload, dict):
         return None
     if kind == "response_item":
-        return Parsed(at, _response(payload, facts))
+        return ParsedLine(at, _response(payload, facts))
     if kind == "event_msg":
-        return Parsed(at, _event(payload, facts))
+        return ParsedLine(at, _event(payload, facts))
     if kind == "session_meta":
         _open(payload, facts)
     elif kind == "turn_context":
-        facts.model = text(payload.get("model"))[:100] or facts.model
-        facts.cwd = facts.cwd or text(payload.get("cwd"))[:1000]
+        facts.model = text_or_empty(payload.get("model"))[:100] or facts.model
+        facts.cwd = facts.cwd or text_or_empty(payload.get("cwd"))[:1000]
     elif kind == "compacted":
         facts.compactions += 1
-        words = text(payload.get("message"))
-        return Parsed(at, [Said("summary", words)] if words else [])
-    return Parsed(at, [])
+        words = text_or_empty(payload.get("message"))
+        return ParsedLine(at, [Message("summary", words)] if words else [])
+    return ParsedLine(at, [])
 
 
-def _open(payload: Record, facts: Facts) -> None:
+def _open(payload: Record, facts: TranscriptState) -> None:
     """A forked file holds its parents' openings too: the first is its own."""
     if facts.session:
         return
-    facts.session = text(payload.get("session_id") or payload.get("id"))[:200]
-    facts.cwd = text(payload.get("cwd"))[:1000]
-    facts.branch = text(nested(payload, "git", "branch"))[:200]
-    facts.child = isinstance(nested(payload, "source", "subagent"), dict | str)
-    facts.note(moment(payload.get("timestamp")))
+    facts.session = text_or_empty(payload.get("session_id") or payload.get("id"))[:200]
+    facts.cwd = text_or_empty(payload.get("cwd"))[:1000]
+    facts.branch = text_or_empty(get_nested(payload, "git", "branch"))[:200]
+    facts.is_child = isinstance(get_nested(payload, "source", "subagent"), dict | str)
+    facts.extend_time_span(parse_time(payload.get("timestamp")))
 
 
-def _response(item: Record, facts: Facts) -> list[Event]:
+def _response(item: Record, facts: TranscriptState) -> list[TranscriptEvent]:
     kind = item.get("type")
     if kind == "message":
         return _message(item, facts)
     if kind == "agent_message":
-        return _words("assistant", said(item.get("content")) or text(item.get("message")), "item", facts)
+        return _words(
+            "assistant",
+            join_text_blocks(item.get("content")) or text_or_empty(item.get("message")),
+            "item",
+            facts,
+        )
     if kind in _CALLS:
         return [_called(item)]
     if kind in _RESULTS:
@@ -97,8 +118,8 @@ def _response(item: Record, facts: Facts) -> list[Event]:
     return []
 
 
-def _message(item: Record, facts: Facts) -> list[Event]:
-    words = said(item.get("content"))
+def _message(item: Record, facts: TranscriptState) -> list[TranscriptEvent]:
+    words = join_text_blocks(item.get("content"))
     if item.get("role") == "assistant":
         return _words("assistant", words, "item", facts)
     if item.get("role") == "user" and not words.lstrip().startswith(_INJECTED):
@@ -106,93 +127,98 @@ def _message(item: Record, facts: Facts) -> list[Event]:
     return []
 
 
-def _words(role: str, words: str, source: str, facts: Facts) -> list[Event]:
+def _words(role: str, words: str, source: str, facts: TranscriptState) -> list[TranscriptEvent]:
     words = words.strip()
     if not words:
         return []
     key = f"{role} {hashlib.blake2b(words.encode(), digest_size=8).hexdigest()}"
-    if facts.seen.get(key, source) != source:
-        del facts.seen[key]
+    if facts.seen_keys.get(key, source) != source:
+        del facts.seen_keys[key]
         return []
-    facts.mark(key, source)
+    facts.remember_key(key, source)
     if role == "user":
-        facts.entitle(titles.FIRST_PROMPT, words, keep=True)
-    return [Said(role, words)]
+        facts.set_title(titles.FIRST_PROMPT_TITLE, words, keep=True)
+    return [Message(role, words)]
 
 
-def _called(item: Record) -> Event:
+def _called(item: Record) -> TranscriptEvent:
     name = item.get("name") or str(item.get("type")).removesuffix("_call")
-    given = inner(item.get("arguments"))
+    given = decode_inner_json(item.get("arguments"))
     if given is None:
         given = item.get("action") or item.get("input")
-    return called(item.get("call_id") or item.get("id"), name, given)
+    return build_tool_call(item.get("call_id") or item.get("id"), name, given)
 
 
-def _returned(item: Record) -> list[Event]:
+def _returned(item: Record) -> list[TranscriptEvent]:
     """What a person did not allow tells nothing of the tool."""
     output = item.get("output")
-    words = response(output)
+    words = extract_response_text(output)
     if words.startswith(_REFUSED):
         return []
-    unfit = nested(output, "success") is False or nested(output, "isError") is True
+    unfit = get_nested(output, "success") is False or get_nested(output, "isError") is True
     failed = True if unfit or words.startswith(_UNFIT) else None
     if words.startswith('{"output"'):
-        within = inner(words)
-        code = exit_code(nested(within, "metadata", "exit_code"))
-        words = text(nested(within, "output"))
+        within = decode_inner_json(words)
+        code = parse_exit_code(get_nested(within, "metadata", "exit_code"))
+        words = text_or_empty(get_nested(within, "output"))
         if code is not None:
-            return [returned(item.get("call_id"), words, bool(code))._replace(exit_code=code)]
-    return [returned(item.get("call_id"), words, failed)]
+            return [build_tool_result(item.get("call_id"), words, bool(code))._replace(exit_code=code)]
+    return [build_tool_result(item.get("call_id"), words, failed)]
 
 
-def _event(payload: Record, facts: Facts) -> list[Event]:
+def _event(payload: Record, facts: TranscriptState) -> list[TranscriptEvent]:
     kind = payload.get("type")
     if kind == "user_message":
-        return _words("user", text(payload.get("message")), "event", facts)
+        return _words("user", text_or_empty(payload.get("message")), "event", facts)
     if kind == "agent_message":
-        return _words("assistant", text(payload.get("message")), "event", facts)
+        return _words("assistant", text_or_empty(payload.get("message")), "event", facts)
     if kind == "item_completed":
         return _completed(payload.get("item"), facts)
     if kind == "token_count":
-        _count(nested(payload, "info", "total_token_usage"), facts)
+        _count(get_nested(payload, "info", "total_token_usage"), facts)
     elif kind == "thread_name_updated":
-        facts.entitle(titles.CUSTOM, text(payload.get("thread_name")))
+        facts.set_title(titles.CUSTOM_TITLE, text_or_empty(payload.get("thread_name")))
     return []
 
 
-def _completed(item: Any, facts: Facts) -> list[Event]:
+def _completed(item: Any, facts: TranscriptState) -> list[TranscriptEvent]:
     """A turn's item, in the spelling of either version."""
-    kind = text(nested(item, "type")).replace("_", "").lower()
+    kind = text_or_empty(get_nested(item, "type")).replace("_", "").lower()
     if kind == "usermessage":
-        return _words("user", said(item.get("content")), "event", facts)
+        return _words("user", join_text_blocks(item.get("content")), "event", facts)
     if kind == "agentmessage":
-        return _words("assistant", said(item.get("content")) or text(item.get("text")), "event", facts)
+        return _words(
+            "assistant",
+            join_text_blocks(item.get("content")) or text_or_empty(item.get("text")),
+            "event",
+            facts,
+        )
     if kind == "commandexecution":
         return _ran(item, facts)
     return []
 
 
-def _ran(item: Record, facts: Facts) -> list[Event]:
+def _ran(item: Record, facts: TranscriptState) -> list[TranscriptEvent]:
     """A command that a script ran has no call of its own; one that the model called has been seen."""
-    identity = text(item.get("call_id") or item.get("id"))[:100]
-    if not identity or facts.mark(f"ran {identity}") is not None:
+    identity = text_or_empty(item.get("call_id") or item.get("id"))[:100]
+    if not identity or facts.remember_key(f"ran {identity}") is not None:
         return []
-    code = exit_code(item.get("exit_code", item.get("exitCode")))
-    output = text(item.get("aggregated_output") or item.get("aggregatedOutput"))
-    result = returned(identity, output, None if code is None else bool(code))
+    code = parse_exit_code(item.get("exit_code", item.get("exitCode")))
+    output = text_or_empty(item.get("aggregated_output") or item.get("aggregatedOutput"))
+    result = build_tool_result(identity, output, None if code is None else bool(code))
     if code is not None:
         result = result._replace(exit_code=code)
-    if identity in facts.lessons.pending:
+    if identity in facts.work_log.pending:
         return [result]
-    return [called(identity, "exec_command", {"command": item.get("command")}), result]
+    return [build_tool_call(identity, "exec_command", {"command": item.get("command")}), result]
 
 
-def _count(usage: Any, facts: Facts) -> None:
+def _count(usage: Any, facts: TranscriptState) -> None:
     """Codex counts the whole session each time."""
     if isinstance(usage, dict):
-        cached = whole(usage.get("cached_input_tokens"))
-        given = max(0, whole(usage.get("input_tokens")) - cached)
-        facts.spend("", Tokens(given, whole(usage.get("output_tokens")), cached))
+        cached = count_or_zero(usage.get("cached_input_tokens"))
+        given = max(0, count_or_zero(usage.get("input_tokens")) - cached)
+        facts.add_tokens("", TokenCounts(given, count_or_zero(usage.get("output_tokens")), cached))
 
 
 FORMAT = TranscriptFormat(AGENTS["codex"].transcript_tool, _is_own_record, _parse_record)

@@ -4,11 +4,28 @@ import re
 from typing import Any
 
 from commonplace.client.agents import AGENTS
-from commonplace.transcripts import facts as titles
-from commonplace.transcripts.event import Event, Parsed, Returned, Said, called, response, returned
-from commonplace.transcripts.facts import Facts, Tokens
+from commonplace.transcripts import transcript_state as titles
 from commonplace.transcripts.format import TranscriptFormat
-from commonplace.transcripts.record import Record, decoded, moment, nested, records, said, text, whole
+from commonplace.transcripts.json_record import (
+    Record,
+    count_or_zero,
+    decode_record,
+    get_nested,
+    join_text_blocks,
+    list_records,
+    parse_time,
+    text_or_empty,
+)
+from commonplace.transcripts.transcript_event import (
+    Message,
+    ParsedLine,
+    ToolResult,
+    TranscriptEvent,
+    build_tool_call,
+    build_tool_result,
+    extract_response_text,
+)
+from commonplace.transcripts.transcript_state import TokenCounts, TranscriptState
 
 _ROLES = {"user": "user", "gemini": "assistant", "info": "", "error": "system", "warning": ""}
 # It reaches the closing quote or the end of the line, so no character is looked at twice.
@@ -32,79 +49,79 @@ def _is_own_record(record: Record) -> bool:
     return record.get("type") in _ROLES and "content" in record and "id" in record and "message" not in record
 
 
-def _parse_record(record: Record, facts: Facts) -> Parsed | None:
+def _parse_record(record: Record, facts: TranscriptState) -> ParsedLine | None:
     if "$rewindTo" in record:
-        facts.abandon(text(record.get("$rewindTo"))[:64])
-        return Parsed(None, [])
+        facts.abandon_since_prompt(text_or_empty(record.get("$rewindTo"))[:64])
+        return ParsedLine(None, [])
     if isinstance(update := record.get("$set"), dict):
         _note(update, facts)
-        return Parsed(moment(update.get("lastUpdated")), _messages(update.get("messages"), facts))
+        return ParsedLine(parse_time(update.get("lastUpdated")), _messages(update.get("messages"), facts))
     if "projectHash" in record or "sessionId" in record:
         _note(record, facts)
-        return Parsed(moment(record.get("startTime")), _messages(record.get("messages"), facts))
+        return ParsedLine(parse_time(record.get("startTime")), _messages(record.get("messages"), facts))
     if record.get("type") not in _ROLES:
         return None
-    identity = text(record.get("id"))[:64]
-    if record.get("type") == "user" and identity and identity not in facts.turns:
-        facts.turn(identity)
-    return Parsed(moment(record.get("timestamp")), _message(record, facts))
+    identity = text_or_empty(record.get("id"))[:64]
+    if record.get("type") == "user" and identity and identity not in facts.prompt_lines:
+        facts.record_prompt(identity)
+    return ParsedLine(parse_time(record.get("timestamp")), _message(record, facts))
 
 
-def _note(record: Record, facts: Facts) -> None:
-    facts.session = facts.session or text(record.get("sessionId"))[:200]
-    facts.entitle(titles.SUMMARY, text(record.get("summary")))
+def _note(record: Record, facts: TranscriptState) -> None:
+    facts.session = facts.session or text_or_empty(record.get("sessionId"))[:200]
+    facts.set_title(titles.SUMMARY_TITLE, text_or_empty(record.get("summary")))
     if record.get("kind") == "subagent":
-        facts.child = True
-    facts.note(moment(record.get("startTime")))
-    facts.note(moment(record.get("lastUpdated")))
+        facts.is_child = True
+    facts.extend_time_span(parse_time(record.get("startTime")))
+    facts.extend_time_span(parse_time(record.get("lastUpdated")))
 
 
-def _messages(messages: Any, facts: Facts) -> list[Event]:
+def _messages(messages: Any, facts: TranscriptState) -> list[TranscriptEvent]:
     """A checkpoint, or an old document, holds all messages at once."""
-    events: list[Event] = []
-    for message in records(messages):
-        at = moment(message.get("timestamp"))
-        facts.note(at)
+    events: list[TranscriptEvent] = []
+    for message in list_records(messages):
+        at = parse_time(message.get("timestamp"))
+        facts.extend_time_span(at)
         events += [event._replace(at=at) for event in _message(message, facts)]
     return events
 
 
-def _message(message: Record, facts: Facts) -> list[Event]:
-    role = _ROLES.get(text(message.get("type")), "")
-    identity = text(message.get("id"))[:64]
-    words = said(message.get("content")).strip()
-    events: list[Event] = []
-    if role and words and facts.mark(f"m {identity}", str(len(words))) != str(len(words)):
-        events.append(Said(role, words))
+def _message(message: Record, facts: TranscriptState) -> list[TranscriptEvent]:
+    role = _ROLES.get(text_or_empty(message.get("type")), "")
+    identity = text_or_empty(message.get("id"))[:64]
+    words = join_text_blocks(message.get("content")).strip()
+    events: list[TranscriptEvent] = []
+    if role and words and facts.remember_key(f"m {identity}", str(len(words))) != str(len(words)):
+        events.append(Message(role, words))
         if role == "user":
-            facts.entitle(titles.FIRST_PROMPT, words, keep=True)
-    facts.model = text(message.get("model"))[:100] or facts.model
+            facts.set_title(titles.FIRST_PROMPT_TITLE, words, keep=True)
+    facts.model = text_or_empty(message.get("model"))[:100] or facts.model
     if isinstance(tokens := message.get("tokens"), dict):
-        cached = whole(tokens.get("cached"))
-        given = max(0, whole(tokens.get("input")) - cached)
-        facts.spend(identity, Tokens(given, whole(tokens.get("output")), cached))
-    for call in records(message.get("toolCalls")):
+        cached = count_or_zero(tokens.get("cached"))
+        given = max(0, count_or_zero(tokens.get("input")) - cached)
+        facts.add_tokens(identity, TokenCounts(given, count_or_zero(tokens.get("output")), cached))
+    for call in list_records(message.get("toolCalls")):
         events += _call(call, facts)
     return events
 
 
-def _call(call: Record, facts: Facts) -> list[Event]:
+def _call(call: Record, facts: TranscriptState) -> list[TranscriptEvent]:
     """A call is told again when it ends; each half of it counts once, and one that was cancelled has no end."""
-    identity, status = text(call.get("id"))[:64], text(call.get("status"))
+    identity, status = text_or_empty(call.get("id"))[:64], text_or_empty(call.get("status"))
     ended = status in ("success", "error", "cancelled")
-    before = facts.mark(f"c {identity}", "ended" if ended else "begun")
-    events: list[Event] = []
+    before = facts.remember_key(f"c {identity}", "ended" if ended else "begun")
+    events: list[TranscriptEvent] = []
     if before is None:
-        events.append(called(identity, call.get("name"), call.get("args")))
+        events.append(build_tool_call(identity, call.get("name"), call.get("args")))
     if ended and before != "ended" and status != "cancelled":
-        output = response(call.get("result")) or response(call.get("resultDisplay"))
-        report = _REPORT.match(output) if nested(call, "args", "command") else None
-        result = _reported(identity, output, report.end()) if report else returned(identity, output)
+        output = extract_response_text(call.get("result")) or extract_response_text(call.get("resultDisplay"))
+        report = _REPORT.match(output) if get_nested(call, "args", "command") else None
+        result = _reported(identity, output, report.end()) if report else build_tool_result(identity, output)
         events.append(result._replace(failed=result.failed or status == "error"))
     return events
 
 
-def _reported(identity: str, output: str, start: int) -> Returned:
+def _reported(identity: str, output: str, start: int) -> ToolResult:
     """A command by what it printed; without an exit code and without a signal it ended well."""
     found = _TRAILER.search(output, max(start, len(output) - _LONGEST_TRAILER))
     trailer = found[0] if found else ""
@@ -112,12 +129,12 @@ def _reported(identity: str, output: str, start: int) -> Returned:
     printed = "\n".join(part for part in (stdout, stderr) if part.strip() not in ("", _EMPTY))
     killed, code = bool(_SIGNAL.search(trailer)), _CODE.search(trailer)
     if code is None:
-        return Returned(identity, printed, killed, None if killed else 0)
+        return ToolResult(identity, printed, killed, None if killed else 0)
     number = None if code[1] == "(none)" else int(code[1])
-    return Returned(identity, printed, killed or bool(number), number)
+    return ToolResult(identity, printed, killed or bool(number), number)
 
 
-def _parse_document_line(line: bytes, facts: Facts) -> Parsed | None:
+def _parse_document_line(line: bytes, facts: TranscriptState) -> ParsedLine | None:
     """A line of a document that was written over many lines: its messages are put together again, one by one."""
     bare = _STRING.sub(b"", line)
     depth = facts.depth + bare.count(b"{") + bare.count(b"[") - bare.count(b"}") - bare.count(b"]")
@@ -127,30 +144,30 @@ def _parse_document_line(line: bytes, facts: Facts) -> Parsed | None:
         return _part(line, facts)
     if before == 1 and depth == 1:
         return _field(line, facts)
-    return Parsed(None, [])
+    return ParsedLine(None, [])
 
 
-def _part(line: bytes, facts: Facts) -> Parsed | None:
+def _part(line: bytes, facts: TranscriptState) -> ParsedLine | None:
     facts.partial_size += len(line)
     if facts.partial_size <= _PARTIAL:
         facts.partial.append(line)
     else:
         facts.partial.clear()
     if facts.depth > _MESSAGE_DEPTH:
-        return Parsed(None, [])
-    message = decoded(b"\n".join(facts.partial).strip().rstrip(b","))
+        return ParsedLine(None, [])
+    message = decode_record(b"\n".join(facts.partial).strip().rstrip(b","))
     facts.partial, facts.partial_size = [], 0
     if message is None:
         return None
-    return Parsed(moment(message.get("timestamp")), _message(message, facts))
+    return ParsedLine(parse_time(message.get("timestamp")), _message(message, facts))
 
 
-def _field(line: bytes, facts: Facts) -> Parsed | None:
-    field = decoded(b"{" + line.strip().rstrip(b",") + b"}")
+def _field(line: bytes, facts: TranscriptState) -> ParsedLine | None:
+    field = decode_record(b"{" + line.strip().rstrip(b",") + b"}")
     if field is None:
         return None
     _note(field, facts)
-    return Parsed(None, [])
+    return ParsedLine(None, [])
 
 
 FORMAT = TranscriptFormat(

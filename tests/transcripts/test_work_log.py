@@ -5,9 +5,9 @@ import json
 import pytest
 import samples
 
-from commonplace.transcripts.faults import fault_of, faults
-from commonplace.transcripts.lessons import Command, Commit, File
-from commonplace.transcripts.reader import Reader
+from commonplace.transcripts.error_messages import find_errors, fingerprint_error
+from commonplace.transcripts.reader import TranscriptReader
+from commonplace.transcripts.work_log import LoggedCommand, LoggedCommit, TouchedFile
 
 MISSING = "Exit code 1\nTraceback (most recent call last):\n  File \"/home/ann/app.py\", line 3\nModuleNotFoundError: No module named 'yaml'"
 
@@ -16,8 +16,8 @@ PATCH = "*** Begin Patch"
 RUNNING = "Chunk ID: 1\nWall time: 0.1 seconds\nProcess running with session ID 5\nOutput:\n"
 
 
-def read(*parts: list[bytes]) -> Reader:
-    reader = Reader()
+def read(*parts: list[bytes]) -> TranscriptReader:
+    reader = TranscriptReader()
     reader.read(0, [line for part in parts for line in part])
     return reader
 
@@ -30,14 +30,14 @@ def test_error_tells_what_followed_until_the_command_passed():
         samples.edited(4, "/home/ann/requirements.txt"),
         samples.ran(6, "cd /home/ann && python app.py --verbose", "started"),
     )
-    [problem] = reader.summary().errors
+    [problem] = reader.build_summary().errors
     assert (problem.text, problem.command, problem.line, problem.times) == (
         "ModuleNotFoundError: No module named 'yaml'",
         "python app.py",
         1,
         1,
     )
-    assert (problem.fixed_line, problem.after) == (
+    assert (problem.fixed_line, problem.followed_by) == (
         9,
         ["pip install pyyaml", "edit /home/ann/requirements.txt"],
     )
@@ -50,8 +50,8 @@ def test_error_that_gives_way_to_another_counts_as_settled():
         samples.ran(2, "pip install pyyaml", "ok"),
         samples.ran(4, "python app.py", other, failed=True),
     )
-    by_text = {each.text: each for each in reader.summary().errors}
-    assert by_text["ModuleNotFoundError: No module named 'yaml'"].after == ["pip install pyyaml"]
+    by_text = {each.text: each for each in reader.build_summary().errors}
+    assert by_text["ModuleNotFoundError: No module named 'yaml'"].followed_by == ["pip install pyyaml"]
     assert by_text["ValueError: bad port"].fixed_line == 0
 
 
@@ -60,30 +60,30 @@ def test_error_met_twice_is_one_with_its_count():
         samples.ran(0, "pytest tests/test_a.py", MISSING, failed=True),
         samples.ran(2, "pytest tests/test_a.py -x", MISSING.replace("line 3", "line 7"), failed=True),
     )
-    assert [(each.times, each.fixed_line) for each in reader.summary().errors] == [(2, 0)]
+    assert [(each.times, each.fixed_line) for each in reader.build_summary().errors] == [(2, 0)]
 
 
 def test_error_behind_a_pipe_is_seen_though_the_exit_code_hides_it():
     output = "Traceback (most recent call last):\nKeyError: 'port'"
     reader = read(samples.ran(0, "python app.py 2>&1 | tail -5", output))
-    assert [each.text for each in reader.summary().errors] == ["KeyError: 'port'"]
+    assert [each.text for each in reader.build_summary().errors] == ["KeyError: 'port'"]
 
 
 def test_problems_are_told_once_and_again_when_they_are_settled():
-    reader = Reader()
+    reader = TranscriptReader()
     reader.read(0, samples.ran(0, "python app.py", MISSING, failed=True))
-    [met] = reader.problems()[0]
-    assert reader.problems() == ([], [])
+    [met] = reader.take_changed_errors()[0]
+    assert reader.take_changed_errors() == ([], [])
     assert met.fixed_line == 0
-    again = Reader(reader.state())
+    again = TranscriptReader(reader.encode_state())
     again.read(2, [*samples.ran(2, "pip install pyyaml", "ok"), *samples.ran(4, "python app.py", "ok")])
-    [settled] = again.problems()[0]
+    [settled] = again.take_changed_errors()[0]
     assert (settled.fingerprint, settled.fixed_line) == (met.fingerprint, 5)
 
 
 def test_call_that_a_person_refused_is_no_error():
     refused = "The user doesn't want to proceed with this tool use."
-    assert read(samples.ran(0, "rm -r build", refused, failed=True)).summary().errors == []
+    assert read(samples.ran(0, "rm -r build", refused, failed=True)).build_summary().errors == []
 
 
 def test_error_of_a_misused_tool_is_its_first_line():
@@ -92,12 +92,14 @@ def test_error_of_a_misused_tool_is_its_first_line():
         samples.answer(samples.tool("e", "Edit", file_path="/a/x.py")),
         samples.result("e", misused, failed=True),
     ]
-    assert [each.text for each in read(call).summary().errors] == ["String to replace not found in file."]
+    assert [each.text for each in read(call).build_summary().errors] == [
+        "String to replace not found in file."
+    ]
 
 
 def test_command_that_passed_has_no_other_exit_code_whatever_it_printed():
     reader = read(samples.ran(0, "grep -r code .", "docs.md: exit code 3 means that nothing was found"))
-    assert reader.summary().commands == [Command("grep -r code .", 1, 0, 0, 1)]
+    assert reader.build_summary().commands == [LoggedCommand("grep -r code .", 1, 0, 0, 1)]
 
 
 def test_commands_are_counted_with_their_exit_codes():
@@ -106,13 +108,16 @@ def test_commands_are_counted_with_their_exit_codes():
         samples.ran(2, "make", "done"),
         samples.ran(4, "ls", "a"),
     )
-    assert reader.summary().commands == [Command("make", 2, 1, 0, 3), Command("ls", 1, 0, 0, 5)]
+    assert reader.build_summary().commands == [
+        LoggedCommand("make", 2, 1, 0, 3),
+        LoggedCommand("ls", 1, 0, 0, 5),
+    ]
 
 
 def test_files_are_counted_by_reads_and_edits():
     look = [samples.answer(samples.tool("r", "Read", file_path="/a/x.py"), n=9), samples.result("r", "x", 9)]
     reader = read(samples.edited(0, "/a/x.py"), look, samples.edited(4, "/a/y.py"))
-    assert reader.summary().files == [File("/a/x.py", 1, 1, 3), File("/a/y.py", 0, 1, 5)]
+    assert reader.build_summary().files == [TouchedFile("/a/x.py", 1, 1, 3), TouchedFile("/a/y.py", 0, 1, 5)]
 
 
 def called(tool: str, output: str, *, failed: bool = False) -> list[bytes]:
@@ -141,11 +146,11 @@ def test_file_whose_edit_failed_was_not_edited():
         [samples.gemini("gemini", "m1", "", 1, toolCalls=[gemini | {"status": "error"}])],
         [samples.gemini("gemini", "m1", "", 1, toolCalls=[gemini | {"status": "cancelled"}])],
     ):
-        assert read(lines).summary().files == []
+        assert read(lines).build_summary().files == []
 
 
 def test_error_of_an_edit_names_the_tool_and_the_file():
-    [problem] = read(called("Edit", "String not found.", failed=True)).summary().errors
+    [problem] = read(called("Edit", "String not found.", failed=True)).build_summary().errors
     assert problem.command == "Edit /a/x.py"
 
 
@@ -157,7 +162,7 @@ def test_step_that_patched_files_names_them_all_and_a_failed_edit_is_none():
         [samples.answer(patch), samples.result("p", "Done")],
         samples.ran(2, "make", "built"),
     )
-    assert reader.summary().errors[0].after == ["edit a.py, b.py"]
+    assert reader.build_summary().errors[0].followed_by == ["edit a.py, b.py"]
 
 
 def test_exit_code_is_not_invented():
@@ -173,7 +178,7 @@ def test_exit_code_is_not_invented():
     ]
     behind = samples.ran(0, "make", "Command running in background with ID: b1")
     for lines in (plain, codex, behind):
-        assert read(lines).summary().commands == [Command("make", 1, 0, None, 1)]
+        assert read(lines).build_summary().commands == [LoggedCommand("make", 1, 0, None, 1)]
 
 
 def test_command_that_still_runs_has_not_overcome_its_error():
@@ -182,14 +187,14 @@ def test_command_that_still_runs_has_not_overcome_its_error():
         samples.edited(2, "/a/x.py"),
         samples.ran(4, "make", "Command running in background with ID: b1"),
     )
-    assert [each.fixed_line for each in reader.summary().errors] == [0]
+    assert [each.fixed_line for each in reader.build_summary().errors] == [0]
 
 
 def test_commits_are_known_by_what_git_printed():
     output = "[main 1a2b3c4] Clear the cart once\n 1 file changed, 2 insertions(+)"
     reader = read(samples.ran(0, 'git add -A && git commit -m "Clear the cart once"', output))
-    [commit] = reader.summary().commits
-    assert commit == Commit("1a2b3c4", "main", "Clear the cart once", 1, commit.at)
+    [commit] = reader.build_summary().commits
+    assert commit == LoggedCommit("1a2b3c4", "main", "Clear the cart once", 1, commit.at)
 
 
 @pytest.mark.parametrize(
@@ -206,8 +211,8 @@ def test_codex_exit_codes_are_read_in_every_shape(output: str):
         samples.codex("response_item", 1, **call),
         samples.codex("response_item", 2, type="function_call_output", call_id="a", output=output),
     ]
-    summary = read(lines).summary()
-    assert summary.commands == [Command("make", 1, 1, 3, 1)]
+    summary = read(lines).build_summary()
+    assert summary.commands == [LoggedCommand("make", 1, 1, 3, 1)]
     assert [each.text for each in summary.errors] == ["ImportError: no"]
 
 
@@ -220,7 +225,7 @@ def test_codex_command_of_a_script_counts_once():
         "aggregated_output": "[main def5678] x",
     }
     lines = [samples.codex("event_msg", n, type="item_completed", item=item) for n in range(2)]
-    summary = read(lines).summary()
+    summary = read(lines).build_summary()
     assert [(each.command, each.runs) for each in summary.commands] == [("git commit -m x", 1)]
     assert [each.commit for each in summary.commits] == ["def5678"]
 
@@ -240,8 +245,8 @@ def test_gemini_shell_failure_is_an_error():
         ],
     }
     lines = [samples.gemini("gemini", "m1", "", 1, toolCalls=[call])]
-    summary = read(lines).summary()
-    assert summary.commands == [Command("npm test", 1, 1, 1, 0)]
+    summary = read(lines).build_summary()
+    assert summary.commands == [LoggedCommand("npm test", 1, 1, 1, 0)]
     assert [each.text for each in summary.errors] == ["Error: Cannot find module 'left-pad'"]
 
 
@@ -277,7 +282,7 @@ def test_gemini_report_of_a_command_is_read_without_its_labels(
         "status": "success",
         "result": [{"functionResponse": {"response": {"output": output}}}],
     }
-    summary = read([samples.gemini("gemini", "m1", "", 1, toolCalls=[call])]).summary()
+    summary = read([samples.gemini("gemini", "m1", "", 1, toolCalls=[call])]).build_summary()
     assert [each.text for each in summary.errors] == errors
     assert [each.exit_code for each in summary.commands] == [code]
 
@@ -320,8 +325,8 @@ SAME = [
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_fingerprint_is_the_same_wherever_and_whenever_it_was_met(one: str, other: str):
-    assert [each.fingerprint for each in faults(one, failed=True)] == [
-        each.fingerprint for each in faults(other, failed=True)
+    assert [each.fingerprint for each in find_errors(one, failed=True)] == [
+        each.fingerprint for each in find_errors(other, failed=True)
     ]
 
 
@@ -340,34 +345,34 @@ OTHER = [
 
 @pytest.mark.parametrize(("one", "other"), OTHER)
 def test_fingerprint_tells_errors_apart_that_need_another_remedy(one: str, other: str):
-    assert [each.fingerprint for each in faults(one, failed=True)] != [
-        each.fingerprint for each in faults(other, failed=True)
+    assert [each.fingerprint for each in find_errors(one, failed=True)] != [
+        each.fingerprint for each in find_errors(other, failed=True)
     ]
 
 
-def test_faults_of_a_failure_without_a_known_shape_are_its_last_line():
-    assert [each.text for each in faults("starting\nthe disk is full\n\n", failed=True)] == [
+def test_errors_of_a_failure_without_a_known_shape_are_its_last_line():
+    assert [each.text for each in find_errors("starting\nthe disk is full\n\n", failed=True)] == [
         "the disk is full"
     ]
-    assert faults("starting\nall is well", failed=False) == []
+    assert find_errors("starting\nall is well", failed=False) == []
 
 
 @pytest.mark.parametrize(
     "output",
     ["Exit code 1", "Exit code: 1\nWall time: 0.1 seconds\nOutput:\n", "Error: (none)\nExit Code: 1"],
 )
-def test_faults_of_a_failure_that_said_nothing_are_none(output: str):
-    assert faults(output, failed=True) == []
+def test_errors_of_a_failure_that_said_nothing_are_none(output: str):
+    assert find_errors(output, failed=True) == []
 
 
-def test_faults_name_the_cause_before_the_tests_that_failed_of_it():
+def test_errors_name_the_cause_before_the_tests_that_failed_of_it():
     output = "E   ImportError: no\n=== short test summary info ===\nFAILED tests/test_a.py::test_b - ImportError: no"
-    assert [each.text for each in faults(output, failed=True)] == [
+    assert [each.text for each in find_errors(output, failed=True)] == [
         "ImportError: no",
         "tests/test_a.py::test_b - ImportError: no",
     ]
 
 
 def test_fault_of_a_question_is_found_by_the_same_fingerprint():
-    [met] = faults(MISSING, failed=True)
-    assert fault_of("ModuleNotFoundError: No module named 'yaml'").fingerprint == met.fingerprint
+    [met] = find_errors(MISSING, failed=True)
+    assert fingerprint_error("ModuleNotFoundError: No module named 'yaml'").fingerprint == met.fingerprint

@@ -1,0 +1,104 @@
+"""Everything that a transcript reader keeps between one batch of lines and the next."""
+
+from typing import TypeVar
+
+import msgspec
+
+from commonplace.transcripts.work_log import WorkLog
+
+CUSTOM_TITLE, GENERATED_TITLE, LAST_PROMPT_TITLE, SUMMARY_TITLE, FIRST_PROMPT_TITLE = range(5)
+_TITLE_CHARACTERS = 200
+_MAX_REMEMBERED_KEYS = 128
+_MAX_TOOLS = 200
+
+Value = TypeVar("Value")
+
+
+class TokenCounts(msgspec.Struct, array_like=True):
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+
+
+class TranscriptState(msgspec.Struct, array_like=True):
+    format: str = ""
+    tool_hint: str = ""
+    is_child: bool | None = None
+    lines: int = 0
+    current_line: int = 0
+    skipped_lines: int = 0
+    titles: list[str] = msgspec.field(default_factory=lambda: [""] * 5)
+    session: str = ""
+    started_at: int | None = None
+    ended_at: int | None = None
+    cwd: str = ""
+    branch: str = ""
+    model: str = ""
+    tokens: TokenCounts = msgspec.field(default_factory=TokenCounts)
+    usage: dict[str, TokenCounts] = msgspec.field(default_factory=dict)
+    messages_by_role: dict[str, int] = msgspec.field(default_factory=dict)
+    tools: dict[str, int] = msgspec.field(default_factory=dict)
+    compactions: int = 0
+    seen_keys: dict[str, str] = msgspec.field(default_factory=dict)
+    depth: int = 0
+    partial: list[bytes] = msgspec.field(default_factory=list)
+    partial_size: int = 0
+    work_log: WorkLog = msgspec.field(default_factory=WorkLog)
+    prompt_lines: dict[str, int] = msgspec.field(default_factory=dict)
+    abandoned_spans: list[tuple[int, int]] = msgspec.field(default_factory=list)
+
+    def set_title(self, rank: int, title: str, *, keep: bool = False) -> None:
+        """Set the title of this rank; with `keep`, the first title of a rank stays."""
+        words = " ".join(title[: 4 * _TITLE_CHARACTERS].split())[:_TITLE_CHARACTERS]
+        if words and not (keep and self.titles[rank]):
+            self.titles[rank] = words
+
+    def add_tokens(self, message: str, reported: TokenCounts) -> None:
+        """Count the tokens of one message, which may be reported several times: the largest report counts."""
+        counted = self.usage.get(message, TokenCounts())
+        largest = TokenCounts(
+            *(max(pair) for pair in zip(_token_tuple(reported), _token_tuple(counted), strict=True))
+        )
+        added = (new - old for new, old in zip(_token_tuple(largest), _token_tuple(counted), strict=True))
+        self.tokens = TokenCounts(*(sum(pair) for pair in zip(_token_tuple(self.tokens), added, strict=True)))
+        remember_recent(self.usage, message, largest)
+
+    def count_tool(self, tool: str) -> None:
+        if tool in self.tools or len(self.tools) < _MAX_TOOLS:
+            self.tools[tool] = self.tools.get(tool, 0) + 1
+
+    def count_message(self, role: str) -> None:
+        self.messages_by_role[role] = self.messages_by_role.get(role, 0) + 1
+
+    def extend_time_span(self, at: int | None) -> None:
+        if at is None:
+            return
+        self.started_at = at if self.started_at is None else min(at, self.started_at)
+        self.ended_at = at if self.ended_at is None else max(at, self.ended_at)
+
+    def remember_key(self, key: str, value: str = "") -> str | None:
+        """Remember a key for a while; return the value it had before, if any."""
+        before = self.seen_keys.pop(key, None)
+        remember_recent(self.seen_keys, key, value)
+        return before
+
+    def record_prompt(self, key: str) -> None:
+        """The current line is a prompt; a later line can replace it by this key."""
+        remember_recent(self.prompt_lines, key, self.current_line)
+
+    def abandon_since_prompt(self, key: str) -> None:
+        """Mark everything from the prompt with this key up to the current line as abandoned."""
+        first = self.prompt_lines.pop(key, None)
+        if first is not None:
+            before = [span for span in self.abandoned_spans if span[0] < first]
+            self.abandoned_spans = [*before, (first, self.current_line)][-_MAX_REMEMBERED_KEYS:]
+
+
+def remember_recent(recent: dict[str, Value], key: str, value: Value) -> None:
+    recent[key] = value
+    if len(recent) > _MAX_REMEMBERED_KEYS:
+        del recent[next(iter(recent))]
+
+
+def _token_tuple(tokens: TokenCounts) -> tuple[int, int, int]:
+    return tokens.input, tokens.output, tokens.cached
