@@ -16,8 +16,8 @@ import psutil
 
 from commonplace import access
 from commonplace.config import Settings
-from commonplace.librarian.registry import Registry
-from commonplace.librarian.scan import Scan
+from commonplace.librarian.registry import FunctionRegistry
+from commonplace.librarian.scan import TreeScan
 from commonplace.librarian.source_tree import SourceTree
 from commonplace.server import opened
 
@@ -67,7 +67,7 @@ def excerpt(path: Path, folder: Path, lines: int) -> Path:
     if not lines:
         return path
     tree = SourceTree(path)
-    files = {file: tree.path(file).read_bytes() for file in tree.files()}
+    files = {file: tree.resolve_file(file).read_bytes() for file in tree.list_files()}
     step = max(1, sum(source.count(b"\n") for source in files.values()) // lines)
     for file, source in list(files.items())[::step]:
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
@@ -81,9 +81,9 @@ def _cpu() -> float:
 
 
 async def measure(path: Path) -> None:
-    scan = Scan(SourceTree(path))
+    scan = TreeScan(SourceTree(path))
     started = time.perf_counter()
-    await asyncio.to_thread(scan.refresh)
+    await asyncio.to_thread(scan.refresh_files)
     read = time.perf_counter() - started
     print(
         f"read:     {scan.lines} lines of {len(scan.files)} files in {read:.1f} s, {scan.lines / read:.0f} lines/s"
@@ -96,11 +96,11 @@ async def measure(path: Path) -> None:
                 running = asyncio.run_coroutine_threadsafe(calls.run(name, given, access.OPERATOR), loop)
                 return msgspec.json.decode(running.result().text())
 
-            registry = Registry(call, "bench")
+            registry = FunctionRegistry(call, "bench")
             for what in ("register", "again"):
                 started = time.perf_counter()
-                difference = await asyncio.to_thread(registry.difference, scan)
-                outcome = await asyncio.to_thread(registry.tell, difference)
+                difference = await asyncio.to_thread(registry.compute_difference, scan)
+                outcome = await asyncio.to_thread(registry.apply_difference, difference)
                 took = time.perf_counter() - started
                 print(f"{what + ':':9} {outcome} in {took:.1f} s; {difference.unchanged} unchanged")
                 read += took if what == "register" else 0

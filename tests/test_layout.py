@@ -33,7 +33,7 @@ FLOORS = (
     ("call", "boot", "room"),
     ("rooms",),
     ("catalogue",),
-    ("edges", "librarian.attendant"),
+    ("edges", "librarian.server_watch"),
     ("server",),
     ("cli",),
     ("__main__",),

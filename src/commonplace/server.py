@@ -74,9 +74,11 @@ async def _attended(calls: Calls) -> AsyncIterator[None]:
     if not calls.settings.librarian:
         yield
         return
-    from commonplace.librarian import attendant  # noqa: PLC0415 - the grammars are loaded only for it
+    from commonplace.librarian import server_watch  # noqa: PLC0415 - the grammars are loaded only for it
 
-    async with attendant.attending(calls, attendant.read(calls.settings.librarian)):
+    async with server_watch.watch_source_trees(
+        calls, server_watch.parse_watched_trees(calls.settings.librarian)
+    ):
         yield
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from commonplace import errors
-from commonplace.librarian.endpoint import Endpoint
-from commonplace.librarian.enrich import Enrichment, Run, in_session
+from commonplace.librarian.endpoint import ModelEndpoint
+from commonplace.librarian.enrich import Enrichment, EnrichmentRun, start_librarian_session
 
 GOOD = json.dumps({"summary": "Waits with growing pauses.", "gotchas": ["Sleeps in the thread."]})
 
@@ -85,11 +85,17 @@ async def _waiting(team, n: int) -> None:
     await team.anyone().sync_functions(project="shop", functions=functions)
 
 
-async def _run(call, choice: str, budget: int = 100_000, *, dry: bool = False, key: str = "") -> Run:
-    def act() -> Run:
-        within, end = in_session(call, "shop")
+async def _run(
+    call, choice: str, budget: int = 100_000, *, dry: bool = False, key: str = ""
+) -> EnrichmentRun:
+    def act() -> EnrichmentRun:
+        within, end = start_librarian_session(call, "shop")
         enrichment = Enrichment(within, "shop", budget)
-        run = enrichment.plan() if dry else enrichment.run(Endpoint(choice, key), lambda _done, _all: None)
+        run = (
+            enrichment.plan_run()
+            if dry
+            else enrichment.run(ModelEndpoint(choice, key), lambda _done, _all: None)
+        )
         end()
         return run
 
@@ -99,8 +105,8 @@ async def _run(call, choice: str, budget: int = 100_000, *, dry: bool = False, k
 async def test_enrich_asks_an_openai_compatible_server_and_keeps_its_answers(team, call, model):
     await _waiting(team, 2)
     run = await _run(call, f"{model.url}/v1#qwen", key="sesame")
-    assert run == Run(described=2, waiting=2, asked=400, answered=40)
-    assert run.cost((1.0, 5.0)) == pytest.approx(0.0006)
+    assert run == EnrichmentRun(described=2, waiting=2, prompt_tokens=400, completion_tokens=40)
+    assert run.compute_cost((1.0, 5.0)) == pytest.approx(0.0006)
     path, headers, body = model.requests[0]
     assert (path, headers["authorization"], body["model"]) == (
         "/v1/chat/completions",
@@ -131,23 +137,23 @@ async def test_enrich_stops_before_the_budget_is_passed(team, call, model, count
     await _waiting(team, 9)
     model.counts = counts
     run = await _run(call, f"{model.url}/v1#qwen", budget=1500)
-    assert run.stopped
+    assert run.over_budget
     assert 0 < run.described < 9
-    assert run.spent <= 1500
+    assert run.total_tokens <= 1500
     assert len(model.requests) == run.described
 
 
 async def test_enrich_with_no_budget_sends_nothing(team, call, model):
     await _waiting(team, 1)
-    assert await _run(call, f"{model.url}/v1#qwen", budget=10) == Run(waiting=1, stopped=True)
+    assert await _run(call, f"{model.url}/v1#qwen", budget=10) == EnrichmentRun(waiting=1, over_budget=True)
     assert model.requests == []
 
 
 async def test_enrich_dry_run_says_what_it_would_cost_and_sends_nothing(team, call, model):
     await _waiting(team, 60)
     run = await _run(call, f"{model.url}/v1#qwen", dry=True, budget=10**6)
-    assert (run.described, run.waiting, run.answered, run.stopped) == (60, 60, 60 * 300, False)
-    assert run.asked > 60 * 100
+    assert (run.described, run.waiting, run.completion_tokens, run.over_budget) == (60, 60, 60 * 300, False)
+    assert run.prompt_tokens > 60 * 100
     assert model.requests == []
     assert (await (await team.agent("al")).get_enrichment_queue())["pending_count"] == 60
 
@@ -155,14 +161,16 @@ async def test_enrich_dry_run_says_what_it_would_cost_and_sends_nothing(team, ca
 async def test_enrich_counts_answers_that_are_no_description_and_goes_on(team, call, model):
     await _waiting(team, 3)
     model.answer = "I would rather not."
-    assert await _run(call, f"{model.url}/v1#qwen") == Run(failed=3, waiting=3, asked=600, answered=60)
+    assert await _run(call, f"{model.url}/v1#qwen") == EnrichmentRun(
+        failed=3, waiting=3, prompt_tokens=600, completion_tokens=60
+    )
     assert len(model.requests) == 3
 
 
 async def test_enrich_leaves_out_what_has_no_source_text(team, call, model):
     alice = await team.agent("alice")
     await alice.register_function(name="f", file_path="a.py", purpose="Does f.")
-    assert await _run(call, f"{model.url}/v1#qwen") == Run(without_code=1, waiting=1)
+    assert await _run(call, f"{model.url}/v1#qwen") == EnrichmentRun(without_code=1, waiting=1)
     assert model.requests == []
 
 
@@ -178,4 +186,4 @@ async def test_enrich_a_server_that_refuses_ends_the_run(team, call, model, stat
 @pytest.mark.parametrize("choice", ["", "qwen", "http://127.0.0.1:1/v1", "file:///etc/passwd#x", "anthropic"])
 def test_enrich_refuses_what_names_no_model(choice):
     with pytest.raises(errors.Invalid):
-        Endpoint(choice, "")
+        ModelEndpoint(choice, "")

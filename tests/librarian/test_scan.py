@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from trees import write_all
 
-from commonplace.librarian.registry import Outcome, Registry
-from commonplace.librarian.scan import Scan
+from commonplace.librarian.registry import FunctionRegistry, SyncOutcome
+from commonplace.librarian.scan import TreeScan
 from commonplace.librarian.source_tree import SourceTree
-from commonplace.librarian.watch import Watch
+from commonplace.librarian.watch import TreeWatch
 from patience import PATIENCE_SECONDS
 
 RETRY = '''
@@ -36,20 +36,20 @@ class Librarian:
     """One scan kept over several looks, as `watch` keeps it."""
 
     def __init__(self, top: Path, call) -> None:
-        self.scan, self.registry = Scan(SourceTree(top), workers=1), Registry(call, "shop")
+        self.scan, self.registry = TreeScan(SourceTree(top), workers=1), FunctionRegistry(call, "shop")
 
-    async def look(self) -> Outcome:
+    async def look(self) -> SyncOutcome:
         return await asyncio.to_thread(self._look)
 
-    def _look(self) -> Outcome:
-        self.scan.refresh()
-        self.difference = self.registry.difference(self.scan)
-        return self.registry.tell(self.difference)
+    def _look(self) -> SyncOutcome:
+        self.scan.refresh_files()
+        self.difference = self.registry.compute_difference(self.scan)
+        return self.registry.apply_difference(self.difference)
 
 
 async def test_scan_registers_everything_and_the_second_look_touches_nothing(team, call, top):
     alice = await team.agent("alice")
-    assert await Librarian(top, call).look() == Outcome(added=4)
+    assert await Librarian(top, call).look() == SyncOutcome(added=4)
     [found, *_] = (await alice.find_function(query="how do we retry?"))["results"]
     assert found == {
         "id": found["id"],
@@ -61,7 +61,7 @@ async def test_scan_registers_everything_and_the_second_look_touches_nothing(tea
         "enriched": True,
     }
     again = Librarian(top, call)
-    assert await again.look() == Outcome()
+    assert await again.look() == SyncOutcome()
     assert (bool(again.difference), again.difference.unchanged) == (False, 4)
 
 
@@ -78,9 +78,9 @@ async def test_scan_again_sends_only_what_changed(team, call, top):
     librarian = Librarian(top, call)
     await librarian.look()
     write_all(top, {"net/retry.py": RETRY.replace("2**n", "3**n")})
-    assert await librarian.look() == Outcome(updated=1)
+    assert await librarian.look() == SyncOutcome(updated=1)
     write_all(top, {"net/retry.py": "\n# moved down\n" + RETRY.replace("2**n", "3**n")})
-    assert await librarian.look() == Outcome()
+    assert await librarian.look() == SyncOutcome()
     assert [each[:3] for each in librarian.difference.lines] == [
         ("net/retry.py", "retry_with_backoff", 4),
         ("net/retry.py", "pause", 10),
@@ -96,7 +96,7 @@ async def test_scan_marks_vanished_ones_and_follows_moved_ones(team, call, top):
     await librarian.look()
     made = await alice.register_function(name="pause", file_path="net/retry.py", purpose="Wait a while.")
     write_all(top, {"net/retry.py": None, "lib/pause.py": RETRY[RETRY.index("def pause") :]})
-    assert await librarian.look() == Outcome(moved=1, gone=2)
+    assert await librarian.look() == SyncOutcome(moved=1, gone=2)
     [found] = (await alice.find_function(query="pause"))["results"]
     assert (found["id"], found["file_path"]) == (made["id"], "lib/pause.py:1")
     assert found["drift"] == {"changed": ["moved"], "moved_from": "net/retry.py"}
@@ -121,32 +121,32 @@ async def test_scan_fills_and_loses_what_was_registered_by_hand(team, call, top)
 async def test_scan_of_one_folder_leaves_the_rest_of_the_project_alone(call, top):
     write_all(top, {".git/HEAD": ""})
     await Librarian(top, call).look()
-    assert await Librarian(top / "web", call).look() == Outcome()
+    assert await Librarian(top / "web", call).look() == SyncOutcome()
 
 
 def test_scan_reads_a_large_tree_in_several_processes(tmp_path):
     files = {f"m{n}.py": f"def f{n}():\n    return f{n - 1}()\n" for n in range(70)}
-    scan = Scan(SourceTree(write_all(tmp_path, files)), workers=2)
+    scan = TreeScan(SourceTree(write_all(tmp_path, files)), workers=2)
     seen = []
-    assert scan.refresh(lambda done, whole: seen.append((done, whole)))
-    found = {each.name: each.called_by for each in scan.functions()}
+    assert scan.refresh_files(lambda done, whole: seen.append((done, whole)))
+    found = {each.name: each.called_by for each in scan.list_functions()}
     assert (len(found), found["f5"], scan.lines, seen[-1]) == (70, ["m6.py#f6"], 140, (70, 70))
 
 
 async def test_watch_follows_the_files_until_told_to_stop(team, call, top):
     alice = await team.agent("alice")
-    told: asyncio.Queue[Outcome] = asyncio.Queue()
+    told: asyncio.Queue[SyncOutcome] = asyncio.Queue()
     loop, stop = asyncio.get_running_loop(), threading.Event()
-    watch = Watch(
-        Scan(SourceTree(top), workers=1),
-        Registry(call, "shop"),
+    watch = TreeWatch(
+        TreeScan(SourceTree(top), workers=1),
+        FunctionRegistry(call, "shop"),
         lambda outcome: loop.call_soon_threadsafe(told.put_nowait, outcome),
     )
     running = asyncio.create_task(asyncio.to_thread(watch.run, stop))
     try:
-        assert await asyncio.wait_for(told.get(), PATIENCE_SECONDS) == Outcome(added=4)
+        assert await asyncio.wait_for(told.get(), PATIENCE_SECONDS) == SyncOutcome(added=4)
         write_all(top, {"net/fresh.py": "def freshly_baked():\n    pass\n"})
-        assert await asyncio.wait_for(told.get(), PATIENCE_SECONDS) == Outcome(added=1)
+        assert await asyncio.wait_for(told.get(), PATIENCE_SECONDS) == SyncOutcome(added=1)
     finally:
         stop.set()
         await asyncio.wait_for(running, PATIENCE_SECONDS)

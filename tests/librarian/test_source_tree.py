@@ -6,11 +6,11 @@ import pytest
 from trees import write_all
 
 from commonplace import errors
-from commonplace.librarian.source_tree import LARGEST, SourceTree
+from commonplace.librarian.source_tree import MAX_SOURCE_BYTES, SourceTree
 
 
 def names(folder: Path, prefix: str = "") -> list[str]:
-    return list(SourceTree(folder, prefix).files())
+    return list(SourceTree(folder, prefix).list_files())
 
 
 def test_files_respects_gitignore_at_every_depth(tmp_path):
@@ -50,12 +50,12 @@ def test_files_of_an_ignored_folder_are_read_when_it_is_asked_for(tmp_path):
 def test_files_stand_behind_the_prefix_and_are_opened_without_it(tmp_path):
     write_all(tmp_path, {"a.py": "x = 1\n"})
     tree = SourceTree(tmp_path, "server/")
-    assert list(tree.files()) == ["server/a.py"]
-    assert tree.path("server/a.py").read_text() == "x = 1\n"
+    assert list(tree.list_files()) == ["server/a.py"]
+    assert tree.resolve_file("server/a.py").read_text() == "x = 1\n"
 
 
 def test_files_leaves_out_links_and_what_a_program_made(tmp_path):
-    write_all(tmp_path, {"a.py": "", "big.py": "#" * (LARGEST + 1)})
+    write_all(tmp_path, {"a.py": "", "big.py": "#" * (MAX_SOURCE_BYTES + 1)})
     (tmp_path / "b.py").symlink_to(tmp_path / "a.py")
     (tmp_path / "loop").symlink_to(tmp_path)
     assert names(tmp_path) == ["a.py"]

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.cli import client
-from commonplace.librarian.endpoint import Endpoint
-from commonplace.librarian.enrich import Enrichment, Run, in_session
-from commonplace.librarian.registry import Call, Difference, Outcome, Registry
-from commonplace.librarian.scan import Scan, bar
+from commonplace.librarian.endpoint import ModelEndpoint
+from commonplace.librarian.enrich import Enrichment, EnrichmentRun, start_librarian_session
+from commonplace.librarian.registry import CallOperation, FunctionRegistry, RegistryDifference, SyncOutcome
+from commonplace.librarian.scan import TreeScan, progress_bar
 from commonplace.librarian.source_tree import SourceTree
-from commonplace.librarian.watch import Watch
+from commonplace.librarian.watch import TreeWatch
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _caller(arguments: argparse.Namespace) -> Call:
+def _caller(arguments: argparse.Namespace) -> CallOperation:
     def call(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         return client.call(name, given, arguments)
 
@@ -34,15 +34,15 @@ def _caller(arguments: argparse.Namespace) -> Call:
 
 def _scan(arguments: argparse.Namespace) -> None:
     started = time.monotonic()
-    scan = Scan(SourceTree(Path(arguments.path), _prefix(arguments)))
-    scan.refresh(bar("reading"))
-    registry = Registry(_caller(arguments), arguments.project)
-    difference = registry.difference(scan)
+    scan = TreeScan(SourceTree(Path(arguments.path), _prefix(arguments)))
+    scan.refresh_files(progress_bar("reading"))
+    registry = FunctionRegistry(_caller(arguments), arguments.project)
+    difference = registry.compute_difference(scan)
     print(f"{len(scan.files)} files, {scan.lines} lines read in {time.monotonic() - started:.1f} s.")
     if arguments.dry_run:
         print(_would(difference))
     else:
-        print(_did(registry.tell(difference, bar("registering")), difference))
+        print(_did(registry.apply_difference(difference, progress_bar("registering")), difference))
 
 
 def _prefix(arguments: argparse.Namespace) -> str:
@@ -50,7 +50,7 @@ def _prefix(arguments: argparse.Namespace) -> str:
     return f"{given}/" if given else ""
 
 
-def _would(difference: Difference) -> str:
+def _would(difference: RegistryDifference) -> str:
     lines = [f"  {function.file}:{function.line} {function.name}" for function, _ in difference.changed[:20]]
     more = len(difference.changed) - len(lines)
     told = f"Would register or update {len(difference.changed)}, mark {len(difference.gone)} as gone"
@@ -59,7 +59,7 @@ def _would(difference: Difference) -> str:
     )
 
 
-def _did(outcome: Outcome, difference: Difference) -> str:
+def _did(outcome: SyncOutcome, difference: RegistryDifference) -> str:
     return (
         f"{outcome.added} added, {outcome.updated} updated, {outcome.moved} moved, {outcome.gone} gone,"
         f" {difference.unchanged + len(difference.lines)} as they were."
@@ -70,38 +70,40 @@ def _watch(arguments: argparse.Namespace) -> None:
     stop = threading.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: stop.set())
-    scan = Scan(SourceTree(Path(arguments.path), _prefix(arguments)))
+    scan = TreeScan(SourceTree(Path(arguments.path), _prefix(arguments)))
 
-    def told(outcome: Outcome) -> None:
-        print(_did(outcome, Difference()).rsplit(",", 1)[0] + ".", flush=True)
+    def told(outcome: SyncOutcome) -> None:
+        print(_did(outcome, RegistryDifference()).rsplit(",", 1)[0] + ".", flush=True)
 
-    Watch(scan, Registry(_caller(arguments), arguments.project), told).run(stop, bar("reading"))
+    TreeWatch(scan, FunctionRegistry(_caller(arguments), arguments.project), told).run(
+        stop, progress_bar("reading")
+    )
 
 
 def _enrich(arguments: argparse.Namespace) -> None:
-    endpoint = Endpoint(arguments.model, _key())
-    call, end = in_session(_caller(arguments), arguments.project)
+    endpoint = ModelEndpoint(arguments.model, _key())
+    call, end = start_librarian_session(_caller(arguments), arguments.project)
     with contextlib.ExitStack() as session:
         session.callback(end)
         enrichment = Enrichment(call, arguments.project, arguments.budget)
         if arguments.dry_run:
             print(
-                f"Would send {_told(enrichment.plan(), arguments.price)} to {endpoint.url} ({endpoint.model})."
+                f"Would send {_told(enrichment.plan_run(), arguments.price)} to {endpoint.url} ({endpoint.model})."
             )
             print("Nothing was sent.")
         else:
-            print(f"Described {_told(enrichment.run(endpoint, bar('describing')), arguments.price)}.")
+            print(
+                f"Described {_told(enrichment.run(endpoint, progress_bar('describing')), arguments.price)}."
+            )
 
 
 def _key() -> str:
     return os.environ.get("COMMONPLACE_LIBRARIAN_KEY") or os.environ.get("ANTHROPIC_API_KEY", "")
 
 
-def _told(run: Run, price: list[float] | None) -> str:
-    cost = f", {run.cost((price[0], price[1])):.4f} at these prices" if price else ""
+def _told(run: EnrichmentRun, price: list[float] | None) -> str:
+    cost = f", {run.compute_cost((price[0], price[1])):.4f} at these prices" if price else ""
     rest = f" ({run.failed} answers were unusable)" if run.failed else ""
     rest += f" ({run.without_code} have no source text)" if run.without_code else ""
-    ended = "; the budget ends there" if run.stopped else ""
-    return (
-        f"{run.described} of {run.waiting} functions: {run.asked} + {run.answered} tokens{cost}{rest}{ended}"
-    )
+    ended = "; the budget ends there" if run.over_budget else ""
+    return f"{run.described} of {run.waiting} functions: {run.prompt_tokens} + {run.completion_tokens} tokens{cost}{rest}{ended}"

@@ -1,4 +1,4 @@
-"""What a declaration says of itself: its name, signature, parameters, return type and documentation."""
+"""Read a declaration's name, signature, parameters, return type and documentation from its syntax node."""
 
 import re
 from collections.abc import Iterator
@@ -9,15 +9,17 @@ from tree_sitter import Node
 
 from commonplace.librarian.language import Language
 
-COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
-_FUNCTION_VALUES = frozenset(
+COMMENT_NODES = frozenset({"comment", "line_comment", "block_comment"})
+_FUNCTION_VALUE_NODES = frozenset(
     {"arrow_function", "function_expression", "generator_function", "function", "lambda"}
 )
-_BOUND = frozenset(
+_BINDING_NODES = frozenset(
     {"variable_declarator", "public_field_definition", "field_definition", "pair", "assignment_expression"}
 )
-_ABOVE = frozenset({"attribute_item", "decorator", "attribute_list", "marker_annotation", "annotation"})
-_WRAPPERS = frozenset(
+_DECORATION_NODES = frozenset(
+    {"attribute_item", "decorator", "attribute_list", "marker_annotation", "annotation"}
+)
+_WRAPPER_NODES = frozenset(
     {
         "export_statement",
         "template_declaration",
@@ -28,26 +30,26 @@ _WRAPPERS = frozenset(
         "expression_statement",
     }
 )
-_SIGNATURE = 400
-_DOC = 1000
-_DEEPEST = 8
-_GENERIC = re.compile(r"<[^<>()]*>")
-_SEPARATOR = re.compile(r"::|->|\?\.|\\")
-_EXPORTS = re.compile(r"^(?:module\.)?exports\.|(?<=\.)prototype\.|^this\.")
-_ANNOTATION = re.compile(r"^(?:@[\w.]+(?:\([^()]*\))?\s*)+")
-_MARKERS = re.compile(r"^\s*(?:/\*\*?!?|\*/|///?!?|//|\*(?!/)|#+)?[ \t]?|\s*\*/\s*$", re.MULTILINE)
-_OPENING = re.compile(r"(?:\s*(?:=>|[{:;=]|\bwhere))+\s*$")
+_MAX_SIGNATURE_CHARACTERS = 400
+_MAX_DOC_CHARACTERS = 1000
+_MAX_DECLARATOR_DEPTH = 8
+_TYPE_ARGUMENTS = re.compile(r"<[^<>()]*>")
+_NAME_SEPARATOR = re.compile(r"::|->|\?\.|\\")
+_EXPORT_PREFIX = re.compile(r"^(?:module\.)?exports\.|(?<=\.)prototype\.|^this\.")
+_LEADING_ANNOTATIONS = re.compile(r"^(?:@[\w.]+(?:\([^()]*\))?\s*)+")
+_COMMENT_MARKERS = re.compile(r"^\s*(?:/\*\*?!?|\*/|///?!?|//|\*(?!/)|#+)?[ \t]?|\s*\*/\s*$", re.MULTILINE)
+_BODY_OPENING = re.compile(r"(?:\s*(?:=>|[{:;=]|\bwhere))+\s*$")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_BEFORE = {
+_PARAMETER_PREFIXES = {
     "splat_parameter": "*",
     "hash_splat_parameter": "**",
     "block_parameter": "&",
     "variadic_parameter": "...",
 }
-_LOOSE = frozenset(
+_UNNAMED_PARAMETER_NODES = frozenset(
     {"array_type", "identifier", "attribute_list", "nullable_type", "predefined_type", "generic_name"}
 )
-_TAG = re.compile(r"</?\w+[^<>]*>")
+_MARKUP_TAG = re.compile(r"</?\w+[^<>]*>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,56 +64,60 @@ class Declaration:
     doc_range: tuple[int, int]
 
 
-def text(node: Node | None) -> str:
+def node_text(node: Node | None) -> str:
     return (node.text or b"").decode("utf-8", "replace") if node else ""
 
 
-def flat(words: str) -> str:
-    return " ".join(words.split())
+def collapse_whitespace(text: str) -> str:
+    return " ".join(text.split())
 
 
-def dotted(name: str) -> str:
-    """`a::b`, `a->b` and `a?.b` as `a.b`, without type arguments."""
-    plain = _SEPARATOR.sub(".", name)
-    while (shorter := _GENERIC.sub("", plain)) != plain:
+def normalize_dotted_name(name: str) -> str:
+    """Turn `a::b`, `a->b` and `a?.b` into `a.b`, without type arguments."""
+    plain = _NAME_SEPARATOR.sub(".", name)
+    while (shorter := _TYPE_ARGUMENTS.sub("", plain)) != plain:
         plain = shorter
-    return flat(plain).replace(" ", "").strip(".")
+    return collapse_whitespace(plain).replace(" ", "").strip(".")
 
 
-def container_name(node: Node) -> str:
-    return dotted(text(node.child_by_field_name("name") or node.child_by_field_name("type")))
+def read_container_name(node: Node) -> str:
+    return normalize_dotted_name(
+        node_text(node.child_by_field_name("name") or node.child_by_field_name("type"))
+    )
 
 
-def function(node: Node, language: Language) -> Declaration | None:
-    """The function that this node declares, if it is one with a name."""
-    made = node
-    if node.type in _BOUND:
+def parse_function(node: Node, language: Language) -> Declaration | None:
+    """Return the named function that this node declares, or None."""
+    definition = node
+    if node.type in _BINDING_NODES:
         value = node.child_by_field_name("value") or node.child_by_field_name("right")
-        if value is None or value.type not in _FUNCTION_VALUES:
+        if value is None or value.type not in _FUNCTION_VALUE_NODES:
             return None
-        made = value
-    name = _name(node)
-    declarator = _function_declarator(made) if language.name in ("c", "cpp") else None
+        definition = value
+    name = _read_name(node)
+    declarator = _find_function_declarator(definition) if language.name in ("c", "cpp") else None
     if not name or (language.name in ("c", "cpp") and declarator is None):
         return None
-    body = made.child_by_field_name("body")
-    listed = (declarator or made).child_by_field_name("parameters") or made.child_by_field_name("parameter")
-    doc, doc_range = _documentation(node, body, language)
+    body = definition.child_by_field_name("body")
+    parameter_list = (declarator or definition).child_by_field_name(
+        "parameters"
+    ) or definition.child_by_field_name("parameter")
+    doc, doc_range = _read_documentation(node, body, language)
     return Declaration(
         name,
         node,
         body,
-        _parameters(listed),
-        _returns(made),
-        _signature(node, body or node.child_by_field_name("value")),
+        _read_parameters(parameter_list),
+        _read_return_type(definition),
+        _read_signature(node, body or node.child_by_field_name("value")),
         doc,
         doc_range,
     )
 
 
-def class_(node: Node, language: Language) -> Declaration | None:
-    """The class, or what the language has instead, that this node declares."""
-    name = container_name(node)
+def parse_class(node: Node, language: Language) -> Declaration | None:
+    """Return the class, struct, interface or the like that this node declares, or None."""
+    name = read_container_name(node)
     body = node.child_by_field_name("body")
     if language.name == "go":
         body = node.child_by_field_name("type")
@@ -119,168 +125,187 @@ def class_(node: Node, language: Language) -> Declaration | None:
             return None
     if not name or (body is None and language.name in ("c", "cpp")):
         return None
-    doc, doc_range = _documentation(node, body, language)
-    return Declaration(name, node, body, [], "", _signature(node, body), doc, doc_range)
+    doc, doc_range = _read_documentation(node, body, language)
+    return Declaration(name, node, body, [], "", _read_signature(node, body), doc, doc_range)
 
 
-def _name(node: Node) -> str:
-    if node.type == "function_definition" and (declarator := _function_declarator(node)):
-        return dotted(text(declarator.child_by_field_name("declarator")))
-    named = next(
+def _read_name(node: Node) -> str:
+    if node.type == "function_definition" and (declarator := _find_function_declarator(node)):
+        return normalize_dotted_name(node_text(declarator.child_by_field_name("declarator")))
+    name_node = next(
         (
-            found
+            child
             for field in ("name", "property", "key", "left")
-            if (found := node.child_by_field_name(field))
+            if (child := node.child_by_field_name(field))
         ),
         None,
     )
-    name = _EXPORTS.sub("", dotted(text(named)).strip("\"'"))
+    name = _EXPORT_PREFIX.sub("", normalize_dotted_name(node_text(name_node)).strip("\"'"))
     if node.type == "operator_declaration":
-        name = f"operator{text(node.child_by_field_name('operator'))}"
+        name = f"operator{node_text(node.child_by_field_name('operator'))}"
     receiver = node.child_by_field_name("receiver")
-    return f"{_receiver(receiver)}.{name}" if receiver and name else name
+    return f"{_read_receiver_type(receiver)}.{name}" if receiver and name else name
 
 
-def _receiver(node: Node) -> str:
-    """Go's methods name their type in front: `(s *Server)`."""
-    return re.sub(r"\[.*", "", flat(text(node)).strip("()")).split(" ")[-1].lstrip("*")
+def _read_receiver_type(node: Node) -> str:
+    """Return the type of a Go receiver: `(s *Server)` gives `Server`."""
+    return re.sub(r"\[.*", "", collapse_whitespace(node_text(node)).strip("()")).split(" ")[-1].lstrip("*")
 
 
-def _function_declarator(node: Node) -> Node | None:
-    found = node.child_by_field_name("declarator")
-    for _ in range(_DEEPEST):
-        if found is None or found.type == "function_declarator":
-            return found
-        found = found.child_by_field_name("declarator") or next(iter(found.named_children), None)
+def _find_function_declarator(node: Node) -> Node | None:
+    declarator = node.child_by_field_name("declarator")
+    for _ in range(_MAX_DECLARATOR_DEPTH):
+        if declarator is None or declarator.type == "function_declarator":
+            return declarator
+        declarator = declarator.child_by_field_name("declarator") or next(
+            iter(declarator.named_children), None
+        )
     return None
 
 
-def _signature(node: Node, body: Node | None) -> str:
-    """The text before the body, without decoration, comments and what only opens the body."""
-    start = next((child.start_byte for child in node.children if child.type not in _ABOVE), node.start_byte)
+def _read_signature(node: Node, body: Node | None) -> str:
+    """Return the text before the body, without decorators, comments and the token that opens the body."""
+    start = next(
+        (child.start_byte for child in node.children if child.type not in _DECORATION_NODES), node.start_byte
+    )
     end = body.start_byte if body else node.end_byte
-    end = min([end, *(child.start_byte for child in node.children if child.type in COMMENTS)])
-    whole = node.text or b""
-    shown = flat(whole[start - node.start_byte : end - node.start_byte].decode("utf-8", "replace"))
+    end = min([end, *(child.start_byte for child in node.children if child.type in COMMENT_NODES)])
+    source = node.text or b""
+    signature = collapse_whitespace(
+        source[start - node.start_byte : end - node.start_byte].decode("utf-8", "replace")
+    )
     if node.type == "type_spec" and body:
-        shown = f"type {shown} {body.type.removesuffix('_type')}"
-    return _OPENING.sub("", _ANNOTATION.sub("", shown))[:_SIGNATURE]
+        signature = f"type {signature} {body.type.removesuffix('_type')}"
+    return _BODY_OPENING.sub("", _LEADING_ANNOTATIONS.sub("", signature))[:_MAX_SIGNATURE_CHARACTERS]
 
 
-def _returns(node: Node) -> str:
+def _read_return_type(node: Node) -> str:
     for field in ("return_type", "result", "returns", "type"):
-        found = node.child_by_field_name(field)
-        if found is not None:
-            return flat(text(found)).lstrip(":").strip()[:200] + _pointers(node)
+        return_type = node.child_by_field_name(field)
+        if return_type is not None:
+            return collapse_whitespace(node_text(return_type)).lstrip(":").strip()[
+                :200
+            ] + _read_pointer_stars(node)
     return ""
 
 
-def _pointers(node: Node) -> str:
-    """C hangs the stars of a return type on the name."""
-    found, stars = node.child_by_field_name("declarator"), ""
-    while found is not None and found.type == "pointer_declarator":
-        found, stars = found.child_by_field_name("declarator"), stars + "*"
+def _read_pointer_stars(node: Node) -> str:
+    """Return the stars of a C return type, which the grammar attaches to the name."""
+    declarator, stars = node.child_by_field_name("declarator"), ""
+    while declarator is not None and declarator.type == "pointer_declarator":
+        declarator, stars = declarator.child_by_field_name("declarator"), stars + "*"
     return f" {stars}" if stars else ""
 
 
-def _parameters(listed: Node | None) -> list[dict[str, Any]]:
-    if listed is None:
+def _read_parameters(parameter_list: Node | None) -> list[dict[str, Any]]:
+    if parameter_list is None:
         return []
-    if listed.type == "identifier":
-        return [{"name": text(listed)}]
-    found = [parameter for child in listed.named_children for parameter in _parameter(child)]
-    # In C# the last one, if it takes the rest, hangs on the list itself.
-    if rest := listed.child_by_field_name("name"):
-        found.append({"name": text(rest), "type": f"params {text(listed.child_by_field_name('type'))}"})
-    return found[:50]
+    if parameter_list.type == "identifier":
+        return [{"name": node_text(parameter_list)}]
+    parameters = [
+        parameter for child in parameter_list.named_children for parameter in _read_parameter(child)
+    ]
+    # In C# a final `params` parameter is attached to the list itself.
+    if rest := parameter_list.child_by_field_name("name"):
+        parameters.append(
+            {
+                "name": node_text(rest),
+                "type": f"params {node_text(parameter_list.child_by_field_name('type'))}",
+            }
+        )
+    return parameters[:50]
 
 
-def _parameter(node: Node) -> Iterator[dict[str, Any]]:
-    if node.type in COMMENTS or (
-        node.parent and node.parent.type == "parameter_list" and node.type in _LOOSE
+def _read_parameter(node: Node) -> Iterator[dict[str, Any]]:
+    if node.type in COMMENT_NODES or (
+        node.parent and node.parent.type == "parameter_list" and node.type in _UNNAMED_PARAMETER_NODES
     ):
         return
     if node.child_by_field_name("declarator") or node.type == "spread_parameter":
-        yield _declared_parameter(node)
+        yield _read_declared_parameter(node)
         return
-    before = _BEFORE.get(node.type, "")
-    kind, default = node.child_by_field_name("type"), _default(node)
-    for name in node.children_by_field_name("name") or [_parameter_name(node)]:
-        shown = {"name": (before + flat(text(name)).removeprefix(before))[:100]}
+    prefix = _PARAMETER_PREFIXES.get(node.type, "")
+    kind, default = node.child_by_field_name("type"), _read_default(node)
+    for name in node.children_by_field_name("name") or [_find_parameter_name(node)]:
+        parameter = {"name": (prefix + collapse_whitespace(node_text(name)).removeprefix(prefix))[:100]}
         if kind is not None:
             spread = "..." if node.type == "variadic_parameter_declaration" else ""
-            shown["type"] = spread + flat(text(kind)).lstrip(":").strip()[:200]
+            parameter["type"] = spread + collapse_whitespace(node_text(kind)).lstrip(":").strip()[:200]
         if default:
-            shown["default"] = default
-        yield shown
+            parameter["default"] = default
+        yield parameter
 
 
-def _default(node: Node) -> str:
-    found = node.child_by_field_name("value") or node.child_by_field_name("default_value")
-    if found is None:
-        signs = [place for place, child in enumerate(node.children) if child.type == "="]
-        found = node.children[signs[0] + 1] if signs and signs[0] + 1 < node.child_count else None
-    return flat(text(found))[:100]
+def _read_default(node: Node) -> str:
+    value = node.child_by_field_name("value") or node.child_by_field_name("default_value")
+    if value is None:
+        signs = [index for index, child in enumerate(node.children) if child.type == "="]
+        value = node.children[signs[0] + 1] if signs and signs[0] + 1 < node.child_count else None
+    return collapse_whitespace(node_text(value))[:100]
 
 
-def _declared_parameter(node: Node) -> dict[str, Any]:
-    """Where the name stands inside its type, as in `const char *name[3]`."""
-    whole, _, default = flat(text(node)).partition("=")
+def _read_declared_parameter(node: Node) -> dict[str, Any]:
+    """Read a parameter whose name is inside its type, as in `const char *name[3]`."""
+    whole, _, default = collapse_whitespace(node_text(node)).partition("=")
     declarator = node.child_by_field_name("declarator") or node.named_children[-1]
-    found = _IDENTIFIER.search(text(declarator))
-    name = found[0] if found else ""
+    match = _IDENTIFIER.search(node_text(declarator))
+    name = match[0] if match else ""
     before, _, after = whole.rpartition(name) if name else (whole, "", "")
-    kind = flat(f"{before}{after}")
-    shown = {"name": name or whole, "type": kind[:200]}
-    return shown | ({"default": default.strip()[:100]} if default else {})
+    kind = collapse_whitespace(f"{before}{after}")
+    parameter = {"name": name or whole, "type": kind[:200]}
+    return parameter | ({"default": default.strip()[:100]} if default else {})
 
 
-def _parameter_name(node: Node) -> Node:
-    found = node.child_by_field_name("pattern") or node.child_by_field_name("left")
-    if found is not None:
-        return found
+def _find_parameter_name(node: Node) -> Node:
+    name_node = node.child_by_field_name("pattern") or node.child_by_field_name("left")
+    if name_node is not None:
+        return name_node
     return node.named_children[0] if node.type == "typed_parameter" else node
 
 
-def _documentation(node: Node, body: Node | None, language: Language) -> tuple[str, tuple[int, int]]:
+def _read_documentation(node: Node, body: Node | None, language: Language) -> tuple[str, tuple[int, int]]:
     if language.name == "python":
-        return _docstring(body)
-    return _above(node), (0, 0)
+        return _read_docstring(body)
+    return _read_comments_above(node), (0, 0)
 
 
-def _docstring(body: Node | None) -> tuple[str, tuple[int, int]]:
+def _read_docstring(body: Node | None) -> tuple[str, tuple[int, int]]:
     first = (
-        next((child for child in body.named_children if child.type not in COMMENTS), None) if body else None
+        next((child for child in body.named_children if child.type not in COMMENT_NODES), None)
+        if body
+        else None
     )
     if first is not None and first.type == "expression_statement" and first.named_children:
         first = first.named_children[0]
     if first is None or first.type != "string":
         return "", (0, 0)
-    content = text(first).lstrip("rRuUbB").strip("\"'")
-    return _trimmed(content), first.byte_range
+    content = node_text(first).lstrip("rRuUbB").strip("\"'")
+    return _trim_doc(content), first.byte_range
 
 
-def _above(node: Node) -> str:
-    """The comments that end on the line above, whatever the declaration is wrapped in."""
-    while node.parent is not None and node.parent.type in _WRAPPERS:
+def _read_comments_above(node: Node) -> str:
+    """Return the comments that end on the line above the declaration and its wrappers."""
+    while node.parent is not None and node.parent.type in _WRAPPER_NODES:
         node = node.parent
-    before, row = _before(node), node.start_point.row
-    found: list[str] = []
-    while before is not None and before.end_point.row + 1 >= row - (before.end_point.column == 0):
-        if before.type in COMMENTS:
-            found.append(text(before))
-        elif before.type not in _ABOVE:
+    previous, row = _previous_sibling(node), node.start_point.row
+    comments: list[str] = []
+    while previous is not None and previous.end_point.row + 1 >= row - (previous.end_point.column == 0):
+        if previous.type in COMMENT_NODES:
+            comments.append(node_text(previous))
+        elif previous.type not in _DECORATION_NODES:
             break
-        row, before = before.start_point.row, before.prev_sibling
-    return _trimmed(_TAG.sub("", "\n".join(_MARKERS.sub("", each) for each in reversed(found))))
+        row, previous = previous.start_point.row, previous.prev_sibling
+    return _trim_doc(
+        _MARKUP_TAG.sub("", "\n".join(_COMMENT_MARKERS.sub("", comment) for comment in reversed(comments)))
+    )
 
 
-def _before(node: Node) -> Node | None:
-    """Ruby hangs the comment over the first method of a class before the class's body."""
+def _previous_sibling(node: Node) -> Node | None:
+    """Return the previous sibling; Ruby's grammar puts the first method's comment before the class body."""
     if node.prev_sibling is None and node.parent is not None and node.parent.type == "body_statement":
         return node.parent.prev_sibling
     return node.prev_sibling
 
 
-def _trimmed(doc: str) -> str:
-    return "\n".join(line.strip() for line in doc.strip().splitlines())[:_DOC]
+def _trim_doc(doc: str) -> str:
+    return "\n".join(line.strip() for line in doc.strip().splitlines())[:_MAX_DOC_CHARACTERS]

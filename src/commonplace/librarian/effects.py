@@ -1,9 +1,9 @@
-"""Hints at what a function does besides computing, from the names of what it calls."""
+"""Infer the side effects of a function (file, network, process, database) from the names that it calls."""
 
 import re
 from collections.abc import Iterable
 
-_NAMES = {
+_CALL_PATTERNS = {
     "file": (
         r"^(?:open|fopen|freopen|fwrite|fread|fputs|fgets|fprintf|unlink|rename|mkdir|rmdir|scandir|file|readfile"
         r"|file_get_contents|file_put_contents)$"
@@ -44,13 +44,13 @@ _NAMES = {
         r"|^System\.(?:getenv|getProperty|setProperty)$|^Environment\.\w*EnvironmentVariables?$|^ENV\.|^dotenv\."
     ),
 }
-_EFFECTS = tuple((effect, re.compile(pattern)) for effect, pattern in _NAMES.items())
-ORDER = (*_NAMES, "global state")
+_EFFECTS = tuple((effect, re.compile(pattern)) for effect, pattern in _CALL_PATTERNS.items())
+EFFECT_ORDER = (*_CALL_PATTERNS, "global state")
 
 ENVIRONMENT_TOKENS = frozenset({b"environ", b"ENV", b"$_ENV", b"$_SERVER"})
 
 
-def of_calls(calls: Iterable[str]) -> set[str]:
-    """The effects that these names stand for."""
-    named = list(calls)
-    return {effect for effect, pattern in _EFFECTS if any(pattern.search(name) for name in named)}
+def infer_effects(calls: Iterable[str]) -> set[str]:
+    """Return the effects that these call names suggest."""
+    names = list(calls)
+    return {effect for effect, pattern in _EFFECTS if any(pattern.search(name) for name in names)}

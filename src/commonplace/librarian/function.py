@@ -1,14 +1,14 @@
-"""What is known of a function, method or class from its source alone."""
+"""A function, method or class as extracted from source. Its fields are those of memory_sync_functions."""
 
 import hashlib
 from typing import Any
 
 import msgspec
 
-CODE_LENGTH = 6000
+MAX_CODE_CHARACTERS = 6000
 
 
-class Function(msgspec.Struct, omit_defaults=True):
+class SourceFunction(msgspec.Struct, omit_defaults=True):
     """`body` is a hash of the normalised body: blind to comments, layout and docstrings."""
 
     file: str
@@ -30,13 +30,13 @@ class Function(msgspec.Struct, omit_defaults=True):
     code: str = ""
 
     @property
-    def short(self) -> str:
-        """The name without what it stands in."""
+    def short_name(self) -> str:
+        """The name without its class or module."""
         return self.name.partition("#")[0].rpartition(".")[2]
 
 
-def digest(function: Function) -> str:
-    """Equal as long as nothing changed but the place in the file."""
+def compute_digest(function: SourceFunction) -> str:
+    """Return a digest that does not change when only the function's lines move."""
     fields = msgspec.to_builtins(function)
-    known = {name: value for name, value in fields.items() if name not in ("line", "end_line", "code")}
-    return hashlib.blake2b(msgspec.json.encode(known, order="sorted"), digest_size=12).hexdigest()
+    digested = {name: value for name, value in fields.items() if name not in ("line", "end_line", "code")}
+    return hashlib.blake2b(msgspec.json.encode(digested, order="sorted"), digest_size=12).hexdigest()

@@ -1,4 +1,4 @@
-"""The languages that can be read: which files are theirs, which nodes of their grammar declare what."""
+"""The supported languages: their file extensions, and the grammar nodes that declare functions and classes."""
 
 import importlib
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from tree_sitter import Parser
 
 from commonplace import errors
 
-_words = str.split
+_split_words = str.split
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """`functions` and `classes` are recorded; `containers` only lend their name to what stands in them."""
+    """`functions` and `classes` are recorded; `containers` only prefix the names of their members."""
 
     name: str
     package: str
@@ -25,7 +25,7 @@ class Language:
     grammar: str = "language"
 
 
-def _language(
+def _make_language(
     name: str,
     functions: str,
     classes: str,
@@ -36,51 +36,53 @@ def _language(
     return Language(
         name,
         f"tree_sitter_{package or name}",
-        frozenset(_words(functions)),
-        frozenset(_words(classes)),
-        frozenset(_words(containers)),
+        frozenset(_split_words(functions)),
+        frozenset(_split_words(classes)),
+        frozenset(_split_words(containers)),
         grammar,
     )
 
 
-# A value that is a function gets the name that it is bound to.
+# A function value gets the name that it is bound to.
 _SCRIPT_FUNCTIONS = (
     "function_declaration generator_function_declaration method_definition variable_declarator"
     " public_field_definition field_definition pair assignment_expression"
 )
 _SCRIPT_CLASSES = "class_declaration abstract_class_declaration interface_declaration"
-_MEMBERS = "method_declaration constructor_declaration compact_constructor_declaration"
+_METHOD_NODES = "method_declaration constructor_declaration compact_constructor_declaration"
 
-PYTHON = _language("python", "function_definition", "class_definition")
-JAVASCRIPT = _language("javascript", _SCRIPT_FUNCTIONS, _SCRIPT_CLASSES)
-TYPESCRIPT = _language(
+PYTHON = _make_language("python", "function_definition", "class_definition")
+JAVASCRIPT = _make_language("javascript", _SCRIPT_FUNCTIONS, _SCRIPT_CLASSES)
+TYPESCRIPT = _make_language(
     "typescript", _SCRIPT_FUNCTIONS, _SCRIPT_CLASSES, "internal_module", grammar="language_typescript"
 )
-TSX = _language(
+TSX = _make_language(
     "tsx", _SCRIPT_FUNCTIONS, _SCRIPT_CLASSES, "internal_module", "typescript", grammar="language_tsx"
 )
-GO = _language("go", "function_declaration method_declaration", "type_spec")
-RUST = _language("rust", "function_item", "struct_item enum_item trait_item union_item", "impl_item mod_item")
-JAVA = _language(
-    "java", _MEMBERS, "class_declaration interface_declaration enum_declaration record_declaration"
+GO = _make_language("go", "function_declaration method_declaration", "type_spec")
+RUST = _make_language(
+    "rust", "function_item", "struct_item enum_item trait_item union_item", "impl_item mod_item"
 )
-C_SHARP = _language(
+JAVA = _make_language(
+    "java", _METHOD_NODES, "class_declaration interface_declaration enum_declaration record_declaration"
+)
+C_SHARP = _make_language(
     "csharp",
-    f"{_MEMBERS} destructor_declaration operator_declaration",
+    f"{_METHOD_NODES} destructor_declaration operator_declaration",
     "class_declaration struct_declaration interface_declaration record_declaration enum_declaration",
     package="c_sharp",
 )
-C = _language("c", "function_definition", "struct_specifier")
-CPP = _language("cpp", "function_definition", "class_specifier struct_specifier")
-RUBY = _language("ruby", "method singleton_method", "class module")
-PHP = _language(
+C = _make_language("c", "function_definition", "struct_specifier")
+CPP = _make_language("cpp", "function_definition", "class_specifier struct_specifier")
+RUBY = _make_language("ruby", "method singleton_method", "class module")
+PHP = _make_language(
     "php",
     "function_definition method_declaration",
     "class_declaration interface_declaration trait_declaration enum_declaration",
     grammar="language_php",
 )
 
-_EXTENSIONS: dict[str, Language] = {
+_LANGUAGE_BY_EXTENSION: dict[str, Language] = {
     extension: language
     for extensions, language in (
         (".py", PYTHON),
@@ -92,7 +94,7 @@ _EXTENSIONS: dict[str, Language] = {
         (".java", JAVA),
         (".cs", C_SHARP),
         (".c", C),
-        # Nothing in a header's name says whether it is C; the larger grammar reads both.
+        # A header may be C or C++; the C++ grammar parses both.
         (".h .hh .hpp .hxx .cc .cpp .cxx", CPP),
         (".rb .rake", RUBY),
         (".php", PHP),
@@ -101,18 +103,18 @@ _EXTENSIONS: dict[str, Language] = {
 }
 
 
-def of_file(path: str) -> Language | None:
-    return _EXTENSIONS.get(PurePosixPath(path).suffix.lower())
+def language_of_file(path: str) -> Language | None:
+    return _LANGUAGE_BY_EXTENSION.get(PurePosixPath(path).suffix.lower())
 
 
 @cache
-def parser(language: Language) -> Parser:
-    """Loaded when the first file of the language is met."""
+def load_parser(language: Language) -> Parser:
+    """Return the parser; its grammar is loaded on first use."""
     try:
         package = importlib.import_module(language.package)
-    except ImportError as missing:
+    except ImportError as error:
         raise errors.Unavailable(
             f"The grammar for {language.name} is missing: {language.package}.",
-            hint="Install Commonplace again; its dependencies bring every grammar.",
-        ) from missing
+            hint="Reinstall Commonplace with its dependencies, for example with make setup.",
+        ) from error
     return Parser(Grammar(getattr(package, language.grammar)()))

@@ -1,4 +1,4 @@
-"""The source files of a folder that git would not ignore."""
+"""List the source files of a folder that git does not ignore."""
 
 import os
 import unicodedata
@@ -11,35 +11,37 @@ from pathspec import GitIgnoreSpec
 from commonplace import errors
 from commonplace.librarian import language
 
-LARGEST = 1_000_000
-"""Bytes; what is larger was made by a program."""
+MAX_SOURCE_BYTES = 1_000_000
+"""Larger files are usually generated."""
 
-_NEVER = frozenset({".git", ".hg", ".svn", "node_modules", "site-packages", "__pycache__", ".venv", ".tox"})
+_SKIPPED_FOLDERS = frozenset(
+    {".git", ".hg", ".svn", "node_modules", "site-packages", "__pycache__", ".venv", ".tox"}
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
-    """Changes whenever the file does."""
+class FileStamp:
+    """Modification time and size; differs when the file changed."""
 
     modified: int
     size: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Ignored:
-    """The .gitignore files from the top down to a folder, each with the folder that it speaks about."""
+class _IgnoreRules:
+    """The .gitignore files from the top down to a folder, each with the folder that it applies to."""
 
     specs: tuple[tuple[str, GitIgnoreSpec], ...] = ()
 
-    def extended(self, folder: Path, named: str) -> "_Ignored":
+    def with_folder(self, folder: Path, prefix: str) -> "_IgnoreRules":
         try:
             lines = (folder / ".gitignore").read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return self
-        return _Ignored((*self.specs, (named, GitIgnoreSpec.from_lines(lines))))
+        return _IgnoreRules((*self.specs, (prefix, GitIgnoreSpec.from_lines(lines))))
 
-    def covers(self, path: str) -> bool:
-        """The deepest file that says anything about the path decides."""
+    def ignores_path(self, path: str) -> bool:
+        """Whether the path is ignored; the deepest .gitignore with a matching rule decides."""
         for folder, spec in reversed(self.specs):
             verdict = spec.check_file(path[len(folder) :]).include
             if verdict is not None:
@@ -49,7 +51,7 @@ class _Ignored:
 
 @dataclass(frozen=True)
 class SourceTree:
-    """`folder` is scanned; files are named from `top`, the repository that it lies in, behind `prefix`."""
+    """`folder` is scanned; file names are relative to `top`, its repository, and start with `prefix`."""
 
     folder: Path
     prefix: str = ""
@@ -59,74 +61,74 @@ class SourceTree:
         folder = self.folder.expanduser().resolve()
         if not folder.is_dir():
             raise errors.NotFound(
-                f"There is no folder {self.folder}.", hint="Name the folder of the sources."
+                f"Folder {self.folder} does not exist.", hint="Pass the path of an existing source folder."
             )
         object.__setattr__(self, "folder", folder)
-        object.__setattr__(self, "top", _repository(folder))
-        # A folder that its repository ignores was asked for all the same: it stands for itself.
-        if self._above().covers(_named(folder, self.top)):
+        object.__setattr__(self, "top", _find_repository_root(folder))
+        # The user asked for this folder, so scan it even if its repository ignores it.
+        if self._load_ignore_rules().ignores_path(_relative_prefix(folder, self.top)):
             object.__setattr__(self, "top", folder)
 
     @property
     def scope(self) -> str:
-        """What every name of this tree begins with."""
+        """The common prefix of all file names of this tree."""
         inside = self.folder.relative_to(self.top).as_posix()
         return self.prefix + ("" if inside == "." else f"{inside}/")
 
-    def path(self, file: str) -> Path:
+    def resolve_file(self, file: str) -> Path:
         return self.top / file.removeprefix(self.prefix)
 
-    def files(self) -> dict[str, Stamp]:
-        """Every file in a language that is known, by its name."""
-        return dict(sorted(self._walk(self.folder, self._above())))
+    def list_files(self) -> dict[str, FileStamp]:
+        """List the files in supported languages, with their stamps."""
+        return dict(sorted(self._walk_folder(self.folder, self._load_ignore_rules())))
 
-    def _above(self) -> _Ignored:
-        ignored = _Ignored()
-        for parent in (self.top, *_between(self.top, self.folder)):
-            ignored = ignored.extended(parent, _named(parent, self.top))
+    def _load_ignore_rules(self) -> _IgnoreRules:
+        ignored = _IgnoreRules()
+        for parent in (self.top, *_list_folders_between(self.top, self.folder)):
+            ignored = ignored.with_folder(parent, _relative_prefix(parent, self.top))
         return ignored
 
-    def _walk(self, folder: Path, ignored: _Ignored) -> Iterator[tuple[str, Stamp]]:
+    def _walk_folder(self, folder: Path, ignored: _IgnoreRules) -> Iterator[tuple[str, FileStamp]]:
         try:
             entries = list(os.scandir(folder))
         except OSError:
             return
         for entry in entries:
-            name = f"{_named(folder, self.top)}{entry.name}"
-            if not _nameable(entry.name) or entry.is_symlink():
+            name = f"{_relative_prefix(folder, self.top)}{entry.name}"
+            if not _is_valid_name(entry.name) or entry.is_symlink():
                 continue
             if entry.is_dir():
-                if entry.name not in _NEVER and not ignored.covers(f"{name}/"):
+                if entry.name not in _SKIPPED_FOLDERS and not ignored.ignores_path(f"{name}/"):
                     inside = Path(entry.path)
-                    yield from self._walk(inside, ignored.extended(inside, f"{name}/"))
-            elif language.of_file(name) and not ignored.covers(name):
-                yield from _stamped(self.prefix + unicodedata.normalize("NFC", name), entry)
+                    yield from self._walk_folder(inside, ignored.with_folder(inside, f"{name}/"))
+            elif language.language_of_file(name) and not ignored.ignores_path(name):
+                yield from _stamp_entry(self.prefix + unicodedata.normalize("NFC", name), entry)
 
 
-def _stamped(name: str, entry: "os.DirEntry[str]") -> Iterator[tuple[str, Stamp]]:
+def _stamp_entry(name: str, entry: "os.DirEntry[str]") -> Iterator[tuple[str, FileStamp]]:
     try:
         stat = entry.stat()
     except OSError:
         return
-    if stat.st_size <= LARGEST:
-        yield name, Stamp(stat.st_mtime_ns, stat.st_size)
+    if stat.st_size <= MAX_SOURCE_BYTES:
+        yield name, FileStamp(stat.st_mtime_ns, stat.st_size)
 
 
-def _repository(folder: Path) -> Path:
-    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
+def _find_repository_root(folder: Path) -> Path:
+    return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder)
 
 
-def _between(top: Path, folder: Path) -> list[Path]:
-    """The folders below `top` down to and with `folder`."""
+def _list_folders_between(top: Path, folder: Path) -> list[Path]:
+    """List the folders below `top` down to and including `folder`."""
     inside = folder.relative_to(top).parts
     return [top.joinpath(*inside[: depth + 1]) for depth in range(len(inside))]
 
 
-def _named(folder: Path, top: Path) -> str:
+def _relative_prefix(folder: Path, top: Path) -> str:
     inside = folder.relative_to(top).as_posix()
     return "" if inside == "." else f"{inside}/"
 
 
-def _nameable(name: str) -> bool:
-    """The registry refuses names that cannot be read or that other systems spell differently."""
+def _is_valid_name(name: str) -> bool:
+    """Whether the registry accepts the name: printable, and the same on all systems."""
     return name.isprintable() and not name.endswith((".", " ")) and "\\" not in name

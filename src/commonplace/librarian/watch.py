@@ -1,4 +1,4 @@
-"""Keeps the registry in step with a tree: file events say when to look, the files' stamps say what to read again."""
+"""Keep the registry in step with a tree: file events trigger a scan, file stamps decide what is read again."""
 
 import contextlib
 import itertools
@@ -8,57 +8,57 @@ from collections.abc import Callable, Iterator
 import watchfiles
 
 from commonplace import errors
-from commonplace.librarian.registry import Outcome, Registry
-from commonplace.librarian.scan import Progress, Scan
+from commonplace.librarian.registry import FunctionRegistry, SyncOutcome
+from commonplace.librarian.scan import ProgressCallback, TreeScan
 
-_SETTLE_MILLISECONDS = 200
-_ANYWAY_MILLISECONDS = 4_000
-"""Where events get lost (network folders, a server that was away) the tree is looked at all the same."""
+_DEBOUNCE_MILLISECONDS = 200
+_POLL_MILLISECONDS = 4_000
+"""Scan at this interval even without events, which get lost on network folders."""
 
-Told = Callable[[Outcome], None]
+OutcomeCallback = Callable[[SyncOutcome], None]
 
 
-class _Stopped(Exception):  # noqa: N818 - somebody's wish, not a fault
+class _WatchStopped(Exception):  # noqa: N818 - somebody's wish, not a fault
     """Leave the rest."""
 
 
-class Watch:
+class TreeWatch:
     """One tree and its registry."""
 
-    def __init__(self, scan: Scan, registry: Registry, told: Told) -> None:
-        self._scan, self._registry, self._told = scan, registry, told
-        self._behind = True
+    def __init__(self, scan: TreeScan, registry: FunctionRegistry, on_outcome: OutcomeCallback) -> None:
+        self._scan, self._registry, self._on_outcome = scan, registry, on_outcome
+        self._is_out_of_date = True
 
-    def run(self, stop: threading.Event, progress: Progress = lambda _done, _all: None) -> None:
-        """Until told to stop, even in the middle of a large tree."""
+    def run(self, stop: threading.Event, progress: ProgressCallback = lambda _done, _all: None) -> None:
+        """Watch until `stop` is set; a running scan stops too."""
 
-        def watched(done: int, whole: int) -> None:
+        def check_stop(done: int, total: int) -> None:
             if stop.is_set():
-                raise _Stopped
-            progress(done, whole)
+                raise _WatchStopped
+            progress(done, total)
 
-        with contextlib.suppress(_Stopped):
-            for _ in itertools.chain([None], self._events(stop)):
-                self._look(watched)
+        with contextlib.suppress(_WatchStopped):
+            for _ in itertools.chain([None], self._wait_for_changes(stop)):
+                self._sync_changes(check_stop)
 
-    def _events(self, stop: threading.Event) -> Iterator[object]:
+    def _wait_for_changes(self, stop: threading.Event) -> Iterator[object]:
         return watchfiles.watch(
             self._scan.tree.folder,
-            debounce=_SETTLE_MILLISECONDS,
-            rust_timeout=_ANYWAY_MILLISECONDS,
+            debounce=_DEBOUNCE_MILLISECONDS,
+            rust_timeout=_POLL_MILLISECONDS,
             yield_on_timeout=True,
             stop_event=stop,
             raise_interrupt=False,
         )
 
-    def _look(self, progress: Progress) -> None:
-        """Tell what changed; what could not be told waits for the next look."""
+    def _sync_changes(self, progress: ProgressCallback) -> None:
+        """Send what changed; if the server is unavailable, retry at the next scan."""
         try:
-            self._behind |= self._scan.refresh(progress)
-            if not self._behind:
+            self._is_out_of_date |= self._scan.refresh_files(progress)
+            if not self._is_out_of_date:
                 return
-            outcome = self._registry.tell(self._registry.difference(self._scan), progress)
+            outcome = self._registry.apply_difference(self._registry.compute_difference(self._scan), progress)
         except errors.Unavailable:
             return
-        self._behind = False
-        self._told(outcome)
+        self._is_out_of_date = False
+        self._on_outcome(outcome)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from commonplace import errors
-from commonplace.librarian.endpoint import Endpoint
+from commonplace.librarian.endpoint import ModelEndpoint
 
 _AGENT = "distiller"
 _MOST = 1500
@@ -22,7 +22,7 @@ Run = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 
 
 def run(arguments: argparse.Namespace, call: Run) -> int:
-    endpoint = Endpoint(arguments.model, _key())
+    endpoint = ModelEndpoint(arguments.model, _key())
     record = _record(call, arguments.session, arguments.budget)
     if arguments.dry_run:
         tokens = (len(_SYSTEM) + len(record.encode())) // _BYTES_PER_TOKEN
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace, call: Run) -> int:
         )
         print("Nothing was sent.")
         return 0
-    title, _, content = endpoint.ask(_SYSTEM, record, _MOST).text.strip().partition("\n")
+    title, _, content = endpoint.ask_model(_SYSTEM, record, _MOST).text.strip().partition("\n")
     print(f"Draft {_keep(call, arguments.project, title, content)} waits for review: {title.strip()}")
     return 0
 

@@ -11,9 +11,9 @@ from tree_sitter import Node
 
 from commonplace.client.verify import outlines
 from commonplace.librarian import declaration, language
-from commonplace.librarian.declaration import dotted, text
+from commonplace.librarian.declaration import node_text, normalize_dotted_name
 from commonplace.librarian.language import Language
-from commonplace.librarian.source_tree import LARGEST
+from commonplace.librarian.source_tree import MAX_SOURCE_BYTES
 
 _words = str.split
 # Beside the functions and classes that the librarian records: what else gives something a name.
@@ -74,9 +74,9 @@ def find(path: str, source: bytes, symbol: str) -> Found:
     names = _parts(symbol)
     if not names:
         return Found(())
-    spoken, content = language.of_file(path), source.decode("utf-8", "replace")
-    if spoken is not None and len(source) <= LARGEST:
-        tree = language.parser(spoken).parse(source)
+    spoken, content = language.language_of_file(path), source.decode("utf-8", "replace")
+    if spoken is not None and len(source) <= MAX_SOURCE_BYTES:
+        tree = language.load_parser(spoken).parse(source)
         found = _matching(_declared(tree.root_node, source, spoken, names[-1]), names, path)
         if found or not tree.root_node.has_error:
             return Found(found)
@@ -87,7 +87,7 @@ def find(path: str, source: bytes, symbol: str) -> Found:
 def _parts(symbol: str) -> tuple[str, ...]:
     """`Class::method(int)`, `(*Server).Handle` and `Class#method` as their names."""
     plain = _DECORATION.sub("", _ARGUMENTS.sub("", symbol)).replace("#", ".")
-    return tuple(part for part in dotted(plain).split(".") if part)
+    return tuple(part for part in normalize_dotted_name(plain).split(".") if part)
 
 
 def _matching(declared: Iterator[tuple[_Named, Node]], names: tuple[str, ...], path: str) -> list[Definition]:
@@ -109,7 +109,7 @@ def _stands_in(cited: tuple[str, ...], scope: tuple[str, ...], known: frozenset[
 
 
 def _definition(nodes: Sequence[Node]) -> Definition:
-    return Definition(nodes[0].start_point.row + 1, "\n".join(text(node) for node in nodes))
+    return Definition(nodes[0].start_point.row + 1, "\n".join(node_text(node) for node in nodes))
 
 
 def _declared(root: Node, source: bytes, spoken: Language, name: str) -> Iterator[tuple[_Named, Node]]:
@@ -137,18 +137,18 @@ def _names(node: Node, spoken: Language) -> list[tuple[str, ...]]:
     if not node.is_named or (node.type in _ONLY_WITH_BODY and node.child_by_field_name("body") is None):
         return []
     if node.type == "call":
-        return [_parts(text(each).lstrip(":")) for each in _made(node)]
+        return [_parts(node_text(each).lstrip(":")) for each in _made(node)]
     if node.type in spoken.containers:
-        return [_parts(declaration.container_name(node))]
-    if node.child_by_field_name("receiver") and (method := declaration.function(node, spoken)):
+        return [_parts(declaration.read_container_name(node))]
+    if node.child_by_field_name("receiver") and (method := declaration.parse_function(node, spoken)):
         return [_parts(method.name)]
-    return [names for each in _naming(node) if (names := _parts(text(each)))]
+    return [names for each in _naming(node) if (names := _parts(node_text(each)))]
 
 
 def _made(call: Node) -> Sequence[Node]:
     """Ruby makes accessors by calls."""
     arguments = call.child_by_field_name("arguments")
-    if arguments is None or text(call.child_by_field_name("method")) not in _RUBY_MAKERS:
+    if arguments is None or node_text(call.child_by_field_name("method")) not in _RUBY_MAKERS:
         return ()
     return [each for each in arguments.named_children if each.type == "simple_symbol"]
 

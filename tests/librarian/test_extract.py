@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from commonplace.librarian.reading import read
+from commonplace.librarian.extract import extract_functions
 
 PYTHON = '''
 import os
@@ -34,7 +34,7 @@ def outer():
 
 def of(file: str, source: str) -> dict[str, dict]:
     """What a file declares, by name, without what is tested elsewhere."""
-    found = read(file, source.encode())
+    found = extract_functions(file, source.encode())
     shown = {function.name: msgspec.to_builtins(function) for function in found}
     for each in shown.values():
         for name in ("file", "body", "code", "language"):
@@ -423,7 +423,7 @@ def test_read_tells_what_each_language_declares(file):
 
 
 def _body(source: str, file: str = "a.py") -> str:
-    [function] = read(file, source.encode())
+    [function] = extract_functions(file, source.encode())
     return function.body
 
 
@@ -439,7 +439,7 @@ def test_read_a_class_does_not_change_with_the_body_of_a_method():
     before, after = (
         {
             each.name: each.body
-            for each in read("a.py", f"class A:\n  x = 1\n  def m(self): return {n}\n".encode())
+            for each in extract_functions("a.py", f"class A:\n  x = 1\n  def m(self): return {n}\n".encode())
         }
         for n in (1, 2)
     )
@@ -448,22 +448,22 @@ def test_read_a_class_does_not_change_with_the_body_of_a_method():
 
 
 def test_read_tells_overloads_apart():
-    found = read("A.java", b"class A { int f(int a) { return 1; } int f(long a) { return 2; } }")
+    found = extract_functions("A.java", b"class A { int f(int a) { return 1; } int f(long a) { return 2; } }")
     assert sorted(each.name for each in found) == ["A", "A.f", "A.f#2"]
 
 
 def test_read_masks_secrets_in_code():
     key = "ghp_" + "a1B2" * 9
-    [function] = read("a.py", f"def f():\n    return '{key}'\n".encode())
+    [function] = extract_functions("a.py", f"def f():\n    return '{key}'\n".encode())
     assert "def f()" in function.code
     assert key not in function.code
 
 
 @pytest.mark.parametrize("file", [*LANGUAGES, "a.py"])
 def test_read_survives_broken_and_deep_source(file):
-    assert isinstance(read(file, b"\xff\xfe ((( def class {{ \x01 function ;" * 50), list)
-    assert isinstance(read(file, b"x = " + b"(" * 5000 + b"1" + b")" * 5000), list)
+    assert isinstance(extract_functions(file, b"\xff\xfe ((( def class {{ \x01 function ;" * 50), list)
+    assert isinstance(extract_functions(file, b"x = " + b"(" * 5000 + b"1" + b")" * 5000), list)
 
 
 def test_read_leaves_unknown_languages_alone():
-    assert read("a.txt", b"def f(): pass") == []
+    assert extract_functions("a.txt", b"def f(): pass") == []

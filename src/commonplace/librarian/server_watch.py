@@ -1,0 +1,81 @@
+"""Watch source trees inside the server: one thread per tree, whose calls run on the server's event loop."""
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from commonplace import access, errors
+from commonplace.call import Calls
+from commonplace.librarian.registry import CallOperation, FunctionRegistry, SyncOutcome
+from commonplace.librarian.scan import TreeScan
+from commonplace.librarian.source_tree import SourceTree
+from commonplace.librarian.watch import TreeWatch
+
+_log = logging.getLogger(__name__)
+
+_STOP_CHECK_SECONDS = 0.5
+
+
+def parse_watched_trees(pairs: Sequence[str]) -> dict[str, Path]:
+    """Parse the setting's project=path pairs."""
+    trees: dict[str, Path] = {}
+    for pair in pairs:
+        name, separator, path = pair.partition("=")
+        project = access.project_name(name)
+        if not separator or not path or project in trees:
+            raise errors.Invalid(
+                f"librarian: '{pair}' is not a project=path pair, or its project is named twice.",
+                hint="Set one folder per project, for example shop=/src/shop.",
+            )
+        trees[project] = Path(path)
+    return trees
+
+
+@contextlib.asynccontextmanager
+async def watch_source_trees(calls: Calls, trees: Mapping[str, Path]) -> AsyncIterator[None]:
+    """Watch these trees inside the context. A large tree is read in other processes, to keep calls fast."""
+    scans = {project: TreeScan(SourceTree(path)) for project, path in trees.items()}
+    stop = threading.Event()
+    call = _make_thread_caller(calls, asyncio.get_running_loop(), stop)
+    watch_threads = [
+        asyncio.to_thread(_watch_tree, call, project, scan, stop) for project, scan in scans.items()
+    ]
+    running = asyncio.gather(*watch_threads)
+    try:
+        yield
+    finally:
+        stop.set()
+        await running
+
+
+def _watch_tree(call: CallOperation, project: str, scan: TreeScan, stop: threading.Event) -> None:
+    def log_outcome(outcome: SyncOutcome) -> None:
+        _log.info("librarian: %s %s", project, outcome)
+
+    try:
+        TreeWatch(scan, FunctionRegistry(call, project), log_outcome).run(stop)
+    except errors.Refusal as refusal:
+        _log.error("librarian: %s is no longer watched: %s", project, refusal.message)
+
+
+def _make_thread_caller(
+    calls: Calls, loop: asyncio.AbstractEventLoop, stop: threading.Event
+) -> CallOperation:
+    """Return a function that calls operations from a thread and gives up when the server stops."""
+
+    def call_operation(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        future = asyncio.run_coroutine_threadsafe(calls.run(name, arguments, access.OPERATOR), loop)
+        while not stop.is_set():
+            with contextlib.suppress(TimeoutError):
+                reply: dict[str, Any] = msgspec.json.decode(future.result(_STOP_CHECK_SECONDS).text())
+                return reply
+        future.cancel()
+        raise errors.Unavailable("The server is shutting down.")
+
+    return call_operation
