@@ -201,7 +201,7 @@ async def test_forget_drops_the_cache_at_once(door):
     key, key_id = await door.key()
     await door.identify(bearer(key))
     await door.database.write(lambda tx: store.mark_key_revoked(tx, key_id, door.clock()))
-    door.identity.forget()
+    door.identity.forget_cached_keys()
     assert type(await door.refusal(bearer(key))) is errors.Unauthenticated
 
 
@@ -251,8 +251,8 @@ async def test_identify_remembers_a_bounded_number_of_addresses_and_keys(door, m
     for n in range(5):
         await door.refusal(bearer("wrong"), f"10.0.0.{n}")
         await door.identify(bearer((await door.key(f"k{n}"))[0]))
-    assert len(door.identity._failures._counts) == 3
-    assert len(door.identity._known) <= 3
+    assert len(door.identity._failed_keys._counts) == 3
+    assert len(door.identity._cached_callers) <= 3
 
 
 async def test_last_use_of_a_key_is_written_down_by_the_flush(door):
@@ -267,7 +267,7 @@ async def test_last_use_of_a_key_is_written_down_by_the_flush(door):
         return {row["name"]: row["last_used_at"] for row in rows}
 
     assert await used() == {"ci": None, "idle": None}
-    await door.identity.flush()
+    await door.identity.flush_key_uses()
     assert await used() == {"ci": door.clock(), "idle": None}
 
 
