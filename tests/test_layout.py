@@ -26,6 +26,7 @@ FLOORS = (
         "client",
         "librarian",
         "data_folder",
+        "beacon",
     ),
     ("arguments", "audit", "activity", "events", "operation", "resource"),
     ("search",),
@@ -39,7 +40,16 @@ FLOORS = (
     ("__main__",),
 )
 # What runs beside agents talks to a server: it opens no store and needs no room.
-CLIENT_MAY_REACH = {"client", "data_folder", "errors", "librarian", "masking", "transcripts", "zstd"}
+CLIENT_MAY_REACH = {
+    "beacon",
+    "client",
+    "data_folder",
+    "errors",
+    "librarian",
+    "masking",
+    "transcripts",
+    "zstd",
+}
 FORBIDDEN_NAMES = {
     "utils",
     "helpers",

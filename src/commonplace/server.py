@@ -120,8 +120,8 @@ async def _sweep_for_ever(calls: Calls) -> None:
 
 async def serve_http(settings: Settings, announce: Callable[[str], None]) -> None:
     """Listen until a signal says to stop; `announce` is told the address."""
+    from commonplace.beacon import Beacon  # noqa: PLC0415 - as above
     from commonplace.edges.application import build_application  # noqa: PLC0415 - as above
-    from commonplace.edges.beacon import Beacon  # noqa: PLC0415 - as above
     from commonplace.edges.http import listener  # noqa: PLC0415 - stdio, which must start at once, needs none of HTTP
     from commonplace.edges.project_events import ProjectEvents  # noqa: PLC0415 - as above
 

@@ -15,7 +15,7 @@ from commonplace.client.agents import AGENTS, AGENTS_WITH_HOOKS, AGENTS_WITH_TRA
 from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.install.agent_settings import AgentSettings
 from commonplace.client.install.machine import Machine
-from commonplace.client.reach import Server
+from commonplace.client.remote import RemoteServer
 from commonplace.client.sync.transcript import AgentTranscripts
 from commonplace.edges.agent_tables import GUIDES, fill_tables
 from commonplace.transcripts.format import TranscriptFormat
@@ -42,7 +42,7 @@ def test_agent_has_the_files_of_the_parts_that_it_declares_and_no_others(agent: 
 def test_agent_declares_parts_of_the_right_types(agent: str):
     settings = registry.load_settings(agent)
     assert isinstance(settings, AgentSettings)
-    assert settings.connection_edits(MACHINE, Server("http://127.0.0.1:1", "key"), "user")
+    assert settings.connection_edits(MACHINE, RemoteServer("http://127.0.0.1:1", "key"), "user")
     if agent in AGENTS_WITH_HOOKS:
         assert isinstance(registry.load_hooks(agent), AgentHooks)
     if agent in AGENTS_WITH_TRANSCRIPTS:

@@ -17,7 +17,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 import product
-from commonplace.edges.beacon import Beacon
+from commonplace.beacon import Beacon
 from patience import PATIENCE_SECONDS, wait_until_async
 
 LOST, UNAVAILABLE, REFUSED = -32001, -32000, -32003

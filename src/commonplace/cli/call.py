@@ -8,7 +8,7 @@ import msgspec
 
 from commonplace import errors
 from commonplace.catalogue import CATALOGUE
-from commonplace.cli import client
+from commonplace.cli import operation_call
 from commonplace.cli.parser import _CALL
 from commonplace.edges.schema import input_schema
 from commonplace.operation import Tool
@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     if name not in tools:
         raise errors.NotFound(f"There is no operation '{name}'.", hint="commonplace call lists them.")
     flags = _flags(tools[name]).parse_args(arguments.rest)
-    reply = client.call(name, _given(flags), flags)
+    reply = operation_call.call_operation(name, _given(flags), flags)
     print(msgspec.json.format(msgspec.json.encode(reply), indent=2).decode())
     return 0
 

@@ -3,14 +3,14 @@
 import argparse
 from typing import Any
 
-from commonplace.cli import client
+from commonplace.cli import operation_call
 
 
 def run(arguments: argparse.Namespace) -> int:
     asked = vars(arguments)
     fields = ("name", "role", "projects", "machines", "workspaces", "agent", "expires_in_days")
     given = {name: asked[name] for name in fields if asked.get(name) is not None}
-    reply = client.call("memory_admin", {"action": arguments.action} | given, arguments)
+    reply = operation_call.call_operation("memory_admin", {"action": arguments.action} | given, arguments)
     _SHOW[arguments.action](reply)
     return 0
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from commonplace.cli import client
+from commonplace.cli import operation_call
 from commonplace.librarian.endpoint import ModelEndpoint
 from commonplace.librarian.enrich import Enrichment, EnrichmentRun, start_librarian_session
 from commonplace.librarian.registry import CallOperation, FunctionRegistry, RegistryDifference, SyncOutcome
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _caller(arguments: argparse.Namespace) -> CallOperation:
     def call(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        return client.call(name, given, arguments)
+        return operation_call.call_operation(name, given, arguments)
 
     return call
 

@@ -41,10 +41,10 @@ def _calling(module: str) -> Callable[[argparse.Namespace], int]:
     """A client command that also works without a server: it is handed the way to the operations."""
 
     def run(arguments: argparse.Namespace) -> int:
-        from commonplace.cli import client  # noqa: PLC0415 - --help should not wait for it
+        from commonplace.cli import operation_call  # noqa: PLC0415 - --help should not wait for it
 
         command: Callable[..., int] = importlib.import_module(module).run
-        return command(arguments, lambda name, given: client.call(name, given, arguments))
+        return command(arguments, lambda name, given: operation_call.call_operation(name, given, arguments))
 
     return run
 

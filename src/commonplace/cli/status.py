@@ -4,32 +4,34 @@ import argparse
 import os
 
 from commonplace import config
-from commonplace.cli import client
-from commonplace.client import reach
-from commonplace.edges.beacon import read_beacon
+from commonplace.beacon import read_beacon
+from commonplace.cli import operation_call
+from commonplace.client import remote
 
 
 def run(arguments: argparse.Namespace) -> int:
     server = None if arguments.data or arguments.store else _of_the_agents()
-    health = client.call("memory_health", {}, arguments, server)
+    health = operation_call.call_operation("memory_health", {}, arguments, server)
     print(f"Commonplace {health['version']} {_where(arguments, server)}")
     print(f"store     {health['store']['kind']}, {health['store'].get('latency_ms', 0)} ms")
     print(f"sessions  {health.get('active_sessions', 0)} active")
     print(f"locks     {health.get('active_locks', 0)} held")
-    for project in client.call("memory_list_projects", {}, arguments, server).get("projects", []):
+    for project in operation_call.call_operation("memory_list_projects", {}, arguments, server).get(
+        "projects", []
+    ):
         seen = project.get("last_activity", "never")
         print(f"project   {project['project']}: {project.get('active_sessions', 0)} active, last {seen}")
     return 0
 
 
-def _of_the_agents() -> reach.Server | None:
+def _of_the_agents() -> remote.RemoteServer | None:
     """The server that the environment or config.toml names: what this machine's agents speak to."""
-    named = os.environ.get("COMMONPLACE_URL") or reach.configuration().get("url")
-    return reach.server() if named else None
+    named = os.environ.get("COMMONPLACE_URL") or remote.read_configuration().get("url")
+    return remote.find_server() if named else None
 
 
-def _where(arguments: argparse.Namespace, server: reach.Server | None) -> str:
+def _where(arguments: argparse.Namespace, server: remote.RemoteServer | None) -> str:
     if server:
         return f"at {server.url}"
-    lit = read_beacon(config.read({"data": arguments.data, "store": arguments.store}).data)
-    return f"at {lit['url']} (pid {lit['pid']})" if lit else "not running; read from the data folder"
+    beacon = read_beacon(config.read({"data": arguments.data, "store": arguments.store}).data)
+    return f"at {beacon['url']} (pid {beacon['pid']})" if beacon else "not running; read from the data folder"

@@ -21,12 +21,12 @@ from commonplace.client.agents import (
 )
 from commonplace.client.install.agent_settings import KEY_VARIABLE, Scope
 from commonplace.client.install.machine import Machine
-from commonplace.client.reach import Server
+from commonplace.client.remote import RemoteServer
 
 GUIDES = ("docs/guides/agents.md", "docs/guides/hooks.md", "docs/guides/sync.md")
 _MARKED = re.compile(r"(<!-- agents: (\w+) -->\n).*?(<!-- agents: end -->)", re.DOTALL)
 _MACHINE = Machine(Path("~"), Path(), ("commonplace",), "linux", {})
-_SERVER = Server("http://127.0.0.1:8080", "KEY")
+_SERVER = RemoteServer("http://127.0.0.1:8080", "KEY")
 _KIND_TITLES = {
     "session_start": "start",
     "prompt": "prompt",

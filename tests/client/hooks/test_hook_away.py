@@ -10,7 +10,7 @@ import pytest
 from hooked import Agent, Done
 
 import product
-from commonplace.client import reach
+from commonplace.client import remote
 from commonplace.client.agents import AGENTS_WITH_HOOKS
 from patience import PATIENCE_SECONDS
 
@@ -129,6 +129,6 @@ async def test_setting_that_cannot_be_read_is_as_usual_and_stands_in_the_log(alo
 def test_name_that_nobody_answers_for_is_given_up_in_time(monkeypatch):
     hanging = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_more: hanging.wait(PATIENCE_SECONDS))
-    with pytest.raises(reach.Away, match="not found in time"):
-        reach.post(reach.Server("http://nowhere.invalid"), "memory_health", {}, 0.05)
+    with pytest.raises(remote.ServerUnreachable, match="not resolved in time"):
+        remote.call_operation(remote.RemoteServer("http://nowhere.invalid"), "memory_health", {}, 0.05)
     hanging.set()

@@ -10,9 +10,9 @@ import pytest
 from settings_of_agents import EVERY
 from user import User
 
-from commonplace.client import reach
+from commonplace.client import remote
 from commonplace.client.agents import AGENTS, load_settings
-from commonplace.client.reach import Server
+from commonplace.client.remote import RemoteServer
 
 SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key")
 MCP = "http://127.0.0.1:9123/mcp"
@@ -264,19 +264,19 @@ def test_connect_keeps_the_key_of_this_machines_own_server_from_others(user: Use
 def test_a_server_that_the_environment_names_gets_no_token_of_the_one_that_is_configured(user: User):
     user.runs("install", "--agent", "claude", "--yes", *SERVER, "--sync-token", "cp_sync")
     own = "http://127.0.0.1:9123"
-    assert (reach.server(), reach.server("sync_token")) == (
-        Server(own, "cp_test_key"),
-        Server(own, "cp_sync"),
+    assert (remote.find_server(), remote.find_server("sync_token")) == (
+        RemoteServer(own, "cp_test_key"),
+        RemoteServer(own, "cp_sync"),
     )
     user.set("COMMONPLACE_URL", f"{own}/mcp/")
-    assert reach.server() == Server(own, "cp_test_key")
+    assert remote.find_server() == RemoteServer(own, "cp_test_key")
     user.set("COMMONPLACE_URL", "http://other:1/mcp")
-    assert (reach.server(), reach.server("sync_token")) == (
-        Server("http://other:1"),
-        Server("http://other:1"),
+    assert (remote.find_server(), remote.find_server("sync_token")) == (
+        RemoteServer("http://other:1"),
+        RemoteServer("http://other:1"),
     )
     user.set("COMMONPLACE_KEY", "cp_other")
-    assert reach.server() == Server("http://other:1", "cp_other")
+    assert remote.find_server() == RemoteServer("http://other:1", "cp_other")
 
 
 def test_connect_refuses_what_is_no_file(user: User):

@@ -11,7 +11,7 @@ from commonplace.client.install import schedule
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.record import Scheduled
 from commonplace.client.install.wishes import Put, Whole
-from commonplace.client.reach import Server
+from commonplace.client.remote import RemoteServer
 
 INSTALL = ("install", "--agent", "cursor", "--yes", "--url", "http://127.0.0.1:9123")
 
@@ -192,7 +192,9 @@ def test_windows_has_its_own_places_and_quotes():
         "win32",
         {"APPDATA": "C:/Users/ann/AppData/Roaming"},
     )
-    (entry,) = load_settings("vscode").connection_edits(machine, Server("http://127.0.0.1:8080"), "user")
+    (entry,) = load_settings("vscode").connection_edits(
+        machine, RemoteServer("http://127.0.0.1:8080"), "user"
+    )
     assert isinstance(entry, Put)
     assert entry.path == Path("C:/Users/ann/AppData/Roaming/Code/User/mcp.json")
     assert machine.hook_command("claude") == '"C:/Program Files/commonplace.exe" hook claude'
@@ -204,6 +206,6 @@ def test_windows_has_its_own_places_and_quotes():
 
 def test_a_mac_keeps_settings_of_vscode_in_its_library():
     (entry,) = load_settings("vscode").connection_edits(
-        _machine("darwin"), Server("http://127.0.0.1:8080"), "user"
+        _machine("darwin"), RemoteServer("http://127.0.0.1:8080"), "user"
     )
     assert entry.path == Path("/home/ann/Library/Application Support/Code/User/mcp.json")

@@ -10,7 +10,7 @@ from commonplace.client.install import agents, changes, documents, machine, reco
 from commonplace.client.install.agent_settings import Scope
 from commonplace.client.install.changes import Wanted
 from commonplace.client.install.machine import Machine
-from commonplace.client.reach import Server
+from commonplace.client.remote import RemoteServer
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -42,7 +42,7 @@ def _chosen(arguments: argparse.Namespace, here: Machine) -> list[AgentProgram]:
     ]
 
 
-def _entry(agent: AgentProgram, here: Machine, server: Server, scope: Scope) -> list[Wanted]:
+def _entry(agent: AgentProgram, here: Machine, server: RemoteServer, scope: Scope) -> list[Wanted]:
     of_agent = load_settings(agent.name)
     if scope == "project" and not of_agent.has_project_scope:
         raise errors.Invalid(
@@ -51,7 +51,7 @@ def _entry(agent: AgentProgram, here: Machine, server: Server, scope: Scope) -> 
     return [Wanted(wish, agent.name) for wish in of_agent.connection_edits(here, server, scope)]
 
 
-def _print(chosen: Sequence[AgentProgram], here: Machine, server: Server, scope: Scope) -> None:
+def _print(chosen: Sequence[AgentProgram], here: Machine, server: RemoteServer, scope: Scope) -> None:
     """What belongs into the file on standard output, which file on standard error."""
     for agent in chosen:
         text: bytes | None = None
@@ -63,7 +63,7 @@ def _print(chosen: Sequence[AgentProgram], here: Machine, server: Server, scope:
 
 
 def _report(
-    chosen: Sequence[AgentProgram], changed: Sequence[changes.Change], server: Server, scope: Scope
+    chosen: Sequence[AgentProgram], changed: Sequence[changes.Change], server: RemoteServer, scope: Scope
 ) -> None:
     for change in changed:
         print(f"Wrote {change.path}")

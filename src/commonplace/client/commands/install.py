@@ -11,7 +11,7 @@ from commonplace.client.install import agents, changes, machine, record, schedul
 from commonplace.client.install.changes import Change, Wanted
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.record import Installed
-from commonplace.client.reach import Server
+from commonplace.client.remote import RemoteServer
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -54,7 +54,9 @@ def _install(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _wanted(chosen: Sequence[AgentProgram], here: Machine, server: Server, prompts: bool) -> list[Wanted]:
+def _wanted(
+    chosen: Sequence[AgentProgram], here: Machine, server: RemoteServer, prompts: bool
+) -> list[Wanted]:
     wanted = []
     for agent in chosen:
         of_agent = load_settings(agent.name)

@@ -47,19 +47,21 @@ def _upstream(arguments: argparse.Namespace) -> "Upstream":
 
     A key that config.toml names is for the server that it names, or for this machine's own.
     """
-    from commonplace.client import reach  # noqa: PLC0415 - as above
+    from commonplace.client import remote  # noqa: PLC0415 - as above
     from commonplace.client.proxy.place import Named, OfFolder  # noqa: PLC0415 - as above
     from commonplace.client.proxy.upstream import Upstream  # noqa: PLC0415 - as above
 
-    configured = {} if arguments.url or arguments.data else reach.configuration()
+    configured = {} if arguments.url or arguments.data else remote.read_configuration()
     url = arguments.url or (
         "" if arguments.data else os.environ.get("COMMONPLACE_URL") or configured.get("url")
     )
     folder = Path(arguments.data).expanduser().absolute() if arguments.data else None
-    url = reach.checked(url) if url else ""
-    key = arguments.key or reach.secret("key", reach.entrusted(url, configured) if url else configured)
+    url = remote.validate_url(url) if url else ""
+    key = arguments.key or remote.read_secret(
+        "key", remote.configuration_for(url, configured) if url else configured
+    )
     toolsets = arguments.toolsets or os.environ.get("COMMONPLACE_TOOLSETS", "")
-    place = Named(url) if url else OfFolder(folder or reach.folder())
+    place = Named(url) if url else OfFolder(folder or remote.default_data_folder())
     return Upstream(place, key, _names(toolsets))
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from commonplace import errors
-from commonplace.client import reach
+from commonplace.client import remote
 from commonplace.client.sync import agent_transcripts, check, hook, manifest, settings, state
 from commonplace.client.sync.run import Options, Report
 from commonplace.client.sync.run import run as run_once
-from commonplace.client.sync.upload import Wire
+from commonplace.client.sync.upload import UploadClient
 from commonplace.client.sync.workspaces import Workspaces, machine
 
 _SHOWN = 20
@@ -59,15 +59,15 @@ def _test(_arguments: argparse.Namespace) -> int:
 def _init_manifest(arguments: argparse.Namespace) -> int:
     server = settings.server()
     tool = agent_transcripts.canonical_tool(arguments.tool)
-    wire = Wire(server)
+    wire = UploadClient(server)
     try:
         with state.opened(server.url) as known:
-            workspaces = Workspaces(wire, known, machine(reach.configuration()))
+            workspaces = Workspaces(wire, known, machine(remote.read_configuration()))
             workspace = workspaces.of(tool, arguments.project)
             known.keep_folder(str(Path(arguments.cwd).expanduser().resolve()))
-    except reach.Away as away:
+    except remote.ServerUnreachable as away:
         raise errors.Unavailable(str(away), hint="Try again when it runs.") from None
-    except reach.Refused as refused:
+    except remote.ServerRefusal as refused:
         raise settings.refusal(refused) from None
     finally:
         wire.close()

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from commonplace.client import reach
+from commonplace.client import remote
 from commonplace.client.guard import git
 from commonplace.client.hooks import leases, log
 from commonplace.client.hooks.event import Event
@@ -45,7 +45,7 @@ def _check(pid: str) -> int:
     visit, refused = _visit(), []
     try:
         refused = refusals(visit, files) if files else []
-    except (reach.Away, reach.Refused) as away:
+    except (remote.ServerUnreachable, remote.ServerRefusal) as away:
         log.fault("guard check", away)
         _say(f"commonplace guard: nothing was checked. {away}")
     _pass_on(visit)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from commonplace.client import reach
+from commonplace.client import remote
 from commonplace.client.hooks import leases, pack
 from commonplace.client.hooks.event import Answer, Kind
 from commonplace.client.hooks.state import forget_old
@@ -114,7 +114,7 @@ def session_end(visit: Visit) -> Answer:
                 summary="",
                 files_modified=files[:_LISTED],
             )
-        except reach.Refused as refused:
+        except remote.ServerRefusal as refused:
             if refused.code != "session_not_found":
                 raise
     visit.state.remove()

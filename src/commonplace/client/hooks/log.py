@@ -3,7 +3,7 @@
 import os
 import time
 
-from commonplace.client import reach
+from commonplace.client import remote
 
 _LARGEST = 256 * 1024
 
@@ -27,7 +27,7 @@ def note(where: str, text: str) -> None:
 
 
 def _append(line: str) -> None:
-    place = reach.home() / "hooks.log"
+    place = remote.client_home() / "hooks.log"
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with open(descriptor, "wb", buffering=0) as file:  # noqa: PTH123 - of a descriptor

@@ -3,7 +3,7 @@
 import json
 import sys
 
-from commonplace.client import reach
+from commonplace.client import remote
 from commonplace.client.agents import AGENTS_WITH_HOOKS, load_hooks
 from commonplace.client.hooks import acts, log, pack
 from commonplace.client.hooks.agent_hooks import AgentHooks
@@ -53,7 +53,7 @@ def answered(agent: str, hooks: AgentHooks, event: Event) -> Answer:
         if event.kind in hooks.context_kinds and event.kind != "session_start":
             acts.recall(visit)
         answer = acts.ACTS[event.kind](visit)
-    except (reach.Away, reach.Refused) as refused:
+    except (remote.ServerUnreachable, remote.ServerRefusal) as refused:
         answer = Answer(warning=_warned(visit, hooks, refused))
     return _with_context(visit, hooks, answer)
 
@@ -72,12 +72,12 @@ def _with_context(visit: Visit, hooks: AgentHooks, answer: Answer) -> Answer:
     return answer._replace(context=pack.fitted(texts))
 
 
-def _warned(visit: Visit, hooks: AgentHooks, refused: reach.Away | reach.Refused) -> str:
+def _warned(visit: Visit, hooks: AgentHooks, refused: remote.ServerUnreachable | remote.ServerRefusal) -> str:
     """Said once in an agent's session, where it can be heard."""
     log.fault(f"hook {visit.tool} {visit.event.kind}", refused)
     if visit.event.kind not in hooks.warning_kinds:
         return ""
-    if isinstance(refused, reach.Away):
+    if isinstance(refused, remote.ServerUnreachable):
         why, text = "away", f"{refused} Edits are not checked against the leases of others until it is back."
     elif refused.status == _UNAUTHENTICATED:
         why, text = "key", _KEY_UNKNOWN if _has_key() else _KEY_MISSING
@@ -87,7 +87,7 @@ def _warned(visit: Visit, hooks: AgentHooks, refused: reach.Away | reach.Refused
 
 
 def _has_key() -> bool:
-    server = reach.server()
+    server = remote.find_server()
     return server is not None and bool(server.key)
 
 

@@ -3,7 +3,7 @@
 import os
 from typing import Any, NamedTuple
 
-from commonplace.client import reach
+from commonplace.client import remote
 from commonplace.client.hooks import log
 
 _LOCKS = ("auto", "check", "off")
@@ -23,7 +23,7 @@ class Settings(NamedTuple):
 
 
 def settings() -> Settings:
-    told = reach.configuration().get("hooks")
+    told = remote.read_configuration().get("hooks")
     configured = told if isinstance(told, dict) else {}
     given: dict[str, Any] = {}
     for name, usual in Settings._field_defaults.items():

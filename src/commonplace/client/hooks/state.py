@@ -11,7 +11,7 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from commonplace.client import reach
+from commonplace.client import remote
 
 _UNSAFE = re.compile(r"[^\w.-]+", re.ASCII)
 _LONGEST_NAME = 100
@@ -160,7 +160,7 @@ def _remove(folder: Path) -> None:
 
 
 def _folder() -> Path:
-    return reach.home() / "hooks"
+    return remote.client_home() / "hooks"
 
 
 def _name(session: str) -> str:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from commonplace.client import project, reach
+from commonplace.client import project, remote
 from commonplace.client.hooks import pack
 from commonplace.client.hooks.event import Event
 from commonplace.client.hooks.settings import Settings
@@ -46,11 +46,11 @@ class Visit:
 
         The time counts from the start of this process; a server that has answered is given more.
         """
-        server = reach.server()
+        server = remote.find_server()
         if server is None:
-            raise reach.Away("No server runs on this machine, and none is configured.")
+            raise remote.ServerUnreachable("No server runs on this machine, and none is configured.")
         more = _PATIENCE * self.settings.seconds if self._answered else 0.0
-        reply = reach.post(server, operation, arguments, self._until + more - time.monotonic())
+        reply = remote.call_operation(server, operation, arguments, self._until + more - time.monotonic())
         self._answered = True
         self.context += [str(notice) for notice in reply.pop("_notice", ())]
         return reply
@@ -60,7 +60,7 @@ class Visit:
         session = self.session()
         try:
             return self.ask(operation, session_id=session.session_id, **arguments)
-        except reach.Refused as refused:
+        except remote.ServerRefusal as refused:
             if refused.code != "session_not_found":
                 raise
         return self.ask(operation, session_id=self.start(session).session_id, **arguments)
@@ -108,7 +108,7 @@ class Visit:
         }
         try:
             return self.ask("memory_start_session", claude_instance=name, **given)
-        except reach.Refused as refused:
+        except remote.ServerRefusal as refused:
             if refused.code != "forbidden":
                 raise
         return self.ask("memory_start_session", claude_instance=_UNKNOWN, **given)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.wishes import Append, Wish
-from commonplace.client.reach import Server
+from commonplace.client.remote import RemoteServer
 
 Scope = Literal["user", "project"]
 
@@ -18,7 +18,7 @@ KEY_VARIABLE = "COMMONPLACE_KEY"
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
     is_installed: Callable[[Machine], bool]
-    connection_edits: Callable[[Machine, Server, Scope], Sequence[Wish]]
+    connection_edits: Callable[[Machine, RemoteServer, Scope], Sequence[Wish]]
     """What connects it to the server. A project's files are committed, so they name a variable instead of the key."""
     hook_edits: Callable[[Machine, bool], Sequence[Wish]] = lambda _machine, _prompts: ()
     """What makes it run our hooks. The second argument asks for hooks on prompts too."""
@@ -39,7 +39,7 @@ class HookEvent:
     timeout_seconds: int = 10
 
 
-def authorization_header(server: Server, scope: Scope, reference: str) -> dict[str, str]:
+def authorization_header(server: RemoteServer, scope: Scope, reference: str) -> dict[str, str]:
     """The header with the key, or with `reference` in a project's files; empty if there is no key."""
     if not server.key:
         return {}

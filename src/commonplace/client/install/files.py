@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from commonplace import errors
-from commonplace.client import reach
+from commonplace.client import remote
 
 
 def read(path: Path) -> bytes | None:
@@ -66,7 +66,7 @@ def back_up(path: Path, content: bytes, backups: Path) -> None:
 
 def backups() -> Path:
     """Where one command keeps the files that it changes."""
-    return reach.home() / "backups" / datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    return remote.client_home() / "backups" / datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
 
 
 def missing_folders(path: Path) -> list[str]:

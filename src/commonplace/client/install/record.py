@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from commonplace import errors
-from commonplace.client import reach
+from commonplace.client import remote
 from commonplace.client.install.files import write
 from commonplace.client.install.wishes import Edit
 
@@ -44,7 +44,7 @@ class Installed(msgspec.Struct, omit_defaults=True):
 
 
 def _path() -> Path:
-    return reach.home() / "installed.json"
+    return remote.client_home() / "installed.json"
 
 
 def load() -> Installed:

@@ -5,25 +5,25 @@ from pathlib import Path
 from typing import Any
 
 from commonplace import errors
-from commonplace.client import reach
+from commonplace.client import remote
 from commonplace.client.install import files
 from commonplace.client.install.changes import Wanted
 from commonplace.client.install.wishes import Put, Whole, Wish
-from commonplace.client.reach import Server
+from commonplace.client.remote import RemoteServer
 
 ASSUMED = "http://127.0.0.1:8080"
 MOST_LEARNINGS = 10
 
 
-def chosen(url: str | None, key: str | None) -> Server:
+def chosen(url: str | None, key: str | None) -> RemoteServer:
     """What was given first, then what this machine speaks to already, then where `commonplace serve` listens."""
     configured = _configured()
     try:
-        address = reach.checked(url or reach.where(configured) or ASSUMED)
+        address = remote.validate_url(url or remote.find_server_url(configured) or ASSUMED)
     except ValueError as wrong:
         raise errors.Invalid(f"{wrong}.", hint=f"Such as {ASSUMED}.") from None
     known = {} if _is_for_another(address, url, configured) else configured
-    return Server(address, checked("--key", _key(known) if key is None else key))
+    return RemoteServer(address, checked("--key", _key(known) if key is None else key))
 
 
 def checked(flag: str, secret: str) -> str:
@@ -43,7 +43,7 @@ def learnings(given: int | None) -> int:
 
 
 def wanted(
-    server: Server,
+    server: RemoteServer,
     url: str | None,
     key: str | None,
     prompts: int | None = None,
@@ -69,13 +69,13 @@ def wanted(
 
 def _is_for_another(address: str, url: str | None, configured: dict[str, Any]) -> bool:
     """The tokens that config.toml refers to were given for another server: the one it names, or this machine's."""
-    if reach.entrusted(address, configured) != configured:
+    if remote.configuration_for(address, configured) != configured:
         return True
-    return bool(url) and address != (reach.where(configured) or ASSUMED)
+    return bool(url) and address != (remote.find_server_url(configured) or ASSUMED)
 
 
 def _by_reference(name: str, secret: str) -> list[Wish]:
-    place = reach.home() / name
+    place = remote.client_home() / name
     return [Whole(place, f"{secret}\n"), Put(_configuration(), (name,), f"file:{place}")]
 
 
@@ -87,19 +87,21 @@ def _comes_from_the_environment(key: str) -> bool:
 
 def written_secrets() -> list[str]:
     """What earlier commands wrote down."""
-    return [(files.read(reach.home() / name) or b"").decode().strip() for name in ("key", "sync_token")]
+    return [
+        (files.read(remote.client_home() / name) or b"").decode().strip() for name in ("key", "sync_token")
+    ]
 
 
 def _configured() -> dict[str, Any]:
     try:
-        return reach.configuration()
+        return remote.read_configuration()
     except (OSError, ValueError) as wrong:
         raise errors.Invalid(f"{_configuration()} can not be read ({wrong}).", hint="Mend it.") from None
 
 
 def _key(configured: dict[str, Any]) -> str:
     try:
-        return reach.secret("key", configured)
+        return remote.read_secret("key", configured)
     except OSError as fault:
         raise errors.NotFound(
             f"The key that {_configuration()} names can not be read ({fault.strerror}).",
@@ -108,4 +110,4 @@ def _key(configured: dict[str, Any]) -> str:
 
 
 def _configuration() -> Path:
-    return reach.home() / "config.toml"
+    return remote.client_home() / "config.toml"

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 from typing import Final, Protocol
 
-from commonplace.client import reach
-from commonplace.client.proxy.connection import Connection, Unreached
+from commonplace.beacon import read_beacon
+from commonplace.client.kept_http import ConnectionFailed, KeptConnection
 from commonplace.client.proxy.message import UNAVAILABLE, Refused
 
 # Time for another server to come up, or for one that is going down to leave the folder.
@@ -41,8 +41,8 @@ class Named:
 
     def lost(self, url: str) -> None:
         try:
-            Connection(url).close()
-        except Unreached as away:
+            KeptConnection(url).close()
+        except ConnectionFailed as away:
             hint = "Start it, or look at COMMONPLACE_URL, --url and config.toml."
             raise Refused(UNAVAILABLE, f"No server answers at {url} ({away}).", hint=hint) from None
 
@@ -63,7 +63,7 @@ class OfFolder:
         return self._known
 
     def running(self) -> str | None:
-        lit = reach.beacon(self._folder)
+        lit = read_beacon(self._folder)
         url, pid = lit.get("url"), lit.get("pid")
         return str(url) if url and isinstance(pid, int) and _lives(pid) else None
 
@@ -75,8 +75,8 @@ class OfFolder:
         url = self.running()
         try:
             if url:
-                Connection(url).close()
-        except Unreached:
+                KeptConnection(url).close()
+        except ConnectionFailed:
             return None
         return url
 

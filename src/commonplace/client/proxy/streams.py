@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from commonplace.client.proxy.connection import Cut, Unreached
+from commonplace.client.kept_http import ConnectionCut, ConnectionFailed
 from commonplace.client.proxy.message import Message, Refused, encoded
 from commonplace.client.proxy.session import Session
 from commonplace.client.proxy.upstream import Exchange, SessionLost, Upstream
@@ -44,7 +44,7 @@ class Stream:
 
     def _heard(self, asking: Callable[[], Exchange]) -> Iterator[bytes]:
         while not self._over.is_set():
-            with contextlib.suppress(Unreached, Cut):
+            with contextlib.suppress(ConnectionFailed, ConnectionCut):
                 if url := self._upstream.place.running():
                     yield from self._once(url, asking())
             self._over.wait(_PAUSE_SECONDS)

@@ -5,7 +5,15 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from commonplace.client.proxy.connection import Answer, Connection, Connections, Cut, Unreached, broken_off
+from commonplace.client.kept_http import (
+    ConnectionCut,
+    ConnectionFailed,
+    ConnectionPool,
+    KeptConnection,
+    StreamedAnswer,
+    cut_on_error,
+)
+from commonplace.client.light_http import build_request
 from commonplace.client.proxy.message import (
     LOST,
     REFUSED,
@@ -40,7 +48,7 @@ class Exchange:
         self.session_id = ""
         self.on_open: Callable[[], None] | None = None
         """Told when the answer turns out to be a stream."""
-        self._connection: Connection | None = None
+        self._connection: KeptConnection | None = None
         self._lock = threading.Lock()
 
     def cancel(self) -> None:
@@ -49,7 +57,7 @@ class Exchange:
             if self._connection is not None:
                 self._connection.cut()
 
-    def hold(self, connection: Connection | None) -> None:
+    def hold(self, connection: KeptConnection | None) -> None:
         """The connection that cancelling would cut."""
         with self._lock:
             self._connection = connection
@@ -60,7 +68,7 @@ class Exchange:
 class Upstream:
     def __init__(self, place: Place, key: str = "", toolsets: str = "") -> None:
         self.place = place
-        self._connections = Connections()
+        self._connections = ConnectionPool()
         self._path = f"/mcp/x/{toolsets}" if toolsets else "/mcp"
         self._fixed = ["Content-Type: application/json", "Accept: application/json, text/event-stream"]
         self._fixed += [f"Authorization: Bearer {header_value(key)}"] if key else []
@@ -70,8 +78,8 @@ class Upstream:
         for _ in range(_ATTEMPTS):
             url = self.place.url()
             try:
-                self._connections.give(self._connections.take(url))
-            except Unreached:
+                self._connections.give_back(self._connections.take(url))
+            except ConnectionFailed:
                 self.place.lost(url)
             else:
                 return
@@ -86,9 +94,9 @@ class Upstream:
             url = self.place.url()
             try:
                 yield from self.lines_from(url, exchange)
-            except Unreached:
+            except ConnectionFailed:
                 self.place.lost(url)
-            except Cut:
+            except ConnectionCut:
                 if exchange.cancelled:
                     return
                 self._refuse_to_repeat(exchange.message, url)
@@ -102,33 +110,21 @@ class Upstream:
         exchange.hold(connection)
         whole = False
         try:
-            with broken_off():
-                answer = connection.ask(self._request(url, exchange))
+            with cut_on_error():
+                answer = connection.send(self._build_request(url, exchange))
                 yield from _said(exchange, answer)
-                whole = answer.keeps
+                whole = answer.keeps_connection
         finally:
             exchange.hold(None)
             if whole:
-                self._connections.give(connection)
+                self._connections.give_back(connection)
             else:
                 connection.close()
 
-    def _request(self, url: str, exchange: Exchange) -> bytes:
-        authority, _, prefix = url.partition("://")[2].partition("/")
+    def _build_request(self, url: str, exchange: Exchange) -> bytes:
         body = exchange.message.line if exchange.method == "POST" else b""
-        lines = [
-            f"{exchange.method} {'/' + prefix if prefix else ''}{self._path} HTTP/1.1",
-            f"Host: {authority}",
-        ]
-        lines += [
-            *self._fixed,
-            *exchange.message.headers(),
-            *exchange.session,
-            f"Content-Length: {len(body)}",
-            "",
-            "",
-        ]
-        return "\r\n".join(lines).encode("ascii") + body
+        headers = [*self._fixed, *exchange.message.headers(), *exchange.session]
+        return build_request(url, exchange.method, self._path, headers, body)
 
     def _refuse_to_repeat(self, message: Message, url: str) -> None:
         """Reading twice is reading; writing twice may be writing twice."""
@@ -152,16 +148,16 @@ class Upstream:
         return {tool["name"] for tool in tools if tool.get("annotations", {}).get("readOnlyHint")}
 
 
-def _said(exchange: Exchange, answer: Answer) -> Iterator[bytes]:
+def _said(exchange: Exchange, answer: StreamedAnswer) -> Iterator[bytes]:
     if answer.status >= _REFUSALS:
-        yield from _refusal(exchange, answer.status, answer.body())
-    elif answer.streams:
+        yield from _refusal(exchange, answer.status, answer.read_body())
+    elif answer.is_event_stream:
         if exchange.on_open is not None:
             exchange.on_open()
-        yield from answer.events()
+        yield from answer.read_events()
     else:
         exchange.session_id = answer.headers.get("mcp-session-id", "")
-        if body := answer.body():
+        if body := answer.read_body():
             yield body.replace(b"\n", b" ")
 
 

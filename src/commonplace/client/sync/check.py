@@ -1,20 +1,18 @@
 """`commonplace sync test`: address, token, clock and permissions, in words."""
 
 import contextlib
-import http.client
 import os
 import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from urllib.parse import urlsplit
 
 from commonplace import errors
-from commonplace.client import reach
+from commonplace.client import light_http, remote
 from commonplace.client.sync import agent_transcripts, pending, settings, state
 from commonplace.client.sync.belonging import Belonging
-from commonplace.client.sync.upload import Wire
+from commonplace.client.sync.upload import UploadClient
 from commonplace.client.sync.workspaces import Workspaces, machine
 
 _SECONDS = 10
@@ -45,49 +43,43 @@ def findings() -> Iterator[Finding]:
         clock = _clock(server)
         yield from (Finding("address", f"{server.url} answers"), clock)
         yield from _permissions(server, configured)
-    except reach.Away as away:
+    except remote.ServerUnreachable as away:
         yield Finding("address", str(away), errors.Unavailable)
     yield from _transcripts()
 
 
-def _clock(server: reach.Server) -> Finding:
-    parts = urlsplit(server.url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=_SECONDS)
+def _clock(server: remote.RemoteServer) -> Finding:
     try:
-        connection.request("GET", parts.path.rstrip("/") + "/health")
-        date = connection.getresponse().getheader("date")
-    except (OSError, http.client.HTTPException) as away:
-        raise reach.Away(f"No server answers at {server.url} ({away}).") from None
-    finally:
-        connection.close()
-    if date is None:
-        return Finding("clock", "the server does not tell its time")
+        date = light_http.send_request(server.url, "GET", "/health", (), b"", _SECONDS).header("date")
+    except (OSError, ValueError) as error:
+        raise remote.unreachable(server, error) from None
+    if not date:
+        return Finding("clock", "the server does not send its time")
     apart = abs(parsedate_to_datetime(date).timestamp() - time.time())
     fault = errors.Invalid if apart > _SKEW_SECONDS else None
     return Finding("clock", f"{apart:.0f} s apart from the server's", fault)
 
 
-def _permissions(server: reach.Server, configured: settings.Sync) -> Iterator[Finding]:
-    with contextlib.closing(Wire(server)) as wire, state.opened(server.url) as known:
+def _permissions(server: remote.RemoteServer, configured: settings.Sync) -> Iterator[Finding]:
+    with contextlib.closing(UploadClient(server)) as wire, state.opened(server.url) as known:
         token = _token(wire, server)
         yield token
         if token.fault is None:
             yield from _writing(wire, known, configured)
 
 
-def _token(wire: Wire, server: reach.Server) -> Finding:
+def _token(wire: UploadClient, server: remote.RemoteServer) -> Finding:
     try:
         seen = wire.call("list_workspaces", limit=1)
-    except reach.Refused as refused:
+    except remote.ServerRefusal as refused:
         return Finding("token", str(refused), type(settings.refusal(refused)))
     given = "accepted" if server.key else "none is set, and the server asks for none"
     return Finding("token", f"{given}; {seen.get('total', 0)} workspaces can be read")
 
 
-def _writing(wire: Wire, known: state.State, configured: settings.Sync) -> Iterator[Finding]:
+def _writing(wire: UploadClient, known: state.State, configured: settings.Sync) -> Iterator[Finding]:
     """Whether what waits may be sent. Only its workspaces tell, so they are registered, as a run does first."""
-    workspaces = Workspaces(wire, known, machine(reach.configuration()))
+    workspaces = Workspaces(wire, known, machine(remote.read_configuration()))
     belonging = Belonging(known, configured)
     waiting = [each for each, _ in pending.transcripts(known, configured)]
     places = {(each.tool, belonging.project(each, each.path)) for each in waiting}
@@ -95,7 +87,7 @@ def _writing(wire: Wire, known: state.State, configured: settings.Sync) -> Itera
     for tool, project in sorted((tool, project) for tool, project in places if project):
         try:
             workspaces.checked(tool, project)
-        except reach.Refused as refusal:
+        except remote.ServerRefusal as refusal:
             refused += 1
             told = f"{project} of {tool}: {refusal} {refusal.body.get('hint', '')}".rstrip()
             yield Finding("permissions", told, type(settings.refusal(refusal)))
@@ -106,8 +98,8 @@ def _writing(wire: Wire, known: state.State, configured: settings.Sync) -> Itera
 
 
 def _home() -> Iterator[Finding]:
-    home, tokens = reach.home(), reach.home() / "state.db"
-    yield Finding("machine", machine(reach.configuration()))
+    home, tokens = remote.client_home(), remote.client_home() / "state.db"
+    yield Finding("machine", machine(remote.read_configuration()))
     if os.name == "posix" and tokens.exists() and stat.S_IMODE(tokens.stat().st_mode) & 0o077:
         yield Finding("files", f"{tokens} can be read by others: chmod 600 {tokens}", errors.Forbidden)
     elif not os.access(home if home.exists() else home.parent, os.W_OK):

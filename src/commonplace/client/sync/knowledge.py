@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from commonplace.client import reach
+from commonplace.client import remote
 from commonplace.client.sync import workspaces
 from commonplace.client.sync.lines import Masking
 from commonplace.client.sync.state import State, Workspace
-from commonplace.client.sync.upload import Wire
+from commonplace.client.sync.upload import UploadClient
 
 _NO_TEXT = "0" * 64
 """As a base: there must be no other text yet."""
@@ -26,7 +26,7 @@ class Knowledge:
 
     def __init__(
         self,
-        wire: Wire,
+        wire: UploadClient,
         kept: State,
         masking: Masking,
         workspace: Workspace,
@@ -45,13 +45,15 @@ class Knowledge:
         safe = self._masking.text(text)
         try:
             stored = self._upload(path, safe, before[1] if before else _NO_TEXT)
-        except reach.Refused as refused:
+        except remote.ServerRefusal as refused:
             if refused.code != "conflict":
                 raise
             stored = self._beside(path, safe, digest, refused, known=before is not None)
         self._kept.keep_knowledge(self._workspace.id, path, digest, stored)
 
-    def _beside(self, path: str, text: str, digest: str, refused: reach.Refused, *, known: bool) -> str:
+    def _beside(
+        self, path: str, text: str, digest: str, refused: remote.ServerRefusal, *, known: bool
+    ) -> str:
         """Somebody else's text stands there and stays; this one is kept beside it. The stored one's digest."""
         theirs = str(refused.body.get("sha256") or "")
         if not theirs and not known:
@@ -66,7 +68,7 @@ class Knowledge:
         """The digest of what is stored now; a token that ended is replaced once."""
         try:
             return self._uploaded(path, text, expected)
-        except reach.Refused as refused:
+        except remote.ServerRefusal as refused:
             if refused.status not in workspaces.NOT_OURS:
                 raise
         self._workspace = self._renewed()

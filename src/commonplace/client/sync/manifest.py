@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from commonplace import errors
-from commonplace.client import reach
+from commonplace.client import remote
 
 
 class Tracked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,7 +48,7 @@ def expanded(local: str) -> Path:
 
 
 def every() -> list[Path]:
-    return sorted((reach.home() / "manifests").glob("*.json"))
+    return sorted((remote.client_home() / "manifests").glob("*.json"))
 
 
 def read(path: Path) -> Manifest:
@@ -62,7 +62,7 @@ def read(path: Path) -> Manifest:
 
 def write(manifest: Manifest) -> Path:
     """Keep a manifest; what somebody added to one of the same workspace stays."""
-    path = reach.home() / "manifests" / f"{manifest.workspace_id}.json"
+    path = remote.client_home() / "manifests" / f"{manifest.workspace_id}.json"
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     merged = msgspec.to_builtins(manifest)
     if path.exists():

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from commonplace import errors
-from commonplace.client import reach
+from commonplace.client import remote
 from commonplace.client.sync import agent_transcripts, kept, manifest, pending, settings, source, spool, state
 from commonplace.client.sync.belonging import Belonging
 from commonplace.client.sync.knowledge import Knowledge
@@ -18,7 +18,7 @@ from commonplace.client.sync.sending import Sending
 from commonplace.client.sync.source import Stamp
 from commonplace.client.sync.state import State
 from commonplace.client.sync.transcript import Transcript
-from commonplace.client.sync.upload import Wire
+from commonplace.client.sync.upload import UploadClient
 from commonplace.client.sync.workspaces import Workspaces, machine
 
 _SETTLE_SECONDS = 5
@@ -62,7 +62,7 @@ def run(options: Options) -> Report:
             return report
 
 
-def _reported(server: reach.Server | None, known: State, options: Options) -> Report:
+def _reported(server: remote.RemoteServer | None, known: State, options: Options) -> Report:
     if options.dry_run:
         return _planned(known)
     if server is None:
@@ -87,11 +87,11 @@ def _spooled_files() -> set[Path]:
 
 
 class _Run:
-    def __init__(self, server: reach.Server, known: State, options: Options) -> None:
+    def __init__(self, server: remote.RemoteServer, known: State, options: Options) -> None:
         self._known, self._options = known, options
-        self._wire = Wire(server)
+        self._wire = UploadClient(server)
         self._masking = Masking(raw=options.raw)
-        self._workspaces = Workspaces(self._wire, known, machine(reach.configuration()))
+        self._workspaces = Workspaces(self._wire, known, machine(remote.read_configuration()))
         self._belonging = Belonging(known, settings.sync())
         self._report = Report(masked=self._masking.counts)
 
@@ -105,7 +105,7 @@ class _Run:
             self._spooled(sending)
             for transcript, _ in found:
                 self._one(sending, transcript, transcript.path)
-        except reach.Away as away:
+        except remote.ServerUnreachable as away:
             _keep(self._known, [transcript for transcript, _ in found])
             raise errors.Unavailable(
                 str(away), hint="What was to be sent is spooled; the next run sends it."
@@ -180,9 +180,9 @@ class _Told:
         pass
 
     def __exit__(self, _kind: object, fault: BaseException | None, _trace: object) -> bool:
-        if isinstance(fault, reach.Refused) and fault.status == errors.Unauthenticated.status:
+        if isinstance(fault, remote.ServerRefusal) and fault.status == errors.Unauthenticated.status:
             raise settings.refusal(fault) from None
-        if isinstance(fault, reach.Refused | errors.Invalid | OSError | source.Unreadable):
+        if isinstance(fault, remote.ServerRefusal | errors.Invalid | OSError | source.Unreadable):
             self._report.failures.append(f"{self._what}: {_in_words(fault)}")
             self._report.forbidden |= getattr(fault, "status", 0) == errors.Forbidden.status
             return True
@@ -190,7 +190,7 @@ class _Told:
 
 
 def _in_words(fault: Exception) -> str:
-    hint = fault.body.get("hint") if isinstance(fault, reach.Refused) else getattr(fault, "hint", None)
+    hint = fault.body.get("hint") if isinstance(fault, remote.ServerRefusal) else getattr(fault, "hint", None)
     return f"{fault} {hint}" if hint else str(fault)
 
 

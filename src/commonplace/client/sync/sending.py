@@ -5,14 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from commonplace.client import reach
+from commonplace.client import remote
 from commonplace.client.sync import source
 from commonplace.client.sync.lines import Masking
 from commonplace.client.sync.progress import Progress
 from commonplace.client.sync.source import Stamp
 from commonplace.client.sync.state import Archive, State, Workspace
 from commonplace.client.sync.transcript import Transcript
-from commonplace.client.sync.upload import Elsewhere, Stored, Wire
+from commonplace.client.sync.upload import ArchiveDiffers, StoredArchive, UploadClient
 from commonplace.client.sync.workspaces import NOT_OURS, Workspaces
 
 Status = Literal["sent", "unchanged", "waiting"]
@@ -22,7 +22,7 @@ _ATTEMPTS = 100
 
 class Sending:
     def __init__(
-        self, wire: Wire, kept: State, workspaces: Workspaces, masking: Masking, progress: Progress
+        self, wire: UploadClient, kept: State, workspaces: Workspaces, masking: Masking, progress: Progress
     ) -> None:
         self._wire, self._kept, self._workspaces = wire, kept, workspaces
         self._masking, self._progress = masking, progress
@@ -40,7 +40,7 @@ class Sending:
         before = archive
         try:
             archive = self._streamed(archive, path, unfinished=stamp.settled or path.suffix == ".zst")
-        except reach.Refused as refused:
+        except remote.ServerRefusal as refused:
             if refused.code == "too_large":
                 self._give_up(transcript, stamp)
             raise
@@ -74,15 +74,17 @@ class Sending:
             workspace = self._workspaces.of(archive.tool, archive.project)
             try:
                 return self._parts(archive, workspace, path, unfinished=unfinished)
-            except Elsewhere as other:
+            except ArchiveDiffers as other:
                 archive = self._aligned(archive, other.stored, path, unfinished=unfinished)
-            except reach.Refused as refused:
+            except remote.ServerRefusal as refused:
                 if registered or refused.status not in NOT_OURS:
                     raise
                 registered = True
                 workspace = self._workspaces.registered(archive.tool, archive.project)
                 archive = _moved(archive, workspace)
-        raise reach.Refused(409, {"error": "conflict", "message": f"{path} cannot be brought in step."})
+        raise remote.ServerRefusal(
+            409, {"error": "conflict", "message": f"{path} cannot be brought in step."}
+        )
 
     def _parts(self, archive: Archive, workspace: Workspace, path: Path, *, unfinished: bool) -> Archive:
         part, raw = bytearray(), archive.raw_offset
@@ -96,7 +98,9 @@ class Sending:
         return self._put(archive, workspace, path, raw, bytes(part)) if part else archive
 
     def _put(self, archive: Archive, workspace: Workspace, path: Path, raw: int, part: bytes) -> Archive:
-        stored = self._wire.put(workspace.id, workspace.write_token, archive.id, archive.sent_offset, part)
+        stored = self._wire.put_archive_part(
+            workspace.id, workspace.write_token, archive.id, archive.sent_offset, part
+        )
         self._progress.add(raw - archive.raw_offset)
         self.sent_bytes += len(part)
         archive = replace(
@@ -105,7 +109,7 @@ class Sending:
         self._kept.keep_archive(archive)
         return archive
 
-    def _aligned(self, archive: Archive, stored: Stored, path: Path, *, unfinished: bool) -> Archive:
+    def _aligned(self, archive: Archive, stored: StoredArchive, path: Path, *, unfinished: bool) -> Archive:
         """Find what the server holds in the file again; what is not its beginning stays there as it is."""
         raw = sent = 0
         digest = hashlib.sha256()

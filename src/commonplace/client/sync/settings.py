@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from commonplace import errors
-from commonplace.client import reach
+from commonplace.client import remote
 
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 
@@ -27,15 +27,17 @@ class Sync(msgspec.Struct, frozen=True):
     globs: list[Glob] = []
 
 
-def known_server() -> reach.Server | None:
+def known_server() -> remote.RemoteServer | None:
     """The server with the sync client's token; none if nothing says where one is."""
     try:
-        return reach.server("sync_token")
+        return remote.find_server("sync_token")
     except (OSError, ValueError) as wrong:
-        raise errors.Invalid(f"config.toml cannot be used: {wrong}.", hint=str(reach.home())) from None
+        raise errors.Invalid(
+            f"config.toml cannot be used: {wrong}.", hint=str(remote.client_home())
+        ) from None
 
 
-def server() -> reach.Server:
+def server() -> remote.RemoteServer:
     found = known_server()
     if found is None:
         raise unknown()
@@ -48,15 +50,15 @@ def unknown() -> errors.Unavailable:
 
 def sync() -> Sync:
     try:
-        return msgspec.convert(reach.configuration().get("sync", {}), Sync)
+        return msgspec.convert(remote.read_configuration().get("sync", {}), Sync)
     except msgspec.ValidationError as wrong:
         raise errors.Invalid(
             f"[sync] of config.toml cannot be used: {wrong}.",
-            hint=f"Mend {reach.home() / 'config.toml'}: tools and exclude are lists of texts.",
+            hint=f"Mend {remote.client_home() / 'config.toml'}: tools and exclude are lists of texts.",
         ) from None
 
 
-def refusal(refused: reach.Refused) -> errors.Refusal:
+def refusal(refused: remote.ServerRefusal) -> errors.Refusal:
     if refused.status == errors.Unauthenticated.status:
         return errors.Unauthenticated(str(refused), hint="Set SYNC_TOKEN, or sync_token in config.toml.")
     return errors.Forbidden(str(refused), hint=refused.body.get("hint"))

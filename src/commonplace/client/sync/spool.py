@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from commonplace.client import reach
+from commonplace.client import remote
 
 _LONGEST_LOG = 1_000_000
 TRANSCRIPT = "transcript"
@@ -31,7 +31,7 @@ class Job:
 
 
 def folder() -> Path:
-    return reach.home() / "spool"
+    return remote.client_home() / "spool"
 
 
 def put(kind: str, payload: dict[str, Any]) -> None:
@@ -58,13 +58,13 @@ def start_uploader() -> None:
     command = [sys.executable, "-m", "commonplace", "sync", "run", "--spool"]
     with _log() as log:
         subprocess.Popen(  # noqa: S603 - our own
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=reach.home(), **apart
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=remote.client_home(), **apart
         )
 
 
 def _log() -> BinaryIO:
     """What the uploader says, since nobody watches it; begun anew when it is long."""
-    place = reach.home() / "sync.log"
+    place = remote.client_home() / "sync.log"
     long = place.exists() and place.stat().st_size > _LONGEST_LOG
     descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if long else os.O_APPEND), 0o600)
     return open(descriptor, "ab")  # noqa: PTH123 - of a descriptor
@@ -90,8 +90,8 @@ def done(job: Job) -> None:
 @contextlib.contextmanager
 def alone() -> Iterator[bool]:
     """Whether this process may send: one at a time. The lock goes with the process, however it ends."""
-    reach.home().mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (reach.home() / "sync.lock").open("a+b") as lock:
+    remote.client_home().mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (remote.client_home() / "sync.lock").open("a+b") as lock:
         yield _locked(lock.fileno())
 
 

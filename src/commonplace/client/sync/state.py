@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from commonplace.client import reach
+from commonplace.client import remote
 from commonplace.client.sync.source import Stamp
 
 _TABLES = """
@@ -137,7 +137,7 @@ class State:
 @contextmanager
 def opened(server: str | None) -> Iterator[State]:
     """The state for one server, or for the last one. It holds write tokens, so nobody else may read the file."""
-    place = reach.home() / "state.db"
+    place = remote.client_home() / "state.db"
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _private(place)
     database = sqlite3.connect(place, timeout=10, isolation_level=None)

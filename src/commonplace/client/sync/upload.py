@@ -1,112 +1,114 @@
-"""The sync client's calls to its server, over one connection that is opened again when it was closed."""
+"""The uploader's calls to its server, over one connection that is reopened when the server has closed it."""
 
-import contextlib
 import hashlib
-import http.client
 import json
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from commonplace import zstd
-from commonplace.client import reach
+from commonplace.client import remote
+from commonplace.client.kept_http import ConnectionCut, ConnectionFailed, KeptConnection, cut_on_error
+from commonplace.client.light_http import build_request
 
-_SECONDS = 60
-_LEVEL = 3
+_READ_SECONDS = 60
+_COMPRESSION_LEVEL = 3
 _TRY_LATER = frozenset({408, 429, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """What the server holds of one archive."""
+class StoredArchive:
+    """How much of one archive the server holds."""
 
     bytes: int
     sha256: str
 
 
-class Elsewhere(Exception):  # noqa: N818 - an answer, not a fault
-    """The server holds other bytes of this archive than were thought."""
+class ArchiveDiffers(Exception):  # noqa: N818 - an answer, not a fault
+    """The server holds other bytes of this archive than expected."""
 
-    def __init__(self, stored: Stored) -> None:
+    def __init__(self, stored: StoredArchive) -> None:
         super().__init__(stored.bytes)
         self.stored = stored
 
 
-class Wire:
-    def __init__(self, server: reach.Server) -> None:
+class UploadClient:
+    def __init__(self, server: remote.RemoteServer) -> None:
         self._server = server
-        parts = urlsplit(server.url)
-        self._prefix = parts.path.rstrip("/")
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self._connection = kind(parts.hostname or "", parts.port, timeout=_SECONDS)
+        self._connection: KeptConnection | None = None
 
     def close(self) -> None:
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def call(self, operation: str, **arguments: Any) -> dict[str, Any]:
         body = json.dumps(arguments).encode()
-        return self._request("POST", f"/api/{operation}", body, {"Content-Type": "application/json"})
+        return self._request("POST", f"/api/{operation}", ["Content-Type: application/json"], body)
 
-    def put(self, workspace: str, token: str, session: str, offset: int, part: bytes) -> Stored:
-        """Append a part; a part that is there already is as good."""
-        headers = {
-            "Content-Type": "application/x-ndjson",
-            "Content-Encoding": "zstd",
-            "Content-Range": f"bytes {offset}-{offset + len(part) - 1}/*",
-            "X-Write-Token": token,
-            "X-Sha256": hashlib.sha256(part).hexdigest(),
-        }
-        place = _place(workspace, session)
+    def put_archive_part(
+        self, workspace: str, token: str, session: str, offset: int, part: bytes
+    ) -> StoredArchive:
+        """Append a part to an archive. A part that is already there is accepted too."""
+        headers = [
+            "Content-Type: application/x-ndjson",
+            "Content-Encoding: zstd",
+            f"Content-Range: bytes {offset}-{offset + len(part) - 1}/*",
+            f"X-Write-Token: {token}",
+            f"X-Sha256: {hashlib.sha256(part).hexdigest()}",
+        ]
+        path = f"/archives/{quote(workspace, safe='')}/{quote(session, safe='')}"
         try:
-            reply = self._request("PUT", place, zstd.compress(part, _LEVEL), headers)
-        except reach.Refused as refused:
-            if refused.code != "conflict":
+            reply = self._request("PUT", path, headers, zstd.compress(part, _COMPRESSION_LEVEL))
+        except remote.ServerRefusal as refusal:
+            if refusal.code != "conflict":
                 raise
-            raise Elsewhere(self._stored(place)) from None
-        stored = _stored(reply)
+            raise ArchiveDiffers(self._get_stored(path)) from None
+        stored = _parse_stored(reply)
         if stored.bytes != offset + len(part):
-            raise Elsewhere(stored)
+            raise ArchiveDiffers(stored)
         return stored
 
-    def _stored(self, place: str) -> Stored:
+    def _get_stored(self, path: str) -> StoredArchive:
         try:
-            return _stored(self._request("GET", place, b"", {}))
-        except reach.Refused as refused:
-            if refused.code != "not_found":
+            return _parse_stored(self._request("GET", path, [], b""))
+        except remote.ServerRefusal as refusal:
+            if refusal.code != "not_found":
                 raise
-            return Stored(0, "")
+            return StoredArchive(0, "")
 
-    def _request(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> dict[str, Any]:
-        keys = {"Authorization": f"Bearer {self._server.key}"} if self._server.key else {}
+    def _request(self, method: str, path: str, headers: list[str], body: bytes) -> dict[str, Any]:
+        lines = [*headers, *self._server.authorization()]
+        request = build_request(self._server.url, method, path, lines, body)
         try:
-            status, text = self._exchange(method, self._prefix + path, body, headers | keys)
-            reply = json.loads(text)
-        except (OSError, http.client.HTTPException, ValueError) as away:
-            self._connection.close()
-            raise reach.Away(f"No server answers at {self._server.url} ({away}).") from None
-        if status in _TRY_LATER:
-            raise reach.Away(f"The server at {self._server.url} asks to try later ({status}).")
-        if status != http.HTTPStatus.OK or not isinstance(reply, dict):
-            raise reach.Refused(status, reply if isinstance(reply, dict) else {})
-        return reply
+            status, answer = self._send(request)
+            if status in _TRY_LATER:
+                raise remote.ServerUnreachable(
+                    f"The server at {self._server.url} asks to try later ({status})."
+                )
+            return remote.decode_reply(status, answer)
+        except (ConnectionFailed, ConnectionCut, ValueError) as error:
+            self.close()
+            raise remote.unreachable(self._server, error) from None
 
-    def _exchange(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
-        """A server may close a connection that rests; nothing that is sent here does harm when sent twice."""
-        if self._connection.sock is not None:
-            with contextlib.suppress(ConnectionError, http.client.HTTPException):
-                return self._once(method, path, body, headers)
-            self._connection.close()
-        return self._once(method, path, body, headers)
+    def _send(self, request: bytes) -> tuple[int, bytes]:
+        """Send, and once more if the kept connection was closed: no request here does harm when sent twice."""
+        if self._connection is not None:
+            try:
+                return self._send_once(self._connection, request)
+            except ConnectionCut:
+                self.close()
+        self._connection = KeptConnection(self._server.url, _READ_SECONDS)
+        return self._send_once(self._connection, request)
 
-    def _once(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
-        self._connection.request(method, path, body, headers)
-        response = self._connection.getresponse()
-        return response.status, response.read()
+    def _send_once(self, connection: KeptConnection, request: bytes) -> tuple[int, bytes]:
+        with cut_on_error():
+            answer = connection.send(request)
+            body = answer.read_body()
+        if not answer.keeps_connection:
+            self.close()
+        return answer.status, body
 
 
-def _stored(reply: dict[str, Any]) -> Stored:
-    return Stored(int(reply["bytes"]), str(reply["sha256"]))
-
-
-def _place(workspace: str, session: str) -> str:
-    return f"/archives/{quote(workspace, safe='')}/{quote(session, safe='')}"
+def _parse_stored(reply: dict[str, Any]) -> StoredArchive:
+    return StoredArchive(int(reply["bytes"]), str(reply["sha256"]))

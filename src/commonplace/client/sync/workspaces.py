@@ -3,9 +3,9 @@
 import socket
 from typing import Any
 
-from commonplace.client import reach
+from commonplace.client import remote
 from commonplace.client.sync.state import State, Workspace
-from commonplace.client.sync.upload import Wire
+from commonplace.client.sync.upload import UploadClient
 
 NOT_OURS = frozenset({403, 404})
 """The server does not know the workspace, or not this token for it: it is registered again."""
@@ -17,7 +17,7 @@ def machine(configured: dict[str, Any]) -> str:
 
 
 class Workspaces:
-    def __init__(self, wire: Wire, kept: State, machine: str) -> None:
+    def __init__(self, wire: UploadClient, kept: State, machine: str) -> None:
         self._wire, self._kept, self._machine = wire, kept, machine
 
     def of(self, tool: str, project: str, machine: str = "") -> Workspace:
@@ -40,7 +40,7 @@ class Workspaces:
         if not reply.get("write_token"):
             reply = self._wire.call("register_workspace", **triple, rotate=True)
         if not reply.get("write_token"):
-            raise reach.Refused(
+            raise remote.ServerRefusal(
                 403,
                 {"error": "forbidden", "message": "The server gave no write token: is this a sync token?"},
             )

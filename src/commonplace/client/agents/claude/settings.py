@@ -14,7 +14,7 @@ from commonplace.client.install.agent_settings import (
 )
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.wishes import Put, Wish
-from commonplace.client.reach import Server
+from commonplace.client.remote import RemoteServer
 
 _EDITORS = "Write|Edit|MultiEdit|NotebookEdit"
 # A session that ends waits no longer than its hooks ask for.
@@ -41,7 +41,7 @@ def _servers(machine: Machine) -> Path:
     return machine.at("CLAUDE_CONFIG_DIR", machine.home) / ".claude.json"
 
 
-def _connection_edits(machine: Machine, server: Server, scope: Scope) -> list[Wish]:
+def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[Wish]:
     path = machine.folder / ".mcp.json" if scope == "project" else _servers(machine)
     entry = {"type": "http", "url": f"{server.url}/mcp"}
     headers = authorization_header(server, scope, f"${{{KEY_VARIABLE}}}")

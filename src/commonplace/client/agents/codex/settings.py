@@ -14,7 +14,7 @@ from commonplace.client.install.agent_settings import (
 )
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.wishes import Put, Wish
-from commonplace.client.reach import Server
+from commonplace.client.remote import RemoteServer
 
 # Codex gives a session's end three seconds at most.
 _EVENTS = (
@@ -39,7 +39,7 @@ def _is_installed(machine: Machine) -> bool:
     return _folder(machine).is_dir() or machine.has("codex")
 
 
-def _connection_edits(machine: Machine, server: Server, scope: Scope) -> list[Wish]:
+def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[Wish]:
     folder = machine.folder / ".codex" if scope == "project" else _folder(machine)
     entry: dict[str, Any] = {"url": f"{server.url}/mcp"}
     if server.key and scope == "project":

@@ -13,7 +13,7 @@ from commonplace.client.install.agent_settings import (
 )
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.wishes import Append, Ensure, Put, Wish
-from commonplace.client.reach import Server
+from commonplace.client.remote import RemoteServer
 
 _EVENTS = (
     HookEvent("sessionStart"),
@@ -34,7 +34,7 @@ def _is_installed(machine: Machine) -> bool:
     return _folder(machine.home).is_dir() or machine.has("cursor", "cursor-agent")
 
 
-def _connection_edits(machine: Machine, server: Server, scope: Scope) -> list[Wish]:
+def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[Wish]:
     folder = _folder(machine.folder if scope == "project" else machine.home)
     headers = authorization_header(server, scope, f"${{env:{KEY_VARIABLE}}}")
     entry = add_headers({"url": f"{server.url}/mcp"}, headers)

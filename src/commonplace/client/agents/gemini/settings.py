@@ -14,7 +14,7 @@ from commonplace.client.install.agent_settings import (
 )
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.wishes import Put, Wish
-from commonplace.client.reach import Server
+from commonplace.client.remote import RemoteServer
 
 _EDITORS = "write_file|replace"
 _EVENTS = (
@@ -37,7 +37,7 @@ def _is_installed(machine: Machine) -> bool:
     return (machine.home / ".gemini").is_dir() or machine.has("gemini")
 
 
-def _connection_edits(machine: Machine, server: Server, scope: Scope) -> list[Wish]:
+def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[Wish]:
     path = _settings(machine.folder if scope == "project" else machine.home)
     headers = authorization_header(server, scope, f"${KEY_VARIABLE}")
     return [Put(path, ("mcpServers", ENTRY), add_headers({"httpUrl": f"{server.url}/mcp"}, headers))]

@@ -15,7 +15,7 @@ from commonplace.client.install.agent_settings import (
 )
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.wishes import Put, Whole, Wish
-from commonplace.client.reach import Server
+from commonplace.client.remote import RemoteServer
 
 _EVENTS = (
     "session.created",
@@ -37,7 +37,7 @@ def _is_installed(machine: Machine) -> bool:
     return _folder(machine).is_dir() or machine.has("opencode")
 
 
-def _connection_edits(machine: Machine, server: Server, scope: Scope) -> list[Wish]:
+def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[Wish]:
     path = _settings(machine.folder if scope == "project" else _folder(machine))
     headers = authorization_header(server, scope, f"{{env:{KEY_VARIABLE}}}")
     entry: dict[str, Any] = {"type": "remote", "url": f"{server.url}/mcp"}

@@ -14,7 +14,7 @@ from commonplace.client.install.agent_settings import (
 )
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.wishes import Append, Put, Whole, Wish
-from commonplace.client.reach import Server
+from commonplace.client.remote import RemoteServer
 
 _EVENTS = (
     HookEvent("SessionStart"),
@@ -36,7 +36,7 @@ def _is_installed(machine: Machine) -> bool:
     return _user(machine).is_dir() or (machine.home / ".copilot").is_dir() or machine.has("code")
 
 
-def _connection_edits(machine: Machine, server: Server, scope: Scope) -> list[Wish]:
+def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[Wish]:
     path = machine.folder / ".vscode" / "mcp.json" if scope == "project" else _user(machine) / "mcp.json"
     headers = authorization_header(server, scope, f"${{input:{_INPUT}}}")
     entry = add_headers({"type": "http", "url": f"{server.url}/mcp"}, headers)

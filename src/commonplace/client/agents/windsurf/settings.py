@@ -11,7 +11,7 @@ from commonplace.client.install.agent_settings import (
 )
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.wishes import Append, Put, Wish
-from commonplace.client.reach import Server
+from commonplace.client.remote import RemoteServer
 
 _EVENTS = ("pre_write_code", "post_write_code", "post_cascade_response_with_transcript")
 _PROMPT_EVENT = "pre_user_prompt"
@@ -25,7 +25,7 @@ def _is_installed(machine: Machine) -> bool:
     return _folder(machine).is_dir() or machine.has("windsurf")
 
 
-def _connection_edits(machine: Machine, server: Server, scope: Scope) -> list[Wish]:
+def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[Wish]:
     entry = add_headers({"serverUrl": f"{server.url}/mcp"}, authorization_header(server, scope, ""))
     return [Put(_folder(machine) / "mcp_config.json", ("mcpServers", ENTRY), entry)]
 
