@@ -87,8 +87,13 @@ def require_role(caller: Caller, role: Least, operation: str) -> None:
         )
 
 
+def can_read_project(caller: Caller, project: str) -> bool:
+    """Every caller may read the shared project."""
+    return project == SHARED or caller.sees(project)
+
+
 def require_project(caller: Caller, project: str, *, writes: bool) -> None:
-    if caller.sees(project) or (project == SHARED and not writes):
+    if caller.sees(project) if writes else can_read_project(caller, project):
         return
     raise errors.Forbidden(
         f"This key has no access to the project '{project}'.",

@@ -16,7 +16,6 @@ from commonplace.activity import Activity, Session
 from commonplace.clock import Clock
 from commonplace.config import Settings
 from commonplace.operation import Family, Operation
-from commonplace.resource import escaped
 from commonplace.screening import screened
 from commonplace.search.engine import Engine
 from commonplace.store.database import Database, Tx
@@ -81,11 +80,20 @@ class Call:
         access.require_role(self.caller, "admin", "This")
 
     def emit(
-        self, kind: str, uri: str, *, project: str | None = None, audience: str = "", **body: Any
+        self,
+        event_type: events.EventType,
+        address: Mapping[str, str] | None = None,
+        *,
+        project: str | None = None,
+        audience: str = "",
+        **body: Any,
     ) -> None:
-        """Say it after it is true: the event is stored with the change and goes out after commit."""
+        """Store an event with this call's changes; it is published after commit.
+
+        `address` fills the placeholders of the event's resource, besides `project`.
+        """
         self.emitted.append(
-            events.Event(project or self.project, kind, escaped(uri), self.now, 0, self.agent, audience, body)
+            event_type.create(project or self.project, self.now, self.agent, body, address, audience)
         )
 
 

@@ -3,14 +3,16 @@
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from commonplace import errors
-from commonplace.access import Caller
+from commonplace.access import Caller, can_read_project
+from commonplace.resource import Resource
 from commonplace.store.database import Database, Row, Tx
 
 _POLL_SECONDS = 2.0
@@ -33,9 +35,43 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
 Listener = Callable[[Event], None]
 
 
+@dataclass(frozen=True)
+class EventType:
+    """A kind of event, and the resource that it concerns: subscribers of that resource are notified.
+
+    A room declares its types in `rooms/<room>/events.py` and lists them in its `Room`.
+    """
+
+    name: str
+    resource: Resource
+    item_resource: Resource | None = None
+    """The resource of each single thing named by `id` or `ids` in the event's body; its subscribers are notified too."""
+
+    def create(
+        self,
+        project: str,
+        now: int,
+        actor: str,
+        body: dict[str, Any],
+        address: Mapping[str, str] | None = None,
+        audience: str = "",
+    ) -> Event:
+        """`address` fills the placeholders of the resource's template, besides `project`."""
+        uri = self.resource.uri(**{"project": project} | dict(address or {}))
+        return Event(project, self.name, uri, now, 0, actor, audience, body)
+
+    def uris(self, event: Event) -> list[str]:
+        """The addresses whose subscribers are notified of this event."""
+        if self.item_resource is None:
+            return [event.uri]
+        (placeholder,) = self.item_resource.names
+        ids = [*event.body.get("ids", ()), *([event.body["id"]] if "id" in event.body else ())]
+        return [event.uri, *(self.item_resource.uri(**{placeholder: identity}) for identity in ids)]
+
+
 def visible(event: Event, caller: Caller) -> bool:
     """May this caller know of the event? The audience names an agent, a type of agents, an inbox, or a role."""
-    if not caller.sees(event.project):
+    if not can_read_project(caller, event.project):
         return False
     kind, _, name = event.audience.partition(":")
     if kind == "agent":

@@ -1,14 +1,20 @@
-"""A resource: a URI template whose placeholders are the arguments of an operation that reads it."""
+"""A resource: a URI template whose placeholders are the arguments of the operation that reads it.
+
+Each room defines its resources in `rooms/<room>/resources.py`. Clients read them and subscribe to them over MCP;
+`events.py` says which events notify the subscribers.
+"""
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 from urllib.parse import quote, unquote
 
 from commonplace.operation import Operation
 
 PLAIN = ":@+.-_/"
-"""What is not escaped in an address, besides letters and digits."""
+"""Characters that are not escaped in an address, besides letters and digits."""
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
@@ -19,6 +25,8 @@ class Resource:
     title: str
     operation: Operation
     mime_type: str = "application/json"
+    full_ids: Callable[[Any], Mapping[str, str]] | None = None
+    """For templates whose ids may be abbreviated: reads the full ids from the reply."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -26,23 +34,19 @@ class Resource:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        """Each placeholder is one segment, but the last, which may hold slashes."""
+        """Each placeholder matches one segment, except the last, which may contain slashes."""
         parts = _PLACEHOLDER.split(self.template)
         pattern = re.escape(parts[0])
-        for place in range(1, len(parts), 2):
-            segment = ".+" if place == len(parts) - 2 else "[^/]+"
-            pattern += f"(?P<{parts[place]}>{segment})" + re.escape(parts[place + 1])
+        for index in range(1, len(parts), 2):
+            segment = ".+" if index == len(parts) - 2 else "[^/]+"
+            pattern += f"(?P<{parts[index]}>{segment})" + re.escape(parts[index + 1])
         return re.compile(pattern)
 
     def match(self, uri: str) -> dict[str, str] | None:
-        found = self._pattern.fullmatch(uri)
-        return {name: unquote(value) for name, value in found.groupdict().items()} if found else None
+        """The values of the placeholders, or None if the template does not match."""
+        match = self._pattern.fullmatch(uri)
+        return {name: unquote(value) for name, value in match.groupdict().items()} if match else None
 
     def uri(self, **values: str) -> str:
-        """The address of one thing, with odd characters escaped."""
-        return _PLACEHOLDER.sub(lambda found: quote(values[found[1]], safe=PLAIN), self.template)
-
-
-def escaped(uri: str) -> str:
-    """The spelling in which a resource is listed, of an address that may be escaped already."""
-    return quote(uri, safe=PLAIN + "%")
+        """The canonical address of one thing: reserved characters are escaped."""
+        return _PLACEHOLDER.sub(lambda match: quote(values[match[1]], safe=PLAIN), self.template)

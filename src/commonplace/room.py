@@ -12,6 +12,7 @@ from commonplace.activity import OnActivity
 from commonplace.boot import BootSection
 from commonplace.call import Call, Calls
 from commonplace.config import Settings
+from commonplace.events import EventType
 from commonplace.operation import Operation, Tool
 from commonplace.resource import Resource
 from commonplace.search.source import Source
@@ -43,6 +44,7 @@ class Room:
     retention: tuple[Retention, ...] = ()
     chores: tuple[Chore, ...] = ()
     resources: tuple[Resource, ...] = ()
+    events: tuple[EventType, ...] = ()
     finders: Mapping[str, Finder] = field(default_factory=dict)
     """By the prefix of the ids that each one finds."""
     search_sources: tuple[Source, ...] = ()
@@ -99,6 +101,10 @@ class Catalogue:
     @cached_property
     def resources(self) -> tuple[Resource, ...]:
         return tuple(resource for room in self.rooms for resource in room.resources)
+
+    @cached_property
+    def event_types(self) -> Mapping[str, EventType]:
+        return {event.name: event for room in self.rooms for event in room.events}
 
     @cached_property
     def search_sources(self) -> tuple[Source, ...]:

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from commonplace import access, activity, errors
-from commonplace.config import Settings
 from commonplace.rooms.locks import store
 from patience import PATIENCE_SECONDS
 
@@ -154,7 +153,7 @@ async def test_sweep_forgets_old_lapsed_locks_and_tells_their_holder(team):
     alice = await team.agent("alice")
     await alice.lock_files(files=["a.py"])
     team.clock.advance(days=2)
-    await team.database.write(lambda tx: store.delete_expired_leases(tx, team.clock(), Settings()))
+    await team.database.write(lambda tx: store.delete_expired_leases(tx, team.clock()))
     rows = await team.database.read(lambda tx: tx.all("select path from lease where project = 'shop'"))
     assert list(rows) == []
     assert (await alice.heartbeat())["_notice"] == [

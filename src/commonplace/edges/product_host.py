@@ -4,17 +4,17 @@
 notifications of subscribed resources.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
-from urllib.parse import unquote
 
 import msgspec
 
 from commonplace import __version__, errors
 from commonplace.access import Caller
-from commonplace.call import Calls
+from commonplace.call import Answer, Calls
 from commonplace.edges import prompts
 from commonplace.edges.http.router import Identify
 from commonplace.edges.mcp.host import (
@@ -65,6 +65,8 @@ class ProductHost:
         self._catalogue = calls.catalogue
         self._visible_tools: dict[tuple[ToolView, str], VisibleTools] = {}
         self._stop_listening: dict[str, Callable[[], None]] = {}
+        self._spellings: dict[str, set[str]] = defaultdict(set)
+        self._subscriptions: set[tuple[str, str]] = set()
 
     def principal(self, caller: Caller) -> str:
         return caller.identity
@@ -92,13 +94,19 @@ class ProductHost:
     async def list_resources(self, context: McpContext, cursor: str | None) -> ListPage:
         """The resources whose address needs nothing but a project, for each project of the caller."""
         del cursor
-        by_project = [item for item in self._catalogue.resources if item.names == ("project",)]
+        caller = _narrow_caller(context)
+        readable = [item for item in self._catalogue.resources if caller.includes(item.operation.role)]
+        of_server = [
+            _describe_resource(item, item.uri(), "the server") for item in readable if not item.names
+        ]
         return ListPage(
             [
                 _describe_resource(resource, resource.uri(project=project), project)
                 for project in await self._list_projects(context)
-                for resource in by_project
+                for resource in readable
+                if resource.names == ("project",)
             ]
+            + of_server
         )
 
     async def list_resource_templates(self, context: McpContext, cursor: str | None) -> ListPage:
@@ -124,13 +132,20 @@ class ProductHost:
         return [{"uri": uri, "mimeType": resource.mime_type, "text": answer.text().decode()}]
 
     async def can_subscribe(self, context: McpContext, uri: str) -> bool:
-        """Whoever may read it now; the key is checked again, since it may have been revoked."""
+        """May the caller read it now? The key is checked again, since it may have been revoked.
+
+        Subscribers are also told when the thing is gone: they could read it when they subscribed.
+        """
         try:
             context.caller = await self._identify(context.headers, "", b"")
             resource, arguments = self._find_resource(uri)
             answer = await self._calls.read(resource.operation, arguments, _narrow_caller(context))
+        except errors.NotFound:
+            return (context.caller.identity, uri) in self._subscriptions
         except (errors.Refusal, ResourceNotFound):
             return False
+        self._subscriptions.add((context.caller.identity, uri))
+        self._spellings[_canonical_uri(resource, arguments, answer)].add(uri)
         await self._follow_project(answer.project)
         return True
 
@@ -141,13 +156,17 @@ class ProductHost:
             self._stop_listening[project] = await self._calls.bus.listen(project, self._publish_event)
 
     def _publish_event(self, event: Event) -> None:
-        """Clients subscribe to a URI as it is listed, or with its escapes decoded."""
-        for uri in {event.uri, unquote(event.uri)}:
-            self._publisher.publish_resource_update(uri, lambda caller: visible(event, caller))
+        """Notify the subscribers of each address that the event concerns, in the spelling that they used."""
+        event_type = self._catalogue.event_types.get(event.kind)
+        for uri in event_type.uris(event) if event_type else [event.uri]:
+            for spelling in self._spellings.get(uri, ()):
+                self._publisher.publish_resource_update(spelling, lambda caller: visible(event, caller))
         if not self._publisher.listener_count:
             for stop in self._stop_listening.values():
                 stop()
             self._stop_listening.clear()
+            self._spellings.clear()
+            self._subscriptions.clear()
 
     async def list_prompts(self, context: McpContext, cursor: str | None) -> ListPage:
         del context, cursor
@@ -214,6 +233,12 @@ def _narrow_caller(context: McpContext) -> Caller:
     """A read-only view makes a read-only caller, so that a call is refused even if the list is ignored."""
     caller: Caller = context.caller
     return replace(caller, role="readonly") if context.view.readonly else caller
+
+
+def _canonical_uri(resource: Resource, arguments: dict[str, str], answer: Answer) -> str:
+    """The address as events spell it: ids in full, the project by its one name."""
+    full_ids = dict(resource.full_ids(answer.reply)) if resource.full_ids else {}
+    return resource.uri(**arguments | {"project": answer.project} | full_ids)
 
 
 def _uri_scheme(resource: Resource) -> str:

@@ -1,7 +1,7 @@
 """GET /events?project=NAME: the events of a project as server-sent events; `Last-Event-ID` resumes.
 
 For programs and the web page. MCP clients subscribe to resources instead (mcp/publisher.py). The rows are read by
-rooms/projects/events.py.
+rooms/projects/event_feed.py.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from commonplace.call import Calls
 from commonplace.edges.http.request import Request
 from commonplace.edges.http.response import ClientWatch, Response
 from commonplace.edges.http.router import Identify, Route
-from commonplace.rooms.projects.events import ProjectEventPage, read_events
+from commonplace.rooms.projects.event_feed import ProjectEventPage, read_events
 
 # How soon a revoked key is noticed on a stream without events.
 _RECHECK_SECONDS = 15.0

@@ -1,7 +1,9 @@
 """Keys, the audit log and the health of the server."""
 
 from commonplace.room import Room
+from commonplace.rooms.admin.events import KEY_REVOKED
 from commonplace.rooms.admin.operations import admin, get_health
+from commonplace.rooms.admin.resources import KEYS
 from commonplace.rooms.admin.retention import delete_old_audit_rows
 
 ROOM = Room(
@@ -10,4 +12,6 @@ ROOM = Room(
     toolset="admin",
     operations=(admin, get_health),
     retention=(delete_old_audit_rows,),
+    resources=(KEYS,),
+    events=(KEY_REVOKED,),
 )

@@ -11,6 +11,7 @@ from commonplace.call import Call
 from commonplace.clock import DAY, iso
 from commonplace.operation import Family, operation
 from commonplace.rooms.admin import model, store
+from commonplace.rooms.admin.events import KEY_REVOKED
 from commonplace.rooms.agents.model import AgentName
 from commonplace.rooms.workspaces import store as workspace_store
 from commonplace.rooms.workspaces.model import WorkspaceId
@@ -97,7 +98,7 @@ async def revoke_key(call: Call, name: model.KeyName) -> model.RevokedKey:
         await _require_another_owner(call, key)
     await store.mark_key_revoked(call.tx, key["id"], call.now)
     call.subject = f"revoke_key {key['id']} {key['name']}"
-    call.emit("KeyRevoked", "keys://", project=access.SHARED, audience="owner", id=key["id"])
+    call.emit(KEY_REVOKED, project=access.SHARED, audience="owner", id=key["id"])
     return model.RevokedKey(status="revoked", id=key["id"], name=key["name"])
 
 

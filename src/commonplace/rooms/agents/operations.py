@@ -9,6 +9,7 @@ from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.operation import operation
 from commonplace.rooms.agents import store
+from commonplace.rooms.agents.events import AGENT_CHANGED
 from commonplace.rooms.agents.model import (
     AgentName,
     AgentRoster,
@@ -34,7 +35,7 @@ async def heartbeat(
     task = previous.task if current_task is None else current_task
     await store.record_heartbeat(call.tx, call.project, call.agent, status, task, call.now)
     if (status, task) != (previous.status, previous.task):
-        call.emit("AgentChanged", f"agents://{call.project}", agent=call.agent, status=status, task=task)
+        call.emit(AGENT_CHANGED, agent=call.agent, status=status, task=task)
     return HeartbeatReply(
         status="ok",
         agent_status=status,

@@ -1,6 +1,7 @@
 """Archives: transcripts of sessions, byte for byte as they came in, one for each session of a workspace."""
 
 from commonplace.room import Room
+from commonplace.rooms.archives.events import SESSION_ARCHIVED
 from commonplace.rooms.archives.operations import read_session, search_sessions, upload_session
 from commonplace.rooms.archives.restudy import restudy_sessions
 from commonplace.rooms.archives.retention import delete_orphaned_bodies
@@ -14,4 +15,5 @@ ROOM = Room(
     borrowed_tools=("list_sessions",),
     chores=(delete_orphaned_bodies, restudy_sessions),
     search_sources=(SEARCH_SOURCE,),
+    events=(SESSION_ARCHIVED,),
 )

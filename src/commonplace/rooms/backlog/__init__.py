@@ -2,6 +2,7 @@
 
 from commonplace.room import Room
 from commonplace.rooms.backlog.boot import BACKLOG_SECTION
+from commonplace.rooms.backlog.events import BACKLOG_CHANGED
 from commonplace.rooms.backlog.finders import FINDERS
 from commonplace.rooms.backlog.operations import (
     add_backlog_item,
@@ -20,4 +21,5 @@ ROOM = Room(
     boot_sections=(BACKLOG_SECTION,),
     resources=(BACKLOG,),
     finders=FINDERS,
+    events=(BACKLOG_CHANGED,),
 )

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from commonplace import errors, events
 from commonplace.call import Call
 from commonplace.rooms.backlog import model, store
+from commonplace.rooms.backlog.events import BACKLOG_CHANGED
 from commonplace.rooms.backlog.model import BacklogItem
 from commonplace.rooms.messages.store import notify_agents
 from commonplace.rooms.projects.store import ensure_project, list_all_project_names
@@ -156,7 +157,7 @@ async def move_item(call: Call, row: Row, target: str) -> Row:
 
 
 def emit_backlog_changed(call: Call, project: str, item: str) -> None:
-    call.emit("BacklogChanged", f"backlog://{project}", project=project, id=item)
+    call.emit(BACKLOG_CHANGED, project=project, id=item)
 
 
 async def render_item(call: Call, row: Row) -> BacklogItem:

@@ -1,6 +1,7 @@
 """Blackboards: sessions in which agents share what they find, with notes that only some may see."""
 
 from commonplace.room import Room
+from commonplace.rooms.blackboard.events import MESSAGE_ADDED, SESSION_CLOSED, SESSION_CREATED
 from commonplace.rooms.blackboard.operations import (
     add_message,
     add_private_note,
@@ -38,4 +39,5 @@ ROOM = Room(
     retention=(close_idle_sessions,),
     resources=(PAGES, SESSION),
     search_sources=(SEARCH_SOURCE,),
+    events=(SESSION_CREATED, SESSION_CLOSED, MESSAGE_ADDED),
 )

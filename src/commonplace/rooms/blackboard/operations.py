@@ -14,6 +14,7 @@ from commonplace.operation import operation
 from commonplace.rooms.archives import lookup
 from commonplace.rooms.archives.model import ArchivedSessions
 from commonplace.rooms.blackboard import context_search, model, search, selection, store
+from commonplace.rooms.blackboard.events import MESSAGE_ADDED, SESSION_CLOSED, SESSION_CREATED
 from commonplace.rooms.blackboard.reader import (
     ALL_VISIBILITIES,
     AgentId,
@@ -30,7 +31,6 @@ from commonplace.rooms.blackboard.session import (
     load_message,
     load_visible_session,
     reader_view,
-    session_uri,
 )
 from commonplace.rooms.projects.store import ensure_project
 from commonplace.rooms.workspaces.model import WorkspaceId
@@ -62,7 +62,7 @@ async def create_session(
         call.tx, call.project, session_id, purpose, model.encode_metadata(metadata), reader.name, call.now
     )
     call.subject = session_id
-    call.emit("SessionCreated", session_uri(session_id), session_id=session_id)
+    call.emit(SESSION_CREATED, {"session_id": session_id}, session_id=session_id)
     return model.CreatedBlackboard(
         session_id=session_id,
         purpose=purpose,
@@ -137,7 +137,7 @@ async def close_session(
         raise errors.NotFound
     session = await describe_session(call, row, reader)
     call.subject = f"{row['id']} {status}"
-    call.emit("SessionClosed", session_uri(row["id"]), session_id=row["id"], status=status)
+    call.emit(SESSION_CLOSED, {"session_id": row["id"]}, session_id=row["id"], status=status)
     return model.ClosedBlackboard(
         session_id=row["id"],
         status=closed["status"],
@@ -242,8 +242,8 @@ async def _add_drafted_message(call: Call, draft: store.BlackboardDraft) -> mode
 def _emit_message_added(call: Call, draft: store.BlackboardDraft, sequence: int) -> None:
     call.subject = f"{draft.session} {draft.id} {visibility_of_audience(draft.audience)}"
     call.emit(
-        "MessageAdded",
-        session_uri(draft.session),
+        MESSAGE_ADDED,
+        {"session_id": draft.session},
         audience=draft.audience,
         session_id=draft.session,
         message_id=draft.id,

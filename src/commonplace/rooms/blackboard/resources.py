@@ -68,4 +68,9 @@ async def read_blackboard_messages(
 PAGES = Resource(
     "session://{session_id}/messages/{after}", "Messages of a blackboard", read_blackboard_messages
 )
-SESSION = Resource("session://{session_id}", "A blackboard and its newest messages", read_blackboard)
+SESSION = Resource(
+    "session://{session_id}",
+    "A blackboard and its newest messages",
+    read_blackboard,
+    full_ids=lambda reply: {"session_id": reply.session.session_id},
+)

@@ -3,7 +3,7 @@
 from commonplace import access, audit, events
 from commonplace.config import Settings
 from commonplace.rooms.blackboard import model, store
-from commonplace.rooms.blackboard.session import session_uri
+from commonplace.rooms.blackboard.events import SESSION_CLOSED
 from commonplace.rooms.projects.store import list_all_project_names
 from commonplace.store.database import Tx
 
@@ -14,11 +14,16 @@ async def close_idle_sessions(tx: Tx, now: int, settings: Settings) -> None:
     closed = await store.close_idle_session_rows(tx, projects, model.idle_cutoff(now, settings), now)
     for row in closed:
         await audit.record(tx, row["project"], now, "close_session", "ok", "idle", access.OPERATOR, row["id"])
-    bodies = [{"session_id": row["id"], "status": "completed"} for row in closed]
     await events.append(
         tx,
         [
-            events.Event(row["project"], "SessionClosed", session_uri(row["id"]), now, 0, "idle", "", body)
-            for row, body in zip(closed, bodies, strict=True)
+            SESSION_CLOSED.create(
+                row["project"],
+                now,
+                "idle",
+                {"session_id": row["id"], "status": "completed"},
+                {"session_id": row["id"]},
+            )
+            for row in closed
         ],
     )

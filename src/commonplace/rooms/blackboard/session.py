@@ -69,10 +69,6 @@ def _session_not_found(session_id: str) -> errors.NotFound:
     )
 
 
-def session_uri(session_id: str) -> str:
-    return f"session://{session_id}"
-
-
 def reader_view(
     row: Row, reader: BlackboardReader, visibilities: Collection[Visibility] = ALL_VISIBILITIES
 ) -> store.MessageView:

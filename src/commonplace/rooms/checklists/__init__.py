@@ -1,11 +1,15 @@
 """Lists of steps that a team ticks off together."""
 
 from commonplace.room import Room
+from commonplace.rooms.checklists.events import CHECKLIST_CHANGED
 from commonplace.rooms.checklists.operations import checklist
+from commonplace.rooms.checklists.resources import CHECKLIST
 
 ROOM = Room(
     name="checklists",
     purpose=__doc__,
     toolset="work",
     operations=(checklist,),
+    resources=(CHECKLIST,),
+    events=(CHECKLIST_CHANGED,),
 )

@@ -1,12 +1,12 @@
 """The actions of memory_checklist: create, get, add, check, delete and list."""
 
 from collections.abc import Sequence
-from urllib.parse import quote
 
 from commonplace import errors
 from commonplace.call import Call
 from commonplace.operation import Family, operation
 from commonplace.rooms.checklists import model, store
+from commonplace.rooms.checklists.events import CHECKLIST_CHANGED
 from commonplace.rooms.checklists.model import (
     CheckedItem,
     Checklist,
@@ -150,4 +150,4 @@ def _checklist_not_found(call: Call, name: str) -> errors.NotFound:
 
 def _emit_checklist_changed(call: Call, name: str) -> None:
     call.subject = name
-    call.emit("ChecklistChanged", f"checklist://{call.project}/{quote(name, safe='')}", name=name)
+    call.emit(CHECKLIST_CHANGED, {"name": name}, name=name)

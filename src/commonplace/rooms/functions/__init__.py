@@ -1,6 +1,7 @@
 """What functions the project has: found before one is written twice, kept true by the librarian."""
 
 from commonplace.room import Room
+from commonplace.rooms.functions.events import FUNCTION_ENRICHED, FUNCTION_REGISTERED, FUNCTIONS_SYNCED
 from commonplace.rooms.functions.finders import FINDERS
 from commonplace.rooms.functions.operations import (
     become_librarian,
@@ -11,6 +12,7 @@ from commonplace.rooms.functions.operations import (
     register_function,
     sync_functions,
 )
+from commonplace.rooms.functions.resources import FUNCTIONS
 from commonplace.rooms.functions.retention import delete_gone_functions
 from commonplace.rooms.functions.search import SEARCH_SOURCE
 
@@ -23,4 +25,6 @@ ROOM = Room(
     retention=(delete_gone_functions,),
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),
+    events=(FUNCTION_REGISTERED, FUNCTION_ENRICHED, FUNCTIONS_SYNCED),
+    resources=(FUNCTIONS,),
 )

@@ -8,6 +8,8 @@ from commonplace import access, errors, events
 from commonplace.call import Call
 from commonplace.operation import also, operation
 from commonplace.rooms.functions import librarian, model, similar, store
+from commonplace.rooms.functions.events import FUNCTION_ENRICHED, FUNCTION_REGISTERED, FUNCTIONS_SYNCED
+from commonplace.rooms.functions.resources import list_function_page
 from commonplace.rooms.functions.syncing import FunctionSync
 from commonplace.rooms.locks.paths import canonicalize_path
 from commonplace.search.engine import asking
@@ -16,7 +18,6 @@ from commonplace.search.wanted import Wanted
 from commonplace.store import ids
 from commonplace.store.database import Row, Value
 
-_PAGE_FUNCTIONS = 2000
 _LINE_FIELDS = 4
 _GONE_FIELDS = 2
 
@@ -67,7 +68,7 @@ async def register_function(
     similar_functions = await similar.find_similar_functions(call, after)
     await store.upsert_functions(call.tx, [(before, after)])
     call.subject = f"{row['id']} {row['name']}"
-    call.emit("FunctionRegistered", f"functions://{call.project}", id=row["id"], name=row["name"])
+    call.emit(FUNCTION_REGISTERED, id=row["id"], name=row["name"])
     return model.RegisteredFunction(
         status="updated" if before else "registered",
         id=row["id"],
@@ -166,7 +167,7 @@ async def enrich_function(
     }
     await store.upsert_functions(call.tx, [(row, after)])
     call.subject = f"{row['id']} {row['name']}"
-    call.emit("FunctionEnriched", f"functions://{row['project']}", project=row["project"], id=row["id"])
+    call.emit(FUNCTION_ENRICHED, project=row["project"], id=row["id"])
     return model.EnrichedFunction(status="enriched", id=row["id"], name=row["name"], fields=list(fields))
 
 
@@ -205,14 +206,7 @@ async def become_librarian(
 @operation("memory_list_functions", role="readonly", session=False, example={"project": "shop"})
 async def list_functions(call: Call, project: str, cursor: str | None = None) -> model.FunctionListing:
     """List every function: file, name, digest, lines."""
-    file, _, name = (cursor or "").partition("\n")
-    rows = await store.list_function_digests(call.tx, call.project, (file, name), _PAGE_FUNCTIONS + 1)
-    page = rows[:_PAGE_FUNCTIONS]
-    return model.FunctionListing(
-        count=len(page),
-        functions=[(row["file"], row["name"], row["digest"], row["line"], row["end_line"]) for row in page],
-        next_cursor=f"{page[-1]['file']}\n{page[-1]['name']}" if len(rows) > _PAGE_FUNCTIONS else None,
-    )
+    return await list_function_page(call, cursor or "")
 
 
 @operation("memory_sync_functions", writes=True, session=False, idempotent=True, example={"project": "shop"})
@@ -243,5 +237,5 @@ async def sync_functions(
     )
     call.subject = f"{sync.added} added, {sync.updated} updated, {sync.moved} moved, {sync.gone} gone"
     if sync.added or sync.updated or sync.moved or sync.gone:
-        call.emit("FunctionsSynced", f"functions://{call.project}", changed=call.subject)
+        call.emit(FUNCTIONS_SYNCED, changed=call.subject)
     return reply

@@ -2,7 +2,9 @@
 
 from commonplace.room import Room
 from commonplace.rooms.guidelines.boot import GUIDELINES_SECTION
+from commonplace.rooms.guidelines.events import GUIDELINE_CHANGED
 from commonplace.rooms.guidelines.operations import guidelines
+from commonplace.rooms.guidelines.resources import GUIDELINES
 
 ROOM = Room(
     name="guidelines",
@@ -10,4 +12,6 @@ ROOM = Room(
     toolset="admin",
     operations=(guidelines,),
     boot_sections=(GUIDELINES_SECTION,),
+    resources=(GUIDELINES,),
+    events=(GUIDELINE_CHANGED,),
 )

@@ -4,6 +4,7 @@ from commonplace import access, errors
 from commonplace.call import Call
 from commonplace.operation import Family, operation
 from commonplace.rooms.guidelines import model, store
+from commonplace.rooms.guidelines.events import GUIDELINE_CHANGED
 
 
 @operation("memory_guidelines", role="readonly", session="optional", example={})
@@ -103,7 +104,8 @@ async def _require_below_limit(call: Call, project: str) -> None:
 def _record_guideline_change(call: Call, project: str, name: str, action: str) -> None:
     scope = model.scope_from_project(project)
     call.subject = f"{action} {scope}: {name}"
-    call.emit("GuidelineChanged", f"guidelines://{scope}", name=name)
+    changed_in = access.SHARED if project == access.EVERY else project
+    call.emit(GUIDELINE_CHANGED, {"scope": scope}, project=changed_in, name=name)
 
 
 def _guideline_not_found(name: str) -> errors.NotFound:

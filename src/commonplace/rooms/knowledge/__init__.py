@@ -2,6 +2,7 @@
 
 from commonplace.room import Room
 from commonplace.rooms.knowledge.boot import INTERFACE_UPDATES_SECTION, LEARNINGS_SECTION, PATTERNS_SECTION
+from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENT_STORED, DOCUMENTS_CHANGED
 from commonplace.rooms.knowledge.finders import FINDERS
 from commonplace.rooms.knowledge.operations import (
     archive_by_tag,
@@ -15,7 +16,7 @@ from commonplace.rooms.knowledge.operations import (
     search_global,
     store_document,
 )
-from commonplace.rooms.knowledge.resources import DOCUMENT
+from commonplace.rooms.knowledge.resources import DOCUMENT, KNOWLEDGE
 from commonplace.rooms.knowledge.retention import expire_documents
 from commonplace.rooms.knowledge.search import SEARCH_SOURCE
 
@@ -36,7 +37,8 @@ ROOM = Room(
     program_operations=(list_citations, report_citations),
     boot_sections=(LEARNINGS_SECTION, PATTERNS_SECTION, INTERFACE_UPDATES_SECTION),
     retention=(expire_documents,),
-    resources=(DOCUMENT,),
+    resources=(DOCUMENT, KNOWLEDGE),
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),
+    events=(DOCUMENT_STORED, DOCUMENT_CHANGED, DOCUMENTS_CHANGED),
 )

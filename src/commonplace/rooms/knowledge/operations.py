@@ -1,6 +1,6 @@
 """Search, read and keep what a team knows."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -12,6 +12,7 @@ from commonplace.clock import DAY
 from commonplace.operation import also, operation
 from commonplace.rooms.knowledge import evidence, history, lifecycle, model, recent_documents, store
 from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_document
+from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENTS_CHANGED
 from commonplace.rooms.knowledge.everywhere import everywhere
 from commonplace.rooms.knowledge.recall import (
     echoed,
@@ -26,6 +27,7 @@ from commonplace.search.engine import asking
 from commonplace.search.find import Question, find
 from commonplace.search.wanted import Wanted
 from commonplace.store import ids
+from commonplace.store.database import Row
 
 _NEAREST = 3
 _TITLES = 200
@@ -265,7 +267,7 @@ async def change_status(
     if new_status == "active" and row["expires_at"] is not None and row["expires_at"] <= call.now:
         await store.renew(call.tx, row, model.expires_at(row["type"], None, call.now))
     call.subject = f"{identity} {row['status']} -> {new_status}"
-    call.emit("DocumentChanged", f"knowledge://{call.project}", id=identity, status=new_status)
+    call.emit(DOCUMENT_CHANGED, id=identity, status=new_status)
     return model.StatusChanged(
         status="updated",
         doc_id=identity,
@@ -285,7 +287,7 @@ async def archive_by_tag(
     await store.keep_archived(call.tx, tag, rows, call.now)
     told = reason or f"archived with the tag {tag}"
     await store.change_status(call.tx, rows, ["archived"] * len(rows), call.agent, told, call.now)
-    _tell(call, tag, len(rows))
+    _tell(call, tag, rows)
     return model.TagDone(status="completed", tag=tag, archived_count=len(rows), docs=_titles(rows))
 
 
@@ -294,16 +296,16 @@ async def restore_by_tag(call: Call, tag: model.Tag, project: str | None = None)
     """Undo memory_archive_by_tag."""
     await events.count(call.tx, call.project, "documents", 0)
     rows, doubled = await lifecycle.restore(call, await store.take_archived(call.tx, call.project, tag), tag)
-    _tell(call, tag, len(rows))
+    _tell(call, tag, rows)
     return model.TagDone(
         status="completed", tag=tag, restored_count=len(rows), docs=_titles(rows), still_archived=doubled
     )
 
 
-def _tell(call: Call, tag: str, n: int) -> None:
-    call.subject = f"{n} documents tagged {tag}"
-    if n:
-        call.emit("DocumentsChanged", f"knowledge://{call.project}", tag=tag, count=n)
+def _tell(call: Call, tag: str, rows: Sequence[Row]) -> None:
+    call.subject = f"{len(rows)} documents tagged {tag}"
+    if rows:
+        call.emit(DOCUMENTS_CHANGED, tag=tag, count=len(rows), ids=[row["id"] for row in rows])
 
 
 def _titles(rows: Any) -> list[dict[str, str]]:

@@ -20,6 +20,15 @@ async def offered(tx: Tx, project: str, now: int, types: Sequence[str], limit: i
     )
 
 
+async def list_newest_documents(tx: Tx, project: str, now: int, limit: int) -> Sequence[Row]:
+    return await tx.all(
+        f"select id, title, type from document where project = $1 and {_LASTING} order by created_at desc, id limit $3",
+        project,
+        now,
+        limit,
+    )
+
+
 async def titles(tx: Tx, project: str, now: int, limit: int) -> list[str]:
     rows = await tx.all(
         f"select title from document where project = $1 and {_LASTING} order by created_at desc, id limit $3",

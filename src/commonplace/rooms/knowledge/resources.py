@@ -1,15 +1,27 @@
-"""memory://{doc_id}: one document, wherever the caller may read it."""
+"""The resources memory://{doc_id}, one document, and knowledge://{project}, the newest documents of a project."""
 
 from commonplace import errors
 from commonplace.access import SHARED
 from commonplace.call import Call
-from commonplace.operation import operation
+from commonplace.operation import Reply, operation
 from commonplace.resource import Resource
-from commonplace.rooms.knowledge import model
+from commonplace.rooms.knowledge import model, recent_documents
 from commonplace.rooms.knowledge.finders import find_document
 from commonplace.rooms.knowledge.recall import served
 from commonplace.rooms.projects import store as projects
 from commonplace.store import ids
+
+_MAX_LISTED = 50
+
+
+class DocumentTitle(Reply):
+    id: str
+    title: str
+    type: str
+
+
+class DocumentListing(Reply):
+    documents: list[DocumentTitle]
 
 
 @operation("resource:memory", role="readonly", session=False)
@@ -26,4 +38,19 @@ async def read_document(call: Call, doc_id: model.DocumentId) -> model.Kept:
     return model.Kept(found=True, **fields)
 
 
-DOCUMENT = Resource("memory://{doc_id}", "A document of the team's memory", read_document)
+@operation("resource:knowledge", role="readonly", session=False)
+async def read_knowledge(call: Call, project: str) -> DocumentListing:
+    """The newest active documents of the project."""
+    rows = await recent_documents.list_newest_documents(call.tx, project, call.now, _MAX_LISTED)
+    return DocumentListing(
+        documents=[DocumentTitle(id=row["id"], title=row["title"], type=row["type"]) for row in rows]
+    )
+
+
+DOCUMENT = Resource(
+    "memory://{doc_id}",
+    "A document of the team's memory",
+    read_document,
+    full_ids=lambda reply: {"doc_id": reply.id},
+)
+KNOWLEDGE = Resource("knowledge://{project}", "The newest documents of a project", read_knowledge)

@@ -21,6 +21,7 @@ from commonplace.rooms.knowledge.drafts import (
     compare_documents,
     measure_similarity,
 )
+from commonplace.rooms.knowledge.events import DOCUMENT_STORED
 from commonplace.rooms.knowledge.recall import projects_of
 from commonplace.search import index
 from commonplace.store.database import Row, Value
@@ -47,9 +48,7 @@ async def write_document(call: Call, prepared: PreparedDraft, *, force: bool, st
     document_id, version = await _write(call, clean, await _find_former(call, draft, force, about))
     others = [comparison for comparison in comparisons if comparison.similar.id != document_id]
     call.subject = document_id
-    call.emit(
-        "DocumentStored", f"knowledge://{call.project}", id=document_id, type=draft.type, title=draft.title
-    )
+    call.emit(DOCUMENT_STORED, id=document_id, type=draft.type, title=draft.title)
     return _make_receipt(clean, status, document_id, version, others, _warn_of_owner(draft, about))
 
 

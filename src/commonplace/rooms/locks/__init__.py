@@ -2,6 +2,7 @@
 
 from commonplace.room import Room
 from commonplace.rooms.locks.boot import RELEVANT_LOCKS_SECTION
+from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER
 from commonplace.rooms.locks.operations import get_locks, lock_files, unlock_files
 from commonplace.rooms.locks.resources import LOCKS
 from commonplace.rooms.locks.retention import delete_lapsed_leases
@@ -16,4 +17,5 @@ ROOM = Room(
     retention=(delete_lapsed_leases,),
     resources=(LOCKS,),
     on_activity=(renew_leases_on_activity,),
+    events=(FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER),
 )

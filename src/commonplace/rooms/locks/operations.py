@@ -12,6 +12,7 @@ from commonplace.clock import MINUTE
 from commonplace.operation import operation
 from commonplace.rooms.locks import lease as leases
 from commonplace.rooms.locks import paths, store
+from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER
 from commonplace.rooms.locks.lease import Lease, LeaseTerms, LockDecision, LockMode, LockRequest
 from commonplace.rooms.locks.model import (
     MAX_LISTED_LOCKS,
@@ -75,7 +76,7 @@ async def lock_files(
     ]
     await store.upsert_leases(call.tx, call.project, granted)
     call.subject = f"{mode} {store.format_file_names(paths_wanted)}"
-    call.emit("FilesLocked", _locks_uri(call), files=[lease.path for lease in granted], mode=mode)
+    call.emit(FILES_LOCKED, files=[lease.path for lease in granted], mode=mode)
     return LockFilesReply(success=True, locked=[LockGrant.from_lease(lease) for lease in granted])
 
 
@@ -99,7 +100,7 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
     released_paths = [lease.path for lease in released if lease.blocks_others(now)]
     if released_paths:
         call.subject = store.format_file_names(released_paths)
-        call.emit("FilesReleased", _locks_uri(call), files=released_paths)
+        call.emit(FILES_RELEASED, files=released_paths)
     released_keys = {lease.pattern.segments for lease in released if lease.blocks_others(now)}
     return UnlockFilesReply(
         released=released_paths,
@@ -133,10 +134,6 @@ async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockLis
         locks=[Lock.from_lease(lease, now) for lease in others[:MAX_LISTED_LOCKS]],
         your_locks=[OwnLock.from_lease(lease) for lease in mine[:MAX_LISTED_LOCKS]],
     )
-
-
-def _locks_uri(call: Call) -> str:
-    return f"locks://{call.project}"
 
 
 def _canonicalize_files(call: Call, files: Sequence[str]) -> list[str]:
@@ -190,8 +187,7 @@ async def _take_over_lapsed(call: Call, lapsed: Sequence[Lease], now: int) -> No
         text = f"{call.agent} took over your lapsed lock on {store.format_file_names(files)}."
         await activity.tell(call.tx, call.project, [session], text, now)
     call.emit(
-        "LeaseTakenOver",
-        _locks_uri(call),
+        LEASE_TAKEN_OVER,
         files=[lease.path for lease in lapsed],
         held_by=sorted({lease.agent for lease in lapsed}),
     )

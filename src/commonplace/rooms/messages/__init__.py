@@ -2,6 +2,7 @@
 
 from commonplace.room import Room
 from commonplace.rooms.messages.boot import MESSAGES_SECTION
+from commonplace.rooms.messages.events import MESSAGE_CLAIMED, MESSAGE_SENT, MESSAGE_UPDATED
 from commonplace.rooms.messages.finders import FINDERS
 from commonplace.rooms.messages.operations import (
     acknowledge_message,
@@ -22,4 +23,5 @@ ROOM = Room(
     retention=(delete_finished_messages,),
     resources=(INBOX,),
     finders=FINDERS,
+    events=(MESSAGE_SENT, MESSAGE_UPDATED, MESSAGE_CLAIMED),
 )

@@ -9,6 +9,7 @@ from commonplace.operation import also, operation
 from commonplace.rooms.agents.model import AgentName
 from commonplace.rooms.agents.store import is_project_admin
 from commonplace.rooms.messages import model, recipients, store
+from commonplace.rooms.messages.events import MESSAGE_CLAIMED, MESSAGE_SENT, MESSAGE_UPDATED
 from commonplace.rooms.messages.model import (
     InboxMessage,
     InboxPage,
@@ -103,8 +104,8 @@ async def _answer_duplicate(call: Call, first: Row) -> SentMessage:
 async def _push_message(call: Call, draft: MessageDraft, row: Row, agents: Sequence[str]) -> None:
     for agent in agents:
         call.emit(
-            "MessageSent",
-            inbox_uri(draft.project, agent),
+            MESSAGE_SENT,
+            {"agent": agent},
             project=draft.project,
             audience=f"inbox:{agent}",
             id=row["id"],
@@ -113,10 +114,6 @@ async def _push_message(call: Call, draft: MessageDraft, row: Row, agents: Seque
     if draft.priority == "urgent":
         text = f"Urgent message {row['id']} from {draft.sender}: {model.message_title(row)}"
         await store.notify_agents(call.tx, draft.project, agents, text, call.now)
-
-
-def inbox_uri(project: str, agent: str) -> str:
-    return f"inbox://{project}/{agent}"
 
 
 @operation("memory_get_messages", writes=True, example={})
@@ -229,8 +226,7 @@ async def _change_status(
     if not moved_agents:
         await _require_forward_status(call, message, agents, state)
     for agent in sorted(moved_agents):
-        uri = inbox_uri(call.project, agent)
-        call.emit("MessageUpdated", uri, audience=f"inbox:{agent}", id=message, status=status)
+        call.emit(MESSAGE_UPDATED, {"agent": agent}, audience=f"inbox:{agent}", id=message, status=status)
     call.subject = f"{message} {status}"
     return MessageStatusChange(status=status, message_id=message, note=note)
 
@@ -265,7 +261,8 @@ async def claim_message(call: Call, message_id: Id) -> MessageClaim:
             call.tx, call.project, message, [owner], received, "", owner, call.now
         ):
             for agent in agents:
-                uri = inbox_uri(call.project, agent)
-                call.emit("MessageClaimed", uri, audience=f"inbox:{agent}", id=message, owner=owner)
+                call.emit(
+                    MESSAGE_CLAIMED, {"agent": agent}, audience=f"inbox:{agent}", id=message, owner=owner
+                )
     call.subject = f"{message} by {owner}"
     return MessageClaim(claimed=owner == call.agent, owner=owner)

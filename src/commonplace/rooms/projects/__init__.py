@@ -1,7 +1,9 @@
 """Projects and their rosters."""
 
 from commonplace.room import Room
+from commonplace.rooms.projects.events import PROJECT_CREATED, PROJECT_DELETED
 from commonplace.rooms.projects.operations import list_projects, project
+from commonplace.rooms.projects.resources import PROJECT
 from commonplace.rooms.projects.retention import delete_old_events
 
 ROOM = Room(
@@ -10,4 +12,6 @@ ROOM = Room(
     toolset="admin",
     operations=(project, list_projects),
     retention=(delete_old_events,),
+    resources=(PROJECT,),
+    events=(PROJECT_CREATED, PROJECT_DELETED),
 )

@@ -1,44 +1,7 @@
-"""Read the events of a project in order, for clients that follow it."""
+"""Events of this room."""
 
-from typing import Annotated, Any
+from commonplace.events import EventType
+from commonplace.rooms.projects.resources import PROJECT
 
-from pydantic import Field
-
-from commonplace import events
-from commonplace.call import Call
-from commonplace.clock import iso_exact
-from commonplace.operation import Reply, operation
-
-
-class ProjectEvent(Reply):
-    n: int
-    kind: str
-    uri: str
-    at: str
-    actor: str = ""
-    body: dict[str, Any] = {}
-
-
-class ProjectEventPage(Reply):
-    """`last` is the number to continue from; it also counts events that the caller may not see."""
-
-    last: int
-    events: list[ProjectEvent] = []
-
-
-@operation("resource:events", role="readonly", session=False)
-async def read_events(
-    call: Call, project: str, after: Annotated[int, Field(ge=0)] | None = None, limit: int = 200
-) -> ProjectEventPage:
-    """List the events after a number; without `after`, return the latest number."""
-    if after is None:
-        return ProjectEventPage(last=await events.last_number(call.tx, project))
-    stored = await events.after(call.tx, project, after, limit)
-    visible = [_render_event(event) for event in stored if events.visible(event, call.caller)]
-    return ProjectEventPage(last=stored[-1].n if stored else after, events=visible)
-
-
-def _render_event(event: events.Event) -> ProjectEvent:
-    return ProjectEvent(
-        n=event.n, kind=event.kind, uri=event.uri, at=iso_exact(event.at), actor=event.actor, body=event.body
-    )
+PROJECT_CREATED = EventType("ProjectCreated", PROJECT)
+PROJECT_DELETED = EventType("ProjectDeleted", PROJECT)

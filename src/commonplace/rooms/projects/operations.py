@@ -8,9 +8,12 @@ from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.operation import Family, operation
+from commonplace.rooms.agents.events import AGENT_CHANGED
 from commonplace.rooms.agents.model import AgentName, AgentTier
 from commonplace.rooms.knowledge import store as knowledge
 from commonplace.rooms.projects import model, store
+from commonplace.rooms.projects.events import PROJECT_CREATED, PROJECT_DELETED
+from commonplace.rooms.projects.resources import load_project_with_roster
 from commonplace.store.database import Row
 
 
@@ -36,17 +39,14 @@ async def create_project(
             f"The project '{project}' is already registered.", hint="Set action='get' to read it."
         )
     call.subject = f"create {project}"
-    call.emit("ProjectCreated", f"project://{project}")
+    call.emit(PROJECT_CREATED)
     return model.Project.from_row(row, "created")
 
 
 @operation("memory_project", role="readonly", session="optional", example={"name": "shop"})
 async def get_project(call: Call, name: model.ProjectName | None = None) -> model.Project:
     """Get a project with its roster; default: the session's project."""
-    row = await _require_existing_project(call, _set_call_project(call, name))
-    members = tuple(map(model.RosterMember.from_row, await store.list_roster_members(call.tx, row["name"])))
-    rosters = await store.summarize_rosters(call.tx, [row["name"]])
-    return model.Project.from_row(row, members=members, count=_row_count(rosters.get(row["name"])))
+    return await load_project_with_roster(call, _set_call_project(call, name))
 
 
 @operation("memory_project", role="readonly", session="optional", example={})
@@ -81,7 +81,7 @@ async def delete_project(call: Call, name: model.ProjectName, confirm: str = "")
     model.require_delete_confirmation(project, confirm)
     removed = await store.delete_project_rows(call.tx, project)
     call.subject = f"delete {project}: {sum(removed.values())} rows"
-    call.emit("ProjectDeleted", f"project://{project}")
+    call.emit(PROJECT_DELETED)
     return model.DeletedProject(status="deleted", name=project, removed=removed)
 
 
@@ -262,4 +262,4 @@ async def _render_roster_change(
 
 def _record_roster_change(call: Call, project: str, agent: str, action: str) -> None:
     call.subject = f"{action} {agent}"
-    call.emit("AgentChanged", f"agents://{project}", agent=agent)
+    call.emit(AGENT_CHANGED, project=project, agent=agent)

@@ -2,6 +2,7 @@
 
 from commonplace.room import Room
 from commonplace.rooms.sessions.boot import HANDOFF_SECTION, NOTABLE_TOOLS_SECTION
+from commonplace.rooms.sessions.events import SESSION_ENDED, SESSION_STARTED
 from commonplace.rooms.sessions.operations import end_session, start_session
 from commonplace.rooms.sessions.retention import delete_unused_sessions
 
@@ -12,4 +13,5 @@ ROOM = Room(
     operations=(start_session, end_session),
     boot_sections=(HANDOFF_SECTION, NOTABLE_TOOLS_SECTION),
     retention=(delete_unused_sessions,),
+    events=(SESSION_STARTED, SESSION_ENDED),
 )

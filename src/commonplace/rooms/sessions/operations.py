@@ -17,10 +17,12 @@ from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_doc
 from commonplace.rooms.knowledge.writing import write_document, write_record
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks import store as locks
+from commonplace.rooms.locks.events import FILES_RELEASED
 from commonplace.rooms.projects import store as projects
 from commonplace.rooms.sessions import agent_identity, boot, start_notices, store
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.rooms.sessions.boot_pack import fit_boot_pack
+from commonplace.rooms.sessions.events import SESSION_ENDED, SESSION_STARTED
 from commonplace.rooms.sessions.model import (
     DOCUMENT_LIFETIMES,
     UNKNOWN_AGENT,
@@ -124,8 +126,7 @@ async def _open_session(
     )
     call.session, call.subject = session, agent.name
     call.emit(
-        "SessionStarted",
-        f"agents://{call.project}",
+        SESSION_STARTED,
         agent=agent.name,
         task=request.task[:MAX_TASK_CHARACTERS],
     )
@@ -191,9 +192,9 @@ async def end_session(
     released = await locks.release_leases_of_session(call.tx, call.project, session.id, await call.tx.clock())
     await store.mark_agent_idle(call.tx, session, call.now - SESSION_LIVE_MICROSECONDS, call.now)
     call.subject = handoff_id
-    call.emit("SessionEnded", f"agents://{call.project}", agent=call.agent, handoff_id=handoff_id)
+    call.emit(SESSION_ENDED, agent=call.agent, handoff_id=handoff_id)
     if released:
-        call.emit("FilesReleased", f"locks://{call.project}", agent=call.agent, files=released)
+        call.emit(FILES_RELEASED, agent=call.agent, files=released)
     return EndedSession(
         status="ended", handoff_id=handoff_id, learning_id=learning_id, released_locks=released
     )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from commonplace import activity, events
 from commonplace.call import Call
 from commonplace.rooms.messages import store as messages
+from commonplace.rooms.messages.events import MESSAGE_SENT
 from commonplace.rooms.messages.model import PROJECT_ADMINS, MessageDraft
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent
 from commonplace.store.database import Row
@@ -37,8 +38,7 @@ async def _mail_admins(call: Call, agent: ResolvedAgent) -> None:
     )
     await messages.notify_agents(call.tx, call.project, admins, text, call.now)
     for admin in admins:
-        uri = f"inbox://{call.project}/{admin}"
-        call.emit("MessageSent", uri, audience=f"inbox:{admin}", id=row["id"], priority="normal")
+        call.emit(MESSAGE_SENT, {"agent": admin}, audience=f"inbox:{admin}", id=row["id"], priority="normal")
 
 
 def _draft_registration_mail(call: Call, agent: ResolvedAgent, text: str) -> MessageDraft:

@@ -2,6 +2,7 @@
 
 from commonplace.room import Room
 from commonplace.rooms.specs.boot import STATE_SPEC_SECTION
+from commonplace.rooms.specs.events import SPEC_CHANGED
 from commonplace.rooms.specs.finders import FINDERS
 from commonplace.rooms.specs.operations import define_spec, get_spec, list_specs
 from commonplace.rooms.specs.resources import SPEC
@@ -14,4 +15,5 @@ ROOM = Room(
     boot_sections=(STATE_SPEC_SECTION,),
     resources=(SPEC,),
     finders=FINDERS,
+    events=(SPEC_CHANGED,),
 )

@@ -4,6 +4,7 @@ from typing import Any
 
 from commonplace.call import Call
 from commonplace.rooms.specs import model, store
+from commonplace.rooms.specs.resources import SPEC
 from commonplace.store import ids
 
 
@@ -13,7 +14,8 @@ async def find_spec(call: Call, project: str, id_prefix: str) -> dict[str, Any] 
     if spec is None:
         return None
     latest = model.Spec.from_row(spec, await store.load_latest_version(call.tx, spec), spec["updated_at"])
-    return model.render_spec_document(latest, await store.list_versions(call.tx, [project], [spec["name"]]))
+    versions = await store.list_versions(call.tx, [project], [spec["name"]])
+    return model.render_spec_document(latest, versions, SPEC.uri(project=project, name=spec["name"]))
 
 
 FINDERS = {"spec_": find_spec}

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import msgspec
 import semver
@@ -153,11 +152,7 @@ def require_not_halved(name: str, old_content: str, new_content: str) -> None:
         )
 
 
-def spec_uri(project: str, name: str) -> str:
-    return f"spec://{project}/{quote(name, safe=':')}"
-
-
-def render_spec_document(spec: Spec, versions: Sequence[Row]) -> dict[str, Any]:
+def render_spec_document(spec: Spec, versions: Sequence[Row], uri: str) -> dict[str, Any]:
     """Render a spec for memory_get_by_id."""
     return {
         "id": spec.id,
@@ -171,7 +166,7 @@ def render_spec_document(spec: Spec, versions: Sequence[Row]) -> dict[str, Any]:
         "author": spec.author,
         "content": spec.content,
         "versions": format_versions(versions),
-        "links": {"uri": spec_uri(spec.project, spec.spec_name)},
+        "links": {"uri": uri},
         "version": spec.version,
         "owner": spec.owner,
         "spec_type": spec.spec_type,

@@ -11,6 +11,7 @@ from commonplace.operation import operation
 from commonplace.rooms.agents.model import AgentName
 from commonplace.rooms.agents.store import is_project_admin
 from commonplace.rooms.specs import model, schemas, store
+from commonplace.rooms.specs.events import SPEC_CHANGED
 from commonplace.rooms.specs.model import DefinedSpec, Spec, SpecListing, SpecSummary
 from commonplace.store.database import Row
 
@@ -52,7 +53,7 @@ async def define_spec(
         encoded_tags,
         call.now,
     )
-    call.emit("SpecChanged", model.spec_uri(call.project, name), id=spec["id"], version=new_version)
+    call.emit(SPEC_CHANGED, {"name": name}, id=spec["id"], version=new_version)
     call.subject = f"{name} {new_version}"
     return DefinedSpec(
         status="updated" if previous else "created",

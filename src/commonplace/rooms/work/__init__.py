@@ -2,7 +2,9 @@
 
 from commonplace.room import Room
 from commonplace.rooms.work.boot import BLOCKING_OTHERS_SECTION, RECENT_MODIFICATIONS_SECTION, SIGNALS_SECTION
+from commonplace.rooms.work.events import SIGNAL_SENT, WORK_UNBLOCKED, WORK_UPDATED
 from commonplace.rooms.work.operations import get_active_work, update_work
+from commonplace.rooms.work.resources import SIGNALS, WORK
 from commonplace.rooms.work.retention import delete_finished_work
 
 ROOM = Room(
@@ -12,4 +14,6 @@ ROOM = Room(
     operations=(update_work, get_active_work),
     boot_sections=(RECENT_MODIFICATIONS_SECTION, SIGNALS_SECTION, BLOCKING_OTHERS_SECTION),
     retention=(delete_finished_work,),
+    events=(WORK_UPDATED, WORK_UNBLOCKED, SIGNAL_SENT),
+    resources=(WORK, SIGNALS),
 )

@@ -1,32 +1,28 @@
 """Report work and signals, and list what others work on. Rules for overlaps are in `model.py`."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Annotated
 
-import msgspec
 from pydantic import Field
 
 from commonplace import activity
 from commonplace.call import Call
-from commonplace.clock import HOUR, iso
+from commonplace.clock import HOUR
 from commonplace.operation import operation
 from commonplace.rooms.agents.model import AgentName
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks.store import project_ignores_case
 from commonplace.rooms.work import store
+from commonplace.rooms.work.events import SIGNAL_SENT, WORK_UNBLOCKED, WORK_UPDATED
 from commonplace.rooms.work.model import (
     OVERLAP_HOURS,
-    ActiveAgent,
     ActiveWork,
-    BlockedAgent,
     FileOverlap,
     ShortNote,
     SignalName,
     SignalNames,
     TouchedFiles,
     WorkChange,
-    WorkItem,
     WorkNotes,
     WorkSignal,
     WorkStatus,
@@ -34,7 +30,7 @@ from commonplace.rooms.work.model import (
     WorkUpdate,
     find_overlaps,
 )
-from commonplace.store.database import Row
+from commonplace.rooms.work.resources import list_active_work
 
 
 @operation(
@@ -66,7 +62,7 @@ async def update_work(
     columns = change.to_columns(await store.find_work_item(call.tx, session, title))
     work_id = await store.upsert_work_item(call.tx, session, columns, call.now)
     call.subject = f"{status}: {title}"
-    call.emit("WorkUpdated", f"work://{call.project}", title=title, status=status, files=touched)
+    call.emit(WORK_UPDATED, title=title, status=status, files=touched)
     signal_names = list(dict.fromkeys(signals or []))
     return WorkUpdate(
         status="updated",
@@ -87,19 +83,7 @@ async def get_active_work(
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
 ) -> ActiveWork:
     """List active and blocked agents, and recent signals."""
-    since = call.now - since_hours * HOUR
-    active = await store.list_active_sessions(call.tx, call.project, since, limit, instance)
-    work_rows = await store.list_work_in_progress(call.tx, call.project, [row["id"] for row in active])
-    blocked = await store.list_blocked_work(call.tx, call.project, limit, instance)
-    signals = await store.list_signals(call.tx, call.project, since, limit, agent=instance)
-    items = await store.list_work_items(call.tx, call.project, since, limit, instance)
-    return ActiveWork(
-        currently_active=_group_active_agents(active, work_rows),
-        blocked_agents=[BlockedAgent.from_row(row) for row in blocked],
-        recent_signals=[WorkSignal.from_row(row) for row in signals],
-        recent_work_items=[WorkItem.from_row(row, call.now) for row in items],
-        overlap_window_hours=OVERLAP_HOURS,
-    )
+    return await list_active_work(call, call.project, since_hours, limit, instance)
 
 
 def _canonical_paths(session: activity.Session, files: Sequence[str]) -> list[str]:
@@ -121,14 +105,12 @@ async def _send_signals(call: Call, names: Sequence[str], details: str) -> list[
     session = call.own_session
     await store.insert_signals(call.tx, session, names, details, call.now)
     for name in names:
-        call.emit("SignalSent", f"signals://{call.project}", name=name, details=details)
+        call.emit(SIGNAL_SENT, name=name, details=details)
     waiting = await store.unblock_waiting_work(call.tx, session, names, call.now)
     for row in waiting:
         text = f"Signal {row['waiting_for']} from {call.agent}: '{row['title']}' is unblocked."
         await activity.tell(call.tx, call.project, [row["session"]], f"{text} {details}".strip(), call.now)
-        call.emit(
-            "WorkUnblocked", f"work://{call.project}", audience=f"inbox:{row['agent']}", title=row["title"]
-        )
+        call.emit(WORK_UNBLOCKED, audience=f"inbox:{row['agent']}", title=row["title"])
     return sorted({row["agent"] for row in waiting})
 
 
@@ -140,20 +122,4 @@ async def _list_earlier_signals(call: Call, name: str | None) -> list[WorkSignal
     return [
         WorkSignal.from_row(row)
         for row in await store.list_signals(call.tx, call.project, since, 1, name=name)
-    ]
-
-
-def _group_active_agents(sessions: Sequence[Row], work_rows: Sequence[Row]) -> list[ActiveAgent]:
-    by_session: dict[str, list[Row]] = defaultdict(list)
-    for row in work_rows:
-        by_session[row["session"]].append(row)
-    return [
-        ActiveAgent(
-            agent=row["agent"],
-            last_active=iso(row["active_at"]),
-            task=row["task"],
-            working_on=[work["title"] for work in by_session[row["id"]]],
-            files=[file for work in by_session[row["id"]] for file in msgspec.json.decode(work["files"])],
-        )
-        for row in sessions
     ]

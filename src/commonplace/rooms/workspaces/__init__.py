@@ -1,6 +1,12 @@
 """What each machine's tool knows of a project: an overview and knowledge files, read by all, written by its own."""
 
 from commonplace.room import Room
+from commonplace.rooms.workspaces.events import (
+    KNOWLEDGE_DELETED,
+    KNOWLEDGE_WRITTEN,
+    OVERVIEW_WRITTEN,
+    WORKSPACE_REGISTERED,
+)
 from commonplace.rooms.workspaces.finders import FINDERS
 from commonplace.rooms.workspaces.operations import (
     delete_knowledge,
@@ -40,4 +46,5 @@ ROOM = Room(
     resources=(FILE, WORKSPACE),
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),
+    events=(KNOWLEDGE_WRITTEN, KNOWLEDGE_DELETED, OVERVIEW_WRITTEN, WORKSPACE_REGISTERED),
 )

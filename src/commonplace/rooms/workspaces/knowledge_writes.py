@@ -9,6 +9,7 @@ from typing import Literal
 from commonplace import errors, masking
 from commonplace.call import Call
 from commonplace.rooms.workspaces import file_store, model, store
+from commonplace.rooms.workspaces.events import KNOWLEDGE_WRITTEN, OVERVIEW_WRITTEN
 from commonplace.rooms.workspaces.model import Workspace, file_not_found, version_not_found
 from commonplace.rooms.workspaces.write_access import name_writer
 from commonplace.store.database import Row
@@ -41,7 +42,7 @@ async def write_file(
     what: Literal["updated", "created"] = "updated" if current else "created"
     masked, version = await _write_version(call, workspace, row, path, content, what)
     await store.update_workspace_activity(call.tx, workspace, call.now, knowledge=int(current is None))
-    call.emit("KnowledgeWritten", workspace.file_uri(path), path=path, version=version)
+    call.emit(KNOWLEDGE_WRITTEN, workspace.file_address(path), path=path, version=version)
     return model.WrittenKnowledge(
         status=what, sha256=_hash_text(masked.text), version=version, masked=_list_kinds(masked)
     )
@@ -83,7 +84,7 @@ async def restore_text(
         await _update_overview(call, workspace, old["content"], version)
     else:
         await store.update_workspace_activity(call.tx, workspace, call.now, knowledge=row["deleted"])
-        call.emit("KnowledgeWritten", workspace.file_uri(path), path=path, version=version)
+        call.emit(KNOWLEDGE_WRITTEN, workspace.file_address(path), path=path, version=version)
     return model.RestoredVersion(path=path, restored=old["version"], version=version, sha256=digest)
 
 
@@ -100,7 +101,7 @@ async def _load_older_version(call: Call, row: Row, number: int | None) -> Row:
 async def _update_overview(call: Call, workspace: Workspace, content: str, version: int) -> None:
     await store.update_workspace_summary(call.tx, workspace, model.summarize_overview(content))
     await store.update_workspace_activity(call.tx, workspace, call.now)
-    call.emit("OverviewWritten", workspace.uri, version=version)
+    call.emit(OVERVIEW_WRITTEN, workspace.address, version=version)
 
 
 async def _write_version(

@@ -3,14 +3,12 @@
 import re
 from dataclasses import dataclass
 from typing import Annotated, Literal
-from urllib.parse import quote
 
 from pydantic import AfterValidator, Field, StringConstraints
 
 from commonplace import access, errors
 from commonplace.clock import iso
 from commonplace.operation import Reply
-from commonplace.resource import PLAIN
 from commonplace.rooms.workspaces import path_rules
 from commonplace.search.lines import LONGEST_QUERY
 from commonplace.store.database import Row
@@ -53,13 +51,12 @@ class Workspace:
     writable: bool
 
     @property
-    def uri(self) -> str:
-        """Of its overview."""
-        return f"workspace://{quote(self.id, safe=PLAIN)}"
+    def address(self) -> dict[str, str]:
+        """The placeholders of its resource's template."""
+        return {"workspace_id": self.id}
 
-    def file_uri(self, path: str) -> str:
-        """As its resource spells it, for that is what clients subscribe to."""
-        return f"{self.uri}/{quote(path, safe=PLAIN)}"
+    def file_address(self, path: str) -> dict[str, str]:
+        return self.address | {"path": path}
 
 
 def suggest_workspace_id(machine: str, tool: str, project: str) -> str:

@@ -9,6 +9,7 @@ from commonplace.call import Call
 from commonplace.operation import EVERY, operation
 from commonplace.rooms.projects.store import ensure_project
 from commonplace.rooms.workspaces import file_store, knowledge_writes, model, overview_page, search, store
+from commonplace.rooms.workspaces.events import KNOWLEDGE_DELETED, WORKSPACE_REGISTERED
 from commonplace.rooms.workspaces.file_page import DEFAULT_PAGE_BYTES, MAX_PAGE_BYTES, build_file_page
 from commonplace.rooms.workspaces.model import ListedWorkspace, Workspace, file_not_found, version_not_found
 from commonplace.rooms.workspaces.version_diff import build_version_diff
@@ -111,7 +112,7 @@ async def register_workspace(
 async def _insert_workspace(call: Call, machine: str, tool: str, project: str) -> Workspace:
     await ensure_project(call.tx, project, call.now)
     workspace = await store.insert_workspace(call.tx, project, machine, tool, call.caller, call.now)
-    call.emit("WorkspaceRegistered", workspace.uri, machine=machine, tool=tool)
+    call.emit(WORKSPACE_REGISTERED, workspace.address, machine=machine, tool=tool)
     return workspace
 
 
@@ -265,7 +266,7 @@ async def delete_knowledge(
     version = await file_store.delete_file(call.tx, row, name_writer(call), call.now)
     await store.update_workspace_activity(call.tx, workspace, call.now, knowledge=-1)
     call.subject = f"{workspace.id} {path}"
-    call.emit("KnowledgeDeleted", workspace.file_uri(path), path=path, version=version)
+    call.emit(KNOWLEDGE_DELETED, workspace.file_address(path), path=path, version=version)
     return model.DeletedKnowledge(deleted=True, version=version)
 
 
