@@ -1,5 +1,7 @@
 """The HTTP surface beside /mcp, through a real server process."""
 
+import contextlib
+import http.client
 import json
 import socket
 from collections.abc import Iterator
@@ -72,23 +74,72 @@ def test_too_large_body_is_refused_before_it_is_read(server: product.Product):
         assert client.recv(100).startswith(b"HTTP/1.1 413")
 
 
-def test_chunked_body_is_bounded_while_it_comes(server: product.Product):
-    chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
-    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_SECONDS) as client:
-        client.sendall(
-            b"POST /api/memory_health HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
-        )
-        answer = b""
-        try:
-            for _ in range(200):
-                client.sendall(chunk)
-        except OSError:
-            pass
-        try:
-            answer = client.recv(100)
-        except ConnectionResetError:
-            answer = b"HTTP/1.1 413 (reset)"
-        assert answer.startswith(b"HTTP/1.1 413")
+SECURITY_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+}
+ANSWERED = [
+    ("GET", "/health", 200),
+    ("GET", "/ready", 200),
+    ("GET", "/metrics", 200),
+    ("GET", "/api", 200),
+    ("GET", "/openapi.json", 200),
+    ("POST", "/api/memory_health", 200),
+    ("POST", "/api/memory_heartbeat", 400),
+    ("GET", "/archives/w/s", 404),
+    ("GET", "/events", 400),
+    ("POST", "/mcp", 400),
+    ("GET", "/mcp", 405),
+    ("GET", "/nothing", 404),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "status"), ANSWERED)
+def test_every_route_sends_the_same_security_headers(
+    server: product.Product, method: str, path: str, status: int
+):
+    answered, _, headers = server.request(method, path, b"{}" if method == "POST" else None)
+    assert (answered, headers.items() >= SECURITY_HEADERS.items()) == (status, True)
+
+
+VERSION = "2026-07-28"
+META = {
+    "io.modelcontextprotocol/protocolVersion": VERSION,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+LISTEN_HEADERS = {"Mcp-Protocol-Version": VERSION, "Mcp-Method": "subscriptions/listen"}
+LISTEN = json.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "subscriptions/listen",
+        "params": {"notifications": {"toolsListChanged": True}, "_meta": META},
+    }
+).encode()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"), [("GET", "/events?project=shop", b""), ("POST", "/mcp", LISTEN)]
+)
+def test_every_stream_sends_them_too(server: product.Product, method: str, path: str, body: bytes):
+    head = {"Content-Type": "application/json", "Accept": "text/event-stream", **LISTEN_HEADERS}
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)) as client:
+        client.request(method, path, body, head)
+        response = client.getresponse()
+        headers = {name.lower(): value for name, value in response.getheaders()}
+    assert headers["content-type"] == "text/event-stream"
+    assert headers.items() >= SECURITY_HEADERS.items()
+
+
+@pytest.mark.parametrize("name", ["Host", "Origin", "Authorization"])
+@pytest.mark.parametrize("path", ["/mcp", "/api/memory_health", "/health"])
+def test_header_that_decides_is_refused_when_it_is_repeated(server: product.Product, path: str, name: str):
+    value = "127.0.0.1" if name == "Host" else "http://127.0.0.1"
+    host = "" if name == "Host" else "Host: 127.0.0.1\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+        client.sendall(f"GET {path} HTTP/1.1\r\n{host}{name}: {value}\r\n{name}: {value}\r\n\r\n".encode())
+        assert client.recv(100).startswith(b"HTTP/1.1 400")
 
 
 @pytest.mark.parametrize(
