@@ -5,7 +5,9 @@ import asyncio
 import pytest
 
 from commonplace import access, activity, errors
+from commonplace.config import Settings
 from commonplace.rooms.locks import store
+from commonplace.rooms.locks.retention import delete_lapsed_leases
 from patience import PATIENCE_SECONDS
 
 EPOCH = 1 << 40
@@ -153,7 +155,7 @@ async def test_sweep_forgets_old_lapsed_locks_and_tells_their_holder(team):
     alice = await team.agent("alice")
     await alice.lock_files(files=["a.py"])
     team.clock.advance(days=2)
-    await team.database.write(lambda tx: store.delete_expired_leases(tx, team.clock()))
+    await team.database.write(lambda tx: delete_lapsed_leases(tx, team.clock(), Settings()))
     rows = await team.database.read(lambda tx: tx.all("select path from lease where project = 'shop'"))
     assert list(rows) == []
     assert (await alice.heartbeat())["_notice"] == [

@@ -48,7 +48,7 @@ class ModelEndpoint:
                 hint="Pass --model URL#MODEL or anthropic#MODEL, for example http://127.0.0.1:11434/v1#qwen3.",
             )
         self._key = key
-        self._opener = urllib.request.build_opener(_NoRedirect)
+        self._opener = urllib.request.build_opener(_RedirectRefuser)
 
     def ask_model(self, system: str, question: str, max_tokens: int) -> ModelAnswer:
         """Return one answer of at most `max_tokens`."""
@@ -91,6 +91,6 @@ class ModelEndpoint:
             ) from error
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
+class _RedirectRefuser(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
         """Refuse redirects: code is sent only to the configured address."""

@@ -1,4 +1,4 @@
-"""What one agent remembers for itself: values by key, for all its work or for one blackboard."""
+"""The private key-value memory of an agent, global or for one blackboard."""
 
 from commonplace.room import Room
 from commonplace.rooms.agent_memory.operations import delete_memory, get_memory, list_memory, set_memory

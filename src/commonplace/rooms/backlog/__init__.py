@@ -1,4 +1,4 @@
-"""Work to be done: what it needs, who has it, and everything that became of it."""
+"""Tasks of a project, with their dependencies, assignees and change history."""
 
 from commonplace.room import Room
 from commonplace.rooms.backlog.boot import BACKLOG_SECTION

@@ -1,4 +1,4 @@
-"""Blackboards: sessions in which agents share what they find, with notes that only some may see."""
+"""Blackboards: sessions to which agents post messages, public or visible only to some of them."""
 
 from commonplace.room import Room
 from commonplace.rooms.blackboard.events import MESSAGE_ADDED, SESSION_CLOSED, SESSION_CREATED

@@ -1,4 +1,4 @@
-"""session://{session_id} and its pages."""
+"""The resources session://{session_id} and session://{session_id}/messages/{after}."""
 
 from typing import Annotated
 
@@ -64,7 +64,7 @@ async def read_blackboard_messages(
     )
 
 
-# The last placeholder of a template may hold slashes, so the longer address is tried first.
+# The last placeholder of a template may contain slashes, so the longer template must be tried first.
 PAGES = Resource(
     "session://{session_id}/messages/{after}", "Messages of a blackboard", read_blackboard_messages
 )

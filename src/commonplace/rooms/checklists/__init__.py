@@ -1,4 +1,4 @@
-"""Lists of steps that a team ticks off together."""
+"""Lists of steps that a team checks off together."""
 
 from commonplace.room import Room
 from commonplace.rooms.checklists.events import CHECKLIST_CHANGED

@@ -1,4 +1,4 @@
-"""What functions the project has: found before one is written twice, kept true by the librarian."""
+"""A registry of the project's functions, so that none is written twice; the librarian keeps it current."""
 
 from commonplace.room import Room
 from commonplace.rooms.functions.events import FUNCTION_ENRICHED, FUNCTION_REGISTERED, FUNCTIONS_SYNCED

@@ -1,4 +1,4 @@
-"""Leases on files and directories, so that agents do not edit over each other."""
+"""Leases on files and directories, so that agents do not overwrite each other's edits."""
 
 from commonplace.room import Room
 from commonplace.rooms.locks.boot import RELEVANT_LOCKS_SECTION

@@ -15,8 +15,8 @@ async def relevant_locks(call: Call, start: StartingSession) -> list[Lock]:
     others = await store.list_leases_of_others(
         call.tx, start.project, start.session, False, now, _MAX_LOCKS_SCANNED
     )
-    tails = _list_possible_roots(start.working_directory)
-    nearest = sorted(others, key=lambda lease: not _is_below_any(lease, tails))
+    roots = _list_possible_roots(start.working_directory)
+    nearest = sorted(others, key=lambda lease: not _is_below_any(lease, roots))
     return [Lock.from_lease(lease, now) for lease in nearest[:_MAX_LOCKS_IN_BOOT]]
 
 
@@ -26,8 +26,8 @@ def _list_possible_roots(directory: str) -> list[str]:
     return ["/".join(names[index:]) + "/" for index in range(len(names))]
 
 
-def _is_below_any(lease: Lease, tails: list[str]) -> bool:
-    return any(lease.prefix.startswith(tail) for tail in tails)
+def _is_below_any(lease: Lease, roots: list[str]) -> bool:
+    return any(lease.prefix.startswith(root) for root in roots)
 
 
 RELEVANT_LOCKS_SECTION = BootSection("relevant_locks", 40, relevant_locks)

@@ -9,13 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from commonplace import activity, errors
-from commonplace.clock import DAY
 from commonplace.rooms.locks import paths, prefixes
 from commonplace.rooms.locks.lease import TAKEOVER_DELAY, Lease, LockRequest
-from commonplace.rooms.projects.store import list_all_project_names
 from commonplace.store.database import Row, Tx
 
-_RETAIN_LAPSED = DAY
 _FIRST_EPOCH = 1
 _SELECT_LEASES = (
     "select lease.path, lease.prefix, lease.session, lease.agent, lease.mode, lease.token, lease.reason, lease.ttl,"
@@ -181,7 +178,7 @@ async def renew_leases_on_activity(tx: Tx, session: activity.Session, now: int) 
         session.id,
         lease_now - TAKEOVER_DELAY,
     )
-    await _notify_lapsed_holders(tx, session.project, lost, now)
+    await notify_lapsed_holders(tx, session.project, lost, now)
 
 
 async def release_leases_of_session(tx: Tx, project: str, session: str, now: int) -> list[str]:
@@ -192,21 +189,15 @@ async def release_leases_of_session(tx: Tx, project: str, session: str, now: int
     return sorted(row["path"] for row in rows if row["expires_at"] > now - TAKEOVER_DELAY)
 
 
-async def delete_expired_leases(tx: Tx, now: int) -> None:
-    """Delete leases that nobody renewed or took over for a day, and notify their holders."""
-    projects = await list_all_project_names(tx)
-    lost: dict[str, list[Row]] = defaultdict(list)
-    for row in await tx.all(
+async def delete_leases_expired_before(tx: Tx, projects: Sequence[str], before: int) -> Sequence[Row]:
+    return await tx.all(
         "delete from lease where project = any($1) and expires_at <= $2 returning project, session, path",
-        projects,
-        await tx.clock() - _RETAIN_LAPSED,
-    ):
-        lost[row["project"]].append(row)
-    for project, rows in lost.items():
-        await _notify_lapsed_holders(tx, project, rows, now)
+        list(projects),
+        before,
+    )
 
 
-async def _notify_lapsed_holders(tx: Tx, project: str, rows: Sequence[Row], now: int) -> None:
+async def notify_lapsed_holders(tx: Tx, project: str, rows: Sequence[Row], now: int) -> None:
     files_by_session: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         files_by_session[row["session"]].append(row["path"])

@@ -1,4 +1,4 @@
-"""Interfaces that agents agreed on, in versions that rise, each with one owner."""
+"""Specifications of interfaces, each with one owner and rising versions."""
 
 from commonplace.room import Room
 from commonplace.rooms.specs.boot import STATE_SPEC_SECTION
