@@ -36,7 +36,7 @@ async def set_memory(
     expected_version: model.MemoryVersion | None = None,
     agent_id: AgentId | None = None,
 ) -> model.StoredMemory:
-    """Store any JSON value that only you can read; expires_in is in seconds."""
+    """Store JSON for yourself; expires_in in seconds."""
     owner, session = await _resolve_scope(call, session_id, agent_id)
     encoded_value, encoded_metadata = model.encode_value(value), encode_metadata(metadata)
     usage = await store.add_usage(call.tx, owner)
@@ -88,7 +88,7 @@ async def _require_quota(
 async def get_memory(
     call: Call, key: model.MemoryKey, session_id: BlackboardId | None = None, agent_id: AgentId | None = None
 ) -> model.MemoryEntry:
-    """Get the value that you stored under a key."""
+    """Get your value of a key."""
     owner, session = await _resolve_scope(call, session_id, agent_id)
     row = await store.load_entry(call.tx, owner, session, key, await call.tx.clock())
     if row is None:
@@ -109,7 +109,7 @@ async def list_memory(
     offset: model.MemoryOffset = 0,
     agent_id: AgentId | None = None,
 ) -> model.MemoryListing:
-    """List your keys, by glob or prefix; session_id='all': every scope."""
+    """List your keys by glob or prefix; session_id='all': every scope."""
     all_scopes = session_id == model.ALL_SCOPES
     owner, session = await _resolve_scope(call, None if all_scopes else session_id, agent_id)
     rows = await store.list_entries(
@@ -138,7 +138,7 @@ async def list_memory(
 async def delete_memory(
     call: Call, key: model.MemoryKey, session_id: BlackboardId | None = None, agent_id: AgentId | None = None
 ) -> model.DeletedMemory:
-    """Delete a key from your memory."""
+    """Delete a key."""
     owner, session = await _resolve_scope(call, session_id, agent_id)
     await store.add_usage(call.tx, owner)
     now = await call.tx.clock()

@@ -36,7 +36,7 @@ async def add_backlog_item(
     deferred_reason: model.DeferredReason | None = None,
     depends_on: model.Dependencies | None = None,
 ) -> ChangedItem:
-    """Add a task to the backlog; depends_on must be done first."""
+    """Add a task; depends_on must be done first."""
     target_project = call.scope(project)
     item_number = await edits.lock_backlog(call, target_project)
     await ensure_project(call.tx, target_project, call.now)
@@ -73,7 +73,7 @@ async def list_backlog(
     limit: model.BacklogLimit = 20,
     offset: model.BacklogOffset = 0,
 ) -> BacklogListing:
-    """List backlog tasks by priority; ready = open, unblocked, unassigned or yours. project `*` = all."""
+    """List tasks by priority; ready = open, unblocked, free or yours. project `*` = all."""
     all_projects = isinstance(project, AllProjects)
     filters = BacklogFilters(
         projects=await edits.list_visible_projects(call) if all_projects else [call.project],
@@ -114,7 +114,7 @@ async def update_backlog_item(
     claim: bool = False,
     expected_version: int | None = None,
 ) -> ChangedItem:
-    """Update a backlog task; claim assigns a free one to you, assigned_to "" unassigns."""
+    """Update a task; claim takes a free one, assigned_to "" frees it."""
     target_project = call.scope(project) if project is not None else None
     fields = {
         "status": status,
@@ -146,7 +146,7 @@ async def update_backlog_item(
 async def complete_backlog_item(
     call: Call, item_id: Id, resolution: model.ItemText | None = None, wont_do: bool = False
 ) -> CompletedItem:
-    """Complete a backlog task; dependents are notified."""
+    """Complete a task; dependents are notified."""
     row = await edits.load_locked_item(call, item_id)
     if row["closed"]:
         raise errors.Conflict(
@@ -179,7 +179,7 @@ _OPERATION_BY_ACTION: dict[model.BacklogAction, Operation] = {
     example={"action": "create", "items": [{"title": "One"}, {"title": "Two"}]},
 )
 async def batch_backlog(call: Call, action: model.BacklogAction, items: model.BatchItems) -> BatchReply:
-    """Create, update or complete many backlog tasks: all or none."""
+    """Change many tasks: all or none."""
     replies: list[Any] = []
     problems: list[dict[str, Any]] = []
     for index, arguments in enumerate(items):

@@ -53,7 +53,7 @@ async def create_session(
     project: str | None = None,
     agent_id: AgentId | None = None,
 ) -> model.CreatedBlackboard:
-    """Create a blackboard for one piece of work; share its session_id with the other agents."""
+    """Create a blackboard; share its session_id with other agents."""
     reader = await identify_reader(call, agent_id)
     call.project = project or default_session_project(call.caller)
     session_id = f"session_{secrets.token_hex(8)}"
@@ -183,7 +183,7 @@ async def add_private_note(
     metadata: dict[str, Any] | None = None,
     agent_id: AgentId | None = None,
 ) -> model.AddedMessage:
-    """Post a note that only you can read to a blackboard."""
+    """Post a note that only you can read."""
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)
     return await _add_drafted_message(call, _draft_message(call, row, reader, content, metadata, "private"))
@@ -260,7 +260,7 @@ async def get_message(
     message_id: model.BlackboardMessageId,
     agent_id: AgentId | None = None,
 ) -> model.MessageDetails:
-    """Get a message, its parent and the ids of its replies."""
+    """Get a message, its parent, its replies' ids."""
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)
     message = await load_message(call, row, reader, message_id)
@@ -291,7 +291,7 @@ async def read_context(
     max_tokens: model.ContextTokens | None = None,
     agent_id: AgentId | None = None,
 ) -> model.MessagePage:
-    """Read messages in order; poll with after=next_after. max_tokens selects the most relevant."""
+    """Read messages in order; poll with after=next_after. max_tokens picks the best."""
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)
     view = store.MessageView(
@@ -343,7 +343,7 @@ async def search_context(
     scope: model.SearchScope = "all",
     agent_id: AgentId | None = None,
 ) -> model.ContextSearchResults:
-    """Search a blackboard's messages by words, with typo tolerance."""
+    """Search a blackboard's messages; tolerates typos."""
     started = perf_counter()
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)

@@ -108,7 +108,7 @@ async def list_checklists(call: Call, project: str | None = None) -> ChecklistLi
 
 checklist = Family(
     _TOOL_NAME,
-    "Shared checklists: steps that the team checks off.",
+    "Shared checklists of steps.",
     {
         "create": create_checklist,
         "get": get_checklist,

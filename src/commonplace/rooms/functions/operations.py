@@ -43,7 +43,7 @@ async def register_function(
     requires: model.FunctionTexts | None = None,
     code: model.SourceCode | None = None,
 ) -> model.RegisteredFunction:
-    """Register what a function is for, so that others reuse it; `similar` lists existing ones."""
+    """Register a function's purpose for reuse; `similar` lists existing ones."""
     await events.count(call.tx, call.project, "functions", 0)
     path, line = model.split_line_number(file_path)
     file = canonicalize_path(path, call.session.working_directory if call.session else None)
@@ -97,7 +97,7 @@ async def find_function(
     include_shared: bool = True,
     limit: model.FunctionLimit = 5,
 ) -> model.FunctionSearchReply:
-    """Find existing functions by purpose, name, signature or calls. Use before writing one."""
+    """Find functions by purpose, name, signature or calls before writing one."""
     question = call.prepared if isinstance(call.prepared, Question) else Question(query)
     projects = list(dict.fromkeys([call.project, *([access.SHARED] if include_shared else [])]))
     hits = await find(
@@ -137,7 +137,7 @@ async def enrich_function(
     search_summary: model.FunctionText | None = None,
     project: str | None = None,
 ) -> model.EnrichedFunction:
-    """Add analysis to a function; passed fields replace."""
+    """Describe a function; passed fields replace."""
     fields_by_name = {
         "signature": signature,
         "parameters": parameters,
@@ -191,7 +191,7 @@ async def get_enrichment_queue(
 async def become_librarian(
     call: Call, project: str | None = None, limit: model.FunctionLimit = 20, offset: model.QueueOffset = 0
 ) -> model.LibrarianAssignment:
-    """Get the enrichment queue with source code and instructions."""
+    """Get the enrichment queue with code and instructions."""
     rows, total = await store.list_queued_functions(call.tx, call.project, limit, offset)
     items = librarian.take_within_budget(rows)
     return model.LibrarianAssignment(

@@ -82,7 +82,7 @@ async def lock_files(
 
 @operation("memory_unlock_files", writes=True, idempotent=True, verbatim=("files",))
 async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFilesReply:
-    """Release your locks on files; without files, all."""
+    """Release your locks; without files, all."""
     now = await call.tx.clock()
     fold = await store.project_ignores_case(call.tx, call.project)
     held = {
@@ -111,7 +111,7 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
 
 @operation("memory_get_locks", role="readonly")
 async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockListing:
-    """List locks and their holders, by path, dir or glob."""
+    """List locks and holders by path, dir or glob."""
     now = await call.tx.clock()
     fold = await store.project_ignores_case(call.tx, call.project)
     session = call.own_session.id

@@ -120,7 +120,7 @@ async def list_specs(
     spec_type: model.SpecType | None = None,
     limit: model.SpecLimit = 50,
 ) -> SpecListing:
-    """List the specs of your project and shared ones."""
+    """List your project's and shared specs."""
     projects = [call.project] if project is not None else list({call.project: None, SHARED: None})
     rows, total = await store.list_spec_rows(call.tx, projects, spec_type, limit)
     names = [row["name"] for row in rows]
