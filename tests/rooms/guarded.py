@@ -22,8 +22,8 @@ import pytest
 
 from commonplace import errors, sqlguard
 from commonplace.rooms.databases import config
-from commonplace.rooms.databases.config import Registered
-from commonplace.rooms.databases.query_limits import Desk, desk
+from commonplace.rooms.databases.config import RegisteredDatabase
+from commonplace.rooms.databases.query_limits import QueryLimiter, query_limiter
 from patience import PATIENCE_SECONDS
 
 HERE = Path(__file__).parent
@@ -68,8 +68,8 @@ class Address:
 
 
 def forget_registered() -> None:
-    config.registered.cache_clear()
-    desk.cache_clear()
+    config.load_registered_databases.cache_clear()
+    query_limiter.cache_clear()
 
 
 async def refused(call: Awaitable[Any]) -> str:
@@ -160,8 +160,8 @@ def connect_mysql(dsn: str, **more: Any) -> Any:
     raise TimeoutError(dsn)
 
 
-def registered(address: Address, **more: Any) -> Registered:
-    return Registered(
+def registered(address: Address, **more: Any) -> RegisteredDatabase:
+    return RegisteredDatabase(
         "guard",
         address.dialect,
         address.database,
@@ -175,12 +175,12 @@ def registered(address: Address, **more: Any) -> Registered:
 
 async def outcomes(address: Address) -> dict[str, bool]:
     """For each case, whether it ran."""
-    desk = Desk(registered(address, timeout=PATIENCE_SECONDS))
+    limiter = QueryLimiter(registered(address, timeout_seconds=PATIENCE_SECONDS))
     ran: dict[str, bool] = {}
     for case in CASES:
         if case["dialect"] == address.dialect:
             try:
-                await desk.ask("tester", sqlguard.check(address.dialect, case["sql"]), 100)
+                await limiter.run_query("tester", sqlguard.check_statement(address.dialect, case["sql"]), 100)
                 ran[case["sql"]] = True
             except errors.Refusal:
                 ran[case["sql"]] = False

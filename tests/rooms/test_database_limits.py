@@ -12,7 +12,7 @@ import pytest
 from guarded import Address, refused
 
 from commonplace.rooms.databases import config
-from commonplace.rooms.databases.query_limits import desk
+from commonplace.rooms.databases.query_limits import query_limiter
 from commonplace.sqlguard.engines import sqlite
 from patience import PATIENCE_SECONDS, wait_until_async
 from team import Team
@@ -105,7 +105,7 @@ async def test_query_of_sqlite_is_killed_at_its_timeout_and_others_go_on(
     asking = asyncio.create_task(refused(alice.db(action="query", database="hurried", query=SLOW_SQLITE)))
     assert (await bob.db(action="query", database="app", query="select 1"))["rows"] == [[1]]
     assert await asking == "too_large"
-    assert desk(config.registered()["hurried"]).agents == {}
+    assert query_limiter(config.load_registered_databases()["hurried"]).running_by_agent == {}
     assert (await alice.db(action="query", database="app", query="select 2"))["rows"] == [[2]]
 
 
@@ -116,10 +116,10 @@ async def test_query_is_refused_while_an_agent_has_two_running(team: Team, regis
     running = [
         asyncio.create_task(alice.db(action="query", database="app", query=SLOW_SQLITE)) for _ in range(2)
     ]
-    held = config.registered()["app"]
+    held = config.load_registered_databases()["app"]
 
     async def both() -> bool:
-        return desk(held).agents.get("alice") == 2
+        return query_limiter(held).running_by_agent.get("alice") == 2
 
     await wait_until_async(both)
     assert await refused(alice.db(action="query", database="app", query="select 1")) == "too_many"
@@ -145,7 +145,7 @@ def test_child_that_reads_sqlite_ends_with_the_server(lite: Address):
         "functions": ["count"],
         "pragmas": [],
     }
-    request |= {"most_rows": 5, "most_cell": 100, "most_bytes": 1000, "seconds": 60}
+    request |= {"max_rows": 5, "max_cell": 100, "max_bytes": 1000, "seconds": 60}
     command = [sys.executable, str(Path(sqlite.__file__).with_name("sqlite_child.py"))]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as child:
         child.communicate(json.dumps(request).encode() + b"\n", timeout=PATIENCE_SECONDS)

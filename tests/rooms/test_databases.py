@@ -10,7 +10,6 @@ from commonplace import errors
 from commonplace.access import Caller
 from commonplace.rooms.databases import config
 from commonplace.sqlguard import engines
-from patience import PATIENCE_SECONDS
 from team import Team
 
 # Tests that do not involve the product's own store run on one of them.
@@ -79,7 +78,7 @@ async def test_list_says_what_is_wrong_with_a_registration(team: Team, register:
 
 
 def test_registration_reads_the_names_of_the_contract():
-    read = config.read(
+    read = config.read_databases(
         {
             "DB_SHOP_EU_TYPE": "mssql",
             "DB_SHOP_EU_NAME": "shop",
@@ -91,7 +90,7 @@ def test_registration_reads_the_names_of_the_contract():
         }
     )
     assert read == {
-        "shop_eu": config.Registered(
+        "shop_eu": config.RegisteredDatabase(
             "shop_eu",
             "mssql",
             "shop",
@@ -99,7 +98,7 @@ def test_registration_reads_the_names_of_the_contract():
             1433,
             "reader",
             "hidden",
-            timeout=PATIENCE_SECONDS,
+            timeout_seconds=30,
             max_rows=500,
             projects=frozenset({"shop", "web_site"}),
         )

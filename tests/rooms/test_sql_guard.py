@@ -21,13 +21,13 @@ def _named(case: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("case", ALLOWED, ids=_named)
 def test_guard_lets_a_legitimate_read_through(case: dict[str, Any]):
-    assert sqlguard.check(case["dialect"], case["sql"]).sql
+    assert sqlguard.check_statement(case["dialect"], case["sql"]).sql
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=_named)
 def test_guard_refuses_what_would_act_before_any_connection(case: dict[str, Any]):
     with pytest.raises(errors.Refusal) as refused:
-        sqlguard.check(case["dialect"], case["sql"])
+        sqlguard.check_statement(case["dialect"], case["sql"])
     assert refused.value.code in ("forbidden", "invalid", "too_large")
 
 
@@ -73,7 +73,7 @@ def test_guard_refuses_what_would_act_before_any_connection(case: dict[str, Any]
 )
 def test_guard_refuses_other_spellings(dialect: Any, sql: str):
     with pytest.raises(errors.Forbidden):
-        sqlguard.check(dialect, sql)
+        sqlguard.check_statement(dialect, sql)
 
 
 @pytest.mark.parametrize(
@@ -109,15 +109,17 @@ def test_guard_refuses_other_spellings(dialect: Any, sql: str):
     ],
 )
 def test_guard_lets_other_reads_through(dialect: Any, sql: str):
-    assert sqlguard.check(dialect, sql).sql
+    assert sqlguard.check_statement(dialect, sql).sql
 
 
 def test_guard_sends_what_it_read_and_not_what_came_in():
     assert [
-        sqlguard.check("mssql", "SELECT 1 AS [DELETE] -- x\nFROM audit").sql,
-        sqlguard.check("sqlite", "/* x */ select A.[id] from Users a, audit b where a.id = b.id;").sql,
-        sqlguard.check("mysql", 'SELECT "a\\"b", name FROM users WHERE name REGEXP \'x\' # x').sql,
-        sqlguard.check("postgresql", 'SELECT "a b", $$it\'s$$ FROM t -- x').sql,
+        sqlguard.check_statement("mssql", "SELECT 1 AS [DELETE] -- x\nFROM audit").sql,
+        sqlguard.check_statement(
+            "sqlite", "/* x */ select A.[id] from Users a, audit b where a.id = b.id;"
+        ).sql,
+        sqlguard.check_statement("mysql", 'SELECT "a\\"b", name FROM users WHERE name REGEXP \'x\' # x').sql,
+        sqlguard.check_statement("postgresql", 'SELECT "a b", $$it\'s$$ FROM t -- x').sql,
     ] == [
         "SELECT 1 AS [DELETE] FROM [audit]",
         'SELECT "A"."id" FROM "Users" AS "a" JOIN "audit" AS "b" ON TRUE WHERE "a"."id" = "b"."id"',
@@ -133,4 +135,4 @@ def test_guard_sends_what_it_read_and_not_what_came_in():
 def test_guard_survives_broken_texts(dialect: Any, sql: str):
     # PostgreSQL's own grammar reads any depth of plain parentheses as nothing at all.
     with contextlib.suppress(errors.Refusal):
-        assert sqlguard.check(dialect, sql).sql == "SELECT 1"
+        assert sqlguard.check_statement(dialect, sql).sql == "SELECT 1"

@@ -26,7 +26,7 @@ from guarded import (
 )
 
 from commonplace import errors, sqlguard
-from commonplace.rooms.databases.query_limits import Desk
+from commonplace.rooms.databases.query_limits import QueryLimiter
 from team import create_database
 
 # --- SQLite, for real ---------------------------------------------------------------------------------------------
@@ -146,9 +146,9 @@ async def test_query_of_postgresql_runs_every_legitimate_case_and_no_other(
 async def test_query_of_postgresql_asks_the_catalogue_what_names_run(
     postgres_addresses: tuple[str, Address, Address], sql: str, runs: bool
 ):
-    desk = Desk(registered(postgres_addresses[1]))
+    limiter = QueryLimiter(registered(postgres_addresses[1]))
     try:
-        await desk.ask("tester", sqlguard.check("postgresql", sql), 100)
+        await limiter.run_query("tester", sqlguard.check_statement("postgresql", sql), 100)
         ran = True
     except errors.Forbidden:
         ran = False
@@ -263,16 +263,16 @@ async def test_login_of_mysql_with_more_rights_than_reading_is_known_as_unsafe(
     dsn, reader = mysql_address
     owner = Address("mysql", "guard_test", reader.host, reader.port, unquote(urlsplit(dsn).username or ""))
     owner.password = unquote(urlsplit(dsn).password or "")
-    assert (await Desk(registered(reader)).look()).unsafe == ()
-    assert "may all privileges" in (await Desk(registered(owner)).look()).unsafe
+    assert (await QueryLimiter(registered(reader)).check_login()).unsafe == ()
+    assert "may all privileges" in (await QueryLimiter(registered(owner)).check_login()).unsafe
 
 
 async def test_query_of_mysql_is_killed_at_its_timeout(mysql_address: tuple[str, Address]):
     dsn, reader = mysql_address
-    desk = Desk(registered(reader, timeout=0.5))
+    limiter = QueryLimiter(registered(reader, timeout_seconds=0.5))
     slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<1000) SELECT COUNT(*) FROM n a, n b, n c"
     with pytest.raises(errors.TooLarge):
-        await desk.ask("tester", sqlguard.check("mysql", slow), 10)
+        await limiter.run_query("tester", sqlguard.check_statement("mysql", slow), 10)
     with connect_mysql(dsn) as connection, connection.cursor() as cursor:
         cursor.execute(
             "select count(*) from information_schema.processlist where info like '%RECURSIVE%COUNT%' and id <> connection_id()"

@@ -1,4 +1,5 @@
-"""PostgreSQL: parsed by the server's own grammar, walked by allow-lists, written anew."""
+"""Check a PostgreSQL statement: parse it with the server's own grammar, check every node against allow lists, and
+generate the text to send from the tree."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -8,254 +9,262 @@ from pglast import ast, enums, parser
 
 from commonplace import errors
 from commonplace.sqlguard import allowed, postgres_names, verdict
-from commonplace.sqlguard.pglast_numbers import series_length, whole_number
-from commonplace.sqlguard.verdict import Checked, Name, refuse
+from commonplace.sqlguard.pglast_numbers import evaluate_integer, evaluate_series_length
+from commonplace.sqlguard.verdict import CheckedStatement, SqlName, forbidden_statement
 
 _REGEX_OPERATORS = frozenset({"~", "~*", "!~", "!~*"})
-_LENGTHS = {"repeat": 1, "lpad": 1, "rpad": 1}
-_PLACES = frozenset(
+_LENGTH_ARGUMENT_INDEX = {"repeat": 1, "lpad": 1, "rpad": 1}
+_POSITION_FIELDS = frozenset(
     {"location", "stmt_location", "stmt_len", "rexpr_list_start", "rexpr_list_end", "list_start", "list_end"}
 )
 
 
-def check(sql: str) -> Checked:
-    statement = _one(_parsed(sql))
-    checked = Checked()
-    _refuse_root(statement, checked)
-    _walk(statement, checked)
-    checked.sql = _anew(sql, statement)
+def check_postgresql(sql: str) -> CheckedStatement:
+    statement = _require_one_statement(_parse_sql(sql))
+    checked = CheckedStatement()
+    _require_reading_statement(statement, checked)
+    _check_tree(statement, checked)
+    checked.sql = _write_from_tree(sql, statement)
     return checked
 
 
-def _parsed(sql: str) -> tuple[Any, ...]:
+def _parse_sql(sql: str) -> tuple[Any, ...]:
     try:
         return pglast.parse_sql(sql)
-    except parser.ParseError as wrong:
+    except parser.ParseError as error:
         raise errors.Invalid(
-            f"PostgreSQL cannot read this: {wrong.args[0]}.", hint="Correct the SQL and ask again."
+            f"PostgreSQL cannot parse this: {error.args[0]}.", hint="Correct the SQL."
         ) from None
 
 
-def _one(statements: tuple[Any, ...]) -> Any:
+def _require_one_statement(statements: tuple[Any, ...]) -> Any:
     if len(statements) != 1:
-        raise refuse(f"There are {len(statements)} statements; one is allowed.")
+        raise forbidden_statement(f"The query has {len(statements)} statements; only one is allowed.")
     return statements[0].stmt
 
 
-def _anew(sql: str, statement: Any) -> str:
-    """Written from the tree by PostgreSQL's own code; it must read back as the same tree."""
+def _write_from_tree(sql: str, statement: Any) -> str:
+    """Generate the text with PostgreSQL's own code; it must parse to the same tree."""
     try:
         written = str(parser.deparse_protobuf(parser.parse_sql_protobuf(sql)))
-        same = _shape(_one(_parsed(written))) == _shape(statement)
+        same = _build_shape(_require_one_statement(_parse_sql(written))) == _build_shape(statement)
     except pglast.error.Error:
         same = False
     if not same:
-        raise refuse("This statement cannot be written anew without change.", "Write it in a simpler way.")
+        raise forbidden_statement(
+            "This statement cannot be generated from its tree without a change.", "Write it in a simpler way."
+        )
     return written
 
 
-def _shape(node: Any) -> Any:
+def _build_shape(node: Any) -> Any:
     if isinstance(node, ast.Node):
         return type(node).__name__, [
-            (name, _shape(value))
+            (name, _build_shape(value))
             for name in node
-            if name not in _PLACES and (value := getattr(node, name)) is not None
+            if name not in _POSITION_FIELDS and (value := getattr(node, name)) is not None
         ]
     if isinstance(node, tuple):
-        return [_shape(each) for each in node]
+        return [_build_shape(item) for item in node]
     return node
 
 
-def _refuse_root(statement: Any, checked: Checked) -> None:
+def _require_reading_statement(statement: Any, checked: CheckedStatement) -> None:
     if isinstance(statement, ast.SelectStmt):
         return
-    checked.wraps = False
+    checked.can_wrap = False
     if isinstance(statement, ast.ExplainStmt) and isinstance(statement.query, ast.SelectStmt):
         for option in statement.options or ():
             if option.defname not in postgres_names.EXPLAIN_OPTIONS:
-                raise refuse(f"EXPLAIN has no option {option.defname} here.")
+                raise forbidden_statement(f"The EXPLAIN option {option.defname} is not allowed.")
         return
     if isinstance(statement, ast.VariableShowStmt):
-        _refuse_setting(statement.name or "all")
+        _require_readable_setting(statement.name or "all")
         return
     kind = type(statement).__name__.removesuffix("Stmt")
-    raise refuse(f"{kind} is not a statement that only reads.")
+    raise forbidden_statement(f"{kind} is not a read-only statement.")
 
 
-def _refuse_setting(name: str) -> None:
+def _require_readable_setting(name: str) -> None:
     if name.lower() not in postgres_names.READABLE_SETTINGS and postgres_names.SECRET_SETTINGS.match(name):
-        raise refuse(f"The setting {name} is not shown.", "Ask for one setting that names no file or host.")
+        raise forbidden_statement(
+            f"The setting {name} may not be read.", "Read a setting that does not name a file or host."
+        )
 
 
-def _walk(statement: Any, checked: Checked) -> None:
-    for node in _nodes(statement):
+def _check_tree(statement: Any, checked: CheckedStatement) -> None:
+    for node in _iterate_nodes(statement):
         kind = type(node).__name__
-        if kind in ("ExplainStmt", "VariableShowStmt", "DefElem") and not checked.wraps:
+        if kind in ("ExplainStmt", "VariableShowStmt", "DefElem") and not checked.can_wrap:
             continue
-        if kind not in allowed.names("postgresql_nodes"):
-            raise refuse(f"{kind} has no place in a statement that only reads.")
-        if visit := _VISITS.get(kind):
+        if kind not in allowed.load_names("postgresql_nodes"):
+            raise forbidden_statement(f"{kind} is not allowed in a read-only statement.")
+        if visit := _CHECKS.get(kind):
             visit(node, checked)
-    own = {str(cte.ctename) for cte in _nodes(statement) if isinstance(cte, ast.CommonTableExpr)}
-    checked.relations = {each for each in checked.relations if each.schema or each.name not in own}
-    for node in _nodes(statement):
+    own = {str(cte.ctename) for cte in _iterate_nodes(statement) if isinstance(cte, ast.CommonTableExpr)}
+    checked.relations = {
+        relation for relation in checked.relations if relation.schema or relation.name not in own
+    }
+    for node in _iterate_nodes(statement):
         if isinstance(node, ast.SelectStmt):
-            _refuse_runaway(node, own)
+            _require_bounded_select(node, own)
 
 
-def _nodes(start: Any) -> Iterator[Any]:
-    waiting: list[Any] = [start]
-    while waiting:
-        node = waiting.pop()
+def _iterate_nodes(start: Any) -> Iterator[Any]:
+    pending: list[Any] = [start]
+    while pending:
+        node = pending.pop()
         if isinstance(node, tuple):
-            waiting.extend(node)
+            pending.extend(node)
         elif isinstance(node, ast.Node):
             yield node
-            waiting.extend(getattr(node, name) for name in node)
+            pending.extend(getattr(node, name) for name in node)
 
 
-def _name(parts: Any) -> Name:
+def _build_name(parts: Any) -> SqlName:
     texts = [str(part.sval) for part in parts if isinstance(part, ast.String)]
-    return Name(texts[-1], ".".join(texts[:-1]))
+    return SqlName(texts[-1], ".".join(texts[:-1]))
 
 
-def _function(node: Any, checked: Checked) -> None:
-    name = _name(node.funcname)
-    _call(name, checked)
+def _check_function_call(node: Any, checked: CheckedStatement) -> None:
+    name = _build_name(node.funcname)
+    _check_function_name(name, checked)
     arguments = node.args or ()
     constants = [argument.val.sval if _is_text(argument) else None for argument in arguments]
     if name.name.startswith("regexp_") and len(constants) > 1 and constants[1] is not None:
-        verdict.refuse_pattern(constants[1])
+        verdict.require_bounded_pattern(constants[1])
     if name.name == "current_setting":
-        _refuse_setting((constants and constants[0]) or "all")
-    if name.name in _LENGTHS and len(arguments) > _LENGTHS[name.name]:
-        length = whole_number(arguments[_LENGTHS[name.name]])
-        verdict.refuse_count(length, verdict.MOST_REPEATS, f"A {name.name}")
+        _require_readable_setting((constants and constants[0]) or "all")
+    if name.name in _LENGTH_ARGUMENT_INDEX and len(arguments) > _LENGTH_ARGUMENT_INDEX[name.name]:
+        length = evaluate_integer(arguments[_LENGTH_ARGUMENT_INDEX[name.name]])
+        verdict.require_max_count(length, verdict.MAX_STRING_REPEATS, f"A {name.name}")
     if name.name == "generate_series":
-        verdict.refuse_count(series_length(arguments), verdict.MOST_SERIES, "A series")
+        verdict.require_max_count(evaluate_series_length(arguments), verdict.MAX_SERIES_ROWS, "A series")
 
 
-def _call(name: Name, checked: Checked) -> None:
-    known = name.name in allowed.functions("postgresql")
+def _check_function_name(name: SqlName, checked: CheckedStatement) -> None:
+    known = name.name in allowed.load_function_names("postgresql")
     if name.schema == "pg_catalog" or (known and not name.schema):
         if not known:
-            raise verdict.refuse_function(name)
+            raise verdict.forbidden_function(name)
         if not name.schema:
-            checked.called.add(name)
+            checked.builtin_functions.add(name)
     elif postgres_names.ACTING_FUNCTIONS.match(name.name) or name.schema == "information_schema":
-        raise verdict.refuse_function(name)
+        raise verdict.forbidden_function(name)
     else:
-        checked.functions.add(name)
+        checked.user_functions.add(name)
 
 
 def _is_text(node: Any) -> bool:
     return isinstance(node, ast.A_Const) and isinstance(node.val, ast.String)
 
 
-def _operation(node: Any, checked: Checked) -> None:
+def _check_expression(node: Any, checked: CheckedStatement) -> None:
     if node.name:
-        _operator(node.name, checked)
+        _check_operator(node.name, checked)
         pattern = node.rexpr
-        if _name(node.name).name in _REGEX_OPERATORS and _is_text(pattern):
-            verdict.refuse_pattern(pattern.val.sval)
+        if _build_name(node.name).name in _REGEX_OPERATORS and _is_text(pattern):
+            verdict.require_bounded_pattern(pattern.val.sval)
 
 
-def _operator(parts: Any, checked: Checked) -> None:
-    name = _name(parts)
+def _check_operator(parts: Any, checked: CheckedStatement) -> None:
+    name = _build_name(parts)
     if name.schema not in ("", "pg_catalog") or (
-        name.name not in allowed.names("postgresql_operators") and "BETWEEN" not in name.name
+        name.name not in allowed.load_names("postgresql_operators") and "BETWEEN" not in name.name
     ):
         checked.operators.add(name)
 
 
-def _type(node: Any, checked: Checked) -> None:
-    name = _name(node.names)
-    if name.name not in allowed.names("postgresql_types") or name.schema not in ("", "pg_catalog"):
+def _check_type(node: Any, checked: CheckedStatement) -> None:
+    name = _build_name(node.names)
+    if name.name not in allowed.load_names("postgresql_types") or name.schema not in ("", "pg_catalog"):
         checked.types.add(name)
 
 
-def _relation(node: Any, checked: Checked) -> None:
-    name = Name(node.relname, node.schemaname or "")
+def _check_relation(node: Any, checked: CheckedStatement) -> None:
+    name = SqlName(node.relname, node.schemaname or "")
     if node.catalogname:
-        raise refuse(f"{node.catalogname}.{name} names another database.")
+        raise forbidden_statement(f"{node.catalogname}.{name} is in another database.")
     secret = name.schema == "information_schema" and postgres_names.SECRET_VIEWS.match(name.name)
     system = name.schema == "pg_catalog" or (not name.schema and name.name.startswith("pg_"))
     hidden = name.schema.startswith("pg_") and name.schema != "pg_catalog"
-    if secret or hidden or (system and name.name not in allowed.names("postgresql_relations")):
-        raise refuse(
-            f"{name} is not a relation that agents may read.", "Read tables, views or their columns."
+    if secret or hidden or (system and name.name not in allowed.load_names("postgresql_relations")):
+        raise forbidden_statement(
+            f"Agents may not read the relation {name}.", "Read tables, views or their columns."
         )
     if not system and name.schema != "information_schema":
         checked.relations.add(name)
 
 
-def _fields(node: Any, checked: Checked) -> None:
-    """PostgreSQL reads `(x).f` as f(x) where x has no column f, so a field is looked at like a call."""
+def _check_field(node: Any, checked: CheckedStatement) -> None:
+    """PostgreSQL reads `(x).f` as f(x) if x has no column f, so a field is checked like a function call."""
     for part in node.indirection:
         if isinstance(part, ast.String):
             name = str(part.sval)
-            known = name in allowed.functions("postgresql")
+            known = name in allowed.load_function_names("postgresql")
             if not known and postgres_names.ACTING_FUNCTIONS.match(name):
-                raise verdict.refuse_function(name)
+                raise verdict.forbidden_function(name)
             checked.fields.add(name)
 
 
-def _column(node: Any, checked: Checked) -> None:
+def _check_column(node: Any, checked: CheckedStatement) -> None:
     if len(node.fields) > 1 and isinstance(node.fields[-1], ast.String):
         checked.attributes.add(str(node.fields[-1].sval))
 
 
-def _sample(node: Any, _: Checked) -> None:
-    if str(_name(node.method)) not in postgres_names.SAMPLING:
-        raise verdict.refuse_function(_name(node.method))
+def _check_sample(node: Any, _: CheckedStatement) -> None:
+    if str(_build_name(node.method)) not in postgres_names.SAMPLING_METHODS:
+        raise verdict.forbidden_function(_build_name(node.method))
 
 
-def _sublink(node: Any, checked: Checked) -> None:
+def _check_sublink(node: Any, checked: CheckedStatement) -> None:
     if node.operName:
-        _operator(node.operName, checked)
+        _check_operator(node.operName, checked)
 
 
-def _sort(node: Any, checked: Checked) -> None:
+def _check_sort(node: Any, checked: CheckedStatement) -> None:
     if node.useOp:
-        _operator(node.useOp, checked)
+        _check_operator(node.useOp, checked)
 
 
-_VISITS: dict[str, Callable[[Any, Checked], None]] = {
-    "A_Expr": _operation,
-    "A_Indirection": _fields,
-    "ColumnRef": _column,
-    "FuncCall": _function,
-    "RangeTableSample": _sample,
-    "RangeVar": _relation,
-    "SortBy": _sort,
-    "SubLink": _sublink,
-    "TypeName": _type,
+_CHECKS: dict[str, Callable[[Any, CheckedStatement], None]] = {
+    "A_Expr": _check_expression,
+    "A_Indirection": _check_field,
+    "ColumnRef": _check_column,
+    "FuncCall": _check_function_call,
+    "RangeTableSample": _check_sample,
+    "RangeVar": _check_relation,
+    "SortBy": _check_sort,
+    "SubLink": _check_sublink,
+    "TypeName": _check_type,
 }
 
 
-def _refuse_runaway(select: Any, own: set[str]) -> None:
-    free = sum(_free(item, own) for item in select.fromClause or ())
-    verdict.refuse_product(free, filtered=select.whereClause is not None)
+def _require_bounded_select(select: Any, own: set[str]) -> None:
+    free = sum(_count_tables(item, own) for item in select.fromClause or ())
+    verdict.require_join_condition(free, filtered=select.whereClause is not None)
     if select.withClause and select.withClause.recursive and select.limitCount is None:
         for cte in select.withClause.ctes:
             if isinstance(cte.ctequery, ast.SelectStmt) and not cte.cycle_clause:
-                _refuse_endless(cte.ctename, cte.ctequery)
+                _require_bounded_recursion(cte.ctename, cte.ctequery)
 
 
-def _free(item: Any, own: set[str]) -> int:
-    """How many tables this part of FROM multiplies; what a query computes is not counted."""
+def _count_tables(item: Any, own: set[str]) -> int:
+    """How many tables this item of FROM multiplies; subqueries and most functions do not count."""
     if isinstance(item, ast.JoinExpr):
-        both = _free(item.larg, own), _free(item.rarg, own)
-        named = item.quals is not None and any(isinstance(node, ast.ColumnRef) for node in _nodes(item.quals))
+        both = _count_tables(item.larg, own), _count_tables(item.rarg, own)
+        named = item.quals is not None and any(
+            isinstance(node, ast.ColumnRef) for node in _iterate_nodes(item.quals)
+        )
         joined = named or item.usingClause or item.isNatural
         return max(both) if joined else sum(both)
     if isinstance(item, ast.RangeFunction):
-        calls = [call for call in _nodes(item) if isinstance(call, ast.FuncCall)]
-        return int(any(_name(call.funcname).name == "generate_series" for call in calls))
+        calls = [call for call in _iterate_nodes(item) if isinstance(call, ast.FuncCall)]
+        return int(any(_build_name(call.funcname).name == "generate_series" for call in calls))
     return int(isinstance(item, ast.RangeVar) and item.relname not in own)
 
 
-def _refuse_endless(name: str, query: Any) -> None:
+def _require_bounded_recursion(name: str, query: Any) -> None:
     again = query.rarg
     if query.op == enums.SetOperation.SETOP_NONE or again is None or query.limitCount is not None:
         return
@@ -263,4 +272,4 @@ def _refuse_endless(name: str, query: Any) -> None:
     if len(tables) != 1 or not isinstance(tables[0], ast.RangeVar) or tables[0].relname != name:
         return
     if again.whereClause is None:
-        raise verdict.refuse_endless()
+        raise verdict.endless_recursion()

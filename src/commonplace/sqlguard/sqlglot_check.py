@@ -1,7 +1,8 @@
-"""MySQL, SQL Server and SQLite: parsed by sqlglot with the dialect pinned, walked by allow-lists, written anew.
+"""Check a MySQL, SQL Server or SQLite statement: parse it with sqlglot, check every node against allow lists, and
+generate the text to send from the tree.
 
-What is written is read and walked a second time, so that the text that is sent is itself what was allowed, and its
-calls are found again in its tokens, whatever the tree called them.
+The generated text is parsed and checked again, so that exactly what is sent was allowed; its function calls are also
+checked token by token, however the tree represents them.
 """
 
 import itertools
@@ -19,9 +20,9 @@ from sqlglot.generators.mysql import MySQLGenerator
 from commonplace import errors
 from commonplace.sqlguard import allowed, sqlglot_runaway, system_relations, verdict
 from commonplace.sqlguard.dialects import Dialect
-from commonplace.sqlguard.verdict import Checked, refuse
+from commonplace.sqlguard.verdict import CheckedStatement, forbidden_statement
 
-# sqlglot warns where it falls back to a raw command, which is refused here anyway.
+# sqlglot warns when it falls back to a raw command, which is refused here anyway.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 
@@ -35,102 +36,113 @@ class _MySQL(MySQL):
 
 _DIALECTS: dict[str, Any] = {"mysql": _MySQL, "mssql": TSQL, "sqlite": SQLite}
 _TOKEN = sqlglot.TokenType
-_ROOTS = (exp.Select, exp.SetOperation, exp.Values, exp.Subquery)
+_READING_STATEMENTS = (exp.Select, exp.SetOperation, exp.Values, exp.Subquery)
 _PRAGMA = re.compile(
     r"""pragma\s+(?:main\.)?(\w+)(?:\s*\(\s*(?:'([^']+)'|"([^"]+)"|(\w+))\s*\))?\s*;?\s*""", re.IGNORECASE
 )
-# Spellings of MySQL that sqlglot does not know.
-_SHOWN = re.compile(r"\Ashow\s+(?:(indexes|keys)|fields)\b", re.IGNORECASE)
-_HINTS = frozenset({"nolock", "readuncommitted", "readpast", "forceseek", "forcescan", "noexpand"})
-_OPTIONS = frozenset(
+# MySQL synonyms that sqlglot does not know.
+_MYSQL_SHOW_SYNONYM = re.compile(r"\Ashow\s+(?:(indexes|keys)|fields)\b", re.IGNORECASE)
+_ALLOWED_TABLE_HINTS = frozenset(
+    {"nolock", "readuncommitted", "readpast", "forceseek", "forcescan", "noexpand"}
+)
+_ALLOWED_QUERY_OPTIONS = frozenset(
     {"recompile", "maxdop", "fast", "force order", "hash join", "merge join", "loop join", "maxrecursion"}
 )
-_MOST_RECURSION = 1000
-# Classes that sqlglot counts as functions or values and that act, or take SQL.
-_ACTING = frozenset(
+_MAX_RECURSION = 1000
+# Classes that sqlglot treats as functions or values, but that have effects or contain SQL.
+_ACTING_NODES = frozenset(
     {"Command", "NextValueFor", "Parameter", "Placeholder", "ReadCSV", "ReadParquet", "Transaction"}
 )
 
 
-def check(dialect: Dialect, sql: str) -> Checked:
-    if dialect == "sqlite" and (pragma := _PRAGMA.fullmatch(_bare(sql))):
-        return Checked(sql=_pragma(pragma), wraps=False)
-    explained, text = _explained(
+def check_with_sqlglot(dialect: Dialect, sql: str) -> CheckedStatement:
+    if dialect == "sqlite" and (pragma := _PRAGMA.fullmatch(_strip_leading_comments(sql))):
+        return CheckedStatement(sql=_write_pragma(pragma), can_wrap=False)
+    explained, text = _split_explain(
         dialect,
-        _SHOWN.sub(lambda word: "SHOW INDEX" if word[1] else "SHOW COLUMNS", _bare(sql))
+        _MYSQL_SHOW_SYNONYM.sub(
+            lambda word: "SHOW INDEX" if word[1] else "SHOW COLUMNS", _strip_leading_comments(sql)
+        )
         if dialect == "mysql"
         else sql,
     )
-    tree = _walked(dialect, text)
-    written = _written(dialect, tree)
-    again = _walked(dialect, written)
-    if _written(dialect, again) != written:
-        raise refuse("This statement cannot be written anew without change.", "Write it in a simpler way.")
-    _refuse_calls(dialect, written, again)
-    return Checked(sql=explained + written, wraps=isinstance(tree, _ROOTS) and not explained)
+    tree = _parse_and_check(dialect, text)
+    written = _write_sql(dialect, tree)
+    again = _parse_and_check(dialect, written)
+    if _write_sql(dialect, again) != written:
+        raise forbidden_statement(
+            "This statement cannot be generated from its tree without a change.", "Write it in a simpler way."
+        )
+    _check_call_tokens(dialect, written, again)
+    return CheckedStatement(
+        sql=explained + written, can_wrap=isinstance(tree, _READING_STATEMENTS) and not explained
+    )
 
 
-def _walked(dialect: Dialect, sql: str) -> exp.Expr:
-    tree = _one(dialect, sql)
-    _mend(dialect, tree)
-    _walk(dialect, tree)
+def _parse_and_check(dialect: Dialect, sql: str) -> exp.Expr:
+    tree = _parse_one_statement(dialect, sql)
+    _correct_tree(dialect, tree)
+    _check_tree(dialect, tree)
     return tree
 
 
-def _bare(sql: str) -> str:
-    """Without the comments before it; those inside are the tokenizer's."""
+def _strip_leading_comments(sql: str) -> str:
+    """Comments inside the statement are left to the tokenizer."""
     return re.sub(r"\A(?:\s*(?:--[^\n]*(?:\n|\Z)|/\*.*?\*/))+", "", sql, flags=re.DOTALL).strip()
 
 
-def _pragma(match: re.Match[str]) -> str:
+def _write_pragma(match: re.Match[str]) -> str:
     name, argument = match[1].lower(), match[2] or match[3] or match[4]
-    if argument is None and name in system_relations.READABLE_PRAGMAS:
+    if argument is None and name in system_relations.PRAGMAS_WITHOUT_ARGUMENT:
         return f"PRAGMA {name}"
-    if argument is None or name not in system_relations.PRAGMAS:
-        raise refuse(
-            f"PRAGMA {name} is not on the list.", f"Known: {', '.join(sorted(system_relations.PRAGMAS))}."
+    if argument is None or name not in system_relations.PRAGMAS_WITH_ARGUMENT:
+        raise forbidden_statement(
+            f"PRAGMA {name} is not allowed.",
+            f"Allowed: {', '.join(sorted(system_relations.PRAGMAS_WITH_ARGUMENT))}.",
         )
     return "PRAGMA {}('{}')".format(name, argument.replace("'", "''"))
 
 
-def _explained(dialect: Dialect, sql: str) -> tuple[str, str]:
-    """sqlglot has no EXPLAIN for SQLite: the word is taken off, the statement behind it is checked."""
+def _split_explain(dialect: Dialect, sql: str) -> tuple[str, str]:
+    """sqlglot has no EXPLAIN for SQLite: split it off, so that the statement behind it is checked."""
     if dialect == "sqlite" and (
-        match := re.match(r"explain\b(\s+query\s+plan\b)?", bare := _bare(sql), re.IGNORECASE)
+        match := re.match(
+            r"explain\b(\s+query\s+plan\b)?", bare := _strip_leading_comments(sql), re.IGNORECASE
+        )
     ):
         return ("EXPLAIN QUERY PLAN " if match[1] else "EXPLAIN "), bare[match.end() :]
     return "", sql
 
 
-def _one(dialect: Dialect, sql: str) -> exp.Expr:
+def _parse_one_statement(dialect: Dialect, sql: str) -> exp.Expr:
     try:
-        found = sqlglot.parse(sql, dialect=_DIALECTS[dialect])
-    except sqlglot.errors.SqlglotError as wrong:
-        said = str(wrong).split("\n")[0].replace("\x1b[4m", "").replace("\x1b[0m", "")
+        parsed = sqlglot.parse(sql, dialect=_DIALECTS[dialect])
+    except sqlglot.errors.SqlglotError as error:
+        message = str(error).split("\n")[0].replace("\x1b[4m", "").replace("\x1b[0m", "")
         raise errors.Invalid(
-            f"This cannot be read as one {dialect} statement that only reads: {said}",
-            hint="Send one SELECT; correct its SQL if it is one.",
+            f"This cannot be parsed as one read-only {dialect} statement: {message}",
+            hint="Send one SELECT statement; correct its SQL.",
         ) from None
-    statements = [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]
+    statements = [tree for tree in parsed if tree is not None and not isinstance(tree, exp.Semicolon)]
     if len(statements) != 1:
-        raise refuse(f"There are {len(statements)} statements; one is allowed.")
+        raise forbidden_statement(f"The query has {len(statements)} statements; only one is allowed.")
     return statements[0]
 
 
-def _written(dialect: Dialect, tree: exp.Expr) -> str:
+def _write_sql(dialect: Dialect, tree: exp.Expr) -> str:
     text: str = tree.sql(dialect=_DIALECTS[dialect], identify=True, comments=False)
     return text
 
 
-def _mend(dialect: Dialect, tree: exp.Expr) -> None:
-    """What sqlglot would write wrongly."""
+def _correct_tree(dialect: Dialect, tree: exp.Expr) -> None:
+    """Correct nodes that sqlglot would generate incorrectly."""
     if dialect == "mysql":
         for source in list(tree.find_all(exp.From)):
             if isinstance(source.this, exp.Table) and source.this.sql().lower() == "dual":
                 source.pop()
     if dialect == "sqlite":
         for join in tree.find_all(exp.Join):
-            # sqlglot reads a comma as CROSS JOIN, which for SQLite alone also fixes the order of the loops.
+            # sqlglot reads a comma as CROSS JOIN, which for SQLite alone also fixes the join order.
             if join.kind == "CROSS":
                 join.set("kind", None)
                 join.set("on", exp.true())
@@ -141,90 +153,104 @@ def _mend(dialect: Dialect, tree: exp.Expr) -> None:
                 column.replace(exp.Var(this=f"{whole}.{part}" if whole else part))
 
 
-def _walk(dialect: Dialect, tree: exp.Expr) -> None:
-    _refuse_root(dialect, tree)
+def _check_tree(dialect: Dialect, tree: exp.Expr) -> None:
+    _require_reading_statement(dialect, tree)
     for node in tree.walk():
         kind = type(node).__name__
-        known = kind in allowed.names("nodes") or isinstance(node, exp.Func)
-        if kind in _ACTING and not _session_value(node):
-            raise refuse(f"{kind} has no place in a statement that only reads.")
-        if not known and kind not in _ACTING and not isinstance(node, _describe_part(tree)):
-            raise refuse(f"{kind} has no place in a statement that only reads.")
-        _visit(dialect, node)
-    sqlglot_runaway.refuse(dialect, tree)
+        known = kind in allowed.load_names("nodes") or isinstance(node, exp.Func)
+        if kind in _ACTING_NODES and not _is_session_variable(node):
+            raise forbidden_statement(f"{kind} is not allowed in a read-only statement.")
+        if not known and kind not in _ACTING_NODES and not isinstance(node, _extra_node_type(tree)):
+            raise forbidden_statement(f"{kind} is not allowed in a read-only statement.")
+        _check_node(dialect, node)
+    sqlglot_runaway.require_bounded_statement(dialect, tree)
 
 
-def _describe_part(tree: exp.Expr) -> type[exp.Expr] | tuple[()]:
+def _extra_node_type(tree: exp.Expr) -> type[exp.Expr] | tuple[()]:
     return exp.FileFormatProperty if isinstance(tree, exp.Describe) else ()
 
 
-def _session_value(node: exp.Expr) -> bool:
-    """@@version and its like, which sqlglot reads as a parameter of a parameter."""
+def _is_session_variable(node: exp.Expr) -> bool:
+    """For example @@version, which sqlglot parses as a parameter of a parameter."""
     inner = node.this if isinstance(node, exp.Parameter) else None
     outer = node.parent if isinstance(node.parent, exp.Parameter) else None
     pair = inner if isinstance(inner, exp.Parameter) else node if outer is not None else None
-    return isinstance(pair, exp.Parameter) and bool(system_relations.SESSION_PARAMETERS.match(pair.name))
+    return isinstance(pair, exp.Parameter) and bool(
+        system_relations.READABLE_SESSION_VARIABLES.match(pair.name)
+    )
 
 
-def _refuse_root(dialect: Dialect, tree: exp.Expr) -> None:
-    if isinstance(tree, _ROOTS):
+def _require_reading_statement(dialect: Dialect, tree: exp.Expr) -> None:
+    if isinstance(tree, _READING_STATEMENTS):
         return
-    if dialect == "mysql" and isinstance(tree, exp.Describe) and isinstance(tree.this, (*_ROOTS, exp.Table)):
+    if (
+        dialect == "mysql"
+        and isinstance(tree, exp.Describe)
+        and isinstance(tree.this, (*_READING_STATEMENTS, exp.Table))
+    ):
         return
-    if dialect == "mysql" and isinstance(tree, exp.Show) and tree.name.upper() in system_relations.SHOWS:
+    if (
+        dialect == "mysql"
+        and isinstance(tree, exp.Show)
+        and tree.name.upper() in system_relations.SHOW_COMMANDS
+    ):
         schema = tree.text("db")
-        system_relations.refuse_relation(dialect, "", schema, tree.text("target"))
+        system_relations.require_readable_relation(dialect, "", schema, tree.text("target"))
         return
     word = "EXPLAIN" if isinstance(tree, exp.Describe) else tree.key.upper()
-    raise refuse(f"{word} is not a statement that only reads.")
+    raise forbidden_statement(f"{word} is not a read-only statement.")
 
 
-def _visit(dialect: Dialect, node: exp.Expr) -> None:
+def _check_node(dialect: Dialect, node: exp.Expr) -> None:
     if isinstance(node, exp.Table):
-        _refuse_table(dialect, node)
+        _check_table(dialect, node)
     elif isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
-        if node.name.lower() not in allowed.functions(dialect) | allowed.names("syntax"):
-            raise verdict.refuse_function(node.name)
-    elif isinstance(node, exp.SessionParameter) and not system_relations.SESSION_PARAMETERS.match(node.name):
-        raise refuse(f"The setting {node.name} is not shown.")
+        if node.name.lower() not in allowed.load_function_names(dialect) | allowed.load_names("syntax"):
+            raise verdict.forbidden_function(node.name)
+    elif isinstance(node, exp.SessionParameter) and not system_relations.READABLE_SESSION_VARIABLES.match(
+        node.name
+    ):
+        raise forbidden_statement(f"The setting {node.name} may not be read.")
     elif isinstance(node, exp.Identifier) and dialect == "mssql" and not node.quoted:
-        if node.name.lower() in allowed.names("mssql_reserved"):
-            raise refuse(
-                f"{node.name} begins another statement for SQL Server.",
+        if node.name.lower() in allowed.load_names("mssql_reserved"):
+            raise forbidden_statement(
+                f"SQL Server reads {node.name} as the beginning of another statement.",
                 f"Write [{node.name}] if it is a name.",
             )
     elif isinstance(node, exp.QueryOption | exp.WithTableHint | exp.ForClause):
-        _refuse_option(node)
+        _check_option(node)
     if isinstance(node, exp.Func) and isinstance(node.parent, exp.Dot):
-        raise verdict.refuse_function(node.parent.sql(dialect=_DIALECTS[dialect]))
+        raise verdict.forbidden_function(node.parent.sql(dialect=_DIALECTS[dialect]))
 
 
-def _refuse_table(dialect: Dialect, table: exp.Table) -> None:
+def _check_table(dialect: Dialect, table: exp.Table) -> None:
     if isinstance(table.this, exp.Dot):
-        raise refuse(f"{table.sql(dialect=_DIALECTS[dialect])} names another server.")
+        raise forbidden_statement(f"{table.sql(dialect=_DIALECTS[dialect])} is on another server.")
     if isinstance(table.this, exp.Func) and table.args.get("db"):
-        raise verdict.refuse_function(table.sql(dialect=_DIALECTS[dialect]))
+        raise verdict.forbidden_function(table.sql(dialect=_DIALECTS[dialect]))
     name = table.name if isinstance(table.this, exp.Identifier) else ""
-    system_relations.refuse_relation(dialect, table.catalog, table.db, name)
+    system_relations.require_readable_relation(dialect, table.catalog, table.db, name)
 
 
-def _refuse_option(node: exp.Expr) -> None:
+def _check_option(node: exp.Expr) -> None:
     if isinstance(node, exp.WithTableHint):
-        strange = [each.name for each in node.expressions if each.name.lower() not in _HINTS]
-        if strange:
-            raise refuse(f"The hint {strange[0]} is not allowed.", "NOLOCK is.")
+        forbidden = [hint.name for hint in node.expressions if hint.name.lower() not in _ALLOWED_TABLE_HINTS]
+        if forbidden:
+            raise forbidden_statement(
+                f"The table hint {forbidden[0]} is not allowed.", "Remove it, or use NOLOCK."
+            )
     elif isinstance(node, exp.ForClause):
         if node.text("kind").upper() not in ("JSON", "XML"):
-            raise refuse(f"FOR {node.text('kind')} is not allowed.")
+            raise forbidden_statement(f"FOR {node.text('kind')} is not allowed.")
     elif not isinstance(node.parent, exp.ForClause):
-        amount = sqlglot_runaway.whole_number(node.expression)
-        endless = node.name.lower() == "maxrecursion" and not 0 < (amount or 0) <= _MOST_RECURSION
-        if node.name.lower() not in _OPTIONS or endless:
-            raise refuse(f"OPTION ({node.name}) is not allowed.")
+        amount = sqlglot_runaway.evaluate_integer(node.expression)
+        endless = node.name.lower() == "maxrecursion" and not 0 < (amount or 0) <= _MAX_RECURSION
+        if node.name.lower() not in _ALLOWED_QUERY_OPTIONS or endless:
+            raise forbidden_statement(f"OPTION ({node.name}) is not allowed.")
 
 
-def _refuse_calls(dialect: Dialect, written: str, tree: exp.Expr) -> None:
-    """Every word before a parenthesis is a function of the list, a word of the grammar, or a name with its columns."""
+def _check_call_tokens(dialect: Dialect, written: str, tree: exp.Expr) -> None:
+    """Every word before a parenthesis must be an allowed function, a keyword, or an alias with a column list."""
     named = {alias.name.lower() for alias in tree.find_all(exp.TableAlias) if alias.args.get("columns")}
     tokens = _DIALECTS[dialect]().tokenize(written)
     for word, bracket in itertools.pairwise(tokens):
@@ -232,10 +258,12 @@ def _refuse_calls(dialect: Dialect, written: str, tree: exp.Expr) -> None:
             continue
         text = word.text.lower()
         if word.token_type == _TOKEN.IDENTIFIER:
-            fits = text in named or isinstance(tree, exp.Show)
+            is_allowed = text in named or isinstance(tree, exp.Show)
         elif re.match(r"\w", text) and word.token_type not in (_TOKEN.STRING, _TOKEN.NUMBER):
-            fits = text in allowed.functions(dialect) or text.split()[-1] in allowed.names("syntax")
+            is_allowed = text in allowed.load_function_names(dialect) or text.split()[
+                -1
+            ] in allowed.load_names("syntax")
         else:
             continue
-        if not fits:
-            raise verdict.refuse_function(word.text)
+        if not is_allowed:
+            raise verdict.forbidden_function(word.text)

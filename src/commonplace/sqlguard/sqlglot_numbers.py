@@ -1,4 +1,4 @@
-"""Numbers that a tree spells out, as far as they can be known without running it."""
+"""Evaluate constant integer expressions of a sqlglot tree without running it."""
 
 import operator
 from collections.abc import Callable
@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlglot import exp
 
-_LONGEST_DIGITS = 30
-_SIGNS: dict[type[exp.Expr], Callable[[int, int], int]] = {
+_MAX_DIGITS = 30
+_OPERATORS: dict[type[exp.Expr], Callable[[int, int], int]] = {
     exp.Add: operator.add,
     exp.Sub: operator.sub,
     exp.Mul: operator.mul,
@@ -15,23 +15,23 @@ _SIGNS: dict[type[exp.Expr], Callable[[int, int], int]] = {
 }
 
 
-def whole_number(node: Any) -> int | None:
-    """None where it depends on rows."""
+def evaluate_integer(node: Any) -> int | None:
+    """None if the value depends on rows."""
     if isinstance(node, exp.Paren | exp.Cast | exp.TryCast):
-        return whole_number(node.this)
+        return evaluate_integer(node.this)
     if isinstance(node, exp.Neg):
-        inner = whole_number(node.this)
+        inner = evaluate_integer(node.this)
         return None if inner is None else -inner
     if isinstance(node, exp.Literal):
-        return _literal(node.name)
-    if type(node) in _SIGNS:
-        left, right = whole_number(node.this), whole_number(node.expression)
-        return None if left is None or right is None else _SIGNS[type(node)](left, right)
+        return _integer_from_literal(node.name)
+    if type(node) in _OPERATORS:
+        left, right = evaluate_integer(node.this), evaluate_integer(node.expression)
+        return None if left is None or right is None else _OPERATORS[type(node)](left, right)
     return None
 
 
-def _literal(text: str) -> int | None:
+def _integer_from_literal(text: str) -> int | None:
     try:
-        return int(float(text)) if 0 < len(text) < _LONGEST_DIGITS else None
+        return int(float(text)) if 0 < len(text) < _MAX_DIGITS else None
     except (ValueError, OverflowError):
         return None

@@ -1,17 +1,19 @@
-"""Relations and settings of the servers that a statement may not name."""
+"""System relations, pragmas and settings of MySQL, SQL Server and SQLite that a statement may or may not name."""
 
 import re
 
 from commonplace.sqlguard.dialects import Dialect
-from commonplace.sqlguard.verdict import refuse
+from commonplace.sqlguard.verdict import forbidden_statement
 
-# Accounts, grants, other sessions' statements.
-_MYSQL_SCHEMAS = frozenset({"mysql", "performance_schema", "sys"})
-_MYSQL_VIEWS = re.compile(
+# They show accounts, grants and statements of other sessions.
+_MYSQL_FORBIDDEN_SCHEMAS = frozenset({"mysql", "performance_schema", "sys"})
+_MYSQL_FORBIDDEN_VIEWS = re.compile(
     r"processlist$|user_|applicable_roles|enabled_roles|innodb_|.*privileges$|files$|plugins$"
 )
-_TSQL_DATABASES = frozenset({"master", "msdb", "model", "tempdb", "resource", "mssqlsystemresource"})
-_TSQL_SYSTEM = frozenset(
+_MSSQL_FORBIDDEN_DATABASES = frozenset(
+    {"master", "msdb", "model", "tempdb", "resource", "mssqlsystemresource"}
+)
+_MSSQL_READABLE_VIEWS = frozenset(
     [
         "all_columns",
         "all_objects",
@@ -51,14 +53,14 @@ _TSQL_SYSTEM = frozenset(
         "views",
     ]
 )
-_SQLITE_SYSTEM = frozenset(
+_SQLITE_READABLE_TABLES = frozenset(
     {"sqlite_master", "sqlite_schema", "sqlite_sequence", "sqlite_stat1", "sqlite_stat4"}
 )
-PRAGMAS = frozenset(
+PRAGMAS_WITH_ARGUMENT = frozenset(
     {"table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list"}
 )
-# Pragmas that only tell something when they are given nothing.
-READABLE_PRAGMAS = frozenset(
+# Pragmas that only read as long as they have no argument.
+PRAGMAS_WITHOUT_ARGUMENT = frozenset(
     [
         "application_id",
         "auto_vacuum",
@@ -77,7 +79,7 @@ READABLE_PRAGMAS = frozenset(
         "table_list",
     ]
 )
-SHOWS = frozenset(
+SHOW_COMMANDS = frozenset(
     {
         "TABLES",
         "COLUMNS",
@@ -92,40 +94,40 @@ SHOWS = frozenset(
         "WARNINGS",
     }
 )
-SESSION_PARAMETERS = re.compile(
+READABLE_SESSION_VARIABLES = re.compile(
     r"version(_comment)?$|sql_mode$|time_zone$|(character_set|collation)_\w+$|lower_case_table_names$|tx_isolation$"
     r"|transaction_isolation$|max_allowed_packet$|autocommit$|language$|spid$|datefirst$|rowcount$",
     re.IGNORECASE,
 )
 
 
-def refuse_relation(dialect: Dialect, catalog: str, schema: str, name: str) -> None:
+def require_readable_relation(dialect: Dialect, catalog: str, schema: str, name: str) -> None:
     catalog, schema, name = catalog.lower(), schema.lower(), name.lower()
-    if _SECRET[dialect](catalog, schema, name):
+    if _IS_FORBIDDEN[dialect](catalog, schema, name):
         full = ".".join(part for part in (catalog, schema, name) if part)
-        raise refuse(f"{full} is not a relation that agents may read.", "Read tables and views.")
+        raise forbidden_statement(f"Agents may not read the relation {full}.", "Read tables and views.")
 
 
-def _mysql(catalog: str, schema: str, name: str) -> bool:
-    hidden = schema == "information_schema" and _MYSQL_VIEWS.match(name)
-    return bool(catalog) or schema in _MYSQL_SCHEMAS or bool(hidden)
+def _is_forbidden_mysql(catalog: str, schema: str, name: str) -> bool:
+    hidden = schema == "information_schema" and _MYSQL_FORBIDDEN_VIEWS.match(name)
+    return bool(catalog) or schema in _MYSQL_FORBIDDEN_SCHEMAS or bool(hidden)
 
 
-def _mssql(catalog: str, schema: str, name: str) -> bool:
-    if catalog in _TSQL_DATABASES or name.startswith("#"):
+def _is_forbidden_mssql(catalog: str, schema: str, name: str) -> bool:
+    if catalog in _MSSQL_FORBIDDEN_DATABASES or name.startswith("#"):
         return True
     if schema == "sys":
-        return name not in _TSQL_SYSTEM
+        return name not in _MSSQL_READABLE_VIEWS
     return schema in ("", "dbo") and bool(re.match(r"sys[a-z]+$|dm_|fn_|xp_|sp_", name))
 
 
-def _sqlite(catalog: str, schema: str, name: str) -> bool:
+def _is_forbidden_sqlite(catalog: str, schema: str, name: str) -> bool:
     if catalog or schema not in ("", "main"):
         return True
     if name.startswith("pragma_"):
-        return name.removeprefix("pragma_") not in PRAGMAS
+        return name.removeprefix("pragma_") not in PRAGMAS_WITH_ARGUMENT
     hidden = name in ("dbstat", "bytecode", "tables_used", "stmt", "fsdir", "completion", "carray")
-    return hidden or (name.startswith("sqlite_") and name not in _SQLITE_SYSTEM)
+    return hidden or (name.startswith("sqlite_") and name not in _SQLITE_READABLE_TABLES)
 
 
-_SECRET = {"mysql": _mysql, "mssql": _mssql, "sqlite": _sqlite}
+_IS_FORBIDDEN = {"mysql": _is_forbidden_mysql, "mssql": _is_forbidden_mssql, "sqlite": _is_forbidden_sqlite}

@@ -1,20 +1,20 @@
-"""What the guard says of a statement, and how it says no."""
+"""The result of checking a statement, and the refusals that all dialects share."""
 
 import re
 from dataclasses import dataclass, field
 
 from commonplace import errors
 
-MOST_REPEATS = 10_000
-MOST_SERIES = 1_000_000
-_FREE_RELATIONS = 3
-# A bounded repetition of a group that holds one: its automaton grows with the product of the bounds.
-_NESTED_BOUNDS = re.compile(r"\{[^{}]*\}[^()]*\)+\s*\{")
+MAX_STRING_REPEATS = 10_000
+MAX_SERIES_ROWS = 1_000_000
+_MIN_REFUSED_RELATIONS = 3
+# A bounded repetition inside a bounded repetition: the automaton grows with the product of the bounds.
+_NESTED_REPETITION = re.compile(r"\{[^{}]*\}[^()]*\)+\s*\{")
 
 
 @dataclass(frozen=True)
-class Name:
-    """A function, type, operator or relation, as the statement spells it."""
+class SqlName:
+    """A function, type, operator or relation as written in the statement."""
 
     name: str
     schema: str = ""
@@ -24,52 +24,61 @@ class Name:
 
 
 @dataclass
-class Checked:
-    """A statement that may be sent, written anew from its tree, and what the database's catalogue must confirm."""
+class CheckedStatement:
+    """A statement that may be sent, generated from its tree, and the names that PostgreSQL's catalog must confirm.
+
+    `can_wrap`: it can be used as a subquery, so that the server truncates long values.
+    """
 
     sql: str = ""
-    wraps: bool = True
-    functions: set[Name] = field(default_factory=set)
-    called: set[Name] = field(default_factory=set)
+    can_wrap: bool = True
+    user_functions: set[SqlName] = field(default_factory=set)
+    builtin_functions: set[SqlName] = field(default_factory=set)
     fields: set[str] = field(default_factory=set)
     attributes: set[str] = field(default_factory=set)
-    types: set[Name] = field(default_factory=set)
-    operators: set[Name] = field(default_factory=set)
-    relations: set[Name] = field(default_factory=set)
+    types: set[SqlName] = field(default_factory=set)
+    operators: set[SqlName] = field(default_factory=set)
+    relations: set[SqlName] = field(default_factory=set)
 
 
-def refuse(what: str, hint: str = "Send one SELECT that only reads.") -> errors.Forbidden:
+def forbidden_statement(
+    what: str, hint: str = "Send one SELECT statement that only reads."
+) -> errors.Forbidden:
     return errors.Forbidden(what, hint=hint)
 
 
-def refuse_function(name: object) -> errors.Forbidden:
-    return refuse(
-        f"The function {name} is not on the list of functions that only read.",
-        "docs/guides/databases.md says which functions are refused and why.",
+def forbidden_function(name: object) -> errors.Forbidden:
+    return forbidden_statement(
+        f"The function {name} is not on the list of read-only functions.",
+        "Leave it out; docs/guides/databases.md explains which functions are refused and why.",
     )
 
 
-def refuse_count(amount: int | None, most: int, what: str) -> None:
-    """`amount` is None where it depends on rows; the limits of the run hold there."""
-    if amount is not None and abs(amount) > most:
-        raise refuse(f"{what} of {amount:,} is over {most:,}.", "Ask for less.")
+def require_max_count(amount: int | None, limit: int, what: str) -> None:
+    """`amount` is None if it depends on rows; then only the limits at run time apply."""
+    if amount is not None and abs(amount) > limit:
+        raise forbidden_statement(
+            f"{what} of {amount:,} exceeds the limit of {limit:,}.", "Use a smaller number."
+        )
 
 
-def refuse_product(relations: int, *, filtered: bool) -> None:
-    if relations >= _FREE_RELATIONS and not filtered:
-        raise refuse(
-            f"{relations} relations are multiplied with each other without a condition.",
+def require_join_condition(relations: int, *, filtered: bool) -> None:
+    if relations >= _MIN_REFUSED_RELATIONS and not filtered:
+        raise forbidden_statement(
+            f"{relations} relations are joined without a condition.",
             "Join them with ON, USING or WHERE.",
         )
 
 
-def refuse_endless() -> errors.Forbidden:
-    return refuse(
-        "The recursive query has nothing that ends it.",
-        "Give its recursive part a WHERE, or the query a LIMIT.",
+def endless_recursion() -> errors.Forbidden:
+    return forbidden_statement(
+        "The recursive query has no end.",
+        "Add a WHERE to its recursive part, or a LIMIT to the query.",
     )
 
 
-def refuse_pattern(pattern: str) -> None:
-    if _NESTED_BOUNDS.search(pattern):
-        raise refuse("The pattern repeats a repetition ({m,n} inside {m,n}).", "Write a simpler pattern.")
+def require_bounded_pattern(pattern: str) -> None:
+    if _NESTED_REPETITION.search(pattern):
+        raise forbidden_statement(
+            "The pattern nests repetitions ({m,n} inside {m,n}).", "Write a simpler pattern."
+        )

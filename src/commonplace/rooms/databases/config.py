@@ -1,4 +1,4 @@
-"""The databases that the operator registered by environment, read once."""
+"""The databases that the operator registers with environment variables DB_<NAME>_*."""
 
 import os
 import re
@@ -10,83 +10,92 @@ from commonplace import access, errors
 from commonplace.sqlguard.dialects import DIALECTS, Dialect
 from commonplace.sqlguard.engines.target import QueryTarget
 
-_PORTS: dict[Dialect, int] = {"mssql": 1433, "mysql": 3306, "postgresql": 5432, "sqlite": 0}
-_TYPE = re.compile(r"DB_([A-Z0-9]+(?:_[A-Z0-9]+)*)_TYPE")
-_TRUE = frozenset({"true", "1", "yes", "on"})
-_SPELLINGS = {"postgres": "postgresql", "mariadb": "mysql", "sqlserver": "mssql", "sqlite3": "sqlite"}
-_LONGEST_SECONDS = 600
-_MOST_ROWS = 10_000
+_DEFAULT_PORTS: dict[Dialect, int] = {"mssql": 1433, "mysql": 3306, "postgresql": 5432, "sqlite": 0}
+_TYPE_VARIABLE = re.compile(r"DB_([A-Z0-9]+(?:_[A-Z0-9]+)*)_TYPE")
+_TRUE_VALUES = frozenset({"true", "1", "yes", "on"})
+_DIALECT_SYNONYMS = {"postgres": "postgresql", "mariadb": "mysql", "sqlserver": "mssql", "sqlite3": "sqlite"}
+_MAX_TIMEOUT_SECONDS = 600
+_MAX_ROWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Registered(QueryTarget):
-    """One database that agents may read. `problem` says why nobody can, in words for its operator."""
+class RegisteredDatabase(QueryTarget):
+    """A database that agents may query. `problem` tells its operator why it cannot be used."""
 
     asked_to_write: bool = False
     max_rows: int = 500
     projects: frozenset[str] = frozenset({access.EVERY})
     problem: str = ""
 
-    def serves(self, project: str) -> bool:
+    def is_open_to(self, project: str) -> bool:
         return access.EVERY in self.projects or project in self.projects
 
 
 @cache
-def registered() -> Mapping[str, Registered]:
-    """By lower-case name; the environment of a process does not change, so it is read by the first call."""
-    return read(os.environ)
+def load_registered_databases() -> Mapping[str, RegisteredDatabase]:
+    """By lower-case name. The environment of a process does not change, so only the first call reads it."""
+    return read_databases(os.environ)
 
 
-def read(environ: Mapping[str, str]) -> dict[str, Registered]:
-    names = sorted(match[1] for key in environ if (match := _TYPE.fullmatch(key)))
-    return {name.lower(): _one(name, environ) for name in names}
+def read_databases(environ: Mapping[str, str]) -> dict[str, RegisteredDatabase]:
+    names = sorted(match[1] for key in environ if (match := _TYPE_VARIABLE.fullmatch(key)))
+    return {name.lower(): _read_database(name, environ) for name in names}
 
 
-def _one(name: str, environ: Mapping[str, str]) -> Registered:
-    def given(part: str) -> str:
+def _read_database(name: str, environ: Mapping[str, str]) -> RegisteredDatabase:
+    def read_variable(part: str) -> str:
         return environ.get(f"DB_{name}_{part}", "").strip()
 
-    kind = given("TYPE").lower()
-    kind = _SPELLINGS.get(kind, kind)
+    kind = read_variable("TYPE").lower()
+    kind = _DIALECT_SYNONYMS.get(kind, kind)
     if kind not in DIALECTS:
-        unknown = f"DB_{name}_TYPE is one of: {', '.join(DIALECTS)}."
-        return Registered(name.lower(), "sqlite", "", problem=unknown, projects=_projects(given("PROJECTS")))
-    dialect = next(each for each in DIALECTS if each == kind)
+        problem = f"DB_{name}_TYPE must be one of: {', '.join(DIALECTS)}."
+        return RegisteredDatabase(
+            name.lower(), "sqlite", "", problem=problem, projects=_parse_projects(read_variable("PROJECTS"))
+        )
+    dialect = next(dialect for dialect in DIALECTS if dialect == kind)
     try:
-        return Registered(
+        return RegisteredDatabase(
             name=name.lower(),
             dialect=dialect,
-            database=given("NAME"),
-            host=given("HOST") or "127.0.0.1",
-            port=int(_number(f"DB_{name}_PORT", given("PORT"), _PORTS[dialect], 65535)),
-            user=given("USER"),
+            database=read_variable("NAME"),
+            host=read_variable("HOST") or "127.0.0.1",
+            port=int(_parse_number(f"DB_{name}_PORT", read_variable("PORT"), _DEFAULT_PORTS[dialect], 65535)),
+            user=read_variable("USER"),
             password=environ.get(f"DB_{name}_PASS", ""),
-            asked_to_write=bool(given("READONLY")) and given("READONLY").lower() not in _TRUE,
-            timeout=_number(f"DB_{name}_TIMEOUT", given("TIMEOUT"), 30, _LONGEST_SECONDS),
-            max_rows=int(_number(f"DB_{name}_MAX_ROWS", given("MAX_ROWS"), 500, _MOST_ROWS)),
-            projects=_projects(given("PROJECTS")),
-            problem="" if given("NAME") else f"DB_{name}_NAME is not set.",
+            asked_to_write=bool(read_variable("READONLY"))
+            and read_variable("READONLY").lower() not in _TRUE_VALUES,
+            timeout_seconds=_parse_number(
+                f"DB_{name}_TIMEOUT", read_variable("TIMEOUT"), 30, _MAX_TIMEOUT_SECONDS
+            ),
+            max_rows=int(_parse_number(f"DB_{name}_MAX_ROWS", read_variable("MAX_ROWS"), 500, _MAX_ROWS)),
+            projects=_parse_projects(read_variable("PROJECTS")),
+            problem="" if read_variable("NAME") else f"DB_{name}_NAME is not set.",
         )
-    except errors.Invalid as wrong:
-        return Registered(
-            name.lower(), dialect, given("NAME"), problem=wrong.message, projects=_projects(given("PROJECTS"))
+    except errors.Invalid as error:
+        return RegisteredDatabase(
+            name.lower(),
+            dialect,
+            read_variable("NAME"),
+            problem=error.message,
+            projects=_parse_projects(read_variable("PROJECTS")),
         )
 
 
-def _projects(listed: str) -> frozenset[str]:
+def _parse_projects(listed: str) -> frozenset[str]:
     names = [name.strip() for name in listed.split(",") if name.strip()]
     if not names or access.EVERY in names:
         return frozenset({access.EVERY})
     return frozenset(access.project_name(name) for name in names)
 
 
-def _number(name: str, text: str, default: float, most: float) -> float:
+def _parse_number(name: str, text: str, default: float, maximum: float) -> float:
     if not text:
         return default
     try:
         value = float(text)
     except ValueError:
         value = -1
-    if not 0 < value <= most:
-        raise errors.Invalid(f"{name} is a number from 1 to {most:g}.")
+    if not 0 < value <= maximum:
+        raise errors.Invalid(f"{name} must be a number from 1 to {maximum:g}.")
     return value

@@ -1,4 +1,4 @@
-"""A registered database, as replies show it, and what is asked of one."""
+"""Replies and arguments of memory_db, and the plan of a query that runs after the transaction."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -6,18 +6,18 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from commonplace.operation import Reply
-from commonplace.rooms.databases.config import Registered
-from commonplace.sqlguard.verdict import Checked
+from commonplace.rooms.databases.config import RegisteredDatabase
+from commonplace.sqlguard.verdict import CheckedStatement
 
-MOST_TABLES = 2000
+MAX_LISTED_TABLES = 2000
 
 DatabaseName = Annotated[str, Field(min_length=1, max_length=100)]
 Query = Annotated[str, Field(min_length=1, max_length=50_000)]
 TableName = Annotated[str, Field(min_length=1, max_length=300)]
-Limit = Annotated[int, Field(ge=1, le=10_000)]
+RowLimit = Annotated[int, Field(ge=1, le=10_000)]
 
 
-class Database(Reply):
+class ListedDatabase(Reply):
     name: str
     type: str
     database: str
@@ -28,26 +28,26 @@ class Database(Reply):
     problem: str = ""
 
 
-class Listing(Reply):
+class DatabaseListing(Reply):
     count: int
-    databases: list[Database] = []
+    databases: list[ListedDatabase] = []
 
 
-class Table(Reply):
+class DatabaseTable(Reply):
     name: str
     kind: str
     schema: str = ""
 
 
-class Tables(Reply):
+class DatabaseTables(Reply):
     database: str
     type: str
     count: int
     truncated: bool
-    tables: list[Table] = []
+    tables: list[DatabaseTable] = []
 
 
-class Column(Reply):
+class TableColumn(Reply):
     name: str
     type: str
     nullable: bool
@@ -55,13 +55,13 @@ class Column(Reply):
     default: str = ""
 
 
-class Columns(Reply):
+class TableColumns(Reply):
     database: str
     table: str
-    columns: list[Column]
+    columns: list[TableColumn]
 
 
-class Result(Reply):
+class QueryResult(Reply):
     database: str
     row_count: int
     truncated: bool
@@ -71,17 +71,17 @@ class Result(Reply):
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What an operation was allowed to ask; it is asked after its transaction."""
+class QueryPlan:
+    """A query that an operation was allowed to run; it runs after the transaction."""
 
-    database: Registered
+    database: RegisteredDatabase
     agent: str
-    checked: Checked
-    most: int = 0
+    checked: CheckedStatement
+    max_rows: int = 0
     table: str = ""
 
 
-def split(table: str) -> tuple[str, str]:
-    """`schema.table` in two; quotes around either are left away."""
+def split_table_name(table: str) -> tuple[str, str]:
+    """Split `schema.table` and remove quotes around both parts."""
     schema, _, name = table.rpartition(".")
     return schema.strip('"`[]'), name.strip('"`[]')

@@ -1,4 +1,4 @@
-"""The acts of memory_db. The transaction finds out whether; the database is asked after it, in `outside`."""
+"""The actions of memory_db. The transaction decides whether a query may run; `outside` runs it afterwards."""
 
 import asyncio
 from collections.abc import Mapping
@@ -12,155 +12,172 @@ from commonplace.call import Call
 from commonplace.masking import masked
 from commonplace.operation import Family, operation
 from commonplace.rooms.databases import config, model, store
-from commonplace.rooms.databases.config import Registered
-from commonplace.rooms.databases.model import Column, Columns, Database, Listing, Plan, Result, Table, Tables
-from commonplace.rooms.databases.query_limits import desk
-from commonplace.sqlguard.verdict import Checked
+from commonplace.rooms.databases.config import RegisteredDatabase
+from commonplace.rooms.databases.model import (
+    DatabaseListing,
+    DatabaseTable,
+    DatabaseTables,
+    ListedDatabase,
+    QueryPlan,
+    QueryResult,
+    TableColumn,
+    TableColumns,
+)
+from commonplace.rooms.databases.query_limits import query_limiter
+from commonplace.sqlguard.verdict import CheckedStatement
 
-_NAME = "memory_db"
-_SUBJECT = 400
-
-
-async def _shown(databases: list[Registered]) -> Listing:
-    listed = await asyncio.gather(*(_database(each) for each in databases))
-    return Listing(count=len(listed), databases=list(listed))
-
-
-@operation(_NAME, role="readonly", outside=_shown, example={})
-async def list_all(call: Call) -> list[Registered]:
-    """The databases that this project may read."""
-    return [each for each in config.registered().values() if each.serves(call.project)]
+_TOOL_NAME = "memory_db"
+_AUDITED_CHARACTERS = 400
 
 
-async def _described(plan: Plan) -> Tables | Columns:
+async def _describe_databases(databases: list[RegisteredDatabase]) -> DatabaseListing:
+    listed = await asyncio.gather(*(_describe_database(database) for database in databases))
+    return DatabaseListing(count=len(listed), databases=list(listed))
+
+
+@operation(_TOOL_NAME, role="readonly", outside=_describe_databases, example={})
+async def list_databases(call: Call) -> list[RegisteredDatabase]:
+    """List the databases that this project may read."""
+    return _list_open_databases(call.project)
+
+
+async def _load_schema(plan: QueryPlan) -> DatabaseTables | TableColumns:
     if plan.table:
-        return await _columns(plan)
-    found = await desk(plan.database).ask(plan.agent, plan.checked, plan.most)
-    return Tables(
+        return await _load_columns(plan)
+    result = await query_limiter(plan.database).run_query(plan.agent, plan.checked, plan.max_rows)
+    return DatabaseTables(
         database=plan.database.name,
         type=plan.database.dialect,
-        count=len(found.rows),
-        truncated=found.truncated,
-        tables=[Table(schema=schema, name=name, kind=kind) for schema, name, kind in found.rows],
+        count=len(result.rows),
+        truncated=result.truncated,
+        tables=[DatabaseTable(schema=schema, name=name, kind=kind) for schema, name, kind in result.rows],
     )
 
 
-@operation(_NAME, role="readonly", audited=True, outside=_described)
-async def schema(call: Call, database: model.DatabaseName, table: model.TableName = "") -> Plan:
-    """The tables of a database, or the columns of one table."""
-    registered = _registered(call, database)
+@operation(_TOOL_NAME, role="readonly", audited=True, outside=_load_schema)
+async def schema(call: Call, database: model.DatabaseName, table: model.TableName = "") -> QueryPlan:
+    """List the tables of a database, or the columns of one table."""
+    registered = _require_database(call, database)
     call.subject = f"{registered.name} schema {table}".strip()
-    shape = store.SHAPES[registered.dialect]
-    checked = Checked(sql=shape.columns if table else shape.tables, wraps=False)
-    return Plan(registered, call.agent, checked, model.MOST_TABLES, table)
+    queries = store.SCHEMA_QUERIES[registered.dialect]
+    checked = CheckedStatement(sql=queries.columns if table else queries.tables, can_wrap=False)
+    return QueryPlan(registered, call.agent, checked, model.MAX_LISTED_TABLES, table)
 
 
-async def _guarded(
+async def _check_query(
     _calls: Any, arguments: Mapping[str, Any], _caller: Caller
-) -> Checked | errors.Refusal | None:
-    """Away from the loop and before the transaction; what it refuses is said after access was checked."""
-    registered = config.registered().get(arguments["database"].lower())
+) -> CheckedStatement | errors.Refusal | None:
+    """Check the query in a thread before the transaction; a refusal is raised only after access was checked."""
+    registered = config.load_registered_databases().get(arguments["database"].lower())
     if registered is None or registered.problem:
         return None
     try:
-        return await asyncio.to_thread(sqlguard.check, registered.dialect, arguments["query"])
+        return await asyncio.to_thread(sqlguard.check_statement, registered.dialect, arguments["query"])
     except errors.Refusal as refused:
         return refused
 
 
-async def _answered(plan: Plan) -> Result:
+async def _run_query(plan: QueryPlan) -> QueryResult:
     started = perf_counter()
-    found = await desk(plan.database).ask(plan.agent, plan.checked, plan.most)
-    return Result(
+    result = await query_limiter(plan.database).run_query(plan.agent, plan.checked, plan.max_rows)
+    return QueryResult(
         database=plan.database.name,
-        row_count=len(found.rows),
-        truncated=found.truncated,
+        row_count=len(result.rows),
+        truncated=result.truncated,
         elapsed_ms=round((perf_counter() - started) * 1000),
-        columns=found.columns,
-        rows=found.rows,
+        columns=result.columns,
+        rows=result.rows,
     )
 
 
-@operation(_NAME, role="readonly", audited=True, prepare=_guarded, outside=_answered)
+@operation(_TOOL_NAME, role="readonly", audited=True, prepare=_check_query, outside=_run_query)
 async def query(
-    call: Call, database: model.DatabaseName, query: model.Query, limit: model.Limit = 100
-) -> Plan:
-    """One statement that only reads, in the database's own SQL."""
-    registered = _registered(call, database)
+    call: Call, database: model.DatabaseName, query: model.Query, limit: model.RowLimit = 100
+) -> QueryPlan:
+    """Run one read-only statement in the database's own SQL."""
+    registered = _require_database(call, database)
     if isinstance(call.prepared, errors.Refusal):
         raise call.prepared
-    call.subject = f"{registered.name}: {masked(' '.join(query.split())).text[:_SUBJECT]}"
-    return Plan(registered, call.agent, call.prepared, min(limit, registered.max_rows))
+    call.subject = f"{registered.name}: {masked(' '.join(query.split())).text[:_AUDITED_CHARACTERS]}"
+    return QueryPlan(registered, call.agent, call.prepared, min(limit, registered.max_rows))
 
 
 db = Family(
-    _NAME,
+    _TOOL_NAME,
     "Read the operator's databases: one bounded SELECT at a time.",
-    {"list": list_all, "schema": schema, "query": query},
+    {"list": list_databases, "schema": schema, "query": query},
 )
 
 
-def _registered(call: Call, name: str) -> Registered:
-    mine = {each.name: each for each in config.registered().values() if each.serves(call.project)}
-    found = mine.get(name.lower())
-    if found is None:
+def _require_database(call: Call, name: str) -> RegisteredDatabase:
+    databases = {database.name: database for database in _list_open_databases(call.project)}
+    database = databases.get(name.lower())
+    if database is None:
         raise errors.NotFound(
-            f"There is no database '{name}' for the project '{call.project}'.",
-            hint=f"Known: {', '.join(mine) or 'none'}.",
+            f"The project '{call.project}' has no database '{name}'.",
+            hint=f"Available: {', '.join(databases) or 'none'}.",
         )
-    if found.problem:
+    if database.problem:
         raise errors.Unavailable(
-            f"'{found.name}' is registered wrongly: {found.problem}", hint="Tell its operator."
+            f"'{database.name}' is not configured correctly: {database.problem}", hint="Tell its operator."
         )
-    if found.dialect == "sqlite" and Path(found.database).resolve().is_relative_to(
+    if database.dialect == "sqlite" and Path(database.database).resolve().is_relative_to(
         call.settings.data.resolve()
     ):
-        raise errors.Forbidden(f"'{found.name}' is a file of this server itself.", hint="Use its operations.")
-    return found
+        raise errors.Forbidden(
+            f"'{database.name}' is the data file of this server.", hint="Use the server's own tools."
+        )
+    return database
 
 
-async def _database(registered: Registered) -> Database:
-    shown = Database(
+def _list_open_databases(project: str) -> list[RegisteredDatabase]:
+    return [
+        database for database in config.load_registered_databases().values() if database.is_open_to(project)
+    ]
+
+
+async def _describe_database(registered: RegisteredDatabase) -> ListedDatabase:
+    shown = ListedDatabase(
         name=registered.name,
         type=registered.dialect,
-        database=_without_folder(registered),
+        database=_name_without_folder(registered),
         read_only=True,
         max_rows=registered.max_rows,
         problem=registered.problem,
     )
     if registered.asked_to_write and not shown.problem:
-        shown.problem = (
-            f"DB_{registered.name.upper()}_READONLY is false; Commonplace only reads all the same."
-        )
+        shown.problem = f"DB_{registered.name.upper()}_READONLY is false; Commonplace only reads anyway."
     if not registered.problem:
-        login = await desk(registered).look()
+        login = await query_limiter(registered).check_login()
         shown.unsafe, shown.unreachable = list(login.unsafe), login.unreachable
     return shown
 
 
-def _without_folder(registered: Registered) -> str:
+def _name_without_folder(registered: RegisteredDatabase) -> str:
     name = registered.database
     return name.replace("\\", "/").rsplit("/", 1)[-1] if registered.dialect == "sqlite" else name
 
 
-async def _columns(plan: Plan) -> Columns:
-    found = await desk(plan.database).ask(plan.agent, plan.checked, plan.most, model.split(plan.table))
-    if not found.rows:
+async def _load_columns(plan: QueryPlan) -> TableColumns:
+    result = await query_limiter(plan.database).run_query(
+        plan.agent, plan.checked, plan.max_rows, model.split_table_name(plan.table)
+    )
+    if not result.rows:
         raise errors.NotFound(
             f"'{plan.database.name}' has no table '{plan.table}' that its login may read.",
-            hint="Action schema without a table names them.",
+            hint="Call action=schema without a table to list the tables.",
         )
-    return Columns(
+    return TableColumns(
         database=plan.database.name,
         table=plan.table,
         columns=[
-            Column(
+            TableColumn(
                 name=name,
                 type=str(kind),
                 nullable=bool(nullable),
                 primary_key=bool(key),
                 default="" if default is None else str(default),
             )
-            for name, kind, nullable, default, key in found.rows
+            for name, kind, nullable, default, key in result.rows
         ],
     )

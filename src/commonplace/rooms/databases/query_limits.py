@@ -1,4 +1,4 @@
-"""Where questions to registered databases pass: how many at once, for how long, and a rest after many timeouts."""
+"""Limits on queries to a registered database: how many at once, how long, and a pause after many timeouts."""
 
 import asyncio
 import contextlib
@@ -10,87 +10,100 @@ from time import monotonic
 from typing import Any
 
 from commonplace import errors
-from commonplace.rooms.databases.config import Registered
-from commonplace.sqlguard import Checked
-from commonplace.sqlguard.engines import engine
-from commonplace.sqlguard.engines.rows import Rows, too_slow
+from commonplace.rooms.databases.config import RegisteredDatabase
+from commonplace.sqlguard import CheckedStatement
+from commonplace.sqlguard.engines import load_engine
+from commonplace.sqlguard.engines.rows import QueryRows, query_timed_out
 
-_PER_AGENT = 2
-_PER_DATABASE = 4
-_TIMEOUTS = 5
-_REST_SECONDS = 60
-_RIGHTS_SECONDS = 3600
-_UNKNOWN_SECONDS = 30
-_LOOK_SECONDS = 3
-# The database's own limit is to end the query first: then it is known to have ended.
+_MAX_QUERIES_PER_AGENT = 2
+_MAX_QUERIES_PER_DATABASE = 4
+_MAX_RECENT_TIMEOUTS = 5
+_PAUSE_SECONDS = 60
+_RIGHTS_CACHE_SECONDS = 3600
+_UNREACHABLE_CACHE_SECONDS = 30
+_RIGHTS_TIMEOUT_SECONDS = 3
+# The database's own limit should be reached first, because then the query has certainly ended.
 _MARGIN_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
-class Login:
-    """What is known of a login: the rights that it should not have, or that the database did not answer."""
+class LoginRights:
+    """The rights that a login should not have, or that the database did not answer."""
 
     unsafe: tuple[str, ...] = ()
     unreachable: bool = False
 
 
 @dataclass
-class Desk:
-    """The questions of this process to one database."""
+class QueryLimiter:
+    """The running queries of this process to one database."""
 
-    database: Registered
-    agents: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    timeouts: deque[float] = field(default_factory=lambda: deque(maxlen=_TIMEOUTS))
-    login: Login | None = None
-    looked_at: float = 0
+    database: RegisteredDatabase
+    running_by_agent: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    recent_timeouts: deque[float] = field(default_factory=lambda: deque(maxlen=_MAX_RECENT_TIMEOUTS))
+    login: LoginRights | None = None
+    login_checked_at: float = 0
 
-    async def ask(self, agent: str, checked: Checked, most: int, parameters: Sequence[Any] = ()) -> Rows:
-        """Run it within the limits; what is still running when they end is cancelled in the database."""
-        seconds = self.database.timeout
-        async with self._place(agent):
-            asking = engine(self.database.dialect).ask(self.database, checked, most, parameters)
+    async def run_query(
+        self, agent: str, checked: CheckedStatement, max_rows: int, parameters: Sequence[Any] = ()
+    ) -> QueryRows:
+        """Run a statement within the limits; at the timeout it is cancelled in the database."""
+        seconds = self.database.timeout_seconds
+        async with self._reserve_slot(agent):
+            query = load_engine(self.database.dialect).run_query(self.database, checked, max_rows, parameters)
             try:
                 async with asyncio.timeout(seconds + _MARGIN_SECONDS):
-                    rows: Rows = await asking
+                    rows: QueryRows = await query
             except TimeoutError:
-                self.timeouts.append(monotonic())
-                raise too_slow(self.database.name, seconds) from None
+                self.recent_timeouts.append(monotonic())
+                raise query_timed_out(self.database.name, seconds) from None
         return rows
 
     @contextlib.asynccontextmanager
-    async def _place(self, agent: str) -> AsyncIterator[None]:
+    async def _reserve_slot(self, agent: str) -> AsyncIterator[None]:
         name = self.database.name
-        if self.agents[agent] >= _PER_AGENT or sum(self.agents.values()) >= _PER_DATABASE:
+        if (
+            self.running_by_agent[agent] >= _MAX_QUERIES_PER_AGENT
+            or sum(self.running_by_agent.values()) >= _MAX_QUERIES_PER_DATABASE
+        ):
             raise errors.TooMany(
-                f"'{name}' is answering as many queries as it may.", hint="Wait for an answer."
+                f"Too many queries to '{name}' are running.", hint="Retry when one has finished."
             )
-        if len(self.timeouts) == _TIMEOUTS and monotonic() - self.timeouts[0] < _REST_SECONDS:
+        if (
+            len(self.recent_timeouts) == _MAX_RECENT_TIMEOUTS
+            and monotonic() - self.recent_timeouts[0] < _PAUSE_SECONDS
+        ):
             raise errors.TooMany(
-                f"{_TIMEOUTS} queries to '{name}' ran out of time within a minute.", hint="Try in a minute."
+                f"{_MAX_RECENT_TIMEOUTS} queries to '{name}' timed out within a minute.",
+                hint="Retry in a minute with a narrower query.",
             )
-        self.agents[agent] += 1
+        self.running_by_agent[agent] += 1
         try:
             yield
         finally:
-            self.agents[agent] -= 1
-            if not self.agents[agent]:
-                del self.agents[agent]
+            self.running_by_agent[agent] -= 1
+            if not self.running_by_agent[agent]:
+                del self.running_by_agent[agent]
 
-    async def look(self) -> Login:
-        """Which rights the login has beyond reading; asked once an hour."""
-        lasts = _UNKNOWN_SECONDS if self.login and self.login.unreachable else _RIGHTS_SECONDS
-        if self.login is None or monotonic() - self.looked_at > lasts:
-            self.login, self.looked_at = await self._rights(), monotonic()
+    async def check_login(self) -> LoginRights:
+        """Which rights the login has besides reading; cached for an hour."""
+        cache_seconds = (
+            _UNREACHABLE_CACHE_SECONDS if self.login and self.login.unreachable else _RIGHTS_CACHE_SECONDS
+        )
+        if self.login is None or monotonic() - self.login_checked_at > cache_seconds:
+            self.login, self.login_checked_at = await self._load_login_rights(), monotonic()
         return self.login
 
-    async def _rights(self) -> Login:
+    async def _load_login_rights(self) -> LoginRights:
         try:
-            async with asyncio.timeout(_LOOK_SECONDS):
-                return Login(tuple(await engine(self.database.dialect).rights(self.database)))
+            async with asyncio.timeout(_RIGHTS_TIMEOUT_SECONDS):
+                return LoginRights(
+                    tuple(await load_engine(self.database.dialect).list_excess_rights(self.database))
+                )
         except (TimeoutError, errors.Refusal):
-            return Login(unreachable=True)
+            return LoginRights(unreachable=True)
 
 
 @cache
-def desk(database: Registered) -> Desk:
-    return Desk(database)
+def query_limiter(database: RegisteredDatabase) -> QueryLimiter:
+    return QueryLimiter(database)

@@ -1,4 +1,4 @@
-"""What registered databases are asked about their own tables; none of it is stored here."""
+"""SQL that lists the tables and columns of registered databases. The room itself stores nothing."""
 
 from dataclasses import dataclass
 
@@ -6,14 +6,14 @@ from commonplace.sqlguard.dialects import Dialect
 
 
 @dataclass(frozen=True)
-class Shape:
-    """`tables` gives schema, name, kind; `columns` takes schema and table, gives name, type, nullable, default, key."""
+class SchemaQueries:
+    """`tables` returns schema, name, kind; `columns` takes schema and table and returns name, type, nullable, default, key."""
 
     tables: str
     columns: str
 
 
-_POSTGRESQL = Shape(
+_POSTGRESQL = SchemaQueries(
     """
     select n.nspname, c.relname, case c.relkind when 'v' then 'view' when 'm' then 'materialized view'
       when 'f' then 'foreign table' else 'table' end
@@ -34,7 +34,7 @@ _POSTGRESQL = Shape(
     order by n.nspname, a.attnum
     """,
 )
-_MYSQL = Shape(
+_MYSQL = SchemaQueries(
     """
     SELECT '', table_name, CASE table_type WHEN 'VIEW' THEN 'view' ELSE 'table' END FROM information_schema.tables
     WHERE table_schema = DATABASE() ORDER BY table_name
@@ -45,7 +45,7 @@ _MYSQL = Shape(
     WHERE table_schema = COALESCE(NULLIF(%s, ''), DATABASE()) AND table_name = %s ORDER BY ordinal_position
     """,
 )
-_MSSQL = Shape(
+_MSSQL = SchemaQueries(
     """
     SELECT TABLE_SCHEMA, TABLE_NAME, CASE TABLE_TYPE WHEN 'VIEW' THEN 'view' ELSE 'table' END
     FROM INFORMATION_SCHEMA.TABLES ORDER BY TABLE_SCHEMA, TABLE_NAME
@@ -61,7 +61,7 @@ _MSSQL = Shape(
     WHERE c.TABLE_SCHEMA = COALESCE(NULLIF(%s, ''), SCHEMA_NAME()) AND c.TABLE_NAME = %s ORDER BY c.ORDINAL_POSITION
     """,
 )
-_SQLITE = Shape(
+_SQLITE = SchemaQueries(
     """
     select '', name, type from pragma_table_list
     where schema = 'main' and type <> 'shadow' and substr(name, 1, 7) <> 'sqlite_' order by name
@@ -72,7 +72,7 @@ _SQLITE = Shape(
     """,
 )
 
-SHAPES: dict[Dialect, Shape] = {
+SCHEMA_QUERIES: dict[Dialect, SchemaQueries] = {
     "postgresql": _POSTGRESQL,
     "mysql": _MYSQL,
     "mssql": _MSSQL,

@@ -1,4 +1,4 @@
-"""How each kind of database is asked; a driver is imported by the first question to its kind."""
+"""Run a checked statement on a database. The first query to a dialect imports its driver."""
 
 from types import ModuleType
 
@@ -6,8 +6,8 @@ from commonplace import errors
 from commonplace.sqlguard.dialects import Dialect
 
 
-def engine(dialect: Dialect) -> ModuleType:
-    """A module with `ask` and `rights`."""
+def load_engine(dialect: Dialect) -> ModuleType:
+    """A module with `run_query` and `list_excess_rights`."""
     try:
         if dialect == "postgresql":
             from commonplace.sqlguard.engines import postgres  # noqa: PLC0415 - see above

@@ -1,4 +1,4 @@
-"""SQL Server by python-tds, in a thread. It has no read-only transaction: the login's rights and the guard hold."""
+"""SQL Server with python-tds in a thread. It has no read-only transactions: the guard and the login's rights protect it."""
 
 import contextlib
 import socket
@@ -8,18 +8,23 @@ from typing import Any
 import pytds
 
 from commonplace import errors
-from commonplace.sqlguard import Checked
-from commonplace.sqlguard.engines.rows import MOST_CELL, Rows, said_no, unreachable
+from commonplace.sqlguard import CheckedStatement
+from commonplace.sqlguard.engines.rows import (
+    MAX_CELL_CHARACTERS,
+    QueryRows,
+    database_unreachable,
+    query_refused,
+)
 from commonplace.sqlguard.engines.target import QueryTarget
-from commonplace.sqlguard.engines.threads import in_thread
+from commonplace.sqlguard.engines.threads import run_cancellable
 
 _CONNECT_SECONDS = 5
-_REFUSED = frozenset({229, 230, 262, 297, 300, 916})
-_SESSION = (
+_FORBIDDEN_CODES = frozenset({229, 230, 262, 297, 300, 916})
+_SESSION_SETTINGS = (
     "SET QUOTED_IDENTIFIER ON; SET IMPLICIT_TRANSACTIONS OFF; SET XACT_ABORT ON; SET LOCK_TIMEOUT 1000;"
-    f" SET TEXTSIZE {MOST_CELL + 2};"
+    f" SET TEXTSIZE {MAX_CELL_CHARACTERS + 2};"
 )
-_READING = frozenset(
+_READING_RIGHTS = frozenset(
     {
         "CONNECT",
         "CONNECT SQL",
@@ -32,7 +37,7 @@ _READING = frozenset(
         "VIEW DEFINITION",
     }
 )
-_RIGHTS = """
+_SELECT_RIGHTS = """
 SELECT permission_name FROM fn_my_permissions(NULL, 'DATABASE')
 UNION SELECT permission_name FROM fn_my_permissions(NULL, 'SERVER')
 UNION SELECT 'membership of ' + r FROM (VALUES ('db_owner'), ('db_datawriter'), ('db_ddladmin'), ('db_securityadmin'),
@@ -41,51 +46,53 @@ UNION SELECT 'membership of sysadmin' WHERE IS_SRVROLEMEMBER('sysadmin') = 1
 """
 
 
-async def ask(database: QueryTarget, checked: Checked, most: int, parameters: Sequence[Any] = ()) -> Rows:
-    question = _Question(database)
-    return await in_thread(lambda: question.read(checked.sql, most, parameters), question.stop)
+async def run_query(
+    database: QueryTarget, checked: CheckedStatement, most: int, parameters: Sequence[Any] = ()
+) -> QueryRows:
+    query = _MsSqlQuery(database)
+    return await run_cancellable(lambda: query.read(checked.sql, most, parameters), query.cancel)
 
 
-async def rights(database: QueryTarget) -> list[str]:
-    """What the login may do beyond reading."""
-    question = _Question(database)
-    held = await in_thread(lambda: question.read(_RIGHTS, 500, ()), question.stop)
+async def list_excess_rights(database: QueryTarget) -> list[str]:
+    """What the login may do besides reading."""
+    query = _MsSqlQuery(database)
+    held = await run_cancellable(lambda: query.read(_SELECT_RIGHTS, 500, ()), query.cancel)
     names = {str(name).strip() for (name,) in held.rows}
-    return [f"has {name}" for name in sorted(names - _READING)]
+    return [f"has {name}" for name in sorted(names - _READING_RIGHTS)]
 
 
-class _Question:
+class _MsSqlQuery:
     def __init__(self, database: QueryTarget) -> None:
         self._database = database
         self._socket: socket.socket | None = None
 
-    def read(self, sql: str, most: int, parameters: Sequence[Any]) -> Rows:
+    def read(self, sql: str, most: int, parameters: Sequence[Any]) -> QueryRows:
         try:
-            connection = self._connected()
+            connection = self._connect()
         except (pytds.Error, OSError):
-            raise unreachable(self._database.name) from None
+            raise database_unreachable(self._database.name) from None
         try:
             cursor = connection.cursor()
-            cursor.execute(_SESSION)
+            cursor.execute(_SESSION_SETTINGS)
             cursor.execute("BEGIN TRANSACTION")
-            return _streamed(cursor, sql, most, parameters)
+            return _stream_rows(cursor, sql, most, parameters)
         except TimeoutError:
             raise
         except pytds.Error as refused:
-            raise _refusal(self._database.name, refused) from None
+            raise _refusal_from_error(self._database.name, refused) from None
         except OSError:
-            raise unreachable(self._database.name) from None
+            raise database_unreachable(self._database.name) from None
         finally:
-            # A dropped connection makes the server stop the batch and roll back.
-            self.stop()
+            # When the connection drops, the server stops the batch and rolls back.
+            self.cancel()
 
-    def stop(self) -> None:
+    def cancel(self) -> None:
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
             self._socket.close()
 
-    def _connected(self) -> Any:
+    def _connect(self) -> Any:
         database = self._database
         self._socket = socket.create_connection((database.host, database.port), _CONNECT_SECONDS)
         return pytds.connect(
@@ -95,7 +102,7 @@ class _Question:
             user=database.user,
             password=database.password,
             sock=self._socket,
-            timeout=database.timeout,
+            timeout=database.timeout_seconds,
             login_timeout=_CONNECT_SECONDS,
             appname="commonplace",
             readonly=True,
@@ -105,17 +112,20 @@ class _Question:
         )
 
 
-def _streamed(cursor: Any, sql: str, most: int, parameters: Sequence[Any]) -> Rows:
+def _stream_rows(cursor: Any, sql: str, most: int, parameters: Sequence[Any]) -> QueryRows:
     cursor.execute(sql, tuple(parameters))
-    rows = Rows(most, [column[0] or "" for column in cursor.description or ()])
+    rows = QueryRows(most, [column[0] or "" for column in cursor.description or ()])
     while (values := cursor.fetchone()) is not None:
-        if not rows.add(values):
+        if not rows.add_row(values):
             break
     return rows
 
 
-def _refusal(name: str, refused: pytds.Error) -> errors.Refusal:
+def _refusal_from_error(name: str, refused: pytds.Error) -> errors.Refusal:
     number = getattr(refused, "number", 0)
-    if number in _REFUSED:
-        return errors.Forbidden(f"'{name}' refused the query. ({number})", hint="Agents only read here.")
-    return said_no(name, number, str(refused)[:500])
+    if number in _FORBIDDEN_CODES:
+        return errors.Forbidden(
+            f"'{name}' refused the query. ({number})",
+            hint="Send a query that only reads what this login may read.",
+        )
+    return query_refused(name, number, str(refused)[:500])

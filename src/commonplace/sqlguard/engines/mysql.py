@@ -1,6 +1,6 @@
-"""MySQL and MariaDB by PyMySQL, in a thread: one statement, read only, streamed, the connection thrown away.
+"""MySQL and MariaDB with PyMySQL in a thread: one read-only statement per connection, streamed.
 
-The asyncio drivers around it switch several statements at once on; this one does not.
+The asyncio drivers enable several statements in one query; this driver does not.
 """
 
 import contextlib
@@ -12,34 +12,36 @@ import pymysql
 from pymysql.cursors import SSCursor
 
 from commonplace import errors
-from commonplace.sqlguard import Checked
-from commonplace.sqlguard.engines.rows import Rows, said_no, unreachable
+from commonplace.sqlguard import CheckedStatement
+from commonplace.sqlguard.engines.rows import QueryRows, database_unreachable, query_refused
 from commonplace.sqlguard.engines.target import QueryTarget
-from commonplace.sqlguard.engines.threads import in_thread
+from commonplace.sqlguard.engines.threads import run_cancellable
 
 _CONNECT_SECONDS = 5
-_INTERRUPTED = frozenset({1317, 1969, 3024})
-_REFUSED = frozenset({1142, 1143, 1044, 1227, 1290, 1370, 1792})
-_LOST = frozenset({2003, 2006, 2013, 2014, 2055})
-_READING = frozenset({"USAGE", "SELECT", "SHOW VIEW", "SHOW DATABASES", "PROXY"})
-# The generator writes for these rules; the server's own default must not change what a quote means.
-_RULES = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
+_TIMEOUT_CODES = frozenset({1317, 1969, 3024})
+_FORBIDDEN_CODES = frozenset({1142, 1143, 1044, 1227, 1290, 1370, 1792})
+_CONNECTION_LOST_CODES = frozenset({2003, 2006, 2013, 2014, 2055})
+_READING_RIGHTS = frozenset({"USAGE", "SELECT", "SHOW VIEW", "SHOW DATABASES", "PROXY"})
+# sqlglot generates SQL for this mode; a default of the server must not change the meaning of quotes.
+_SQL_MODE = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 
 
-async def ask(database: QueryTarget, checked: Checked, most: int, parameters: Sequence[Any] = ()) -> Rows:
-    question = _Question(database)
-    return await in_thread(lambda: question.read(checked.sql, most, parameters), question.stop)
+async def run_query(
+    database: QueryTarget, checked: CheckedStatement, most: int, parameters: Sequence[Any] = ()
+) -> QueryRows:
+    query = _MySqlQuery(database)
+    return await run_cancellable(lambda: query.read(checked.sql, most, parameters), query.cancel)
 
 
-async def rights(database: QueryTarget) -> list[str]:
-    """What the login may do beyond reading."""
-    question = _Question(database)
-    grants = await in_thread(lambda: question.read("SHOW GRANTS", 200, ()), question.stop)
-    held = {right for (text,) in grants.rows for right in _granted(str(text))}
-    return [f"may {right.lower()}" for right in sorted(held - _READING)]
+async def list_excess_rights(database: QueryTarget) -> list[str]:
+    """What the login may do besides reading."""
+    query = _MySqlQuery(database)
+    grants = await run_cancellable(lambda: query.read("SHOW GRANTS", 200, ()), query.cancel)
+    held = {right for (text,) in grants.rows for right in _parse_grant(str(text))}
+    return [f"may {right.lower()}" for right in sorted(held - _READING_RIGHTS)]
 
 
-def _granted(text: str) -> set[str]:
+def _parse_grant(text: str) -> set[str]:
     match = re.match(r"GRANT (.+?) ON ", text)
     if match is None:
         return {"USE A ROLE"}
@@ -47,35 +49,35 @@ def _granted(text: str) -> set[str]:
     return rights | ({"GRANT"} if text.endswith("GRANT OPTION") else set())
 
 
-class _Question:
+class _MySqlQuery:
     def __init__(self, database: QueryTarget) -> None:
         self._database = database
-        self._thread = 0
+        self._connection_id = 0
 
-    def read(self, sql: str, most: int, parameters: Sequence[Any]) -> Rows:
+    def read(self, sql: str, most: int, parameters: Sequence[Any]) -> QueryRows:
         try:
-            connection = self._connected()
+            connection = self._connect()
         except (pymysql.Error, OSError):
-            raise unreachable(self._database.name) from None
+            raise database_unreachable(self._database.name) from None
         try:
-            self._thread = connection.thread_id()
-            _prepare(connection, self._database.timeout)
-            return _streamed(connection, sql, most, parameters)
+            self._connection_id = connection.thread_id()
+            _make_read_only(connection, self._database.timeout_seconds)
+            return _stream_rows(connection, sql, most, parameters)
         except pymysql.Error as refused:
-            raise _refusal(self._database.name, refused) from None
+            raise _refusal_from_error(self._database.name, refused) from None
         except OSError:
-            raise unreachable(self._database.name) from None
+            raise database_unreachable(self._database.name) from None
         finally:
-            # Whatever still streams, and whatever the session holds, ends with the socket.
+            # Closing the socket ends everything that still streams and everything that the session holds.
             connection._force_close()  # noqa: SLF001 - close() would first read the rest of the rows
 
-    def stop(self) -> None:
-        if not self._thread:
+    def cancel(self) -> None:
+        if not self._connection_id:
             return
-        with contextlib.suppress(pymysql.Error, OSError), self._connected() as connection:
-            connection.cursor().execute(f"KILL QUERY {int(self._thread)}")
+        with contextlib.suppress(pymysql.Error, OSError), self._connect() as connection:
+            connection.cursor().execute(f"KILL QUERY {int(self._connection_id)}")
 
-    def _connected(self) -> Any:
+    def _connect(self) -> Any:
         database = self._database
         return pymysql.connect(
             host=database.host,
@@ -84,15 +86,15 @@ class _Question:
             password=database.password,
             database=database.database,
             charset="utf8mb4",
-            sql_mode=_RULES,
+            sql_mode=_SQL_MODE,
             local_infile=False,
             connect_timeout=_CONNECT_SECONDS,
-            read_timeout=int(database.timeout) + _CONNECT_SECONDS,
+            read_timeout=int(database.timeout_seconds) + _CONNECT_SECONDS,
             write_timeout=_CONNECT_SECONDS,
         )
 
 
-def _prepare(connection: Any, seconds: float) -> None:
+def _make_read_only(connection: Any, seconds: float) -> None:
     with connection.cursor() as cursor:
         if "mariadb" in connection.get_server_info().lower():
             cursor.execute(
@@ -106,22 +108,25 @@ def _prepare(connection: Any, seconds: float) -> None:
         cursor.execute("START TRANSACTION READ ONLY")
 
 
-def _streamed(connection: Any, sql: str, most: int, parameters: Sequence[Any]) -> Rows:
+def _stream_rows(connection: Any, sql: str, most: int, parameters: Sequence[Any]) -> QueryRows:
     cursor = connection.cursor(SSCursor)
     cursor.execute(sql, tuple(parameters) or None)
-    rows = Rows(most, [column[0] for column in cursor.description or ()])
+    rows = QueryRows(most, [column[0] for column in cursor.description or ()])
     while (values := cursor.fetchone()) is not None:
-        if not rows.add(values):
+        if not rows.add_row(values):
             break
     return rows
 
 
-def _refusal(name: str, refused: pymysql.Error) -> Exception:
+def _refusal_from_error(name: str, refused: pymysql.Error) -> Exception:
     code, message = (*refused.args, "", "")[:2]
-    if code in _INTERRUPTED:
+    if code in _TIMEOUT_CODES:
         return TimeoutError()
-    if code in _LOST:
-        return unreachable(name)
-    if code in _REFUSED:
-        return errors.Forbidden(f"'{name}' refused the query. ({code})", hint="Agents only read here.")
-    return said_no(name, code, str(message))
+    if code in _CONNECTION_LOST_CODES:
+        return database_unreachable(name)
+    if code in _FORBIDDEN_CODES:
+        return errors.Forbidden(
+            f"'{name}' refused the query. ({code})",
+            hint="Send a query that only reads what this login may read.",
+        )
+    return query_refused(name, code, str(message))

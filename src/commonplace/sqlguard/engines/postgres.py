@@ -1,4 +1,4 @@
-"""PostgreSQL: a connection per query, read only, extended protocol, cursor, rollback, closed."""
+"""PostgreSQL with asyncpg: one connection and one read-only transaction for each query, rolled back at the end."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,17 +7,23 @@ from typing import Any
 import asyncpg
 
 from commonplace import errors
-from commonplace.sqlguard import Checked, postgres_catalog
-from commonplace.sqlguard.engines.rows import MOST_BYTES, MOST_CELL, Rows, said_no, unreachable
+from commonplace.sqlguard import CheckedStatement, postgres_catalog
+from commonplace.sqlguard.engines.rows import (
+    MAX_CELL_CHARACTERS,
+    MAX_RESULT_BYTES,
+    QueryRows,
+    database_unreachable,
+    query_refused,
+)
 from commonplace.sqlguard.engines.target import QueryTarget
 
 _CONNECT_SECONDS = 5
 _CLOSE_SECONDS = 2
 _IDLE_MILLISECONDS = 10_000
-_SMALL = frozenset({"bool", "int2", "int4", "int8", "float4", "float8", "numeric", "oid"})
-_TEXTS = frozenset({"text", "varchar", "bpchar"})
+_SHORT_TYPES = frozenset({"bool", "int2", "int4", "int8", "float4", "float8", "numeric", "oid"})
+_TEXT_TYPES = frozenset({"text", "varchar", "bpchar"})
 
-_RIGHTS = """
+_SELECT_RIGHTS = """
 select r.rolsuper as "is a superuser", r.rolbypassrls as "bypasses row security",
   r.rolcreaterole as "creates roles", r.rolcreatedb as "creates databases", r.rolreplication as "replicates",
   exists (select 1 from pg_catalog.pg_roles g where g.rolname in ('pg_read_server_files', 'pg_write_server_files',
@@ -34,41 +40,43 @@ from pg_catalog.pg_roles r where r.rolname = session_user
 """
 
 
-async def ask(database: QueryTarget, checked: Checked, most: int, parameters: Sequence[Any] = ()) -> Rows:
-    connection = await _connected(database)
+async def run_query(
+    database: QueryTarget, checked: CheckedStatement, most: int, parameters: Sequence[Any] = ()
+) -> QueryRows:
+    connection = await _open_connection(database)
     try:
         transaction = connection.transaction(readonly=True)
         await transaction.start()
-        await _step_down(connection)
-        await postgres_catalog.confirm(connection, checked)
-        rows = await _fetched(connection, checked, most, parameters)
+        await _drop_privileges(connection)
+        await postgres_catalog.confirm_by_catalog(connection, checked)
+        rows = await _fetch_rows(connection, checked, most, parameters)
         await transaction.rollback()
     except asyncpg.QueryCanceledError:
         raise TimeoutError from None
     except asyncpg.PostgresConnectionError:
-        raise unreachable(database.name) from None
+        raise database_unreachable(database.name) from None
     except asyncpg.PostgresError as refused:
-        raise _refusal(database.name, refused) from None
+        raise _refusal_from_error(database.name, refused) from None
     except (OSError, asyncpg.InterfaceError):
-        raise unreachable(database.name) from None
+        raise database_unreachable(database.name) from None
     else:
         return rows
     finally:
-        await asyncio.shield(_closed(connection))
+        await asyncio.shield(_close_connection(connection))
 
 
-async def rights(database: QueryTarget) -> list[str]:
-    """What the login may do beyond reading."""
-    connection = await _connected(database)
+async def list_excess_rights(database: QueryTarget) -> list[str]:
+    """What the login may do besides reading."""
+    connection = await _open_connection(database)
     try:
-        row = await connection.fetchrow(_RIGHTS)
+        row = await connection.fetchrow(_SELECT_RIGHTS)
     finally:
-        await asyncio.shield(_closed(connection))
+        await asyncio.shield(_close_connection(connection))
     return [name for name, holds in dict(row or {}).items() if holds]
 
 
-async def _connected(database: QueryTarget) -> Any:
-    milliseconds = int(database.timeout * 1000)
+async def _open_connection(database: QueryTarget) -> Any:
+    milliseconds = int(database.timeout_seconds * 1000)
     try:
         return await asyncpg.connect(
             host=database.host,
@@ -87,10 +95,10 @@ async def _connected(database: QueryTarget) -> Any:
             },
         )
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError):
-        raise unreachable(database.name) from None
+        raise database_unreachable(database.name) from None
 
 
-async def _closed(connection: Any) -> None:
+async def _close_connection(connection: Any) -> None:
     """Waits for the cancel request of a query that was cut short, then leaves nothing behind."""
     try:
         await connection.close(timeout=_CLOSE_SECONDS)
@@ -98,7 +106,7 @@ async def _closed(connection: Any) -> None:
         connection.terminate()
 
 
-async def _step_down(connection: Any) -> None:
+async def _drop_privileges(connection: Any) -> None:
     """A superuser reads as the role that may only read; every login finds the system's names first."""
     await connection.execute(
         "select set_config('search_path', 'pg_catalog, ' || current_setting('search_path'), true)"
@@ -107,43 +115,47 @@ async def _step_down(connection: Any) -> None:
         await connection.execute("set local role pg_read_all_data")
 
 
-async def _fetched(connection: Any, checked: Checked, most: int, parameters: Sequence[Any]) -> Rows:
+async def _fetch_rows(
+    connection: Any, checked: CheckedStatement, most: int, parameters: Sequence[Any]
+) -> QueryRows:
     statement = await connection.prepare(checked.sql)
     columns = statement.get_attributes()
-    rows = Rows(most, [column.name for column in columns])
-    if checked.wraps and columns:
-        statement = await connection.prepare(_bounded(checked.sql, columns))
+    rows = QueryRows(most, [column.name for column in columns])
+    if checked.can_wrap and columns:
+        statement = await connection.prepare(_bound_columns(checked.sql, columns))
     cursor = await statement.cursor(*parameters)
-    while batch := await cursor.fetch(rows.batch):
+    while batch := await cursor.fetch(rows.batch_size):
         for record in batch:
-            if not rows.add(record):
+            if not rows.add_row(record):
                 return rows
     return rows
 
 
-def _bounded(sql: str, columns: Sequence[Any]) -> str:
-    """The server cuts long values, so that one cell of a gigabyte never travels."""
-    longest = min(MOST_CELL, max(256, MOST_BYTES // len(columns))) + 1
-    names = [f"c{place}" for place in range(len(columns))]
+def _bound_columns(sql: str, columns: Sequence[Any]) -> str:
+    """Let the server truncate long values, so that a cell of a gigabyte is never transferred."""
+    max_characters = min(MAX_CELL_CHARACTERS, max(256, MAX_RESULT_BYTES // len(columns))) + 1
+    names = [f"c{index}" for index in range(len(columns))]
     shown = [
-        _cut(f"q.{name}", column.type.name, longest) for name, column in zip(names, columns, strict=True)
+        _bound_column(f"q.{name}", column.type.name, max_characters)
+        for name, column in zip(names, columns, strict=True)
     ]
     return f"SELECT {', '.join(shown)} FROM ({sql}\n) AS q({', '.join(names)})"
 
 
-def _cut(name: str, kind: str, longest: int) -> str:
-    if kind in _SMALL:
+def _bound_column(name: str, type_name: str, max_characters: int) -> str:
+    if type_name in _SHORT_TYPES:
         return name
-    if kind in _TEXTS:
-        return f"pg_catalog.left({name}, {longest})"
-    if kind == "bytea":
-        return f"pg_catalog.substr({name}, 1, {longest // 2})"
-    return f"pg_catalog.left({name}::pg_catalog.text, {longest})"
+    if type_name in _TEXT_TYPES:
+        return f"pg_catalog.left({name}, {max_characters})"
+    if type_name == "bytea":
+        return f"pg_catalog.substr({name}, 1, {max_characters // 2})"
+    return f"pg_catalog.left({name}::pg_catalog.text, {max_characters})"
 
 
-def _refusal(name: str, refused: asyncpg.PostgresError) -> errors.Refusal:
+def _refusal_from_error(name: str, refused: asyncpg.PostgresError) -> errors.Refusal:
     if refused.sqlstate in ("25006", "42501"):
         return errors.Forbidden(
-            f"'{name}' refused: {refused.message}. ({refused.sqlstate})", hint="Agents only read here."
+            f"'{name}' refused: {refused.message}. ({refused.sqlstate})",
+            hint="Send a query that only reads what this login may read.",
         )
-    return said_no(name, refused.sqlstate, str(refused.message))
+    return query_refused(name, refused.sqlstate, str(refused.message))

@@ -1,4 +1,4 @@
-"""SQLite: a child process per query, which can be killed in the middle of anything."""
+"""SQLite: one child process (`sqlite_child.py`) for each query, so that a query can be killed at any time."""
 
 import asyncio
 import contextlib
@@ -10,74 +10,85 @@ from pathlib import Path
 from typing import Any
 
 from commonplace import errors
-from commonplace.sqlguard import Checked, allowed, system_relations
-from commonplace.sqlguard.engines.rows import MOST_BYTES, MOST_CELL, Rows, said_no, unreachable
+from commonplace.sqlguard import CheckedStatement, allowed, system_relations
+from commonplace.sqlguard.engines.rows import (
+    MAX_CELL_CHARACTERS,
+    MAX_RESULT_BYTES,
+    QueryRows,
+    database_unreachable,
+    query_refused,
+)
 from commonplace.sqlguard.engines.target import QueryTarget
 
-_CHILD = Path(__file__).with_name("sqlite_child.py")
-# What Python itself needs to start; the child has no other environment.
-_KEPT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT")
+_CHILD_SCRIPT = Path(__file__).with_name("sqlite_child.py")
+# The variables that Python needs to start; the child gets no others.
+_CHILD_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT")
 
 
-async def ask(database: QueryTarget, checked: Checked, most: int, parameters: Sequence[Any] = ()) -> Rows:
+async def run_query(
+    database: QueryTarget, checked: CheckedStatement, most: int, parameters: Sequence[Any] = ()
+) -> QueryRows:
     request = {
-        "path": str(_file(database)),
+        "path": str(_resolve_file(database)),
         "sql": checked.sql,
         "parameters": list(parameters),
-        "functions": sorted(allowed.functions("sqlite")),
-        "pragmas": sorted(system_relations.PRAGMAS | system_relations.READABLE_PRAGMAS),
-        "most_rows": most,
-        "most_cell": MOST_CELL,
-        "most_bytes": MOST_BYTES,
-        "seconds": database.timeout,
+        "functions": sorted(allowed.load_function_names("sqlite")),
+        "pragmas": sorted(system_relations.PRAGMAS_WITH_ARGUMENT | system_relations.PRAGMAS_WITHOUT_ARGUMENT),
+        "max_rows": most,
+        "max_cell": MAX_CELL_CHARACTERS,
+        "max_bytes": MAX_RESULT_BYTES,
+        "seconds": database.timeout_seconds,
     }
-    answer = await _answered(json.dumps(request).encode())
-    if answer is None:
-        raise errors.TooLarge(f"'{database.name}' ran out of its memory or time.", hint="Ask for less.")
-    if "refused" in answer:
-        raise said_no(database.name, answer["code"], answer["refused"])
-    if "unreachable" in answer:
-        raise unreachable(database.name)
-    return Rows(most, answer["columns"], answer["rows"], truncated=answer["truncated"])
+    reply = await _run_child(json.dumps(request).encode())
+    if reply is None:
+        raise errors.TooLarge(
+            f"The query to '{database.name}' exceeded its memory or time.",
+            hint="Narrow it with WHERE, or read fewer rows.",
+        )
+    if "refused" in reply:
+        raise query_refused(database.name, reply["code"], reply["refused"])
+    if "unreachable" in reply:
+        raise database_unreachable(database.name)
+    return QueryRows(most, reply["columns"], reply["rows"], truncated=reply["truncated"])
 
 
-async def rights(database: QueryTarget) -> list[str]:
-    """The child opens the file for reading only, so there is nothing more to ask."""
-    _file(database)
+async def list_excess_rights(database: QueryTarget) -> list[str]:
+    """None: the child opens the file read-only."""
+    _resolve_file(database)
     return []
 
 
-def _file(database: QueryTarget) -> Path:
+def _resolve_file(database: QueryTarget) -> Path:
     path = Path(database.database).expanduser().resolve()
     if not path.is_file():
-        raise unreachable(database.name)
+        raise database_unreachable(database.name)
     return path
 
 
-async def _answered(request: bytes) -> Any:
+async def _run_child(request: bytes) -> Any:
     child = await asyncio.create_subprocess_exec(
         sys.executable,
         "-E",
         "-s",
-        str(_CHILD),
+        str(_CHILD_SCRIPT),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        env={name: os.environ[name] for name in _KEPT if name in os.environ},
+        env={name: os.environ[name] for name in _CHILD_ENVIRONMENT if name in os.environ},
     )
     try:
-        said = await _spoken(child, request)
+        output = await _exchange(child, request)
         await child.wait()
     finally:
         if child.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 child.kill()
             await asyncio.shield(child.wait())
-    return json.loads(said) if said and child.returncode == 0 else None
+    return json.loads(output) if output and child.returncode == 0 else None
 
 
-async def _spoken(child: asyncio.subprocess.Process, request: bytes) -> bytes:
-    """Its standard input stays open: the child ends when that does."""
+async def _exchange(child: asyncio.subprocess.Process, request: bytes) -> bytes:
+    """Standard input stays open, because the child exits when it closes."""
     if child.stdin is None or child.stdout is None:
         return b""
     with contextlib.suppress(ConnectionError):

@@ -16,4 +16,4 @@ class QueryTarget:
     port: int = 0
     user: str = field(default="", repr=False)
     password: str = field(default="", repr=False)
-    timeout: float = 30
+    timeout_seconds: float = 30

@@ -1,4 +1,4 @@
-"""Drivers that block, kept away from the event loop: each question has a thread, and a way to be stopped."""
+"""Run queries of blocking drivers in threads, so that they can be cancelled."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,27 +8,27 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_MOST = 16
+_MAX_THREADS = 16
 
 
 @cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_MOST, "database")
+def _thread_pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_MAX_THREADS, "database")
 
 
-async def in_thread(work: Callable[[], T], stop: Callable[[], None]) -> T:
-    """Run `work`; when nobody waits any more, `stop` makes the database end it and the thread returns."""
+async def run_cancellable(work: Callable[[], T], stop: Callable[[], None]) -> T:
+    """Run `work` in a thread; if the caller is cancelled, `stop` makes the database end the query."""
     loop = asyncio.get_running_loop()
-    running = loop.run_in_executor(_threads(), work)
+    running = loop.run_in_executor(_thread_pool(), work)
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
-        running.add_done_callback(_forgotten)
-        await asyncio.shield(loop.run_in_executor(_threads(), stop))
+        running.add_done_callback(_discard_outcome)
+        await asyncio.shield(loop.run_in_executor(_thread_pool(), stop))
         raise
 
 
-def _forgotten(running: "asyncio.Future[T]") -> None:
-    """The question was given up; how it ended interests nobody, but asking keeps the loop from warning."""
+def _discard_outcome(running: "asyncio.Future[T]") -> None:
+    """Retrieve the exception of a cancelled query, so that the event loop does not log a warning."""
     if not running.cancelled():
         running.exception()
