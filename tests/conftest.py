@@ -15,6 +15,7 @@ from commonplace.config import Settings
 from commonplace.store.database import Database
 from commonplace.store.migrate import migrate
 from commonplace.store.sqlite import Sqlite
+from selection import is_quick, no_processes  # noqa: F401 - a fixture
 from team import HandClock, Team, Template, execute, open_store
 
 # Tests start the product many times: it should read its bytecode, not make it anew.
@@ -25,6 +26,13 @@ STORES = ("sqlite", "postgresql", *(["citus"] if os.environ.get("TEST_CITUS_DSN"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run fault tests in their long form")
+    parser.addoption("--quick", action="store_true", help="run tests on SQLite that start no process")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--quick"):
+        config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
+        items[:] = [item for item in items if is_quick(item)]
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from commonplace.edges.identity import Identity
 from commonplace.edges.mcp.publisher import Publisher
 from commonplace.edges.project_events import ProjectEvents
 from patience import PATIENCE_SECONDS
-from quick import QuickServer
+from quick_server import QuickServer
 from team import Team
 
 

@@ -24,7 +24,7 @@ from commonplace.edges.mcp.host import (
 from commonplace.edges.mcp.http_transport import McpHttpTransport
 from commonplace.edges.mcp.publisher import Publisher
 from patience import PATIENCE_SECONDS, wait_until_async
-from quick import QuickServer
+from quick_server import QuickServer
 
 SECRET = b"a secret that is long enough for us"
 MODERN = "2026-07-28"

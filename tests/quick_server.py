@@ -1,4 +1,4 @@
-"""A server for one test: it ends when it is told to, where uvicorn looks ten times a second."""
+"""A uvicorn server for one test that stops at once; uvicorn itself looks ten times a second whether to stop."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,7 @@ from typing import Any
 
 import uvicorn
 
-_SECONDS = 1
+_LAST_REQUESTS_SECONDS = 1
 
 
 class QuickServer(uvicorn.Server):
@@ -31,6 +31,6 @@ class QuickServer(uvicorn.Server):
             connection.shutdown()
         await asyncio.sleep(0)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._wait_tasks_to_complete(), _SECONDS)
+            await asyncio.wait_for(self._wait_tasks_to_complete(), _LAST_REQUESTS_SECONDS)
         for task in self.server_state.tasks:
             task.cancel()

@@ -1,0 +1,76 @@
+"""What must be there for every room, tool and error code: found by walking the catalogue, not by a list."""
+
+import importlib
+import json
+import pkgutil
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import commonplace
+from commonplace import errors
+from commonplace.catalogue import CATALOGUE
+from commonplace.edges.schema import tool_definition
+
+TOP = Path(__file__).parents[2]
+SHOWN_TO_MODELS = ("name", "description", "inputSchema")
+BUDGETS: dict[str, int] = json.loads(Path(__file__).with_name("token_budgets.json").read_text())
+CHARACTERS_PER_TOKEN = 4
+
+
+@pytest.mark.parametrize("room", [room.name for room in CATALOGUE.rooms])
+def test_every_room_has_its_test_file_and_its_page(room: str):
+    assert (TOP / "tests" / "rooms" / f"test_{room}.py").is_file()
+    assert (TOP / "docs" / "operations" / f"{room}.md").is_file()
+
+
+@pytest.mark.parametrize("tool", sorted(CATALOGUE.tools))
+def test_every_tool_has_a_snapshot_and_a_section(tool: str):
+    snapshot = json.loads((TOP / "tests" / "snapshots" / f"{tool}.json").read_text())
+    sections = [
+        path.name
+        for path in (TOP / "docs" / "operations").glob("*.md")
+        if re.search(rf"^## {tool}$", path.read_text(), re.MULTILINE)
+    ]
+    assert (snapshot["name"], len(sections)) == (tool, 1)
+
+
+def _refusal_classes(kind: type[errors.Refusal] = errors.Refusal) -> Iterator[type[errors.Refusal]]:
+    yield kind
+    for narrower in kind.__subclasses__():
+        yield from _refusal_classes(narrower)
+
+
+def test_errors_page_lists_every_code():
+    for module in pkgutil.walk_packages(commonplace.__path__, "commonplace."):
+        importlib.import_module(module.name)
+    codes = {kind.code for kind in _refusal_classes() if kind.__module__.startswith("commonplace.")}
+    page = (TOP / "docs" / "operations" / "errors.md").read_text()
+    assert codes == set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+
+
+def _count_tokens(names: Iterable[str]) -> int:
+    """About as many as a model reads: annotations are for the client."""
+    shown = [
+        {
+            key: value
+            for key, value in tool_definition(CATALOGUE.tools[name]).items()
+            if key in SHOWN_TO_MODELS
+        }
+        for name in sorted(names)
+    ]
+    return len(msgspec.json.encode(shown)) // CHARACTERS_PER_TOKEN
+
+
+@pytest.mark.parametrize("toolset", ["all", *CATALOGUE.toolsets])
+def test_toolset_stays_within_its_token_budget(toolset: str):
+    """A new tool may need more: raise the budget in token_budgets.json in the same change."""
+    names = CATALOGUE.model_tools if toolset == "all" else CATALOGUE.toolsets[toolset]
+    assert _count_tokens(names) <= BUDGETS[toolset]
+
+
+def test_every_budget_belongs_to_a_toolset():
+    assert BUDGETS.keys() == {"all", *CATALOGUE.toolsets}

@@ -1,0 +1,46 @@
+"""Which tests `make quick` runs: SQLite only, no processes, nothing slow.
+
+A test is left out by its marker (`slow`, `processes`), by the PostgreSQL that it uses, or since its module
+starts processes. A test that is selected and starts a process after all fails: mark it `processes`.
+"""
+
+import subprocess
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+HERE = Path(__file__).parent
+FOLDERS_WITH_PROCESSES = [HERE / name for name in ("conformance", "faults", "client/hooks", "client/sync")]
+MODULES_WITH_PROCESSES = ("product", "subprocess")
+
+
+def is_quick(item: pytest.Item) -> bool:
+    if item.get_closest_marker("slow") or item.get_closest_marker("processes"):
+        return False
+    return not _uses_postgres(item) and not _starts_processes(item)
+
+
+def _uses_postgres(item: pytest.Item) -> bool:
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    stores = {value for value in parameters if isinstance(value, str)}
+    fixtures = getattr(item, "fixturenames", ())
+    return bool(stores & {"postgresql", "citus"}) or any("postgres" in name for name in fixtures)
+
+
+def _starts_processes(item: pytest.Item) -> bool:
+    if any(folder in item.path.parents for folder in FOLDERS_WITH_PROCESSES):
+        return True
+    module = getattr(item, "module", None)
+    return isinstance(module, ModuleType) and any(hasattr(module, name) for name in MODULES_WITH_PROCESSES)
+
+
+@pytest.fixture(autouse=True)
+def no_processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under --quick, fail a test that starts a process."""
+    if request.config.getoption("--quick"):
+
+        def refuse(*_arguments: object, **_more: object) -> None:
+            raise AssertionError("a quick test starts no process; mark it with pytest.mark.processes")
+
+        monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
