@@ -87,7 +87,7 @@ class SentMessage(Reply):
     warning: str = ""
 
     @classmethod
-    def from_row(cls, row: Row, *, live: int, duplicate: bool = False) -> "SentMessage":
+    def from_row(cls, row: Row, *, live_sessions: int, duplicate: bool = False) -> "SentMessage":
         return cls(
             status="queued",
             message_id=row["id"],
@@ -96,7 +96,7 @@ class SentMessage(Reply):
             thread_id=row["thread"],
             recipients=row["recipients"],
             chain_depth=row["chain_depth"],
-            live_subscribers=live,
+            live_subscribers=live_sessions,
             duplicate=duplicate,
             warning=_delivery_warning(row),
         )
@@ -228,7 +228,7 @@ def parse_inbox_cursor(cursor: str) -> tuple[int, int]:
 def render_message_document(row: Row, deliveries: Sequence[Row]) -> dict[str, Any]:
     """Render a message for memory_get_by_id. Its status is the earliest among its recipients."""
     earliest = min((delivery["state"] for delivery in deliveries), default=0)
-    copies = [
+    recipients = [
         {
             "agent": delivery["agent"],
             "status": MESSAGE_STATUSES[delivery["state"]],
@@ -249,5 +249,5 @@ def render_message_document(row: Row, deliveries: Sequence[Row]) -> dict[str, An
         "author": row["sender"],
         "content": row["body"],
         "versions": [],
-        "links": {"thread_id": row["thread"], "reply_to": row["reply_to"], "recipients": copies},
+        "links": {"thread_id": row["thread"], "reply_to": row["reply_to"], "recipients": recipients},
     }

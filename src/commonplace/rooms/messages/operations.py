@@ -56,10 +56,12 @@ async def send_message(
         idempotency_key=idempotency_key,
     )
     # The counter row locks sending in this project until commit, so that a concurrent duplicate is found below.
-    n = await events.count(call.tx, project, "message")
+    message_number = await events.count(call.tx, project, "message")
     if idempotency_key and (first := await store.find_message_by_idempotency_key(call.tx, draft)):
         return await _answer_duplicate(call, first)
-    return await _send_draft(call, await _join_thread(call, draft, in_response_to or reply_to), n)
+    return await _send_draft(
+        call, await _join_thread(call, draft, in_response_to or reply_to), message_number
+    )
 
 
 async def _join_thread(call: Call, draft: MessageDraft, parent_id: str | None) -> MessageDraft:
@@ -76,29 +78,29 @@ async def _join_thread(call: Call, draft: MessageDraft, parent_id: str | None) -
     return draft.with_parent(parent)
 
 
-async def _send_draft(call: Call, draft: MessageDraft, n: int) -> SentMessage:
+async def _send_draft(call: Call, draft: MessageDraft, message_number: int) -> SentMessage:
     to, agents = await recipients.resolve_recipients(call, draft.project, draft.to)
     draft = draft.with_recipient(to)
     if first := await store.find_duplicate_message(call.tx, draft, call.now - model.DUPLICATE_WINDOW):
         return await _answer_duplicate(call, first)
-    row = await store.insert_message(call.tx, draft, agents, n, call.now)
+    row = await store.insert_message(call.tx, draft, agents, message_number, call.now)
     live_sessions = await store.list_live_session_ids(
         call.tx, draft.project, agents, call.now - model.LIVE_SUBSCRIBER_WINDOW
     )
     if draft.is_pushed:
         await _push_message(call, draft, row, agents)
     call.subject = f"{row['id']} to {to}"
-    return SentMessage.from_row(row, live=len(live_sessions))
+    return SentMessage.from_row(row, live_sessions=len(live_sessions))
 
 
 async def _answer_duplicate(call: Call, first: Row) -> SentMessage:
-    copies = await store.list_deliveries(call.tx, first["project"], first["id"])
-    agents = [copy["agent"] for copy in copies]
+    deliveries = await store.list_deliveries(call.tx, first["project"], first["id"])
+    agents = [delivery["agent"] for delivery in deliveries]
     live_sessions = await store.list_live_session_ids(
         call.tx, first["project"], agents, call.now - model.LIVE_SUBSCRIBER_WINDOW
     )
     call.subject = f"{first['id']} again"
-    return SentMessage.from_row(first, live=len(live_sessions), duplicate=True)
+    return SentMessage.from_row(first, live_sessions=len(live_sessions), duplicate=True)
 
 
 async def _push_message(call: Call, draft: MessageDraft, row: Row, agents: Sequence[str]) -> None:
@@ -129,7 +131,7 @@ async def get_messages(
     headers_only: bool = False,
     wait_seconds: model.WaitSeconds = 0,
 ) -> InboxPage:
-    """Read your unread mail, urgent first; a returned body is delivered."""
+    """Read your unread mail, urgent first; marks returned bodies delivered."""
     agent = await _require_mailbox(call, for_instance)
     message = await ids.whole(call.tx, "message", call.project, message_id) if message_id else None
     rows = await store.list_inbox_messages(
@@ -179,10 +181,10 @@ async def _resolve_thread(call: Call, agent: str, prefix: str) -> str:
 
 async def _mark_page_delivered(call: Call, page: Sequence[Row]) -> list[dict[str, object]]:
     """Mark the page delivered; leave out what another session of the same agent has just been given."""
-    unread = [row["id"] for row in page if model.is_unread_message(row)]
+    unread_ids = [row["id"] for row in page if model.is_unread_message(row)]
     marked_ids = (
-        await store.mark_messages_delivered(call.tx, call.project, call.agent, unread, call.now)
-        if unread
+        await store.mark_messages_delivered(call.tx, call.project, call.agent, unread_ids, call.now)
+        if unread_ids
         else set()
     )
     return [
@@ -210,16 +212,16 @@ async def _change_status(
     call: Call, message_id: str, status: model.MessageStatus, note: str
 ) -> MessageStatusChange:
     message = await ids.whole(call.tx, "message", call.project, message_id)
-    copies = await store.list_deliveries(call.tx, call.project, message)
-    own_copies = [copy for copy in copies if copy["agent"] == call.agent]
-    if not own_copies and not await is_project_admin(call.tx, call.project, call.caller, call.agent):
+    deliveries = await store.list_deliveries(call.tx, call.project, message)
+    own_deliveries = [delivery for delivery in deliveries if delivery["agent"] == call.agent]
+    if not own_deliveries and not await is_project_admin(call.tx, call.project, call.caller, call.agent):
         raise errors.Forbidden(
             f"{message} was not sent to {call.agent}.",
             hint="Only a recipient or a project admin may do this.",
         )
-    changed_copies = own_copies or list(copies)
+    changed_deliveries = own_deliveries or list(deliveries)
     state = model.MESSAGE_STATUSES.index(status)
-    agents = [copy["agent"] for copy in changed_copies]
+    agents = [delivery["agent"] for delivery in changed_deliveries]
     moved_agents = await store.advance_deliveries(
         call.tx, call.project, message, agents, state, note, call.agent, call.now
     )
@@ -233,8 +235,10 @@ async def _change_status(
 
 async def _require_forward_status(call: Call, message: str, agents: Sequence[str], state: int) -> None:
     """No delivery moved: refuse unless the status is already set."""
-    copies = await store.list_deliveries(call.tx, call.project, message)
-    furthest_state = max((copy["state"] for copy in copies if copy["agent"] in agents), default=state)
+    deliveries = await store.list_deliveries(call.tx, call.project, message)
+    furthest_state = max(
+        (delivery["state"] for delivery in deliveries if delivery["agent"] in agents), default=state
+    )
     if furthest_state > state:
         current = model.MESSAGE_STATUSES[furthest_state]
         raise errors.Conflict(
@@ -248,8 +252,8 @@ async def _require_forward_status(call: Call, message: str, agents: Sequence[str
 async def claim_message(call: Call, message_id: Id) -> MessageClaim:
     """Claim a message sent to several agents; the first wins."""
     message = await ids.whole(call.tx, "message", call.project, message_id)
-    copies = await store.list_deliveries(call.tx, call.project, message)
-    agents = [copy["agent"] for copy in copies]
+    deliveries = await store.list_deliveries(call.tx, call.project, message)
+    agents = [delivery["agent"] for delivery in deliveries]
     if call.agent not in agents:
         raise errors.Forbidden(
             f"{message} was not sent to {call.agent}.", hint="Only its recipients may claim it."

@@ -99,7 +99,9 @@ async def find_duplicate_message(tx: Tx, draft: MessageDraft, since: int) -> Row
     )
 
 
-async def insert_message(tx: Tx, draft: MessageDraft, agents: Sequence[str], n: int, now: int) -> Row:
+async def insert_message(
+    tx: Tx, draft: MessageDraft, agents: Sequence[str], message_number: int, now: int
+) -> Row:
     """Insert the message and one delivery per recipient."""
     message_id = f"msg_{secrets.token_hex(6)}"
     thread = draft.thread or message_id
@@ -111,7 +113,7 @@ async def insert_message(tx: Tx, draft: MessageDraft, agents: Sequence[str], n: 
         *(
             draft.project,
             message_id,
-            n,
+            message_number,
             draft.sender,
             draft.sender_project,
             draft.to,
@@ -136,7 +138,7 @@ async def insert_message(tx: Tx, draft: MessageDraft, agents: Sequence[str], n: 
                 draft.project,
                 message_id,
                 agent,
-                n,
+                message_number,
                 PRIORITY_RANKS[draft.priority],
                 thread,
                 draft.category,

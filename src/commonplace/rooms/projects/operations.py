@@ -77,7 +77,7 @@ async def delete_project(call: Call, name: model.ProjectName, confirm: str = "")
     """Delete a project with everything in it, except its audit log; confirm=name."""
     project = _set_call_project(call, name)
     model.require_not_shared(project)
-    await _require_existing_project(call, project)
+    await store.load_project(call.tx, project)
     model.require_delete_confirmation(project, confirm)
     removed = await store.delete_project_rows(call.tx, project)
     call.subject = f"delete {project}: {sum(removed.values())} rows"
@@ -103,9 +103,9 @@ async def add_agent(
 ) -> model.RosterChange:
     """Add an agent to the roster, or admit a pending one."""
     project = _set_call_project(call, name)
-    await _require_existing_project(call, project)
+    await store.load_project(call.tx, project)
     await store.upsert_roster_member(call.tx, project, agent, tier, role_description, path_patterns, call.now)
-    return await _render_roster_change(call, project, agent, "added", "add_agent")
+    return await _complete_roster_change(call, project, agent, "added", "add_agent")
 
 
 @operation(
@@ -128,7 +128,7 @@ async def update_agent(
     project = _set_call_project(call, name)
     await _require_roster_member(call, project, agent)
     await store.update_roster_member(call.tx, project, agent, tier, role_description, path_patterns)
-    return await _render_roster_change(call, project, agent, "updated", "update_agent")
+    return await _complete_roster_change(call, project, agent, "updated", "update_agent")
 
 
 @operation(
@@ -221,16 +221,6 @@ def _next_offset(total: int, limit: int, offset: int) -> int | None:
     return offset + limit if offset + limit < total else None
 
 
-async def _require_existing_project(call: Call, name: str) -> Row:
-    row = await store.find_project(call.tx, name)
-    if row is None:
-        raise errors.NotFound(
-            f"Unknown project '{name}'.",
-            hint="Set action='list' to see the projects, or action='create' to register this one.",
-        )
-    return row
-
-
 async def _require_roster_member(call: Call, project: str, agent: str) -> None:
     if await store.find_roster_member(call.tx, project, agent) is not None:
         return
@@ -244,7 +234,7 @@ async def _require_roster_member(call: Call, project: str, agent: str) -> None:
     )
 
 
-async def _render_roster_change(
+async def _complete_roster_change(
     call: Call, project: str, agent: str, status: str, action: str
 ) -> model.RosterChange:
     _record_roster_change(call, project, agent, action)

@@ -1,6 +1,5 @@
 """The resource project://{project}: a project with its roster."""
 
-from commonplace import errors
 from commonplace.call import Call
 from commonplace.operation import operation
 from commonplace.resource import Resource
@@ -8,18 +7,10 @@ from commonplace.rooms.projects import model, store
 
 
 async def load_project_with_roster(call: Call, name: str) -> model.Project:
-    row = await store.find_project(call.tx, name)
-    if row is None:
-        raise project_not_found(name)
+    row = await store.load_project(call.tx, name)
     members = tuple(map(model.RosterMember.from_row, await store.list_roster_members(call.tx, name)))
     roster = (await store.summarize_rosters(call.tx, [name])).get(name)
     return model.Project.from_row(row, members=members, count=int(roster["n"]) if roster else 0)
-
-
-def project_not_found(name: str) -> errors.NotFound:
-    return errors.NotFound(
-        f"Unknown project '{name}'.", hint="Set action='create', or call memory_start_session in it."
-    )
 
 
 @operation("resource:project", role="readonly", session=False)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from commonplace import errors
 from commonplace.store.database import Row, Tx
 from commonplace.store.schema import project_tables
 
@@ -53,8 +54,14 @@ async def is_registered_project(tx: Tx, project: str) -> bool:
     return bool(row and row["registered"])
 
 
-async def find_project(tx: Tx, name: str) -> Row | None:
-    return await tx.one(f"{_SELECT_PROJECT} where name = $1", name)
+async def load_project(tx: Tx, name: str) -> Row:
+    row = await tx.one(f"{_SELECT_PROJECT} where name = $1", name)
+    if row is None:
+        raise errors.NotFound(
+            f"Unknown project '{name}'.",
+            hint="Call memory_list_projects for the names, or memory_project with action='create' to register it.",
+        )
+    return row
 
 
 async def list_visible_projects(

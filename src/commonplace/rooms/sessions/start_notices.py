@@ -32,9 +32,9 @@ async def _mail_admins(call: Call, agent: ResolvedAgent) -> None:
         f"'{agent.name}' is not on the roster of {call.project} and is pending."
         " Admit it with memory_project, action='add_agent'."
     )
-    n = await events.count(call.tx, call.project, "message")
+    message_number = await events.count(call.tx, call.project, "message")
     row = await messages.insert_message(
-        call.tx, _draft_registration_mail(call, agent, text), admins, n, call.now
+        call.tx, _draft_registration_mail(call, agent, text), admins, message_number, call.now
     )
     await messages.notify_agents(call.tx, call.project, admins, text, call.now)
     for admin in admins:

@@ -29,11 +29,11 @@ async def list_recent_signals(call: Call, start: StartingSession) -> list[WorkSi
     ]
 
 
-async def list_agents_blocked_by_start(call: Call, start: StartingSession) -> list[BlockedAgent]:
+async def list_waiting_agents(call: Call, start: StartingSession) -> list[BlockedAgent]:
     rows = await store.list_work_blocked_by_agent(call.tx, start.project, start.agent, _MAX_BLOCKED_AGENTS)
     return [BlockedAgent.from_row(row) for row in rows]
 
 
 RECENT_MODIFICATIONS_SECTION = BootSection("recent_modifications", 60, list_recent_modifications)
 SIGNALS_SECTION = BootSection("signals", 50, list_recent_signals)
-BLOCKING_OTHERS_SECTION = BootSection("blocking_others", 30, list_agents_blocked_by_start)
+BLOCKING_OTHERS_SECTION = BootSection("blocking_others", 30, list_waiting_agents)

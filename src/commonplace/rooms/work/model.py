@@ -1,5 +1,6 @@
 """Work items, overlaps and signals: arguments, replies, and the rules that need no store."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -114,6 +115,23 @@ class ActiveWork(Reply):
     recent_work_items: list[WorkItem] = []
 
 
+def group_active_agents(sessions: Sequence[Row], work_rows: Sequence[Row]) -> list[ActiveAgent]:
+    """Build one entry per session, with its work in progress."""
+    by_session: dict[str, list[Row]] = defaultdict(list)
+    for row in work_rows:
+        by_session[row["session"]].append(row)
+    return [
+        ActiveAgent(
+            agent=row["agent"],
+            last_active=iso(row["active_at"]),
+            task=row["task"],
+            working_on=[work["title"] for work in by_session[row["id"]]],
+            files=[file for work in by_session[row["id"]] for file in msgspec.json.decode(work["files"])],
+        )
+        for row in sessions
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class WorkChange:
     """The fields of a work item that one memory_update_work call sets."""
@@ -153,7 +171,9 @@ def _choose_value(value: str | None, row: Row | None, column: str, *, keep: bool
     return str(row[column]) if row and keep else ""
 
 
-def find_overlaps(touched: Sequence[str], rows: Iterable[Row], project: str, fold: bool) -> list[FileOverlap]:
+def find_overlaps(
+    touched: Sequence[str], rows: Iterable[Row], project: str, ignore_case: bool
+) -> list[FileOverlap]:
     """Find where others touched the same file, a directory above it, or a file inside a touched directory."""
     touched_prefixes = [(path, prefixes.prefix_of_literal(path)) for path in touched]
     overlap_by_key: dict[tuple[str, str, str], FileOverlap] = {}
@@ -161,7 +181,7 @@ def find_overlaps(touched: Sequence[str], rows: Iterable[Row], project: str, fol
         for path, prefix in touched_prefixes:
             if not prefixes.prefixes_overlap(prefix, row["prefix"]):
                 continue
-            file, how = _compare_paths(path, row["path"], fold)
+            file, how = _compare_paths(path, row["path"], ignore_case)
             if how:
                 overlap = FileOverlap(
                     file=file, agent=row["agent"], project=project, when=iso(row["at"]), how=how
@@ -170,9 +190,9 @@ def find_overlaps(touched: Sequence[str], rows: Iterable[Row], project: str, fol
     return list(overlap_by_key.values())[:MAX_OVERLAPS]
 
 
-def _compare_paths(own_path: str, other_path: str, fold: bool) -> tuple[str, str]:
-    inside = paths.is_same_or_inside(own_path, other_path, fold)
-    contains = paths.is_same_or_inside(other_path, own_path, fold)
+def _compare_paths(own_path: str, other_path: str, ignore_case: bool) -> tuple[str, str]:
+    inside = paths.is_same_or_inside(own_path, other_path, ignore_case)
+    contains = paths.is_same_or_inside(other_path, own_path, ignore_case)
     if inside and contains:
         return own_path, "same file"
     if inside:

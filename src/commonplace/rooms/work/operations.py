@@ -67,7 +67,7 @@ async def update_work(
     return WorkUpdate(
         status="updated",
         id=work_id,
-        overlaps=await _record_touched_files(call, touched),
+        overlaps=await _record_files_and_find_overlaps(call, touched),
         signals_broadcast=signal_names,
         unblocked=await _send_signals(call, signal_names, signal_details),
         sent_before=await _list_earlier_signals(call, waiting_for_signal),
@@ -90,7 +90,7 @@ def _canonical_paths(session: activity.Session, files: Sequence[str]) -> list[st
     return list(dict.fromkeys(paths.canonicalize_path(path, session.working_directory) for path in files))
 
 
-async def _record_touched_files(call: Call, touched: Sequence[str]) -> list[FileOverlap]:
+async def _record_files_and_find_overlaps(call: Call, touched: Sequence[str]) -> list[FileOverlap]:
     if not touched:
         return []
     session = call.own_session

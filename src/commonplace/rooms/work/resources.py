@@ -1,24 +1,18 @@
 """The resources work://{project} and signals://{project}."""
 
-from collections import defaultdict
-from collections.abc import Sequence
-
-import msgspec
-
 from commonplace.call import Call
-from commonplace.clock import HOUR, iso
+from commonplace.clock import HOUR
 from commonplace.operation import Reply, operation
 from commonplace.resource import Resource
 from commonplace.rooms.work import store
 from commonplace.rooms.work.model import (
     OVERLAP_HOURS,
-    ActiveAgent,
     ActiveWork,
     BlockedAgent,
     WorkItem,
     WorkSignal,
+    group_active_agents,
 )
-from commonplace.store.database import Row
 
 _SINCE_HOURS = 24
 _MAX_LISTED = 20
@@ -31,6 +25,7 @@ class SignalListing(Reply):
 async def list_active_work(
     call: Call, project: str, since_hours: int, limit: int, agent: str | None = None
 ) -> ActiveWork:
+    """List active and blocked agents, signals and work items; memory_get_active_work returns it too."""
     since = call.now - since_hours * HOUR
     active = await store.list_active_sessions(call.tx, project, since, limit, agent)
     work_rows = await store.list_work_in_progress(call.tx, project, [row["id"] for row in active])
@@ -38,28 +33,12 @@ async def list_active_work(
     signals = await store.list_signals(call.tx, project, since, limit, agent=agent)
     items = await store.list_work_items(call.tx, project, since, limit, agent)
     return ActiveWork(
-        currently_active=_group_active_agents(active, work_rows),
+        currently_active=group_active_agents(active, work_rows),
         blocked_agents=[BlockedAgent.from_row(row) for row in blocked],
         recent_signals=[WorkSignal.from_row(row) for row in signals],
         recent_work_items=[WorkItem.from_row(row, call.now) for row in items],
         overlap_window_hours=OVERLAP_HOURS,
     )
-
-
-def _group_active_agents(sessions: Sequence[Row], work_rows: Sequence[Row]) -> list[ActiveAgent]:
-    by_session: dict[str, list[Row]] = defaultdict(list)
-    for row in work_rows:
-        by_session[row["session"]].append(row)
-    return [
-        ActiveAgent(
-            agent=row["agent"],
-            last_active=iso(row["active_at"]),
-            task=row["task"],
-            working_on=[work["title"] for work in by_session[row["id"]]],
-            files=[file for work in by_session[row["id"]] for file in msgspec.json.decode(work["files"])],
-        )
-        for row in sessions
-    ]
 
 
 @operation("resource:work", role="readonly", session=False)
