@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import nodejs
 import pytest
-from mcp_servers import FIXTURES, free_port, served
+from mcp_servers import FIXTURES, free_port, run_server
 
 
 @pytest.fixture(scope="session")
@@ -13,5 +13,5 @@ def installed() -> None:
 @pytest.fixture(scope="session")
 def url() -> Iterator[str]:
     port = free_port()
-    with served([*FIXTURES, "--port", str(port)], port) as address:
+    with run_server([*FIXTURES, "--port", str(port)], port) as address:
         yield address

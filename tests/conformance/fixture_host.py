@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 import uvicorn
-from fixture_tools import IMAGE, MIRRORED, NAMES, TOOLS, Tools, elicit, embedded, form, text
+from fixture_tools import IMAGE, MIRRORED, NAMES, TOOLS, Tools, elicit, embedded_resource, form, text
 
 from commonplace.edges.http.router import HttpApplication
 from commonplace.edges.mcp.host import (
@@ -17,7 +17,7 @@ from commonplace.edges.mcp.host import (
     McpContext,
     MirroredParameter,
     ResourceNotFound,
-    ToolResult,
+    ToolCallResult,
     UnknownName,
 )
 from commonplace.edges.mcp.http_transport import McpHttpTransport
@@ -51,7 +51,7 @@ def prompt(name: str, arguments: dict[str, Any]) -> list[dict[str, Any]]:
     if name == "test_prompt_with_arguments":
         return [text(f"Prompt with arguments: arg1='{arguments['arg1']}', arg2='{arguments['arg2']}'")]
     if name == "test_prompt_with_embedded_resource":
-        resource = embedded(arguments["resourceUri"], "Embedded resource content for testing.")
+        resource = embedded_resource(arguments["resourceUri"], "Embedded resource content for testing.")
         return [resource, text("Please process the embedded resource above.")]
     if name == "test_prompt_with_image":
         return [
@@ -86,7 +86,7 @@ class FixtureHost:
 
     async def call_tool(
         self, context: McpContext, name: str, arguments: dict[str, Any]
-    ) -> ToolResult | InputRequired:
+    ) -> ToolCallResult | InputRequired:
         if name not in NAMES:
             raise UnknownName("tool", name)
         return await getattr(self.run, NAMES[name])(context, arguments)

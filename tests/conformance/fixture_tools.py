@@ -3,7 +3,13 @@
 import json
 from typing import Any
 
-from commonplace.edges.mcp.host import InputRequired, McpContext, MirroredParameter, ToolRefused, ToolResult
+from commonplace.edges.mcp.host import (
+    InputRequired,
+    McpContext,
+    MirroredParameter,
+    ToolCallResult,
+    ToolRefused,
+)
 from commonplace.edges.mcp.publisher import PROMPTS_CHANGED, TOOLS_CHANGED, Publisher
 
 IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -61,7 +67,7 @@ def text(value: str) -> dict[str, Any]:
     return {"type": "text", "text": value}
 
 
-def embedded(uri: str, content: str, mime_type: str = "text/plain") -> dict[str, Any]:
+def embedded_resource(uri: str, content: str, mime_type: str = "text/plain") -> dict[str, Any]:
     return {"type": "resource", "resource": {"uri": uri, "mimeType": mime_type, "text": content}}
 
 
@@ -92,143 +98,153 @@ class Tools:
     def __init__(self, publisher: Publisher) -> None:
         self.publisher = publisher
 
-    async def echo(self, _context: McpContext, arguments: dict[str, Any]) -> ToolResult:
-        return ToolResult(text=json.dumps(arguments, separators=(",", ":")))
+    async def echo(self, _context: McpContext, arguments: dict[str, Any]) -> ToolCallResult:
+        return ToolCallResult(text=json.dumps(arguments, separators=(",", ":")))
 
-    async def simple_text(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
-        return ToolResult(text="This is a simple text response for testing.")
+    async def simple_text(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolCallResult:
+        return ToolCallResult(text="This is a simple text response for testing.")
 
-    async def image_content(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
-        return ToolResult(blocks=[{"type": "image", "data": IMAGE, "mimeType": "image/png"}])
+    async def image_content(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolCallResult:
+        return ToolCallResult(blocks=[{"type": "image", "data": IMAGE, "mimeType": "image/png"}])
 
-    async def audio_content(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
-        return ToolResult(blocks=[{"type": "audio", "data": AUDIO, "mimeType": "audio/wav"}])
+    async def audio_content(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolCallResult:
+        return ToolCallResult(blocks=[{"type": "audio", "data": AUDIO, "mimeType": "audio/wav"}])
 
-    async def embedded_resource(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
-        return ToolResult(
-            blocks=[embedded("test://embedded-resource", "This is an embedded resource content.")]
+    async def embedded_resource(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolCallResult:
+        return ToolCallResult(
+            blocks=[embedded_resource("test://embedded-resource", "This is an embedded resource content.")]
         )
 
-    async def multiple_content_types(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
+    async def multiple_content_types(
+        self, _context: McpContext, _arguments: dict[str, Any]
+    ) -> ToolCallResult:
         image = {"type": "image", "data": IMAGE, "mimeType": "image/png"}
-        mixed = embedded("test://mixed-content-resource", '{"test":"data","value":123}', "application/json")
-        return ToolResult(blocks=[text("Multiple content types test:"), image, mixed])
+        mixed = embedded_resource(
+            "test://mixed-content-resource", '{"test":"data","value":123}', "application/json"
+        )
+        return ToolCallResult(blocks=[text("Multiple content types test:"), image, mixed])
 
-    async def tool_with_logging(self, context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
+    async def tool_with_logging(self, context: McpContext, _arguments: dict[str, Any]) -> ToolCallResult:
         for step in ("Tool execution started", "Tool processing data", "Tool execution completed"):
             await context.send_log("info", step)
-        return ToolResult(text="done")
+        return ToolCallResult(text="done")
 
     logging_tool = tool_with_logging
 
-    async def tool_with_progress(self, context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
+    async def tool_with_progress(self, context: McpContext, _arguments: dict[str, Any]) -> ToolCallResult:
         for step in (0, 50, 100):
             await context.report_progress(step, 100, f"Completed step {step} of 100")
-        return ToolResult(text="done")
+        return ToolCallResult(text="done")
 
-    async def error_handling(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
+    async def error_handling(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolCallResult:
         raise ToolRefused("intended", "This tool intentionally returns an error for testing")
 
-    async def sampling(self, context: McpContext, arguments: dict[str, Any]) -> ToolResult | InputRequired:
+    async def sampling(
+        self, context: McpContext, arguments: dict[str, Any]
+    ) -> ToolCallResult | InputRequired:
         if "sampled" not in context.input_responses:
             return InputRequired({"sampled": sample(arguments["prompt"])})
-        return ToolResult(text=f"LLM response: {context.input_responses['sampled']['content']['text']}")
+        return ToolCallResult(text=f"LLM response: {context.input_responses['sampled']['content']['text']}")
 
     async def missing_capability(self, _context: McpContext, _arguments: dict[str, Any]) -> InputRequired:
         return InputRequired({"sampled": sample("anything")})
 
     async def _form(
         self, context: McpContext, message: str, schema: dict[str, Any]
-    ) -> ToolResult | InputRequired:
+    ) -> ToolCallResult | InputRequired:
         if "form" not in context.input_responses:
             return InputRequired({"form": elicit(message, schema)})
-        return ToolResult(text=f"Elicitation completed: {json.dumps(context.input_responses['form'])}")
+        return ToolCallResult(text=f"Elicitation completed: {json.dumps(context.input_responses['form'])}")
 
-    async def elicitation(self, context: McpContext, arguments: dict[str, Any]) -> ToolResult | InputRequired:
+    async def elicitation(
+        self, context: McpContext, arguments: dict[str, Any]
+    ) -> ToolCallResult | InputRequired:
         return await self._form(context, arguments["message"], form(username="string", email="string"))
 
     async def elicitation_sep1034_defaults(
         self, context: McpContext, _arguments: dict[str, Any]
-    ) -> ToolResult | InputRequired:
+    ) -> ToolCallResult | InputRequired:
         return await self._form(context, "Defaults", DEFAULTS_FORM)
 
     async def elicitation_sep1330_enums(
         self, context: McpContext, _arguments: dict[str, Any]
-    ) -> ToolResult | InputRequired:
+    ) -> ToolCallResult | InputRequired:
         return await self._form(context, "Enums", ENUMS_FORM)
 
     async def streaming_elicitation(self, context: McpContext, _arguments: dict[str, Any]) -> InputRequired:
         await context.report_progress(1, 2)
         return InputRequired({"name": elicit("What is your name?", form(name="string"))})
 
-    async def trigger_tool_change(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
+    async def trigger_tool_change(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolCallResult:
         self.publisher.publish_list_change(TOOLS_CHANGED)
-        return ToolResult(text="changed")
+        return ToolCallResult(text="changed")
 
-    async def trigger_prompt_change(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
+    async def trigger_prompt_change(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolCallResult:
         self.publisher.publish_list_change(PROMPTS_CHANGED)
-        return ToolResult(text="changed")
+        return ToolCallResult(text="changed")
 
-    async def touch_resource(self, _context: McpContext, arguments: dict[str, Any]) -> ToolResult:
+    async def touch_resource(self, _context: McpContext, arguments: dict[str, Any]) -> ToolCallResult:
         self.publisher.publish_resource_update(arguments["uri"])
-        return ToolResult(text="touched")
+        return ToolCallResult(text="touched")
 
-    async def x_mcp_header(self, _context: McpContext, arguments: dict[str, Any]) -> ToolResult:
-        return ToolResult(text=json.dumps(arguments))
+    async def x_mcp_header(self, _context: McpContext, arguments: dict[str, Any]) -> ToolCallResult:
+        return ToolCallResult(text=json.dumps(arguments))
 
-    async def json_schema_2020_12_tool(self, _context: McpContext, arguments: dict[str, Any]) -> ToolResult:
-        return ToolResult(text=json.dumps(arguments))
+    async def json_schema_2020_12_tool(
+        self, _context: McpContext, arguments: dict[str, Any]
+    ) -> ToolCallResult:
+        return ToolCallResult(text=json.dumps(arguments))
 
     async def input_required_result_elicitation(
         self, context: McpContext, _arguments: dict[str, Any]
-    ) -> ToolResult | InputRequired:
+    ) -> ToolCallResult | InputRequired:
         answer = context.input_responses.get("user_name")
         if answer is None:
             return InputRequired({"user_name": elicit("What is your name?", form(name="string"))})
-        return ToolResult(text=f"Hello, {answer['content']['name']}!")
+        return ToolCallResult(text=f"Hello, {answer['content']['name']}!")
 
     async def input_required_result_sampling(
         self, context: McpContext, _arguments: dict[str, Any]
-    ) -> ToolResult | InputRequired:
+    ) -> ToolCallResult | InputRequired:
         answer = context.input_responses.get("capital_question")
         if answer is None:
             return InputRequired({"capital_question": sample("What is the capital of France?")})
-        return ToolResult(text=answer["content"]["text"])
+        return ToolCallResult(text=answer["content"]["text"])
 
     async def input_required_result_list_roots(
         self, context: McpContext, _arguments: dict[str, Any]
-    ) -> ToolResult | InputRequired:
+    ) -> ToolCallResult | InputRequired:
         answer = context.input_responses.get("client_roots")
         if answer is None:
             return InputRequired({"client_roots": ROOTS})
-        return ToolResult(text=json.dumps(answer["roots"]))
+        return ToolCallResult(text=json.dumps(answer["roots"]))
 
     async def input_required_result_request_state(
         self, context: McpContext, _arguments: dict[str, Any]
-    ) -> ToolResult | InputRequired:
+    ) -> ToolCallResult | InputRequired:
         if context.request_state == "asked" and "confirm" in context.input_responses:
-            return ToolResult(text="state-ok")
+            return ToolCallResult(text="state-ok")
         return InputRequired({"confirm": elicit("Please confirm", form(ok="boolean"))}, "asked")
 
     input_required_result_tampered_state = input_required_result_request_state
 
     async def input_required_result_multiple_inputs(
         self, context: McpContext, _arguments: dict[str, Any]
-    ) -> ToolResult | InputRequired:
+    ) -> ToolCallResult | InputRequired:
         requests = {
             "user_name": elicit("What is your name?", form(name="string")),
             "greeting": sample("Generate a greeting", 50),
             "client_roots": ROOTS,
         }
         if requests.keys() <= context.input_responses.keys():
-            return ToolResult(text="complete")
+            return ToolCallResult(text="complete")
         return InputRequired(requests, "many")
 
     async def input_required_result_multi_round(
         self, context: McpContext, _arguments: dict[str, Any]
-    ) -> ToolResult | InputRequired:
+    ) -> ToolCallResult | InputRequired:
         if context.request_state == "second":
-            return ToolResult(text="complete")
+            return ToolCallResult(text="complete")
         if context.request_state == "first":
             return InputRequired(
                 {"step2": elicit("Step 2: What is your favorite color?", form(color="string"))}, "second"

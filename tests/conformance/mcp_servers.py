@@ -18,7 +18,7 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def served(command: list[str], port: int) -> Iterator[str]:
+def run_server(command: list[str], port: int) -> Iterator[str]:
     """Run a command that serves MCP on this port; yields the address of its endpoint."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL) as server:
         try:

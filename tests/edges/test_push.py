@@ -18,19 +18,21 @@ pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 INBOX = "inbox://shop/backend"
 
 
-async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+async def call_tool(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     result = await client.call_tool(tool, arguments)
     reply = json.loads(result.content[0].text)
     assert not result.is_error, reply
     return reply
 
 
-async def start(client: Client, agent: str) -> str:
-    return (await call(client, "memory_start_session", project="shop", claude_instance=agent))["session_id"]
+async def start_session(client: Client, agent: str) -> str:
+    return (await call_tool(client, "memory_start_session", project="shop", claude_instance=agent))[
+        "session_id"
+    ]
 
 
 @asynccontextmanager
-async def waiting(server: Any, era: str) -> AsyncIterator[asyncio.Queue[str]]:
+async def open_subscriber(server: Any, era: str) -> AsyncIterator[asyncio.Queue[str]]:
     """A client of this era that waits on the backend's inbox; the queue gets what it is told of."""
     heard: asyncio.Queue[str] = asyncio.Queue()
     if era == "legacy":
@@ -54,7 +56,7 @@ async def waiting(server: Any, era: str) -> AsyncIterator[asyncio.Queue[str]]:
         following.cancel()
 
 
-async def told(heard: asyncio.Queue[str]) -> str:
+async def next_notification(heard: asyncio.Queue[str]) -> str:
     return await asyncio.wait_for(heard.get(), PATIENCE_SECONDS)
 
 
@@ -62,13 +64,13 @@ async def told(heard: asyncio.Queue[str]) -> str:
 async def test_waiting_agent_is_told_of_mail_without_asking(address: Path | str, tmp_path: Path, era: str):
     with product.running(*product.store_flags(address, tmp_path / "client")) as server:
         async with Client(f"{server.url}/mcp") as sender:
-            ann = await start(sender, "ann")
-            await start(sender, "backend")
-            async with waiting(f"{server.url}/mcp", era) as heard:
-                await call(
+            ann = await start_session(sender, "ann")
+            await start_session(sender, "backend")
+            async with open_subscriber(f"{server.url}/mcp", era) as heard:
+                await call_tool(
                     sender, "memory_send_message", session_id=ann, to_instance="backend", message="hello"
                 )
-                assert await told(heard) == INBOX
+                assert await next_notification(heard) == INBOX
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
@@ -79,13 +81,13 @@ async def test_mail_through_another_replica_is_told_too(postgres_dsn: str, tmp_p
         product.running("--data", str(tmp_path / "two"), *flags) as two,
     ):
         async with Client(f"{two.url}/mcp") as sender:
-            ann = await start(sender, "ann")
-            await start(sender, "backend")
-            async with waiting(f"{one.url}/mcp", era) as heard:
-                await call(
+            ann = await start_session(sender, "ann")
+            await start_session(sender, "backend")
+            async with open_subscriber(f"{one.url}/mcp", era) as heard:
+                await call_tool(
                     sender, "memory_send_message", session_id=ann, to_instance="backend", message="hello"
                 )
-                assert await told(heard) == INBOX
+                assert await next_notification(heard) == INBOX
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
@@ -99,15 +101,19 @@ async def test_push_works_over_stdio(tmp_path: Path, era: str):
             heard.put_nowait(str(message.params.uri))
 
     async with Client(server, mode="legacy" if era == "legacy" else "auto", message_handler=note) as client:
-        ann = await start(client, "ann")
-        await start(client, "backend")
+        ann = await start_session(client, "ann")
+        await start_session(client, "backend")
         if era == "legacy":
             await client.subscribe_resource(INBOX)
-            await call(client, "memory_send_message", session_id=ann, to_instance="backend", message="hello")
-            assert await told(heard) == INBOX
+            await call_tool(
+                client, "memory_send_message", session_id=ann, to_instance="backend", message="hello"
+            )
+            assert await next_notification(heard) == INBOX
             return
         async with client.listen(resource_subscriptions=[INBOX]) as events:
-            await call(client, "memory_send_message", session_id=ann, to_instance="backend", message="hello")
+            await call_tool(
+                client, "memory_send_message", session_id=ann, to_instance="backend", message="hello"
+            )
             event = await asyncio.wait_for(anext(aiter(events)), PATIENCE_SECONDS)
             assert str(event.uri) == INBOX
 
@@ -143,8 +149,8 @@ class Follower:
 async def test_events_stream_tells_programs_what_happens(address: Path | str, tmp_path: Path):
     with product.running(*product.store_flags(address, tmp_path / "client")) as server:
         async with Follower(server) as follower, Client(f"{server.url}/mcp") as client:
-            ann = await start(client, "ann")
-            await call(client, "memory_lock_files", session_id=ann, files=["a.py"])
+            ann = await start_session(client, "ann")
+            await call_tool(client, "memory_lock_files", session_id=ann, files=["a.py"])
             seen = [await follower.event(), await follower.event()]
     assert [(event["n"], event["kind"]) for event in seen] == [(1, "SessionStarted"), (2, "FilesLocked")]
 
@@ -180,12 +186,12 @@ async def test_events_of_a_foreign_project_are_refused(tmp_path: Path):
 async def test_dropped_subscribers_leave_nothing_behind(tmp_path: Path):
     with product.running("--data", str(tmp_path)) as server:
         async with Client(f"{server.url}/mcp") as sender:
-            ann = await start(sender, "ann")
-            await start(sender, "backend")
+            ann = await start_session(sender, "ann")
+            await start_session(sender, "backend")
             for _ in range(3):
-                async with waiting(f"{server.url}/mcp", "modern"):
+                async with open_subscriber(f"{server.url}/mcp", "modern"):
                     pass
-            sent = await call(
+            sent = await call_tool(
                 sender, "memory_send_message", session_id=ann, to_instance="backend", message="hello"
             )
             assert sent["status"] == "queued"

@@ -22,7 +22,7 @@ from commonplace.edges.mcp.host import (
     McpContext,
     MirroredParameter,
     ResourceNotFound,
-    ToolResult,
+    ToolCallResult,
     ToolView,
     UnknownName,
 )
@@ -82,14 +82,14 @@ class ProductHost:
         del tool
         return ()
 
-    async def call_tool(self, context: McpContext, name: str, arguments: dict[str, Any]) -> ToolResult:
+    async def call_tool(self, context: McpContext, name: str, arguments: dict[str, Any]) -> ToolCallResult:
         if name not in self._find_visible_tools(context).tools:
             raise UnknownName("tool", name)
         try:
             answer = await self._calls.run(name, arguments, _narrow_caller(context))
         except errors.Refusal as refusal:
-            return ToolResult(text=msgspec.json.encode(refusal.body()), failed=True)
-        return ToolResult(text=answer.text())
+            return ToolCallResult(text=msgspec.json.encode(refusal.body()), failed=True)
+        return ToolCallResult(text=answer.text())
 
     async def list_resources(self, context: McpContext, cursor: str | None) -> ListPage:
         """The resources whose address needs nothing but a project, for each project of the caller."""

@@ -52,10 +52,10 @@ def _operation_schema(operation: Operation, noise: frozenset[str]) -> dict[str, 
     schema = operation.arguments.model_json_schema()
     definitions = schema.pop("$defs", {})
     slim = _drop_noise(_inline_references(schema, definitions), noise)
-    shown: dict[str, Any] = {"type": "object", "properties": slim.get("properties", {})}
+    short: dict[str, Any] = {"type": "object", "properties": slim.get("properties", {})}
     if slim.get("required"):
-        shown["required"] = slim["required"]
-    return shown
+        short["required"] = slim["required"]
+    return short
 
 
 def _family_schema(family: Family, noise: frozenset[str]) -> dict[str, Any]:
@@ -74,10 +74,10 @@ def _family_schema(family: Family, noise: frozenset[str]) -> dict[str, Any]:
 def _drop_noise(schema: Any, noise: frozenset[str]) -> Any:
     """Leave out keys that cost tokens and tell a model nothing; `required` says what is optional."""
     if isinstance(schema, list):
-        return [_drop_noise(each, noise) for each in schema]
+        return [_drop_noise(item, noise) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {
+    short = {
         key: (
             {name: _drop_noise(kind, noise) for name, kind in value.items()}
             if key == "properties"
@@ -86,7 +86,7 @@ def _drop_noise(schema: Any, noise: frozenset[str]) -> Any:
         for key, value in schema.items()
         if key not in noise and not (key == "default" and _is_obvious_default(value, noise))
     }
-    return _drop_null_choice(kept)
+    return _drop_null_choice(short)
 
 
 def _is_obvious_default(default: Any, noise: frozenset[str]) -> bool:
@@ -107,7 +107,7 @@ def _drop_null_choice(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _inline_references(schema: Any, definitions: dict[str, Any]) -> Any:
     if isinstance(schema, list):
-        return [_inline_references(each, definitions) for each in schema]
+        return [_inline_references(item, definitions) for item in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:

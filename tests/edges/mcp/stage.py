@@ -17,8 +17,8 @@ from commonplace.edges.mcp.host import (
     ListPage,
     McpContext,
     ResourceNotFound,
+    ToolCallResult,
     ToolRefused,
-    ToolResult,
     UnknownName,
 )
 from commonplace.edges.mcp.http_transport import McpHttpTransport
@@ -72,21 +72,21 @@ class StageHost:
 
     async def call_tool(
         self, context: McpContext, name: str, arguments: dict[str, Any]
-    ) -> ToolResult | InputRequired:
+    ) -> ToolCallResult | InputRequired:
         act = getattr(self, f"run_{name}", None)
         if act is None:
             raise UnknownName("tool", name)
         return await act(context, arguments)
 
-    async def run_echo(self, context: McpContext, arguments: dict[str, Any]) -> ToolResult:
+    async def run_echo(self, context: McpContext, arguments: dict[str, Any]) -> ToolCallResult:
         heard = {"caller": context.caller, "client": context.client, "version": context.version}
-        return ToolResult(text=json.dumps({**heard, "arguments": arguments}))
+        return ToolCallResult(text=json.dumps({**heard, "arguments": arguments}))
 
-    async def run_slowly(self, _context: McpContext, arguments: dict[str, Any]) -> ToolResult:
+    async def run_slowly(self, _context: McpContext, arguments: dict[str, Any]) -> ToolCallResult:
         await asyncio.sleep(0)
-        return ToolResult(text=arguments["nonce"])
+        return ToolCallResult(text=arguments["nonce"])
 
-    async def run_wait(self, context: McpContext, arguments: dict[str, Any]) -> ToolResult:
+    async def run_wait(self, context: McpContext, arguments: dict[str, Any]) -> ToolCallResult:
         if "say" in arguments:
             await context.report_progress(1)
         self.started.set()
@@ -95,24 +95,24 @@ class StageHost:
         except asyncio.CancelledError:
             self.cancelled.set()
             raise
-        return ToolResult(text="released")
+        return ToolCallResult(text="released")
 
-    async def run_narrate(self, context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
+    async def run_narrate(self, context: McpContext, _arguments: dict[str, Any]) -> ToolCallResult:
         await context.report_progress(1, 2, "half")
         await context.send_log("warning", "careful")
-        return ToolResult(text="told")
+        return ToolCallResult(text="told")
 
     async def run_confirm(
         self, context: McpContext, _arguments: dict[str, Any]
-    ) -> ToolResult | InputRequired:
+    ) -> ToolCallResult | InputRequired:
         if "sure" not in context.input_responses:
             return InputRequired({"sure": {"method": "elicitation/create", "params": FORM}}, "asked")
-        return ToolResult(text=json.dumps([context.request_state, context.input_responses["sure"]]))
+        return ToolCallResult(text=json.dumps([context.request_state, context.input_responses["sure"]]))
 
-    async def run_refuse(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
+    async def run_refuse(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolCallResult:
         raise ToolRefused("taken", "Somebody else holds it.", "Ask them.")
 
-    async def run_break(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolResult:
+    async def run_break(self, _context: McpContext, _arguments: dict[str, Any]) -> ToolCallResult:
         raise RuntimeError("a secret of the server")
 
     async def list_resources(self, _context: McpContext, _cursor: str | None) -> ListPage:
@@ -157,45 +157,45 @@ class Stage:
         return await self.client.post(self.url, content=body, headers=wire_headers(headers))
 
     async def initialize(self, **headers: str) -> str:
-        answer = await self.post(initialize(), **headers)
+        answer = await self.post(initialize_message(), **headers)
         return answer.headers["mcp-session-id"]
 
-    async def call(
+    async def call_tool(
         self, tool: str, arguments: dict[str, Any] | None = None, **headers: str
     ) -> httpx2.Response:
-        return await self.post(legacy("tools/call", name=tool, arguments=arguments or {}), **headers)
+        return await self.post(legacy_message("tools/call", name=tool, arguments=arguments or {}), **headers)
 
-    async def modern(
+    async def post_modern(
         self, method: str, params: dict[str, Any] | None = None, **headers: str
     ) -> httpx2.Response:
-        message = modern(method, params)
+        message = modern_message(method, params)
         return await self.post(message, **{**modern_headers(message), **headers})
 
-    async def answers(self) -> None:
+    async def assert_answers(self) -> None:
         """The control call: whatever came before has harmed nobody else."""
-        answer = await self.call("echo", {"still": "here"})
+        answer = await self.call_tool("echo", {"still": "here"})
         assert answer.status_code == 200
-        assert text_of(answer)["arguments"] == {"still": "here"}
+        assert read_tool_text(answer)["arguments"] == {"still": "here"}
 
     @contextlib.asynccontextmanager
-    async def listening(
+    async def open_listener(
         self, message: dict[str, Any], **headers: str
     ) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
         sent = wire_headers({**modern_headers(message), **headers})
         async with self.client.stream("POST", self.url, json=message, headers=sent) as answer:
             assert answer.status_code == 200
-            yield events(answer)
+            yield read_events(answer)
 
     @contextlib.asynccontextmanager
-    async def stream(self, session: str) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
+    async def open_stream(self, session: str) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
         headers = {"accept": "text/event-stream", "mcp-session-id": session}
         async with self.client.stream("GET", self.url, headers=headers) as answer:
             assert answer.status_code == 200
-            yield events(answer)
+            yield read_events(answer)
 
 
 @contextlib.asynccontextmanager
-async def serving(limits: ClientLimits | None = None, **settings: Any) -> AsyncIterator[Stage]:
+async def run_stage(limits: ClientLimits | None = None, **settings: Any) -> AsyncIterator[Stage]:
     host, bounds = StageHost(), limits or ClientLimits()
     publisher = Publisher(bounds)
     mcp = McpHttpTransport(host, publisher, secret=SECRET, limits=bounds, **settings)
@@ -234,7 +234,7 @@ class RawConnection:
         await self._writer.wait_closed()
 
 
-async def connected(stage: Stage) -> RawConnection:
+async def open_raw_connection(stage: Stage) -> RawConnection:
     return RawConnection(*await asyncio.open_connection("127.0.0.1", stage.port))
 
 
@@ -243,16 +243,16 @@ def wire_headers(extra: Mapping[str, str]) -> dict[str, str]:
     return {"content-type": "application/json", "accept": BOTH, **given}
 
 
-def legacy(method: str, request_id: Any = 1, **params: Any) -> dict[str, Any]:
+def legacy_message(method: str, request_id: Any = 1, **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
 
 
-def initialize(version: str = LEGACY, **capabilities: Any) -> dict[str, Any]:
+def initialize_message(version: str = LEGACY, **capabilities: Any) -> dict[str, Any]:
     client = {"name": "tester", "version": "1"}
-    return legacy("initialize", protocolVersion=version, capabilities=capabilities, clientInfo=client)
+    return legacy_message("initialize", protocolVersion=version, capabilities=capabilities, clientInfo=client)
 
 
-def modern(
+def modern_message(
     method: str, params: dict[str, Any] | None = None, request_id: Any = 1, **capabilities: Any
 ) -> dict[str, Any]:
     meta = {
@@ -261,7 +261,7 @@ def modern(
         "io.modelcontextprotocol/clientInfo": {"name": "tester", "version": "1"},
     }
     given = params or {}
-    return legacy(method, request_id, **{**given, "_meta": {**meta, **given.get("_meta", {})}})
+    return legacy_message(method, request_id, **{**given, "_meta": {**meta, **given.get("_meta", {})}})
 
 
 def modern_headers(message: dict[str, Any]) -> dict[str, str]:
@@ -271,25 +271,25 @@ def modern_headers(message: dict[str, Any]) -> dict[str, str]:
     return headers if named is None else {**headers, "mcp-name": named}
 
 
-def listen(request_id: Any = 1, **wanted: Any) -> dict[str, Any]:
-    return modern("subscriptions/listen", {"notifications": wanted}, request_id)
+def listen_message(request_id: Any = 1, **wanted: Any) -> dict[str, Any]:
+    return modern_message("subscriptions/listen", {"notifications": wanted}, request_id)
 
 
-def text_of(answer: httpx2.Response) -> Any:
+def read_tool_text(answer: httpx2.Response) -> Any:
     return json.loads(answer.json()["result"]["content"][0]["text"])
 
 
-def code_of(answer: httpx2.Response) -> tuple[int, int]:
+def read_error_code(answer: httpx2.Response) -> tuple[int, int]:
     return answer.status_code, answer.json()["error"]["code"]
 
 
-async def events(answer: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
+async def read_events(answer: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
     async for line in answer.aiter_lines():
         if line.startswith("data: "):
             yield json.loads(line.removeprefix("data: "))
 
 
-async def soon(event: Any) -> Any:
+async def wait_for(event: Any) -> Any:
     """Wait for an event, a coroutine or a condition."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         if isinstance(event, asyncio.Event):

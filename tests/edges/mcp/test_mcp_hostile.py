@@ -6,7 +6,7 @@ import tracemalloc
 from collections.abc import AsyncIterator
 
 import pytest
-from stage import NOTES, Stage, legacy, modern, modern_headers, serving, soon
+from stage import NOTES, Stage, legacy_message, modern_headers, modern_message, run_stage, wait_for
 
 from commonplace.edges.http.origin import require_allowed_origin
 from commonplace.edges.http.refusals import ForeignOrigin
@@ -15,7 +15,7 @@ from commonplace.edges.limits import ClientLimits
 MEGABYTE = 1024 * 1024
 
 
-def holding(value: str) -> bytes:
+def call_with_argument(value: str) -> bytes:
     """A call whose one argument is this piece of JSON."""
     head = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":'
     return f"{head}{value}}}}}}}".encode("utf-8", "surrogatepass")
@@ -26,26 +26,26 @@ HOSTILE = {
     "half": b'{"jsonrpc":',
     "no JSON": b"hello",
     "two messages": b'{"jsonrpc":"2.0","id":1,"method":"ping"}{}',
-    "UTF-16": json.dumps(legacy("ping")).encode("utf-16"),
-    "byte order mark": b"\xef\xbb\xbf" + json.dumps(legacy("ping")).encode(),
-    "no UTF-8": holding('"x"').replace(b'"x"', b'"\xff\xfe"'),
-    "UTF-8 surrogate": holding('"\ud800"'),
-    "NaN": holding("NaN"),
-    "Infinity": holding("-Infinity"),
-    "huge float": holding("1e999"),
-    "huge integer": holding("9223372036854775808"),
-    "endless integer": holding("1" * 5000),
-    "lone surrogate": holding('"\\ud800"'),
-    "NUL": holding('"a\\u0000b"'),
-    "NUL in a key": holding('{"\\u0000":1}'),
-    "key twice": holding('{"b":1,"b":2}'),
-    "key twice, spelled differently": holding('{"b":1,"\\u0062":2}'),
+    "UTF-16": json.dumps(legacy_message("ping")).encode("utf-16"),
+    "byte order mark": b"\xef\xbb\xbf" + json.dumps(legacy_message("ping")).encode(),
+    "no UTF-8": call_with_argument('"x"').replace(b'"x"', b'"\xff\xfe"'),
+    "UTF-8 surrogate": call_with_argument('"\ud800"'),
+    "NaN": call_with_argument("NaN"),
+    "Infinity": call_with_argument("-Infinity"),
+    "huge float": call_with_argument("1e999"),
+    "huge integer": call_with_argument("9223372036854775808"),
+    "endless integer": call_with_argument("1" * 5000),
+    "lone surrogate": call_with_argument('"\\ud800"'),
+    "NUL": call_with_argument('"a\\u0000b"'),
+    "NUL in a key": call_with_argument('{"\\u0000":1}'),
+    "key twice": call_with_argument('{"b":1,"b":2}'),
+    "key twice, spelled differently": call_with_argument('{"b":1,"\\u0062":2}'),
     "method twice": b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}',
-    "deep": holding("[" * 65 + "]" * 65),
-    "very deep": holding("[" * 1100 + "]" * 1100),
+    "deep": call_with_argument("[" * 65 + "]" * 65),
+    "very deep": call_with_argument("[" * 1100 + "]" * 1100),
     "endlessly deep": b"[" * 100_000,
-    "many values": holding("[" + "1," * 100_001 + "1]"),
-    "many empty lists": holding("[" + "[]," * 1_000_000 + "1]"),
+    "many values": call_with_argument("[" + "1," * 100_001 + "1]"),
+    "many empty lists": call_with_argument("[" + "[]," * 1_000_000 + "1]"),
     "string without end": b'{"a":"' + b'\\"' * 1_000_000,
     "number": b"1",
     "null": b"null",
@@ -61,7 +61,7 @@ async def test_hostile_body_is_refused_and_the_next_call_answers(stage: Stage, n
     answer = await stage.post(HOSTILE[name])
     assert answer.status_code == 400
     assert answer.json()["error"]["code"] in {-32700, -32600}
-    await stage.answers()
+    await stage.assert_answers()
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ async def test_hostile_body_is_refused_and_the_next_call_answers(stage: Stage, n
     ],
 )
 async def test_honest_body_that_looks_like_a_hostile_one_is_served(stage: Stage, value):
-    answer = await stage.post(holding(value))
+    answer = await stage.post(call_with_argument(value))
     heard = json.loads(answer.json()["result"]["content"][0]["text"])
     assert heard["arguments"] == {"a": json.loads(value)}
 
@@ -89,56 +89,56 @@ async def test_params_of_the_wrong_shape_are_refused(stage: Stage, params):
 
 
 async def test_message_of_a_megabyte_is_served(stage: Stage):
-    answer = await stage.call("echo", {"a": "x" * MEGABYTE})
+    answer = await stage.call_tool("echo", {"a": "x" * MEGABYTE})
     assert answer.status_code == 200
 
 
 @pytest.mark.parametrize("headers", [{"content_encoding": "gzip"}, {"content_type": "text/plain"}])
 async def test_body_of_another_kind_is_refused(stage: Stage, headers):
-    assert (await stage.call("echo", **headers)).status_code == 415
-    await stage.answers()
+    assert (await stage.call_tool("echo", **headers)).status_code == 415
+    await stage.assert_answers()
 
 
-async def megabytes(count: int) -> AsyncIterator[bytes]:
+async def generate_megabytes(count: int) -> AsyncIterator[bytes]:
     for _ in range(count * 16):
         yield b"x" * 65536
 
 
 @pytest.mark.parametrize("length", [{"content-length": str(40 * MEGABYTE)}, {}])
 async def test_body_of_40_megabytes_is_refused_without_being_kept(stage: Stage, length):
-    await stage.answers()
+    await stage.assert_answers()
     tracemalloc.start()
     try:
         headers = {"content-type": "application/json", **length}
-        request = stage.client.post(stage.url, content=megabytes(40), headers=headers)
-        assert (await soon(request)).status_code == 413
+        request = stage.client.post(stage.url, content=generate_megabytes(40), headers=headers)
+        assert (await wait_for(request)).status_code == 413
         _size, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert peak < 16 * MEGABYTE
-    await stage.answers()
+    await stage.assert_answers()
 
 
 async def test_body_that_drips_is_given_up():
-    async with serving(ClientLimits(body_grace_seconds=0.2)) as stage:
+    async with run_stage(ClientLimits(body_grace_seconds=0.2)) as stage:
         reader, writer = await asyncio.open_connection("127.0.0.1", stage.port)
         writer.write(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
-        status = await soon(reader.readline())
+        status = await wait_for(reader.readline())
         writer.close()
         assert b"408" in status
-        await stage.answers()
+        await stage.assert_answers()
 
 
 async def test_body_that_comes_fast_enough_is_not_given_up():
-    async with serving(ClientLimits(body_grace_seconds=0.2, bytes_per_second=20)) as stage:
-        call = json.dumps(legacy("ping")).encode()
+    async with run_stage(ClientLimits(body_grace_seconds=0.2, bytes_per_second=20)) as stage:
+        call = json.dumps(legacy_message("ping")).encode()
         reader, writer = await asyncio.open_connection("127.0.0.1", stage.port)
         head = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: {2000 + len(call)}\r\n\r\n"
         writer.write(head.encode() + b" " * 2000)
         # Two kilobytes at the lowest rate allowed buy a hundred seconds more than the grace.
         await asyncio.sleep(0.4)
         writer.write(call)
-        status = await soon(reader.readline())
+        status = await wait_for(reader.readline())
         writer.close()
         assert b"200" in status
 
@@ -164,7 +164,7 @@ async def test_body_that_comes_fast_enough_is_not_given_up():
     ],
 )
 async def test_foreign_origin_is_forbidden(stage: Stage, foreign):
-    answer = await stage.call("echo", origin=foreign)
+    answer = await stage.call_tool("echo", origin=foreign)
     assert answer.status_code == 403
     assert "access-control-allow-origin" not in answer.headers
 
@@ -173,7 +173,7 @@ async def test_foreign_origin_is_forbidden(stage: Stage, foreign):
     "own", ["http://localhost", "http://localhost:3000", "https://127.0.0.1:8443", "http://[::1]:80"]
 )
 async def test_origin_of_this_machine_is_allowed(stage: Stage, own):
-    assert (await stage.call("echo", origin=own)).status_code == 200
+    assert (await stage.call_tool("echo", origin=own)).status_code == 200
 
 
 @pytest.mark.parametrize("verb", ["POST", "GET", "DELETE", "OPTIONS"])
@@ -215,8 +215,8 @@ def test_every_host_allowed_still_refuses_foreign_origins():
 
 
 async def test_listener_may_not_ask_for_everything():
-    async with serving(ClientLimits(uris_per_listener=2, listeners=1)) as stage:
-        message = modern(
+    async with run_stage(ClientLimits(uris_per_listener=2, listeners=1)) as stage:
+        message = modern_message(
             "subscriptions/listen", {"notifications": {"resourceSubscriptions": ["a", "b", "c"]}}
         )
         answer = await stage.post(message, **modern_headers(message))
@@ -224,9 +224,11 @@ async def test_listener_may_not_ask_for_everything():
 
 
 async def test_listener_beyond_the_limit_is_refused():
-    async with serving(ClientLimits(listeners=1)) as stage:
-        message = modern("subscriptions/listen", {"notifications": {"resourceSubscriptions": [NOTES]}})
-        async with stage.listening(message) as heard:
-            await soon(anext(heard))
+    async with run_stage(ClientLimits(listeners=1)) as stage:
+        message = modern_message(
+            "subscriptions/listen", {"notifications": {"resourceSubscriptions": [NOTES]}}
+        )
+        async with stage.open_listener(message) as heard:
+            await wait_for(anext(heard))
             answer = await stage.post(message, **modern_headers(message))
             assert answer.json()["error"]["code"] == -32603

@@ -9,20 +9,20 @@ from stage import (
     NOTES,
     PRIVATE,
     Stage,
-    code_of,
-    connected,
-    initialize,
-    legacy,
-    serving,
-    soon,
-    text_of,
+    initialize_message,
+    legacy_message,
+    open_raw_connection,
+    read_error_code,
+    read_tool_text,
+    run_stage,
+    wait_for,
 )
 
 from commonplace.edges.limits import ClientLimits
 
 
 async def test_initialize_answers_with_the_version_asked_for(stage: Stage):
-    answer = await stage.post(initialize("2025-06-18"))
+    answer = await stage.post(initialize_message("2025-06-18"))
     assert answer.json()["result"] == {
         "protocolVersion": "2025-06-18",
         "capabilities": {
@@ -39,15 +39,15 @@ async def test_initialize_answers_with_the_version_asked_for(stage: Stage):
 
 @pytest.mark.parametrize("asked", ["1999-01-01", 7, None])
 async def test_initialize_offers_the_newest_version_for_an_unknown_one(stage: Stage, asked):
-    answer = await stage.post(initialize(asked))
+    answer = await stage.post(initialize_message(asked))
     assert answer.json()["result"]["protocolVersion"] == LEGACY
 
 
 @pytest.mark.parametrize("headers", [{}, {"mcp_protocol_version": "2025-06-18"}])
 async def test_call_in_a_session_knows_the_client_with_or_without_the_version_header(stage: Stage, headers):
     session = await stage.initialize()
-    answer = await stage.call("echo", {"a": 1}, mcp_session_id=session, **headers)
-    assert text_of(answer) == {
+    answer = await stage.call_tool("echo", {"a": 1}, mcp_session_id=session, **headers)
+    assert read_tool_text(answer) == {
         "caller": "anybody",
         "client": "tester",
         "version": LEGACY,
@@ -56,15 +56,15 @@ async def test_call_in_a_session_knows_the_client_with_or_without_the_version_he
 
 
 async def test_call_without_a_session_is_served(stage: Stage):
-    answer = await stage.call("echo", {"a": 1})
-    assert text_of(answer)["version"] == "2025-03-26"
+    answer = await stage.call_tool("echo", {"a": 1})
+    assert read_tool_text(answer)["version"] == "2025-03-26"
 
 
 async def test_session_of_one_replica_is_served_by_another():
-    async with serving() as first, serving() as second:
+    async with run_stage() as first, run_stage() as second:
         session = await first.initialize()
-        answer = await second.call("echo", mcp_session_id=session)
-        assert text_of(answer)["client"] == "tester"
+        answer = await second.call_tool("echo", mcp_session_id=session)
+        assert read_tool_text(answer)["client"] == "tester"
 
 
 @pytest.mark.parametrize("method", ["tools/list", "notifications/initialized"])
@@ -79,27 +79,27 @@ async def test_session_of_another_caller_is_not_found(stage: Stage, method):
 async def test_session_with_a_changed_id_is_not_found(stage: Stage):
     session = await stage.initialize()
     for forged in (session[:-2], session[:10] + "A" + session[11:], "", "x", "..", session + session):
-        answer = await stage.call("echo", mcp_session_id=forged)
+        answer = await stage.call_tool("echo", mcp_session_id=forged)
         assert answer.status_code == 404, forged
 
 
 async def test_session_too_old_is_not_found():
     now = [1_000_000.0]
-    async with serving(ClientLimits(session_seconds=60), clock=lambda: now[0]) as stage:
+    async with run_stage(ClientLimits(session_seconds=60), clock=lambda: now[0]) as stage:
         session = await stage.initialize()
         now[0] += 59
-        assert (await stage.call("echo", mcp_session_id=session)).status_code == 200
+        assert (await stage.call_tool("echo", mcp_session_id=session)).status_code == 200
         now[0] += 3
-        assert (await stage.call("echo", mcp_session_id=session)).status_code == 404
+        assert (await stage.call_tool("echo", mcp_session_id=session)).status_code == 404
 
 
 async def test_delete_ends_the_session_and_its_stream(stage: Stage):
     session = await stage.initialize()
-    async with stage.stream(session) as heard:
+    async with stage.open_stream(session) as heard:
         answer = await stage.client.delete(stage.url, headers={"mcp-session-id": session})
         assert answer.status_code == 200
         assert [event async for event in heard] == []
-    assert (await stage.call("echo", mcp_session_id=session)).status_code == 404
+    assert (await stage.call_tool("echo", mcp_session_id=session)).status_code == 404
     assert stage.publisher.listener_count == 0
 
 
@@ -109,19 +109,23 @@ async def test_get_without_a_session_is_not_allowed(stage: Stage):
 
 
 async def test_unknown_method_is_refused_inside_the_protocol(stage: Stage):
-    assert code_of(await stage.post(legacy("no/such"))) == (200, -32601)
+    assert read_error_code(await stage.post(legacy_message("no/such"))) == (200, -32601)
 
 
 async def test_batch_is_refused(stage: Stage):
-    assert code_of(await stage.post([legacy("ping")])) == (400, -32600)
+    assert read_error_code(await stage.post([legacy_message("ping")])) == (400, -32600)
 
 
 async def test_ping_answers_empty(stage: Stage):
-    assert (await stage.post(legacy("ping", "a"))).json() == {"jsonrpc": "2.0", "id": "a", "result": {}}
+    assert (await stage.post(legacy_message("ping", "a"))).json() == {
+        "jsonrpc": "2.0",
+        "id": "a",
+        "result": {},
+    }
 
 
 async def test_unknown_resource_has_the_code_of_its_era(stage: Stage):
-    answer = await stage.post(legacy("resources/read", uri="memo://gone"))
+    answer = await stage.post(legacy_message("resources/read", uri="memo://gone"))
     assert answer.json()["error"] == {
         "code": -32002,
         "message": "Resource not found: memo://gone.",
@@ -130,82 +134,85 @@ async def test_unknown_resource_has_the_code_of_its_era(stage: Stage):
 
 
 async def test_list_gives_the_next_cursor(stage: Stage):
-    answer = await stage.post(legacy("resources/list"))
+    answer = await stage.post(legacy_message("resources/list"))
     assert answer.json()["result"] == {"resources": [{"uri": NOTES, "name": "notes"}], "nextCursor": "more"}
 
 
 async def test_refused_tool_is_a_failed_result_that_says_why(stage: Stage):
-    answer = await stage.call("refuse")
+    answer = await stage.call_tool("refuse")
     refusal = {"error": {"code": "taken", "message": "Somebody else holds it.", "hint": "Ask them."}}
     assert answer.json()["result"]["isError"] is True
-    assert text_of(answer) == refusal
+    assert read_tool_text(answer) == refusal
 
 
 async def test_broken_tool_tells_nothing_and_harms_nobody(stage: Stage):
-    answer = await stage.call("break")
-    assert code_of(answer) == (200, -32603)
+    answer = await stage.call_tool("break")
+    assert read_error_code(answer) == (200, -32603)
     assert "secret" not in answer.text
-    await stage.answers()
+    await stage.assert_answers()
 
 
 async def test_unknown_tool_is_an_error_of_the_parameters(stage: Stage):
-    assert code_of(await stage.call("no_such")) == (200, -32602)
+    assert read_error_code(await stage.call_tool("no_such")) == (200, -32602)
 
 
 @pytest.mark.parametrize("level", ["debug", "error"])
 async def test_log_messages_below_the_session_level_are_not_sent(stage: Stage, level):
     session = await stage.initialize()
-    await stage.post(legacy("logging/setLevel", level=level), mcp_session_id=session)
-    answer = await stage.call("narrate", mcp_session_id=session)
+    await stage.post(legacy_message("logging/setLevel", level=level), mcp_session_id=session)
+    answer = await stage.call_tool("narrate", mcp_session_id=session)
     assert ("notifications/message" in answer.text) is (level == "debug")
 
 
 async def test_subscribe_without_a_session_or_access_is_refused(stage: Stage):
-    assert code_of(await stage.post(legacy("resources/subscribe", uri=NOTES))) == (400, -32600)
+    assert read_error_code(await stage.post(legacy_message("resources/subscribe", uri=NOTES))) == (
+        400,
+        -32600,
+    )
     session = await stage.initialize()
-    answer = await stage.post(legacy("resources/subscribe", uri=PRIVATE), mcp_session_id=session)
-    assert code_of(answer) == (200, -32002)
+    answer = await stage.post(legacy_message("resources/subscribe", uri=PRIVATE), mcp_session_id=session)
+    assert read_error_code(answer) == (200, -32002)
 
 
 async def test_tool_that_needs_input_asks_the_client_of_this_session(stage: Stage):
-    answer = await stage.post(initialize(elicitation={}))
+    answer = await stage.post(initialize_message(elicitation={}))
     session = answer.headers["mcp-session-id"]
-    message = legacy("tools/call", name="confirm", arguments={})
-    async with stage.listening(message, mcp_session_id=session, mcp_protocol_version=LEGACY) as heard:
-        question = await soon(anext(heard))
+    message = legacy_message("tools/call", name="confirm", arguments={})
+    async with stage.open_listener(message, mcp_session_id=session, mcp_protocol_version=LEGACY) as heard:
+        question = await wait_for(anext(heard))
         reply = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}}
         other = await stage.initialize()
         await stage.post({**reply, "result": {"action": "forged"}}, mcp_session_id=other)
         await stage.post(reply, mcp_session_id=session)
-        result = await soon(anext(heard))
+        result = await wait_for(anext(heard))
     assert question["method"] == "elicitation/create"
     assert json.loads(result["result"]["content"][0]["text"]) == ["asked", {"action": "accept"}]
 
 
 async def test_tool_that_needs_input_fails_where_the_client_cannot_be_asked(stage: Stage):
     session = await stage.initialize()
-    answer = await stage.call("confirm", mcp_session_id=session)
+    answer = await stage.call_tool("confirm", mcp_session_id=session)
     assert answer.json()["error"]["data"] == {"requiredCapabilities": {"elicitation": {}}}
 
 
 async def test_cancelled_notification_stops_the_call_of_its_own_session_only(stage: Stage):
     mine, other = await stage.initialize(), await stage.initialize()
-    call = asyncio.create_task(stage.call("wait", mcp_session_id=mine))
-    await soon(stage.host.started)
+    call = asyncio.create_task(stage.call_tool("wait", mcp_session_id=mine))
+    await wait_for(stage.host.started)
     cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
     await stage.post(cancelled, mcp_session_id=other)
-    await stage.answers()
+    await stage.assert_answers()
     assert not stage.host.cancelled.is_set()
     await stage.post(cancelled, mcp_session_id=mine)
-    await soon(stage.host.cancelled)
-    answer = await soon(call)
+    await wait_for(stage.host.cancelled)
+    answer = await wait_for(call)
     assert (answer.status_code, answer.content) == (202, b"")
 
 
 async def test_same_request_id_on_many_connections_gets_each_its_own_answer(stage: Stage):
     async def own(nonce: str) -> set[str]:
-        connection = await connected(stage)
-        message = legacy("tools/call", 1, name="slowly", arguments={"nonce": nonce})
+        connection = await open_raw_connection(stage)
+        message = legacy_message("tools/call", 1, name="slowly", arguments={"nonce": nonce})
         answers = [await connection.ask(message) for _ in range(5)]
         await connection.close()
         return {answer["result"]["content"][0]["text"] for answer in answers}
@@ -232,7 +239,7 @@ async def test_same_request_id_on_many_connections_gets_each_its_own_answer(stag
 )
 async def test_url_and_headers_choose_the_tools_that_are_shown(stage: Stage, path, headers, name, readonly):
     stage.url += path
-    answer = await stage.post(legacy("tools/list"), **headers)
+    answer = await stage.post(legacy_message("tools/list"), **headers)
     tool = answer.json()["result"]["tools"][0]
     assert (tool["name"], tool["readonly"]) == (name, readonly)
 
@@ -240,9 +247,9 @@ async def test_url_and_headers_choose_the_tools_that_are_shown(stage: Stage, pat
 @pytest.mark.parametrize("path", ["/x", "/x/", "/y/core", "/readonly/x", "/x/core/all", "evil"])
 async def test_url_of_no_view_is_not_found(stage: Stage, path):
     stage.url += path
-    assert (await stage.post(legacy("tools/list"))).status_code == 404
+    assert (await stage.post(legacy_message("tools/list"))).status_code == 404
 
 
 async def test_unknown_key_is_challenged(stage: Stage):
-    answer = await stage.call("echo", authorization="Bearer nobody")
+    answer = await stage.call_tool("echo", authorization="Bearer nobody")
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")

@@ -4,14 +4,14 @@ import base64
 import json
 
 import pytest
-from stage import MODERN, NOTES, Stage, code_of, modern, modern_headers, text_of
+from stage import MODERN, NOTES, Stage, modern_headers, modern_message, read_error_code, read_tool_text
 
 SERVER = {"io.modelcontextprotocol/serverInfo": {"name": "stage", "title": "Stage", "version": "1.0"}}
 VERSION = "io.modelcontextprotocol/protocolVersion"
 
 
 async def test_discover_describes_the_server(stage: Stage):
-    answer = await stage.modern("server/discover")
+    answer = await stage.post_modern("server/discover")
     assert answer.json()["result"] == {
         "resultType": "complete",
         "_meta": SERVER,
@@ -30,10 +30,10 @@ async def test_discover_describes_the_server(stage: Stage):
 
 
 async def test_call_is_stamped_and_mints_no_session(stage: Stage):
-    answer = await stage.modern("tools/call", {"name": "echo", "arguments": {"a": 1}})
+    answer = await stage.post_modern("tools/call", {"name": "echo", "arguments": {"a": 1}})
     result = answer.json()["result"]
     assert (result["resultType"], result["_meta"]) == ("complete", SERVER)
-    assert text_of(answer) == {
+    assert read_tool_text(answer) == {
         "caller": "anybody",
         "client": "tester",
         "version": MODERN,
@@ -58,37 +58,37 @@ async def test_call_is_stamped_and_mints_no_session(stage: Stage):
     ],
 )
 async def test_header_that_differs_from_the_body_is_refused(stage: Stage, headers):
-    answer = await stage.modern("tools/call", {"name": "echo"}, **headers)
-    assert code_of(answer) == (400, -32020)
+    answer = await stage.post_modern("tools/call", {"name": "echo"}, **headers)
+    assert read_error_code(answer) == (400, -32020)
     assert answer.json()["id"] == 1
 
 
 @pytest.mark.parametrize("missing", ["mcp-protocol-version", "mcp-method", "mcp-name"])
 async def test_header_that_is_missing_is_refused(stage: Stage, missing):
-    message = modern("tools/call", {"name": "echo"})
+    message = modern_message("tools/call", {"name": "echo"})
     headers = modern_headers(message)
     del headers[missing]
-    assert code_of(await stage.post(message, **headers)) == (400, -32020)
+    assert read_error_code(await stage.post(message, **headers)) == (400, -32020)
 
 
 async def test_header_sent_twice_is_refused(stage: Stage):
-    message = modern("tools/call", {"name": "echo"})
+    message = modern_message("tools/call", {"name": "echo"})
     headers = [*modern_headers(message).items(), ("mcp-name", "other"), ("content-type", "application/json")]
     answer = await stage.client.post(stage.url, json=message, headers=headers)
-    assert code_of(answer) == (400, -32020)
+    assert read_error_code(answer) == (400, -32020)
 
 
 async def test_name_header_may_be_in_base64(stage: Stage):
     wrapped = f"=?base64?{base64.b64encode(b'echo').decode()}?="
-    answer = await stage.modern("tools/call", {"name": "echo"}, **{"mcp-name": wrapped})
+    answer = await stage.post_modern("tools/call", {"name": "echo"}, **{"mcp-name": wrapped})
     assert answer.status_code == 200
 
 
 async def test_unsupported_version_is_told_which_are_supported(stage: Stage):
-    answer = await stage.modern(
+    answer = await stage.post_modern(
         "tools/list", {"_meta": {VERSION: "2099-01-01"}}, **{"mcp-protocol-version": "2099-01-01"}
     )
-    assert code_of(answer) == (400, -32022)
+    assert read_error_code(answer) == (400, -32022)
     details = answer.json()["error"]["data"]
     assert (details["requested"], details["supported"][0]) == ("2099-01-01", MODERN)
 
@@ -97,7 +97,7 @@ async def test_unsupported_version_is_told_which_are_supported(stage: Stage):
     "method", ["no/such", "initialize", "ping", "logging/setLevel", "resources/subscribe"]
 )
 async def test_method_of_another_era_is_not_found(stage: Stage, method):
-    assert code_of(await stage.modern(method)) == (404, -32601)
+    assert read_error_code(await stage.post_modern(method)) == (404, -32601)
 
 
 @pytest.mark.parametrize("verb", ["GET", "DELETE", "PUT", "OPTIONS"])
@@ -118,16 +118,16 @@ async def test_notification_is_accepted(stage: Stage):
 @pytest.mark.parametrize("message", [{"id": 1, "result": {}}, {"id": None, "method": "tools/list"}])
 async def test_message_that_is_no_request_is_refused(stage: Stage, message):
     answer = await stage.post({"jsonrpc": "2.0", **message}, mcp_protocol_version=MODERN)
-    assert code_of(answer) == (400, -32600)
+    assert read_error_code(answer) == (400, -32600)
 
 
 async def test_unknown_resource_has_the_code_of_its_era(stage: Stage):
-    answer = await stage.modern("resources/read", {"uri": "memo://gone"})
-    assert code_of(answer) == (400, -32602)
+    answer = await stage.post_modern("resources/read", {"uri": "memo://gone"})
+    assert read_error_code(answer) == (400, -32602)
 
 
 async def test_read_resource_says_how_long_it_keeps(stage: Stage):
-    answer = await stage.modern("resources/read", {"uri": NOTES})
+    answer = await stage.post_modern("resources/read", {"uri": NOTES})
     assert answer.json()["result"] == {
         "resultType": "complete",
         "_meta": SERVER,
@@ -138,7 +138,7 @@ async def test_read_resource_says_how_long_it_keeps(stage: Stage):
 
 
 async def test_progress_turns_the_answer_into_a_stream(stage: Stage):
-    answer = await stage.modern("tools/call", {"name": "narrate", "_meta": {"progressToken": "p"}})
+    answer = await stage.post_modern("tools/call", {"name": "narrate", "_meta": {"progressToken": "p"}})
     told = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]
     assert answer.headers["content-type"] == "text/event-stream"
     assert told[0] == {
@@ -150,7 +150,7 @@ async def test_progress_turns_the_answer_into_a_stream(stage: Stage):
 
 
 async def test_client_that_takes_no_stream_gets_plain_json(stage: Stage):
-    answer = await stage.modern(
+    answer = await stage.post_modern(
         "tools/call", {"name": "narrate", "_meta": {"progressToken": "p"}}, accept="application/json"
     )
     assert answer.headers["content-type"] == "application/json"
@@ -158,14 +158,14 @@ async def test_client_that_takes_no_stream_gets_plain_json(stage: Stage):
 
 
 async def asked_to_confirm(stage: Stage, **headers: str) -> dict:
-    message = modern("tools/call", {"name": "confirm"}, elicitation={})
+    message = modern_message("tools/call", {"name": "confirm"}, elicitation={})
     answer = await stage.post(message, **{**modern_headers(message), **headers})
     return answer.json()["result"]
 
 
 async def confirm(stage: Stage, state: object, tool: str = "confirm", **headers: str):
     params = {"name": tool, "inputResponses": {"sure": {"action": "accept"}}, "requestState": state}
-    message = modern("tools/call", params, elicitation={})
+    message = modern_message("tools/call", params, elicitation={})
     return await stage.post(message, **{**modern_headers(message), **headers})
 
 
@@ -174,19 +174,19 @@ async def test_input_comes_back_with_the_state_it_was_asked_with(stage: Stage):
     assert asked["resultType"] == "input_required"
     assert asked["inputRequests"]["sure"]["method"] == "elicitation/create"
     answer = await confirm(stage, asked["requestState"])
-    assert text_of(answer) == ["asked", {"action": "accept"}]
+    assert read_tool_text(answer) == ["asked", {"action": "accept"}]
 
 
 async def test_state_of_another_caller_another_tool_or_nobody_is_refused(stage: Stage):
     state = (await asked_to_confirm(stage))["requestState"]
     for forged in (state + "A", state[:-1], "", 7, None):
-        assert code_of(await confirm(stage, forged)) == (400, -32602)
-    assert code_of(await confirm(stage, state, authorization="Bearer mallory")) == (400, -32602)
-    assert code_of(await confirm(stage, state, tool="echo")) == (400, -32602)
+        assert read_error_code(await confirm(stage, forged)) == (400, -32602)
+    assert read_error_code(await confirm(stage, state, authorization="Bearer mallory")) == (400, -32602)
+    assert read_error_code(await confirm(stage, state, tool="echo")) == (400, -32602)
     assert (await confirm(stage, state)).status_code == 200
 
 
 async def test_client_that_cannot_be_asked_is_told_what_it_lacks(stage: Stage):
-    answer = await stage.modern("tools/call", {"name": "confirm"})
-    assert code_of(answer) == (400, -32021)
+    answer = await stage.post_modern("tools/call", {"name": "confirm"})
+    assert read_error_code(answer) == (400, -32021)
     assert answer.json()["error"]["data"] == {"requiredCapabilities": {"elicitation": {}}}

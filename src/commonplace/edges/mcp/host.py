@@ -79,7 +79,7 @@ class McpContext(msgspec.Struct, kw_only=True):
         await self.channel.notify(Notification("notifications/message", params))
 
 
-class ToolResult(msgspec.Struct, frozen=True):
+class ToolCallResult(msgspec.Struct, frozen=True):
     """`text` is ready JSON text; `structured` is ready JSON and belongs only where a program reads it."""
 
     text: str | bytes = ""
@@ -124,11 +124,11 @@ class ToolRefused(Interruption):
         self.message = message
         self.hint = hint
 
-    def to_result(self) -> ToolResult:
+    def to_result(self) -> ToolCallResult:
         error = {"code": self.code, "message": self.message}
         if self.hint is not None:
             error["hint"] = self.hint
-        return ToolResult(text=encode({"error": error}), failed=True)
+        return ToolCallResult(text=encode({"error": error}), failed=True)
 
 
 class ResourceNotFound(Interruption):
@@ -174,7 +174,7 @@ class Host(Protocol):
 
     async def call_tool(
         self, context: McpContext, name: str, arguments: dict[str, Any]
-    ) -> ToolResult | InputRequired:
+    ) -> ToolCallResult | InputRequired:
         """Raises ToolRefused for what the model can act on, UnknownName for a missing tool."""
 
     async def list_resources(self, context: McpContext, cursor: str | None) -> ListPage: ...

@@ -15,8 +15,8 @@ from commonplace.edges.mcp.host import (
     ListPage,
     McpContext,
     MissingCapability,
+    ToolCallResult,
     ToolRefused,
-    ToolResult,
 )
 from commonplace.edges.mcp.messages import encode, read_object_param, require_text_param
 
@@ -108,7 +108,7 @@ def require_askable(context: McpContext, required: InputRequired) -> None:
         raise MissingCapability(missing)
 
 
-def encode_tool_result(result: ToolResult) -> bytes:
+def encode_tool_result(result: ToolCallResult) -> bytes:
     if result.blocks is None:
         text = result.text if isinstance(result.text, str) else result.text.decode()
         content = b'[{"type":"text","text":' + encode(text) + b"}]"
