@@ -28,7 +28,7 @@ FLOORS = (
         "data_folder",
         "beacon",
     ),
-    ("arguments", "audit", "activity", "events", "operation", "resource"),
+    ("arguments", "audit", "activity", "events", "operation", "resource", "project"),
     ("search",),
     ("session_archive",),
     ("call", "boot", "room"),
@@ -129,6 +129,21 @@ def test_room_imports_no_other_rooms_operations(room: Path):
             other = name.split(".")
             if other[1] == "rooms" and len(other) > 3 and other[2] != room.name:
                 assert other[3] != "operations", f"{path} imports {name}"
+
+
+def test_rooms_import_each_other_without_a_cycle():
+    """What two rooms share belongs to the core, or to the room that owns the noun."""
+    imports = {room.name: _imported_rooms(room) for room in ROOMS}
+    while free := [name for name, others in imports.items() if not others]:
+        imports = {name: others - set(free) for name, others in imports.items() if name not in free}
+    assert imports == {}
+
+
+def _imported_rooms(room: Path) -> set[str]:
+    """The names of the other rooms that this one imports from."""
+    names = {name for path in room.rglob("*.py") for name in _imported(ast.parse(path.read_text()))}
+    parts = [name.split(".") for name in names]
+    return {part[2] for part in parts if part[1] == "rooms" and part[2] != room.name}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))

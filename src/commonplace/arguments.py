@@ -41,6 +41,9 @@ Moment = Annotated[
 """A time as text, ISO-8601; without a zone it is UTC. In microseconds."""
 
 
+AgentName = Annotated[str, pydantic.Field(min_length=1, max_length=64, pattern=r"^\w[\w.@:+-]*$")]
+
+
 def refuse_unstorable(value: Any) -> None:
     """PostgreSQL stores no NUL and nothing stores half a character, so no store is offered one."""
     if isinstance(value, str):

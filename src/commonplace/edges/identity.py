@@ -18,11 +18,11 @@ import pydantic
 
 from commonplace import access, errors
 from commonplace.access import Caller
+from commonplace.arguments import AgentName
 from commonplace.clock import MINUTE, SECOND, Clock
 from commonplace.config import Settings
 from commonplace.events import Bus
 from commonplace.rooms.admin import store
-from commonplace.rooms.agents.model import AgentName
 from commonplace.store.database import Database
 
 _log = logging.getLogger(__name__)

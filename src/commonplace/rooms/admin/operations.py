@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from commonplace import __version__, access, errors, events
 from commonplace.access import EVERY, Role
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
+from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.clock import DAY, iso
 from commonplace.operation import Family, operation
 from commonplace.rooms.admin import model, store
 from commonplace.rooms.admin.events import KEY_REVOKED
-from commonplace.rooms.agents.model import AgentName
 from commonplace.rooms.workspaces import store as workspace_store
 from commonplace.rooms.workspaces.model import WorkspaceId
 from commonplace.store.database import Row

@@ -9,12 +9,12 @@ from commonplace import access, errors
 from commonplace.access import Caller
 from commonplace.call import Call
 from commonplace.operation import operation
+from commonplace.project import ensure_project
 from commonplace.rooms.agent_memory import model, store
 from commonplace.rooms.agent_memory.store import MemoryOwner
 from commonplace.rooms.blackboard.model import BlackboardId, encode_metadata
 from commonplace.rooms.blackboard.reader import AgentId, identify_reader
 from commonplace.rooms.blackboard.session import load_visible_session
-from commonplace.rooms.projects.store import ensure_project
 from commonplace.store.database import Row
 
 

@@ -1,8 +1,8 @@
 """Retention of agent memory: expired values are no longer read; this deletes them."""
 
 from commonplace.config import Settings
+from commonplace.project import list_all_project_names
 from commonplace.rooms.agent_memory import store
-from commonplace.rooms.projects.store import list_all_project_names
 from commonplace.store.database import Tx
 
 

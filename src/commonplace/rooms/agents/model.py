@@ -15,7 +15,6 @@ HeartbeatStatus = Literal["idle", "busy", "error"]
 AgentTier = Literal["admin", "named", "worker", "pending"]
 MAX_TASK_CHARACTERS = 500
 TaskText = Annotated[str, Field(max_length=MAX_TASK_CHARACTERS)]
-AgentName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^\w[\w.@:+-]*$")]
 
 
 class HeartbeatReply(Reply):

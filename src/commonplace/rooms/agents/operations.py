@@ -5,13 +5,13 @@ from typing import Annotated
 from pydantic import Field
 
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
+from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.operation import operation
 from commonplace.rooms.agents import store
 from commonplace.rooms.agents.events import AGENT_CHANGED
 from commonplace.rooms.agents.model import (
-    AgentName,
     AgentRoster,
     AgentStatusListing,
     HeartbeatReply,

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from commonplace.access import Caller
 from commonplace.store.database import Row, Tx
 
 _MAX_STATUS_ROWS = 200
@@ -69,20 +68,6 @@ async def search_agents(tx: Tx, project: str, query: str, limit: int) -> Sequenc
         _like_pattern(query),
         limit,
     )
-
-
-async def is_project_admin(tx: Tx, project: str, caller: Caller, agent: str) -> bool:
-    """Is this caller, acting as this agent, an admin of the project?
-
-    A key has the rights of its role. The agent's tier on the roster counts only if the key is bound to that name,
-    or if the server runs without keys: otherwise anybody could claim the name.
-    """
-    if caller.operator or (caller.key and caller.includes("admin")):
-        return True
-    if caller.key and caller.agent != agent:
-        return False
-    row = await tx.one("select tier from agent where project = $1 and name = $2", project, agent)
-    return row is not None and row["tier"] == "admin"
 
 
 def _like_pattern(text: str) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from commonplace import errors, events
 from commonplace.call import Call
+from commonplace.project import ensure_project, list_all_project_names
 from commonplace.rooms.backlog import model, store
 from commonplace.rooms.backlog.events import BACKLOG_CHANGED
 from commonplace.rooms.backlog.model import BacklogItem
 from commonplace.rooms.messages.store import notify_agents
-from commonplace.rooms.projects.store import ensure_project, list_all_project_names
 from commonplace.store import ids
 from commonplace.store.database import Row
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from commonplace import errors
 from commonplace.call import Call
 from commonplace.operation import Operation, also, operation
+from commonplace.project import ensure_project
 from commonplace.rooms.backlog import edits, model, store
 from commonplace.rooms.backlog.model import (
     AllProjects,
@@ -15,7 +16,6 @@ from commonplace.rooms.backlog.model import (
     ChangedItem,
     CompletedItem,
 )
-from commonplace.rooms.projects.store import ensure_project
 from commonplace.store.ids import Id
 
 

@@ -11,6 +11,7 @@ from commonplace.arguments import Moment
 from commonplace.call import Call
 from commonplace.clock import iso, iso_exact
 from commonplace.operation import operation
+from commonplace.project import ensure_project
 from commonplace.rooms.archives import lookup
 from commonplace.rooms.archives.model import ArchivedSessions
 from commonplace.rooms.blackboard import context_search, model, search, selection, store
@@ -32,7 +33,6 @@ from commonplace.rooms.blackboard.session import (
     load_visible_session,
     reader_view,
 )
-from commonplace.rooms.projects.store import ensure_project
 from commonplace.rooms.workspaces.model import WorkspaceId
 from commonplace.store.database import Row
 

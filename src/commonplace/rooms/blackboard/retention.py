@@ -2,9 +2,9 @@
 
 from commonplace import access, audit, events
 from commonplace.config import Settings
+from commonplace.project import list_all_project_names
 from commonplace.rooms.blackboard import model, store
 from commonplace.rooms.blackboard.events import SESSION_CLOSED
-from commonplace.rooms.projects.store import list_all_project_names
 from commonplace.store.database import Tx
 
 

@@ -8,9 +8,9 @@ from collections.abc import Collection
 from commonplace import errors
 from commonplace.access import EVERY
 from commonplace.call import Call
+from commonplace.project import list_all_project_names
 from commonplace.rooms.blackboard import model, store
 from commonplace.rooms.blackboard.reader import ALL_VISIBILITIES, BlackboardReader, Visibility
-from commonplace.rooms.projects.store import list_all_project_names
 from commonplace.store.database import Row
 from commonplace.store.ids import SHORTEST
 

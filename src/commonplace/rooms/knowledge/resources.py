@@ -4,11 +4,11 @@ from commonplace import errors
 from commonplace.access import SHARED
 from commonplace.call import Call
 from commonplace.operation import Reply, operation
+from commonplace.project import list_all_project_names
 from commonplace.resource import Resource
 from commonplace.rooms.knowledge import model, recent_documents
 from commonplace.rooms.knowledge.finders import find_document
 from commonplace.rooms.knowledge.recall import served
-from commonplace.rooms.projects import store as projects
 from commonplace.store import ids
 
 _MAX_LISTED = 50
@@ -27,7 +27,7 @@ class DocumentListing(Reply):
 @operation("resource:memory", role="readonly", session=False)
 async def read_document(call: Call, doc_id: model.DocumentId) -> model.Kept:
     """A document of any project that the caller sees, or of shared knowledge."""
-    visible = [name for name in await projects.list_project_names(call.tx) if call.caller.sees(name)]
+    visible = [name for name in await list_all_project_names(call.tx) if call.caller.sees(name)]
     where = await ids.beginning(call.tx, "document", list({*visible, SHARED}), doc_id)
     document = await find_document(call, *where[0]) if where else None
     if document is None:

@@ -4,8 +4,8 @@ from collections import defaultdict
 
 from commonplace.clock import DAY
 from commonplace.config import Settings
+from commonplace.project import list_all_project_names
 from commonplace.rooms.locks import store
-from commonplace.rooms.projects.store import list_all_project_names
 from commonplace.store.database import Row, Tx
 
 _LAPSED_MICROSECONDS = DAY

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from commonplace.call import Call
-from commonplace.rooms.agents import store as agents
+from commonplace.project import is_project_admin
 from commonplace.rooms.messages import model, store
 from commonplace.store import ids
 from commonplace.store.database import Row
@@ -25,7 +25,7 @@ async def _can_read_message(call: Call, row: Row, deliveries: Sequence[Row]) -> 
     """Mail is readable by its sender, its recipients and the admins of the project."""
     if call.agent == row["sender"] or any(delivery["agent"] == call.agent for delivery in deliveries):
         return True
-    return await agents.is_project_admin(call.tx, row["project"], call.caller, call.agent)
+    return await is_project_admin(call.tx, row["project"], call.caller, call.agent)
 
 
 FINDERS = {"msg_": find_message}

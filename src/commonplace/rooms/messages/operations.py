@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from commonplace import errors, events
+from commonplace.arguments import AgentName
 from commonplace.call import Call, Later
 from commonplace.operation import also, operation
-from commonplace.rooms.agents.model import AgentName
-from commonplace.rooms.agents.store import is_project_admin
+from commonplace.project import is_project_admin
 from commonplace.rooms.messages import model, recipients, store
 from commonplace.rooms.messages.events import MESSAGE_CLAIMED, MESSAGE_SENT, MESSAGE_UPDATED
 from commonplace.rooms.messages.model import (

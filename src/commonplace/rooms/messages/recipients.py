@@ -4,9 +4,9 @@ import difflib
 
 from commonplace import errors
 from commonplace.call import Call
+from commonplace.project import is_registered_project
 from commonplace.rooms.messages import store
 from commonplace.rooms.messages.model import ALL_AGENTS, PROJECT_ADMINS
-from commonplace.rooms.projects.store import is_registered_project
 
 _MAX_SUGGESTIONS = 3
 _SUGGESTION_CUTOFF = 0.5

@@ -1,10 +1,10 @@
 """The resource inbox://{project}/{agent}: headers of the agent's unread mail."""
 
 from commonplace import errors
+from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.operation import Reply, operation
 from commonplace.resource import Resource
-from commonplace.rooms.agents.model import AgentName
 from commonplace.rooms.messages import store
 from commonplace.rooms.messages.model import MessageHeader
 

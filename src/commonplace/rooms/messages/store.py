@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from commonplace import activity
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
+from commonplace.project import list_all_project_names
 from commonplace.rooms.messages.model import MESSAGE_STATUSES, PRIORITY_RANKS, MessageDraft
 from commonplace.store.database import Row, Tx, Value
 
@@ -261,7 +262,7 @@ async def delete_expired_messages(tx: Tx, before: int) -> int:
 
     A message with an idempotency key keeps its row without the body, so that the key stays valid.
     """
-    projects = [row["name"] for row in await tx.all("select name from project")]
+    projects = await list_all_project_names(tx)
     deleted = await tx.run(
         "delete from delivery where project = any($1) and state >= $2 and changed_at < $3",
         projects,

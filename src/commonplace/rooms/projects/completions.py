@@ -6,6 +6,7 @@ from pydantic import Field
 
 from commonplace.call import Call
 from commonplace.operation import Operation, Reply, operation
+from commonplace.project import list_all_project_names
 from commonplace.rooms.projects import store
 
 _MAX_COMPLETIONS = 101
@@ -33,7 +34,7 @@ def _define_completion(argument: str) -> Operation:
 
     async def complete_argument(call: Call, prefix: CompletionPrefix = "") -> CompletionReply:
         """Complete an argument from its first characters."""
-        visible = [name for name in await store.list_project_names(call.tx) if call.caller.sees(name)]
+        visible = [name for name in await list_all_project_names(call.tx) if call.caller.sees(name)]
         values = await store.list_completions(
             call.tx, table, column, project_column, visible, prefix, _MAX_COMPLETIONS, condition
         )

@@ -5,11 +5,12 @@ import difflib
 from commonplace import errors
 from commonplace.access import EVERY, SHARED
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
+from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.operation import Family, operation
 from commonplace.rooms.agents.events import AGENT_CHANGED
-from commonplace.rooms.agents.model import AgentName, AgentTier
+from commonplace.rooms.agents.model import AgentTier
 from commonplace.rooms.knowledge import store as knowledge
 from commonplace.rooms.projects import model, store
 from commonplace.rooms.projects.events import PROJECT_CREATED, PROJECT_DELETED

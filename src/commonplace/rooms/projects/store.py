@@ -16,7 +16,6 @@ _SELECT_PROJECT = "select name, display_name, registered, ignore_case, created_a
 _SELECT_MEMBER = "select project, name, tier, role_description, path_patterns, last_seen_at from agent"
 _IS_VISIBLE = "($1 = 1 or name = any($2))"
 _MAX_MEMBERS = 200
-_MAX_PROJECT_NAMES = 5000
 
 
 async def register_project(
@@ -34,24 +33,6 @@ async def register_project(
         int(ignore_case),
         now,
     )
-
-
-async def ensure_project(tx: Tx, project: str, now: int) -> bool:
-    """Insert the project if it is unknown; return whether it is registered."""
-    row = await tx.one("select registered from project where name = $1", project)
-    if row is None:
-        await tx.run(
-            "insert into project (name, display_name, registered, ignore_case, created_at)"
-            " values ($1, $1, 0, 0, $2) on conflict (name) do nothing",
-            project,
-            now,
-        )
-    return bool(row and row["registered"])
-
-
-async def is_registered_project(tx: Tx, project: str) -> bool:
-    row = await tx.one("select registered from project where name = $1", project)
-    return bool(row and row["registered"])
 
 
 async def load_project(tx: Tx, name: str) -> Row:
@@ -184,17 +165,6 @@ async def count_active_sessions(tx: Tx, names: Sequence[str] | None, live_since:
 
 def _encode_patterns(patterns: Sequence[str] | None) -> str | None:
     return None if patterns is None else msgspec.json.encode(patterns).decode()
-
-
-async def list_all_project_names(tx: Tx) -> list[str]:
-    return [row["name"] for row in await tx.all("select name from project order by name")]
-
-
-async def list_project_names(tx: Tx) -> list[str]:
-    return [
-        row["name"]
-        for row in await tx.all("select name from project order by name limit $1", _MAX_PROJECT_NAMES)
-    ]
 
 
 async def list_completions(

@@ -8,17 +8,18 @@ from typing import Annotated, Any
 from commonplace import access, activity, errors
 from commonplace.access import Caller
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
+from commonplace.arguments import AgentName
 from commonplace.boot import StartingSession
 from commonplace.call import Call, Calls
 from commonplace.operation import also, operation
+from commonplace.project import ensure_project
 from commonplace.rooms.admin import store as keys
-from commonplace.rooms.agents.model import MAX_TASK_CHARACTERS, AgentName
+from commonplace.rooms.agents.model import MAX_TASK_CHARACTERS
 from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_document, prepare_record
 from commonplace.rooms.knowledge.writing import write_document, write_record
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.locks.events import FILES_RELEASED
-from commonplace.rooms.projects import store as projects
 from commonplace.rooms.sessions import agent_identity, boot, start_notices, store
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.rooms.sessions.boot_pack import fit_boot_pack
@@ -98,7 +99,7 @@ async def _require_key_caller(call: Call, secret: str) -> access.Caller:
 
 
 async def _resolve_agent(call: Call, request: SessionRequest) -> ResolvedAgent:
-    project_is_registered = await projects.ensure_project(call.tx, call.project, call.now)
+    project_is_registered = await ensure_project(call.tx, call.project, call.now)
     name = agent_identity.resolve_requested_name(call.caller, request.agent)
     worker_names = agent_identity.generate_worker_names() if request.spawned_by else []
     roster = await store.load_agents_by_name(call.tx, call.project, [name, request.spawned_by, *worker_names])

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from commonplace.activity import Session
 from commonplace.clock import DAY
+from commonplace.project import list_all_project_names
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.store.database import Row, Tx
 
@@ -107,7 +108,7 @@ async def mark_agent_idle(tx: Tx, session: Session, live_since: int, now: int) -
 
 async def delete_expired_sessions(tx: Tx, now: int) -> None:
     """Delete unused sessions, unread notices and workers that did not return."""
-    projects = [row["name"] for row in await tx.all("select name from project")]
+    projects = await list_all_project_names(tx)
     for rows, retention in (
         ("session where active_at < $2", 90 * DAY),
         ("notice where at < $2", 7 * DAY),

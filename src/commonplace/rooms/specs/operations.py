@@ -6,10 +6,10 @@ import msgspec
 
 from commonplace import errors, events
 from commonplace.access import SHARED
+from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.operation import operation
-from commonplace.rooms.agents.model import AgentName
-from commonplace.rooms.agents.store import is_project_admin
+from commonplace.project import is_project_admin
 from commonplace.rooms.specs import model, schemas, store
 from commonplace.rooms.specs.events import SPEC_CHANGED
 from commonplace.rooms.specs.model import DefinedSpec, Spec, SpecListing, SpecSummary

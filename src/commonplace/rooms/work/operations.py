@@ -6,10 +6,10 @@ from typing import Annotated
 from pydantic import Field
 
 from commonplace import activity
+from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.clock import HOUR
 from commonplace.operation import operation
-from commonplace.rooms.agents.model import AgentName
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks.store import project_ignores_case
 from commonplace.rooms.work import store

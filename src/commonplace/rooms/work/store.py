@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from commonplace.activity import Session
 from commonplace.clock import DAY
+from commonplace.project import list_all_project_names
 from commonplace.rooms.locks import prefixes
 from commonplace.store.database import Row, Tx
 
@@ -210,7 +211,7 @@ async def list_work_blocked_by_agent(tx: Tx, project: str, agent: str, limit: in
 
 
 async def delete_expired_work(tx: Tx, now: int) -> None:
-    projects = [row["name"] for row in await tx.all("select name from project")]
+    projects = await list_all_project_names(tx)
     for table, column in (("touched", "at"), ("signal", "at"), ("work", "updated_at")):
         await tx.run(
             f"delete from {table} where project = any($1) and {column} < $2", projects, now - _WORK_RETENTION

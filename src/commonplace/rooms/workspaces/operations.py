@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from commonplace import errors, events
 from commonplace.call import Call
 from commonplace.operation import EVERY, operation
-from commonplace.rooms.projects.store import ensure_project
+from commonplace.project import ensure_project
 from commonplace.rooms.workspaces import file_store, knowledge_writes, model, overview_page, search, store
 from commonplace.rooms.workspaces.events import KNOWLEDGE_DELETED, WORKSPACE_REGISTERED
 from commonplace.rooms.workspaces.file_page import DEFAULT_PAGE_BYTES, MAX_PAGE_BYTES, build_file_page

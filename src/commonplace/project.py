@@ -1,0 +1,43 @@
+"""The projects that this server knows, and who administers them: what every room may ask.
+
+Editing projects and rosters is `rooms/projects`; what a key may do in a project is `access.py`.
+"""
+
+from commonplace.access import Caller
+from commonplace.store.database import Tx
+
+
+async def ensure_project(tx: Tx, project: str, now: int) -> bool:
+    """Insert the project if it is unknown; return whether it is registered."""
+    row = await tx.one("select registered from project where name = $1", project)
+    if row is None:
+        await tx.run(
+            "insert into project (name, display_name, registered, ignore_case, created_at)"
+            " values ($1, $1, 0, 0, $2) on conflict (name) do nothing",
+            project,
+            now,
+        )
+    return bool(row and row["registered"])
+
+
+async def is_registered_project(tx: Tx, project: str) -> bool:
+    row = await tx.one("select registered from project where name = $1", project)
+    return bool(row and row["registered"])
+
+
+async def list_all_project_names(tx: Tx) -> list[str]:
+    return [row["name"] for row in await tx.all("select name from project order by name")]
+
+
+async def is_project_admin(tx: Tx, project: str, caller: Caller, agent: str) -> bool:
+    """Is this caller, acting as this agent, an admin of the project?
+
+    A key has the rights of its role. The agent's tier on the roster counts only if the key is bound to that name,
+    or if the server runs without keys: otherwise anybody could claim the name.
+    """
+    if caller.operator or (caller.key and caller.includes("admin")):
+        return True
+    if caller.key and caller.agent != agent:
+        return False
+    row = await tx.one("select tier from agent where project = $1 and name = $2", project, agent)
+    return row is not None and row["tier"] == "admin"
