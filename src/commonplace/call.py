@@ -131,9 +131,11 @@ class Calls:
         """Run the operation of a tool's name."""
         return await self._audited(name, given, caller, lambda: self.find(name, given))
 
-    async def read(self, operation: Operation, given: Mapping[str, Any], caller: Caller) -> Answer:
-        """Run the operation behind a resource: it has no tool's name, and the same path."""
-        return await self._audited(operation.name, given, caller, lambda: (operation, given))
+    async def run_operation(
+        self, operation: Operation, arguments: Mapping[str, Any], caller: Caller
+    ) -> Answer:
+        """Run an operation that is not a tool, such as one behind a resource or a byte stream; the path is the same."""
+        return await self._audited(operation.name, arguments, caller, lambda: (operation, arguments))
 
     async def _audited(
         self,

@@ -13,6 +13,7 @@ import msgspec
 from commonplace import errors
 from commonplace.access import Caller, can_read_project
 from commonplace.resource import Resource
+from commonplace.store.counters import advance_counter
 from commonplace.store.database import Database, Row, Tx
 
 _POLL_SECONDS = 2.0
@@ -89,25 +90,13 @@ async def append(tx: Tx, events: list[Event]) -> None:
     for event in events:
         by_project[event.project].append(event)
     for project, theirs in sorted(by_project.items()):
-        last = await count(tx, project, "event", len(theirs))
+        last = await advance_counter(tx, project, "event", len(theirs))
         first = last - len(theirs) + 1
         await tx.many(
             "insert into event (project, n, at, kind, uri, actor, audience, body)"
             " values ($1, $2, $3, $4, $5, $6, $7, $8)",
             [_values(event, first + place) for place, event in enumerate(theirs)],
         )
-
-
-async def count(tx: Tx, project: str, name: str, step: int = 1) -> int:
-    """Advance a counter of the project; until commit nobody else can."""
-    row = await tx.one(
-        "insert into counter (project, name, n) values ($1, $2, $3)"
-        " on conflict (project, name) do update set n = counter.n + excluded.n returning n",
-        project,
-        name,
-        step,
-    )
-    return int(row["n"]) if row else step
 
 
 async def after(tx: Tx, project: str, n: int, limit: int = _PAGE) -> list[Event]:

@@ -17,7 +17,7 @@ class Sync(Agent):
     async def up(self, session_id: str, content: bytes, offset: int = 0, **more: Any) -> dict[str, Any]:
         """Upload bytes, as PUT does."""
         given = self.workspace | {"session_id": session_id, "body": content, "offset": offset} | more
-        answer = await self.calls.read(upload_bytes, given, self.caller)
+        answer = await self.calls.run_operation(upload_bytes, given, self.caller)
         return {name: getattr(answer.reply, name) for name in ("status", "bytes", "lines", "sha256")}
 
     async def raw(self, session_id: str, **more: Any) -> dict[str, Any]:
@@ -29,11 +29,11 @@ class Sync(Agent):
     async def bytes(self, session_id: str) -> bytes:
         """The whole session, as GET with a Range gives it."""
         named = {"workspace_id": self.workspace["workspace_id"], "session_id": session_id}
-        length = (await self.calls.read(get_stored_session, named, self.caller)).reply.bytes
+        length = (await self.calls.run_operation(get_stored_session, named, self.caller)).reply.bytes
         whole = b""
         while len(whole) < length:
             span = named | {"first": len(whole), "end": length}
-            whole += (await self.calls.read(read_bytes, span, self.caller)).reply
+            whole += (await self.calls.run_operation(read_bytes, span, self.caller)).reply
         return whole
 
 

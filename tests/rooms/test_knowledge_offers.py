@@ -79,5 +79,5 @@ async def test_completion_of_documents_leaves_out_what_was_put_away(team):
     ]
     await alice.change_status(doc_id=made[0], new_status="archived")
     completing = COMPLETIONS["doc_id"]
-    answer = await team.calls.read(completing, {"prefix": "doc_"}, access.LOCAL)
+    answer = await team.calls.run_operation(completing, {"prefix": "doc_"}, access.LOCAL)
     assert answer.reply.values == [made[1]]

@@ -175,6 +175,6 @@ async def test_memory_resource_counts_as_use(team):
     alice = await team.agent("alice")
     made = await alice.store(title="Walrus", content="It sleeps.", memory_type="adr")
     resource = next(each for each in team.calls.catalogue.resources if each.template == "memory://{doc_id}")
-    await team.calls.read(resource.operation, {"doc_id": made["id"]}, access.LOCAL)
+    await team.calls.run_operation(resource.operation, {"doc_id": made["id"]}, access.LOCAL)
     await team.calls.search.write_uses()
     assert "opened 1x" in await why(alice, "walrus")

@@ -11,7 +11,7 @@ from commonplace.rooms.locks.retention import delete_lapsed_leases
 from patience import PATIENCE_SECONDS
 
 EPOCH = 1 << 40
-NOON = "2027-01-15T08:00:00Z"
+CLOCK_START = "2027-01-15T08:00:00Z"
 HALF_PAST = "2027-01-15T08:30:00Z"
 
 
@@ -256,7 +256,7 @@ async def test_start_session_shows_others_locks_nearest_first(team):
     assert bob.started["relevant_locks"][0] == {
         "file": "api/x.py",
         "held_by": "alice",
-        "since": NOON,
+        "since": CLOCK_START,
         "reason": "",
         "expires_at": HALF_PAST,
         "stale": False,

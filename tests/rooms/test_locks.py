@@ -5,7 +5,7 @@ import pytest
 from commonplace import activity, errors
 
 EPOCH = 1 << 40
-NOON = "2027-01-15T08:00:00Z"
+CLOCK_START = "2027-01-15T08:00:00Z"
 HALF_PAST = "2027-01-15T08:30:00Z"
 
 
@@ -41,7 +41,7 @@ async def test_lock_files_refuses_what_another_holds_and_names_the_holder(team):
                 "file": "src/app.py",
                 "held_by": "alice",
                 "project": "shop",
-                "since": NOON,
+                "since": CLOCK_START,
                 "reason": "rename",
                 "expires_at": "2027-01-15T08:10:00Z",
                 "stale": False,
@@ -63,7 +63,7 @@ async def test_lock_files_is_all_or_nothing(team):
             {
                 "file": "b.py",
                 "held_by": "alice",
-                "since": NOON,
+                "since": CLOCK_START,
                 "reason": "",
                 "expires_at": HALF_PAST,
                 "stale": False,
@@ -281,7 +281,7 @@ async def test_get_locks_shows_tokens_of_ones_own_alone(team):
             {
                 "file": "b.py",
                 "held_by": "bob",
-                "since": NOON,
+                "since": CLOCK_START,
                 "reason": "",
                 "expires_at": HALF_PAST,
                 "stale": False,
@@ -292,7 +292,7 @@ async def test_get_locks_shows_tokens_of_ones_own_alone(team):
             {
                 "file": "a.py",
                 "token": EPOCH + 1,
-                "since": NOON,
+                "since": CLOCK_START,
                 "reason": "rename",
                 "expires_at": HALF_PAST,
                 "mode": "shared",

@@ -101,7 +101,11 @@ def resource(page: str) -> Way:
         uri = f"session://{board.id}{page}"
         for each in board.calls.catalogue.resources:
             if (arguments := each.match(uri)) is not None:
-                return (await board.calls.read(each.operation, arguments, CALLERS[kind])).text().decode()
+                return (
+                    (await board.calls.run_operation(each.operation, arguments, CALLERS[kind]))
+                    .text()
+                    .decode()
+                )
         raise errors.NotFound
 
     return reads

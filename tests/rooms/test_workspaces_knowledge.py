@@ -475,7 +475,7 @@ async def test_resources_give_a_file_and_an_overview(desk):
 
     async def read(uri: str, caller: access.Caller = access.LOCAL):
         resource, given = next((each, found) for each in resources if (found := each.match(uri)))
-        return (await desk.team.calls.read(resource.operation, given, caller)).reply
+        return (await desk.team.calls.run_operation(resource.operation, given, caller)).reply
 
     assert (await read(f"workspace://{LAPTOP_ID}/notes/a%20b.md")).content == "fish"
     assert (await read(f"workspace://{LAPTOP_ID}")).readme == "# Here"

@@ -98,14 +98,14 @@ class ArchiveRoutes:
         with self._reserve_upload(request):
             arguments = await _read_part(request)
             try:
-                answer = await self._calls.read(upload_bytes, arguments, request.caller)
+                answer = await self._calls.run_operation(upload_bytes, arguments, request.caller)
             except errors.Conflict as conflict:
                 await response.send_refusal(conflict, *_offset_headers(conflict.details.get("bytes")))
                 return
         await response.send(200, answer.text(), *_offset_headers(answer.reply.bytes))
 
     async def send_archive(self, request: Request, response: Response) -> None:
-        answer = await self._calls.read(get_stored_session, _read_path(request), request.caller)
+        answer = await self._calls.run_operation(get_stored_session, _read_path(request), request.caller)
         span = _read_range(request, answer.reply.bytes) if request.method == "GET" else None
         headers = (*_offset_headers(answer.reply.bytes), (b"etag", f'"{answer.reply.sha256}"'.encode()))
         if span is None:
@@ -130,7 +130,7 @@ class ArchiveRoutes:
     async def _read_chunks(self, request: Request, first: int, end: int) -> AsyncIterator[bytes]:
         while first < end:
             arguments = _read_path(request) | {"first": first, "end": end}
-            answer = await self._calls.read(read_bytes, arguments, request.caller)
+            answer = await self._calls.run_operation(read_bytes, arguments, request.caller)
             yield answer.reply
             first += len(answer.reply)
 

@@ -126,7 +126,7 @@ class ProductHost:
     async def read_resource(self, context: McpContext, uri: str) -> Sequence[Any]:
         resource, arguments = self._find_resource(uri)
         try:
-            answer = await self._calls.read(resource.operation, arguments, _narrow_caller(context))
+            answer = await self._calls.run_operation(resource.operation, arguments, _narrow_caller(context))
         except errors.Refusal:
             raise ResourceNotFound(uri) from None
         return [{"uri": uri, "mimeType": resource.mime_type, "text": answer.text().decode()}]
@@ -139,7 +139,7 @@ class ProductHost:
         try:
             context.caller = await self._identify(context.headers, "", b"")
             resource, arguments = self._find_resource(uri)
-            answer = await self._calls.read(resource.operation, arguments, _narrow_caller(context))
+            answer = await self._calls.run_operation(resource.operation, arguments, _narrow_caller(context))
         except errors.NotFound:
             return (context.caller.identity, uri) in self._subscriptions
         except (errors.Refusal, ResourceNotFound):
@@ -186,7 +186,7 @@ class ProductHost:
         if operation is None:
             return {"values": []}
         arguments = {"prefix": str(argument.get("value", ""))}
-        answer = await self._calls.read(operation, arguments, _narrow_caller(context))
+        answer = await self._calls.run_operation(operation, arguments, _narrow_caller(context))
         values: list[str] = answer.reply.values
         return {"values": values[:_MAX_COMPLETIONS], "hasMore": len(values) > _MAX_COMPLETIONS}
 

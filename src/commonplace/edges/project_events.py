@@ -55,7 +55,7 @@ class ProjectEvents:
     async def _read_page(self, request: Request, project: str, after: int | None) -> ProjectEventPage:
         """Identify the caller each time: its key may have been revoked since."""
         caller = await self._identify(request.headers, request.address, b"")
-        answer = await self._calls.read(read_events, {"project": project, "after": after}, caller)
+        answer = await self._calls.run_operation(read_events, {"project": project, "after": after}, caller)
         page: ProjectEventPage = answer.reply
         return page
 

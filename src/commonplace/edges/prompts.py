@@ -104,7 +104,7 @@ async def _read_state(template: str, values: Mapping[str, str], calls: Calls, ca
         return None
     arguments = {name: values[name] for name in resource.names}
     try:
-        answer = await calls.read(resource.operation, arguments, caller)
+        answer = await calls.run_operation(resource.operation, arguments, caller)
     except errors.Refusal as refusal:
         raise ProtocolError(INVALID_PARAMS, refusal.message) from None
     return f"{resource.uri(**arguments)}\n{answer.text().decode()}"

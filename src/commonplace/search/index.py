@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from commonplace import events
 from commonplace.search import postgres, sqlite, text
+from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx, Value
 
 NEVER = 2**62
@@ -122,7 +122,7 @@ def _numbered_by(tx: Tx, project: str) -> str:
 
 
 async def _numbers(tx: Tx, project: str, n: int) -> int:
-    return await events.count(tx, _numbered_by(tx, project), "entry", n)
+    return await advance_counter(tx, _numbered_by(tx, project), "entry", n)
 
 
 async def _insert(tx: Tx, project: str, numbered: list[tuple[int, Entry]]) -> None:
@@ -142,8 +142,8 @@ async def _weigh(tx: Tx, project: str, found: Iterable[tuple[Counter[str], int]]
     for counts, length in found:
         entries, words = entries + 1, words + length
         terms.update(counts.keys())
-    await events.count(tx, project, "entries", sign * entries)
-    await events.count(tx, project, "entry_words", sign * words)
+    await advance_counter(tx, project, "entries", sign * entries)
+    await advance_counter(tx, project, "entry_words", sign * words)
     await _DIALECT[tx.kind].count_terms(tx, project, terms, sign)
 
 

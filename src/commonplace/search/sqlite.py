@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from commonplace import events
 from commonplace.search import text
 from commonplace.search.terms import Terms
 from commonplace.search.wanted import COLUMNS, Wanted
+from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx, Value
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ async def put_vectors(tx: Tx, project: str, model: str, found: Sequence[tuple[in
     """(entry, part, vector) each; numbered in the order of arrival, so that readers see what is added."""
     from commonplace.search.codes import packed  # noqa: PLC0415 - as above
 
-    last = await events.count(tx, project, "embedding", len(found))
+    last = await advance_counter(tx, project, "embedding", len(found))
     await tx.many(
         "insert into embedding (project, model, at, n, part, value) values ($1, $2, $3, $4, $5, $6)",
         [

@@ -4,7 +4,7 @@ import secrets
 import time
 from collections.abc import Sequence
 
-from commonplace import __version__, access, errors, events
+from commonplace import __version__, access, errors
 from commonplace.access import EVERY, Role
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName
@@ -15,6 +15,7 @@ from commonplace.rooms.admin import model, store
 from commonplace.rooms.admin.events import KEY_REVOKED
 from commonplace.rooms.workspaces import store as workspace_store
 from commonplace.rooms.workspaces.model import WorkspaceId
+from commonplace.store.counters import lock_project
 from commonplace.store.database import Row
 
 _NEWEST_POSITION = (2**62, "")
@@ -220,7 +221,7 @@ def _require_key_changes_allowed(call: Call) -> None:
 
 async def _lock_key_changes(call: Call) -> None:
     """Serialize changes of keys: the checks for names and for the last owner read before they write."""
-    await events.count(call.tx, access.SHARED, "key")
+    await lock_project(call.tx, access.SHARED, "key")
 
 
 async def _require_free_key_name(call: Call, name: str) -> None:

@@ -5,7 +5,7 @@ The operations call these; what a change computes is in `model.py`, the SQL in `
 
 from collections.abc import Mapping, Sequence
 
-from commonplace import errors, events
+from commonplace import errors
 from commonplace.call import Call
 from commonplace.project import ensure_project, list_all_project_names
 from commonplace.rooms.backlog import model, store
@@ -13,6 +13,7 @@ from commonplace.rooms.backlog.events import BACKLOG_CHANGED
 from commonplace.rooms.backlog.model import BacklogItem
 from commonplace.rooms.messages.store import notify_agents
 from commonplace.store import ids
+from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row
 
 
@@ -22,7 +23,7 @@ async def list_visible_projects(call: Call) -> list[str]:
 
 async def lock_backlog(call: Call, project: str) -> int:
     """Lock this project's backlog until commit; return a number that only grows."""
-    return await events.count(call.tx, project, "backlog")
+    return await advance_counter(call.tx, project, "backlog")
 
 
 async def load_locked_item(call: Call, id_prefix: str, expected_version: int | None = None) -> Row:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from commonplace import access, errors, events
+from commonplace import access, errors
 from commonplace.call import Call
 from commonplace.operation import also, operation
 from commonplace.rooms.functions import librarian, model, similar, store
@@ -16,6 +16,7 @@ from commonplace.search.engine import asking
 from commonplace.search.find import Question, find
 from commonplace.search.wanted import Wanted
 from commonplace.store import ids
+from commonplace.store.counters import lock_project
 from commonplace.store.database import Row, Value
 
 _LINE_FIELDS = 4
@@ -44,7 +45,7 @@ async def register_function(
     code: model.SourceCode | None = None,
 ) -> model.RegisteredFunction:
     """Register a function's purpose for reuse; `similar` lists existing ones."""
-    await events.count(call.tx, call.project, "functions", 0)
+    await lock_project(call.tx, call.project, "functions")
     path, line = model.split_line_number(file_path)
     file = canonicalize_path(path, call.session.working_directory if call.session else None)
     fields = {"purpose": purpose, "gotchas": gotchas, "prefer_over": prefer_over, "code": code}
@@ -154,7 +155,7 @@ async def enrich_function(
         raise errors.Invalid(
             "There is nothing to store.", hint="Pass at least one field, for example search_summary."
         )
-    await events.count(call.tx, call.project, "functions", 0)
+    await lock_project(call.tx, call.project, "functions")
     row = await _load_function(call, func_id)
     after = {
         **row,
@@ -227,7 +228,7 @@ async def sync_functions(
         for fields in lines or ()
         if len(fields) == _LINE_FIELDS
     ]
-    await events.count(call.tx, call.project, "functions", 0)
+    await lock_project(call.tx, call.project, "functions")
     sync = FunctionSync(call.tx, call.project, call.now)
     await sync.mark_gone(gone_functions)
     await sync.update_scanned(scanned)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from commonplace import errors, events
+from commonplace import errors
 from commonplace.access import Caller
 from commonplace.call import Call, Calls
 from commonplace.clock import DAY
@@ -27,6 +27,7 @@ from commonplace.search.engine import asking
 from commonplace.search.find import Question, find
 from commonplace.search.wanted import Wanted
 from commonplace.store import ids
+from commonplace.store.counters import lock_project
 from commonplace.store.database import Row
 
 _NEAREST = 3
@@ -253,7 +254,7 @@ async def change_status(
     reason: model.Reason | None = None,
 ) -> model.StatusChanged:
     """Say that a document is outdated, replaced, disputed, or good again."""
-    await events.count(call.tx, call.project, "documents", 0)
+    await lock_project(call.tx, call.project, "documents")
     identity = await ids.whole(call.tx, "document", call.project, doc_id)
     row = await store.one(call.tx, call.project, identity)
     if row is None:
@@ -282,7 +283,7 @@ async def archive_by_tag(
     call: Call, tag: model.Tag, reason: model.Reason | None = None, project: str | None = None
 ) -> model.TagDone:
     """Archive every document with a tag."""
-    await events.count(call.tx, call.project, "documents", 0)
+    await lock_project(call.tx, call.project, "documents")
     rows = await store.tagged(call.tx, call.project, tag)
     await store.keep_archived(call.tx, tag, rows, call.now)
     told = reason or f"archived with the tag {tag}"
@@ -294,7 +295,7 @@ async def archive_by_tag(
 @operation("memory_restore_by_tag", writes=True, idempotent=True, example={"tag": "sprint-12"})
 async def restore_by_tag(call: Call, tag: model.Tag, project: str | None = None) -> model.TagDone:
     """Undo memory_archive_by_tag."""
-    await events.count(call.tx, call.project, "documents", 0)
+    await lock_project(call.tx, call.project, "documents")
     rows, doubled = await lifecycle.restore(call, await store.take_archived(call.tx, call.project, tag), tag)
     _tell(call, tag, rows)
     return model.TagDone(

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import msgspec
 
-from commonplace import events
 from commonplace.rooms.knowledge import history
 from commonplace.search import index, text
 from commonplace.search.uses import Use
+from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx, Value
 
 KIND = "document"
@@ -83,7 +83,7 @@ async def add(
     await tx.run(f"insert into document ({', '.join(row)}) values ({places})", *row.values())
     await history.keep(tx, row, author, "created", "", content)
     await _set_tags(tx, project, identity, tags)
-    await events.count(tx, project, "documents", 1)
+    await advance_counter(tx, project, "documents", 1)
     await index.put(tx, [_entry(row, tags, files, content_words)])
     return identity
 
@@ -138,7 +138,7 @@ async def change_status(
             superseded_by or ("" if status == "active" else row["superseded_by"]),
         )
         await history.keep(tx, after, author, "status", reason, "")
-        await events.count(
+        await advance_counter(
             tx, row["project"], "documents", (status == "active") - (row["status"] == "active")
         )
         await index.mark(tx, row["project"], KIND, [row["id"]], status)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from commonplace import errors, events
+from commonplace import errors
 from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.rooms.knowledge import evidence, model, store
@@ -24,6 +24,7 @@ from commonplace.rooms.knowledge.drafts import (
 from commonplace.rooms.knowledge.events import DOCUMENT_STORED
 from commonplace.rooms.knowledge.recall import projects_of
 from commonplace.search import index
+from commonplace.store.counters import lock_project
 from commonplace.store.database import Row, Value
 
 _DUPLICATE_SIMILARITY = 0.6
@@ -39,7 +40,7 @@ _DOCUMENT_ID = re.compile(r"\bdoc_[0-9a-f]{12}\b")
 
 async def write_document(call: Call, prepared: PreparedDraft, *, force: bool, status: str) -> model.Stored:
     """Write a document or another version of one; similar and contradicting documents are reported."""
-    await events.count(call.tx, call.project, "documents", 0)
+    await lock_project(call.tx, call.project, "documents")
     clean = replace(prepared.clean, draft=_with_owner(call, prepared.clean.draft))
     draft = clean.draft
     await _refuse_known(call, draft, "" if force else prepared.recalled_id)

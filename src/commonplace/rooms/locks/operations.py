@@ -6,7 +6,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from commonplace import activity, errors, events
+from commonplace import activity, errors
 from commonplace.call import Call, Later
 from commonplace.clock import MINUTE
 from commonplace.operation import operation
@@ -30,6 +30,7 @@ from commonplace.rooms.locks.model import (
     OwnLock,
     UnlockFilesReply,
 )
+from commonplace.store.counters import advance_counter
 
 _DECISION_ATTEMPTS = 5
 
@@ -50,7 +51,7 @@ async def lock_files(
 ) -> LockFilesReply:
     """Lock files, dirs (dir/) or globs before editing: all or nothing. Your calls renew the lease."""
     paths_wanted = _canonicalize_files(call, files)
-    last_counter = await events.count(call.tx, call.project, "lease", len(paths_wanted))
+    last_counter = await advance_counter(call.tx, call.project, "lease", len(paths_wanted))
     now = await call.tx.clock()
     scope = await store.load_lock_scope(call.tx, call.project, call.own_session.id)
     requests = [LockRequest.from_path(path, mode, scope.fold) for path in paths_wanted]

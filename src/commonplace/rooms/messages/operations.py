@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from commonplace import errors, events
+from commonplace import errors
 from commonplace.arguments import AgentName
 from commonplace.call import Call, Later
 from commonplace.operation import also, operation
@@ -19,6 +19,7 @@ from commonplace.rooms.messages.model import (
     SentMessage,
 )
 from commonplace.store import ids
+from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row
 from commonplace.store.ids import Id
 
@@ -56,7 +57,7 @@ async def send_message(
         idempotency_key=idempotency_key,
     )
     # The counter row locks sending in this project until commit, so that a concurrent duplicate is found below.
-    message_number = await events.count(call.tx, project, "message")
+    message_number = await advance_counter(call.tx, project, "message")
     if idempotency_key and (first := await store.find_message_by_idempotency_key(call.tx, draft)):
         return await _answer_duplicate(call, first)
     return await _send_draft(

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from commonplace import activity, events
+from commonplace import activity
 from commonplace.call import Call
 from commonplace.rooms.messages import store as messages
 from commonplace.rooms.messages.events import MESSAGE_SENT
 from commonplace.rooms.messages.model import PROJECT_ADMINS, MessageDraft
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent
+from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row
 
 _MAX_NOTIFIED_SESSIONS = 5
@@ -32,7 +33,7 @@ async def _mail_admins(call: Call, agent: ResolvedAgent) -> None:
         f"'{agent.name}' is not on the roster of {call.project} and is pending."
         " Admit it with memory_project, action='add_agent'."
     )
-    message_number = await events.count(call.tx, call.project, "message")
+    message_number = await advance_counter(call.tx, call.project, "message")
     row = await messages.insert_message(
         call.tx, _draft_registration_mail(call, agent, text), admins, message_number, call.now
     )

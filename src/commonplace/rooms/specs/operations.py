@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from commonplace import errors, events
+from commonplace import errors
 from commonplace.access import SHARED
 from commonplace.arguments import AgentName
 from commonplace.call import Call
@@ -13,6 +13,7 @@ from commonplace.project import is_project_admin
 from commonplace.rooms.specs import model, schemas, store
 from commonplace.rooms.specs.events import SPEC_CHANGED
 from commonplace.rooms.specs.model import DefinedSpec, Spec, SpecListing, SpecSummary
+from commonplace.store.counters import lock_project
 from commonplace.store.database import Row
 
 
@@ -34,7 +35,7 @@ async def define_spec(
     """Store a spec's next version (semver; default next patch). Only its owner or an admin changes it."""
     schema = schemas.require_valid_schema(json_schema) if json_schema is not None else None
     # Lock first: until commit nobody else defines a spec in this project, so versions only rise.
-    await events.count(call.tx, call.project, "spec")
+    await lock_project(call.tx, call.project, "spec")
     previous = await store.load_spec(call.tx, call.project, name)
     new_owner = await _require_owner(call, name, previous, owner)
     new_version = model.choose_version(previous["version"] if previous else None, version)

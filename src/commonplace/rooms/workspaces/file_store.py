@@ -7,9 +7,9 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commonplace import events
 from commonplace.rooms.workspaces.model import Workspace, file_not_found, find_title, version_not_found
 from commonplace.search import index
+from commonplace.store.counters import lock_project
 from commonplace.store.database import Row, Tx
 
 KNOWLEDGE_KIND = "knowledge"
@@ -47,7 +47,7 @@ class VersionDraft:
 
 async def lock_files(tx: Tx, workspace: Workspace) -> None:
     """What is there is read before it is written."""
-    await events.count(tx, workspace.project, "workspace_files", 0)
+    await lock_project(tx, workspace.project, "workspace_files")
 
 
 async def find_file(tx: Tx, workspace: Workspace, path: str) -> Row | None:

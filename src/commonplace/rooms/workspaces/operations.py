@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commonplace import errors, events
+from commonplace import errors
 from commonplace.call import Call
 from commonplace.operation import EVERY, operation
 from commonplace.project import ensure_project
@@ -22,6 +22,7 @@ from commonplace.rooms.workspaces.write_access import (
 )
 from commonplace.search.engine import asking
 from commonplace.search.lines import Pattern
+from commonplace.store.counters import lock_project
 from commonplace.store.database import Row
 
 _EXAMPLE_WORKSPACE_ID = "laptop-claude-code-shop"
@@ -89,7 +90,7 @@ async def register_workspace(
     rotate: bool = False,
 ) -> model.RegisteredWorkspace:
     """Bind yourself to a workspace; sync keys get its write_token."""
-    await events.count(call.tx, project, "workspaces", 0)
+    await lock_project(call.tx, project, "workspaces")
     known = await store.find_workspace(call.tx, project, machine, tool, call.caller)
     workspace = known or await _insert_workspace(call, machine, tool, project)
     store.require_writable(workspace)

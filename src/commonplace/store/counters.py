@@ -1,0 +1,26 @@
+"""Counters of a project, and locks made of them: numbers that only one transaction at a time can take.
+
+A counter row stays locked until its transaction commits, on both stores.
+"""
+
+from commonplace.store.database import Tx
+
+
+async def advance_counter(tx: Tx, project: str, name: str, step: int = 1) -> int:
+    """Add `step` to the counter and return its new value."""
+    row = await tx.one(
+        "insert into counter (project, name, n) values ($1, $2, $3)"
+        " on conflict (project, name) do update set n = counter.n + excluded.n returning n",
+        project,
+        name,
+        step,
+    )
+    return int(row["n"]) if row else step
+
+
+async def lock_project(tx: Tx, project: str, subject: str) -> None:
+    """Until commit no other transaction gets the lock on this subject of the project.
+
+    Take it before a check that must still hold when the transaction writes.
+    """
+    await advance_counter(tx, project, subject, 0)
