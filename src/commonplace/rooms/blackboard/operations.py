@@ -32,6 +32,7 @@ from commonplace.rooms.blackboard.session import (
     load_message,
     load_visible_session,
     reader_view,
+    session_not_found,
 )
 from commonplace.rooms.workspaces.model import WorkspaceId
 from commonplace.store.database import Row
@@ -134,7 +135,7 @@ async def close_session(
         call.tx, row["project"], row["id"], status, summary, reader.name, call.now
     )
     if closed is None:
-        raise errors.NotFound
+        raise session_not_found(session_id)
     session = await describe_session(call, row, reader)
     call.subject = f"{row['id']} {status}"
     call.emit(SESSION_CLOSED, {"session_id": row["id"]}, session_id=row["id"], status=status)

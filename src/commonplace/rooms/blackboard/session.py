@@ -29,7 +29,7 @@ async def load_visible_session(call: Call, session_id: str) -> Row:
     project, full_id = await _locate_session(call, session_id)
     row = await store.load_session_row(call.tx, project, full_id) if call.caller.sees(project) else None
     if row is None:
-        raise _session_not_found(session_id)
+        raise session_not_found(session_id)
     call.project = project
     return row
 
@@ -46,13 +46,13 @@ async def _locate_session(call: Call, session_id: str) -> tuple[str, str]:
 
 async def _resolve_id_prefix(call: Call, id_prefix: str) -> tuple[str, str]:
     if not id_prefix.startswith(_ID_PREFIX) or not SHORTEST <= len(id_prefix) - len(_ID_PREFIX) < _ID_DIGITS:
-        raise _session_not_found(id_prefix)
+        raise session_not_found(id_prefix)
     rows = await store.list_sessions_in_id_range(
         call.tx, id_prefix.ljust(_ID_CHARACTERS, "0"), id_prefix.ljust(_ID_CHARACTERS, "f"), _MAX_CANDIDATES
     )
     matches = [row for row in rows if row["id"].startswith(id_prefix) and call.caller.sees(row["project"])]
     if not matches:
-        raise _session_not_found(id_prefix)
+        raise session_not_found(id_prefix)
     if len(matches) > 1:
         raise errors.Conflict(
             f"'{id_prefix}' matches several sessions.",
@@ -62,7 +62,7 @@ async def _resolve_id_prefix(call: Call, id_prefix: str) -> tuple[str, str]:
     return matches[0]["project"], matches[0]["id"]
 
 
-def _session_not_found(session_id: str) -> errors.NotFound:
+def session_not_found(session_id: str) -> errors.NotFound:
     return errors.NotFound(
         f"Blackboard session '{session_id}' does not exist.",
         hint="Find its session_id with list_sessions, or create one with create_session.",

@@ -25,6 +25,7 @@ MAX_INPUT_CHARACTERS = 8_192  # before an absolute path is made relative
 WHOLE_TREE = "./"
 
 _RELATIVE_HINT = "Pass the path relative to the project's root."
+_ABOVE_HINT = "Pass a directory above it instead."
 
 _DRIVE_LETTER = re.compile(r"[A-Za-z]:")
 _EXTENDED_LENGTH_PREFIX = re.compile(r"//\?/(?:UNC(?=/)|(?=[A-Za-z]:))", re.IGNORECASE)
@@ -72,16 +73,15 @@ def canonicalize_path(path: str, working_directory: str | None) -> str:
             "A path is empty or too long.", hint=f"Pass paths of 1 to {MAX_PATH_BYTES:,} bytes."
         )
     if _FORBIDDEN_CHARACTER.search(path):
-        raise errors.Invalid(
-            "A path contains control or text-direction characters.",
-            hint="Remove these characters from the path.",
+        raise _invalid_path(
+            path, "it contains control or text-direction characters", "Remove the characters shown as `?`."
         )
     anchor, segments = _split_absolute(path)
     if anchor:
         segments = _relative_to_root(path, anchor, segments, working_directory)
     elif segments[:1] == ["~"]:
-        raise errors.Invalid("`~` is not expanded.", hint=_RELATIVE_HINT)
-    return _join_segments(segments, directory=re.split(r"[\\/]", path)[-1] in ("", ".", "..", "**"))
+        raise _invalid_path(path, "`~` is not expanded")
+    return _join_segments(path, segments, directory=re.split(r"[\\/]", path)[-1] in ("", ".", "..", "**"))
 
 
 def parse_pattern(path: str, literals: Collection[str], fold: bool) -> PathPattern:
@@ -148,6 +148,11 @@ def literal_prefix(pattern: PathPattern) -> str:
     return prefix
 
 
+def _invalid_path(path: str, problem: str, hint: str = _RELATIVE_HINT) -> errors.Invalid:
+    shown = _FORBIDDEN_CHARACTER.sub("?", path[:MAX_SEGMENT_BYTES])
+    return errors.Invalid(f"Invalid path '{shown}': {problem}.", hint=hint)
+
+
 def _split_absolute(path: str) -> tuple[str, list[str]]:
     """Split into anchor (none, `/` or a drive) and segments. A UNC path is `/`, then server and share."""
     text = _EXTENDED_LENGTH_PREFIX.sub("", unicodedata.normalize("NFC", path).replace("\\", "/"), count=1)
@@ -155,21 +160,15 @@ def _split_absolute(path: str) -> tuple[str, list[str]]:
     anchor = drive[0].lower() if drive else text[:1] if text.startswith("/") else ""
     rest = text.removeprefix(drive[0]) if drive else text
     if drive and not rest.startswith("/"):
-        raise errors.Invalid("A drive letter must be followed by `/`.", hint=_RELATIVE_HINT)
+        raise _invalid_path(path, "the drive letter must be followed by `/`")
     segments: list[str] = []
     for segment in rest.split("/"):
-        _append_segment(segments, segment)
+        if segment == "..":
+            if not segments or segments.pop() == "**":
+                raise _invalid_path(path, "`..` leaves the root")
+        elif segment not in ("", ".") and not (segment == "**" and segments[-1:] == ["**"]):
+            segments.append(segment)
     return anchor, segments
-
-
-def _append_segment(segments: list[str], segment: str) -> None:
-    if segment == "..":
-        if not segments or segments.pop() == "**":
-            raise errors.Invalid("`..` leaves the project's root.", hint=_RELATIVE_HINT)
-        return
-    repeated = segment == "**" and segments[-1:] == ["**"]
-    if segment not in ("", ".") and not repeated:
-        segments.append(segment)
 
 
 def _relative_to_root(
@@ -180,45 +179,40 @@ def _relative_to_root(
     if anchor != "/" or path.startswith("\\"):  # Windows itself ignores case here
         start, root = [_fold_name(name, True) for name in start], [_fold_name(name, True) for name in root]
     if anchor != root_anchor or start != root:
-        raise errors.Invalid(
-            "An absolute path is outside the session's working_directory.",
-            hint=f"{_RELATIVE_HINT} Or pass working_directory to memory_start_session.",
+        raise _invalid_path(
+            path,
+            "it is absolute and outside the session's working_directory",
+            f"{_RELATIVE_HINT} Or pass working_directory to memory_start_session.",
         )
     return segments[len(root) :]
 
 
-def _join_segments(segments: list[str], *, directory: bool) -> str:
+def _join_segments(path: str, segments: list[str], *, directory: bool) -> str:
     while segments[-1:] == ["**"]:
         segments.pop()
     for segment in segments:
-        _require_valid_segment(segment)
-    spelled = "/".join(segments) + "/" * directory if segments else WHOLE_TREE
-    if len(spelled.encode()) > MAX_PATH_BYTES:
-        raise errors.Invalid(
-            f"A path is longer than {MAX_PATH_BYTES:,} bytes.", hint="Lock a directory above it instead."
-        )
-    return spelled
+        _require_valid_segment(path, segment)
+    canonical = "/".join(segments) + "/" * directory if segments else WHOLE_TREE
+    if len(canonical.encode()) > MAX_PATH_BYTES:
+        raise _invalid_path(path, f"it is longer than {MAX_PATH_BYTES:,} bytes", _ABOVE_HINT)
+    return canonical
 
 
-def _require_valid_segment(segment: str) -> None:
+def _require_valid_segment(path: str, segment: str) -> None:
     # Windows drops a final dot or space, so such a name would be a second name of the same file. Colons and
     # device names (`aux.c`, `con.py`) stay allowed: real repositories contain them.
     if segment.endswith((".", " ")):
-        raise errors.Invalid(
-            f'The name "{segment}" in a path ends with a dot or a space.', hint="Remove the final character."
-        )
+        raise _invalid_path(path, "a name in it ends with a dot or a space", "Remove that dot or space.")
     if len(segment.encode()) > MAX_SEGMENT_BYTES:
-        raise errors.Invalid(
-            f"A name in a path is longer than {MAX_SEGMENT_BYTES} bytes.",
-            hint="Lock the directory above it instead.",
-        )
+        raise _invalid_path(path, f"a name in it is longer than {MAX_SEGMENT_BYTES} bytes", _ABOVE_HINT)
 
 
 def _require_bounded_glob(path: str, wildcards: int) -> None:
     if wildcards > MAX_GLOB_WILDCARDS or len(path.encode()) > MAX_GLOB_BYTES:
-        raise errors.Invalid(
-            f"A glob can have at most {MAX_GLOB_WILDCARDS} wildcards and {MAX_GLOB_BYTES} bytes.",
-            hint="Lock the directory (dir/) that contains these files instead.",
+        raise _invalid_path(
+            path,
+            f"a glob can have at most {MAX_GLOB_WILDCARDS} wildcards and {MAX_GLOB_BYTES} bytes",
+            "Pass the directory (dir/) that contains these files instead.",
         )
 
 

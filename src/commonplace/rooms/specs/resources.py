@@ -12,7 +12,9 @@ async def read_spec(call: Call, project: str, name: model.SpecName) -> model.Spe
     """Get a spec at its latest version."""
     spec = await store.load_spec(call.tx, project, name)
     if spec is None:
-        raise errors.NotFound(f"Spec '{name}' does not exist in '{project}'.")
+        raise errors.NotFound(
+            f"Spec '{name}' does not exist in '{project}'.", hint="Find its name with memory_list_specs."
+        )
     return model.Spec.from_row(spec, await store.load_latest_version(call.tx, spec), call.now)
 
 
