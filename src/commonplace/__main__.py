@@ -3,33 +3,33 @@
 import sys
 
 # Commands that an agent waits for, by their first words: they start without the flags of all the others.
-QUICK = {
+QUICK_COMMANDS = {
     ("hook",): "commonplace.client.hooks.program",
     ("stdio",): "commonplace.client.commands.stdio",
-    ("sync", "hook"): "commonplace.client.sync.hook",
+    ("sync", "hook"): "commonplace.client.sync.hook_command",
     ("guard", "check"): "commonplace.client.guard.check",
     ("guard", "committed"): "commonplace.client.guard.check",
 }
-_HELP = {"-h", "--help"}
+_HELP_FLAGS = {"-h", "--help"}
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; what is refused goes to standard error with its hint, and gives its exit code."""
     given = sys.argv[1:] if argv is None else argv
-    for words, module in QUICK.items():
-        if tuple(given[: len(words)]) == words and _HELP.isdisjoint(given):
+    for words, module in QUICK_COMMANDS.items():
+        if tuple(given[: len(words)]) == words and _HELP_FLAGS.isdisjoint(given):
             return int(__import__(module, fromlist=["main"]).main(given))
-    return _by_flags(given)
+    return _run_parsed(given)
 
 
-def _by_flags(given: list[str]) -> int:
+def _run_parsed(given: list[str]) -> int:
     import gc  # noqa: PLC0415 - what is quick needs none of this
 
-    from commonplace.cli.parser import parser  # noqa: PLC0415 - the same
+    from commonplace.cli.parser import build_parser  # noqa: PLC0415 - the same
 
     # Importing makes nothing but lasting objects: looking through them for garbage costs a tenth of the start.
     gc.set_threshold(100_000, 50, 100)
-    arguments = parser().parse_args(given)
+    arguments = build_parser().parse_args(given)
     from commonplace import errors  # noqa: PLC0415 - --help should not wait for it
 
     try:

@@ -12,17 +12,17 @@ _MARKER = "commonplace.created"
 _LOCK = "commonplace.lock"
 
 
-class Folder:
+class DataFolder:
     """Holds the folder until closed; a second process is refused in words."""
 
     def __init__(self, path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.path = path
         self.database = path / DATABASE
-        self._lock = hold(path / _LOCK)
-        self._refuse_lost_database()
+        self._lock = lock_file(path / _LOCK)
+        self._require_database()
 
-    def _refuse_lost_database(self) -> None:
+    def _require_database(self) -> None:
         created = (self.path / _MARKER).exists()
         there = self.database.exists() and self.database.stat().st_size > 0
         if created and not there:
@@ -39,10 +39,10 @@ class Folder:
         self._lock.close()
 
 
-def holder(path: Path) -> int | None:
+def find_holder(path: Path) -> int | None:
     """The process that holds the folder, if one does."""
     try:
-        hold(path / _LOCK).close()
+        lock_file(path / _LOCK).close()
     except errors.Unavailable as taken:
         return int(taken.details["pid"])
     except FileNotFoundError:
@@ -50,11 +50,11 @@ def holder(path: Path) -> int | None:
     return None
 
 
-def hold(path: Path) -> IO[str]:
+def lock_file(path: Path) -> IO[str]:
     """The lock of a file, until it is closed; Unavailable names the process that has it."""
     file = path.open("a+")
     try:
-        _lock(file)
+        _lock_handle(file)
     except OSError:
         file.seek(0)
         pid = file.read().strip() or "0"
@@ -73,11 +73,11 @@ def hold(path: Path) -> IO[str]:
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(file: IO[str]) -> None:
+    def _lock_handle(file: IO[str]) -> None:
         file.seek(0)
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
 else:
     import fcntl
 
-    def _lock(file: IO[str]) -> None:
+    def _lock_handle(file: IO[str]) -> None:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)

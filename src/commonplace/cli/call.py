@@ -9,7 +9,7 @@ import msgspec
 from commonplace import errors
 from commonplace.catalogue import CATALOGUE
 from commonplace.cli import operation_call
-from commonplace.cli.parser import _CALL
+from commonplace.cli.parser import CALL_DESCRIPTION
 from commonplace.edges.schema import input_schema
 from commonplace.operation import Tool
 
@@ -18,19 +18,19 @@ def run(arguments: argparse.Namespace) -> int:
     tools = CATALOGUE.tools
     name = arguments.operation
     if name in {None, "-h", "--help"}:
-        print(_CALL, "\n")
+        print(CALL_DESCRIPTION, "\n")
         for tool in tools.values():
             print(f"  {tool.name:32} {tool.description.splitlines()[0][:90]}")
         return 0
     if name not in tools:
         raise errors.NotFound(f"There is no operation '{name}'.", hint="commonplace call lists them.")
-    flags = _flags(tools[name]).parse_args(arguments.rest)
-    reply = operation_call.call_operation(name, _given(flags), flags)
+    flags = _operation_flags(tools[name]).parse_args(arguments.rest)
+    reply = operation_call.call_operation(name, _collect_arguments(flags), flags)
     print(msgspec.json.format(msgspec.json.encode(reply), indent=2).decode())
     return 0
 
 
-def _flags(tool: Tool) -> argparse.ArgumentParser:
+def _operation_flags(tool: Tool) -> argparse.ArgumentParser:
     schema = input_schema(tool)
     flags = argparse.ArgumentParser(f"commonplace call {tool.name}", description=tool.description)
     for name, kind in schema["properties"].items():
@@ -40,7 +40,7 @@ def _flags(tool: Tool) -> argparse.ArgumentParser:
             dest=f"argument_{name}",
             metavar=str(kind.get("type", "json")).upper(),
             nargs="*" if listed else None,
-            help=_help(name, kind, schema.get("required", ())),
+            help=_flag_help(name, kind, schema.get("required", ())),
         )
     flags.add_argument(
         "--json", metavar="OBJECT", help="all arguments as one JSON object; - reads standard input"
@@ -50,32 +50,32 @@ def _flags(tool: Tool) -> argparse.ArgumentParser:
     return flags
 
 
-def _help(name: str, kind: dict[str, Any], required: Any) -> str:
+def _flag_help(name: str, kind: dict[str, Any], required: Any) -> str:
     choices = "|".join(map(str, kind.get("enum", ()))) or str(kind.get("type", "JSON"))
     default = f" (default {kind['default']})" if "default" in kind else ""
     return (choices + default + (", required" if name in required else "")).replace("%", "%%")
 
 
-def _given(flags: argparse.Namespace) -> dict[str, Any]:
+def _collect_arguments(flags: argparse.Namespace) -> dict[str, Any]:
     given: dict[str, Any] = {}
     if flags.json:
-        given = _object(sys.stdin.read() if flags.json == "-" else flags.json)
+        given = _parse_object(sys.stdin.read() if flags.json == "-" else flags.json)
     named = {
         key.removeprefix("argument_"): value
         for key, value in vars(flags).items()
         if key.startswith("argument_")
     }
-    return given | {name: _value(value) for name, value in named.items() if value is not None}
+    return given | {name: _parse_value(value) for name, value in named.items() if value is not None}
 
 
-def _object(text: str) -> dict[str, Any]:
+def _parse_object(text: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError as wrong:
         raise errors.Invalid(f"--json is no JSON object: {wrong}.") from None
 
 
-def _value(text: Any) -> Any:
+def _parse_value(text: Any) -> Any:
     """Objects and lists may be typed as JSON; everything else is text that the operation's types convert."""
     if isinstance(text, str) and text[:1] in "{[":
         try:

@@ -11,18 +11,18 @@ def run(arguments: argparse.Namespace) -> int:
     fields = ("name", "role", "projects", "machines", "workspaces", "agent", "expires_in_days")
     given = {name: asked[name] for name in fields if asked.get(name) is not None}
     reply = operation_call.call_operation("memory_admin", {"action": arguments.action} | given, arguments)
-    _SHOW[arguments.action](reply)
+    _PRINTERS[arguments.action](reply)
     return 0
 
 
-def _created(reply: dict[str, Any]) -> None:
+def _print_created(reply: dict[str, Any]) -> None:
     print(
         f"{reply['key']}\n\nThis is {reply['name']}'s key ({reply['role']}). It is shown only now: keep it safe."
     )
     print(f'Give it to an agent as a header: "Authorization: Bearer {reply["key"]}"')
 
 
-def _listed(reply: dict[str, Any]) -> None:
+def _print_keys(reply: dict[str, Any]) -> None:
     for key in reply.get("keys", []):
         state = "revoked" if key.get("revoked_at") else key.get("expires_at", "valid")
         print(
@@ -33,18 +33,18 @@ def _listed(reply: dict[str, Any]) -> None:
         )
 
 
-def _revoked(reply: dict[str, Any]) -> None:
+def _print_revoked(reply: dict[str, Any]) -> None:
     print(f"Revoked {reply.get('name', '')} ({reply.get('id', '')}).")
 
 
-def _writer_revoked(reply: dict[str, Any]) -> None:
+def _print_writer_revoked(reply: dict[str, Any]) -> None:
     done = "No longer writes to" if reply["status"] == "revoked" else "Did not write to"
     print(f"{done} {reply['workspace_id']}.")
 
 
-_SHOW = {
-    "create_key": _created,
-    "list_keys": _listed,
-    "revoke_key": _revoked,
-    "revoke_writer": _writer_revoked,
+_PRINTERS = {
+    "create_key": _print_created,
+    "list_keys": _print_keys,
+    "revoke_key": _print_revoked,
+    "revoke_writer": _print_writer_revoked,
 }

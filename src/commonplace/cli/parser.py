@@ -4,8 +4,8 @@ import argparse
 import importlib
 from collections.abc import Callable
 
-from commonplace.client.commands import flags as agent_commands
-from commonplace.client.commands.command import Commands, Raw, lazy, where
+from commonplace.client.commands import client_parser as agent_commands
+from commonplace.client.commands.command_flags import Commands, RawHelp, add_store_flags, run_lazily
 
 _DESCRIPTION = "Shared memory and coordination for teams of AI coding agents, over MCP."
 _EPILOG = """first steps:
@@ -17,27 +17,27 @@ _EPILOG = """first steps:
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         "commonplace",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=Raw,
+        formatter_class=RawHelp,
     )
-    top.add_argument("--version", action="version", version=_version())
+    top.add_argument("--version", action="version", version=_version_text())
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _serve(commands)
-    _call(commands)
-    _key(commands)
-    _status(commands)
-    _librarian(commands)
-    _distill(commands)
-    _verify(commands)
-    agent_commands.add(commands)
+    _add_serve(commands)
+    _add_call(commands)
+    _add_key(commands)
+    _add_status(commands)
+    _add_librarian(commands)
+    _add_distill(commands)
+    _add_verify(commands)
+    agent_commands.add_client_commands(commands)
     return top
 
 
-def _calling(module: str) -> Callable[[argparse.Namespace], int]:
+def _run_with_operations(module: str) -> Callable[[argparse.Namespace], int]:
     """A client command that also works without a server: it is handed the way to the operations."""
 
     def run(arguments: argparse.Namespace) -> int:
@@ -49,14 +49,14 @@ def _calling(module: str) -> Callable[[argparse.Namespace], int]:
     return run
 
 
-def _version() -> str:
+def _version_text() -> str:
     from commonplace import __version__  # noqa: PLC0415 - read where it is shown
 
     return f"commonplace {__version__}"
 
 
-def _serve(commands: Commands) -> None:
-    serve = commands.add_parser("serve", help="run the server", description=_SERVE, formatter_class=Raw)
+def _add_serve(commands: Commands) -> None:
+    serve = commands.add_parser("serve", help="run the server", description=_SERVE, formatter_class=RawHelp)
     serve.add_argument("--host", help="address to listen on (127.0.0.1)")
     serve.add_argument("--port", type=int, help="port to listen on (8080)")
     serve.add_argument("--data", metavar="DIR", help="data folder (the platform's user data folder)")
@@ -94,32 +94,36 @@ def _serve(commands: Commands) -> None:
         metavar="P=DIR,..",
         help="keep the function registry of these projects true to these folders",
     )
-    serve.set_defaults(run=lazy("commonplace.cli.serve"))
+    serve.set_defaults(run=run_lazily("commonplace.cli.serve"))
 
 
 _SERVE = """Run the server. Nothing has to be configured: data goes to a folder, SQLite is inside.
 Every flag can be given as COMMONPLACE_<FLAG> in the environment, e.g. COMMONPLACE_PORT=9000."""
 
 
-def _call(commands: Commands) -> None:
+def _add_call(commands: Commands) -> None:
     call = commands.add_parser(
-        "call", help="run one operation", description=_CALL, formatter_class=Raw, add_help=False
+        "call",
+        help="run one operation",
+        description=CALL_DESCRIPTION,
+        formatter_class=RawHelp,
+        add_help=False,
     )
     call.add_argument("operation", nargs="?", help="its name; without one, all are listed")
     call.add_argument(
         "rest", nargs=argparse.REMAINDER, help="its arguments as flags; OPERATION --help shows them"
     )
-    call.set_defaults(run=lazy("commonplace.cli.call"))
+    call.set_defaults(run=run_lazily("commonplace.cli.call"))
 
 
-_CALL = """Run one operation as the local operator, on the running server or straight on the data folder.
+CALL_DESCRIPTION = """Run one operation as the local operator, on the running server or straight on the data folder.
   commonplace call memory_start_session --project shop --claude-instance ann
   commonplace call memory_query --session-id ID --query "idle connections" --tags db pool
   echo '{"project": "shop"}' | commonplace call memory_start_session --json -
 COMMONPLACE_URL and COMMONPLACE_KEY name another server."""
 
 
-def _key(commands: Commands) -> None:
+def _add_key(commands: Commands) -> None:
     key = commands.add_parser("key", help="create, list and revoke keys")
     acts = key.add_subparsers(title="acts", metavar="ACT", required=True)
     create = acts.add_parser("create", help="make a key; it is shown once")
@@ -147,17 +151,17 @@ def _key(commands: Commands) -> None:
         "revoke-writer": "revoke_writer",
     }
     for name, act in acts.choices.items():
-        where(act)
-        act.set_defaults(run=lazy("commonplace.cli.key"), action=named[name])
+        add_store_flags(act)
+        act.set_defaults(run=run_lazily("commonplace.cli.key"), action=named[name])
 
 
-def _status(commands: Commands) -> None:
+def _add_status(commands: Commands) -> None:
     status = commands.add_parser("status", help="is it running, who is there, what is locked")
-    where(status)
-    status.set_defaults(run=lazy("commonplace.cli.status"))
+    add_store_flags(status)
+    status.set_defaults(run=run_lazily("commonplace.cli.status"))
 
 
-def _librarian(commands: Commands) -> None:
+def _add_librarian(commands: Commands) -> None:
     librarian = commands.add_parser("librarian", help="keep the function registry true to the source")
     acts = librarian.add_subparsers(title="acts", metavar="ACT", required=True)
     scan = acts.add_parser("scan", help="read a source tree and register what it declares")
@@ -167,7 +171,7 @@ def _librarian(commands: Commands) -> None:
         act.add_argument("path", help="folder of the sources; .gitignore is respected")
         act.add_argument("--prefix", default="", metavar="DIR", help="where the tree stands in the project")
     enrich = acts.add_parser(
-        "enrich", help="have a model describe what waits", description=_ENRICH, formatter_class=Raw
+        "enrich", help="have a model describe what waits", description=_ENRICH, formatter_class=RawHelp
     )
     enrich.add_argument("--model", required=True, metavar="URL#NAME", help="who is asked; code is sent there")
     enrich.add_argument("--budget", type=int, default=100_000, metavar="TOKENS", help="never more (100000)")
@@ -175,8 +179,8 @@ def _librarian(commands: Commands) -> None:
     enrich.add_argument("--dry-run", action="store_true", help="only say what it would cost; nothing is sent")
     for name, act in acts.choices.items():
         act.add_argument("--project", required=True, help="whose functions these are")
-        where(act)
-        act.set_defaults(run=lazy("commonplace.cli.librarian"), act=name)
+        add_store_flags(act)
+        act.set_defaults(run=run_lazily("commonplace.cli.librarian"), act=name)
 
 
 _ENRICH = """Send the source of functions that nobody has described to a model and keep its summaries.
@@ -185,9 +189,9 @@ _ENRICH = """Send the source of functions that nobody has described to a model a
 The key is COMMONPLACE_LIBRARIAN_KEY or ANTHROPIC_API_KEY in the environment."""
 
 
-def _distill(commands: Commands) -> None:
+def _add_distill(commands: Commands) -> None:
     distill = commands.add_parser(
-        "distill", help="turn a closed blackboard into a draft", description=_DISTILL, formatter_class=Raw
+        "distill", help="turn a closed blackboard into a draft", description=_DISTILL, formatter_class=RawHelp
     )
     distill.add_argument("session", help="the blackboard: session_...")
     distill.add_argument("--project", required=True, help="where the draft is kept")
@@ -196,8 +200,8 @@ def _distill(commands: Commands) -> None:
     )
     distill.add_argument("--budget", type=int, default=20_000, metavar="TOKENS", help="of the record (20000)")
     distill.add_argument("--dry-run", action="store_true", help="only say what would be sent")
-    where(distill)
-    distill.set_defaults(run=_calling("commonplace.client.commands.distill"))
+    add_store_flags(distill)
+    distill.set_defaults(run=_run_with_operations("commonplace.client.commands.distill"))
 
 
 _DISTILL = """Send the public record of a closed blackboard to a model and keep its summary as a draft for review.
@@ -205,17 +209,17 @@ _DISTILL = """Send the public record of a closed blackboard to a model and keep 
 The key is COMMONPLACE_LIBRARIAN_KEY or ANTHROPIC_API_KEY in the environment."""
 
 
-def _verify(commands: Commands) -> None:
+def _add_verify(commands: Commands) -> None:
     verify = commands.add_parser(
         "verify",
         help="compare what documents cite with a checkout",
         description=_VERIFY,
-        formatter_class=Raw,
+        formatter_class=RawHelp,
     )
     verify.add_argument("path", help="the checkout")
     verify.add_argument("--project", required=True, help="whose documents")
-    where(verify)
-    verify.set_defaults(run=_calling("commonplace.client.commands.verify"))
+    add_store_flags(verify)
+    verify.set_defaults(run=_run_with_operations("commonplace.client.commands.verify"))
 
 
 _VERIFY = """Look up every path, path:line, path:first-last and path#symbol that the project's documents cite and tell the

@@ -15,13 +15,15 @@ def run(arguments: argparse.Namespace) -> int:
     config.require_model(settings)
     structured_log.configure_logging(settings.log_level)
     if settings.transport == "stdio":
-        _run(server.serve_stdio(settings))
+        _run_event_loop(server.serve_stdio(settings))
     else:
-        _run(server.serve_http(settings, lambda url: print(_welcome(url, settings), flush=True)))
+        _run_event_loop(
+            server.serve_http(settings, lambda url: print(_render_banner(url, settings), flush=True))
+        )
     return 0
 
 
-def _run(serving: object) -> None:
+def _run_event_loop(serving: object) -> None:
     if sys.platform != "win32":
         import uvloop  # noqa: PLC0415 - not made for Windows
 
@@ -29,7 +31,7 @@ def _run(serving: object) -> None:
     asyncio.run(serving)  # type: ignore[arg-type]  # one of the two coroutines above
 
 
-def _welcome(url: str, settings: Settings) -> str:
+def _render_banner(url: str, settings: Settings) -> str:
     key = " --key KEY" if settings.auth_on else ""
     store = str(settings.data) if settings.store == "sqlite" else "PostgreSQL"
     return f"""Commonplace listens at {url} (data: {store}; keys: {settings.auth}).

@@ -10,9 +10,9 @@ from commonplace.client import remote
 
 
 def run(arguments: argparse.Namespace) -> int:
-    server = None if arguments.data or arguments.store else _of_the_agents()
+    server = None if arguments.data or arguments.store else _find_agents_server()
     health = operation_call.call_operation("memory_health", {}, arguments, server)
-    print(f"Commonplace {health['version']} {_where(arguments, server)}")
+    print(f"Commonplace {health['version']} {_describe_place(arguments, server)}")
     print(f"store     {health['store']['kind']}, {health['store'].get('latency_ms', 0)} ms")
     print(f"sessions  {health.get('active_sessions', 0)} active")
     print(f"locks     {health.get('active_locks', 0)} held")
@@ -24,13 +24,13 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _of_the_agents() -> remote.RemoteServer | None:
+def _find_agents_server() -> remote.RemoteServer | None:
     """The server that the environment or config.toml names: what this machine's agents speak to."""
     named = os.environ.get("COMMONPLACE_URL") or remote.read_configuration().get("url")
     return remote.find_server() if named else None
 
 
-def _where(arguments: argparse.Namespace, server: remote.RemoteServer | None) -> str:
+def _describe_place(arguments: argparse.Namespace, server: remote.RemoteServer | None) -> str:
     if server:
         return f"at {server.url}"
     beacon = read_beacon(config.read({"data": arguments.data, "store": arguments.store}).data)

@@ -4,45 +4,49 @@ import os
 import re
 from pathlib import Path
 
-_SETTING = ".commonplace.toml"
+_PROJECT_FILE = ".commonplace.toml"
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
-_LONGEST = 64
-_DIGITS = 8
+_MAX_NAME_CHARACTERS = 64
+_DIGEST_CHARACTERS = 8
 
 
-def project_of(cwd: str | Path) -> str:
+def project_of_folder(cwd: str | Path) -> str:
     """COMMONPLACE_PROJECT, else the folder's own project."""
-    return os.environ.get("COMMONPLACE_PROJECT") or project_in(cwd)
+    return os.environ.get("COMMONPLACE_PROJECT") or project_from_files(cwd)
 
 
-def project_in(cwd: str | Path) -> str:
+def project_from_files(cwd: str | Path) -> str:
     """`project` of .commonplace.toml at the repository's root, else the repository's name.
 
     A linked worktree has the name of the main one, so that all of them share one memory. A folder outside of any
     repository is a project by its own name.
     """
     folder = Path(cwd).expanduser()
-    root = repository_of(folder)
+    root = find_repository(folder)
     if root is None:
-        return _configured(folder) or _named(folder.name)
-    main = main_worktree(root)
-    return _configured(root) or _configured(main) or _named(main.name.removesuffix(".git"))
+        return _read_project_file(folder) or _name_from_folder(folder.name)
+    main = find_main_worktree(root)
+    return (
+        _read_project_file(root)
+        or _read_project_file(main)
+        or _name_from_folder(main.name.removesuffix(".git"))
+    )
 
 
-def _named(folder: str) -> str:
+def _name_from_folder(folder: str) -> str:
     """A folder's name, or one that a server takes: those of other folders have words, and not too many."""
     words = _BETWEEN_WORDS.sub("_", folder.lower()).strip("_")
-    if words and len(words) <= _LONGEST:
+    if words and len(words) <= _MAX_NAME_CHARACTERS:
         return folder
     if not folder:
         return "root"
     import hashlib  # noqa: PLC0415 - few folders are called so
 
-    digest = hashlib.sha256(folder.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
-    return f"{words[: _LONGEST - _DIGITS - 1].rstrip('_') or 'folder'}_{digest}"
+    digest = hashlib.sha256(folder.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGEST_CHARACTERS]
+    return f"{words[: _MAX_NAME_CHARACTERS - _DIGEST_CHARACTERS - 1].rstrip('_') or 'folder'}_{digest}"
 
 
-def repository_of(folder: Path) -> Path | None:
+def find_repository(folder: Path) -> Path | None:
     """The root of the working tree that the folder is in."""
     for place in (folder, *folder.parents):
         if (place / ".git").exists():
@@ -50,7 +54,7 @@ def repository_of(folder: Path) -> Path | None:
     return None
 
 
-def main_worktree(root: Path) -> Path:
+def find_main_worktree(root: Path) -> Path:
     """The main working tree of a linked one; any other is its own."""
     try:
         pointer = (root / ".git").read_text(encoding="utf-8")
@@ -61,9 +65,9 @@ def main_worktree(root: Path) -> Path:
     return shared.parent if shared.name == ".git" else shared
 
 
-def _configured(root: Path) -> str:
+def _read_project_file(root: Path) -> str:
     try:
-        text = (root / _SETTING).read_text(encoding="utf-8")
+        text = (root / _PROJECT_FILE).read_text(encoding="utf-8")
     except OSError:
         return ""
     import tomllib  # noqa: PLC0415 - few repositories have the file

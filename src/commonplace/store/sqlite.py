@@ -15,7 +15,7 @@ import msgspec
 
 from commonplace import errors
 from commonplace.clock import Clock
-from commonplace.data_folder import Folder
+from commonplace.data_folder import DataFolder
 from commonplace.store.database import Kind, Row, Value, Work, sqlite_text
 
 T = TypeVar("T")
@@ -118,7 +118,7 @@ class Sqlite:
     kind: Kind = "sqlite"
 
     def __init__(self, folder: Path, clock: Clock) -> None:
-        self.folder = Folder(folder)
+        self.folder = DataFolder(folder)
         self._clock = clock
         self._closed = False
         self._reads: SimpleQueue[_Job | None] = SimpleQueue()

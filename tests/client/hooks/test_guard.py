@@ -298,12 +298,12 @@ def test_any_hook_comes_back_to_the_byte(tmp_path_factory, first, rest, executab
     place.chmod(0o755 if executable else 0o644)
     before = photograph(folder)
     for _ in range(2):
-        guard.install(folder, "pre-commit")
-    guard.uninstall(folder, "pre-commit")
+        guard.install_hook(folder, "pre-commit")
+    guard.uninstall_hook(folder, "pre-commit")
     assert photograph(folder) == before
 
 
 def test_repository_of_nothing_can_be_guarded(tmp_path):
     repository(tmp_path / "empty")
-    guard.install(tmp_path / "empty/.git/hooks", "pre-commit")
+    guard.install_hook(tmp_path / "empty/.git/hooks", "pre-commit")
     assert (tmp_path / "empty/.git/hooks/pre-commit").stat().st_mode & 0o111

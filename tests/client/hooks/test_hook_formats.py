@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.client.agents import AGENTS_WITH_HOOKS, load_hooks
-from commonplace.client.hooks import pack, patch, program
-from commonplace.client.hooks.event import Event
-from commonplace.client.hooks.state import Session
+from commonplace.client.hooks import boot_context, patch, program
+from commonplace.client.hooks.hook_event import HookEvent
+from commonplace.client.hooks.hook_state import HookSession
 
 DENIED = {
     "claude": {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}},
@@ -60,7 +60,7 @@ async def test_start_stays_within_what_agents_take(team, near):
     alice = await team.agent("alice", project="shop")
     await alice.end_session(summary="Große Pläne", handoff_notes="Größe über alles. " * 1_000)
     told = (await near("codex", COMMONPLACE_AGENT="alice").start()).context
-    assert 6_000 < len(told.encode()) <= pack.LIMIT < 10_000
+    assert 6_000 < len(told.encode()) <= boot_context.MAX_CONTEXT_BYTES < 10_000
     assert json.loads(told.rpartition("\n")[2])["handoff"]["truncated"]
 
 
@@ -149,14 +149,14 @@ def test_edited_files_are_found(agent, event, tool, arguments, files):
 
 def test_vscode_of_february_is_understood():
     sent = {"sessionId": "s", "hookEventName": "PreToolUse", "cwd": "/w", "toolName": "create_file"}
-    assert load_hooks("vscode").parse_event(sent | {"toolInput": {"filePath": "/w/a.py"}}) == Event(
+    assert load_hooks("vscode").parse_event(sent | {"toolInput": {"filePath": "/w/a.py"}}) == HookEvent(
         "before_edit", "PreToolUse", "s", "/w", ("/w/a.py",)
     )
 
 
 def test_cursor_on_windows_names_its_folder_as_windows_does():
     sent = {"conversation_id": "s", "hook_event_name": "sessionStart", "workspace_roots": ["/c:/work/shop"]}
-    assert load_hooks("cursor").parse_event(sent) == Event(
+    assert load_hooks("cursor").parse_event(sent) == HookEvent(
         "session_start", "sessionStart", "s", "c:/work/shop"
     )
 
@@ -199,9 +199,9 @@ async def test_vs_code_that_runs_claudes_hooks_is_known_as_itself(near, home):
 
 def test_reminder_fits_whole_whatever_is_locked():
     known = {"session_id": "s", "learnings": [{"id": str(n), "text": "x" * 300} for n in range(25)]}
-    session = Session("s", "shop", "alice", "/", "claude", pack.written(known))
+    session = HookSession("s", "shop", "alice", "/", "claude", boot_context.encode_pack(known))
     locks = {"locks": [{"file": "y" * 200}] * 10, "your_locks": [{"file": "z" * 100}] * 20}
-    told = pack.reminded(session, {"unread": 2}, locks, "auto")
+    told = boot_context.render_reminder(session, {"unread": 2}, locks, "auto")
     shown = json.loads(told.partition("as memory_start_session tells it:\n")[2])
-    assert (len(told.encode()) <= pack.LIMIT, shown["messages"]) == (True, {"unread": 2})
+    assert (len(told.encode()) <= boot_context.MAX_CONTEXT_BYTES, shown["messages"]) == (True, {"unread": 2})
     assert shown["learnings"] == known["learnings"][: len(shown["learnings"])]

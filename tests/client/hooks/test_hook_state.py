@@ -6,7 +6,7 @@ import os
 import stat
 import uuid
 
-from commonplace.client.hooks.state import State
+from commonplace.client.hooks.hook_state import HookState
 from commonplace.client.sync import spool
 
 
@@ -35,33 +35,33 @@ def test_leases_and_notices_of_many_writers_are_kept(monkeypatch, tmp_path):
     monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path))
     session = str(uuid.uuid4())
     for number in range(20):
-        State(session).lease({f"{number}.py": number})
-        State(session).put_notices([f"news {number}"])
-    with (State(session).folder / "leases.jsonl").open("ab") as file:
+        HookState(session).record_leases({f"{number}.py": number})
+        HookState(session).put_notices([f"news {number}"])
+    with (HookState(session).folder / "leases.jsonl").open("ab") as file:
         file.write(b'{"file": "cut of')
-    assert {file: lease.token for file, lease in State(session).leases().items()} == {
+    assert {file: lease.token for file, lease in HookState(session).load_leases().items()} == {
         f"{number}.py": number for number in range(20)
     }
-    assert State(session).take_notices() == [f"news {number}" for number in range(20)]
-    assert State(session).take_notices() == []
+    assert HookState(session).take_notices() == [f"news {number}" for number in range(20)]
+    assert HookState(session).take_notices() == []
 
 
 def test_session_id_cannot_leave_the_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path))
     for session in ("../../etc/x", "..", ".", "a/b", "C:\\x", "é" * 300, "x" * 5_000):
-        assert State(session).folder.parent == tmp_path / "hooks"
-        assert len(State(session).folder.name) <= 100
-        assert State(State(session).folder.name).folder == State(session).folder
+        assert HookState(session).folder.parent == tmp_path / "hooks"
+        assert len(HookState(session).folder.name) <= 100
+        assert HookState(HookState(session).folder.name).folder == HookState(session).folder
 
 
 async def test_stop_hands_the_transcript_to_the_uploader(agent, home, tmp_path, monkeypatch):
     monkeypatch.setenv("COMMONPLACE_HOME", str(home))
     alice = agent(COMMONPLACE_URL="http://127.0.0.1:9", COMMONPLACE_HOOKS_TRANSCRIPTS="on")
     alice.transcript = str(tmp_path / "t.jsonl")
-    with spool.alone() as mine:  # so that the uploader leaves it where it is
+    with spool.hold_sync_lock() as mine:  # so that the uploader leaves it where it is
         assert mine
         await alice.hook(alice.sends("stop"))
-        jobs = [(job.kind, job.payload) for job in spool.jobs()]
+        jobs = [(job.kind, job.payload) for job in spool.list_jobs()]
     known = {"tool": "claude", "session_id": alice.session, "cwd": str(alice.cwd)}
     assert jobs == [("transcript", known | {"transcript_path": alice.transcript})]
 
@@ -88,7 +88,7 @@ async def test_resumed_session_knows_the_processes_above_it(near, home):
 
 def test_mark_that_a_dead_process_left_is_claimed(monkeypatch, tmp_path):
     monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path))
-    state = State("s")
-    assert [state.claim("starting", 60), state.claim("starting", 60)] == [True, False]
+    state = HookState("s")
+    assert [state.claim_mark("starting", 60), state.claim_mark("starting", 60)] == [True, False]
     os.utime(state.folder / "starting", (0, 0))
-    assert state.claim("starting", 60)
+    assert state.claim_mark("starting", 60)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from commonplace import errors
 from commonplace.client.install import documents, json_edits, jsonc, toml_edits
-from commonplace.client.install.wishes import Append, Put
+from commonplace.client.install.setting_edits import AppendElement, PutValue
 
 ENTRY = {"type": "http", "url": "http://127.0.0.1:8080/mcp", "headers": {"Authorization": "Bearer é"}}
 HOOK = {
@@ -73,39 +73,39 @@ def _strict(text: bytes) -> bool:
 @settings(max_examples=80, deadline=None)
 @given(json_texts)
 def test_json_is_the_same_bytes_after_adding_and_taking_away(text: bytes):
-    before = jsonc.parse(text).plain()
-    with_server, server = json_edits.put(text, SERVER, ENTRY)
-    with_both, hook = json_edits.append(with_server, STOP, HOOK)
+    before = jsonc.parse(text).to_python()
+    with_server, server = json_edits.put_value(text, SERVER, ENTRY)
+    with_both, hook = json_edits.append_element(with_server, STOP, HOOK)
 
     wanted = before | {"mcpServers": before.get("mcpServers", {}) | {"commonplace": ENTRY}}
     handlers = wanted.get("hooks", {})
     wanted["hooks"] = handlers | {"Stop": [*handlers.get("Stop", []), HOOK]}
-    assert jsonc.parse(with_both).plain() == wanted
+    assert jsonc.parse(with_both).to_python() == wanted
     assert _strict(with_both) or not _strict(text)
-    assert json_edits.put(with_both, SERVER, ENTRY)[0] == with_both
-    assert json_edits.append(with_both, STOP, HOOK)[0] == with_both
-    assert json_edits.undo(json_edits.undo(with_both, hook), server) == text
-    assert json_edits.undo(with_server, server) == text
+    assert json_edits.put_value(with_both, SERVER, ENTRY)[0] == with_both
+    assert json_edits.append_element(with_both, STOP, HOOK)[0] == with_both
+    assert json_edits.undo_edit(json_edits.undo_edit(with_both, hook), server) == text
+    assert json_edits.undo_edit(with_server, server) == text
 
 
 @settings(max_examples=60, deadline=None)
 @given(json_texts, st.sampled_from([("mcpServers", "mine"), ("z",), ("hooks", "Other"), ("mcpServers", "a")]))
 def test_json_keeps_what_was_added_since_when_ours_is_taken_away(text: bytes, place: tuple[str, ...]):
-    changed, server = json_edits.put(text, SERVER, ENTRY)
-    changed, hook = json_edits.append(changed, STOP, HOOK)
-    changed, _ = json_edits.put(changed, place, {"by": "the user"})
-    left = json_edits.undo(json_edits.undo(changed, hook), server)
-    expected = jsonc.parse(json_edits.put(text, place, {"by": "the user"})[0]).plain()
-    assert jsonc.parse(left).plain() == expected
+    changed, server = json_edits.put_value(text, SERVER, ENTRY)
+    changed, hook = json_edits.append_element(changed, STOP, HOOK)
+    changed, _ = json_edits.put_value(changed, place, {"by": "the user"})
+    left = json_edits.undo_edit(json_edits.undo_edit(changed, hook), server)
+    expected = jsonc.parse(json_edits.put_value(text, place, {"by": "the user"})[0]).to_python()
+    assert jsonc.parse(left).to_python() == expected
     assert _strict(left) or not _strict(text)
 
 
 @settings(max_examples=30, deadline=None)
 @given(json_texts)
 def test_json_gets_back_the_value_that_was_replaced(text: bytes):
-    theirs, _ = json_edits.put(text, SERVER, {"url": "http://elsewhere"})
-    changed, edit = json_edits.put(theirs, SERVER, ENTRY)
-    assert json_edits.undo(changed, edit) == theirs
+    theirs, _ = json_edits.put_value(text, SERVER, {"url": "http://elsewhere"})
+    changed, edit = json_edits.put_value(theirs, SERVER, ENTRY)
+    assert json_edits.undo_edit(changed, edit) == theirs
 
 
 names = st.sampled_from(["alpha", "beta", '"with space"', "gamma-1"])
@@ -159,12 +159,12 @@ CODEX_ENTRY = {"url": "http://127.0.0.1:8080/mcp", "http_headers": {"Authorizati
 @given(toml_texts().filter(_known))
 def test_toml_is_the_same_bytes_after_adding_and_taking_away(text: str):
     before = tomllib.loads(text)
-    with_url, url = toml_edits.put(text, ("url",), "http://x")
-    with_both, server = toml_edits.put(with_url, CODEX, CODEX_ENTRY)
+    with_url, url = toml_edits.put_toml_value(text, ("url",), "http://x")
+    with_both, server = toml_edits.put_toml_value(with_url, CODEX, CODEX_ENTRY)
     servers = before.get("mcp_servers", {}) | {"commonplace": CODEX_ENTRY}
     assert tomllib.loads(with_both) == before | {"url": "http://x", "mcp_servers": servers}
-    assert toml_edits.put(with_both, CODEX, CODEX_ENTRY)[0] == with_both
-    assert toml_edits.undo(toml_edits.undo(with_both, server), url) == text
+    assert toml_edits.put_toml_value(with_both, CODEX, CODEX_ENTRY)[0] == with_both
+    assert toml_edits.undo_toml_edit(toml_edits.undo_toml_edit(with_both, server), url) == text
 
 
 @settings(max_examples=50, deadline=None)
@@ -172,22 +172,22 @@ def test_toml_is_the_same_bytes_after_adding_and_taking_away(text: str):
     toml_texts().filter(_known), st.sampled_from(['\n[mcp_servers.mine]\nurl = "u"\n', "\n[mine]\nx = 1\n"])
 )
 def test_toml_keeps_what_was_added_since_when_ours_is_taken_away(text: str, addition: str):
-    changed, edit = toml_edits.put(text, CODEX, CODEX_ENTRY)
+    changed, edit = toml_edits.put_toml_value(text, CODEX, CODEX_ENTRY)
     if not _known(changed + addition):
         return
     before = tomllib.loads(changed + addition)
     del before["mcp_servers"]["commonplace"]
     if not before["mcp_servers"] and "mcp_servers" not in tomllib.loads(text):
         del before["mcp_servers"]
-    assert tomllib.loads(toml_edits.undo(changed + addition, edit)) == before
+    assert tomllib.loads(toml_edits.undo_toml_edit(changed + addition, edit)) == before
 
 
 def test_toml_gets_back_the_entry_that_was_replaced():
     theirs = '[mcp_servers.commonplace] # mine\nurl    =   "http://elsewhere"\n\n[other]\nx = 1\n'
-    changed, edit = toml_edits.put(theirs, CODEX, CODEX_ENTRY)
+    changed, edit = toml_edits.put_toml_value(theirs, CODEX, CODEX_ENTRY)
     assert tomllib.loads(changed)["mcp_servers"]["commonplace"] == CODEX_ENTRY
-    assert toml_edits.undo(changed, edit) == theirs
-    later = toml_edits.undo(changed + "y = 2\n", edit)
+    assert toml_edits.undo_toml_edit(changed, edit) == theirs
+    later = toml_edits.undo_toml_edit(changed + "y = 2\n", edit)
     assert tomllib.loads(later) == tomllib.loads(theirs + "y = 2\n")
 
 
@@ -214,17 +214,17 @@ def test_toml_gets_back_to_the_byte_what_was_replaced(text: str, entry: str, add
     theirs = text + newline + (entry if ended or addition else entry.rstrip("\r\n"))
     if not _known(theirs) or not _known(theirs + addition):
         return
-    changed, edit = toml_edits.put(theirs, CODEX, CODEX_ENTRY)
+    changed, edit = toml_edits.put_toml_value(theirs, CODEX, CODEX_ENTRY)
     assert tomllib.loads(changed)["mcp_servers"]["commonplace"] == CODEX_ENTRY
     assert newline == "\n" or "\n" not in changed.replace("\r\n", "")
-    assert toml_edits.undo(changed + addition, edit) == theirs + addition
+    assert toml_edits.undo_toml_edit(changed + addition, edit) == theirs + addition
 
 
 def test_toml_entry_keeps_to_its_line_whatever_follows_now():
-    changed, edit = toml_edits.put("url='http://a'", ("url",), "http://b")
+    changed, edit = toml_edits.put_toml_value("url='http://a'", ("url",), "http://b")
     assert changed == 'url = "http://b"'
-    assert toml_edits.undo(changed, edit) == "url='http://a'"
-    assert toml_edits.undo(f"{changed}\nx = 1\n", edit) == "url='http://a'\nx = 1\n"
+    assert toml_edits.undo_toml_edit(changed, edit) == "url='http://a'"
+    assert toml_edits.undo_toml_edit(f"{changed}\nx = 1\n", edit) == "url='http://a'\nx = 1\n"
 
 
 def test_toml_key_of_a_table_is_added_below_its_header_and_taken_away_to_the_byte():
@@ -233,9 +233,9 @@ def test_toml_key_of_a_table_is_added_below_its_header_and_taken_away_to_the_byt
         "[hooks]\r\nminutes=5 # x\r\n\r\n[other]\r\nlearnings = 3\r\n",
         "[hooks]",
     ):
-        changed, edit = toml_edits.put(text, ("hooks", "learnings"), 3)
+        changed, edit = toml_edits.put_toml_value(text, ("hooks", "learnings"), 3)
         assert tomllib.loads(changed)["hooks"]["learnings"] == 3
-        assert toml_edits.undo(f"a = 1\n{changed}", edit) == f"a = 1\n{text}"
+        assert toml_edits.undo_toml_edit(f"a = 1\n{changed}", edit) == f"a = 1\n{text}"
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_toml_key_of_a_table_is_added_below_its_header_and_taken_away_to_the_byt
 def test_json_that_can_not_be_read_is_refused_with_its_line(broken: bytes):
     path = Path("settings.json")
     with pytest.raises(errors.Invalid) as refused:
-        documents.fulfil(path, b"\n" + broken, Put(path, SERVER, ENTRY), None)
+        documents.apply_edit(path, b"\n" + broken, PutValue(path, SERVER, ENTRY), None)
     assert "settings.json" in refused.value.message
     assert "line " in refused.value.message
 
@@ -270,9 +270,9 @@ def test_json_that_can_not_be_read_is_refused_with_its_line(broken: bytes):
 def test_the_line_of_a_fault_is_told():
     path = Path("settings.json")
     with pytest.raises(errors.Invalid, match="line 3"):
-        documents.fulfil(path, b'{\n  "a": 1,\n  "b": oops\n}', Put(path, SERVER, ENTRY), None)
+        documents.apply_edit(path, b'{\n  "a": 1,\n  "b": oops\n}', PutValue(path, SERVER, ENTRY), None)
     with pytest.raises(errors.Invalid, match="line 2"):
-        documents.fulfil(Path("c.toml"), b"a = 1\nb = \n", Put(Path("c.toml"), CODEX, {}), None)
+        documents.apply_edit(Path("c.toml"), b"a = 1\nb = \n", PutValue(Path("c.toml"), CODEX, {}), None)
 
 
 @pytest.mark.parametrize(
@@ -281,53 +281,53 @@ def test_the_line_of_a_fault_is_told():
 def test_json_of_another_shape_is_refused(text: bytes):
     path = Path("settings.json")
     with pytest.raises(errors.Conflict):
-        documents.fulfil(path, text, Put(path, SERVER, ENTRY), None)
+        documents.apply_edit(path, text, PutValue(path, SERVER, ENTRY), None)
 
 
 def test_a_hook_is_added_beside_what_is_nothing():
     text = b'{"hooks": {"Stop": [null]}}'
-    changed, edit = json_edits.append(text, STOP, HOOK)
-    assert jsonc.parse(changed).plain() == {"hooks": {"Stop": [None, HOOK]}}
-    assert json_edits.undo(changed, edit) == text
+    changed, edit = json_edits.append_element(text, STOP, HOOK)
+    assert jsonc.parse(changed).to_python() == {"hooks": {"Stop": [None, HOOK]}}
+    assert json_edits.undo_edit(changed, edit) == text
 
 
 def test_a_hook_that_was_changed_since_is_still_taken_away():
-    text, edit = json_edits.append(b'{"hooks": {"Stop": [{"hooks": [1]}]}}', STOP, HOOK)
+    text, edit = json_edits.append_element(b'{"hooks": {"Stop": [{"hooks": [1]}]}}', STOP, HOOK)
     slower = text.replace(b'"timeout": 10', b'"timeout": 60')
-    assert json_edits.undo(slower, edit) == b'{"hooks": {"Stop": [{"hooks": [1]}]}}'
+    assert json_edits.undo_edit(slower, edit) == b'{"hooks": {"Stop": [{"hooks": [1]}]}}'
 
 
 def test_a_hook_that_somebody_put_into_our_group_stays():
-    text, edit = json_edits.append(b"{}", STOP, HOOK)
+    text, edit = json_edits.append_element(b"{}", STOP, HOOK)
     shared = text.replace(
         b'"hooks": [\n          {', b'"hooks": [\n          {"command": "mine"},\n          {'
     )
-    left = jsonc.parse(json_edits.undo(shared, edit)).plain()
+    left = jsonc.parse(json_edits.undo_edit(shared, edit)).to_python()
     assert left == {"hooks": {"Stop": [{"matcher": "Edit", "hooks": [{"command": "mine"}]}]}}
 
 
 def test_a_hook_that_its_user_changed_is_not_added_again_and_every_copy_is_taken_away():
-    text, edit = json_edits.append(b'{"hooks": {"Stop": [{"hooks": [1]}]}}', STOP, HOOK)
+    text, edit = json_edits.append_element(b'{"hooks": {"Stop": [{"hooks": [1]}]}}', STOP, HOOK)
     narrower = text.replace(b'"matcher": "Edit"', b'"matcher": "startup"')
-    assert json_edits.append(narrower, STOP, HOOK, HOOK)[0] == narrower
-    changed = jsonc.parse(narrower).plain()
+    assert json_edits.append_element(narrower, STOP, HOOK, HOOK)[0] == narrower
+    changed = jsonc.parse(narrower).to_python()
     changed["hooks"]["Stop"] += [HOOK, {"hooks": [*HOOK["hooks"], {"command": "mine"}]}, HOOK["hooks"][0]]
-    left = jsonc.parse(json_edits.undo(json.dumps(changed).encode(), edit)).plain()
+    left = jsonc.parse(json_edits.undo_edit(json.dumps(changed).encode(), edit)).to_python()
     assert left == {"hooks": {"Stop": [{"hooks": [1]}, {"hooks": [{"command": "mine"}]}]}}
 
 
 def test_a_hook_that_its_user_changed_runs_another_program_when_ours_has_moved():
-    text, edit = json_edits.append(b"{}", STOP, HOOK)
+    text, edit = json_edits.append_element(b"{}", STOP, HOOK)
     slower = text.replace(b'"timeout": 10', b'"timeout": 60')
     moved = json.loads(json.dumps(HOOK).replace("commonplace hook", "/opt/commonplace hook"))
-    changed, _ = json_edits.append(slower, STOP, moved, edit.value)
-    assert jsonc.parse(changed).plain() == {"hooks": {"Stop": [moved]}}
+    changed, _ = json_edits.append_element(slower, STOP, moved, edit.value)
+    assert jsonc.parse(changed).to_python() == {"hooks": {"Stop": [moved]}}
 
 
 def test_what_is_added_is_laid_out_like_the_rest():
     text = b'{\r\n\t"mcpServers": {\r\n\t\t"a": {} // first\r\n\t}\r\n}\r\n'
     path = Path("settings.json")
-    changed, _ = documents.fulfil(path, text, Put(path, SERVER, {"url": "u"}), None)
+    changed, _ = documents.apply_edit(path, text, PutValue(path, SERVER, {"url": "u"}), None)
     assert changed == (
         b'{\r\n\t"mcpServers": {\r\n\t\t"a": {}, // first\r\n'
         b'\t\t"commonplace": {\r\n\t\t\t"url": "u"\r\n\t\t}\r\n\t}\r\n}\r\n'
@@ -339,7 +339,7 @@ def test_what_is_added_is_laid_out_like_the_rest():
 )
 def test_marks_and_blanks_survive(text: bytes):
     path = Path("settings.json")
-    changed, edit = documents.fulfil(path, text, Append(path, STOP, HOOK), None)
+    changed, edit = documents.apply_edit(path, text, AppendElement(path, STOP, HOOK), None)
     assert changed.startswith(b"\xef\xbb\xbf") == text.startswith(b"\xef\xbb\xbf")
-    left = documents.undo(path, changed, [edit])
-    assert left == text or documents.is_empty(path, left)
+    left = documents.undo_edits(path, changed, [edit])
+    assert left == text or documents.is_empty_document(path, left)

@@ -8,9 +8,9 @@ from user import User
 
 from commonplace.client.agents import load_settings
 from commonplace.client.install import schedule
+from commonplace.client.install.install_record import ScheduleRecord
 from commonplace.client.install.machine import Machine
-from commonplace.client.install.record import Scheduled
-from commonplace.client.install.wishes import Put, Whole
+from commonplace.client.install.setting_edits import PutValue, WriteFile
 from commonplace.client.remote import RemoteServer
 
 INSTALL = ("install", "--agent", "cursor", "--yes", "--url", "http://127.0.0.1:9123")
@@ -140,20 +140,20 @@ MOVED = {"CLAUDE_CONFIG_DIR": '/srv/100% "mine"', "CODEX_HOME": "/srv/my codex"}
 
 
 def test_schedule_keeps_the_folders_that_the_environment_names():
-    cron = schedule.described(_machine("linux", **MOVED), "cron")
+    cron = schedule.describe_schedule(_machine("linux", **MOVED), "cron")
     assert """env 'CLAUDE_CONFIG_DIR=/srv/100\\% "mine"' 'CODEX_HOME=/srv/my codex' '/opt/my tools""" in cron
-    (service, _) = schedule.wishes(_machine("linux", **MOVED), "systemd")
-    assert isinstance(service, Whole)
+    (service, _) = schedule.schedule_edits(_machine("linux", **MOVED), "systemd")
+    assert isinstance(service, WriteFile)
     line = r'''Environment="CLAUDE_CONFIG_DIR=/srv/100%% \"mine\"" "CODEX_HOME=/srv/my codex"'''
     assert line in service.text.splitlines()
-    (agent,) = schedule.wishes(_machine("darwin", **MOVED), "launchd")
-    assert isinstance(agent, Whole)
+    (agent,) = schedule.schedule_edits(_machine("darwin", **MOVED), "launchd")
+    assert isinstance(agent, WriteFile)
     assert plistlib.loads(agent.text.encode())["EnvironmentVariables"] == MOVED
     task = 'cmd /c "set "CODEX_HOME=D:/codex"&& "/opt/my tools/commonplace" sync run"'
     windows = _machine("win32", CODEX_HOME="D:/codex")
-    assert task in schedule.described(windows, "schtasks")
-    assert schedule.is_set(windows, "schtasks", Scheduled("schtasks", task))
-    assert not schedule.is_set(_machine("win32"), "schtasks", Scheduled("schtasks", task))
+    assert task in schedule.describe_schedule(windows, "schtasks")
+    assert schedule.is_scheduled(windows, "schtasks", ScheduleRecord("schtasks", task))
+    assert not schedule.is_scheduled(_machine("win32"), "schtasks", ScheduleRecord("schtasks", task))
 
 
 def _machine(platform: str, **environment: str) -> Machine:
@@ -164,9 +164,9 @@ def _machine(platform: str, **environment: str) -> Machine:
 
 def test_launchd_is_given_a_property_list():
     machine = _machine("darwin", COMMONPLACE_HOME="/srv/state")
-    assert schedule.kind(machine) == "launchd"
-    (wish,) = schedule.wishes(machine, "launchd")
-    assert isinstance(wish, Whole)
+    assert schedule.find_scheduler(machine) == "launchd"
+    (wish,) = schedule.schedule_edits(machine, "launchd")
+    assert isinstance(wish, WriteFile)
     assert wish.path == Path("/home/ann/Library/LaunchAgents/dev.commonplace.sync.plist")
     assert plistlib.loads(wish.text.encode()) == {
         "Label": "dev.commonplace.sync",
@@ -178,9 +178,9 @@ def test_launchd_is_given_a_property_list():
 
 def test_windows_is_told_by_schtasks():
     machine = _machine("win32")
-    assert schedule.kind(machine) == "schtasks"
+    assert schedule.find_scheduler(machine) == "schtasks"
     assert "/TN commonplace-sync /TR '\"/opt/my tools/commonplace\" sync run' /SC MINUTE /MO 15" in (
-        schedule.described(machine, "schtasks")
+        schedule.describe_schedule(machine, "schtasks")
     )
 
 
@@ -195,7 +195,7 @@ def test_windows_has_its_own_places_and_quotes():
     (entry,) = load_settings("vscode").connection_edits(
         machine, RemoteServer("http://127.0.0.1:8080"), "user"
     )
-    assert isinstance(entry, Put)
+    assert isinstance(entry, PutValue)
     assert entry.path == Path("C:/Users/ann/AppData/Roaming/Code/User/mcp.json")
     assert machine.hook_command("claude") == '"C:/Program Files/commonplace.exe" hook claude'
     hooks = load_settings("windsurf").hook_edits(machine, False)

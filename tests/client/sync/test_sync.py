@@ -11,7 +11,7 @@ from machine import archived, claude, config
 
 import product
 from commonplace import zstd
-from commonplace.client.sync import hook
+from commonplace.client.sync import hook_command
 from patience import PATIENCE_SECONDS, wait_until
 
 ODD = (
@@ -151,8 +151,8 @@ def test_sync_spools_while_the_server_is_away_and_sends_even_what_the_agent_dele
     machine.url = "http://127.0.0.1:9"
     assert machine.sync().code == 8
     with patch.dict(os.environ, machine.environment(), clear=True):
-        hook.hand_over({"transcript_path": str(path)})
-        hook.hand_over({"transcript_path": str(path.with_name("never-written.jsonl"))})
+        hook_command.spool_event({"transcript_path": str(path)})
+        hook_command.spool_event({"transcript_path": str(path.with_name("never-written.jsonl"))})
     assert machine.sync().code == 8
     text = path.read_bytes()
     path.unlink()
@@ -174,7 +174,7 @@ def test_sync_leaves_out_what_the_configuration_says_and_takes_what_a_codex_turn
     for thread in ("u1", "u2"):
         turn = json.dumps({"type": "agent-turn-complete", "thread-id": thread})
         with patch.dict(os.environ, machine.environment(), clear=True):
-            assert hook.hand_over(json.loads(turn), "codex")
+            assert hook_command.spool_event(json.loads(turn), "codex")
     assert machine.sync("--spool").out.startswith("1 transcripts sent")
     assert machine.sync("--dry-run").out.startswith("Would send 0 transcripts")
     assert archived(server, "lap-codex-shop", "u1") == kept.read_bytes()

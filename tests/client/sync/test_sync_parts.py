@@ -16,10 +16,17 @@ from machine import Machine
 from commonplace import access, zstd
 from commonplace.client.agents import load_transcripts
 from commonplace.client.agents.claude.transcripts import slug_of
-from commonplace.client.project import project_of
-from commonplace.client.sync import agent_transcripts, hook, kept, manifest, source, spool
-from commonplace.client.sync.lines import Masking
-from commonplace.client.sync.progress import Progress
+from commonplace.client.project import project_of_folder
+from commonplace.client.sync import (
+    agent_transcripts,
+    hook_command,
+    manifest,
+    spool,
+    spooled_texts,
+    transcript_file,
+)
+from commonplace.client.sync.masked_lines import LineMasker
+from commonplace.client.sync.progress import ByteProgress
 from commonplace.client.sync.transcript import Transcript
 from patience import PATIENCE_SECONDS
 
@@ -126,13 +133,13 @@ def test_project_is_the_main_worktrees_name_unless_something_says_more(machine, 
     subprocess.run([*git, "worktree", "add", "-q", str(machine.home / "linked")], check=True)
     (shop / "deep/er").mkdir(parents=True)
     places = (shop, shop / "deep/er", machine.home / "linked", machine.home)
-    assert [project_of(place) for place in places] == ["shop", "shop", "shop", "home"]
+    assert [project_of_folder(place) for place in places] == ["shop", "shop", "shop", "home"]
     (shop / ".commonplace.toml").write_text('project = "store"')
-    assert project_of(machine.home / "linked") == "store"
+    assert project_of_folder(machine.home / "linked") == "store"
     (shop / ".commonplace.toml").write_text("broken = [")
-    assert project_of(shop) == "shop"
+    assert project_of_folder(shop) == "shop"
     monkeypatch.setenv("COMMONPLACE_PROJECT", "given")
-    assert project_of(shop) == "given"
+    assert project_of_folder(shop) == "given"
 
 
 @pytest.mark.parametrize(
@@ -140,43 +147,45 @@ def test_project_is_the_main_worktrees_name_unless_something_says_more(machine, 
     ["---", "a" * 150, "проект" * 20, "日本プロジェクト", "x" * 55 + "_" * 20 + "y" * 20, "İ" * 40, "_"],
 )
 def test_project_of_a_folder_with_any_name_is_one_that_servers_take(machine, name):
-    long, other = project_of(machine.home / name), project_of(machine.home / f"{name}!")
+    long, other = project_of_folder(machine.home / name), project_of_folder(machine.home / f"{name}!")
     assert access.project_name(long)
-    assert (len(long) <= 64, long == project_of(Path("/elsewhere") / name)) == (True, True)
+    assert (len(long) <= 64, long == project_of_folder(Path("/elsewhere") / name)) == (True, True)
     assert long != other
 
 
 def test_project_of_the_root_has_a_name():
-    assert project_of("/") == "root"
+    assert project_of_folder("/") == "root"
 
 
 def test_spool_gives_equal_jobs_once_and_puts_broken_ones_aside(machine):
     for _ in range(3):
-        spool.put("transcript", {"transcript_path": "/a"})
-    spool.put("transcript", {"transcript_path": "/b"})
-    (spool.folder() / "0.json").write_text("{broken")
-    assert spool.folder() == machine.state / "spool"
-    first, second = spool.jobs()
+        spool.add_job("transcript", {"transcript_path": "/a"})
+    spool.add_job("transcript", {"transcript_path": "/b"})
+    (spool.spool_folder() / "0.json").write_text("{broken")
+    assert spool.spool_folder() == machine.state / "spool"
+    first, second = spool.list_jobs()
     assert (first.payload, len(first.files)) == ({"transcript_path": "/a"}, 3)
-    spool.done(first)
-    assert spool.jobs() == [second]
-    assert (spool.folder() / "0.broken").exists()
-    assert {path.stat().st_mode & 0o777 for path in spool.folder().glob("*.json")} == {0o600}
+    spool.finish_job(first)
+    assert spool.list_jobs() == [second]
+    assert (spool.spool_folder() / "0.broken").exists()
+    assert {path.stat().st_mode & 0o777 for path in spool.spool_folder().glob("*.json")} == {0o600}
 
 
 def test_hook_spools_every_transcript_that_an_event_names_and_bears_anything_else(machine):
-    assert hook.hand_over({"transcript_path": "/a", "agent_transcript_path": "/b", "cwd": "/x"}, "codex")
-    assert [job.payload for job in spool.jobs()] == [
+    assert hook_command.spool_event(
+        {"transcript_path": "/a", "agent_transcript_path": "/b", "cwd": "/x"}, "codex"
+    )
+    assert [job.payload for job in spool.list_jobs()] == [
         {"transcript_path": "/a", "tool": "codex", "cwd": "/x"},
         {"transcript_path": "/b", "tool": "codex", "cwd": "/x"},
     ]
-    assert hook.hand_over({"type": "agent-turn-complete", "thread-id": "u1"}, "codex")
-    assert spool.jobs()[-1].payload == {"session_id": "u1", "tool": "codex"}
+    assert hook_command.spool_event({"type": "agent-turn-complete", "thread-id": "u1"}, "codex")
+    assert spool.list_jobs()[-1].payload == {"session_id": "u1", "tool": "codex"}
     for nonsense in ("[1, 2]", "{broken", '{"transcript_path": null}', '{"transcript_path": 7}'):
         running = machine.start("hook", stdin=subprocess.PIPE)
         running.communicate(nonsense.encode(), timeout=PATIENCE_SECONDS)
         assert running.returncode == 0
-    assert len(spool.jobs()) == 3
+    assert len(spool.list_jobs()) == 3
 
 
 def test_sync_refuses_to_run_twice_at_once(machine):
@@ -197,32 +206,32 @@ def test_sync_says_when_no_server_is_known_and_plans_without_one(machine):
         0,
         "Would send 1 transcripts (about 0.0 MB), 0 files.",
     )
-    assert spool.jobs() == []
+    assert spool.list_jobs() == []
 
 
 def test_manifest_keeps_what_somebody_added_and_expands_its_paths(machine, monkeypatch):
     monkeypatch.setenv("NOTES", str(machine.home / "notes"))
     file = machine.write("notes/a/b.md", raw=b"x")
     made = manifest.Manifest("w", "m", "t", "p", [], [manifest.TrackedFolder("$NOTES", "n")])
-    path = manifest.write(made)
+    path = manifest.write_manifest(made)
     edited = json.loads(path.read_text())
     edited["tracked"].append({"local": "~/notes/a/b.md", "upload": "one.md"})
     path.write_text(json.dumps(edited))
-    manifest.write(made)
-    (found,) = (manifest.read(each) for each in manifest.every())
-    assert list(found.files()) == [(file, "one.md"), (file, "n/a/b.md")]
+    manifest.write_manifest(made)
+    (found,) = (manifest.read_manifest(each) for each in manifest.list_manifests())
+    assert list(found.list_files()) == [(file, "one.md"), (file, "n/a/b.md")]
 
 
 def test_kept_transcript_grows_with_its_file_and_outlives_it(machine):
     path = machine.write("a.jsonl", b"one\n")
     for _ in range(2):
-        kept.keep([Transcript("x", "a", path)])
-    (job,) = spool.jobs()
+        spooled_texts.spool_transcripts([Transcript("x", "a", path)])
+    (job,) = spool.list_jobs()
     machine.append(path, b"two\n")
     path.unlink()
     held = Path(job.payload["kept"])
     assert held.read_bytes() == b"one\ntwo\n"
-    spool.done(job)
+    spool.finish_job(job)
     assert not held.exists()
 
 
@@ -231,36 +240,40 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch):
         shown = io.StringIO()
         shown.isatty = lambda watched=watched: watched
         monkeypatch.setattr("sys.stderr", shown)
-        bar = Progress(2_000_000)
-        bar.add(1_000_000)
+        bar = ByteProgress(2_000_000)
+        bar.add_bytes(1_000_000)
         bar.close()
         assert ("1.0 of 2.0 MB" in shown.getvalue(), bool(shown.getvalue())) == (watched, watched)
 
 
 @given(st.binary(max_size=400))
 def test_masked_line_keeps_every_byte_that_is_no_secret(line):
-    masking = Masking()
-    assert masking.line(line) == line or masking.counts
+    masking = LineMasker()
+    assert masking.mask_line(line) == line or masking.counts
 
 
 @given(st.recursive(st.text() | st.integers() | st.just(f"\n{TOKEN}\t"), st.lists, max_leaves=8))
 def test_masked_line_of_json_stays_json_without_the_secret(value):
     line = json.dumps({"v": value, "npm\npm_": "\npm_" + "a" * 36}).encode() + b"\n"
-    safe = Masking().line(line)
+    safe = LineMasker().mask_line(line)
     assert TOKEN.encode() not in safe
     assert set(json.loads(safe)) == {"v", "npm\npm_"}
 
 
 def test_pieces_give_whole_lines_and_a_long_one_in_parts_that_join_again(machine):
-    long = b"x" * (2 * source.LONGEST_PIECE + 5) + b"\n"
+    long = b"x" * (2 * transcript_file.MAX_PIECE_BYTES + 5) + b"\n"
     path = machine.write("t.jsonl", b"a\n", long, b"unfinished")
-    pieces = list(source.pieces(path, 2, unfinished=False))
-    assert [len(piece) for piece in pieces] == [source.LONGEST_PIECE, source.LONGEST_PIECE, 6]
+    pieces = list(transcript_file.read_lines_from(path, 2, unfinished=False))
+    assert [len(piece) for piece in pieces] == [
+        transcript_file.MAX_PIECE_BYTES,
+        transcript_file.MAX_PIECE_BYTES,
+        6,
+    ]
     assert b"".join(pieces) == long
-    assert b"".join(source.pieces(path, 0, unfinished=True)) == path.read_bytes()
+    assert b"".join(transcript_file.read_lines_from(path, 0, unfinished=True)) == path.read_bytes()
     packed = machine.write("t.jsonl.zst", raw=zstd.compress(path.read_bytes()))
-    assert b"".join(source.pieces(packed, 2, unfinished=True)) == path.read_bytes()[2:]
-    assert source.tail(packed, 5000) == source.tail(path, 5000)
+    assert b"".join(transcript_file.read_lines_from(packed, 2, unfinished=True)) == path.read_bytes()[2:]
+    assert transcript_file.digest_before(packed, 5000) == transcript_file.digest_before(path, 5000)
     os.truncate(packed, packed.stat().st_size - 2)
-    with pytest.raises(source.Unreadable):
-        list(source.pieces(packed, 0, unfinished=True))
+    with pytest.raises(transcript_file.UnreadableTranscript):
+        list(transcript_file.read_lines_from(packed, 0, unfinished=True))

@@ -10,14 +10,14 @@ from machine import Machine, archived, claude, config
 
 import product
 from commonplace import zstd
-from commonplace.client.sync import hook
+from commonplace.client.sync import hook_command
 
 DAY = ".codex/sessions/2026/08/01/rollout-2026-08-01T10-00-00-"
 
 
 def handed_over(machine: Machine, tool: str, **event: str) -> None:
     with patch.dict(os.environ, machine.environment(), clear=True):
-        assert hook.hand_over(event, tool)
+        assert hook_command.spool_event(event, tool)
 
 
 def test_sync_names_a_packed_transcript_that_is_damaged_and_sends_all_others(server, machine):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from commonplace.client.verify import citations
+from commonplace.client.verify import verification
 from patience import PATIENCE_SECONDS
 
 POOL = """import os
@@ -32,7 +32,9 @@ def checkout(tmp_path):
 
 
 def look(root, place, fingerprint=""):
-    return citations.found(root, {"document": "doc_000000000000", "place": place, "fingerprint": fingerprint})
+    return verification.check_citation(
+        root, {"document": "doc_000000000000", "place": place, "fingerprint": fingerprint}
+    )
 
 
 def state(root, place, fingerprint=""):
@@ -161,7 +163,9 @@ def test_found_is_unchecked_where_it_cannot_be_judged(checkout, place, fingerpri
     os.mkfifo(checkout / "pipe")
     with (checkout / "large.sql").open("wb") as large:
         large.truncate(5_000_001)
-    assert look(checkout, place, fingerprint) == citations.Finding("doc_000000000000", place, "unchecked")
+    assert look(checkout, place, fingerprint) == verification.CitationFinding(
+        "doc_000000000000", place, "unchecked"
+    )
 
 
 def test_found_measures_against_the_cited_commit(checkout):
@@ -197,7 +201,7 @@ async def test_verify_tells_the_server_and_the_next_query_says_so(team, checkout
     def call(name, arguments):
         return asyncio.run_coroutine_threadsafe(alice.call(name, **arguments), loop).result(PATIENCE_SECONDS)
 
-    totals = await asyncio.to_thread(citations.verify, call, checkout, "shop")
+    totals = await asyncio.to_thread(verification.verify_citations, call, checkout, "shop")
     assert totals == {"fresh": 1, "gone": 1, "unchecked": 1}
     found = await alice.query(query="walrus", limit=5)
     assert [each.get("warning") for each in found["results"]] == [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from commonplace.client.verify import citations
+from commonplace.client.verify import verification
 
 SOURCES = {
     "a.py": """import os
@@ -203,7 +203,9 @@ CALLING = {
 
 
 def look(root, place, fingerprint=""):
-    return citations.found(root, {"document": "doc_000000000000", "place": place, "fingerprint": fingerprint})
+    return verification.check_citation(
+        root, {"document": "doc_000000000000", "place": place, "fingerprint": fingerprint}
+    )
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ from stage import (
     wait_for,
 )
 
-from commonplace.client.proxy.place import Named
-from commonplace.client.proxy.relay import Relay
-from commonplace.client.proxy.upstream import Upstream
+from commonplace.client.proxy.relay import StdioRelay
+from commonplace.client.proxy.server_location import NamedServer
+from commonplace.client.proxy.upstream import McpUpstream
 from commonplace.edges.limits import ClientLimits
 from commonplace.edges.mcp.publisher import TOOLS_CHANGED, Publisher
 from commonplace.edges.mcp.stdio_transport import serve_stdio
@@ -95,7 +95,7 @@ async def direct_pipe() -> AsyncIterator[Pipe]:
 async def proxied_pipe() -> AsyncIterator[Pipe]:
     async with run_stage(LIMITS) as stage:
         opened = Pipe(stage.host, stage.publisher)
-        relay = Relay(Upstream(Named(stage.url)), opened.descriptors)
+        relay = StdioRelay(McpUpstream(NamedServer(stage.url)), opened.descriptors)
         opened.served_by(asyncio.to_thread(relay.run))
         yield opened
         await opened.end()

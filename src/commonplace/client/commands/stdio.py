@@ -7,49 +7,49 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from commonplace.client.proxy.upstream import Upstream
+    from commonplace.client.proxy.upstream import McpUpstream
 
-_MISUSED = 2
-_INTERRUPTED = 130
+_MISUSED_EXIT_CODE = 2
+_INTERRUPTED_EXIT_CODE = 130
 
 
-def flags(command: argparse.ArgumentParser) -> None:
+def add_stdio_flags(command: argparse.ArgumentParser) -> None:
     command.add_argument("--data", metavar="DIR", help="data folder whose server to use, started if need be")
     command.add_argument("--url", help="another server, which is never started from here")
     command.add_argument("--key", help="key to show it; better in the environment, as COMMONPLACE_KEY")
     command.add_argument("--toolsets", metavar="A,B", help="offer only these sets of tools (all)")
 
 
-def main(given: list[str]) -> int:
+def main(words: list[str]) -> int:
     """The quick way in: an agent waits, so nothing is read of the other commands."""
     command = argparse.ArgumentParser("commonplace stdio", add_help=False)
-    flags(command)
-    return run(command.parse_args(given[1:]))
+    add_stdio_flags(command)
+    return run(command.parse_args(words[1:]))
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from commonplace.client.proxy.relay import Relay  # noqa: PLC0415 - --help should not wait for it
+    from commonplace.client.proxy.relay import StdioRelay  # noqa: PLC0415 - --help should not wait for it
 
     try:
-        upstream = _upstream(arguments)
+        upstream = _build_upstream(arguments)
     except (OSError, ValueError) as wrong:
         print(f"commonplace: {wrong}", file=sys.stderr)
-        return _MISUSED
+        return _MISUSED_EXIT_CODE
     try:
-        Relay(upstream).run()
+        StdioRelay(upstream).run()
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return _INTERRUPTED_EXIT_CODE
     return 0
 
 
-def _upstream(arguments: argparse.Namespace) -> "Upstream":
+def _build_upstream(arguments: argparse.Namespace) -> "McpUpstream":
     """The flags first, then the environment, then config.toml, then the data folder of this machine.
 
     A key that config.toml names is for the server that it names, or for this machine's own.
     """
     from commonplace.client import remote  # noqa: PLC0415 - as above
-    from commonplace.client.proxy.place import Named, OfFolder  # noqa: PLC0415 - as above
-    from commonplace.client.proxy.upstream import Upstream  # noqa: PLC0415 - as above
+    from commonplace.client.proxy.server_location import FolderServer, NamedServer  # noqa: PLC0415 - as above
+    from commonplace.client.proxy.upstream import McpUpstream  # noqa: PLC0415 - as above
 
     configured = {} if arguments.url or arguments.data else remote.read_configuration()
     url = arguments.url or (
@@ -61,11 +61,11 @@ def _upstream(arguments: argparse.Namespace) -> "Upstream":
         "key", remote.configuration_for(url, configured) if url else configured
     )
     toolsets = arguments.toolsets or os.environ.get("COMMONPLACE_TOOLSETS", "")
-    place = Named(url) if url else OfFolder(folder or remote.default_data_folder())
-    return Upstream(place, key, _names(toolsets))
+    place = NamedServer(url) if url else FolderServer(folder or remote.default_data_folder())
+    return McpUpstream(place, key, _parse_toolsets(toolsets))
 
 
-def _names(toolsets: str) -> str:
+def _parse_toolsets(toolsets: str) -> str:
     names = [name.strip() for name in toolsets.split(",") if name.strip()]
     if not all(name.isidentifier() and name.isascii() for name in names):
         raise ValueError(f"'{toolsets}' are not names of toolsets.")

@@ -7,23 +7,30 @@ from pathlib import Path
 
 from commonplace import errors
 from commonplace.client import remote
-from commonplace.client.sync import agent_transcripts, check, hook, manifest, settings, state
-from commonplace.client.sync.run import Options, Report
-from commonplace.client.sync.run import run as run_once
-from commonplace.client.sync.upload import UploadClient
-from commonplace.client.sync.workspaces import Workspaces, machine
+from commonplace.client.sync import (
+    agent_transcripts,
+    hook_command,
+    manifest,
+    self_test,
+    sync_settings,
+    sync_state,
+)
+from commonplace.client.sync.sync_run import SyncOptions, SyncReport
+from commonplace.client.sync.sync_run import run_sync as run_once
+from commonplace.client.sync.upload_client import UploadClient
+from commonplace.client.sync.workspaces import MachineWorkspaces, machine_name
 
-_SHOWN = 20
+_MAX_PATHS_SHOWN = 20
 
 
 def run(arguments: argparse.Namespace) -> int:
     return _ACTS[arguments.act or "run"](arguments)
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run_sync(arguments: argparse.Namespace) -> int:
     asked = {name: getattr(arguments, name, False) for name in ("dry_run", "raw", "spool")}
-    report = run_once(Options(**asked))
-    print(_planned(report) if asked["dry_run"] else _did(report))
+    report = run_once(SyncOptions(**asked))
+    print(_format_plan(report) if asked["dry_run"] else _format_report(report))
     for told in (*report.conflicts, *report.failures):
         print(f"  {told}", file=sys.stderr)
     if report.conflicts or report.forbidden:
@@ -31,7 +38,7 @@ def _run(arguments: argparse.Namespace) -> int:
     return int(bool(report.failures))
 
 
-def _did(report: Report) -> str:
+def _format_report(report: SyncReport) -> str:
     masked = ", ".join(f"{count} {kind}" for kind, count in sorted(report.masked.items()))
     parts = [
         f"{report.transcripts} transcripts sent ({report.bytes / 1e6:.1f} MB), {len(report.files)} files.",
@@ -41,38 +48,42 @@ def _did(report: Report) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _planned(report: Report) -> str:
-    shown = [f"  {each.path}{f' ({each.name})' if each.name else ''}" for each in report.pending[:_SHOWN]]
-    shown += [f"  and {len(report.pending) - _SHOWN} more"] * (len(report.pending) > _SHOWN)
+def _format_plan(report: SyncReport) -> str:
+    shown = [
+        f"  {each.path}{f' ({each.name})' if each.name else ''}" for each in report.pending[:_MAX_PATHS_SHOWN]
+    ]
+    shown += [f"  and {len(report.pending) - _MAX_PATHS_SHOWN} more"] * (
+        len(report.pending) > _MAX_PATHS_SHOWN
+    )
     head = f"Would send {len(report.pending)} transcripts (about {report.bytes / 1e6:.1f} MB), {len(report.files)} files."
-    return "\n".join([head, *shown, *(f"  {path}" for path in report.files[:_SHOWN])])
+    return "\n".join([head, *shown, *(f"  {path}" for path in report.files[:_MAX_PATHS_SHOWN])])
 
 
-def _test(_arguments: argparse.Namespace) -> int:
+def _run_test(_arguments: argparse.Namespace) -> int:
     worst = 0
-    for found in check.findings():
+    for found in self_test.run_self_test():
         print(f"{'no' if found.fault else 'ok'}  {found.what:12}{found.told}")
         worst = worst or (found.fault.exit_code if found.fault else 0)
     return worst
 
 
-def _init_manifest(arguments: argparse.Namespace) -> int:
-    server = settings.server()
+def _run_init_manifest(arguments: argparse.Namespace) -> int:
+    server = sync_settings.require_sync_server()
     tool = agent_transcripts.canonical_tool(arguments.tool)
     wire = UploadClient(server)
     try:
-        with state.opened(server.url) as known:
-            workspaces = Workspaces(wire, known, machine(remote.read_configuration()))
-            workspace = workspaces.of(tool, arguments.project)
-            known.keep_folder(str(Path(arguments.cwd).expanduser().resolve()))
+        with sync_state.open_state(server.url) as known:
+            workspaces = MachineWorkspaces(wire, known, machine_name(remote.read_configuration()))
+            workspace = workspaces.find_or_register(tool, arguments.project)
+            known.save_folder(str(Path(arguments.cwd).expanduser().resolve()))
     except remote.ServerUnreachable as away:
         raise errors.Unavailable(str(away), hint="Try again when it runs.") from None
     except remote.ServerRefusal as refused:
-        raise settings.refusal(refused) from None
+        raise sync_settings.to_refusal(refused) from None
     finally:
         wire.close()
     folders = _memory_folders(tool, Path(arguments.cwd))
-    written = manifest.write(
+    written = manifest.write_manifest(
         manifest.Manifest(workspace.id, workspace.machine, tool, arguments.project, tracked_dirs=folders)
     )
     print(f"{written} tracks {', '.join(each.local for each in folders) or 'nothing yet'}.")
@@ -87,13 +98,13 @@ def _memory_folders(tool: str, cwd: Path) -> list[manifest.TrackedFolder]:
     return [manifest.TrackedFolder(str(agent.memory_folder(cwd.expanduser().resolve())), "memory")]
 
 
-def _hook(_arguments: argparse.Namespace) -> int:
-    return hook.main(sys.argv[1:])
+def _run_hook(_arguments: argparse.Namespace) -> int:
+    return hook_command.main(sys.argv[1:])
 
 
 _ACTS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "run": _run,
-    "test": _test,
-    "init-manifest": _init_manifest,
-    "hook": _hook,
+    "run": _run_sync,
+    "test": _run_test,
+    "init-manifest": _run_init_manifest,
+    "hook": _run_hook,
 }

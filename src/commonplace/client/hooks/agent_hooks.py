@@ -3,19 +3,19 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from commonplace.client.hooks.event import Answer, Event, Kind, Output
+from commonplace.client.hooks.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
 from commonplace.client.hooks.payload import Fields
 
 
 class AgentHooks(NamedTuple):
-    events: Mapping[str, Kind]
+    events: Mapping[str, EventKind]
     """The agent's own event names and what each means to us."""
-    context_kinds: frozenset[Kind]
+    context_kinds: frozenset[EventKind]
     """Kinds of event whose answer can add to what the model knows."""
-    warning_kinds: frozenset[Kind]
+    warning_kinds: frozenset[EventKind]
     """Kinds of event whose answer can show the person a warning."""
-    parse_event: Callable[[Fields], Event | None]
-    render_answer: Callable[[Event, Answer], Output]
+    parse_event: Callable[[Fields], HookEvent | None]
+    render_answer: Callable[[HookEvent, HookAnswer], HookOutput]
     denied_by: str
     """How an edit is denied, for the documentation."""
     identify_agent: Callable[[Fields], str] | None = None

@@ -3,91 +3,93 @@
 from collections.abc import Sequence
 from typing import Any
 
-from commonplace.client.hooks.visit import Visit
+from commonplace.client.hooks.hook_run import HookRun
 
-Conflict = dict[str, Any]
+LeaseConflict = dict[str, Any]
 
-_AT_ONCE = 200
-_LOOKED_AT = 5
-_EDITING = "editing ("
+_MAX_FILES_PER_CALL = 200
+_MAX_CONFLICTS_SHOWN = 5
+_REASON_PREFIX = "editing ("
 
 
-def held_by_others(visit: Visit, files: Sequence[str]) -> list[Conflict]:
+def list_conflicts(visit: HookRun, files: Sequence[str]) -> list[LeaseConflict]:
     """Whose leases meet these files; nothing is taken."""
-    found: list[Conflict] = []
+    found: list[LeaseConflict] = []
     for file in files:
-        reply = visit.ask_as_session("memory_get_locks", path_pattern=file)
+        reply = visit.call_in_session("memory_get_locks", path_pattern=file)
         found += [lock | {"lock": lock["file"], "file": file} for lock in reply.get("locks", [])]
-    return [conflict for conflict in found if not _own(visit, conflict)]
+    return [conflict for conflict in found if not _is_own_lease(visit, conflict)]
 
 
-def take(visit: Visit, files: Sequence[str], minutes: int) -> list[Conflict]:
+def acquire_leases(visit: HookRun, files: Sequence[str], minutes: int) -> list[LeaseConflict]:
     """Lease them all for this session; else whose leases are in the way."""
-    known = visit.state.leases()
+    known = visit.state.load_leases()
     unknown = [file for file in files if file not in known]
     reasoned = [file for file in files if file in known and known[file].reasoned]
-    reasoned += _leased_by_the_agent(visit, unknown)
+    reasoned += _list_own_leases(visit, unknown)
     for chosen, reason in (
-        ([file for file in files if file not in reasoned], _reason(visit)),
+        ([file for file in files if file not in reasoned], _lease_reason(visit)),
         (reasoned, ""),
     ):
-        for first in range(0, len(chosen), _AT_ONCE):
-            if conflicts := _lock(visit, chosen[first : first + _AT_ONCE], reason, minutes):
+        for first in range(0, len(chosen), _MAX_FILES_PER_CALL):
+            if conflicts := _lock_files(visit, chosen[first : first + _MAX_FILES_PER_CALL], reason, minutes):
                 return conflicts
     return []
 
 
-def _leased_by_the_agent(visit: Visit, files: list[str]) -> list[str]:
+def _list_own_leases(visit: HookRun, files: list[str]) -> list[str]:
     """Of these the reason that it gave stays."""
     if not files:
         return []
     about = {"path_pattern": files[0]} if len(files) == 1 else {}
-    own = {lease["file"] for lease in visit.ask_as_session("memory_get_locks", **about).get("your_locks", [])}
+    own = {
+        lease["file"] for lease in visit.call_in_session("memory_get_locks", **about).get("your_locks", [])
+    }
     return [file for file in files if file in own]
 
 
-def _lock(visit: Visit, files: Sequence[str], reason: str, minutes: int) -> list[Conflict]:
-    reply = visit.ask_as_session("memory_lock_files", files=list(files), reason=reason, minutes=minutes)
+def _lock_files(visit: HookRun, files: Sequence[str], reason: str, minutes: int) -> list[LeaseConflict]:
+    reply = visit.call_in_session("memory_lock_files", files=list(files), reason=reason, minutes=minutes)
     granted = {lease["file"]: lease["token"] for lease in reply.get("locked", [])}
-    visit.state.lease(granted, reasoned=not reason)
-    conflicts: list[Conflict] = reply.get("conflicts", [])
-    others = [conflict for conflict in conflicts if not _own(visit, conflict)]
+    visit.state.record_leases(granted, reasoned=not reason)
+    conflicts: list[LeaseConflict] = reply.get("conflicts", [])
+    others = [conflict for conflict in conflicts if not _is_own_lease(visit, conflict)]
     if others or not conflicts:
         return others
     mine = {conflict["file"] for conflict in conflicts}
     rest = [file for file in files if file not in mine]
-    return _lock(visit, rest, reason, minutes) if 0 < len(rest) < len(files) else []
+    return _lock_files(visit, rest, reason, minutes) if 0 < len(rest) < len(files) else []
 
 
-def _own(visit: Visit, conflict: Conflict) -> bool:
+def _is_own_lease(visit: HookRun, conflict: LeaseConflict) -> bool:
     """The agent may hold it in a session that it started itself; another window of the same name may not."""
-    if conflict["held_by"] != visit.session().agent:
+    if conflict["held_by"] != visit.ensure_session().agent:
         return False
     reason = str(conflict.get("reason", ""))
-    return reason == _reason(visit) or not reason.startswith(_EDITING)
+    return reason == _lease_reason(visit) or not reason.startswith(_REASON_PREFIX)
 
 
-def _reason(visit: Visit) -> str:
-    return f"{_EDITING}{visit.tag})"
+def _lease_reason(visit: HookRun) -> str:
+    return f"{_REASON_PREFIX}{visit.tag})"
 
 
-def denial(visit: Visit, conflicts: Sequence[Conflict]) -> str:
+def render_denial(visit: HookRun, conflicts: Sequence[LeaseConflict]) -> str:
     """Who, why, since when, until when, and what to do."""
     holders = ", ".join(dict.fromkeys(str(conflict["held_by"]) for conflict in conflicts))
     files = list(dict.fromkeys(str(conflict["file"]) for conflict in conflicts))
     return "\n".join(
         [
-            *dict.fromkeys(told(conflict) for conflict in conflicts[:_LOOKED_AT]),
+            *dict.fromkeys(format_conflict(conflict) for conflict in conflicts[:_MAX_CONFLICTS_SHOWN]),
             "Nothing was changed. What can be done:",
             "- work on another file first;",
-            f"- wait for it: memory_lock_files with files={files[:_LOOKED_AT]} and wait_seconds=60;",
+            f"- wait for it: memory_lock_files with files={files[:_MAX_CONFLICTS_SHOWN]} and wait_seconds=60;",
             f"- ask {holders}: memory_send_message with to_instance.",
-            f"The session_id for these tools is {visit.session().session_id}",
+            f"The session_id for these tools is {visit.ensure_session().session_id}",
         ]
     )
 
 
-def told(conflict: Conflict) -> str:
+def format_conflict(conflict: LeaseConflict) -> str:
     through = conflict.get("lock") or conflict["file"]
     over = f" (by its lease on {through})" if through != conflict["file"] else ""
     quiet = " The holder has been quiet for a while." if conflict.get("stale") else ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.client.hooks import patch
-from commonplace.client.hooks.event import Answer, Event, Kind, Output
+from commonplace.client.hooks.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
 
 Fields = dict[str, Any]
 
@@ -32,14 +32,16 @@ def parse_object(value: Any) -> Fields:
     return value if isinstance(value, dict) else {}
 
 
-def parse_event(payload: Fields, kinds: Mapping[str, Kind], editors: Collection[str]) -> Event | None:
+def parse_event(
+    payload: Fields, kinds: Mapping[str, EventKind], editors: Collection[str]
+) -> HookEvent | None:
     """The event, or None if hooks do not act on it, such as a tool call that edits no file."""
     name = first_text(payload, "hook_event_name", "hookEventName")
     kind = kinds.get(name)
     files = find_edited_files(payload, editors) if kind in _EDIT_KINDS else ()
     if kind is None or (kind in _EDIT_KINDS and not files):
         return None
-    return Event(
+    return HookEvent(
         kind,
         name,
         first_text(payload, "session_id", "sessionId", "conversation_id"),
@@ -70,7 +72,7 @@ def find_path_arguments(arguments: Fields) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in paths if path))
 
 
-def render_specific_output(event: Event, answer: Answer) -> Fields:
+def render_specific_output(event: HookEvent, answer: HookAnswer) -> Fields:
     """Claude's answer format, which Codex and VS Code share. An empty object lets the agent continue."""
     if answer.denial:
         decision = {"permissionDecision": "deny", "permissionDecisionReason": answer.denial}
@@ -81,5 +83,5 @@ def render_specific_output(event: Event, answer: Answer) -> Fields:
     return {"hookSpecificOutput": {"hookEventName": event.name, **decision}}
 
 
-def render_json(body: Fields) -> Output:
-    return Output(json.dumps(body, ensure_ascii=False, separators=(",", ":")) if body else "")
+def render_json(body: Fields) -> HookOutput:
+    return HookOutput(json.dumps(body, ensure_ascii=False, separators=(",", ":")) if body else "")

@@ -5,76 +5,78 @@ import sys
 
 from commonplace.client import remote
 from commonplace.client.agents import AGENTS_WITH_HOOKS, load_hooks
-from commonplace.client.hooks import acts, log, pack
+from commonplace.client.hooks import actions, boot_context, fault_log
 from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.event import Answer, Event, Output
-from commonplace.client.hooks.settings import settings
-from commonplace.client.hooks.visit import Visit
+from commonplace.client.hooks.hook_event import HookAnswer, HookEvent, HookOutput
+from commonplace.client.hooks.hook_run import HookRun
+from commonplace.client.hooks.hook_settings import read_hook_settings
 
-_LARGEST = 64 * 1024 * 1024
+_MAX_INPUT_BYTES = 64 * 1024 * 1024
 _UNAUTHENTICATED = 401
 _KEY_MISSING = "The server asks for a key: set COMMONPLACE_KEY, or `key` in config.toml."
 _KEY_UNKNOWN = "The server does not know the key in COMMONPLACE_KEY or config.toml: it was revoked, or is of another server."
 
 
-def main(given: list[str]) -> int:
+def main(words: list[str]) -> int:
     """`given` are the words of the command line: hook AGENT."""
-    agent = given[1] if len(given) > 1 else ""
+    agent = words[1] if len(words) > 1 else ""
     try:
-        output = run(agent, sys.stdin.buffer.read(_LARGEST))
-        _leave(output)
+        output = run(agent, sys.stdin.buffer.read(_MAX_INPUT_BYTES))
+        _write_output(output)
     except Exception as wrong:  # noqa: BLE001 - the outermost line: an agent must not stumble over its memory
-        log.fault(f"hook {agent}", wrong)
+        fault_log.log_fault(f"hook {agent}", wrong)
         return 0
     return output.code
 
 
-def run(agent: str, sent: bytes) -> Output:
+def run(agent: str, sent: bytes) -> HookOutput:
     if agent not in AGENTS_WITH_HOOKS:
-        return Output(stderr=f"commonplace hook: name an agent: {', '.join(AGENTS_WITH_HOOKS)}")
+        return HookOutput(stderr=f"commonplace hook: name an agent: {', '.join(AGENTS_WITH_HOOKS)}")
     payload = json.loads(sent)
     if not isinstance(payload, dict):
-        return Output()
+        return HookOutput()
     hooks = load_hooks(agent)
     if hooks.identify_agent:
         agent = hooks.identify_agent(payload)
         if not agent:
-            return Output()
+            return HookOutput()
         hooks = load_hooks(agent)
     event = hooks.parse_event(payload)
     if event is None or not event.session:
-        return Output()
-    return hooks.render_answer(event, answered(agent, hooks, event))
+        return HookOutput()
+    return hooks.render_answer(event, answer_event(agent, hooks, event))
 
 
-def answered(agent: str, hooks: AgentHooks, event: Event) -> Answer:
-    visit = Visit(agent, event, settings())
+def answer_event(agent: str, hooks: AgentHooks, event: HookEvent) -> HookAnswer:
+    visit = HookRun(agent, event, read_hook_settings())
     try:
         if event.kind in hooks.context_kinds and event.kind != "session_start":
-            acts.recall(visit)
-        answer = acts.ACTS[event.kind](visit)
+            actions.remind_after_compaction(visit)
+        answer = actions.ACTIONS[event.kind](visit)
     except (remote.ServerUnreachable, remote.ServerRefusal) as refused:
-        answer = Answer(warning=_warned(visit, hooks, refused))
-    return _with_context(visit, hooks, answer)
+        answer = HookAnswer(warning=_warn_once(visit, hooks, refused))
+    return _add_context(visit, hooks, answer)
 
 
-def _with_context(visit: Visit, hooks: AgentHooks, answer: Answer) -> Answer:
+def _add_context(visit: HookRun, hooks: AgentHooks, answer: HookAnswer) -> HookAnswer:
     """What the model should know rides on the first answer that can carry it: a denial only where nothing else can."""
     if visit.event.kind == "session_end":
-        return Answer()
-    heard = visit.event.kind in hooks.context_kinds
-    if heard if answer.denial else not heard:
+        return HookAnswer()
+    takes_context = visit.event.kind in hooks.context_kinds
+    if takes_context if answer.denial else not takes_context:
         visit.state.put_notices(visit.context)
         return answer
     texts = [*visit.context, *visit.state.take_notices(), *([answer.warning] if answer.warning else [])]
     if answer.denial:
-        return answer._replace(denial=pack.fitted([answer.denial, *texts]))
-    return answer._replace(context=pack.fitted(texts))
+        return answer._replace(denial=boot_context.join_within_limit([answer.denial, *texts]))
+    return answer._replace(context=boot_context.join_within_limit(texts))
 
 
-def _warned(visit: Visit, hooks: AgentHooks, refused: remote.ServerUnreachable | remote.ServerRefusal) -> str:
+def _warn_once(
+    visit: HookRun, hooks: AgentHooks, refused: remote.ServerUnreachable | remote.ServerRefusal
+) -> str:
     """Said once in an agent's session, where it can be heard."""
-    log.fault(f"hook {visit.tool} {visit.event.kind}", refused)
+    fault_log.log_fault(f"hook {visit.tool} {visit.event.kind}", refused)
     if visit.event.kind not in hooks.warning_kinds:
         return ""
     if isinstance(refused, remote.ServerUnreachable):
@@ -83,7 +85,7 @@ def _warned(visit: Visit, hooks: AgentHooks, refused: remote.ServerUnreachable |
         why, text = "key", _KEY_UNKNOWN if _has_key() else _KEY_MISSING
     else:
         why, text = refused.code, f"The server refused: {refused} {refused.body.get('hint', '')}".strip()
-    return f"Commonplace: {text}" if visit.state.once(why) else ""
+    return f"Commonplace: {text}" if visit.state.is_first_time(why) else ""
 
 
 def _has_key() -> bool:
@@ -91,7 +93,7 @@ def _has_key() -> bool:
     return server is not None and bool(server.key)
 
 
-def _leave(output: Output) -> None:
+def _write_output(output: HookOutput) -> None:
     """Bytes, since an agent reads UTF-8 whatever the terminal speaks."""
     for stream, text in ((sys.stdout, output.stdout), (sys.stderr, output.stderr)):
         if text:

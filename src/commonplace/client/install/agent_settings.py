@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from commonplace.client.install.machine import Machine
-from commonplace.client.install.wishes import Append, Wish
+from commonplace.client.install.setting_edits import AppendElement, SettingEdit
 from commonplace.client.remote import RemoteServer
 
 Scope = Literal["user", "project"]
@@ -18,9 +18,9 @@ KEY_VARIABLE = "COMMONPLACE_KEY"
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
     is_installed: Callable[[Machine], bool]
-    connection_edits: Callable[[Machine, RemoteServer, Scope], Sequence[Wish]]
+    connection_edits: Callable[[Machine, RemoteServer, Scope], Sequence[SettingEdit]]
     """What connects it to the server. A project's files are committed, so they name a variable instead of the key."""
-    hook_edits: Callable[[Machine, bool], Sequence[Wish]] = lambda _machine, _prompts: ()
+    hook_edits: Callable[[Machine, bool], Sequence[SettingEdit]] = lambda _machine, _prompts: ()
     """What makes it run our hooks. The second argument asks for hooks on prompts too."""
     hook_events: tuple[str, ...] = ()
     """The events that these hooks run at."""
@@ -31,7 +31,7 @@ class AgentSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class HookEvent:
+class HookTrigger:
     """An event of an agent at which our hook runs."""
 
     name: str
@@ -51,12 +51,12 @@ def add_headers(entry: Mapping[str, Any], headers: Mapping[str, str]) -> dict[st
 
 
 def hook_group_edits(
-    path: Path, events: Sequence[HookEvent], handler: Mapping[str, Any], units_per_second: int = 1
-) -> list[Wish]:
+    path: Path, events: Sequence[HookTrigger], handler: Mapping[str, Any], units_per_second: int = 1
+) -> list[SettingEdit]:
     """Hooks in Claude's format: one group with a matcher per event."""
-    wishes: list[Wish] = []
+    wishes: list[SettingEdit] = []
     for event in events:
         matcher = {"matcher": event.matcher} if event.matcher else {}
         command = {"type": "command", **handler, "timeout": event.timeout_seconds * units_per_second}
-        wishes.append(Append(path, ("hooks", event.name), matcher | {"hooks": [command]}))
+        wishes.append(AppendElement(path, ("hooks", event.name), matcher | {"hooks": [command]}))
     return wishes

@@ -8,34 +8,41 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commonplace import errors
-from commonplace.client.install import documents, files, record
-from commonplace.client.install.record import FileRecord, Installed
-from commonplace.client.install.wishes import Append, Edit, Ensure, Part, Put, Wish
+from commonplace.client.install import documents, files, install_record
+from commonplace.client.install.install_record import FileRecord, InstallRecord
+from commonplace.client.install.setting_edits import (
+    AppendElement,
+    AppliedEdit,
+    EditPart,
+    EnsureValue,
+    PutValue,
+    SettingEdit,
+)
 
-_ACTS = {Put: "put", Ensure: "ensure", Append: "append"}
+_ACTS = {PutValue: "put", EnsureValue: "ensure", AppendElement: "append"}
 _BEARER = re.compile(r"(Bearer )(?!\$|\{)[^\s\"']+")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestedEdit:
     """A wish, and for whom."""
 
-    wish: Wish
+    edit: SettingEdit
     agent: str = ""
-    part: Part = "connection"
+    part: EditPart = "connection"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     path: Path
     before: bytes | None
     after: bytes | None
     record: FileRecord
 
-    def diff(self, secrets: Collection[str] = ()) -> str:
+    def render_diff(self, secrets: Collection[str] = ()) -> str:
         """As `diff -u` shows it; keys are not shown."""
         sides = (self.before, self.after)
-        before, after = (_lines(each, secrets) for each in sides)
+        before, after = (_split_lines(each, secrets) for each in sides)
         here, there = ("/dev/null" if each is None else str(self.path) for each in sides)
         return "".join(
             line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
@@ -43,22 +50,22 @@ class Change:
         )
 
 
-def additions(
-    installed: Installed, wanted: Sequence[Wanted], parts: Collection[tuple[str, Part]] = ()
-) -> list[Change]:
+def plan_additions(
+    installed: InstallRecord, wanted: Sequence[RequestedEdit], parts: Collection[tuple[str, EditPart]] = ()
+) -> list[FileChange]:
     """What has to change for the wishes to come true. All that was done earlier for one of `parts` and is wanted no
     more goes.
     """
-    paths = dict.fromkeys(each.wish.path for each in wanted)
-    paths |= dict.fromkeys(Path(each.path) for each in installed.files if _parts(each) & set(parts))
+    paths = dict.fromkeys(each.edit.path for each in wanted)
+    paths |= dict.fromkeys(Path(each.path) for each in installed.files if _list_parts(each) & set(parts))
     changes = [
-        _addition(installed, path, [each for each in wanted if each.wish.path == path], parts)
+        _plan_file(installed, path, [each for each in wanted if each.edit.path == path], parts)
         for path in paths
     ]
     return [change for change in changes if change.before != change.after]
 
 
-def removals(installed: Installed, agents: Collection[str]) -> list[Change]:
+def plan_removals(installed: InstallRecord, agents: Collection[str]) -> list[FileChange]:
     """What has to change for all that was added for these agents to be gone."""
     changes = []
     for known in installed.files:
@@ -66,42 +73,47 @@ def removals(installed: Installed, agents: Collection[str]) -> list[Change]:
         going = [edit for edit in known.edits if edit.agent in agents]
         if going:
             raw = files.read(path)
-            changes.append(Change(path, raw, *_reduced(path, raw, copy.deepcopy(known), going)))
+            changes.append(FileChange(path, raw, *_remove_edits(path, raw, copy.deepcopy(known), going)))
     return changes
 
 
-def carry_out(changes: Sequence[Change], installed: Installed, secrets: Collection[str] = ()) -> Path | None:
+def apply_changes(
+    changes: Sequence[FileChange], installed: InstallRecord, secrets: Collection[str] = ()
+) -> Path | None:
     """Write the changes; where the files as they were are kept, if there were any. What goes was ours alone."""
-    _note(changes, installed)
-    backups, kept = files.backups(), None
+    _record_before_writing(changes, installed)
+    backups, kept = files.new_backup_folder(), None
     for change in changes:
         if files.read(change.path) != change.before:
             raise errors.Conflict(f"{change.path} was changed by somebody else.", hint="Try again.")
         if change.before is not None and change.after not in {None, change.before}:
-            files.back_up(change.path, change.before, backups)
+            files.back_up_file(change.path, change.before, backups)
             kept = backups
-        _write(change, secrets)
-    _tidy(changes, installed)
+        _write_change(change, secrets)
+    _forget_removed(changes, installed)
     return kept
 
 
-def _addition(
-    installed: Installed, path: Path, wanted: Sequence[Wanted], parts: Collection[tuple[str, Part]]
-) -> Change:
+def _plan_file(
+    installed: InstallRecord,
+    path: Path,
+    wanted: Sequence[RequestedEdit],
+    parts: Collection[tuple[str, EditPart]],
+) -> FileChange:
     raw = files.read(path)
-    known = copy.deepcopy(installed.file(path)) if raw is not None else None
-    known = known or FileRecord(str(path), created=raw is None, blank=_blank(raw))
-    kept = {_identity(edit) for edit in known.edits} - {_wished(each) for each in wanted}
-    stale = [edit for edit in known.edits if _identity(edit) in kept and (edit.agent, edit.part) in parts]
-    after, known = _reduced(path, raw, known, stale) if stale else (raw, known)
+    known = copy.deepcopy(installed.find_file(path)) if raw is not None else None
+    known = known or FileRecord(str(path), created=raw is None, blank=_blank_content(raw))
+    kept = {_edit_key(edit) for edit in known.edits} - {_requested_key(each) for each in wanted}
+    stale = [edit for edit in known.edits if _edit_key(edit) in kept and (edit.agent, edit.part) in parts]
+    after, known = _remove_edits(path, raw, known, stale) if stale else (raw, known)
     for each in wanted:
-        after = _fulfilled(path, after, each, known)
-    return Change(path, raw, after, known)
+        after = _apply_requested(path, after, each, known)
+    return FileChange(path, raw, after, known)
 
 
-def _fulfilled(path: Path, raw: bytes | None, wanted: Wanted, known: FileRecord) -> bytes:
-    earlier = next((edit for edit in known.edits if _identity(edit) == _wished(wanted)), None)
-    after, edit = documents.fulfil(path, raw, wanted.wish, earlier)
+def _apply_requested(path: Path, raw: bytes | None, wanted: RequestedEdit, known: FileRecord) -> bytes:
+    earlier = next((edit for edit in known.edits if _edit_key(edit) == _requested_key(wanted)), None)
+    after, edit = documents.apply_edit(path, raw, wanted.edit, earlier)
     if earlier is None and after == raw:
         return after
     edit.agent, edit.part = wanted.agent, wanted.part
@@ -110,13 +122,13 @@ def _fulfilled(path: Path, raw: bytes | None, wanted: Wanted, known: FileRecord)
     return after
 
 
-def _reduced(
-    path: Path, raw: bytes | None, known: FileRecord, going: Sequence[Edit]
+def _remove_edits(
+    path: Path, raw: bytes | None, known: FileRecord, going: Sequence[AppliedEdit]
 ) -> tuple[bytes | None, FileRecord]:
     """The file and its record without these edits."""
-    after = None if raw is None else documents.undo(path, raw, going)
+    after = None if raw is None else documents.undo_edits(path, raw, going)
     known.edits = [edit for edit in known.edits if edit not in going]
-    if after is not None and not known.edits and documents.is_empty(path, after):
+    if after is not None and not known.edits and documents.is_empty_document(path, after):
         if known.created:
             after = None
         elif known.blank is not None:
@@ -124,37 +136,37 @@ def _reduced(
     return after, known
 
 
-def _identity(edit: Edit) -> tuple[str, str, str, tuple[str, ...]]:
+def _edit_key(edit: AppliedEdit) -> tuple[str, str, str, tuple[str, ...]]:
     return edit.agent, edit.part, edit.act, tuple(edit.at)
 
 
-def _wished(wanted: Wanted) -> tuple[str, str, str, tuple[str, ...]]:
-    act = _ACTS.get(type(wanted.wish), "whole")
-    return wanted.agent, wanted.part, act, getattr(wanted.wish, "at", ())
+def _requested_key(wanted: RequestedEdit) -> tuple[str, str, str, tuple[str, ...]]:
+    act = _ACTS.get(type(wanted.edit), "whole")
+    return wanted.agent, wanted.part, act, getattr(wanted.edit, "at", ())
 
 
-def _parts(known: FileRecord) -> set[tuple[str, Part]]:
+def _list_parts(known: FileRecord) -> set[tuple[str, EditPart]]:
     return {(edit.agent, edit.part) for edit in known.edits}
 
 
-def _blank(raw: bytes | None) -> str | None:
+def _blank_content(raw: bytes | None) -> str | None:
     return raw.decode() if raw is not None and not raw.removeprefix(b"\xef\xbb\xbf").strip() else None
 
 
-def _note(changes: Sequence[Change], installed: Installed) -> None:
+def _record_before_writing(changes: Sequence[FileChange], installed: InstallRecord) -> None:
     """Before anything is written: whatever happens then, all that may stand in a file is known."""
     for change in changes:
-        made = files.missing_folders(change.path) if change.after is not None else []
+        made = files.list_missing_folders(change.path) if change.after is not None else []
         installed.folders += [folder for folder in made if folder not in installed.folders]
-        known = installed.file(change.path)
+        known = installed.find_file(change.path)
         if known is None or len(change.record.edits) >= len(known.edits):
-            installed.keep(change.record)
-    record.save(installed)
+            installed.replace_file_record(change.record)
+    install_record.save_record(installed)
 
 
-def _write(change: Change, secrets: Collection[str]) -> None:
+def _write_change(change: FileChange, secrets: Collection[str]) -> None:
     try:
-        files.sweep(change.path)
+        files.delete_leftovers(change.path)
         if change.after is None:
             change.path.unlink(missing_ok=True)
         elif change.after != change.before:
@@ -165,17 +177,17 @@ def _write(change: Change, secrets: Collection[str]) -> None:
         raise errors.Unavailable(f"{change.path} can not be written ({fault.strerror}).") from None
 
 
-def _tidy(changes: Sequence[Change], installed: Installed) -> None:
+def _forget_removed(changes: Sequence[FileChange], installed: InstallRecord) -> None:
     """Forget what is gone, and remove the folders that were made for it and hold nothing any more."""
     for change in changes:
-        installed.keep(change.record)
-    record.save(installed)
-    left = [folder for folder in reversed(installed.folders) if not files.removed_if_empty(Path(folder))]
+        installed.replace_file_record(change.record)
+    install_record.save_record(installed)
+    left = [folder for folder in reversed(installed.folders) if not files.remove_if_empty(Path(folder))]
     installed.folders = left[::-1]
-    record.save(installed)
+    install_record.save_record(installed)
 
 
-def _lines(content: bytes | None, secrets: Collection[str]) -> list[str]:
+def _split_lines(content: bytes | None, secrets: Collection[str]) -> list[str]:
     text = (content or b"").decode(errors="replace")
     for secret in filter(None, secrets):
         text = text.replace(secret, "***")

@@ -27,7 +27,7 @@ def read(path: Path) -> bytes | None:
 def write(path: Path, content: bytes, *, private: bool) -> None:
     """Beside the file, then in its place; a link keeps leading where it did, and the mode stays."""
     target = path.resolve()
-    beside = target.with_name(f"{_beside(target)}{secrets.token_hex(4)}")
+    beside = target.with_name(f"{_temporary_prefix(target)}{secrets.token_hex(4)}")
     how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     descriptor = os.open(beside, how, 0o600 if private else 0o666)
     try:
@@ -41,21 +41,21 @@ def write(path: Path, content: bytes, *, private: bool) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-    _settle(target.parent)
+    _sync_folder(target.parent)
 
 
-def sweep(path: Path) -> None:
+def delete_leftovers(path: Path) -> None:
     """Take away what a command that was killed left beside a file."""
     target = path.resolve()
-    for stray in target.parent.glob(f"{glob.escape(_beside(target))}*"):
+    for stray in target.parent.glob(f"{glob.escape(_temporary_prefix(target))}*"):
         stray.unlink(missing_ok=True)
 
 
-def _beside(target: Path) -> str:
+def _temporary_prefix(target: Path) -> str:
     return f".{target.name}.commonplace-"
 
 
-def back_up(path: Path, content: bytes, backups: Path) -> None:
+def back_up_file(path: Path, content: bytes, backups: Path) -> None:
     """A copy of what stood in a file; it may hold secrets, so only its owner may read it."""
     kept = backups / str(path).replace(":", "").lstrip("/\\")
     for folder in reversed([kept.parent, *kept.parent.parents]):
@@ -64,17 +64,17 @@ def back_up(path: Path, content: bytes, backups: Path) -> None:
     write(kept, content, private=True)
 
 
-def backups() -> Path:
+def new_backup_folder() -> Path:
     """Where one command keeps the files that it changes."""
     return remote.client_home() / "backups" / datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
 
 
-def missing_folders(path: Path) -> list[str]:
+def list_missing_folders(path: Path) -> list[str]:
     """The folders above a file that are not there, the outermost first."""
     return [str(each) for each in reversed(path.parents) if not each.exists()]
 
 
-def removed_if_empty(folder: Path) -> bool:
+def remove_if_empty(folder: Path) -> bool:
     try:
         folder.rmdir()
     except OSError:
@@ -82,7 +82,7 @@ def removed_if_empty(folder: Path) -> bool:
     return True
 
 
-def _settle(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Its name is on disk too; Windows opens no folders."""
     if os.name == "nt":
         return

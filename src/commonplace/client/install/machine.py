@@ -12,61 +12,61 @@ from pathlib import Path
 @dataclass(frozen=True, slots=True)
 class Machine:
     home: Path
-    folder: Path
+    project_folder: Path
     """The project that the command was given in."""
     program: tuple[str, ...]
     platform: str = sys.platform
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     @property
-    def windows(self) -> bool:
+    def is_windows(self) -> bool:
         return self.platform == "win32"
 
-    def at(self, variable: str, default: Path) -> Path:
+    def environment_folder(self, variable: str, default: Path) -> Path:
         """A folder that the environment may name."""
         named = self.environment.get(variable)
         return Path(named).expanduser() if named else default
 
     @property
-    def configuration(self) -> Path:
+    def config_folder(self) -> Path:
         """Where programs keep what a user sets, on systems that follow XDG."""
-        return self.at("XDG_CONFIG_HOME", self.home / ".config")
+        return self.environment_folder("XDG_CONFIG_HOME", self.home / ".config")
 
     @property
-    def roaming(self) -> Path:
+    def app_settings_folder(self) -> Path:
         """Where programs with windows keep what a user sets."""
-        if self.windows:
-            return self.at("APPDATA", self.home / "AppData" / "Roaming")
+        if self.is_windows:
+            return self.environment_folder("APPDATA", self.home / "AppData" / "Roaming")
         return (
-            self.home / "Library" / "Application Support" if self.platform == "darwin" else self.configuration
+            self.home / "Library" / "Application Support" if self.platform == "darwin" else self.config_folder
         )
 
-    def has(self, *programs: str) -> bool:
+    def has_program(self, *programs: str) -> bool:
         return any(shutil.which(each, path=self.environment.get("PATH")) for each in programs)
 
     def hook_command(self, agent: str) -> str:
         """The command that an agent's hooks run, for a shell."""
-        return self.shell((*self.program, "hook", agent))
+        return self.shell_command((*self.program, "hook", agent))
 
-    def shell(self, words: tuple[str, ...]) -> str:
+    def shell_command(self, words: tuple[str, ...]) -> str:
         """Forward slashes and double quotes are read alike by cmd, PowerShell and the bash of git on Windows."""
-        if not self.windows:
+        if not self.is_windows:
             return shlex.join(words)
         return " ".join(
             f'"{word}"' if " " in word else word for word in (w.replace("\\", "/") for w in words)
         )
 
 
-def here() -> Machine:
-    return Machine(Path.home(), _project(Path.cwd()), _program())
+def this_machine() -> Machine:
+    return Machine(Path.home(), _project_folder(Path.cwd()), _find_program())
 
 
-def _project(folder: Path) -> Path:
+def _project_folder(folder: Path) -> Path:
     """The root of the checkout that holds a folder, else the folder itself."""
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
 
 
-def _program() -> tuple[str, ...]:
+def _find_program() -> tuple[str, ...]:
     """The installed script, which stands beside its interpreter; else the interpreter with the package, never with
     one that lies where an agent happens to work.
     """

@@ -7,139 +7,142 @@ from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
 from commonplace import errors
+from commonplace.client.install.install_record import ScheduleRecord
 from commonplace.client.install.machine import Machine
-from commonplace.client.install.record import Scheduled
-from commonplace.client.install.wishes import Whole, Wish
+from commonplace.client.install.setting_edits import SettingEdit, WriteFile
 
-_MINUTES = 15
-_UNIT = "commonplace-sync"
-_LABEL = "dev.commonplace.sync"
-_SECONDS = 20
-_MOVED = ("COMMONPLACE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_DATA_HOME")
+_INTERVAL_MINUTES = 15
+_UNIT_NAME = "commonplace-sync"
+_LAUNCHD_LABEL = "dev.commonplace.sync"
+_TIMEOUT_SECONDS = 20
+_PATH_VARIABLES = ("COMMONPLACE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_DATA_HOME")
 """What says that our state, transcripts or the server's data are elsewhere; a scheduler starts with none of it."""
 
 
-def kind(machine: Machine) -> str:
+def find_scheduler(machine: Machine) -> str:
     """What runs things at their time here; nothing if nothing does."""
-    if machine.windows:
+    if machine.is_windows:
         return "schtasks"
     if machine.platform == "darwin":
         return "launchd"
-    if machine.has("systemctl") and _run(("systemctl", "--user", "show-environment")).returncode == 0:
+    if (
+        machine.has_program("systemctl")
+        and _run_command(("systemctl", "--user", "show-environment")).returncode == 0
+    ):
         return "systemd"
-    return "cron" if machine.has("crontab") else ""
+    return "cron" if machine.has_program("crontab") else ""
 
 
-def wishes(machine: Machine, by: str) -> list[Wish]:
+def schedule_edits(machine: Machine, by: str) -> list[SettingEdit]:
     """The files that it reads."""
     if by == "systemd":
-        folder = machine.configuration / "systemd" / "user"
+        folder = machine.config_folder / "systemd" / "user"
         return [
-            Whole(folder / f"{_UNIT}.service", _systemd_service(machine)),
-            Whole(folder / f"{_UNIT}.timer", _systemd_timer()),
+            WriteFile(folder / f"{_UNIT_NAME}.service", _systemd_service(machine)),
+            WriteFile(folder / f"{_UNIT_NAME}.timer", _systemd_timer()),
         ]
     if by == "launchd":
         folder = machine.home / "Library" / "LaunchAgents"
-        return [Whole(folder / f"{_LABEL}.plist", _launchd_agent(machine))]
+        return [WriteFile(folder / f"{_LAUNCHD_LABEL}.plist", _launchd_agent(machine))]
     return []
 
 
-def start(machine: Machine, by: str) -> Scheduled:
+def start_schedule(machine: Machine, by: str) -> ScheduleRecord:
     """Tell it; what is needed to take this back."""
     if by == "cron":
         return _add_to_crontab(machine)
     for command in _start_commands(machine, by):
-        _must(command)
-    return Scheduled(by, _line(machine, by))
+        _require_success(command)
+    return ScheduleRecord(by, _schedule_line(machine, by))
 
 
-def is_set(machine: Machine, by: str, scheduled: Scheduled | None) -> bool:
+def is_scheduled(machine: Machine, by: str, scheduled: ScheduleRecord | None) -> bool:
     """It was told this already."""
     if scheduled is None or scheduled.kind != by:
         return False
-    return scheduled.line.strip() == _line(machine, by)
+    return scheduled.line.strip() == _schedule_line(machine, by)
 
 
-def stop(scheduled: Scheduled) -> None:
+def stop_schedule(scheduled: ScheduleRecord) -> None:
     """Before its files go."""
     if scheduled.kind == "cron":
-        _take_from_crontab(scheduled)
+        _remove_from_crontab(scheduled)
     for command in _stop_commands(scheduled.kind):
-        _must(command)
+        _require_success(command)
 
 
-def described(machine: Machine, by: str) -> str:
+def describe_schedule(machine: Machine, by: str) -> str:
     """What is going to be told, for people."""
     if by == "cron":
         return f"crontab: {_cron_line(machine)}"
     return "\n".join(shlex.join(command) for command in _start_commands(machine, by))
 
 
-def _sync(machine: Machine) -> tuple[str, ...]:
+def _sync_command(machine: Machine) -> tuple[str, ...]:
     return (*machine.program, "sync", "run")
 
 
-def _line(machine: Machine, by: str) -> str:
+def _schedule_line(machine: Machine, by: str) -> str:
     """What it was told, where no file of ours says it."""
     if by == "cron":
         return _cron_line(machine)
     return _windows_task(machine) if by == "schtasks" else ""
 
 
-def _moved(machine: Machine) -> dict[str, str]:
-    return {name: value for name in _MOVED if (value := machine.environment.get(name))}
+def _moved_variables(machine: Machine) -> dict[str, str]:
+    return {name: value for name in _PATH_VARIABLES if (value := machine.environment.get(name))}
 
 
 def _start_commands(machine: Machine, by: str) -> list[tuple[str, ...]]:
     if by == "systemd":
         control = ("systemctl", "--user")
-        return [(*control, "daemon-reload"), (*control, "enable", "--now", f"{_UNIT}.timer")]
+        return [(*control, "daemon-reload"), (*control, "enable", "--now", f"{_UNIT_NAME}.timer")]
     if by == "launchd":
-        plist = machine.home / "Library" / "LaunchAgents" / f"{_LABEL}.plist"
-        return [("launchctl", "bootstrap", _domain(), str(plist))]
+        plist = machine.home / "Library" / "LaunchAgents" / f"{_LAUNCHD_LABEL}.plist"
+        return [("launchctl", "bootstrap", _launchd_domain(), str(plist))]
     if by == "schtasks":
-        every = ("/SC", "MINUTE", "/MO", str(_MINUTES), "/F")
-        return [("schtasks", "/Create", "/TN", _UNIT, "/TR", _windows_task(machine), *every)]
+        every = ("/SC", "MINUTE", "/MO", str(_INTERVAL_MINUTES), "/F")
+        return [("schtasks", "/Create", "/TN", _UNIT_NAME, "/TR", _windows_task(machine), *every)]
     return []
 
 
 def _stop_commands(by: str) -> list[tuple[str, ...]]:
     if by == "systemd":
-        return [("systemctl", "--user", "disable", "--now", f"{_UNIT}.timer")]
+        return [("systemctl", "--user", "disable", "--now", f"{_UNIT_NAME}.timer")]
     if by == "launchd":
-        return [("launchctl", "bootout", f"{_domain()}/{_LABEL}")]
-    return [("schtasks", "/Delete", "/TN", _UNIT, "/F")] if by == "schtasks" else []
+        return [("launchctl", "bootout", f"{_launchd_domain()}/{_LAUNCHD_LABEL}")]
+    return [("schtasks", "/Delete", "/TN", _UNIT_NAME, "/F")] if by == "schtasks" else []
 
 
-def _domain() -> str:
+def _launchd_domain() -> str:
     return f"gui/{os.getuid()}"
 
 
 def _windows_task(machine: Machine) -> str:
-    task = subprocess.list2cmdline(_sync(machine))
-    moved = "".join(f'set "{name}={value}"&& ' for name, value in _moved(machine).items())
+    task = subprocess.list2cmdline(_sync_command(machine))
+    moved = "".join(f'set "{name}={value}"&& ' for name, value in _moved_variables(machine).items())
     return f'cmd /c "{moved}{task}"' if moved else task
 
 
 def _systemd_service(machine: Machine) -> str:
-    moved = [f"{name}={value}" for name, value in _moved(machine).items()]
-    lines = [f"Environment={_systemd_words(moved)}"] if moved else []
-    lines += ["Type=oneshot", f"ExecStart={_systemd_words(_sync(machine))}", "Nice=10", ""]
+    moved = [f"{name}={value}" for name, value in _moved_variables(machine).items()]
+    lines = [f"Environment={_quote_systemd(moved)}"] if moved else []
+    lines += ["Type=oneshot", f"ExecStart={_quote_systemd(_sync_command(machine))}", "Nice=10", ""]
     return "\n".join(["[Unit]", "Description=Commonplace: upload transcripts", "", "[Service]", *lines])
 
 
-def _systemd_words(words: Sequence[str]) -> str:
+def _quote_systemd(words: Sequence[str]) -> str:
     quoted = (word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") for word in words)
     return " ".join(f'"{word}"' for word in quoted)
 
 
 def _systemd_timer() -> str:
     return f"""[Unit]
-Description=Commonplace: upload transcripts every {_MINUTES} minutes
+Description=Commonplace: upload transcripts every {_INTERVAL_MINUTES} minutes
 
 [Timer]
 OnBootSec=2min
-OnUnitActiveSec={_MINUTES}min
+OnUnitActiveSec={_INTERVAL_MINUTES}min
 RandomizedDelaySec=1min
 
 [Install]
@@ -148,9 +151,10 @@ WantedBy=timers.target
 
 
 def _launchd_agent(machine: Machine) -> str:
-    words = "\n".join(f"    <string>{escape(word)}</string>" for word in _sync(machine))
+    words = "\n".join(f"    <string>{escape(word)}</string>" for word in _sync_command(machine))
     moved = "".join(
-        f"<key>{name}</key><string>{escape(value)}</string>" for name, value in _moved(machine).items()
+        f"<key>{name}</key><string>{escape(value)}</string>"
+        for name, value in _moved_variables(machine).items()
     )
     environment = f"""
   <key>EnvironmentVariables</key>
@@ -160,62 +164,64 @@ def _launchd_agent(machine: Machine) -> str:
 <plist version="1.0">
 <dict>
   <key>Label</key>
-  <string>{_LABEL}</string>
+  <string>{_LAUNCHD_LABEL}</string>
   <key>ProgramArguments</key>
   <array>
 {words}
   </array>{environment if moved else ""}
   <key>StartInterval</key>
-  <integer>{_MINUTES * 60}</integer>
+  <integer>{_INTERVAL_MINUTES * 60}</integer>
 </dict>
 </plist>
 """
 
 
 def _cron_line(machine: Machine) -> str:
-    moved = [f"{name}={value}" for name, value in _moved(machine).items()]
-    words = (*(("env", *moved) if moved else ()), *_sync(machine))
-    return f"*/{_MINUTES} * * * * {shlex.join(words)} >/dev/null 2>&1 # commonplace".replace("%", "\\%")
+    moved = [f"{name}={value}" for name, value in _moved_variables(machine).items()]
+    words = (*(("env", *moved) if moved else ()), *_sync_command(machine))
+    return f"*/{_INTERVAL_MINUTES} * * * * {shlex.join(words)} >/dev/null 2>&1 # commonplace".replace(
+        "%", "\\%"
+    )
 
 
-def _add_to_crontab(machine: Machine) -> Scheduled:
-    table = _crontab()
+def _add_to_crontab(machine: Machine) -> ScheduleRecord:
+    table = _read_crontab()
     line = f"{_cron_line(machine)}\n"
     if table is not None and table and not table.endswith("\n"):
         line = f"\n{line}"
     _replace_crontab((table or "") + line)
-    return Scheduled("cron", line, created=table is None)
+    return ScheduleRecord("cron", line, created=table is None)
 
 
-def _take_from_crontab(scheduled: Scheduled) -> None:
-    table = _crontab() or ""
+def _remove_from_crontab(scheduled: ScheduleRecord) -> None:
+    table = _read_crontab() or ""
     rest = table.replace(scheduled.line, "", 1)
     if not rest and scheduled.created:
-        _must(("crontab", "-r"))
+        _require_success(("crontab", "-r"))
     elif rest != table:
         _replace_crontab(rest)
 
 
-def _crontab() -> str | None:
-    listed = _run(("crontab", "-l"))
+def _read_crontab() -> str | None:
+    listed = _run_command(("crontab", "-l"))
     return listed.stdout if listed.returncode == 0 else None
 
 
 def _replace_crontab(table: str) -> None:
-    _must(("crontab", "-"), table)
+    _require_success(("crontab", "-"), table)
 
 
-def _must(command: Sequence[str], given: str = "") -> None:
-    done = _run(command, given)
+def _require_success(command: Sequence[str], given: str = "") -> None:
+    done = _run_command(command, given)
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip().splitlines()
         raise errors.Unavailable(f"{shlex.join(command)} failed: {said[-1] if said else done.returncode}")
 
 
-def _run(command: Sequence[str], given: str = "") -> subprocess.CompletedProcess[str]:
+def _run_command(command: Sequence[str], given: str = "") -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(  # noqa: S603 - no shell, and every word is ours
-            list(command), input=given, capture_output=True, text=True, timeout=_SECONDS, check=False
+            list(command), input=given, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as fault:
         return subprocess.CompletedProcess(list(command), 1, "", str(fault))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from commonplace.client.proxy.mcp_session import SUBSCRIBE, ProxySession
 from commonplace.client.proxy.message import (
     CANCELLED,
     INTERNAL_ERROR,
@@ -14,189 +15,190 @@ from commonplace.client.proxy.message import (
     LISTEN,
     REFUSED,
     Id,
-    Message,
-    Refused,
+    RpcMessage,
+    RpcRefusal,
 )
-from commonplace.client.proxy.session import SUBSCRIBE, Session
-from commonplace.client.proxy.streams import Listening, Pushed, Stream
-from commonplace.client.proxy.upstream import Exchange, SessionLost, Upstream
-from commonplace.client.proxy.workers import Workers
+from commonplace.client.proxy.streams import ListenStream, PushStream, ReopenedStream
+from commonplace.client.proxy.upstream import Exchange, McpUpstream, SessionLost
+from commonplace.client.proxy.workers import WorkerThreads
 
-_CHUNK: Final = 64 * 1024
+_CHUNK_BYTES: Final = 64 * 1024
 # More than a server takes: it knows its own bound, and tells who asked.
-_LONGEST_LINE: Final = 16 * 1024 * 1024
-_AT_ONCE: Final = 256
-_STREAMS: Final = 64
-_SESSIONS: Final = 2
-_OPENING_SECONDS: Final = 2.0
+_MAX_LINE_BYTES: Final = 16 * 1024 * 1024
+_MAX_WORKERS: Final = 256
+_MAX_STREAMS: Final = 64
+_SESSION_ATTEMPTS: Final = 2
+_STREAM_OPEN_SECONDS: Final = 2.0
 # How long answers may still take after the agent has closed its side.
 _LAST_ANSWERS_SECONDS: Final = 5.0
 
 
-class Relay:
-    def __init__(self, upstream: Upstream, descriptors: tuple[int, int] = (0, 1)) -> None:
+class StdioRelay:
+    def __init__(self, upstream: McpUpstream, descriptors: tuple[int, int] = (0, 1)) -> None:
         self._upstream = upstream
         self._input, self._output = descriptors
-        self._writing = threading.Lock()
-        self._workers = Workers(_AT_ONCE)
-        self._session = Session(upstream)
-        self._pushed: Pushed | None = None
+        self._write_lock = threading.Lock()
+        self._workers = WorkerThreads(_MAX_WORKERS)
+        self._session = ProxySession(upstream)
+        self._push_stream: PushStream | None = None
         self._running: dict[Id, Exchange] = {}
-        self._listening: dict[Id, Stream] = {}
+        self._listening: dict[Id, ReopenedStream] = {}
 
     def run(self) -> None:
         """Until the agent closes its side; what it asked before that is answered."""
-        for line in _lines(self._input):
+        for line in _read_lines(self._input):
             try:
-                self._take_line(line)
-            except Refused as refused:
-                self._write(refused.line(None))
-        self._finish()
+                self._handle_line(line)
+            except RpcRefusal as refused:
+                self._write_line(refused.to_line(None))
+        self._finish_answers()
 
-    def _finish(self) -> None:
-        pushed = self._pushed
+    def _finish_answers(self) -> None:
+        pushed = self._push_stream
         for stream in (*self._listening.values(), *([pushed] if pushed else [])):
-            stream.stop()
-        self._workers.finish(_LAST_ANSWERS_SECONDS)
+            stream.stop_stream()
+        self._workers.wait_for_jobs(_LAST_ANSWERS_SECONDS)
         self._upstream.close()
 
-    def _take_line(self, line: bytes | None) -> None:
+    def _handle_line(self, line: bytes | None) -> None:
         if line is None:
-            raise Refused(INVALID_REQUEST, f"a line may have at most {_LONGEST_LINE} bytes")
+            raise RpcRefusal(INVALID_REQUEST, f"a line may have at most {_MAX_LINE_BYTES} bytes")
         if not line.strip():
             return
-        message = Message(line)
-        if message.method == CANCELLED and not message.asks:
-            self._cancel(message.params.get("requestId"))
-        elif message.method == LISTEN and message.modern and message.id is not None:
-            self._listen(message, message.id)
+        message = RpcMessage(line)
+        if message.method == CANCELLED and not message.is_request:
+            self._cancel_request(message.params.get("requestId"))
+        elif message.method == LISTEN and message.is_stateless and message.id is not None:
+            self._start_listening(message, message.id)
         else:
-            self._start(message)
+            self._start_exchange(message)
 
-    def _start(self, message: Message) -> None:
-        if message.method == "initialize" and not message.modern:
-            self._session.begin()
-            self._workers.start(partial(self._introduce, message))
+    def _start_exchange(self, message: RpcMessage) -> None:
+        if message.method == "initialize" and not message.is_stateless:
+            self._session.begin_session()
+            self._workers.start_job(partial(self._forward_initialize, message))
             return
         exchange = Exchange(message)
-        if message.id is not None and message.asks:
+        if message.id is not None and message.is_request:
             self._running[message.id] = exchange
-        self._workers.start(partial(self._pass_on, exchange))
+        self._workers.start_job(partial(self._forward, exchange))
 
-    def _listen(self, message: Message, request_id: Id) -> None:
-        if len(self._listening) >= _STREAMS:
-            self._write(Refused(INVALID_REQUEST, f"at most {_STREAMS} streams at once").line(request_id))
+    def _start_listening(self, message: RpcMessage, request_id: Id) -> None:
+        if len(self._listening) >= _MAX_STREAMS:
+            self._write_line(
+                RpcRefusal(INVALID_REQUEST, f"at most {_MAX_STREAMS} streams at once").to_line(request_id)
+            )
             return
-        stream = Listening(self._upstream, self._write, message)
+        stream = ListenStream(self._upstream, self._write_line, message)
         self._listening[request_id] = stream
-        threading.Thread(target=self._hear, args=(stream, message, request_id), daemon=True).start()
+        threading.Thread(target=self._run_listening, args=(stream, message, request_id), daemon=True).start()
 
-    def _hear(self, stream: Listening, message: Message, request_id: Id) -> None:
-        with self._refusing(message):
+    def _run_listening(self, stream: ListenStream, message: RpcMessage, request_id: Id) -> None:
+        with self._answer_failures(message):
             stream.run()
         self._listening.pop(request_id, None)
 
-    def _cancel(self, request_id: object) -> None:
+    def _cancel_request(self, request_id: object) -> None:
         """Closing the answer tells the server in both eras, and no answer follows."""
         if not isinstance(request_id, str | int):
             return
         if exchange := self._running.get(request_id):
-            exchange.cancel()
+            exchange.cancel_exchange()
         if stream := self._listening.get(request_id):
-            stream.stop()
+            stream.stop_stream()
 
-    def _pass_on(self, exchange: Exchange) -> None:
+    def _forward(self, exchange: Exchange) -> None:
         message = exchange.message
-        with self._refusing(message):
-            if message.modern:
-                for line in self._upstream.lines(exchange):
-                    self._write(line)
+        with self._answer_failures(message):
+            if message.is_stateless:
+                for line in self._upstream.send_anywhere(exchange):
+                    self._write_line(line)
             else:
-                self._pass_on_in_session(exchange)
+                self._forward_in_session(exchange)
         if message.id is not None and self._running.get(message.id) is exchange:
             del self._running[message.id]
 
-    def _pass_on_in_session(self, exchange: Exchange) -> None:
-        self._session.open.wait()
-        if exchange.message.method == SUBSCRIBE and self._pushed is not None:
+    def _forward_in_session(self, exchange: Exchange) -> None:
+        self._session.is_open.wait()
+        if exchange.message.method == SUBSCRIBE and self._push_stream is not None:
             # What changes from now on has to find the stream open.
-            self._pushed.opened.wait(_OPENING_SECONDS)
-        for _ in range(_SESSIONS):
+            self._push_stream.is_open.wait(_STREAM_OPEN_SECONDS)
+        for _ in range(_SESSION_ATTEMPTS):
             lost = self._session.id
-            exchange.session = self._session.headers()
+            exchange.session = self._session.session_headers()
             try:
-                for line in self._upstream.lines(exchange):
-                    self._session.remember(exchange.message, line)
-                    self._write(line)
+                for line in self._upstream.send_anywhere(exchange):
+                    self._session.remember_setting(exchange.message, line)
+                    self._write_line(line)
             except SessionLost:
-                self._session.renew(lost)
-                self._push()
+                self._session.renew_session(lost)
+                self._open_push_stream()
             else:
                 return
-        raise Refused(REFUSED, "The server does not keep the session that it gave.")
+        raise RpcRefusal(REFUSED, "The server does not keep the session that it gave.")
 
-    def _introduce(self, message: Message) -> None:
+    def _forward_initialize(self, message: RpcMessage) -> None:
         exchange = Exchange(message)
-        with self._refusing(message):
-            for line in self._upstream.lines(exchange):
-                self._session.introduced(message, exchange.session_id, line)
-                self._write(line)
+        with self._answer_failures(message):
+            for line in self._upstream.send_anywhere(exchange):
+                self._session.record_introduction(message, exchange.session_id, line)
+                self._write_line(line)
         if exchange.session_id:
-            self._push()
-        self._session.open.set()
+            self._open_push_stream()
+        self._session.is_open.set()
 
-    def _push(self) -> None:
+    def _open_push_stream(self) -> None:
         """The session's stream, opened for the session as it is now."""
-        if self._pushed is not None:
-            self._pushed.reopen()
+        if self._push_stream is not None:
+            self._push_stream.reopen_stream()
             return
-        self._pushed = Pushed(self._upstream, self._write, self._session)
-        threading.Thread(target=self._hear_pushed, args=(self._pushed,), daemon=True).start()
+        self._push_stream = PushStream(self._upstream, self._write_line, self._session)
+        threading.Thread(target=self._run_push_stream, args=(self._push_stream,), daemon=True).start()
 
-    def _hear_pushed(self, stream: Pushed) -> None:
+    def _run_push_stream(self, stream: PushStream) -> None:
         stream.run()
-        self._pushed = None
+        self._push_stream = None
 
     @contextlib.contextmanager
-    def _refusing(self, message: Message) -> Iterator[None]:
+    def _answer_failures(self, message: RpcMessage) -> Iterator[None]:
         """Who asked is answered, whatever happens."""
         try:
             yield
-        except Refused as refused:
-            self._refuse(message, refused)
+        except RpcRefusal as refused:
+            self._write_refusal(message, refused)
         except Exception as wrong:  # noqa: BLE001 - the outermost line: an agent waits for an answer
-            self._refuse(message, Refused(INTERNAL_ERROR, f"The proxy made a mistake: {wrong!r}"))
+            self._write_refusal(message, RpcRefusal(INTERNAL_ERROR, f"The proxy made a mistake: {wrong!r}"))
 
-    def _refuse(self, message: Message, refused: Refused) -> None:
-        if message.asks:
-            self._write(refused.line(message.id))
+    def _write_refusal(self, message: RpcMessage, refused: RpcRefusal) -> None:
+        if message.is_request:
+            self._write_line(refused.to_line(message.id))
 
-    def _write(self, line: bytes) -> None:
+    def _write_line(self, line: bytes) -> None:
         """Whole lines; an agent that has gone needs none."""
         rest = memoryview(line + b"\n")
-        with self._writing, contextlib.suppress(OSError):
+        with self._write_lock, contextlib.suppress(OSError):
             while rest:
                 rest = rest[os.write(self._output, rest) :]
 
 
-def _lines(descriptor: int) -> Iterator[bytes | None]:
+def _read_lines(descriptor: int) -> Iterator[bytes | None]:
     """Each line without its end; None in place of one that was too long and has been skipped."""
     line, skipping = bytearray(), False
-    while chunk := _read(descriptor):
+    while chunk := _read_chunk(descriptor):
         *ended, rest = chunk.split(b"\n")
         for part in ended:
             line += part
-            yield None if skipping or len(line) > _LONGEST_LINE else bytes(line)
+            yield None if skipping or len(line) > _MAX_LINE_BYTES else bytes(line)
             line, skipping = bytearray(), False
         line += rest
-        if len(line) > _LONGEST_LINE:
+        if len(line) > _MAX_LINE_BYTES:
             line, skipping = bytearray(), True
     if line or skipping:
         yield None if skipping else bytes(line)
 
 
-def _read(descriptor: int) -> bytes:
+def _read_chunk(descriptor: int) -> bytes:
     try:
-        return os.read(descriptor, _CHUNK)
+        return os.read(descriptor, _CHUNK_BYTES)
     except OSError:
         return b""

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from commonplace.client.kept_http import ConnectionCut, ConnectionFailed
-from commonplace.client.proxy.message import Message, Refused, encoded
-from commonplace.client.proxy.session import Session
-from commonplace.client.proxy.upstream import Exchange, SessionLost, Upstream
+from commonplace.client.proxy.mcp_session import ProxySession
+from commonplace.client.proxy.message import RpcMessage, RpcRefusal, encode_message
+from commonplace.client.proxy.upstream import Exchange, McpUpstream, SessionLost
 
-Write = Callable[[bytes], None]
+WriteLine = Callable[[bytes], None]
 
-_PAUSE_SECONDS: Final = 0.5
+_REOPEN_SECONDS: Final = 0.5
 _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 _LIST_NOTICES: Final = {
     "toolsListChanged": "notifications/tools/list_changed",
@@ -26,55 +26,55 @@ _LIST_NOTICES: Final = {
 }
 
 
-class Stream:
+class ReopenedStream:
     """What both eras' streams have in common: they are opened again and again until they are stopped."""
 
-    def __init__(self, upstream: Upstream, write: Write) -> None:
+    def __init__(self, upstream: McpUpstream, write: WriteLine) -> None:
         self._upstream, self._write = upstream, write
         self._exchange: Exchange | None = None
-        self._over = threading.Event()
+        self._stopped = threading.Event()
 
-    def stop(self) -> None:
-        self._over.set()
-        self.reopen()
+    def stop_stream(self) -> None:
+        self._stopped.set()
+        self.reopen_stream()
 
-    def reopen(self) -> None:
+    def reopen_stream(self) -> None:
         if self._exchange is not None:
-            self._exchange.cancel()
+            self._exchange.cancel_exchange()
 
-    def _heard(self, asking: Callable[[], Exchange]) -> Iterator[bytes]:
-        while not self._over.is_set():
+    def _read_until_stopped(self, asking: Callable[[], Exchange]) -> Iterator[bytes]:
+        while not self._stopped.is_set():
             with contextlib.suppress(ConnectionFailed, ConnectionCut):
-                if url := self._upstream.place.running():
-                    yield from self._once(url, asking())
-            self._over.wait(_PAUSE_SECONDS)
+                if url := self._upstream.location.running_url():
+                    yield from self._read_once(url, asking())
+            self._stopped.wait(_REOPEN_SECONDS)
 
-    def _once(self, url: str, exchange: Exchange) -> Iterator[bytes]:
+    def _read_once(self, url: str, exchange: Exchange) -> Iterator[bytes]:
         self._exchange = exchange
-        if not self._over.is_set():
-            yield from self._upstream.lines_from(url, exchange)
+        if not self._stopped.is_set():
+            yield from self._upstream.send_once(url, exchange)
 
 
-class Listening(Stream):
+class ListenStream(ReopenedStream):
     """`subscriptions/listen` of the stateless era."""
 
-    def __init__(self, upstream: Upstream, write: Write, message: Message) -> None:
+    def __init__(self, upstream: McpUpstream, write: WriteLine, message: RpcMessage) -> None:
         super().__init__(upstream, write)
         self._message = message
         self._acknowledged = False
 
     def run(self) -> None:
-        self._upstream.wake()
-        for line in self._heard(lambda: Exchange(self._message)):
-            self._take(line)
+        self._upstream.wake_server()
+        for line in self._read_until_stopped(lambda: Exchange(self._message)):
+            self._handle_event(line)
 
-    def _take(self, line: bytes) -> None:
+    def _handle_event(self, line: bytes) -> None:
         heard = json.loads(line)
         if "error" in heard:
             self._write(line)
-            self._over.set()
+            self._stopped.set()
         elif heard.get("method") == _ACKNOWLEDGED and self._acknowledged:
-            for notice in _look_again(heard["params"]):
+            for notice in _list_change_notices(heard["params"]):
                 self._write(notice)
         elif "method" in heard:
             # A result would say that this server ends; the stream goes on with the next one.
@@ -82,46 +82,46 @@ class Listening(Stream):
             self._write(line)
 
 
-class Pushed(Stream):
+class PushStream(ReopenedStream):
     """What the era of sessions pushes to a session without being asked."""
 
-    def __init__(self, upstream: Upstream, write: Write, session: Session) -> None:
+    def __init__(self, upstream: McpUpstream, write: WriteLine, session: ProxySession) -> None:
         super().__init__(upstream, write)
         self._session = session
-        self.opened = threading.Event()
+        self.is_open = threading.Event()
 
     def run(self) -> None:
         # A server that refuses has no such stream, and everything else works without it.
-        with contextlib.suppress(Refused):
-            for line in self._heard(self._asking):
+        with contextlib.suppress(RpcRefusal):
+            for line in self._read_until_stopped(self._new_exchange):
                 self._write(line)
 
-    def _asking(self) -> Exchange:
-        exchange = Exchange(Message(b"{}"), self._session.headers(), "GET")
-        exchange.on_open = self._open
+    def _new_exchange(self) -> Exchange:
+        exchange = Exchange(RpcMessage(b"{}"), self._session.session_headers(), "GET")
+        exchange.on_stream_open = self._handle_open
         return exchange
 
-    def _once(self, url: str, exchange: Exchange) -> Iterator[bytes]:
+    def _read_once(self, url: str, exchange: Exchange) -> Iterator[bytes]:
         lost = self._session.id
         try:
-            yield from super()._once(url, exchange)
+            yield from super()._read_once(url, exchange)
         except SessionLost:
-            self._session.renew(lost)
+            self._session.renew_session(lost)
 
-    def _open(self) -> None:
-        if self.opened.is_set():
-            self._session.restore()
-            for notice in self._session.look_again():
+    def _handle_open(self) -> None:
+        if self.is_open.is_set():
+            self._session.restore_settings()
+            for notice in self._session.change_notices():
                 self._write(notice)
-        self.opened.set()
+        self.is_open.set()
 
 
-def _look_again(acknowledged: dict[str, Any]) -> Iterator[bytes]:
+def _list_change_notices(acknowledged: dict[str, Any]) -> Iterator[bytes]:
     granted, tag = acknowledged.get("notifications", {}), {"_meta": acknowledged.get("_meta", {})}
     for flag, method in _LIST_NOTICES.items():
         if granted.get(flag):
-            yield encoded({"jsonrpc": "2.0", "method": method, "params": tag})
+            yield encode_message({"jsonrpc": "2.0", "method": method, "params": tag})
     for uri in granted.get("resourceSubscriptions", []):
-        yield encoded(
+        yield encode_message(
             {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri, **tag}}
         )

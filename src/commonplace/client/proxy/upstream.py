@@ -15,22 +15,22 @@ from commonplace.client.kept_http import (
 )
 from commonplace.client.light_http import build_request
 from commonplace.client.proxy.message import (
-    LOST,
+    OUTCOME_UNKNOWN,
     REFUSED,
     UNAVAILABLE,
-    Message,
-    Refused,
-    encoded,
-    header_value,
+    RpcMessage,
+    RpcRefusal,
+    encode_header_value,
+    encode_message,
 )
-from commonplace.client.proxy.place import Place
+from commonplace.client.proxy.server_location import ServerLocation
 
 _ATTEMPTS: Final = 3
-_REFUSALS: Final = 400
+_FIRST_ERROR_STATUS: Final = 400
 _UNAUTHORIZED: Final = 401
 _NOT_FOUND: Final = 404
-_GIVE_KEY: Final = "Give a key: COMMONPLACE_KEY, --key, or config.toml."
-_TOOLS: Final = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+_KEY_HINT: Final = "Give a key: COMMONPLACE_KEY, --key, or config.toml."
+_LIST_TOOLS_MESSAGE: Final = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 
 
 class SessionLost(Exception):  # noqa: N818 - a state of the world, not a fault of ours
@@ -40,24 +40,24 @@ class SessionLost(Exception):  # noqa: N818 - a state of the world, not a fault 
 class Exchange:
     """One request under way; another thread may cancel it, which ends its answer."""
 
-    def __init__(self, message: Message, session: list[str] | None = None, method: str = "POST") -> None:
+    def __init__(self, message: RpcMessage, session: list[str] | None = None, method: str = "POST") -> None:
         self.message, self.method = message, method
         self.session = session or []
         """The headers that name its session, in the era that has them."""
         self.cancelled = False
         self.session_id = ""
-        self.on_open: Callable[[], None] | None = None
+        self.on_stream_open: Callable[[], None] | None = None
         """Told when the answer turns out to be a stream."""
         self._connection: KeptConnection | None = None
         self._lock = threading.Lock()
 
-    def cancel(self) -> None:
+    def cancel_exchange(self) -> None:
         with self._lock:
             self.cancelled = True
             if self._connection is not None:
                 self._connection.cut()
 
-    def hold(self, connection: KeptConnection | None) -> None:
+    def set_connection(self, connection: KeptConnection | None) -> None:
         """The connection that cancelling would cut."""
         with self._lock:
             self._connection = connection
@@ -65,57 +65,60 @@ class Exchange:
                 connection.cut()
 
 
-class Upstream:
-    def __init__(self, place: Place, key: str = "", toolsets: str = "") -> None:
-        self.place = place
+class McpUpstream:
+    def __init__(self, place: ServerLocation, key: str = "", toolsets: str = "") -> None:
+        self.location = place
         self._connections = ConnectionPool()
         self._path = f"/mcp/x/{toolsets}" if toolsets else "/mcp"
-        self._fixed = ["Content-Type: application/json", "Accept: application/json, text/event-stream"]
-        self._fixed += [f"Authorization: Bearer {header_value(key)}"] if key else []
+        self._fixed_headers = [
+            "Content-Type: application/json",
+            "Accept: application/json, text/event-stream",
+        ]
+        self._fixed_headers += [f"Authorization: Bearer {encode_header_value(key)}"] if key else []
 
-    def wake(self) -> None:
+    def wake_server(self) -> None:
         """Sees to it that a server runs; the connection that shows it is kept for the first request."""
         for _ in range(_ATTEMPTS):
-            url = self.place.url()
+            url = self.location.server_url()
             try:
                 self._connections.give_back(self._connections.take(url))
             except ConnectionFailed:
-                self.place.lost(url)
+                self.location.mark_lost(url)
             else:
                 return
-        raise Refused(UNAVAILABLE, "The server ends again and again before it answers.")
+        raise RpcRefusal(UNAVAILABLE, "The server ends again and again before it answers.")
 
     def close(self) -> None:
         self._connections.close()
 
-    def lines(self, exchange: Exchange) -> Iterator[bytes]:
+    def send_anywhere(self, exchange: Exchange) -> Iterator[bytes]:
         """What the server says to a message, whichever server it is by then."""
         for _ in range(_ATTEMPTS):
-            url = self.place.url()
+            url = self.location.server_url()
             try:
-                yield from self.lines_from(url, exchange)
+                yield from self.send_once(url, exchange)
             except ConnectionFailed:
-                self.place.lost(url)
+                self.location.mark_lost(url)
             except ConnectionCut:
                 if exchange.cancelled:
                     return
-                self._refuse_to_repeat(exchange.message, url)
+                self._require_repeatable(exchange.message, url)
             else:
                 return
-        raise Refused(UNAVAILABLE, "The server ends again and again before it answers.")
+        raise RpcRefusal(UNAVAILABLE, "The server ends again and again before it answers.")
 
-    def lines_from(self, url: str, exchange: Exchange) -> Iterator[bytes]:
+    def send_once(self, url: str, exchange: Exchange) -> Iterator[bytes]:
         """What the server at an address says, once."""
         connection = self._connections.take(url)
-        exchange.hold(connection)
+        exchange.set_connection(connection)
         whole = False
         try:
             with cut_on_error():
                 answer = connection.send(self._build_request(url, exchange))
-                yield from _said(exchange, answer)
+                yield from _read_answer_lines(exchange, answer)
                 whole = answer.keeps_connection
         finally:
-            exchange.hold(None)
+            exchange.set_connection(None)
             if whole:
                 self._connections.give_back(connection)
             else:
@@ -123,37 +126,37 @@ class Upstream:
 
     def _build_request(self, url: str, exchange: Exchange) -> bytes:
         body = exchange.message.line if exchange.method == "POST" else b""
-        headers = [*self._fixed, *exchange.message.headers(), *exchange.session]
+        headers = [*self._fixed_headers, *exchange.message.protocol_headers(), *exchange.session]
         return build_request(url, exchange.method, self._path, headers, body)
 
-    def _refuse_to_repeat(self, message: Message, url: str) -> None:
+    def _require_repeatable(self, message: RpcMessage, url: str) -> None:
         """Reading twice is reading; writing twice may be writing twice."""
         if message.method != "tools/call":
-            self.place.lost(url)
-        elif message.params.get("name") not in self._reading_tools(url):
-            raise Refused(
-                LOST,
+            self.location.mark_lost(url)
+        elif message.params.get("name") not in self._list_read_only_tools(url):
+            raise RpcRefusal(
+                OUTCOME_UNKNOWN,
                 "The server ended before it answered; what was asked may have been done or not.",
                 hint="Look before you ask again. The next call reaches a running server.",
             )
 
-    def _reading_tools(self, url: str) -> set[str]:
+    def _list_read_only_tools(self, url: str) -> set[str]:
         """By what the server says of its own tools; it runs again once it has answered this. None if it cannot."""
         try:
-            self.place.lost(url)
-            (line,) = self.lines(Exchange(Message(_TOOLS)))
-        except Refused:
+            self.location.mark_lost(url)
+            (line,) = self.send_anywhere(Exchange(RpcMessage(_LIST_TOOLS_MESSAGE)))
+        except RpcRefusal:
             return set()
         tools: list[dict[str, Any]] = json.loads(line).get("result", {}).get("tools", [])
         return {tool["name"] for tool in tools if tool.get("annotations", {}).get("readOnlyHint")}
 
 
-def _said(exchange: Exchange, answer: StreamedAnswer) -> Iterator[bytes]:
-    if answer.status >= _REFUSALS:
-        yield from _refusal(exchange, answer.status, answer.read_body())
+def _read_answer_lines(exchange: Exchange, answer: StreamedAnswer) -> Iterator[bytes]:
+    if answer.status >= _FIRST_ERROR_STATUS:
+        yield from _read_refusal(exchange, answer.status, answer.read_body())
     elif answer.is_event_stream:
-        if exchange.on_open is not None:
-            exchange.on_open()
+        if exchange.on_stream_open is not None:
+            exchange.on_stream_open()
         yield from answer.read_events()
     else:
         exchange.session_id = answer.headers.get("mcp-session-id", "")
@@ -161,7 +164,7 @@ def _said(exchange: Exchange, answer: StreamedAnswer) -> Iterator[bytes]:
             yield body.replace(b"\n", b" ")
 
 
-def _refusal(exchange: Exchange, status: int, body: bytes) -> Iterator[bytes]:
+def _read_refusal(exchange: Exchange, status: int, body: bytes) -> Iterator[bytes]:
     """As the server said it where it speaks JSON-RPC, else in our words; always to the one who asked."""
     if status == _NOT_FOUND and exchange.session:
         raise SessionLost
@@ -172,8 +175,8 @@ def _refusal(exchange: Exchange, status: int, body: bytes) -> Iterator[bytes]:
     if "jsonrpc" in said:
         if said.get("id") is None:
             said["id"] = exchange.message.id
-        yield encoded(said)
+        yield encode_message(said)
         return
     text = str(said.get("message") or f"The server answered {status}.")
-    hint = _GIVE_KEY if status == _UNAUTHORIZED else said.get("hint")
-    raise Refused(REFUSED, text, status=status, **({"hint": hint} if hint else {}))
+    hint = _KEY_HINT if status == _UNAUTHORIZED else said.get("hint")
+    raise RpcRefusal(REFUSED, text, status=status, **({"hint": hint} if hint else {}))

@@ -7,17 +7,17 @@ from collections.abc import Callable
 Job = Callable[[], None]
 
 
-class Workers:
+class WorkerThreads:
     def __init__(self, most: int) -> None:
-        self._places = threading.BoundedSemaphore(most)
+        self._free_slots = threading.BoundedSemaphore(most)
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._changed = threading.Condition()
         self._idle = 0
         self._busy = 0
 
-    def start(self, job: Job) -> None:
+    def start_job(self, job: Job) -> None:
         """Returns at once, or when one of too many is done."""
-        self._places.acquire()
+        self._free_slots.acquire()
         with self._changed:
             self._busy += 1
             waiting = self._idle > 0
@@ -26,22 +26,22 @@ class Workers:
         if waiting:
             self._jobs.put(job)
         else:
-            threading.Thread(target=self._work, args=(job,), daemon=True).start()
+            threading.Thread(target=self._run_jobs, args=(job,), daemon=True).start()
 
-    def finish(self, seconds: float) -> None:
+    def wait_for_jobs(self, seconds: float) -> None:
         """Waits for what was started, but not for ever."""
         with self._changed:
             self._changed.wait_for(lambda: self._busy == 0, seconds)
             for _ in range(self._idle):
                 self._jobs.put(None)
 
-    def _work(self, first: Job) -> None:
+    def _run_jobs(self, first: Job) -> None:
         job: Job | None = first
         while job is not None:
             try:
                 job()
             finally:
-                self._places.release()
+                self._free_slots.release()
                 with self._changed:
                     self._busy -= 1
                     self._idle += 1

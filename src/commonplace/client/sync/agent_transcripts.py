@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from commonplace.client.agents import AGENTS, AGENTS_WITH_TRANSCRIPTS, load_transcripts
-from commonplace.client.sync import globs
-from commonplace.client.sync.settings import Sync
+from commonplace.client.sync import glob_transcripts
+from commonplace.client.sync.sync_settings import SyncSettings
 from commonplace.client.sync.transcript import AgentTranscripts, Transcript
 
 NOWHERE = Path()
@@ -24,26 +24,26 @@ def find_agent_transcripts(tool: str) -> AgentTranscripts | None:
     return load_all_agent_transcripts().get(canonical_tool(tool))
 
 
-def list_transcripts(configured: Sync) -> Iterator[Transcript]:
+def list_transcripts(configured: SyncSettings) -> Iterator[Transcript]:
     """Every transcript on this machine; `tools` of [sync] names the agents if not all are wanted."""
     for tool, agent in load_all_agent_transcripts().items():
         if is_wanted(tool, configured):
             yield from agent.list_transcripts()
-    yield from globs.list_transcripts(configured.globs)
+    yield from glob_transcripts.list_transcripts(configured.globs)
 
 
-def is_wanted(tool: str, configured: Sync) -> bool:
+def is_wanted(tool: str, configured: SyncSettings) -> bool:
     if configured.tools is None:
         return True
     wanted = [*map(canonical_tool, configured.tools), *(entry.tool for entry in configured.globs)]
     return tool in wanted
 
 
-def transcript_at(tool: str, path: Path, session_id: str, configured: Sync) -> Transcript:
+def transcript_at(tool: str, path: Path, session_id: str, configured: SyncSettings) -> Transcript:
     """The transcript at a path that an agent named; `session_id` is used where the path does not contain it."""
     if agent := load_all_agent_transcripts().get(tool):
         return agent.transcript_at(path)
-    listed = globs.list_transcripts(entry for entry in configured.globs if entry.tool == tool)
+    listed = glob_transcripts.list_transcripts(entry for entry in configured.globs if entry.tool == tool)
     own_id = session_id or path.name.removesuffix(".zst").removesuffix(".jsonl")
     return next(
         (transcript for transcript in listed if transcript.path == path), Transcript(tool, own_id, path)
@@ -60,13 +60,13 @@ def find_by_session(tool: str, session_id: str) -> Transcript:
 
 def find_work_folder(tool: str, path: Path, known: Iterable[str]) -> str:
     agent = find_agent_transcripts(tool)
-    return agent.find_work_folder(path, known) if agent else globs.find_work_folder(path)
+    return agent.find_work_folder(path, known) if agent else glob_transcripts.find_work_folder(path)
 
 
 def name_project(tool: str, path: Path) -> str:
     """A name for the project of a transcript that has no folder."""
     agent = find_agent_transcripts(tool)
-    return agent.name_project(path) if agent else globs.name_project(path)
+    return agent.name_project(path) if agent else glob_transcripts.name_project(path)
 
 
 def canonical_tool(tool: str) -> str:

@@ -11,7 +11,7 @@ from commonplace import errors
 from commonplace.client import remote
 
 
-class Tracked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TrackedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     local: str
     upload: str
 
@@ -27,31 +27,31 @@ class Manifest(msgspec.Struct, frozen=True):
     machine: str
     tool: str
     project: str
-    tracked: list[Tracked] = []
+    tracked: list[TrackedFile] = []
     tracked_dirs: list[TrackedFolder] = []
 
-    def files(self) -> Iterator[tuple[Path, str]]:
+    def list_files(self) -> Iterator[tuple[Path, str]]:
         """Every tracked file that is there, and its path in the workspace."""
         for one in self.tracked:
-            if (path := expanded(one.local)).is_file():
+            if (path := expand_path(one.local)).is_file():
                 yield path, one.upload
         for folder in self.tracked_dirs:
-            root = expanded(folder.local)
+            root = expand_path(folder.local)
             for path in sorted(root.glob(folder.glob)):
                 if path.is_file():
                     below = path.relative_to(root).as_posix()
                     yield path, f"{folder.upload_prefix.strip('/')}/{below}".lstrip("/")
 
 
-def expanded(local: str) -> Path:
+def expand_path(local: str) -> Path:
     return Path(os.path.expandvars(local)).expanduser()
 
 
-def every() -> list[Path]:
+def list_manifests() -> list[Path]:
     return sorted((remote.client_home() / "manifests").glob("*.json"))
 
 
-def read(path: Path) -> Manifest:
+def read_manifest(path: Path) -> Manifest:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
@@ -60,13 +60,13 @@ def read(path: Path) -> Manifest:
         ) from None
 
 
-def write(manifest: Manifest) -> Path:
+def write_manifest(manifest: Manifest) -> Path:
     """Keep a manifest; what somebody added to one of the same workspace stays."""
     path = remote.client_home() / "manifests" / f"{manifest.workspace_id}.json"
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     merged = msgspec.to_builtins(manifest)
     if path.exists():
-        before = msgspec.to_builtins(read(path))
+        before = msgspec.to_builtins(read_manifest(path))
         for name in ("tracked", "tracked_dirs"):
             merged[name] = before[name] + [each for each in merged[name] if each not in before[name]]
     part = path.with_suffix(".part")

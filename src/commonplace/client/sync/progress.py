@@ -4,30 +4,30 @@ import contextlib
 import sys
 import time
 
-_WIDTH = 24
-_EVERY_SECONDS = 0.1
+_BAR_CHARACTERS = 24
+_REDRAW_SECONDS = 0.1
 
 
-class Progress:
+class ByteProgress:
     """How many bytes of how many were dealt with."""
 
     def __init__(self, whole: int) -> None:
         self._whole, self._done, self._shown = max(whole, 1), 0, 0.0
-        self._watched = sys.stderr.isatty()
+        self._is_terminal = sys.stderr.isatty()
 
-    def add(self, size: int) -> None:
+    def add_bytes(self, size: int) -> None:
         self._done = min(self._done + size, self._whole)
-        if self._watched and time.monotonic() - self._shown > _EVERY_SECONDS:
+        if self._is_terminal and time.monotonic() - self._shown > _REDRAW_SECONDS:
             self._shown = time.monotonic()
-            self._show()
+            self._draw_bar()
 
     def close(self) -> None:
-        if self._watched and self._shown:
-            self._show("\n")
+        if self._is_terminal and self._shown:
+            self._draw_bar("\n")
 
-    def _show(self, end: str = "") -> None:
-        filled = _WIDTH * self._done // self._whole
-        bar = "#" * filled + "." * (_WIDTH - filled)
+    def _draw_bar(self, end: str = "") -> None:
+        filled = _BAR_CHARACTERS * self._done // self._whole
+        bar = "#" * filled + "." * (_BAR_CHARACTERS - filled)
         with contextlib.suppress(OSError):
             sys.stderr.write(f"\rsending [{bar}] {self._done / 1e6:.1f} of {self._whole / 1e6:.1f} MB{end}")
             sys.stderr.flush()

@@ -16,27 +16,27 @@ from typing import Any, BinaryIO
 
 from commonplace.client import remote
 
-_LONGEST_LOG = 1_000_000
+_MAX_LOG_BYTES = 1_000_000
 TRANSCRIPT = "transcript"
 """The one kind of job: {tool, transcript_path, session_id, cwd?, project?, kept?}, of path and id one at
 least; `kept` is where its text is held."""
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class SpoolJob:
     kind: str
     payload: dict[str, Any]
     files: tuple[Path, ...]
     """Every file that asks for this same job; all of them go when it is done."""
 
 
-def folder() -> Path:
+def spool_folder() -> Path:
     return remote.client_home() / "spool"
 
 
-def put(kind: str, payload: dict[str, Any]) -> None:
+def add_job(kind: str, payload: dict[str, Any]) -> None:
     """Leave one job; it is there whole or not at all."""
-    place = folder()
+    place = spool_folder()
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     final = place / f"{time.time_ns():020d}-{os.getpid()}.json"
     written = final.with_suffix(".part")
@@ -56,46 +56,46 @@ def start_uploader() -> None:
         else {"start_new_session": True}
     )
     command = [sys.executable, "-m", "commonplace", "sync", "run", "--spool"]
-    with _log() as log:
+    with _open_log() as log:
         subprocess.Popen(  # noqa: S603 - our own
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=remote.client_home(), **apart
         )
 
 
-def _log() -> BinaryIO:
+def _open_log() -> BinaryIO:
     """What the uploader says, since nobody watches it; begun anew when it is long."""
     place = remote.client_home() / "sync.log"
-    long = place.exists() and place.stat().st_size > _LONGEST_LOG
+    long = place.exists() and place.stat().st_size > _MAX_LOG_BYTES
     descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if long else os.O_APPEND), 0o600)
     return open(descriptor, "ab")  # noqa: PTH123 - of a descriptor
 
 
-def jobs() -> list[Job]:
+def list_jobs() -> list[SpoolJob]:
     """What waits, oldest first; equal jobs are one, a file that is no job is put aside as `.broken`."""
     waiting: dict[str, tuple[dict[str, Any], list[Path]]] = {}
-    for path in sorted(folder().glob("*.json")):
-        job = _read(path)
+    for path in sorted(spool_folder().glob("*.json")):
+        job = _read_job(path)
         if job is not None:
             waiting.setdefault(json.dumps(job, sort_keys=True), (job, []))[1].append(path)
-    return [Job(job["kind"], job["payload"], tuple(files)) for job, files in waiting.values()]
+    return [SpoolJob(job["kind"], job["payload"], tuple(files)) for job, files in waiting.values()]
 
 
-def done(job: Job) -> None:
+def finish_job(job: SpoolJob) -> None:
     for path in job.files:
         path.unlink(missing_ok=True)
-    if isinstance(held := job.payload.get("kept"), str) and Path(held).parent == folder() / "kept":
+    if isinstance(held := job.payload.get("kept"), str) and Path(held).parent == spool_folder() / "kept":
         Path(held).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
-def alone() -> Iterator[bool]:
+def hold_sync_lock() -> Iterator[bool]:
     """Whether this process may send: one at a time. The lock goes with the process, however it ends."""
     remote.client_home().mkdir(mode=0o700, parents=True, exist_ok=True)
     with (remote.client_home() / "sync.lock").open("a+b") as lock:
-        yield _locked(lock.fileno())
+        yield _lock_descriptor(lock.fileno())
 
 
-def _locked(descriptor: int) -> bool:
+def _lock_descriptor(descriptor: int) -> bool:
     try:
         if sys.platform == "win32":
             import msvcrt  # noqa: PLC0415 - Windows only
@@ -110,7 +110,7 @@ def _locked(descriptor: int) -> bool:
     return True
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read_job(path: Path) -> dict[str, Any] | None:
     try:
         job = json.loads(path.read_bytes())
     except FileNotFoundError:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from commonplace.client.sync import source
+from commonplace.client.sync import transcript_file
 
-_LINES = 50
-_LONGEST_ID = 180
+_MAX_LINES = 50
+_MAX_ID_CHARACTERS = 180
 _NOT_IN_ID = re.compile(r"[^A-Za-z0-9._:@+~-]")
-_BYTES = 2 * 1024 * 1024
+_MAX_BYTES = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Transcript:
     @property
     def archive_id(self) -> str:
         """The session's id in the letters that a server takes; one that had to change stays unlike any other."""
-        plain = _NOT_IN_ID.sub("-", self.session_id).lstrip("-._:@+~")[:_LONGEST_ID]
+        plain = _NOT_IN_ID.sub("-", self.session_id).lstrip("-._:@+~")[:_MAX_ID_CHARACTERS]
         if plain == self.session_id:
             return plain
         return f"{plain}.{hashlib.sha256(self.session_id.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}".lstrip(
@@ -60,15 +60,18 @@ class AgentTranscripts(NamedTuple):
     """Where the agent keeps its own notes on a project."""
 
 
-def first_lines(path: Path) -> Iterator[dict[str, Any]]:
+def read_first_objects(path: Path) -> Iterator[dict[str, Any]]:
     """The objects among a transcript's first lines; what is none is passed over."""
-    with contextlib.suppress(OSError, source.Unreadable), source.opened(path) as lines:
+    with (
+        contextlib.suppress(OSError, transcript_file.UnreadableTranscript),
+        transcript_file.open_transcript(path) as lines,
+    ):
         read = 0
-        for _ in range(_LINES):
-            line = lines.readline(_BYTES)
+        for _ in range(_MAX_LINES):
+            line = lines.readline(_MAX_BYTES)
             read += len(line)
             with contextlib.suppress(ValueError, RecursionError):
                 if isinstance(found := json.loads(line), dict):
                     yield found
-            if not line or read > _BYTES:
+            if not line or read > _MAX_BYTES:
                 return

@@ -17,7 +17,7 @@ from commonplace.librarian.source_tree import MAX_SOURCE_BYTES
 
 _words = str.split
 # Beside the functions and classes that the librarian records: what else gives something a name.
-_DECLARING = frozenset(
+_DECLARING_TYPES = frozenset(
     _words(
         "assignment assignment_expression type_alias_statement variable_declarator pair public_field_definition"
         " field_definition type_alias_declaration enum_declaration enum_assignment enum_body module function_signature"
@@ -31,20 +31,22 @@ _DECLARING = frozenset(
     )
 )
 _ONLY_WITH_BODY = frozenset(_words("struct_specifier union_specifier enum_specifier class_specifier"))
-_SEVERAL = frozenset(_words("pattern_list tuple_pattern object_pattern array_pattern left_assignment_list"))
-_AROUND = frozenset(
+_PATTERN_TYPES = frozenset(
+    _words("pattern_list tuple_pattern object_pattern array_pattern left_assignment_list")
+)
+_WRAPPER_TYPES = frozenset(
     _words(
         "decorated_definition template_declaration lexical_declaration variable_declaration field_declaration"
         " event_field_declaration"
     )
 )
-_NAMES = ("name", "property", "key", "left")
+_NAME_FIELDS = ("name", "property", "key", "left")
 _RUBY_MAKERS = frozenset(_words("attr_reader attr_writer attr_accessor define_method"))
-_HERE = frozenset(_words("crate self this module exports super"))
+_SELF_NAMES = frozenset(_words("crate self this module exports super"))
 _ARGUMENTS = re.compile(r"(?<=[\w?!])\([^()]*\)$")
 _DECORATION = re.compile(r"[()*$\"'`]")
-_DEEPEST = 8
-_MOST = 50
+_MAX_DEPTH = 8
+_MAX_OUTLINES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DefinitionSearch:
     """`certain` unless the name still stands in a file whose syntax is not understood."""
 
     definitions: Sequence[Definition]
@@ -62,45 +64,50 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _ScopedName:
     """A pair of an object gives way to everything that is declared."""
 
     scope: tuple[str, ...]
     is_pair: bool
 
 
-def find(path: str, source: bytes, symbol: str) -> Found:
+def find_definitions(path: str, source: bytes, symbol: str) -> DefinitionSearch:
     """Likeliest first; what bears one name several times, as overloads do, is one definition."""
-    names = _parts(symbol)
+    names = _split_symbol(symbol)
     if not names:
-        return Found(())
+        return DefinitionSearch(())
     spoken, content = language.language_of_file(path), source.decode("utf-8", "replace")
     if spoken is not None and len(source) <= MAX_SOURCE_BYTES:
         tree = language.load_parser(spoken).parse(source)
-        found = _matching(_declared(tree.root_node, source, spoken, names[-1]), names, path)
+        found = _list_matches(_walk_declarations(tree.root_node, source, spoken, names[-1]), names, path)
         if found or not tree.root_node.has_error:
-            return Found(found)
-    outlined = [Definition(*each) for each in islice(outlines.find(path, content, symbol, names[-1]), _MOST)]
-    return Found(outlined, certain=bool(outlined) or names[-1] not in content)
+            return DefinitionSearch(found)
+    outlined = [
+        Definition(*each)
+        for each in islice(outlines.find_outlines(path, content, symbol, names[-1]), _MAX_OUTLINES)
+    ]
+    return DefinitionSearch(outlined, certain=bool(outlined) or names[-1] not in content)
 
 
-def _parts(symbol: str) -> tuple[str, ...]:
+def _split_symbol(symbol: str) -> tuple[str, ...]:
     """`Class::method(int)`, `(*Server).Handle` and `Class#method` as their names."""
     plain = _DECORATION.sub("", _ARGUMENTS.sub("", symbol)).replace("#", ".")
     return tuple(part for part in normalize_dotted_name(plain).split(".") if part)
 
 
-def _matching(declared: Iterator[tuple[_Named, Node]], names: tuple[str, ...], path: str) -> list[Definition]:
-    groups: dict[_Named, list[Node]] = {}
-    known = _HERE | set(PurePosixPath(path).with_suffix("").parts)
+def _list_matches(
+    declared: Iterator[tuple[_ScopedName, Node]], names: tuple[str, ...], path: str
+) -> list[Definition]:
+    groups: dict[_ScopedName, list[Node]] = {}
+    known = _SELF_NAMES | set(PurePosixPath(path).with_suffix("").parts)
     for named, node in declared:
-        if named.scope[-1] == names[-1] and _stands_in(names[:-1], named.scope[:-1], known):
-            groups.setdefault(named, []).append(_whole(node))
+        if named.scope[-1] == names[-1] and _is_in_scope(names[:-1], named.scope[:-1], known):
+            groups.setdefault(named, []).append(_include_decorators(node))
     ranked = sorted(groups, key=lambda named: (named.is_pair, len(named.scope)))
-    return [_definition(groups[named]) for named in ranked]
+    return [_join_nodes(groups[named]) for named in ranked]
 
 
-def _stands_in(cited: tuple[str, ...], scope: tuple[str, ...], known: frozenset[str]) -> bool:
+def _is_in_scope(cited: tuple[str, ...], scope: tuple[str, ...], known: frozenset[str]) -> bool:
     """The cited scopes in their order; in front may stand what names the file, as packages and modules do."""
     while cited and cited[0] in known and cited[0] not in scope:
         cited = cited[1:]
@@ -108,44 +115,46 @@ def _stands_in(cited: tuple[str, ...], scope: tuple[str, ...], known: frozenset[
     return all(name in rest for name in cited)
 
 
-def _definition(nodes: Sequence[Node]) -> Definition:
+def _join_nodes(nodes: Sequence[Node]) -> Definition:
     return Definition(nodes[0].start_point.row + 1, "\n".join(node_text(node) for node in nodes))
 
 
-def _declared(root: Node, source: bytes, spoken: Language, name: str) -> Iterator[tuple[_Named, Node]]:
+def _walk_declarations(
+    root: Node, source: bytes, spoken: Language, name: str
+) -> Iterator[tuple[_ScopedName, Node]]:
     """Everything that may declare the name; only what holds it is walked."""
     occurrences = [found.start() for found in re.finditer(re.escape(name.encode()), source)]
-    declaring = _DECLARING | spoken.functions | spoken.classes | spoken.containers
+    declaring = _DECLARING_TYPES | spoken.functions | spoken.classes | spoken.containers
     waiting: list[tuple[Node, tuple[str, ...]]] = [(root, ())]
     while waiting:
         node, scope = waiting.pop()
-        own = _names(node, spoken) if node.type in declaring or node.type == "call" else []
+        own = _declared_names(node, spoken) if node.type in declaring or node.type == "call" else []
         for names in own:
-            yield _Named((*scope, *names), node.type == "pair"), node
+            yield _ScopedName((*scope, *names), node.type == "pair"), node
         inside = (*scope, *own[0]) if len(own) == 1 else scope
-        held = [child for child in node.children if _holds(child, occurrences)]
+        held = [child for child in node.children if _contains_occurrence(child, occurrences)]
         waiting.extend((child, inside) for child in reversed(held))
 
 
-def _holds(node: Node, occurrences: list[int]) -> bool:
+def _contains_occurrence(node: Node, occurrences: list[int]) -> bool:
     at = bisect_left(occurrences, node.start_byte)
     return at < len(occurrences) and occurrences[at] < node.end_byte
 
 
-def _names(node: Node, spoken: Language) -> list[tuple[str, ...]]:
+def _declared_names(node: Node, spoken: Language) -> list[tuple[str, ...]]:
     """What the node gives a name to: mostly one thing."""
     if not node.is_named or (node.type in _ONLY_WITH_BODY and node.child_by_field_name("body") is None):
         return []
     if node.type == "call":
-        return [_parts(node_text(each).lstrip(":")) for each in _made(node)]
+        return [_split_symbol(node_text(each).lstrip(":")) for each in _accessor_symbols(node)]
     if node.type in spoken.containers:
-        return [_parts(declaration.read_container_name(node))]
+        return [_split_symbol(declaration.read_container_name(node))]
     if node.child_by_field_name("receiver") and (method := declaration.parse_function(node, spoken)):
-        return [_parts(method.name)]
-    return [names for each in _naming(node) if (names := _parts(node_text(each)))]
+        return [_split_symbol(method.name)]
+    return [names for each in _naming_nodes(node) if (names := _split_symbol(node_text(each)))]
 
 
-def _made(call: Node) -> Sequence[Node]:
+def _accessor_symbols(call: Node) -> Sequence[Node]:
     """Ruby makes accessors by calls."""
     arguments = call.child_by_field_name("arguments")
     if arguments is None or node_text(call.child_by_field_name("method")) not in _RUBY_MAKERS:
@@ -153,21 +162,21 @@ def _made(call: Node) -> Sequence[Node]:
     return [each for each in arguments.named_children if each.type == "simple_symbol"]
 
 
-def _naming(node: Node) -> Sequence[Node]:
-    declarators = [_innermost(each) for each in node.children_by_field_name("declarator")]
+def _naming_nodes(node: Node) -> Sequence[Node]:
+    declarators = [_innermost_declarator(each) for each in node.children_by_field_name("declarator")]
     if declarators:
         return [each for each in declarators if each.type != "variable_declarator"]
     if node.type == "const_element":
         return node.named_children[:1]
-    found = next((given for field in _NAMES if (given := node.children_by_field_name(field))), [])
-    if found and found[0].type in _SEVERAL:
+    found = next((given for field in _NAME_FIELDS if (given := node.children_by_field_name(field))), [])
+    if found and found[0].type in _PATTERN_TYPES:
         return found[0].named_children
     return found
 
 
-def _innermost(declarator: Node) -> Node:
+def _innermost_declarator(declarator: Node) -> Node:
     """In C the name stands inside its type: `*name(int)`, `(*name)[3]`."""
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         if not declarator.type.endswith("_declarator") or declarator.type == "variable_declarator":
             break
         inner = declarator.child_by_field_name("declarator") or next(iter(declarator.named_children), None)
@@ -177,11 +186,11 @@ def _innermost(declarator: Node) -> Node:
     return declarator
 
 
-def _whole(node: Node) -> Node:
+def _include_decorators(node: Node) -> Node:
     """With its decorators, modifiers and type, unless they belong to neighbours too."""
     while (
         (around := node.parent) is not None
-        and around.type in _AROUND
+        and around.type in _WRAPPER_TYPES
         and sum(child.type == node.type for child in around.children) == 1
     ):
         node = around

@@ -22,50 +22,50 @@ _HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t#]*$")
 _CONTINUES = ("{", ")", "]")
 _MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
 
-Outlined = tuple[int, str]
+Outline = tuple[int, str]
 
 
-def lines_of(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """As editors count them."""
     return re.split(r"\r\n|\r|\n", text.removesuffix("\n").removesuffix("\r"))
 
 
-def find(path: str, text: str, symbol: str, name: str) -> Iterator[Outlined]:
+def find_outlines(path: str, text: str, symbol: str, name: str) -> Iterator[Outline]:
     """The first line and the text of what defines the name."""
-    lines = lines_of(text)
+    lines = split_lines(text)
     if PurePosixPath(path).suffix.lower() in _MARKDOWN:
-        yield from _sections(lines, symbol)
+        yield from _find_sections(lines, symbol)
         return
     forms = "|".join(form.format(name=re.escape(name)) for form in (_BY_KEYWORD, _BY_SIGN, _BY_SECTION))
     defines = re.compile(forms)
     for start, line in enumerate(lines):
         if name in line and defines.match(line):
-            yield start + 1, "\n".join(_block(lines, start))
+            yield start + 1, "\n".join(_read_block(lines, start))
 
 
-def _block(lines: Sequence[str], start: int) -> Iterator[str]:
+def _read_block(lines: Sequence[str], start: int) -> Iterator[str]:
     """To the next line that is indented no deeper and does not carry the definition on."""
     yield lines[start]
-    indent = _indent(lines[start])
+    indent = _indent_width(lines[start])
     for line in lines[start + 1 :]:
-        if line.strip() and _indent(line) <= indent and not line.lstrip().startswith(_CONTINUES):
+        if line.strip() and _indent_width(line) <= indent and not line.lstrip().startswith(_CONTINUES):
             return
         yield line
 
 
-def _indent(line: str) -> int:
+def _indent_width(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _sections(lines: Sequence[str], symbol: str) -> Iterator[Outlined]:
+def _find_sections(lines: Sequence[str], symbol: str) -> Iterator[Outline]:
     """To the next heading that is no lower."""
     headings = [(at, found) for at, line in enumerate(lines) if (found := _HEADING.match(line))]
     for place, (start, heading) in enumerate(headings):
-        if _slug(heading[2]) == _slug(symbol):
+        if _heading_slug(heading[2]) == _heading_slug(symbol):
             following = (at for at, found in headings[place + 1 :] if len(found[1]) <= len(heading[1]))
             yield start + 1, "\n".join(lines[start : next(following, len(lines))])
             return
 
 
-def _slug(heading: str) -> str:
+def _heading_slug(heading: str) -> str:
     return re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower())

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from commonplace.client.hooks import payload
 from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.event import Answer, Event, Kind, Output
+from commonplace.client.hooks.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
 
-_EVENTS: dict[str, Kind] = {
+_EVENTS: dict[str, EventKind] = {
     "SessionStart": "session_start",
     "SessionEnd": "session_end",
     "UserPromptSubmit": "prompt",
@@ -17,17 +17,17 @@ _EVENTS: dict[str, Kind] = {
     "Stop": "stop",
     "SubagentStop": "stop",
 }
-_CONTEXT_KINDS: frozenset[Kind] = frozenset({"session_start", "prompt", "before_edit", "after_edit"})
-_WARNING_KINDS: frozenset[Kind] = _CONTEXT_KINDS | {"stop"}
+_CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "before_edit", "after_edit"})
+_WARNING_KINDS: frozenset[EventKind] = _CONTEXT_KINDS | {"stop"}
 
 EDITORS = {"Write", "Edit", "MultiEdit", "NotebookEdit"}
 
 
-def _parse_event(fields: payload.Fields) -> Event | None:
+def _parse_event(fields: payload.Fields) -> HookEvent | None:
     return payload.parse_event(fields, _EVENTS, EDITORS)
 
 
-def _render_answer(event: Event, answer: Answer) -> Output:
+def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     body = payload.render_specific_output(event, answer)
     return payload.render_json(body | ({"systemMessage": answer.warning} if answer.warning else {}))
 

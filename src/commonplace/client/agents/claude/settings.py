@@ -6,49 +6,49 @@ from commonplace.client.install.agent_settings import (
     ENTRY,
     KEY_VARIABLE,
     AgentSettings,
-    HookEvent,
+    HookTrigger,
     Scope,
     add_headers,
     authorization_header,
     hook_group_edits,
 )
 from commonplace.client.install.machine import Machine
-from commonplace.client.install.wishes import Put, Wish
+from commonplace.client.install.setting_edits import PutValue, SettingEdit
 from commonplace.client.remote import RemoteServer
 
 _EDITORS = "Write|Edit|MultiEdit|NotebookEdit"
 # A session that ends waits no longer than its hooks ask for.
 _EVENTS = (
-    HookEvent("SessionStart"),
-    HookEvent("PreToolUse", _EDITORS),
-    HookEvent("PostToolUse", _EDITORS),
-    HookEvent("PreCompact"),
-    HookEvent("Stop"),
-    HookEvent("SessionEnd", timeout_seconds=5),
+    HookTrigger("SessionStart"),
+    HookTrigger("PreToolUse", _EDITORS),
+    HookTrigger("PostToolUse", _EDITORS),
+    HookTrigger("PreCompact"),
+    HookTrigger("Stop"),
+    HookTrigger("SessionEnd", timeout_seconds=5),
 )
-_PROMPT_EVENT = HookEvent("UserPromptSubmit")
+_PROMPT_EVENT = HookTrigger("UserPromptSubmit")
 
 
 def _folder(machine: Machine) -> Path:
-    return machine.at("CLAUDE_CONFIG_DIR", machine.home / ".claude")
+    return machine.environment_folder("CLAUDE_CONFIG_DIR", machine.home / ".claude")
 
 
 def _is_installed(machine: Machine) -> bool:
-    return _folder(machine).is_dir() or _servers(machine).exists() or machine.has("claude")
+    return _folder(machine).is_dir() or _servers(machine).exists() or machine.has_program("claude")
 
 
 def _servers(machine: Machine) -> Path:
-    return machine.at("CLAUDE_CONFIG_DIR", machine.home) / ".claude.json"
+    return machine.environment_folder("CLAUDE_CONFIG_DIR", machine.home) / ".claude.json"
 
 
-def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[Wish]:
-    path = machine.folder / ".mcp.json" if scope == "project" else _servers(machine)
+def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
+    path = machine.project_folder / ".mcp.json" if scope == "project" else _servers(machine)
     entry = {"type": "http", "url": f"{server.url}/mcp"}
     headers = authorization_header(server, scope, f"${{{KEY_VARIABLE}}}")
-    return [Put(path, ("mcpServers", ENTRY), add_headers(entry, headers))]
+    return [PutValue(path, ("mcpServers", ENTRY), add_headers(entry, headers))]
 
 
-def _hook_edits(machine: Machine, prompts: bool) -> list[Wish]:
+def _hook_edits(machine: Machine, prompts: bool) -> list[SettingEdit]:
     events = (*_EVENTS, _PROMPT_EVENT) if prompts else _EVENTS
     return hook_group_edits(
         _folder(machine) / "settings.json", events, {"command": machine.hook_command("claude")}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from commonplace.client.agents import AGENTS
-from commonplace.client.sync.transcript import AgentTranscripts, Transcript, first_lines
+from commonplace.client.sync.transcript import AgentTranscripts, Transcript, read_first_objects
 
 _TOOL = AGENTS["claude"].transcript_tool
 _FOLDER_NAME = ".claude"
@@ -73,7 +73,7 @@ def _slug_folder(path: Path) -> Path:
 
 def _first(path: Path, key: str) -> str:
     return next(
-        (value for line in first_lines(path) if isinstance(value := line.get(key), str) and value), ""
+        (value for line in read_first_objects(path) if isinstance(value := line.get(key), str) and value), ""
     )
 
 

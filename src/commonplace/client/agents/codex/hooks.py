@@ -3,7 +3,7 @@
 from commonplace.client.agents.claude import hooks as claude
 from commonplace.client.hooks import payload
 from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.event import Answer, Event, Output
+from commonplace.client.hooks.hook_event import HookAnswer, HookEvent, HookOutput
 
 _CONTEXT_KINDS = claude.HOOKS.context_kinds
 _WARNING_KINDS = _CONTEXT_KINDS
@@ -11,11 +11,11 @@ _WARNING_KINDS = _CONTEXT_KINDS
 _EDITORS = {"apply_patch", "Write", "Edit"}
 
 
-def _parse_event(fields: payload.Fields) -> Event | None:
+def _parse_event(fields: payload.Fields) -> HookEvent | None:
     return payload.parse_event(fields, claude.HOOKS.events, _EDITORS)
 
 
-def _render_answer(event: Event, answer: Answer) -> Output:
+def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     return payload.render_json(payload.render_specific_output(event, answer))
 
 

@@ -7,49 +7,49 @@ from commonplace.client.install.agent_settings import (
     ENTRY,
     KEY_VARIABLE,
     AgentSettings,
-    HookEvent,
+    HookTrigger,
     Scope,
     authorization_header,
     hook_group_edits,
 )
 from commonplace.client.install.machine import Machine
-from commonplace.client.install.wishes import Put, Wish
+from commonplace.client.install.setting_edits import PutValue, SettingEdit
 from commonplace.client.remote import RemoteServer
 
 # Codex gives a session's end three seconds at most.
 _EVENTS = (
-    HookEvent("SessionStart"),
-    HookEvent("PreToolUse", "apply_patch"),
-    HookEvent("PostToolUse", "apply_patch"),
-    HookEvent("PreCompact"),
-    HookEvent("Stop"),
-    HookEvent("SessionEnd", timeout_seconds=3),
+    HookTrigger("SessionStart"),
+    HookTrigger("PreToolUse", "apply_patch"),
+    HookTrigger("PostToolUse", "apply_patch"),
+    HookTrigger("PreCompact"),
+    HookTrigger("Stop"),
+    HookTrigger("SessionEnd", timeout_seconds=3),
 )
-_PROMPT_EVENT = HookEvent("UserPromptSubmit")
+_PROMPT_EVENT = HookTrigger("UserPromptSubmit")
 _NOTE = (
     "Codex runs a hook only after you trusted it: start codex, open /hooks and trust those of commonplace."
 )
 
 
 def _folder(machine: Machine) -> Path:
-    return machine.at("CODEX_HOME", machine.home / ".codex")
+    return machine.environment_folder("CODEX_HOME", machine.home / ".codex")
 
 
 def _is_installed(machine: Machine) -> bool:
-    return _folder(machine).is_dir() or machine.has("codex")
+    return _folder(machine).is_dir() or machine.has_program("codex")
 
 
-def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[Wish]:
-    folder = machine.folder / ".codex" if scope == "project" else _folder(machine)
+def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
+    folder = machine.project_folder / ".codex" if scope == "project" else _folder(machine)
     entry: dict[str, Any] = {"url": f"{server.url}/mcp"}
     if server.key and scope == "project":
         entry["bearer_token_env_var"] = KEY_VARIABLE
     elif server.key:
         entry["http_headers"] = authorization_header(server, scope, "")
-    return [Put(folder / "config.toml", ("mcp_servers", ENTRY), entry)]
+    return [PutValue(folder / "config.toml", ("mcp_servers", ENTRY), entry)]
 
 
-def _hook_edits(machine: Machine, prompts: bool) -> list[Wish]:
+def _hook_edits(machine: Machine, prompts: bool) -> list[SettingEdit]:
     events = (*_EVENTS, _PROMPT_EVENT) if prompts else _EVENTS
     return hook_group_edits(
         _folder(machine) / "hooks.json", events, {"command": machine.hook_command("codex")}

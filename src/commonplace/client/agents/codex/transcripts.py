@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from commonplace.client.agents import AGENTS
-from commonplace.client.sync.transcript import AgentTranscripts, Transcript, first_lines
+from commonplace.client.sync.transcript import AgentTranscripts, Transcript, read_first_objects
 
 _TOOL = AGENTS["codex"].transcript_tool
 _FOLDER_NAME = ".codex"
@@ -39,7 +39,7 @@ def _transcript_at(path: Path) -> Transcript:
 
 def _find_work_folder(path: Path, _known: Iterable[str]) -> str:
     """A forked rollout repeats the head of its origin: the first one is its own."""
-    for line in first_lines(path):
+    for line in read_first_objects(path):
         payload = line.get("payload")
         if isinstance(payload, dict) and isinstance(cwd := payload.get("cwd"), str) and cwd:
             return cwd

@@ -2,9 +2,9 @@
 
 from commonplace.client.hooks import payload
 from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.event import Answer, Event, Kind, Output
+from commonplace.client.hooks.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
 
-_EVENTS: dict[str, Kind] = {
+_EVENTS: dict[str, EventKind] = {
     "sessionStart": "session_start",
     "sessionEnd": "session_end",
     "beforeSubmitPrompt": "prompt",
@@ -14,13 +14,13 @@ _EVENTS: dict[str, Kind] = {
     "stop": "stop",
     "subagentStop": "stop",
 }
-_CONTEXT_KINDS: frozenset[Kind] = frozenset({"session_start"})
+_CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start"})
 _WARNING_KINDS = frozenset(_EVENTS.values())
 
 _EDITORS = {"Write", "Edit", "MultiEdit", "StrReplace", "Delete", "EditNotebook", "write", "edit_file"}
 
 
-def _parse_event(fields: payload.Fields) -> Event | None:
+def _parse_event(fields: payload.Fields) -> HookEvent | None:
     roots = fields.get("workspace_roots")
     if not payload.first_text(fields, "cwd") and isinstance(roots, list) and roots:
         fields = fields | {"cwd": _parse_root(str(roots[0]))}
@@ -32,7 +32,7 @@ def _parse_event(fields: payload.Fields) -> Event | None:
     )
 
 
-def _render_answer(event: Event, answer: Answer) -> Output:
+def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     body: payload.Fields = {}
     if answer.denial:
         body = {"permission": "deny", "user_message": answer.denial, "agent_message": answer.denial}

@@ -6,24 +6,24 @@ from commonplace.client.install.agent_settings import (
     ENTRY,
     KEY_VARIABLE,
     AgentSettings,
-    HookEvent,
+    HookTrigger,
     Scope,
     add_headers,
     authorization_header,
 )
 from commonplace.client.install.machine import Machine
-from commonplace.client.install.wishes import Append, Ensure, Put, Wish
+from commonplace.client.install.setting_edits import AppendElement, EnsureValue, PutValue, SettingEdit
 from commonplace.client.remote import RemoteServer
 
 _EVENTS = (
-    HookEvent("sessionStart"),
-    HookEvent("preToolUse", "Write"),
-    HookEvent("afterFileEdit"),
-    HookEvent("preCompact"),
-    HookEvent("stop"),
-    HookEvent("sessionEnd"),
+    HookTrigger("sessionStart"),
+    HookTrigger("preToolUse", "Write"),
+    HookTrigger("afterFileEdit"),
+    HookTrigger("preCompact"),
+    HookTrigger("stop"),
+    HookTrigger("sessionEnd"),
 )
-_PROMPT_EVENT = HookEvent("beforeSubmitPrompt")
+_PROMPT_EVENT = HookTrigger("beforeSubmitPrompt")
 
 
 def _folder(root: Path) -> Path:
@@ -31,23 +31,23 @@ def _folder(root: Path) -> Path:
 
 
 def _is_installed(machine: Machine) -> bool:
-    return _folder(machine.home).is_dir() or machine.has("cursor", "cursor-agent")
+    return _folder(machine.home).is_dir() or machine.has_program("cursor", "cursor-agent")
 
 
-def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[Wish]:
-    folder = _folder(machine.folder if scope == "project" else machine.home)
+def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
+    folder = _folder(machine.project_folder if scope == "project" else machine.home)
     headers = authorization_header(server, scope, f"${{env:{KEY_VARIABLE}}}")
     entry = add_headers({"url": f"{server.url}/mcp"}, headers)
-    return [Put(folder / "mcp.json", ("mcpServers", ENTRY), entry)]
+    return [PutValue(folder / "mcp.json", ("mcpServers", ENTRY), entry)]
 
 
-def _hook_edits(machine: Machine, prompts: bool) -> list[Wish]:
+def _hook_edits(machine: Machine, prompts: bool) -> list[SettingEdit]:
     path, command = _folder(machine.home) / "hooks.json", machine.hook_command("cursor")
-    wishes: list[Wish] = [Ensure(path, ("version",), 1)]
+    wishes: list[SettingEdit] = [EnsureValue(path, ("version",), 1)]
     for event in (*_EVENTS, _PROMPT_EVENT) if prompts else _EVENTS:
         matcher = {"matcher": event.matcher} if event.matcher else {}
         wishes.append(
-            Append(
+            AppendElement(
                 path,
                 ("hooks", event.name),
                 {"command": command} | matcher | {"timeout": event.timeout_seconds},

@@ -2,9 +2,9 @@
 
 from commonplace.client.hooks import payload
 from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.event import Answer, Event, Kind, Output
+from commonplace.client.hooks.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
 
-_EVENTS: dict[str, Kind] = {
+_EVENTS: dict[str, EventKind] = {
     "SessionStart": "session_start",
     "SessionEnd": "session_end",
     "BeforeAgent": "prompt",
@@ -13,17 +13,17 @@ _EVENTS: dict[str, Kind] = {
     "AfterAgent": "stop",
     "PreCompress": "before_compact",
 }
-_CONTEXT_KINDS: frozenset[Kind] = frozenset({"session_start", "prompt", "after_edit"})
-_WARNING_KINDS: frozenset[Kind] = _CONTEXT_KINDS | {"before_edit", "stop"}
+_CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "after_edit"})
+_WARNING_KINDS: frozenset[EventKind] = _CONTEXT_KINDS | {"before_edit", "stop"}
 
 _EDITORS = {"write_file", "replace"}
 
 
-def _parse_event(fields: payload.Fields) -> Event | None:
+def _parse_event(fields: payload.Fields) -> HookEvent | None:
     return payload.parse_event(fields, _EVENTS, _EDITORS)
 
 
-def _render_answer(event: Event, answer: Answer) -> Output:
+def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     body: payload.Fields = {"systemMessage": answer.warning} if answer.warning else {}
     if answer.denial:
         body |= {"decision": "deny", "reason": answer.denial}

@@ -6,25 +6,25 @@ from commonplace.client.install.agent_settings import (
     ENTRY,
     KEY_VARIABLE,
     AgentSettings,
-    HookEvent,
+    HookTrigger,
     Scope,
     add_headers,
     authorization_header,
     hook_group_edits,
 )
 from commonplace.client.install.machine import Machine
-from commonplace.client.install.wishes import Put, Wish
+from commonplace.client.install.setting_edits import PutValue, SettingEdit
 from commonplace.client.remote import RemoteServer
 
 _EDITORS = "write_file|replace"
 _EVENTS = (
-    HookEvent("SessionStart"),
-    HookEvent("BeforeTool", _EDITORS),
-    HookEvent("AfterTool", _EDITORS),
-    HookEvent("PreCompress"),
-    HookEvent("AfterAgent"),
-    HookEvent("SessionEnd"),
-    HookEvent("BeforeAgent"),  # the first that is heard after a compaction, with or without learnings
+    HookTrigger("SessionStart"),
+    HookTrigger("BeforeTool", _EDITORS),
+    HookTrigger("AfterTool", _EDITORS),
+    HookTrigger("PreCompress"),
+    HookTrigger("AfterAgent"),
+    HookTrigger("SessionEnd"),
+    HookTrigger("BeforeAgent"),  # the first that is heard after a compaction, with or without learnings
 )
 _TIMEOUT_UNITS_PER_SECOND = 1000
 
@@ -34,16 +34,16 @@ def _settings(folder: Path) -> Path:
 
 
 def _is_installed(machine: Machine) -> bool:
-    return (machine.home / ".gemini").is_dir() or machine.has("gemini")
+    return (machine.home / ".gemini").is_dir() or machine.has_program("gemini")
 
 
-def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[Wish]:
-    path = _settings(machine.folder if scope == "project" else machine.home)
+def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
+    path = _settings(machine.project_folder if scope == "project" else machine.home)
     headers = authorization_header(server, scope, f"${KEY_VARIABLE}")
-    return [Put(path, ("mcpServers", ENTRY), add_headers({"httpUrl": f"{server.url}/mcp"}, headers))]
+    return [PutValue(path, ("mcpServers", ENTRY), add_headers({"httpUrl": f"{server.url}/mcp"}, headers))]
 
 
-def _hook_edits(machine: Machine, _prompts: bool) -> list[Wish]:
+def _hook_edits(machine: Machine, _prompts: bool) -> list[SettingEdit]:
     handler = {"name": ENTRY, "command": machine.hook_command("gemini")}
     return hook_group_edits(_settings(machine.home), _EVENTS, handler, _TIMEOUT_UNITS_PER_SECOND)
 

@@ -14,7 +14,7 @@ from commonplace.client.install.agent_settings import (
     authorization_header,
 )
 from commonplace.client.install.machine import Machine
-from commonplace.client.install.wishes import Put, Whole, Wish
+from commonplace.client.install.setting_edits import PutValue, SettingEdit, WriteFile
 from commonplace.client.remote import RemoteServer
 
 _EVENTS = (
@@ -30,20 +30,20 @@ _EVENTS = (
 
 
 def _folder(machine: Machine) -> Path:
-    return machine.configuration / "opencode"
+    return machine.config_folder / "opencode"
 
 
 def _is_installed(machine: Machine) -> bool:
-    return _folder(machine).is_dir() or machine.has("opencode")
+    return _folder(machine).is_dir() or machine.has_program("opencode")
 
 
-def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[Wish]:
-    path = _settings(machine.folder if scope == "project" else _folder(machine))
+def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
+    path = _settings(machine.project_folder if scope == "project" else _folder(machine))
     headers = authorization_header(server, scope, f"{{env:{KEY_VARIABLE}}}")
     entry: dict[str, Any] = {"type": "remote", "url": f"{server.url}/mcp"}
     if _nested(path):
-        return [Put(path, ("mcp", "servers", ENTRY), add_headers(entry, headers))]
-    return [Put(path, ("mcp", ENTRY), add_headers(entry | {"enabled": True}, headers))]
+        return [PutValue(path, ("mcp", "servers", ENTRY), add_headers(entry, headers))]
+    return [PutValue(path, ("mcp", ENTRY), add_headers(entry | {"enabled": True}, headers))]
 
 
 def _settings(folder: Path) -> Path:
@@ -54,17 +54,17 @@ def _settings(folder: Path) -> Path:
 def _nested(path: Path) -> bool:
     """The second version of the settings keeps servers one level deeper."""
     try:
-        servers = jsonc.parse(path.read_bytes()).plain()["mcp"]["servers"]
+        servers = jsonc.parse(path.read_bytes()).to_python()["mcp"]["servers"]
     except (OSError, jsonc.NotJson, KeyError, TypeError):
         return False
     return isinstance(servers, dict) and "type" not in servers
 
 
-def _hook_edits(machine: Machine, prompts: bool) -> list[Wish]:
+def _hook_edits(machine: Machine, prompts: bool) -> list[SettingEdit]:
     words = [*machine.program, "hook", "opencode"]
     plugin = Path(__file__).with_name("plugin.js").read_text(encoding="utf-8")
     plugin = plugin.replace("__PROGRAM__", json.dumps(words)).replace("__PROMPTS__", json.dumps(prompts))
-    return [Whole(_folder(machine) / "plugins" / "commonplace.js", plugin)]
+    return [WriteFile(_folder(machine) / "plugins" / "commonplace.js", plugin)]
 
 
 SETTINGS = AgentSettings(

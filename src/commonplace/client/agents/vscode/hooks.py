@@ -3,10 +3,10 @@
 from commonplace.client.agents.claude import hooks as claude
 from commonplace.client.hooks import payload
 from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.event import Answer, Event, Kind, Output
+from commonplace.client.hooks.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
 
 # Copilot's command line spells the same events with a small letter.
-_EVENTS: dict[str, Kind] = {**claude.HOOKS.events} | {
+_EVENTS: dict[str, EventKind] = {**claude.HOOKS.events} | {
     name[0].lower() + name[1:]: kind for name, kind in claude.HOOKS.events.items()
 }
 _CONTEXT_KINDS = claude.HOOKS.context_kinds
@@ -28,11 +28,11 @@ _EDITORS = {
 }
 
 
-def _parse_event(fields: payload.Fields) -> Event | None:
+def _parse_event(fields: payload.Fields) -> HookEvent | None:
     return payload.parse_event(fields, _EVENTS, _EDITORS)
 
 
-def _render_answer(event: Event, answer: Answer) -> Output:
+def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     return claude.HOOKS.render_answer(event, answer)
 
 

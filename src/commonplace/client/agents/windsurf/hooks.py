@@ -4,28 +4,28 @@ from pathlib import Path
 
 from commonplace.client.hooks import payload
 from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.event import Answer, Event, Kind, Output
+from commonplace.client.hooks.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
 
-_EVENTS: dict[str, Kind] = {
+_EVENTS: dict[str, EventKind] = {
     "pre_write_code": "before_edit",
     "post_write_code": "after_edit",
     "pre_user_prompt": "prompt",
     "post_cascade_response": "stop",
     "post_cascade_response_with_transcript": "stop",
 }
-_CONTEXT_KINDS: frozenset[Kind] = frozenset()
+_CONTEXT_KINDS: frozenset[EventKind] = frozenset()
 _WARNING_KINDS = frozenset(_EVENTS.values())
 
 _DENIED_EXIT_CODE = 2
 
 
-def _parse_event(fields: payload.Fields) -> Event | None:
+def _parse_event(fields: payload.Fields) -> HookEvent | None:
     name = payload.first_text(fields, "agent_action_name")
     kind, tool_info = _EVENTS.get(name), payload.parse_object(fields.get("tool_info"))
     files = payload.find_path_arguments({"file_path": tool_info.get("file_path")})
     if kind is None or (kind in ("before_edit", "after_edit") and not files):
         return None
-    return Event(
+    return HookEvent(
         kind,
         name,
         payload.first_text(fields, "trajectory_id"),
@@ -36,11 +36,11 @@ def _parse_event(fields: payload.Fields) -> Event | None:
     )
 
 
-def _render_answer(event: Event, answer: Answer) -> Output:
+def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     del event
     if answer.denial:
-        return Output(stderr=answer.denial, code=_DENIED_EXIT_CODE)
-    return Output(stderr=answer.warning)
+        return HookOutput(stderr=answer.denial, code=_DENIED_EXIT_CODE)
+    return HookOutput(stderr=answer.warning)
 
 
 HOOKS = AgentHooks(

@@ -10,7 +10,7 @@ from commonplace.client.install.agent_settings import (
     authorization_header,
 )
 from commonplace.client.install.machine import Machine
-from commonplace.client.install.wishes import Append, Put, Wish
+from commonplace.client.install.setting_edits import AppendElement, PutValue, SettingEdit
 from commonplace.client.remote import RemoteServer
 
 _EVENTS = ("pre_write_code", "post_write_code", "post_cascade_response_with_transcript")
@@ -22,19 +22,19 @@ def _folder(machine: Machine) -> Path:
 
 
 def _is_installed(machine: Machine) -> bool:
-    return _folder(machine).is_dir() or machine.has("windsurf")
+    return _folder(machine).is_dir() or machine.has_program("windsurf")
 
 
-def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[Wish]:
+def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
     entry = add_headers({"serverUrl": f"{server.url}/mcp"}, authorization_header(server, scope, ""))
-    return [Put(_folder(machine) / "mcp_config.json", ("mcpServers", ENTRY), entry)]
+    return [PutValue(_folder(machine) / "mcp_config.json", ("mcpServers", ENTRY), entry)]
 
 
-def _hook_edits(machine: Machine, prompts: bool) -> list[Wish]:
+def _hook_edits(machine: Machine, prompts: bool) -> list[SettingEdit]:
     command = machine.hook_command("windsurf")
-    run = {"command": command} | ({"powershell": f"& {command}"} if machine.windows else {})
+    run = {"command": command} | ({"powershell": f"& {command}"} if machine.is_windows else {})
     events = (*_EVENTS, _PROMPT_EVENT) if prompts else _EVENTS
-    return [Append(_folder(machine) / "hooks.json", ("hooks", event), run) for event in events]
+    return [AppendElement(_folder(machine) / "hooks.json", ("hooks", event), run) for event in events]
 
 
 SETTINGS = AgentSettings(

@@ -4,12 +4,12 @@ import os
 from typing import Any, NamedTuple
 
 from commonplace.client import remote
-from commonplace.client.hooks import log
+from commonplace.client.hooks import fault_log
 
-_LOCKS = ("auto", "check", "off")
+_LOCK_MODES = ("auto", "check", "off")
 
 
-class Settings(NamedTuple):
+class HookSettings(NamedTuple):
     lock: str = "auto"
     """auto: take the lease before an edit; check: only look; off: neither."""
     minutes: int = 30
@@ -22,26 +22,26 @@ class Settings(NamedTuple):
     """Whether they are handed to `commonplace sync`."""
 
 
-def settings() -> Settings:
+def read_hook_settings() -> HookSettings:
     told = remote.read_configuration().get("hooks")
     configured = told if isinstance(told, dict) else {}
     given: dict[str, Any] = {}
-    for name, usual in Settings._field_defaults.items():
+    for name, usual in HookSettings._field_defaults.items():
         value = os.environ.get(f"COMMONPLACE_HOOKS_{name.upper()}", configured.get(name))
         if value is not None:
-            given[name] = _read(name, value, usual)
-    return Settings(**given)
+            given[name] = _parse_setting(name, value, usual)
+    return HookSettings(**given)
 
 
-def _read(name: str, value: Any, usual: Any) -> Any:
+def _parse_setting(name: str, value: Any, default: Any) -> Any:
     """What cannot be read is as if it were not there, and stands in the log."""
-    if isinstance(usual, bool):
+    if isinstance(default, bool):
         return str(value).lower() in ("1", "true", "yes", "on")
     try:
-        read = str(value).lower() if isinstance(usual, str) else type(usual)(value)
+        read = str(value).lower() if isinstance(default, str) else type(default)(value)
     except (TypeError, ValueError):
         read = None
-    if read is None or (name == "lock" and read not in _LOCKS):
-        log.note("settings", f"hooks.{name} cannot be {value!r}; it is {usual!r}.")
-        return usual
+    if read is None or (name == "lock" and read not in _LOCK_MODES):
+        fault_log.log_text("settings", f"hooks.{name} cannot be {value!r}; it is {default!r}.")
+        return default
     return read

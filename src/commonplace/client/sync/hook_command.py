@@ -12,39 +12,39 @@ from typing import Any
 
 from commonplace.client.sync import spool
 
-_LARGEST = 16 * 1024 * 1024
+_MAX_INPUT_BYTES = 16 * 1024 * 1024
 
 
-def main(given: list[str]) -> int:
+def main(words: list[str]) -> int:
     """The words of the command: `sync hook [--tool T] [JSON]`; without JSON it comes from standard input."""
-    rest = given[2:]
+    rest = words[2:]
     tool = rest[rest.index("--tool") + 1] if "--tool" in rest[:-1] else ""
     inline = next((word for word in rest if word.startswith("{")), None)
-    text = inline.encode() if inline is not None else sys.stdin.buffer.read(_LARGEST)
+    text = inline.encode() if inline is not None else sys.stdin.buffer.read(_MAX_INPUT_BYTES)
     with contextlib.suppress(ValueError, RecursionError, OSError):
-        if isinstance(event := json.loads(text), dict) and hand_over(event, tool):
+        if isinstance(event := json.loads(text), dict) and spool_event(event, tool):
             spool.start_uploader()
     return 0
 
 
-def hand_over(event: dict[str, Any], tool: str = "") -> bool:
+def spool_event(event: dict[str, Any], tool: str = "") -> bool:
     """Spool every transcript that the event names; whether there was one."""
     known = {"tool": tool, "cwd": event.get("cwd"), "project": os.environ.get("COMMONPLACE_PROJECT")}
-    session = _text(event, "thread-id") or _text(event, "session_id")
+    session = _text_field(event, "thread-id") or _text_field(event, "session_id")
     own = {"session_id": session} if session else {}
     places = {"transcript_path": own, "agent_transcript_path": {}}
     named = [
         {"transcript_path": str(Path(place).expanduser())} | more
         for name, more in places.items()
-        if (place := _text(event, name))
+        if (place := _text_field(event, name))
     ]
     if not named and tool and own:
         named = [own]
     for each in named:
-        spool.put(spool.TRANSCRIPT, each | {name: value for name, value in known.items() if value})
+        spool.add_job(spool.TRANSCRIPT, each | {name: value for name, value in known.items() if value})
     return bool(named)
 
 
-def _text(event: dict[str, Any], name: str) -> str:
+def _text_field(event: dict[str, Any], name: str) -> str:
     value = event.get(name)
     return value if isinstance(value, str) else ""

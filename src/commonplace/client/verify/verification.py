@@ -10,21 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from commonplace.client.verify import definitions, outlines, place
-from commonplace.client.verify.place import Place
+from commonplace.client.verify import definitions, outlines
+from commonplace.client.verify.citation import CitedPlace, parse_citation
 
-_LARGEST = 5_000_000
-_NEAR = 1_000
-_WIDEST = 500
+_MAX_FILE_BYTES = 5_000_000
+_MOVED_LINES = 1_000
+_MAX_CITED_LINES = 500
 _GIT_SECONDS = 10
-_DIRECTORY = "directory"
+_DIRECTORY_FINGERPRINT = "directory"
 STATES = ("fresh", "drifted", "gone", "unchecked")
 
-Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+CallOperation = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CitationFinding:
     """`line` is where a thing stands now that was cited by its lines and has moved."""
 
     document: str
@@ -33,36 +33,39 @@ class Finding:
     fingerprint: str = ""
     line: int = 0
 
-    def told(self) -> dict[str, str]:
+    def to_report(self) -> dict[str, str]:
         seen = {"document": self.document, "place": self.place, "state": self.state}
         return seen | ({"fingerprint": self.fingerprint} if self.fingerprint else {})
 
 
 @dataclass(frozen=True, slots=True)
-class _Spot:
+class _Candidate:
     fingerprint: str
     line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Sight:
+class _Candidates:
     """Where the cited thing stands, likeliest first; `certain` that it is nowhere else."""
 
-    spots: Sequence[_Spot] = ()
+    candidates: Sequence[_Candidate] = ()
     certain: bool = True
 
 
-def verify(
-    call: Call, root: Path, project: str, show: Callable[[Finding], None] = lambda _finding: None
+def verify_citations(
+    call: CallOperation,
+    root: Path,
+    project: str,
+    show: Callable[[CitationFinding], None] = lambda _finding: None,
 ) -> Counter[str]:
     """Look at every citation of the project and report; how many are fresh, drifted, gone or unchecked."""
     totals: Counter[str] = Counter()
     cursor: str | None = None
     while True:
         page = call("memory_list_citations", {"project": project} | ({"cursor": cursor} if cursor else {}))
-        findings = [found(root, citation) for citation in page.get("citations", [])]
+        findings = [check_citation(root, citation) for citation in page.get("citations", [])]
         if findings:
-            told = [finding.told() for finding in findings]
+            told = [finding.to_report() for finding in findings]
             call("memory_report_citations", {"project": project, "findings": told})
         for finding in findings:
             show(finding)
@@ -72,18 +75,18 @@ def verify(
             return totals
 
 
-def found(root: Path, citation: Mapping[str, Any]) -> Finding:
+def check_citation(root: Path, citation: Mapping[str, Any]) -> CitationFinding:
     """What stands at a cited place now, against what stood there when it was cited or first looked at."""
-    cited = place.read(citation["place"])
-    state, spot = _judged(root, cited, citation.get("fingerprint") or "")
+    cited = parse_citation(citation["place"])
+    state, spot = _judge_place(root, cited, citation.get("fingerprint") or "")
     moved = spot.line if cited.first and spot.line != cited.first else 0
-    return Finding(citation["document"], citation["place"], state, spot.fingerprint, moved)
+    return CitationFinding(citation["document"], citation["place"], state, spot.fingerprint, moved)
 
 
-def _judged(root: Path, cited: Place, before: str) -> tuple[str, _Spot]:
-    nothing = _Spot("")
+def _judge_place(root: Path, cited: CitedPlace, before: str) -> tuple[str, _Candidate]:
+    nothing = _Candidate("")
     try:
-        file = _inside(root, cited)
+        file = _find_cited_file(root, cited)
         if file is None:
             return "unchecked", nothing
         source = b"" if file.is_dir() else file.read_bytes()
@@ -92,13 +95,13 @@ def _judged(root: Path, cited: Place, before: str) -> tuple[str, _Spot]:
     except OSError:
         return "unchecked", nothing
     if file.is_dir():
-        return ("fresh", _Spot(_DIRECTORY)) if cited.is_whole else ("unchecked", nothing)
+        return ("fresh", _Candidate(_DIRECTORY_FINGERPRINT)) if cited.is_whole else ("unchecked", nothing)
     if not cited.is_whole and b"\0" in source:
         return "unchecked", nothing
-    return _compared(cited, source, before or _committed(root, file, cited))
+    return _compare_fingerprints(cited, source, before or _fingerprint_at_commit(root, file, cited))
 
 
-def _inside(root: Path, cited: Place) -> Path | None:
+def _find_cited_file(root: Path, cited: CitedPlace) -> Path | None:
     """The cited file or folder; none if it is outside of this checkout or cannot be read whole."""
     if not cited.names_one_file or "\0" in cited.path:
         return None
@@ -109,62 +112,64 @@ def _inside(root: Path, cited: Place) -> Path | None:
     if not file.is_relative_to(root.resolve()):
         return None
     seen = file.stat()
-    readable = stat.S_ISREG(seen.st_mode) and seen.st_size <= _LARGEST
+    readable = stat.S_ISREG(seen.st_mode) and seen.st_size <= _MAX_FILE_BYTES
     return file if readable or stat.S_ISDIR(seen.st_mode) else None
 
 
-def _compared(cited: Place, source: bytes, before: str) -> tuple[str, _Spot]:
-    sight = _look(cited, source)
+def _compare_fingerprints(cited: CitedPlace, source: bytes, before: str) -> tuple[str, _Candidate]:
+    sight = _find_candidates(cited, source)
     if before:
-        candidates = (*sight.spots, *_moved(cited, source, before))
+        candidates = (*sight.candidates, *_find_moved_lines(cited, source, before))
         same = next((spot for spot in candidates if spot.fingerprint == before), None)
         if same:
             return "fresh", same
-    if sight.spots:
-        return "drifted" if before else "fresh", sight.spots[0]
-    return "gone" if before or sight.certain else "unchecked", _Spot("")
+    if sight.candidates:
+        return "drifted" if before else "fresh", sight.candidates[0]
+    return "gone" if before or sight.certain else "unchecked", _Candidate("")
 
 
-def _look(cited: Place, source: bytes) -> _Sight:
+def _find_candidates(cited: CitedPlace, source: bytes) -> _Candidates:
     if cited.symbol:
-        defined = definitions.find(cited.path, source, cited.symbol)
-        spots = [_Spot(_fingerprint([each.text]), each.line) for each in defined.definitions]
-        return _Sight(spots, defined.certain)
+        defined = definitions.find_definitions(cited.path, source, cited.symbol)
+        spots = [_Candidate(_fingerprint_text([each.text]), each.line) for each in defined.definitions]
+        return _Candidates(spots, defined.certain)
     if cited.first:
-        lines = _lines(source)[cited.first - 1 : cited.last]
-        return _Sight([_Spot(_fingerprint(lines), cited.first)] if lines else ())
+        lines = _split_source_lines(source)[cited.first - 1 : cited.last]
+        return _Candidates([_Candidate(_fingerprint_text(lines), cited.first)] if lines else ())
     if b"\0" in source:
-        return _Sight([_Spot(hashlib.sha256(source).hexdigest()[:32])])
-    return _Sight([_Spot(_fingerprint([source.decode("utf-8", "replace")]))])
+        return _Candidates([_Candidate(hashlib.sha256(source).hexdigest()[:32])])
+    return _Candidates([_Candidate(_fingerprint_text([source.decode("utf-8", "replace")]))])
 
 
-def _moved(cited: Place, source: bytes, before: str) -> Sequence[_Spot]:
+def _find_moved_lines(cited: CitedPlace, source: bytes, before: str) -> Sequence[_Candidate]:
     """The cited lines a little higher or lower, if they stand there once."""
     width = cited.last - cited.first + 1
-    if not cited.first or cited.symbol or width > _WIDEST:
+    if not cited.first or cited.symbol or width > _MAX_CITED_LINES:
         return ()
-    lines = _lines(source)
-    nearby = range(max(1, cited.first - _NEAR), min(len(lines) - width + 1, cited.first + _NEAR) + 1)
+    lines = _split_source_lines(source)
+    nearby = range(
+        max(1, cited.first - _MOVED_LINES), min(len(lines) - width + 1, cited.first + _MOVED_LINES) + 1
+    )
     windows = ((line, lines[line - 1 : line - 1 + width]) for line in nearby)
     found = [
         line
         for line, window in windows
-        if _fingerprint(window) == before and any(re.search(r"\w", each) for each in window)
+        if _fingerprint_text(window) == before and any(re.search(r"\w", each) for each in window)
     ]
     # Windows that overlap are one text with blank lines around it.
-    return [_Spot(before, found[0])] if found and found[-1] - found[0] < width else ()
+    return [_Candidate(before, found[0])] if found and found[-1] - found[0] < width else ()
 
 
-def _lines(source: bytes) -> list[str]:
-    return outlines.lines_of(source.decode("utf-8", "replace")) if source else []
+def _split_source_lines(source: bytes) -> list[str]:
+    return outlines.split_lines(source.decode("utf-8", "replace")) if source else []
 
 
-def _fingerprint(texts: Iterable[str]) -> str:
+def _fingerprint_text(texts: Iterable[str]) -> str:
     words = [word for each in texts for word in each.split()]
     return hashlib.sha256(" ".join(words).encode()).hexdigest()[:32]
 
 
-def _committed(root: Path, file: Path, cited: Place) -> str:
+def _fingerprint_at_commit(root: Path, file: Path, cited: CitedPlace) -> str:
     """What stood there at the cited commit, if git and the commit are there."""
     if not cited.commit:
         return ""
@@ -174,7 +179,7 @@ def _committed(root: Path, file: Path, cited: Place) -> str:
         shown = subprocess.run(command, capture_output=True, timeout=_GIT_SECONDS, check=False)  # noqa: S603 - no shell
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    if shown.returncode != 0 or len(shown.stdout) > _LARGEST:
+    if shown.returncode != 0 or len(shown.stdout) > _MAX_FILE_BYTES:
         return ""
-    spots = _look(cited, shown.stdout).spots
+    spots = _find_candidates(cited, shown.stdout).candidates
     return spots[0].fingerprint if spots else ""

@@ -15,27 +15,27 @@ from commonplace.client.sync import spool
 from commonplace.client.sync.transcript import Transcript
 
 
-def keep(transcripts: Iterable[Transcript]) -> None:
+def spool_transcripts(transcripts: Iterable[Transcript]) -> None:
     """Spool every transcript that is not spooled yet, and hold on to its text."""
-    spooled = {job.payload.get("kept") for job in spool.jobs()}
+    spooled = {job.payload.get("kept") for job in spool.list_jobs()}
     for transcript in transcripts:
         with contextlib.suppress(FileNotFoundError):
-            held = str(_linked(transcript.path))
+            held = str(_link_text(transcript.path))
             if held not in spooled:
                 payload = {"tool": transcript.tool, "session_id": transcript.session_id, "kept": held}
                 named = {"transcript_path": str(transcript.path), "project": transcript.project}
-                spool.put(spool.TRANSCRIPT, payload | named)
+                spool.add_job(spool.TRANSCRIPT, payload | named)
 
 
-def place(path: Path) -> Path:
+def spooled_text_path(path: Path) -> Path:
     """Where the text of a transcript is held, if it is."""
-    return spool.folder() / "kept" / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}-{path.name}"
+    return spool.spool_folder() / "kept" / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}-{path.name}"
 
 
-def _linked(path: Path) -> Path:
-    held = place(path)
+def _link_text(path: Path) -> Path:
+    held = spooled_text_path(path)
     held.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not _is_same(held, path):
+    if not _is_same_text(held, path):
         held.unlink(missing_ok=True)
         try:
             held.hardlink_to(path)
@@ -46,7 +46,7 @@ def _linked(path: Path) -> Path:
     return held
 
 
-def _is_same(held: Path, path: Path) -> bool:
+def _is_same_text(held: Path, path: Path) -> bool:
     """The same file, or a copy of it as it is now."""
     if not held.exists():
         return False

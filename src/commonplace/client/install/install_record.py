@@ -7,59 +7,61 @@ import msgspec
 from commonplace import errors
 from commonplace.client import remote
 from commonplace.client.install.files import write
-from commonplace.client.install.wishes import Edit
+from commonplace.client.install.setting_edits import AppliedEdit
 
 
 class FileRecord(msgspec.Struct, omit_defaults=True):
     path: str
-    edits: list[Edit] = []
+    edits: list[AppliedEdit] = []
     created: bool = False
     blank: str | None = None
     """What an existing file without any content said."""
 
 
-class Scheduled(msgspec.Struct, omit_defaults=True):
+class ScheduleRecord(msgspec.Struct, omit_defaults=True):
     kind: str
     line: str = ""
     created: bool = False
 
 
-class Installed(msgspec.Struct, omit_defaults=True):
+class InstallRecord(msgspec.Struct, omit_defaults=True):
     version: int = 1
     files: list[FileRecord] = []
     folders: list[str] = []
     """Those that were made for the files, the outermost first."""
-    schedule: Scheduled | None = None
+    schedule: ScheduleRecord | None = None
 
-    def file(self, path: Path) -> FileRecord | None:
+    def find_file(self, path: Path) -> FileRecord | None:
         return next((each for each in self.files if each.path == str(path)), None)
 
-    def keep(self, record: FileRecord) -> None:
+    def replace_file_record(self, record: FileRecord) -> None:
         """What is known of the file from now on; a record without edits is forgotten."""
         self.files = [each for each in self.files if each.path != record.path]
         self.files += [record] if record.edits else []
 
-    def agents(self) -> set[str]:
+    def list_agents(self) -> set[str]:
         return {edit.agent for each in self.files for edit in each.edits if edit.agent}
 
 
-def _path() -> Path:
+def _record_path() -> Path:
     return remote.client_home() / "installed.json"
 
 
-def load() -> Installed:
+def load_record() -> InstallRecord:
     try:
-        return msgspec.json.decode(_path().read_bytes(), type=Installed)
+        return msgspec.json.decode(_record_path().read_bytes(), type=InstallRecord)
     except FileNotFoundError:
-        return Installed()
+        return InstallRecord()
     except msgspec.DecodeError as fault:
-        raise errors.Invalid(f"{_path()} can not be read ({fault}).", hint="Restore or remove it.") from None
+        raise errors.Invalid(
+            f"{_record_path()} can not be read ({fault}).", hint="Restore or remove it."
+        ) from None
 
 
-def save(installed: Installed) -> None:
+def save_record(installed: InstallRecord) -> None:
     if not installed.files and installed.schedule is None:
-        _path().unlink(missing_ok=True)
+        _record_path().unlink(missing_ok=True)
         return
     shown = msgspec.json.format(msgspec.json.encode(installed), indent=1)
-    _path().parent.mkdir(parents=True, exist_ok=True)
-    write(_path(), shown + b"\n", private=True)
+    _record_path().parent.mkdir(parents=True, exist_ok=True)
+    write(_record_path(), shown + b"\n", private=True)

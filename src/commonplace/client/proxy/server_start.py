@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Final
 
 from commonplace import data_folder as folders
-from commonplace.client.proxy.message import UNAVAILABLE, Refused
+from commonplace.client.proxy.message import UNAVAILABLE, RpcRefusal
 
 _IDLE_SECONDS: Final = 1800
-_LOOK_SECONDS: Final = 0.05
-_LOG: Final = "server.log"
-_LONGEST_LOG: Final = 4 * 1024 * 1024
+_POLL_SECONDS: Final = 0.05
+_LOG_NAME: Final = "server.log"
+_MAX_LOG_BYTES: Final = 4 * 1024 * 1024
 # What belongs to one agent and not to the server that all of them share.
-_OWN: Final = frozenset(
+_AGENT_VARIABLES: Final = frozenset(
     {
         "COMMONPLACE_URL",
         "COMMONPLACE_KEY",
@@ -28,7 +28,7 @@ _OWN: Final = frozenset(
 )
 
 
-class Started:
+class StartedServer:
     """A server that is coming up."""
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path, before: int) -> None:
@@ -37,10 +37,10 @@ class Started:
         threading.Thread(target=process.wait, daemon=True).start()
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return self._process.poll() is not None
 
-    def last_words(self) -> str:
+    def last_error(self) -> str:
         """What it said to people since it was started; never the log of its work."""
         with self.log.open("rb") as log:
             log.seek(self._before)
@@ -49,38 +49,38 @@ class Started:
         return said[-1].removeprefix("commonplace: ") if said else f"{self.log} says more."
 
 
-def until_free(folder: Path, answering: Callable[[], str | None], until: float) -> str | None:
+def wait_until_free(folder: Path, answering: Callable[[], str | None], until: float) -> str | None:
     """Waits while another process has the folder open: a server that comes (its address), or one that goes."""
-    while (pid := folders.holder(folder)) is not None:
+    while (pid := folders.find_holder(folder)) is not None:
         if url := answering():
             return url
         if time.monotonic() > until:
-            raise Refused(UNAVAILABLE, f"The process {pid} has {folder} open and answers nobody.")
-        time.sleep(_LOOK_SECONDS)
+            raise RpcRefusal(UNAVAILABLE, f"The process {pid} has {folder} open and answers nobody.")
+        time.sleep(_POLL_SECONDS)
     return None
 
 
-def start(folder: Path) -> Started:
-    log = folder / _LOG
+def start_server(folder: Path) -> StartedServer:
+    log = folder / _LOG_NAME
     descriptor = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     with os.fdopen(descriptor, "ab") as output:
-        if output.tell() > _LONGEST_LOG:
+        if output.tell() > _MAX_LOG_BYTES:
             output.truncate(0)
         before = output.tell()
         process = subprocess.Popen(  # noqa: S603 - our own program
-            _command(folder),
+            _serve_command(folder),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             cwd=folder,
-            env={name: value for name, value in os.environ.items() if name not in _OWN},
+            env={name: value for name, value in os.environ.items() if name not in _AGENT_VARIABLES},
             start_new_session=True,
             creationflags=getattr(subprocess, "DETACHED_PROCESS", 0),
         )
-    return Started(process, log, before)
+    return StartedServer(process, log, before)
 
 
-def _command(folder: Path) -> list[str]:
+def _serve_command(folder: Path) -> list[str]:
     # -P: a folder that an agent works in may hold a module of any name.
     command = [
         sys.executable,

@@ -10,7 +10,7 @@ from commonplace.client import remote
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class Glob(msgspec.Struct, frozen=True):
+class GlobSetting(msgspec.Struct, frozen=True):
     """Files of an agent that has no adapter."""
 
     tool: _Text
@@ -19,15 +19,15 @@ class Glob(msgspec.Struct, frozen=True):
     whole: bool = False
 
 
-class Sync(msgspec.Struct, frozen=True):
+class SyncSettings(msgspec.Struct, frozen=True):
     """The table [sync]."""
 
     tools: list[str] | None = None
     exclude: list[str] = []
-    globs: list[Glob] = []
+    globs: list[GlobSetting] = []
 
 
-def known_server() -> remote.RemoteServer | None:
+def find_sync_server() -> remote.RemoteServer | None:
     """The server with the sync client's token; none if nothing says where one is."""
     try:
         return remote.find_server("sync_token")
@@ -37,20 +37,20 @@ def known_server() -> remote.RemoteServer | None:
         ) from None
 
 
-def server() -> remote.RemoteServer:
-    found = known_server()
+def require_sync_server() -> remote.RemoteServer:
+    found = find_sync_server()
     if found is None:
-        raise unknown()
+        raise unknown_server()
     return found
 
 
-def unknown() -> errors.Unavailable:
+def unknown_server() -> errors.Unavailable:
     return errors.Unavailable("No server is known.", hint="Set COMMONPLACE_URL, or url in config.toml.")
 
 
-def sync() -> Sync:
+def read_sync_settings() -> SyncSettings:
     try:
-        return msgspec.convert(remote.read_configuration().get("sync", {}), Sync)
+        return msgspec.convert(remote.read_configuration().get("sync", {}), SyncSettings)
     except msgspec.ValidationError as wrong:
         raise errors.Invalid(
             f"[sync] of config.toml cannot be used: {wrong}.",
@@ -58,7 +58,7 @@ def sync() -> Sync:
         ) from None
 
 
-def refusal(refused: remote.ServerRefusal) -> errors.Refusal:
+def to_refusal(refused: remote.ServerRefusal) -> errors.Refusal:
     if refused.status == errors.Unauthenticated.status:
         return errors.Unauthenticated(str(refused), hint="Set SYNC_TOKEN, or sync_token in config.toml.")
     return errors.Forbidden(str(refused), hint=refused.body.get("hint"))

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import msgspec
 
-Part = Literal["settings", "connection", "hooks", "schedule"]
+EditPart = Literal["settings", "connection", "hooks", "schedule"]
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
+class PutValue:
     """The member at these keys has this value."""
 
     path: Path
@@ -20,7 +20,7 @@ class Put:
 
 
 @dataclass(frozen=True, slots=True)
-class Ensure:
+class EnsureValue:
     """There is a member at these keys; what stands there is left, and it goes only when nothing else is left."""
 
     path: Path
@@ -29,7 +29,7 @@ class Ensure:
 
 
 @dataclass(frozen=True, slots=True)
-class Append:
+class AppendElement:
     """The array at these keys has this element."""
 
     path: Path
@@ -38,24 +38,24 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class WriteFile:
     """The file is ours from its first byte to its last."""
 
     path: Path
     text: str
 
 
-Wish = Put | Ensure | Append | Whole
+SettingEdit = PutValue | EnsureValue | AppendElement | WriteFile
 
 
-class Edit(msgspec.Struct, omit_defaults=True):
+class AppliedEdit(msgspec.Struct, omit_defaults=True):
     """One wish as it was fulfilled: what is needed to take it back."""
 
     act: Literal["put", "ensure", "append", "whole"]
     at: list[str]
     value: Any = None
     agent: str = ""
-    part: Part = "connection"
+    part: EditPart = "connection"
     made: int = 0  # keys from this one on were not there before
     before: str | None = None  # what a replaced value said, as it was written
     entry: str | None = None  # the same, where only the entry is put back and not the whole document

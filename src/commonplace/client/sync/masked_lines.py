@@ -12,23 +12,23 @@ from typing import Any
 from commonplace import masking
 
 
-class Masking:
+class LineMasker:
     """Counts what it hides."""
 
     def __init__(self, *, raw: bool = False) -> None:
         self._raw = raw
         self.counts: Counter[str] = Counter()
 
-    def again(self) -> "Masking":
+    def copy_without_counts(self) -> "LineMasker":
         """The same, with a count of its own."""
-        return Masking(raw=self._raw)
+        return LineMasker(raw=self._raw)
 
-    def lines(self, lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    def mask_lines(self, lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         """Each line's own length, and what is sent of it."""
         for line in lines:
-            yield len(line), line if self._raw else self.line(line)
+            yield len(line), line if self._raw else self.mask_line(line)
 
-    def line(self, line: bytes) -> bytes:
+    def mask_line(self, line: bytes) -> bytes:
         """The line with its secrets masked; any other byte stays, and JSON stays JSON."""
         text = line.decode("utf-8", "surrogateescape")
         found = masking.masked(text)
@@ -36,12 +36,12 @@ class Masking:
             return line
         self.counts.update(found.counts)
         safe = found.text
-        value = _parsed(text)
-        if value is not None and _parsed(safe) is None:
-            safe = json.dumps(_masked_within(value), ensure_ascii=False) + "\n" * text.endswith("\n")
+        value = _parse_json(text)
+        if value is not None and _parse_json(safe) is None:
+            safe = json.dumps(_mask_value(value), ensure_ascii=False) + "\n" * text.endswith("\n")
         return safe.encode("utf-8", "surrogateescape")
 
-    def text(self, text: str) -> str:
+    def mask_text(self, text: str) -> str:
         if self._raw:
             return text
         found = masking.masked(text)
@@ -49,18 +49,18 @@ class Masking:
         return found.text
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     with contextlib.suppress(ValueError, RecursionError):
         return json.loads(text)
     return None
 
 
-def _masked_within(value: Any) -> Any:
+def _mask_value(value: Any) -> Any:
     """The same value with every text in it masked: for the rare line that a mask would tear."""
     if isinstance(value, str):
         return masking.masked(value).text
     if isinstance(value, list):
-        return [_masked_within(each) for each in value]
+        return [_mask_value(each) for each in value]
     if isinstance(value, dict):
-        return {masking.masked(key).text: _masked_within(each) for key, each in value.items()}
+        return {masking.masked(key).text: _mask_value(each) for key, each in value.items()}
     return value

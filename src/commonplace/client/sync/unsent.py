@@ -5,37 +5,41 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from commonplace.client.sync import agent_transcripts
-from commonplace.client.sync.belonging import Belonging
 from commonplace.client.sync.manifest import Manifest
-from commonplace.client.sync.settings import Sync
-from commonplace.client.sync.source import Stamp
-from commonplace.client.sync.state import State
+from commonplace.client.sync.project_of_transcript import TranscriptProjects
+from commonplace.client.sync.sync_settings import SyncSettings
+from commonplace.client.sync.sync_state import SyncState
 from commonplace.client.sync.transcript import Transcript
+from commonplace.client.sync.transcript_file import FileStamp
 
 
-def transcripts(known: State, configured: Sync) -> Iterator[tuple[Transcript, int]]:
+def list_unsent_transcripts(known: SyncState, configured: SyncSettings) -> Iterator[tuple[Transcript, int]]:
     """Every transcript that changed, and about how much of it is unsent."""
-    belonging = Belonging(known, configured)
-    for transcript in _distinct(agent_transcripts.list_transcripts(configured)):
+    belonging = TranscriptProjects(known, configured)
+    for transcript in _tell_sessions_apart(agent_transcripts.list_transcripts(configured)):
         try:
-            stamp = Stamp.of(transcript.path)
+            stamp = FileStamp.read_stamp(transcript.path)
         except OSError:
             continue
-        archive = known.archive(transcript.tool, transcript.archive_id)
-        if stamp.size and not (archive and archive.is_of(stamp)) and not belonging.leaves_out(transcript):
+        archive = known.find_archive(transcript.tool, transcript.archive_id)
+        if (
+            stamp.size
+            and not (archive and archive.matches_file(stamp))
+            and not belonging.is_excluded(transcript)
+        ):
             yield transcript, max(0, stamp.size - (archive.raw_offset if archive else 0))
 
 
-def files(known: State, tracked: Manifest) -> Iterator[str]:
+def list_unsent_files(known: SyncState, tracked: Manifest) -> Iterator[str]:
     """Every tracked file that changed."""
-    for local, path in tracked.files():
-        before = known.knowledge(tracked.workspace_id, path)
+    for local, path in tracked.list_files():
+        before = known.find_tracked_digests(tracked.workspace_id, path)
         text = local.read_text(encoding="utf-8", errors="replace")
         if not before or before[0] != hashlib.sha256(text.encode()).hexdigest():
             yield f"{tracked.workspace_id}/{path}"
 
 
-def _distinct(transcripts: Iterable[Transcript]) -> Iterator[Transcript]:
+def _tell_sessions_apart(transcripts: Iterable[Transcript]) -> Iterator[Transcript]:
     """Two files may claim one session; the second is told apart by its folder."""
     seen: set[tuple[str, str]] = set()
     for transcript in transcripts:

@@ -2,13 +2,13 @@
 
 from typing import Literal, NamedTuple
 
-Kind = Literal[
+EventKind = Literal[
     "session_start", "before_edit", "after_edit", "prompt", "stop", "before_compact", "session_end"
 ]
 
 
-class Event(NamedTuple):
-    kind: Kind
+class HookEvent(NamedTuple):
+    kind: EventKind
     name: str
     """As the agent calls it."""
     session: str
@@ -19,7 +19,7 @@ class Event(NamedTuple):
     source: str = ""
 
 
-class Answer(NamedTuple):
+class HookAnswer(NamedTuple):
     """`context` is for the model, `warning` for the person too; `denial` keeps the edit from happening."""
 
     context: str = ""
@@ -27,7 +27,7 @@ class Answer(NamedTuple):
     warning: str = ""
 
 
-class Output(NamedTuple):
+class HookOutput(NamedTuple):
     """What the hook's process leaves behind."""
 
     stdout: str = ""

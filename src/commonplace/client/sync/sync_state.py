@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from commonplace.client import remote
-from commonplace.client.sync.source import Stamp
+from commonplace.client.sync.transcript_file import FileStamp
 
 _TABLES = """
 create table if not exists workspace (
@@ -27,7 +27,7 @@ create table if not exists folder (path text primary key);
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
+class SentArchive:
     """How far one session's transcript was sent. `path`, `size` and `changed_ns` are of the file when all of it was."""
 
     tool: str
@@ -47,15 +47,15 @@ class Archive:
         """What the server calls it; a file that was written anew is another archive."""
         return self.session if self.revision == 1 else f"{self.session}.r{self.revision}"
 
-    def is_of(self, stamp: Stamp) -> bool:
+    def matches_file(self, stamp: FileStamp) -> bool:
         return (self.path, self.size, self.changed_ns) == (str(stamp.path), stamp.size, stamp.changed_ns)
 
-    def finished(self, stamp: Stamp) -> "Archive":
+    def mark_complete(self, stamp: FileStamp) -> "SentArchive":
         return replace(self, path=str(stamp.path), size=stamp.size, changed_ns=stamp.changed_ns)
 
 
 @dataclass(frozen=True, slots=True)
-class Workspace:
+class LocalWorkspace:
     machine: str
     tool: str
     project: str
@@ -63,37 +63,37 @@ class Workspace:
     write_token: str
 
 
-class State:
+class SyncState:
     """One server's share of the state."""
 
     def __init__(self, database: sqlite3.Connection, server: str) -> None:
         self._database, self._server = database, server
 
-    def archive(self, tool: str, session: str) -> Archive | None:
+    def find_archive(self, tool: str, session: str) -> SentArchive | None:
         found = self._database.execute(
             "select tool, session, workspace, project, revision, raw_offset, sent_offset, tail, path, size, changed_ns"
             " from archive where server = ? and tool = ? and session = ?",
             (self._server, tool, session),
         ).fetchone()
-        return Archive(*found) if found else None
+        return SentArchive(*found) if found else None
 
-    def keep_archive(self, archive: Archive) -> None:
-        values = [getattr(archive, name) for name in Archive.__slots__]
+    def save_archive(self, archive: SentArchive) -> None:
+        values = [getattr(archive, name) for name in SentArchive.__slots__]
         self._database.execute(
             "insert or replace into archive (server, tool, session, workspace, project, revision, raw_offset,"
             " sent_offset, tail, path, size, changed_ns) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (self._server, *values),
         )
 
-    def workspace(self, machine: str, tool: str, project: str) -> Workspace | None:
+    def find_workspace(self, machine: str, tool: str, project: str) -> LocalWorkspace | None:
         found = self._database.execute(
             "select machine, tool, project, id, write_token from workspace"
             " where server = ? and machine = ? and tool = ? and project = ?",
             (self._server, machine, tool, project),
         ).fetchone()
-        return Workspace(*found) if found else None
+        return LocalWorkspace(*found) if found else None
 
-    def keep_workspace(self, workspace: Workspace) -> None:
+    def save_workspace(self, workspace: LocalWorkspace) -> None:
         self._database.execute(
             "insert or replace into workspace values (?, ?, ?, ?, ?, ?)",
             (
@@ -106,7 +106,7 @@ class State:
             ),
         )
 
-    def knowledge(self, workspace: str, path: str) -> tuple[str, str] | None:
+    def find_tracked_digests(self, workspace: str, path: str) -> tuple[str, str] | None:
         """The digests of a file here and there when they last agreed, or when their conflict was reported."""
         found: tuple[str, str] | None = self._database.execute(
             "select local_sha256, stored_sha256 from knowledge where server = ? and workspace = ? and path = ?",
@@ -114,40 +114,40 @@ class State:
         ).fetchone()
         return found
 
-    def keep_knowledge(self, workspace: str, path: str, local_sha256: str, stored_sha256: str) -> None:
+    def save_tracked_digests(self, workspace: str, path: str, local_sha256: str, stored_sha256: str) -> None:
         self._database.execute(
             "insert or replace into knowledge values (?, ?, ?, ?, ?)",
             (self._server, workspace, path, local_sha256, stored_sha256),
         )
 
     @classmethod
-    def of_last_server(cls, database: sqlite3.Connection) -> "State":
+    def of_last_server(cls, database: sqlite3.Connection) -> "SyncState":
         """Of the server that was sent to last: what is written to the table again gets another rowid."""
         found = database.execute("select server from archive order by rowid desc limit 1").fetchone()
         return cls(database, found[0] if found else "")
 
-    def folders(self) -> list[str]:
+    def list_folders(self) -> list[str]:
         """Every folder that an agent was seen to work in."""
         return [path for (path,) in self._database.execute("select path from folder order by path")]
 
-    def keep_folder(self, path: str) -> None:
+    def save_folder(self, path: str) -> None:
         self._database.execute("insert or ignore into folder values (?)", (path,))
 
 
 @contextmanager
-def opened(server: str | None) -> Iterator[State]:
+def open_state(server: str | None) -> Iterator[SyncState]:
     """The state for one server, or for the last one. It holds write tokens, so nobody else may read the file."""
     place = remote.client_home() / "state.db"
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _private(place)
+    _create_private_file(place)
     database = sqlite3.connect(place, timeout=10, isolation_level=None)
     try:
         database.executescript(_TABLES)
-        yield State.of_last_server(database) if server is None else State(database, server)
+        yield SyncState.of_last_server(database) if server is None else SyncState(database, server)
     finally:
         database.close()
 
 
-def _private(place: Path) -> None:
+def _create_private_file(place: Path) -> None:
     os.close(os.open(place, os.O_RDWR | os.O_CREAT, 0o600))
     place.chmod(0o600)

@@ -11,21 +11,21 @@ from typing import BinaryIO
 
 from commonplace import zstd
 
-LONGEST_PIECE = 8 * 1024 * 1024
+MAX_PIECE_BYTES = 8 * 1024 * 1024
 """A longer line comes in pieces, so that no line fills the memory."""
-_TAIL = 4096
-_BUFFER = 256 * 1024
+_TAIL_BYTES = 4096
+_BUFFER_BYTES = 256 * 1024
 _SETTLED_SECONDS = 600
 _MOVING_SECONDS = 1.0
-_AHEAD_SECONDS = 5.0
+_CLOCK_SKEW_SECONDS = 5.0
 
 
-class Unreadable(Exception):  # noqa: N818 - a state of the file, not a fault of ours
+class UnreadableTranscript(Exception):  # noqa: N818 - a state of the file, not a fault of ours
     """The file is broken."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class FileStamp:
     """What a look at the folder tells about a file."""
 
     path: Path
@@ -33,49 +33,49 @@ class Stamp:
     changed_ns: int
 
     @classmethod
-    def of(cls, path: Path) -> "Stamp":
+    def read_stamp(cls, path: Path) -> "FileStamp":
         seen = path.stat()
         return cls(path, seen.st_size, seen.st_mtime_ns)
 
     @property
-    def moving(self) -> bool:
+    def is_being_written(self) -> bool:
         """Somebody writes it right now; the clock of a network folder may be a little ahead."""
-        return -_AHEAD_SECONDS < time.time() - self.changed_ns / 1e9 < _MOVING_SECONDS
+        return -_CLOCK_SKEW_SECONDS < time.time() - self.changed_ns / 1e9 < _MOVING_SECONDS
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Nobody has written it for so long that an unfinished line is how it ended."""
         return time.time() - self.changed_ns / 1e9 >= _SETTLED_SECONDS
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def open_transcript(path: Path) -> Iterator[BinaryIO]:
     """The transcript's own bytes; a .zst is unpacked on the way."""
     try:
-        with _unpacked(path) as lines:
+        with _open_raw(path) as lines:
             yield lines
     except (zstd.ZstdError, EOFError) as broken:
-        raise Unreadable(f"{path} cannot be unpacked ({broken}).") from None
+        raise UnreadableTranscript(f"{path} cannot be unpacked ({broken}).") from None
 
 
-def _unpacked(path: Path) -> BinaryIO:
+def _open_raw(path: Path) -> BinaryIO:
     if path.suffix != ".zst":
-        return path.open("rb", buffering=_BUFFER)
-    return io.BufferedReader(zstd.ZstdFile(path), _BUFFER)
+        return path.open("rb", buffering=_BUFFER_BYTES)
+    return io.BufferedReader(zstd.ZstdFile(path), _BUFFER_BYTES)
 
 
-def pieces(path: Path, offset: int, *, unfinished: bool) -> Iterator[bytes]:
+def read_lines_from(path: Path, offset: int, *, unfinished: bool) -> Iterator[bytes]:
     """Every whole line from the offset on; the last one without its end only if `unfinished`."""
-    with opened(path) as lines:
+    with open_transcript(path) as lines:
         lines.seek(offset)
-        while line := lines.readline(LONGEST_PIECE):
-            if unfinished or line.endswith(b"\n") or len(line) == LONGEST_PIECE:
+        while line := lines.readline(MAX_PIECE_BYTES):
+            if unfinished or line.endswith(b"\n") or len(line) == MAX_PIECE_BYTES:
                 yield line
 
 
-def tail(path: Path, offset: int) -> str:
+def digest_before(path: Path, offset: int) -> str:
     """A digest of what stands right before the offset: it changes when the file was written anew."""
-    start = max(0, offset - _TAIL)
-    with opened(path) as lines:
+    start = max(0, offset - _TAIL_BYTES)
+    with open_transcript(path) as lines:
         lines.seek(start)
         return hashlib.sha256(lines.read(offset - start)).hexdigest()

@@ -5,11 +5,11 @@ import importlib
 from collections.abc import Callable
 from typing import TypeAlias
 
-Raw = argparse.RawDescriptionHelpFormatter
+RawHelp = argparse.RawDescriptionHelpFormatter
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - argparse names it nowhere else
 
 
-def lazy(module: str) -> Callable[[argparse.Namespace], int]:
+def run_lazily(module: str) -> Callable[[argparse.Namespace], int]:
     """Import a command only when it runs, so that --help is instant."""
 
     def run(arguments: argparse.Namespace) -> int:
@@ -19,6 +19,6 @@ def lazy(module: str) -> Callable[[argparse.Namespace], int]:
     return run
 
 
-def where(command: argparse.ArgumentParser) -> None:
+def add_store_flags(command: argparse.ArgumentParser) -> None:
     command.add_argument("--data", metavar="DIR", help="data folder of the server")
     command.add_argument("--store", metavar="STORE", help="its store, when it is not running on this machine")

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 _PLACE = re.compile(r"(?P<path>.+?)(?:(?:#|::)(?P<symbol>.+?))?(?:@(?P<commit>[0-9a-fA-F]{7,40}))?")
 _LINES_OF_PATH = re.compile(r"(?P<path>.+?):L?(?P<first>\d{1,7})(?:-L?(?P<last>\d{1,7})|:\d{1,7})?")
 _LINES_OF_ANCHOR = re.compile(r"L(?P<first>\d{1,7})(?:C\d+)?(?:-L?(?P<last>\d{1,7})(?:C\d+)?)?")
-_ELSEWHERE = re.compile(r"\w+://|.*[*?]")
+_NOT_ONE_FILE = re.compile(r"\w+://|.*[*?]")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CitedPlace:
     """`first` and `last` are 0 unless lines are cited."""
 
     path: str
@@ -22,27 +22,27 @@ class Place:
     @property
     def names_one_file(self) -> bool:
         """An address on the web, or a pattern, does not."""
-        return not _ELSEWHERE.match(self.path)
+        return not _NOT_ONE_FILE.match(self.path)
 
     @property
     def is_whole(self) -> bool:
         return not self.first and not self.symbol
 
 
-def read(cited: str) -> Place:
+def parse_citation(cited: str) -> CitedPlace:
     """`path`, `path:5`, `path:5-9`, `path#L5-L9`, `path#symbol` or `path::symbol`, each with `@commit` if known."""
     found = _PLACE.fullmatch(cited.strip().replace("\\", "/"))
     if found is None:
-        return Place(cited)
+        return CitedPlace(cited)
     path, symbol, commit = found["path"], (found["symbol"] or "").strip(), (found["commit"] or "").lower()
     if lines := _LINES_OF_ANCHOR.fullmatch(symbol):
-        return Place(path, *_span(lines), commit=commit)
+        return CitedPlace(path, *_line_span(lines), commit=commit)
     if lines := _LINES_OF_PATH.fullmatch(path):
-        return Place(lines["path"], *_span(lines), symbol, commit)
-    return Place(path, symbol=symbol, commit=commit)
+        return CitedPlace(lines["path"], *_line_span(lines), symbol, commit)
+    return CitedPlace(path, symbol=symbol, commit=commit)
 
 
-def _span(found: re.Match[str]) -> tuple[int, int]:
+def _line_span(found: re.Match[str]) -> tuple[int, int]:
     first = int(found["first"])
     last = int(found["last"] or first)
     return min(first, last), max(first, last)

@@ -11,17 +11,17 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from commonplace.client.project import project_in
-from commonplace.client.sync.settings import Glob
-from commonplace.client.sync.transcript import Transcript, first_lines
+from commonplace.client.project import project_from_files
+from commonplace.client.sync.sync_settings import GlobSetting
+from commonplace.client.sync.transcript import Transcript, read_first_objects
 
-_MAGIC = frozenset("*?[")
+_GLOB_CHARACTERS = frozenset("*?[")
 
 
-def list_transcripts(configured: Iterable[Glob]) -> Iterator[Transcript]:
+def list_transcripts(configured: Iterable[GlobSetting]) -> Iterator[Transcript]:
     for entry in configured:
         pattern = os.path.expandvars(str(Path(entry.glob).expanduser()))
-        root = _root(pattern)
+        root = _fixed_folder(pattern)
         for name in sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207 - of an absolute pattern
             path = Path(name)
             if path.is_file():
@@ -30,15 +30,17 @@ def list_transcripts(configured: Iterable[Glob]) -> Iterator[Transcript]:
 
 
 def find_work_folder(path: Path) -> str:
-    return next((cwd for line in first_lines(path) if isinstance(cwd := line.get("cwd"), str) and cwd), "")
+    return next(
+        (cwd for line in read_first_objects(path) if isinstance(cwd := line.get("cwd"), str) and cwd), ""
+    )
 
 
 def name_project(path: Path) -> str:
-    return project_in(path.parent)
+    return project_from_files(path.parent)
 
 
-def _root(pattern: str) -> Path:
+def _fixed_folder(pattern: str) -> Path:
     """The part of a pattern that is a plain folder."""
     parts = Path(pattern).parts
-    fixed = next((place for place, part in enumerate(parts) if _MAGIC & set(part)), len(parts) - 1)
+    fixed = next((place for place, part in enumerate(parts) if _GLOB_CHARACTERS & set(part)), len(parts) - 1)
     return Path(*parts[:fixed])

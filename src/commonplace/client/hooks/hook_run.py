@@ -1,0 +1,143 @@
+"""One run of a hook: who the agent is, its session with us, and how the server is asked."""
+
+import os
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from commonplace.client import project, remote
+from commonplace.client.hooks import boot_context
+from commonplace.client.hooks.hook_event import HookEvent
+from commonplace.client.hooks.hook_settings import HookSettings
+from commonplace.client.hooks.hook_state import HookSession, HookState
+from commonplace.client.hooks.working_tree import WorkingTree, find_working_tree
+
+_UNKNOWN_AGENT = "unknown"
+_STARTING_MARK = "starting"
+_POLL_SECONDS = 0.01
+_ANSWERED_PATIENCE = 2
+_EXIT_SECONDS = 0.02
+_NOT_NAME = re.compile(r"[^0-9A-Za-z]")
+_TIME_ORDERED_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7", re.IGNORECASE)
+_TAG_CHARACTERS = 8
+_MAX_ANCESTORS = 8
+
+
+class HookRun:
+    def __init__(self, tool: str, event: HookEvent, settings: HookSettings, name: str = "") -> None:
+        self.tool, self.event, self.settings = tool, event, settings
+        self.state = HookState(event.session)
+        self.tree = self._find_tree()
+        self.context: list[str] = []
+        self.tag = f"{tool}-{_shorten_session_id(event.session)}"
+        self._name = name or os.environ.get("COMMONPLACE_AGENT") or self.tag
+        spent = min(_process_age() + _EXIT_SECONDS, settings.seconds / 2)
+        self._deadline = time.monotonic() + settings.seconds - spent
+        self._answered = False
+
+    def _find_tree(self) -> WorkingTree:
+        """The repository in which the session began: an agent that walks into another one is a guest there."""
+        known = self.state.load_session()
+        return find_working_tree(known.root if known and Path(known.root).is_dir() else self.event.cwd)
+
+    def call(self, operation: str, **arguments: Any) -> dict[str, Any]:
+        """One call; a server that does not answer in time is away, and nothing more is asked of it.
+
+        The time counts from the start of this process; a server that has answered is given more.
+        """
+        server = remote.find_server()
+        if server is None:
+            raise remote.ServerUnreachable("No server runs on this machine, and none is configured.")
+        more = _ANSWERED_PATIENCE * self.settings.seconds if self._answered else 0.0
+        reply = remote.call_operation(server, operation, arguments, self._deadline + more - time.monotonic())
+        self._answered = True
+        self.context += [str(notice) for notice in reply.pop("_notice", ())]
+        return reply
+
+    def call_in_session(self, operation: str, **arguments: Any) -> dict[str, Any]:
+        """The same as our session; one that has ended is followed by another."""
+        session = self.ensure_session()
+        try:
+            return self.call(operation, session_id=session.session_id, **arguments)
+        except remote.ServerRefusal as refused:
+            if refused.code != "session_not_found":
+                raise
+        return self.call(operation, session_id=self.start_session(session).session_id, **arguments)
+
+    def ensure_session(self) -> HookSession:
+        return self.state.load_session() or self.start_session()
+
+    def start_session(self, dead: HookSession | None = None) -> HookSession:
+        """Begin a session; of hooks that run at once one does, and the others go on with its session."""
+        if not self.state.claim_mark(_STARTING_MARK, self.settings.seconds):
+            while time.monotonic() < self._deadline and self.state.has_mark(_STARTING_MARK):
+                time.sleep(_POLL_SECONDS)
+            return self._live_session(dead) or self._begin_session()
+        try:
+            return self._live_session(dead) or self._begin_session()
+        finally:
+            self.state.clear_mark(_STARTING_MARK)
+
+    def _live_session(self, dead: HookSession | None) -> HookSession | None:
+        session = self.state.load_session()
+        return session if session != dead else None
+
+    def _begin_session(self) -> HookSession:
+        """What the agent must know of its session goes into its context."""
+        reply = self._call_start_session(self._name)
+        session = HookSession(
+            reply["session_id"],
+            reply["project"],
+            reply["agent"],
+            self.tree.root,
+            self.tool,
+            boot_context.encode_pack(reply),
+            tuple(list_ancestors()),
+        )
+        self.state.save_session(session)
+        self.context.append(boot_context.render_boot_context(session, self.settings.lock))
+        return session
+
+    def _call_start_session(self, name: str) -> dict[str, Any]:
+        """A key that speaks for one agent alone gives its own name."""
+        given = {
+            "project": project.project_of_folder(self.tree.root),
+            "working_directory": self.tree.root,
+            "token_budget": boot_context.PACK_TOKENS,
+        }
+        try:
+            return self.call("memory_start_session", claude_instance=name, **given)
+        except remote.ServerRefusal as refused:
+            if refused.code != "forbidden":
+                raise
+        return self.call("memory_start_session", claude_instance=_UNKNOWN_AGENT, **given)
+
+
+def _shorten_session_id(session: str) -> str:
+    """Enough to tell sessions apart; a UUID that begins with the time differs at its end."""
+    plain = _NOT_NAME.sub("", session)
+    return plain[-_TAG_CHARACTERS:] if _TIME_ORDERED_UUID.match(session) else plain[:_TAG_CHARACTERS]
+
+
+def _process_age() -> float:
+    """For how long this process has been; for how long it has worked, where the system tells no more."""
+    try:
+        started = int(Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19])
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, AttributeError):
+        return time.process_time()
+
+
+def list_ancestors() -> list[int]:
+    """The processes above this one, nearest first, where the system tells: a commit's agent is found among them."""
+    found: list[int] = []
+    pid = os.getppid()
+    while pid > 1 and len(found) < _MAX_ANCESTORS:
+        found.append(pid)
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            break
+        pid = int(stat.rpartition(")")[2].split()[1])
+    return found

@@ -1,0 +1,88 @@
+"""The session of the era that has sessions: kept so that it can be opened again without a word to the agent."""
+
+import contextlib
+import json
+import threading
+from typing import Any, Final
+
+from commonplace.client.proxy.message import RpcMessage, RpcRefusal, encode_message
+from commonplace.client.proxy.upstream import Exchange, McpUpstream, SessionLost
+
+_INITIALIZED_MESSAGE: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
+SUBSCRIBE: Final = "resources/subscribe"
+_UNSUBSCRIBE: Final = "resources/unsubscribe"
+_LEVEL: Final = "logging/setLevel"
+_LIST_KINDS: Final = ("tools", "prompts", "resources")
+
+
+class ProxySession:
+    def __init__(self, upstream: McpUpstream) -> None:
+        self._upstream = upstream
+        self._introduction: RpcMessage | None = None
+        self._id = ""
+        self._version = ""
+        self._settings: dict[str, RpcMessage] = {}
+        self._renew_lock = threading.Lock()
+        self.is_open = threading.Event()
+        """Clear while an introduction is under way: what follows it has to wait for its session."""
+        self.is_open.set()
+
+    @property
+    def id(self) -> str:
+        return self._id
+
+    def begin_session(self) -> None:
+        """The agent introduces itself: whatever session it had, it means another one now."""
+        self.is_open.clear()
+        self._settings.clear()
+
+    def session_headers(self) -> list[str]:
+        if not self._id:
+            return []
+        return [f"Mcp-Session-Id: {self._id}", f"MCP-Protocol-Version: {self._version}"]
+
+    def record_introduction(self, message: RpcMessage, session_id: str, line: bytes) -> None:
+        if session_id:
+            self._version = str(json.loads(line).get("result", {}).get("protocolVersion", ""))
+            self._introduction, self._id = message, session_id
+
+    def remember_setting(self, message: RpcMessage, line: bytes) -> None:
+        """What a server forgets when it ends: subscriptions and the level of its log."""
+        if message.method not in (SUBSCRIBE, _UNSUBSCRIBE, _LEVEL) or "error" in json.loads(line):
+            return
+        uri = str(message.params.get("uri", ""))
+        if message.method == _UNSUBSCRIBE:
+            self._settings.pop(uri, None)
+        else:
+            self._settings[uri] = message
+
+    def renew_session(self, lost: str) -> None:
+        """Another session in place of the lost one, with all that the agent set in it."""
+        with self._renew_lock:
+            if self._id != lost or self._introduction is None:
+                return
+            exchange = Exchange(self._introduction)
+            for line in self._upstream.send_anywhere(exchange):
+                self.record_introduction(self._introduction, exchange.session_id, line)
+            self._send_quietly(RpcMessage(_INITIALIZED_MESSAGE))
+            self.restore_settings()
+
+    def restore_settings(self) -> None:
+        for message in tuple(self._settings.values()):
+            self._send_quietly(message)
+
+    def change_notices(self) -> list[bytes]:
+        """Nobody knows what changed while nobody listened, so everything the agent listens to may have."""
+        lists = [_encode_notice(f"notifications/{name}/list_changed", {}) for name in _LIST_KINDS]
+        return lists + [
+            _encode_notice("notifications/resources/updated", {"uri": uri}) for uri in self._settings if uri
+        ]
+
+    def _send_quietly(self, message: RpcMessage) -> None:
+        with contextlib.suppress(SessionLost, RpcRefusal):
+            for _ in self._upstream.send_anywhere(Exchange(message, self.session_headers())):
+                pass
+
+
+def _encode_notice(method: str, params: dict[str, Any]) -> bytes:
+    return encode_message({"jsonrpc": "2.0", "method": method, "params": params})

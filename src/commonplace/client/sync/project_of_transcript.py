@@ -1,0 +1,34 @@
+"""Whose project a transcript belongs to."""
+
+from pathlib import Path
+
+from commonplace.client.project import project_from_files
+from commonplace.client.sync import agent_transcripts
+from commonplace.client.sync.manifest import expand_path
+from commonplace.client.sync.sync_settings import SyncSettings
+from commonplace.client.sync.sync_state import SyncState
+from commonplace.client.sync.transcript import Transcript
+
+
+class TranscriptProjects:
+    """Once known it stays: a folder may be gone when more of its transcript comes."""
+
+    def __init__(self, known: SyncState, configured: SyncSettings) -> None:
+        self._state = known
+        self._excluded = [expand_path(folder) for folder in configured.exclude]
+
+    def find_project(self, transcript: Transcript, text: Path, cwd: str = "") -> str | None:
+        """None if the configuration leaves its folder out. `text` is where its lines can be read."""
+        archive = self._state.find_archive(transcript.tool, transcript.archive_id)
+        if archive or transcript.project:
+            return archive.project if archive else transcript.project
+        folder = agent_transcripts.find_work_folder(transcript.tool, text, self._state.list_folders()) or cwd
+        if not folder:
+            return agent_transcripts.name_project(transcript.tool, transcript.path)
+        if any(Path(folder).is_relative_to(place) for place in self._excluded):
+            return None
+        self._state.save_folder(folder)
+        return project_from_files(folder)
+
+    def is_excluded(self, transcript: Transcript) -> bool:
+        return bool(self._excluded) and self.find_project(transcript, transcript.path) is None

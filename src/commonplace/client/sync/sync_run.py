@@ -1,0 +1,276 @@
+"""One run: tracked files, what is spooled, then every transcript that changed."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from commonplace import errors
+from commonplace.client import remote
+from commonplace.client.sync import (
+    agent_transcripts,
+    manifest,
+    spool,
+    spooled_texts,
+    sync_settings,
+    sync_state,
+    transcript_file,
+    unsent,
+)
+from commonplace.client.sync.masked_lines import LineMasker
+from commonplace.client.sync.progress import ByteProgress
+from commonplace.client.sync.project_of_transcript import TranscriptProjects
+from commonplace.client.sync.sync_state import SyncState
+from commonplace.client.sync.tracked_upload import TrackedUpload
+from commonplace.client.sync.transcript import Transcript
+from commonplace.client.sync.transcript_file import FileStamp
+from commonplace.client.sync.transcript_upload import TranscriptUpload
+from commonplace.client.sync.upload_client import UploadClient
+from commonplace.client.sync.workspaces import MachineWorkspaces, machine_name
+
+_SETTLE_SECONDS = 5
+_POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class SyncOptions:
+    dry_run: bool = False
+    raw: bool = False
+    spool: bool = False
+
+
+@dataclass(slots=True)
+class SyncReport:
+    """What a run did, or would do."""
+
+    transcripts: int = 0
+    bytes: int = 0
+    waiting: int = 0
+    files: list[str] = field(default_factory=list)
+    masked: Counter[str] = field(default_factory=Counter)
+    conflicts: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    forbidden: bool = False
+    """One of the failures is that this key may not write there."""
+    pending: list[Transcript] = field(default_factory=list)
+
+
+def run_sync(options: SyncOptions) -> SyncReport:
+    server = sync_settings.find_sync_server()
+    while True:
+        with spool.hold_sync_lock() as alone:
+            waiting = _list_spooled_files()
+            if not alone:
+                raise errors.Conflict("Another sync is running.", hint="It sends what is spooled, too.")
+            with sync_state.open_state(server and server.url) as known:
+                report = _run_or_spool(server, known, options)
+        # Whoever came while the lock was held went away again, so its job is looked for after the lock is free.
+        if not options.spool or not _list_spooled_files() - waiting:
+            return report
+
+
+def _run_or_spool(server: remote.RemoteServer | None, known: SyncState, options: SyncOptions) -> SyncReport:
+    if options.dry_run:
+        return _plan_run(known)
+    if server is None:
+        found = (
+            []
+            if options.spool
+            else list(unsent.list_unsent_transcripts(known, sync_settings.read_sync_settings()))
+        )
+        _spool_unsent(known, [transcript for transcript, _ in found])
+        raise sync_settings.unknown_server()
+    return _SyncRun(server, known, options).send_all()
+
+
+def _plan_run(known: SyncState) -> SyncReport:
+    """What a run would look at; nothing is asked of the server."""
+    found = list(unsent.list_unsent_transcripts(known, sync_settings.read_sync_settings()))
+    report = SyncReport(pending=[transcript for transcript, _ in found], bytes=sum(size for _, size in found))
+    for path in manifest.list_manifests():
+        with _FailureReport(report, str(path)):
+            report.files += unsent.list_unsent_files(known, manifest.read_manifest(path))
+    return report
+
+
+def _list_spooled_files() -> set[Path]:
+    return {file for job in spool.list_jobs() for file in job.files}
+
+
+class _SyncRun:
+    def __init__(self, server: remote.RemoteServer, known: SyncState, options: SyncOptions) -> None:
+        self._known, self._options = known, options
+        self._wire = UploadClient(server)
+        self._masking = LineMasker(raw=options.raw)
+        self._workspaces = MachineWorkspaces(self._wire, known, machine_name(remote.read_configuration()))
+        self._belonging = TranscriptProjects(known, sync_settings.read_sync_settings())
+        self._report = SyncReport(masked=self._masking.counts)
+
+    def send_all(self) -> SyncReport:
+        found = (
+            []
+            if self._options.spool
+            else list(unsent.list_unsent_transcripts(self._known, sync_settings.read_sync_settings()))
+        )
+        progress = ByteProgress(sum(size for _, size in found))
+        sending = TranscriptUpload(self._wire, self._known, self._workspaces, self._masking, progress)
+        try:
+            if not self._options.spool:
+                self._send_tracked_files()
+            self._send_spooled(sending)
+            for transcript, _ in found:
+                self._send_transcript(sending, transcript, transcript.path)
+        except remote.ServerUnreachable as away:
+            _spool_unsent(self._known, [transcript for transcript, _ in found])
+            raise errors.Unavailable(
+                str(away), hint="What was to be sent is spooled; the next run sends it."
+            ) from None
+        finally:
+            progress.close()
+            self._wire.close()
+            self._report.bytes = sending.sent_bytes
+        return self._report
+
+    def _send_tracked_files(self) -> None:
+        for path in manifest.list_manifests():
+            with self._reporting(str(path)):
+                self._send_manifest(manifest.read_manifest(path))
+
+    def _send_manifest(self, tracked: manifest.Manifest) -> None:
+        triple = tracked.tool, tracked.project, tracked.machine
+        workspace, renewed = (
+            self._workspaces.find_or_register(*triple),
+            partial(self._workspaces.register, *triple),
+        )
+        knowledge = TrackedUpload(self._wire, self._known, self._masking, workspace, renewed)
+        for local, path in tracked.list_files():
+            with self._reporting(str(local)):
+                knowledge.send_file(local, path)
+        self._report.files += knowledge.outcome.sent
+        self._report.conflicts += knowledge.outcome.conflicts
+
+    def _send_spooled(self, sending: TranscriptUpload) -> None:
+        configured = sync_settings.read_sync_settings()
+        for job in spool.list_jobs():
+            transcript, text = _transcript_of_job(job, configured)
+            if not agent_transcripts.is_wanted(transcript.tool, configured):
+                spool.finish_job(job)
+            elif text is None:
+                self._report_missing(transcript)
+                spool.finish_job(job)
+            elif self._send_transcript(sending, transcript, text, cwd=_cwd_of_job(job), at_rest=True):
+                spool.finish_job(job)
+
+    def _report_missing(self, transcript: Transcript) -> None:
+        if transcript.path == agent_transcripts.NOWHERE:
+            told = f"{transcript.tool}, session {transcript.session_id}: there is no transcript of it."
+            self._report.failures.append(told)
+        elif self._known.find_archive(transcript.tool, transcript.archive_id) is None:
+            self._report.failures.append(f"{transcript.path}: it was deleted before it was sent.")
+
+    def _send_transcript(
+        self,
+        sending: TranscriptUpload,
+        transcript: Transcript,
+        text: Path,
+        *,
+        cwd: str = "",
+        at_rest: bool = False,
+    ) -> bool:
+        """Whether nothing of it is left to send for now."""
+        with self._reporting(str(transcript.path)):
+            project = self._belonging.find_project(transcript, text, cwd)
+            if project is None:
+                return True
+            if at_rest:
+                _wait_until_quiet(text)
+            status = sending.send_new_lines(transcript, project, text, at_rest=at_rest)
+            self._report.transcripts += status == "sent"
+            self._report.waiting += status == "waiting"
+            return status != "waiting"
+        return False
+
+    def _reporting(self, what: str) -> "_FailureReport":
+        return _FailureReport(self._report, what)
+
+
+class _FailureReport:
+    """One file's trouble is reported and the run goes on; a server that is away, or a wrong token, ends it."""
+
+    def __init__(self, report: SyncReport, what: str) -> None:
+        self._report, self._what = report, what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, fault: BaseException | None, _trace: object) -> bool:
+        if isinstance(fault, remote.ServerRefusal) and fault.status == errors.Unauthenticated.status:
+            raise sync_settings.to_refusal(fault) from None
+        if isinstance(
+            fault, remote.ServerRefusal | errors.Invalid | OSError | transcript_file.UnreadableTranscript
+        ):
+            self._report.failures.append(f"{self._what}: {_format_fault(fault)}")
+            self._report.forbidden |= getattr(fault, "status", 0) == errors.Forbidden.status
+            return True
+        return False
+
+
+def _format_fault(fault: Exception) -> str:
+    hint = fault.body.get("hint") if isinstance(fault, remote.ServerRefusal) else getattr(fault, "hint", None)
+    return f"{fault} {hint}" if hint else str(fault)
+
+
+def _spool_unsent(known: SyncState, found: Sequence[Transcript]) -> None:
+    """Hold on to what is unsent, else to what hooks have handed over, until there is a server."""
+    configured = sync_settings.read_sync_settings()
+    belonging = TranscriptProjects(known, configured)
+    spooled_texts.spool_transcripts(
+        _name_projects(belonging, [(transcript, "") for transcript in found] or _list_waiting(configured))
+    )
+
+
+def _name_projects(
+    belonging: TranscriptProjects, transcripts: Iterable[tuple[Transcript, str]]
+) -> Iterator[Transcript]:
+    """Each with its project, which may be hard to tell when its folder is gone."""
+    for transcript, cwd in transcripts:
+        if project := belonging.find_project(transcript, transcript.path, cwd):
+            yield replace(transcript, project=project)
+
+
+def _transcript_of_job(
+    job: spool.SpoolJob, configured: sync_settings.SyncSettings
+) -> tuple[Transcript, Path | None]:
+    """The transcript of a job, and where its text is; nowhere if its agent deleted it unsent."""
+    named, tool, session = (
+        str(job.payload.get(key) or "") for key in ("transcript_path", "tool", "session_id")
+    )
+    tool = agent_transcripts.canonical_tool(tool or agent_transcripts.tool_of_path(Path(named)) or "agent")
+    found = (
+        agent_transcripts.transcript_at(tool, Path(named), session, configured)
+        if named
+        else agent_transcripts.find_by_session(tool, session)
+    )
+    transcript = replace(found, project=str(job.payload.get("project") or found.project))
+    return transcript, next(
+        (text for text in (found.path, spooled_texts.spooled_text_path(found.path)) if text.is_file()), None
+    )
+
+
+def _list_waiting(configured: sync_settings.SyncSettings) -> list[tuple[Transcript, str]]:
+    found = [(*_transcript_of_job(job, configured), _cwd_of_job(job)) for job in spool.list_jobs()]
+    wanted = [each for each in found if agent_transcripts.is_wanted(each[0].tool, configured)]
+    return [(transcript, cwd) for transcript, text, cwd in wanted if text == transcript.path]
+
+
+def _cwd_of_job(job: spool.SpoolJob) -> str:
+    return str(job.payload.get("cwd") or "")
+
+
+def _wait_until_quiet(path: Path) -> None:
+    """An agent's last words may come right after it said that it stopped."""
+    until = time.monotonic() + _SETTLE_SECONDS
+    while path.is_file() and FileStamp.read_stamp(path).is_being_written and time.monotonic() < until:
+        time.sleep(_POLL_SECONDS)
