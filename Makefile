@@ -7,7 +7,7 @@ ARGS ?=
 EXTRAS ?=
 BUILD := tools/environment.py tools/embedding_model.py installer.lock model.lock pyproject.toml
 
-.PHONY: help setup serve develop check quick test docs bench faults lock clean
+.PHONY: help setup serve develop check quick test docs bench faults lock release clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -52,6 +52,9 @@ lock: develop ## pin the dependencies again
 	$(PIN) pyproject.toml --extra mysql --extra mssql -o requirements.lock
 	$(PIN) pyproject.toml --group dev -c requirements.lock -o development.lock
 	printf 'uv\nhatchling\neditables\n' | $(PIN) - -o installer.lock
+
+release: check ## build the wheel and try it in a clean environment
+	$(BIN)/python tools/release.py
 
 clean: ## remove everything that was built or installed
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis src/commonplace/search/bge-small-en-v1.5 tests/conformance/node_modules

@@ -2,7 +2,7 @@
 
 Needs Python 3.11+ and nothing else. uv and pip live in a temporary folder while this runs, so the runtime
 environment holds what the server imports and no installer. `make setup` and `make develop` call it;
-docs/decisions/0042-two-locks.md has the figures.
+docs/decisions/0012-two-locks.md has the figures.
 """
 
 import argparse
