@@ -105,14 +105,14 @@ def _summarize_command(command: work_log.LoggedCommand) -> SummaryCommand:
     )
 
 
-def _summarize_error(problem: work_log.LoggedError) -> SummaryError:
+def _summarize_error(error: work_log.LoggedError) -> SummaryError:
     return SummaryError(
-        line=problem.line,
-        error=problem.text,
-        command=problem.command,
-        times=problem.times,
-        fixed_at=problem.fixed_line,
-        followed=problem.followed_by,
+        line=error.line,
+        error=error.text,
+        command=error.command,
+        times=error.times,
+        fixed_at=error.fixed_line,
+        followed=error.followed_by,
     )
 
 

@@ -40,7 +40,7 @@ class StudyResult:
     state: bytes = b""
     summary: TranscriptSummary | None = None
     passages: Sequence[tuple[Passage, bytes, Counter[str]]] = ()
-    problems: Sequence[tuple[LoggedError, Counter[str]]] = ()
+    errors: Sequence[tuple[LoggedError, Counter[str]]] = ()
     dropped_fingerprints: Sequence[str] = ()
 
 
@@ -57,7 +57,7 @@ def study_lines(state: bytes, tool: str, first_line: int, lines: Sequence[bytes]
     grown = passages.append_utterances(
         before.last_passage, before.passages, transcript.read(first_line, lines)
     )
-    problems, dropped = transcript.take_changed_errors()
+    errors, dropped = transcript.take_changed_errors()
     last = grown[-1] if grown else before.last_passage
     after = StudyProgress(
         first_line + len(lines),
@@ -71,7 +71,7 @@ def study_lines(state: bytes, tool: str, first_line: int, lines: Sequence[bytes]
         msgspec.msgpack.encode(after),
         transcript.build_summary(),
         [(passage, passages.pack_passage(passage), text.counted(passage.text)) for passage in grown],
-        [(problem, text.counted(_text_of_problem(problem))) for problem in problems],
+        [(error, text.counted(_text_of_error(error))) for error in errors],
         dropped,
     )
 
@@ -83,6 +83,6 @@ def split_complete_lines(content: bytes) -> list[bytes]:
     return [*complete, last] if last.strip().endswith(b"}") and decode_record(last) is not None else complete
 
 
-def _text_of_problem(problem: LoggedError) -> str:
+def _text_of_error(error: LoggedError) -> str:
     """The searchable text of an error: its message, the command that failed, and what was done about it."""
-    return "\n".join((problem.text, problem.command, *problem.followed_by))
+    return "\n".join((error.text, error.command, *error.followed_by))

@@ -1,4 +1,4 @@
-"""Archives: transcripts of sessions, byte for byte as they came in, one for each session of a workspace."""
+"""Transcripts of sessions, stored byte for byte: one archive for each session of a workspace."""
 
 from commonplace.room import Room
 from commonplace.rooms.archives.events import SESSION_ARCHIVED

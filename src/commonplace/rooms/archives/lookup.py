@@ -1,4 +1,4 @@
-"""A session of a workspace, found by its id; and all of them, latest first."""
+"""Find one archived session of a workspace, or list them, and assign the call to the project of the workspace."""
 
 from commonplace.call import Call
 from commonplace.rooms.archives import model, store
@@ -10,26 +10,26 @@ _DEFAULT_LIMIT = 20
 
 
 async def find_session(call: Call, workspace_id: str, session_id: str) -> ArchivedSession:
-    """The archive, by its id or the beginning of it, if the caller may read its project; the call then belongs there."""
+    """Find a session by its id or a unique prefix of it, if the caller may read its project."""
     workspace = await workspaces.load_workspace(call.tx, workspace_id, call.caller)
-    place = workspace.project, workspace.id
+    key = workspace.project, workspace.id
     call.project = workspace.project
-    found = await store.find_archive(call.tx, *place, session_id)
-    if found is None and (whole := await store.find_session_id(call.tx, *place, session_id)):
-        found = await store.find_archive(call.tx, *place, whole)
-    if found is None:
+    archive = await store.find_archive(call.tx, *key, session_id)
+    if archive is None and (full_id := await store.find_session_id(call.tx, *key, session_id)):
+        archive = await store.find_archive(call.tx, *key, full_id)
+    if archive is None:
         raise model.session_not_found(workspace.id, session_id)
-    return found
+    return archive
 
 
 async def load_session_exactly(call: Call, workspace_id: str, session_id: str) -> ArchivedSession:
-    """The same by its whole id: a program that goes on with an upload must not be told of another session."""
+    """Load a session by its full id: a program that continues an upload must not get another session."""
     workspace = await workspaces.load_workspace(call.tx, workspace_id, call.caller)
     call.project = workspace.project
-    found = await store.find_archive(call.tx, workspace.project, workspace.id, session_id)
-    if found is None:
+    archive = await store.find_archive(call.tx, workspace.project, workspace.id, session_id)
+    if archive is None:
         raise model.session_not_found(workspace.id, session_id)
-    return found
+    return archive
 
 
 async def list_archived_sessions(
@@ -47,5 +47,5 @@ async def list_archived_sessions(
         offset,
     )
     return model.ArchivedSessions(
-        total=total, sessions=[model.ListedSession.from_archive(each) for each in archives]
+        total=total, sessions=[model.ListedSession.from_archive(archive) for archive in archives]
     )

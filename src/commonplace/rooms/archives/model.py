@@ -1,4 +1,4 @@
-"""Archived sessions as callers name them and as replies show them."""
+"""Arguments and replies about archived sessions."""
 
 from typing import Annotated, Literal
 
@@ -31,7 +31,7 @@ class UploadReceipt(Reply):
 
 
 class StoredSession(Reply):
-    """What a client needs to go on where it stopped."""
+    """What a client needs to continue an upload."""
 
     bytes: int
     lines: int
@@ -82,5 +82,5 @@ class ArchivedSessions(Reply):
 def session_not_found(workspace: str, session: str) -> errors.NotFound:
     return errors.NotFound(
         f"There is no session '{session}' in '{workspace}'.",
-        hint="list_sessions with this workspace_id shows them.",
+        hint="Call list_sessions with this workspace_id to see its sessions.",
     )

@@ -1,4 +1,8 @@
-"""Keep a part of a session, read lines of it, or its exact bytes."""
+"""Upload, read and search archived sessions.
+
+What takes long happens outside of the transaction: `upload.py` and `session_search.py` prepare before it, pages and byte
+spans are read after it.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -6,7 +10,7 @@ from commonplace import errors
 from commonplace.arguments import Moment
 from commonplace.call import Call
 from commonplace.operation import EVERY, Reply, operation
-from commonplace.rooms.archives import lookup, model, search, store, study_store
+from commonplace.rooms.archives import lookup, model, session_search, store, study_store
 from commonplace.rooms.archives.events import SESSION_ARCHIVED
 from commonplace.rooms.archives.upload import PreparedUpload, prepare_upload
 from commonplace.rooms.workspaces import store as workspaces
@@ -70,7 +74,7 @@ async def upload_bytes(
     started_at: Moment | None = None,
     sha256: Sha256 | None = None,
 ) -> model.UploadReceipt:
-    """The same for programs that send bytes."""
+    """upload_session for programs that send bytes."""
     return await _store_part(call, workspace_id, write_token, session_id, tool, started_at)
 
 
@@ -97,16 +101,16 @@ async def _store_part(
 async def _write_frames(
     call: Call, before: ArchivedSession | None, after: ArchivedSession, prepared: PreparedUpload
 ) -> None:
-    """The row decides who was first; whoever comes second is told how much is stored."""
-    first = await (
+    """The archive row decides between concurrent uploads; the loser is told how much is stored."""
+    is_first = await (
         store.update_archive(call.tx, before, after) if before else store.insert_archive(call.tx, after)
     )
-    if not first:
-        now = await store.find_archive(call.tx, *after.key)
-        raise wrong_offset(now.bytes if now else 0)
+    if not is_first:
+        current = await store.find_archive(call.tx, *after.key)
+        raise wrong_offset(current.bytes if current else 0)
     if prepared.addresses and not await store.claim_bodies(call.tx, after.project, prepared.addresses):
         raise errors.Conflict(
-            "The upload took so long that its parts were tidied away.", hint="Send it again."
+            "The upload took so long that its frames were deleted as orphans.", hint="Send the part again."
         )
     await store.write_frames(call.tx, after, prepared.frames)
 
@@ -114,7 +118,7 @@ async def _write_frames(
 def _new_archive(
     call: Call, workspace: Workspace, session_id: str, tool: str | None, started_at: int | None
 ) -> ArchivedSession:
-    began = call.now if started_at is None else started_at
+    start = call.now if started_at is None else started_at
     return ArchivedSession(
         workspace.project,
         workspace.id,
@@ -126,8 +130,8 @@ def _new_archive(
         line_start=0,
         compressed_bytes=0,
         sha256="",
-        started_at=began,
-        ended_at=max(began, call.now),
+        started_at=start,
+        ended_at=max(start, call.now),
         created_at=call.now,
         updated_at=call.now,
     )
@@ -171,25 +175,25 @@ async def read_session(
     view: PageView = "chat",
     max_tokens: model.MaxTokens = 8000,
 ) -> PageRequest:
-    """An archived session: what was said and done, or its raw lines."""
+    """Read an archived session: messages and tool calls, or raw lines."""
     archive = await lookup.find_session(call, workspace_id, session_id)
-    most = max_tokens * model.BYTES_PER_TOKEN
-    frames = chat_page.FRAMES_PER_PAGE if view == "chat" else 2 + most // FRAME_BYTES
-    studied = await study_store.load_study_state(call.tx, archive) if view == "chat" else b""
-    first = chat_page.find_first_line(studied, offset)
-    kept = (
-        await store.list_frames_of_line(call.tx, archive, first, frames)
+    max_bytes = max_tokens * model.BYTES_PER_TOKEN
+    frame_count = chat_page.FRAMES_PER_PAGE if view == "chat" else 2 + max_bytes // FRAME_BYTES
+    study_state = await study_store.load_study_state(call.tx, archive) if view == "chat" else b""
+    first_line = chat_page.find_first_line(study_state, offset)
+    frames = (
+        await store.list_frames_of_line(call.tx, archive, first_line, frame_count)
         if offset < archive.total_lines
         else []
     )
-    return PageRequest(archive, kept, call.settings.archives, offset, limit, most, view, studied)
+    return PageRequest(archive, frames, call.settings.archives, offset, limit, max_bytes, view, study_state)
 
 
 @operation(
     "search_sessions",
     role="any",
     session=False,
-    prepare=search.scan_sessions,
+    prepare=session_search.scan_sessions,
     example={"query": "how did we fix ModuleNotFoundError yaml"},
 )
 async def search_sessions(
@@ -200,14 +204,16 @@ async def search_sessions(
     since: Moment | None = None,
     until: Moment | None = None,
     limit: Limit = 20,
-    per_session: model.MatchesOfSession = search.DEFAULT_MATCHES_PER_SESSION,
+    per_session: model.MatchesOfSession = session_search.DEFAULT_MATCHES_PER_SESSION,
 ) -> SessionMatches:
-    """Search archived sessions; an error finds what overcame it."""
+    """Search archived sessions; for an error, finds what fixed it."""
     if call.prepared is not None:
         scanned: SessionMatches = call.prepared
         return scanned
-    wanted = await search.build_query(call, query, workspace_id, since, until, limit, per_session)
-    return await search.search_by_meaning(call, wanted)
+    session_query = await session_search.build_query(
+        call, query, workspace_id, since, until, limit, per_session
+    )
+    return await session_search.search_by_meaning(call, session_query)
 
 
 @operation("read_session", role="any", session=False)
@@ -220,7 +226,7 @@ async def get_stored_session(
 
 @dataclass(frozen=True, slots=True)
 class ByteSpan:
-    """Frames that hold the bytes from `first` up to `end`."""
+    """The bytes from `first` up to `end`, and the frames that hold them."""
 
     first: int
     end: int
@@ -241,12 +247,14 @@ async def read_bytes(
     first: model.ByteOffset,
     end: model.ByteOffset,
 ) -> ByteSpan:
-    """The exact bytes from `first` up to `end`, as many as are read at once."""
+    """The bytes from `first` up to `end`, or fewer: at most as many as one read returns."""
     archive = await lookup.load_session_exactly(call, workspace_id, session_id)
     if not first < end <= archive.bytes:
         raise errors.Invalid(
-            f"There are bytes 0 to {archive.bytes}.", hint="Ask for some of them.", bytes=archive.bytes
+            f"The session has bytes 0 to {archive.bytes}.",
+            hint="Request a range within them.",
+            bytes=archive.bytes,
         )
-    found = await store.list_frames(call.tx, archive, first, FRAMES_PER_READ)
-    kept = [each for each in found if each.position.first_byte < end]
-    return ByteSpan(first, min(end, kept[-1].position.end), call.settings.archives, kept)
+    loaded = await store.list_frames(call.tx, archive, first, FRAMES_PER_READ)
+    frames = [frame for frame in loaded if frame.position.first_byte < end]
+    return ByteSpan(first, min(end, frames[-1].position.end), call.settings.archives, frames)

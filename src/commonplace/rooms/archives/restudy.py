@@ -1,4 +1,4 @@
-"""Sessions that an older version read, or that nobody read to their end, are read again, a bounded amount at a time."""
+"""Background work: study sessions again that an older parser version studied, or that were not studied to their end."""
 
 import asyncio
 from functools import partial
@@ -15,7 +15,7 @@ _MAX_BYTES_PER_RUN = 512 * 1024 * 1024
 
 
 async def restudy_sessions(calls: Any) -> None:
-    """So much of it as one pass may; the next pass goes on. One that is damaged keeps nobody else waiting."""
+    """Study a bounded amount of bytes; the next run continues. A damaged session is skipped."""
     database: Database = calls.database
     left = _MAX_BYTES_PER_RUN
     while left > 0 and (archive := await database.write(_begin_next_session)):
@@ -27,43 +27,49 @@ async def restudy_sessions(calls: Any) -> None:
 
 
 async def _begin_next_session(tx: Tx) -> ArchivedSession | None:
-    """A session that waits, with nothing left of what was read out of it before."""
-    place = await study_store.find_session_to_study(tx, STUDY_VERSION)
-    archive = await store.find_archive(tx, *place) if place else None
+    """Take the next session and delete its old results."""
+    key = await study_store.find_session_to_study(tx, STUDY_VERSION)
+    archive = await store.find_archive(tx, *key) if key else None
     if archive is not None:
         await study_store.delete_study_results(tx, archive)
         await study_store.reset_study(tx, archive, STUDY_VERSION)
     return archive
 
 
-async def _restudy_session(database: Database, setting: str, archive: ArchivedSession) -> None:
-    first, state, rest, skips = 0, b"", b"", False
-    async for piece in store.session_bytes(database, setting, archive).read_all():
-        rest += piece
-        if len(rest) < _BATCH_BYTES:
+async def _restudy_session(database: Database, storage: str, archive: ArchivedSession) -> None:
+    first_line, state, pending, skips_first = 0, b"", b"", False
+    async for piece in store.session_bytes(database, storage, archive).read_all():
+        pending += piece
+        if len(pending) < _BATCH_BYTES:
             continue
-        whole, newline, rest = rest.rpartition(b"\n")
+        complete, newline, pending = pending.rpartition(b"\n")
         if not newline:
-            rest, skips = b"", True
+            pending, skips_first = b"", True
             continue
-        lesson = await _study_batch(database, archive, state, first, whole.split(b"\n"), skips)
-        first, state, skips = lesson.lines, lesson.state, False
-    if lines := await asyncio.to_thread(study.split_complete_lines, rest):
-        await _study_batch(database, archive, state, first, lines, skips)
+        lines = complete.split(b"\n")
+        result = await _study_batch(database, archive, state, first_line, lines, skips_first)
+        first_line, state, skips_first = result.lines, result.state, False
+    if lines := await asyncio.to_thread(study.split_complete_lines, pending):
+        await _study_batch(database, archive, state, first_line, lines, skips_first)
 
 
 async def _study_batch(
-    database: Database, archive: ArchivedSession, state: bytes, first: int, lines: list[bytes], skips: bool
+    database: Database,
+    archive: ArchivedSession,
+    state: bytes,
+    first_line: int,
+    lines: list[bytes],
+    skips_first: bool,
 ) -> StudyResult:
-    """A line that alone is larger than a batch is not read."""
-    if skips:
+    """`skips_first`: the first line is longer than a batch and only its end is here, so it is not studied."""
+    if skips_first:
         lines[0] = b""
-    lesson = await asyncio.to_thread(study.study_lines, state, archive.tool, first, lines)
+    result = await asyncio.to_thread(study.study_lines, state, archive.tool, first_line, lines)
 
     async def save_batch(tx: Tx) -> None:
-        now = await store.find_archive(tx, *archive.key)
-        if now is not None:
-            await study_store.save_study(tx, now, lesson)
+        current = await store.find_archive(tx, *archive.key)
+        if current is not None:
+            await study_store.save_study(tx, current, result)
 
     await database.write(save_batch)
-    return lesson
+    return result

@@ -1,4 +1,4 @@
-"""Bodies that were written storage for an upload that never came to its end."""
+"""Delete bodies in the archive storage whose upload never committed."""
 
 import asyncio
 from typing import Any
@@ -10,7 +10,7 @@ from commonplace.store.database import Database
 
 
 async def delete_orphaned_bodies(calls: Any) -> None:
-    """First nobody may use them any more, then they are removed, then they are forgotten: each step may be the last."""
+    """Mark them as unusable, delete the files, delete the rows. A crash after any step leaves a consistent state."""
     storage = frame_storage.open_frame_storage(calls.settings.archives)
     if storage is None:
         return

@@ -1,4 +1,7 @@
-"""Archives, their frames, and the names of bodies outside, in the store."""
+"""Tables of archived sessions: the archives, their frames, and the addresses of bodies outside of the database.
+
+What was parsed out of the sessions is in `study_store.py`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import astuple, fields
@@ -20,26 +23,26 @@ async def find_archive(tx: Tx, project: str, workspace: str, session: str) -> Ar
     return ArchivedSession(**row) if row else None
 
 
-async def find_session_id(tx: Tx, project: str, workspace: str, given: str) -> str | None:
-    """The one session whose id begins so; several are refused."""
-    if len(given) < SHORTEST:
+async def find_session_id(tx: Tx, project: str, workspace: str, prefix: str) -> str | None:
+    """The only session whose id begins with this prefix; several are refused."""
+    if len(prefix) < SHORTEST:
         return None
     rows = await tx.all(
         "select session from archive where project = $1 and workspace = $2 and session >= $3 and session < $4"
         " order by session limit $5",
         project,
         workspace,
-        given,
-        given + "\x7f",
+        prefix,
+        prefix + "\x7f",
         _MAX_CANDIDATES,
     )
-    return only(given, [row["session"] for row in rows])
+    return only(prefix, [row["session"] for row in rows])
 
 
 async def list_archives_of_workspace(
     tx: Tx, project: str, workspace: str, since: int, until: int, limit: int, offset: int
 ) -> tuple[int, list[ArchivedSession]]:
-    """Those that were going on in that time, the latest first; how many there are in all."""
+    """The total count and one page of the sessions that were active in that time, latest first."""
     during = "project = $1 and workspace = $2 and ended_at >= $3 and started_at <= $4"
     count = await tx.one(
         f"select count(*) as n from archive where {during}", project, workspace, since, until
@@ -57,9 +60,9 @@ async def list_archives_of_workspace(
 
 
 async def list_archives(
-    tx: Tx, projects: Sequence[str], workspace: str | None, since: int, until: int, most: int
+    tx: Tx, projects: Sequence[str], workspace: str | None, since: int, until: int, limit: int
 ) -> list[ArchivedSession]:
-    """Those of these projects that were going on in that time, the latest first."""
+    """The sessions of these projects that were active in that time, latest first."""
     rows = await tx.all(
         f"select {_COLUMNS} from archive where project = any($1) and (CAST($2 as text) is null or workspace = $2)"
         " and ended_at >= $3 and started_at <= $4 order by ended_at desc, session limit $5",
@@ -67,23 +70,23 @@ async def list_archives(
         workspace,
         since,
         until,
-        most,
+        limit,
     )
     return [ArchivedSession(**row) for row in rows]
 
 
 async def insert_archive(tx: Tx, archive: ArchivedSession) -> bool:
-    """Whether it is the first of its name."""
-    places = ", ".join(f"${n}" for n in range(1, len(fields(ArchivedSession)) + 1))
+    """False if the session exists."""
+    placeholders = ", ".join(f"${n}" for n in range(1, len(fields(ArchivedSession)) + 1))
     added = await tx.run(
-        f"insert into archive ({_COLUMNS}) values ({places}) on conflict (project, workspace, session) do nothing",
+        f"insert into archive ({_COLUMNS}) values ({placeholders}) on conflict (project, workspace, session) do nothing",
         *astuple(archive),
     )
     return added == 1
 
 
 async def update_archive(tx: Tx, before: ArchivedSession, after: ArchivedSession) -> bool:
-    """Whether nobody else extended it meanwhile."""
+    """False if another upload extended it meanwhile."""
     changed = await tx.run(
         f"update archive set bytes = $4, lines = $5, line_start = $6, compressed_bytes = $7, sha256 = $8,"
         f" updated_at = $9, ended_at = case when ended_at < $10 then $10 else ended_at end"
@@ -102,8 +105,8 @@ async def update_archive(tx: Tx, before: ArchivedSession, after: ArchivedSession
     return changed == 1
 
 
-async def write_frames(tx: Tx, archive: ArchivedSession, kept: Sequence[StoredFrame]) -> None:
-    """Add frames; the one that was the last and not full is written again."""
+async def write_frames(tx: Tx, archive: ArchivedSession, frames: Sequence[StoredFrame]) -> None:
+    """Insert frames; the last frame, if it was not full, is overwritten."""
     await tx.many(
         "insert into archive_frame (project, workspace, session, first_byte, raw_bytes, lines_before, lines_through,"
         " sha256, stored_bytes, address, body) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
@@ -111,8 +114,15 @@ async def write_frames(tx: Tx, archive: ArchivedSession, kept: Sequence[StoredFr
         " lines_through = excluded.lines_through, sha256 = excluded.sha256,"
         " stored_bytes = excluded.stored_bytes, address = excluded.address, body = excluded.body",
         [
-            (*archive.key, *astuple(each.position), each.sha256, each.stored_bytes, each.address, each.body)
-            for each in kept
+            (
+                *archive.key,
+                *astuple(frame.position),
+                frame.sha256,
+                frame.stored_bytes,
+                frame.address,
+                frame.body,
+            )
+            for frame in frames
         ],
     )
 
@@ -121,7 +131,7 @@ _FRAME_COLUMNS = "first_byte, raw_bytes, lines_before, lines_through, sha256, st
 
 
 async def list_frames(tx: Tx, archive: ArchivedSession, first_byte: int, count: int) -> list[StoredFrame]:
-    """The frame that holds this byte, and those after it."""
+    """The frame that contains this byte, and those after it."""
     rows = await tx.all(
         f"select {_FRAME_COLUMNS} from archive_frame where {_WHERE_KEY} and first_byte >= coalesce((select first_byte"
         f" from archive_frame where {_WHERE_KEY} and first_byte <= $4 order by first_byte desc limit 1), 0)"
@@ -167,7 +177,7 @@ def _frame_from_row(row: Row) -> StoredFrame:
 
 
 async def insert_announced_bodies(tx: Tx, project: str, addresses: Sequence[str], now: int) -> None:
-    """These are about to be written outside; until a transaction takes them they are nobody's."""
+    """Record bodies before they are written; they are orphans until a transaction claims them."""
     await tx.many(
         "insert into archive_body (project, address, written_at, unwanted) values ($1, $2, $3, 0)",
         [(project, address, now) for address in addresses],
@@ -175,17 +185,17 @@ async def insert_announced_bodies(tx: Tx, project: str, addresses: Sequence[str]
 
 
 async def claim_bodies(tx: Tx, project: str, addresses: Sequence[str]) -> bool:
-    """Whether all of them are still there to be used."""
-    taken = await tx.run(
+    """Claim bodies for stored frames; False if retention has taken one of them."""
+    claimed = await tx.run(
         "delete from archive_body where project = $1 and address = any($2) and unwanted = 0",
         project,
         list(addresses),
     )
-    return taken == len(addresses)
+    return claimed == len(addresses)
 
 
 async def mark_orphaned_bodies(tx: Tx, before: int) -> list[tuple[str, str]]:
-    """What nobody took in time, as (project, address); from now on nobody can."""
+    """Mark bodies that nobody claimed in time, so that nobody can any more; return them as (project, address)."""
     rows = await tx.all(
         "update archive_body set unwanted = 1 where written_at < $1 returning project, address", before
     )

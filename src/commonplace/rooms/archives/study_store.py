@@ -1,4 +1,7 @@
-"""What was read out of a session, in the store: where its reader stopped, its passages, and the errors it met."""
+"""Tables of what was parsed out of sessions: how far each was studied, its passages, and its errors.
+
+The id of a passage or error is workspace/session/number or workspace/session/fingerprint.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,7 +22,7 @@ _FINGERPRINT_CHARACTERS = 16
 _TITLE_CHARACTERS = 200
 _SEPARATOR = "/"
 _AFTER_SEPARATOR = "0"
-"""The character that follows the separator: ids of one session stand between the two."""
+"""The character after the separator: the ids of one session sort between the two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,31 +36,31 @@ def build_entry_id(archive: ArchivedSession, rest: object) -> str:
     return _SEPARATOR.join((archive.workspace, archive.session, str(rest)))
 
 
-def session_from_entry_id(identity_: str) -> tuple[str, str]:
-    """The workspace and the session that an id belongs to."""
-    workspace, session, _ = identity_.split(_SEPARATOR)
+def session_from_entry_id(entry_id: str) -> tuple[str, str]:
+    """The workspace and session of an entry."""
+    workspace, session, _ = entry_id.split(_SEPARATOR)
     return workspace, session
 
 
-def fingerprint_from_entry_id(identity_: str) -> str:
-    """Of the error that an id stands for; a passage has a number there, and none is so long."""
-    rest = identity_.rpartition(_SEPARATOR)[2]
+def fingerprint_from_entry_id(entry_id: str) -> str:
+    """The fingerprint of an error, or empty for a passage, whose number is always shorter."""
+    rest = entry_id.rpartition(_SEPARATOR)[2]
     return rest if len(rest) == _FINGERPRINT_CHARACTERS else ""
 
 
 async def load_study_state(tx: Tx, archive: ArchivedSession) -> bytes:
     """The state from which the study of a session continues; empty if another version made it."""
-    loaded = await find_study(tx, archive)
-    return loaded.state if loaded and loaded.parser == STUDY_VERSION else b""
+    study = await _find_study(tx, archive)
+    return study.state if study and study.parser == STUDY_VERSION else b""
 
 
-async def find_study(tx: Tx, archive: ArchivedSession) -> StoredStudy | None:
+async def _find_study(tx: Tx, archive: ArchivedSession) -> StoredStudy | None:
     row = await tx.one(f"select parser, lines, state from session_study where {_WHERE_KEY}", *archive.key)
     return StoredStudy(row["parser"], row["lines"], bytes(row["state"])) if row else None
 
 
 async def reset_study(tx: Tx, archive: ArchivedSession, parser: int) -> None:
-    """Nothing of it is studied yet, or no more."""
+    """Start the study of a session from its beginning."""
     await tx.run(
         "insert into session_study (project, workspace, session, parser, behind, lines, state)"
         " values ($1, $2, $3, $4, 1, 0, $5) on conflict (project, workspace, session)"
@@ -69,17 +72,17 @@ async def reset_study(tx: Tx, archive: ArchivedSession, parser: int) -> None:
 
 
 async def mark_study_behind(tx: Tx, archive: ArchivedSession) -> bool:
-    """Lines came that nobody studied; whether there is a study at all."""
+    """Record that there are lines that were not studied; False if the session has no study yet."""
     return await tx.run(f"update session_study set behind = 1 where {_WHERE_KEY}", *archive.key) > 0
 
 
 async def skip_study(tx: Tx, archive: ArchivedSession) -> None:
-    """It cannot be read further, until more of it comes or another version reads it."""
+    """Stop studying a damaged session until more of it is uploaded or the version changes."""
     await tx.run(f"update session_study set behind = 0 where {_WHERE_KEY}", *archive.key)
 
 
 async def advance_study(tx: Tx, archive: ArchivedSession, before: int, after: StoredStudy) -> bool:
-    """The study has come so far, if it was where the reader believed it to be."""
+    """Save the progress; False if the study was not at line `before`."""
     changed = await tx.run(
         "insert into session_study (project, workspace, session, parser, behind, lines, state)"
         " values ($1, $2, $3, $4, $5, $6, $7) on conflict (project, workspace, session)"
@@ -96,7 +99,7 @@ async def advance_study(tx: Tx, archive: ArchivedSession, before: int, after: St
 
 
 async def find_session_to_study(tx: Tx, parser: int) -> tuple[str, str, str] | None:
-    """One session that was read by another version of the parsers, or not to its end."""
+    """One session that an older version studied, or that was not studied to its end."""
     columns = "select project, workspace, session from session_study"
     row = await tx.one(f"{columns} where parser < $1 limit 1", parser) or await tx.one(
         f"{columns} where behind = 1 limit 1"
@@ -107,7 +110,7 @@ async def find_session_to_study(tx: Tx, parser: int) -> tuple[str, str, str] | N
 async def update_session_description(
     tx: Tx, archive: ArchivedSession, title: str, started_at: int | None, ended_at: int | None
 ) -> None:
-    """What the transcript says of itself is better than what its upload could know."""
+    """Replace what the upload claimed by what the transcript itself says."""
     await tx.run(
         "update archive set title = $4, started_at = coalesce(CAST($5 as bigint), started_at),"
         f" ended_at = coalesce(CAST($6 as bigint), ended_at) where {_WHERE_KEY}",
@@ -122,11 +125,11 @@ async def write_passages(tx: Tx, archive: ArchivedSession, bodies: Sequence[tupl
     await tx.many(
         "insert into session_passage (project, id, body) values ($1, $2, $3)"
         " on conflict (project, id) do update set body = excluded.body",
-        [(archive.project, build_entry_id(archive, n), body) for n, body in bodies],
+        [(archive.project, build_entry_id(archive, number), body) for number, body in bodies],
     )
 
 
-async def write_errors(tx: Tx, archive: ArchivedSession, problems: Sequence[LoggedError]) -> None:
+async def write_errors(tx: Tx, archive: ArchivedSession, errors: Sequence[LoggedError]) -> None:
     await tx.many(
         f"insert into session_error (project, {_ERROR_COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
         " on conflict (project, id) do update set times = excluded.times, fixed_line = excluded.fixed_line,"
@@ -134,39 +137,39 @@ async def write_errors(tx: Tx, archive: ArchivedSession, problems: Sequence[Logg
         [
             (
                 archive.project,
-                build_entry_id(archive, each.fingerprint),
+                build_entry_id(archive, error.fingerprint),
                 archive.workspace,
-                each.fingerprint,
-                each.line,
-                archive.ended_at if each.at is None else each.at,
-                each.times,
-                each.text,
-                each.command,
-                each.fixed_line,
-                msgspec.json.encode(each.followed_by).decode(),
+                error.fingerprint,
+                error.line,
+                archive.ended_at if error.at is None else error.at,
+                error.times,
+                error.text,
+                error.command,
+                error.fixed_line,
+                msgspec.json.encode(error.followed_by).decode(),
             )
-            for each in problems
+            for error in errors
         ],
     )
 
 
 async def delete_errors(tx: Tx, archive: ArchivedSession, fingerprints: Sequence[str]) -> None:
-    ids = [build_entry_id(archive, each) for each in fingerprints]
+    ids = [build_entry_id(archive, fingerprint) for fingerprint in fingerprints]
     await tx.run("delete from session_error where project = $1 and id = any($2)", archive.project, ids)
     await index.remove(tx, archive.project, index.TRANSCRIPT, ids)
 
 
 async def delete_study_results(tx: Tx, archive: ArchivedSession) -> None:
-    """Everything that was read out of the session; the session itself stays."""
+    """Delete everything that was parsed out of the session; the session itself stays."""
     first = build_entry_id(archive, "")
     span = first, first[: -len(_SEPARATOR)] + _AFTER_SEPARATOR
     for table in ("session_passage", "session_error"):
-        gone = await tx.all(
+        deleted = await tx.all(
             f"delete from {table} where project = $1 and id >= $2 and id < $3 returning id",
             archive.project,
             *span,
         )
-        await index.remove(tx, archive.project, index.TRANSCRIPT, [row["id"] for row in gone])
+        await index.remove(tx, archive.project, index.TRANSCRIPT, [row["id"] for row in deleted])
 
 
 async def load_passages(tx: Tx, project: str, ids: Sequence[str]) -> Mapping[str, list[PassagePiece]]:
@@ -190,9 +193,9 @@ async def list_errors_by_fingerprint(
     workspace: str | None,
     since: int,
     until: int,
-    most: int,
+    limit_each: int,
 ) -> Sequence[Row]:
-    """Where these errors were met, so many times each: first where they were overcome, then the latest."""
+    """Occurrences of these errors, at most `limit_each` of each: fixed ones first, then the latest."""
     order = "order by case when fixed_line > 0 then 0 else 1 end, at desc"
     return await tx.all(
         f"select {_ERROR_COLUMNS} from (select {_ERROR_COLUMNS}, row_number() over (partition by fingerprint {order}) as place"
@@ -204,7 +207,7 @@ async def list_errors_by_fingerprint(
         workspace,
         since,
         until,
-        most,
+        limit_each,
     )
 
 
@@ -226,10 +229,10 @@ async def _save_result(tx: Tx, archive: ArchivedSession, result: StudyResult) ->
             tx, archive, title, result.summary.started_at, result.summary.ended_at
         )
     await write_passages(tx, archive, [(passage.number, body) for passage, body, _ in result.passages])
-    await write_errors(tx, archive, [problem for problem, _ in result.problems])
+    await write_errors(tx, archive, [error for error, _ in result.errors])
     if result.dropped_fingerprints:
         await delete_errors(tx, archive, result.dropped_fingerprints)
-    await index.put(tx, _index_entries(archive, result, title))
+    await index.put(tx, _build_index_entries(archive, result, title))
 
 
 def _title_of_session(archive: ArchivedSession, result: StudyResult) -> str:
@@ -237,32 +240,32 @@ def _title_of_session(archive: ArchivedSession, result: StudyResult) -> str:
     return (title or archive.title)[:_TITLE_CHARACTERS]
 
 
-def _index_entries(archive: ArchivedSession, result: StudyResult, title: str) -> list[index.Entry]:
+def _build_index_entries(archive: ArchivedSession, result: StudyResult, title: str) -> list[index.Entry]:
     passages = [
-        _index_entry(archive, build_entry_id(archive, passage.number), title, passage.at, counted)
+        _build_index_entry(archive, build_entry_id(archive, passage.number), title, passage.at, counted)
         for passage, _, counted in result.passages
     ]
     return passages + [
-        _index_entry(
+        _build_index_entry(
             archive,
-            build_entry_id(archive, problem.fingerprint),
-            problem.text[:_TITLE_CHARACTERS],
-            problem.at,
+            build_entry_id(archive, error.fingerprint),
+            error.text[:_TITLE_CHARACTERS],
+            error.at,
             counted,
         )
-        for problem, counted in result.problems
+        for error, counted in result.errors
     ]
 
 
-def _index_entry(
-    archive: ArchivedSession, identity_: str, title: str, at: int | None, counted: Counter[str]
+def _build_index_entry(
+    archive: ArchivedSession, entry_id: str, title: str, at: int | None, counted: Counter[str]
 ) -> index.Entry:
     """The type of an entry is its workspace, so that a search in one workspace reads no other entries."""
     changed_at = archive.ended_at if at is None else at
     return index.Entry(
         archive.project,
         index.TRANSCRIPT,
-        identity_,
+        entry_id,
         archive.workspace,
         title,
         "",

@@ -8,7 +8,14 @@ from commonplace import errors
 from commonplace.call import Call
 from commonplace.operation import EVERY, operation
 from commonplace.project import ensure_project
-from commonplace.rooms.workspaces import file_store, knowledge_writes, model, overview_page, search, store
+from commonplace.rooms.workspaces import (
+    file_store,
+    knowledge_search,
+    knowledge_writes,
+    model,
+    overview_page,
+    store,
+)
 from commonplace.rooms.workspaces.events import KNOWLEDGE_DELETED, WORKSPACE_REGISTERED
 from commonplace.rooms.workspaces.file_page import DEFAULT_PAGE_BYTES, MAX_PAGE_BYTES, build_file_page
 from commonplace.rooms.workspaces.model import ListedWorkspace, Workspace, file_not_found, version_not_found
@@ -167,7 +174,7 @@ async def read_knowledge(
     role="any",
     session=False,
     prepare=asking("query"),
-    outside=search.find_matches,
+    outside=knowledge_search.find_matches,
     example={"query": "idle connections"},
 )
 async def search_knowledge(
@@ -178,16 +185,16 @@ async def search_knowledge(
     case_sensitive: bool = False,
     context: model.ContextLines = 2,
     limit: model.Limit = 20,
-) -> search.FileScan | search.FileRanking:
+) -> knowledge_search.FileScan | knowledge_search.FileRanking:
     """Find lines in workspaces' knowledge; regex is RE2."""
     if workspace_id is None:
         projects = await store.list_visible_projects(call.tx, call.caller)
     else:
         projects = [(await _load_workspace(call, workspace_id)).project]
     if mode == "smart":
-        return await search.rank_files(call, projects, workspace_id, query, context, limit)
+        return await knowledge_search.rank_files(call, projects, workspace_id, query, context, limit)
     pattern = Pattern(query, mode, case_sensitive=case_sensitive)
-    return await search.plan_scan(call, projects, workspace_id, pattern, context, limit)
+    return await knowledge_search.plan_scan(call, projects, workspace_id, pattern, context, limit)
 
 
 @operation(
