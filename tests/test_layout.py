@@ -27,6 +27,7 @@ FLOORS = (
         "librarian",
         "data_folder",
         "beacon",
+        "background",
     ),
     ("arguments", "audit", "activity", "events", "operation", "resource", "project"),
     ("search",),

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from commonplace import errors
+from commonplace import background, errors
 from commonplace.access import Caller
 from commonplace.clock import HOUR, SECOND, Clock
 from commonplace.store.database import Database, Tx
@@ -124,13 +124,10 @@ class Activity:
         self._task: asyncio.Task[None] | None = None
 
     def open(self) -> None:
-        self._task = asyncio.create_task(self._flush_for_ever())
+        self._task = background.every(_FLUSH_SECONDS, self.flush)
 
     async def close(self) -> None:
-        if self._task:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await background.stop(self._task)
         with contextlib.suppress(errors.Unavailable):
             await self.flush()
 
@@ -169,9 +166,3 @@ class Activity:
         await self._database.write(touch_all)
         for session in pending:
             self.touched(session, now)
-
-    async def _flush_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(_FLUSH_SECONDS)
-            with contextlib.suppress(errors.Unavailable):
-                await self.flush()

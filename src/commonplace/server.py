@@ -1,13 +1,13 @@
 """Opens the store, wires the edges, closes in order."""
 
-import asyncio
 import contextlib
 import logging
 import os
 import secrets
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 
-from commonplace import errors
+from commonplace import background, errors
 from commonplace.access import LOCAL, Caller
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
@@ -23,8 +23,8 @@ from commonplace.store.migrate import migrate
 
 _log = logging.getLogger(__name__)
 
-_SWEEP_SECONDS = 3600
-_FIRST_SWEEP_SECONDS = 60
+_RETENTION_INTERVAL_SECONDS = 3600
+_FIRST_RETENTION_SECONDS = 60
 
 
 async def open_store(settings: Settings, clock: Clock) -> Database:
@@ -56,13 +56,14 @@ async def running(calls: Calls) -> AsyncIterator[Calls]:
     await calls.bus.open()
     calls.activity.open()
     await calls.search.open()
-    sweeper = asyncio.create_task(_sweep_for_ever(calls))
+    retention = background.every(
+        _RETENTION_INTERVAL_SECONDS, partial(delete_old_rows, calls), first_after=_FIRST_RETENTION_SECONDS
+    )
     try:
         async with _attended(calls):
             yield calls
     finally:
-        sweeper.cancel()
-        await asyncio.gather(sweeper, return_exceptions=True)
+        await background.stop(retention)
         await calls.search.close()
         await calls.activity.close()
         await calls.bus.close()
@@ -97,25 +98,17 @@ async def secret(database: Database, name: str) -> bytes:
     return await database.write(made_once)
 
 
-async def sweep(calls: Calls) -> None:
-    """Let each room forget what its retention says, and tidy what lies outside of the store."""
+async def delete_old_rows(calls: Calls) -> None:
+    """Apply the retention rules of every room, then run their chores, which may touch files outside of the store."""
     now = calls.clock()
 
-    async def forget_all(tx: Tx) -> None:
+    async def apply_retention(tx: Tx) -> None:
         for delete_old in calls.catalogue.retention:
             await delete_old(tx, now, calls.settings)
 
-    await calls.database.write(forget_all)
-    for tidy in calls.catalogue.chores:
-        await tidy(calls)
-
-
-async def _sweep_for_ever(calls: Calls) -> None:
-    await asyncio.sleep(_FIRST_SWEEP_SECONDS)
-    while True:
-        with contextlib.suppress(errors.Unavailable):
-            await sweep(calls)
-        await asyncio.sleep(_SWEEP_SECONDS)
+    await calls.database.write(apply_retention)
+    for run_chore in calls.catalogue.chores:
+        await run_chore(calls)
 
 
 async def serve_http(settings: Settings, announce: Callable[[str], None]) -> None:

@@ -19,7 +19,7 @@ from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.rooms.archives import study_store
 from commonplace.rooms.archives.restudy import restudy_sessions
-from commonplace.server import sweep
+from commonplace.server import delete_old_rows
 from commonplace.session_archive.frames import FRAME_BYTES
 from commonplace.session_archive.study import STUDY_VERSION
 from commonplace.store.database import Database
@@ -118,10 +118,10 @@ async def test_sweep_removes_what_an_upload_left_behind_and_nothing_else(
     rivals = [noise(FRAME_BYTES, 8), noise(FRAME_BYTES, 9)]
     outcomes = await asyncio.gather(*(laptop.up("s-1", each) for each in rivals), return_exceptions=True)
     first = next(each for each, outcome in zip(rivals, outcomes, strict=True) if isinstance(outcome, dict))
-    await sweep(team.calls)
+    await delete_old_rows(team.calls)
     assert len(kept(place)) == 2
     team.clock.advance(days=2)
-    await sweep(team.calls)
+    await delete_old_rows(team.calls)
     assert [name.split("/")[-1].split("-")[0] for name in kept(place)] == [sha(first)]
     assert await laptop.bytes("s-1") == first
 

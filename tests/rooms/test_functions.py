@@ -4,7 +4,7 @@ import pytest
 
 from commonplace import access, errors
 from commonplace.rooms.functions.finders import FINDERS
-from commonplace.server import sweep
+from commonplace.server import delete_old_rows
 
 RETRY = {
     "name": "retry_with_backoff",
@@ -250,7 +250,7 @@ async def test_sync_functions_vanished_ones_nobody_described_are_not_found_and_s
     assert (await team.anyone().list_functions(project="shop")) == {"count": 0}
     assert (await alice.get_by_id(doc_id=identity))["status"] == "gone"
     team.clock.advance(days=31)
-    await sweep(team.calls)
+    await delete_old_rows(team.calls)
     assert (await alice.get_by_id(doc_id=identity))["found"] is False
 
 

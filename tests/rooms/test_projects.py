@@ -4,7 +4,7 @@ import pytest
 
 from commonplace import access, errors, events
 from commonplace.rooms.knowledge import store as documents
-from commonplace.server import sweep
+from commonplace.server import delete_old_rows
 from commonplace.store.schema import project_tables
 
 ADMIN = access.Caller("admin", frozenset({"shop"}), "key_admin")
@@ -326,6 +326,6 @@ async def test_events_are_deleted_after_retention_and_their_numbers_continue(tea
     await alice.lock_files(files=["a.py"])
     clock.advance(days=8)
     await alice.lock_files(files=["b.py"])
-    await sweep(team.calls)
+    await delete_old_rows(team.calls)
     kept = await team.database.read(lambda tx: events.after(tx, "shop", 0))
     assert [(event.n, event.kind) for event in kept] == [(3, "FilesLocked")]

@@ -14,7 +14,7 @@ from commonplace.catalogue import CATALOGUE
 from commonplace.clock import iso
 from commonplace.config import Settings
 from commonplace.rooms.sessions.model import BootPack
-from commonplace.server import sweep
+from commonplace.server import delete_old_rows
 from commonplace.store.migrate import migrate
 from team import HandClock, Team, open_store
 
@@ -469,7 +469,7 @@ async def test_sessions_notices_and_workers_are_deleted_only_when_unused(team: T
     await team.agent("unknown", spawned_by="alice")
 
     async def count_rows_after_retention() -> tuple[int, ...]:
-        await sweep(team.calls)
+        await delete_old_rows(team.calls)
         tables = ("session", "notice", "agent")
         return tuple([len(await _query_rows(team, f"select project from {table}")) for table in tables])
 

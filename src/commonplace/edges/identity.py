@@ -16,7 +16,7 @@ from urllib.parse import unquote_to_bytes
 
 import pydantic
 
-from commonplace import access, errors
+from commonplace import access, background, errors
 from commonplace.access import Caller
 from commonplace.arguments import AgentName
 from commonplace.clock import MINUTE, SECOND, Clock
@@ -58,13 +58,10 @@ class Identity:
 
     def open(self, bus: Bus) -> None:
         bus.watch(access.SHARED, self.forget_cached_keys)
-        self._flush_task = asyncio.create_task(self._flush_periodically())
+        self._flush_task = background.every(_FLUSH_INTERVAL_SECONDS, self.flush_key_uses)
 
     async def close(self) -> None:
-        if self._flush_task:
-            self._flush_task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._flush_task
+        await background.stop(self._flush_task)
         with contextlib.suppress(errors.Unavailable):
             await self.flush_key_uses()
 
@@ -122,12 +119,6 @@ class Identity:
             if len(self._cached_callers) > _MAX_CACHED_KEYS:
                 self._cached_callers.popitem(last=False)
         return caller
-
-    async def _flush_periodically(self) -> None:
-        while True:
-            await asyncio.sleep(_FLUSH_INTERVAL_SECONDS)
-            with contextlib.suppress(errors.Unavailable):
-                await self.flush_key_uses()
 
 
 class FailedKeyCounter:

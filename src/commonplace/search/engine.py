@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
-from commonplace import errors
+from commonplace import background, errors
 from commonplace.access import Caller
 from commonplace.clock import Clock
 from commonplace.config import Settings
@@ -72,14 +72,13 @@ class Engine:
     async def open(self) -> None:
         if self.choice == _BUNDLED:
             bundled_model.require_bundled_model()
-        self._task = asyncio.create_task(self._write_uses_for_ever())
+        self._task = background.every(_USES_SECONDS, self.write_uses)
         if self.embeds:
             await self._embedder.open()
 
     async def close(self) -> None:
         if self._task:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await background.stop(self._task)
             with contextlib.suppress(errors.Unavailable):
                 await self.write_uses()
         await self._embedder.close()
@@ -97,12 +96,6 @@ class Engine:
                     await note(tx, [use for use in uses if use.kind == kind])
 
         await self.database.write(write)
-
-    async def _write_uses_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(_USES_SECONDS)
-            with contextlib.suppress(errors.Unavailable):
-                await self.write_uses()
 
     async def drain(self) -> None:
         """Embed everything that waits, now."""
