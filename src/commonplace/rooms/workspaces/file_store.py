@@ -4,11 +4,12 @@ The overview of a workspace is stored the same way under the empty path, which n
 """
 
 import secrets
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from commonplace.rooms.workspaces.model import Workspace, file_not_found, find_title, version_not_found
-from commonplace.search import index
+from commonplace.search import index, text
 from commonplace.store.counters import lock_project
 from commonplace.store.database import Row, Tx
 
@@ -43,6 +44,12 @@ class VersionDraft:
     author: str
     what: str
     now: int
+    content_words: Counter[str] = field(default_factory=Counter)
+    """Those that the file is found by."""
+
+
+def count_indexed_words(content: str) -> Counter[str]:
+    return text.counted(content[:_INDEXED_CHARACTERS])
 
 
 async def lock_files(tx: Tx, workspace: Workspace) -> None:
@@ -216,7 +223,7 @@ async def list_file_texts(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[
 
 def _build_index_entry(workspace: Workspace, identity: str, title: str, draft: VersionDraft) -> index.Entry:
     """The workspace stands where other entries have their type, so that one is searched without the others."""
-    return index.Entry(
+    entry = index.Entry(
         project=workspace.project,
         kind=KNOWLEDGE_KIND,
         id=identity,
@@ -225,3 +232,5 @@ def _build_index_entry(workspace: Workspace, identity: str, title: str, draft: V
         body=f"{draft.content[:_INDEXED_CHARACTERS]}\n{draft.path}",
         changed_at=draft.now,
     )
+    words = draft.content_words + text.counted(draft.path)
+    return replace(entry, counted=index.count_entry_words(entry, words))

@@ -1,13 +1,19 @@
 """Write knowledge files and overviews: size and hash checks, secrets, the base version, one new version for each write.
 
+A text is masked, hashed and counted before its transaction, because SQLite has one writer.
 Who may write is decided in `write_access.py`; the tables are in `file_store.py`.
 """
 
+import asyncio
 import hashlib
-from typing import Literal
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from commonplace import errors, masking
-from commonplace.call import Call
+from commonplace.access import Caller
+from commonplace.call import Call, Calls
 from commonplace.rooms.workspaces import file_store, model, store
 from commonplace.rooms.workspaces.events import KNOWLEDGE_WRITTEN, OVERVIEW_WRITTEN
 from commonplace.rooms.workspaces.model import Workspace, file_not_found, version_not_found
@@ -15,17 +21,42 @@ from commonplace.rooms.workspaces.write_access import name_writer
 from commonplace.store.database import Row
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedText:
+    """A text without secrets, with its digests and the words that it is found by."""
+
+    given_sha256: str
+    masked: masking.Masked
+    sha256: str
+    words: Counter[str]
+
+
+async def prepare_file(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> PreparedText:  # noqa: ARG001 - the signature of `prepare`
+    model.require_max_bytes(arguments["content"], model.MAX_FILE_BYTES)
+    return await asyncio.to_thread(_prepare_text, arguments["content"])
+
+
+async def prepare_overview(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> PreparedText:  # noqa: ARG001 - as above
+    model.require_max_bytes(arguments["content"], model.MAX_OVERVIEW_BYTES)
+    return await asyncio.to_thread(_prepare_text, arguments["content"])
+
+
+def _prepare_text(content: str) -> PreparedText:
+    masked = masking.masked(content)
+    words = file_store.count_indexed_words(masked.text)
+    return PreparedText(_hash_text(content), masked, _hash_text(masked.text), words)
+
+
 async def write_file(
     call: Call,
     workspace: Workspace,
     path: str,
-    content: str,
     base_sha256: str | None,
     sha256: str | None = None,
 ) -> model.WrittenKnowledge:
     """Add a version unless the text is the same; refuse it if the stored text is not the one it was based on."""
-    model.require_max_bytes(content, model.MAX_FILE_BYTES)
-    content_sha256 = _hash_text(content)
+    text: PreparedText = call.prepared
+    content_sha256 = text.given_sha256
     if sha256 is not None and sha256 != content_sha256:
         raise errors.Invalid(
             "sha256 does not match content.", hint="Compute it over the UTF-8 text.", sha256=content_sha256
@@ -40,26 +71,26 @@ async def write_file(
         )
     _require_base(current, base_sha256)
     what: Literal["updated", "created"] = "updated" if current else "created"
-    masked, version = await _write_version(call, workspace, row, path, content, what)
+    version = await _write_version(call, workspace, row, path, text, what)
     await store.update_workspace_activity(call.tx, workspace, call.now, knowledge=int(current is None))
     call.emit(KNOWLEDGE_WRITTEN, workspace.file_address(path), path=path, version=version)
     return model.WrittenKnowledge(
-        status=what, sha256=_hash_text(masked.text), version=version, masked=_list_kinds(masked)
+        status=what, sha256=text.sha256, version=version, masked=_list_kinds(text.masked)
     )
 
 
-async def write_overview(call: Call, workspace: Workspace, content: str) -> model.OverviewWritten:
-    model.require_max_bytes(content, model.MAX_OVERVIEW_BYTES)
+async def write_overview(call: Call, workspace: Workspace) -> model.OverviewWritten:
+    text: PreparedText = call.prepared
     await file_store.lock_files(call.tx, workspace)
     row = await file_store.find_file(call.tx, workspace, file_store.OVERVIEW_PATH)
     call.subject = workspace.id
-    if row is not None and row["given_sha256"] == _hash_text(content):
+    if row is not None and row["given_sha256"] == text.given_sha256:
         return model.OverviewWritten(workspace_id=workspace.id, version=row["version"])
-    masked, version = await _write_version(
-        call, workspace, row, file_store.OVERVIEW_PATH, content, "updated" if row else "created"
+    version = await _write_version(
+        call, workspace, row, file_store.OVERVIEW_PATH, text, "updated" if row else "created"
     )
-    await _update_overview(call, workspace, masked.text, version)
-    return model.OverviewWritten(workspace_id=workspace.id, version=version, masked=_list_kinds(masked))
+    await _update_overview(call, workspace, text.masked.text, version)
+    return model.OverviewWritten(workspace_id=workspace.id, version=version, masked=_list_kinds(text.masked))
 
 
 async def restore_text(
@@ -76,8 +107,8 @@ async def restore_text(
         return model.RestoredVersion(
             path=path, restored=old["version"], version=row["version"], sha256=digest
         )
-    _, version = await _write_version(
-        call, workspace, row, path, old["content"], f"restored {old['version']}"
+    version = await _write_version(
+        call, workspace, row, path, _prepare_text(old["content"]), f"restored {old['version']}"
     )
     call.subject = f"{workspace.id} {path} version {old['version']}"
     if path == file_store.OVERVIEW_PATH:
@@ -105,25 +136,25 @@ async def _update_overview(call: Call, workspace: Workspace, content: str, versi
 
 
 async def _write_version(
-    call: Call, workspace: Workspace, row: Row | None, path: str, content: str, what: str
-) -> tuple[masking.Masked, int]:
-    masked = masking.masked(content)
-    if masked.kinds and call.settings.secrets == "refuse":
+    call: Call, workspace: Workspace, row: Row | None, path: str, text: PreparedText, what: str
+) -> int:
+    if text.masked.kinds and call.settings.secrets == "refuse":
         raise errors.Invalid(
-            f"The text contains a secret ({', '.join(_list_kinds(masked))}).",
+            f"The text contains a secret ({', '.join(_list_kinds(text.masked))}).",
             hint="Remove it: knowledge is shared.",
         )
     draft = file_store.VersionDraft(
         path,
-        masked.text,
-        len(masked.text.encode()),
-        _hash_text(masked.text),
-        _hash_text(content),
+        text.masked.text,
+        len(text.masked.text.encode()),
+        text.sha256,
+        text.given_sha256,
         call.agent if call.session or call.caller.agent else name_writer(call),
         what,
         call.now,
+        text.words,
     )
-    return masked, await file_store.insert_file_version(call.tx, workspace, row, draft)
+    return await file_store.insert_file_version(call.tx, workspace, row, draft)
 
 
 def _require_base(current: Row | None, base_sha256: str | None) -> None:

@@ -200,6 +200,7 @@ async def search_knowledge(
 @operation(
     "write_overview",
     writes=True,
+    prepare=knowledge_writes.prepare_overview,
     session="optional",
     idempotent=True,
     example={"content": "# Shop on my laptop"},
@@ -209,14 +210,13 @@ async def write_overview(
     call: Call, content: str, workspace_id: model.WorkspaceId | None = None
 ) -> model.OverviewWritten:
     """Replace your workspace's page."""
-    return await knowledge_writes.write_overview(
-        call, await require_own_workspace(call, workspace_id), content
-    )
+    return await knowledge_writes.write_overview(call, await require_own_workspace(call, workspace_id))
 
 
 @operation(
     "write_knowledge",
     writes=True,
+    prepare=knowledge_writes.prepare_file,
     session="optional",
     idempotent=True,
     example={"path": "notes/cart.md", "content": "# Cart\nTotals are in cents."},
@@ -231,7 +231,7 @@ async def write_knowledge(
 ) -> model.WrittenKnowledge:
     """Write a file of yours; base_sha256: only over that text."""
     workspace = await require_own_workspace(call, workspace_id)
-    written = await knowledge_writes.write_file(call, workspace, path, content, base_sha256)
+    written = await knowledge_writes.write_file(call, workspace, path, base_sha256)
     written.workspace_id = workspace.id
     return written
 
@@ -240,6 +240,7 @@ async def write_knowledge(
     "upload_knowledge",
     role="sync",
     writes=True,
+    prepare=knowledge_writes.prepare_file,
     session=False,
     idempotent=True,
     example={"workspace_id": "desk-codex-shop", "write_token": "cwt_none", "path": "a.md", "content": "# A"},
@@ -256,7 +257,7 @@ async def upload_knowledge(
 ) -> model.WrittenKnowledge:
     """Write a file with the workspace's token."""
     workspace = await require_workspace_of_token(call, workspace_id, write_token)
-    return await knowledge_writes.write_file(call, workspace, path, content, base_sha256, sha256)
+    return await knowledge_writes.write_file(call, workspace, path, base_sha256, sha256)
 
 
 @operation(
