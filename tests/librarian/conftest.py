@@ -15,8 +15,8 @@ from patience import PATIENCE_SECONDS
 async def call(team) -> Callable[[str, Mapping[str, Any]], dict[str, Any]]:
     loop = asyncio.get_running_loop()
 
-    def run(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        running = asyncio.run_coroutine_threadsafe(team.calls.run(name, given, access.OPERATOR), loop)
-        return msgspec.json.decode(running.result(PATIENCE_SECONDS).text())
+    def call_operation(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        future = asyncio.run_coroutine_threadsafe(team.calls.run(name, arguments, access.OPERATOR), loop)
+        return msgspec.json.decode(future.result(PATIENCE_SECONDS).text())
 
-    return run
+    return call_operation

@@ -13,66 +13,68 @@ from patience import PATIENCE_SECONDS, wait_until
 RETRY = 'def retry_with_backoff(call):\n    """Call again after a failure."""\n    return call()\n'
 
 
-def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+def run_command(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         product.command(*arguments), capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, env=product.environment(**more)
     )  # fmt: skip
 
 
 @pytest.fixture
-def top(tmp_path: Path) -> Path:
+def source_folder(tmp_path: Path) -> Path:
     return write_all(tmp_path / "tree", {"net/retry.py": RETRY})
 
 
-def _listed(flags: list[str]) -> list[str]:
-    shown = run("call", "memory_list_functions", "--project", "shop", *flags)
-    return [f"{each[0]}#{each[1]}" for each in json.loads(shown.stdout).get("functions", [])]
+def _list_functions(flags: list[str]) -> list[str]:
+    completed = run_command("call", "memory_list_functions", "--project", "shop", *flags)
+    return [f"{row[0]}#{row[1]}" for row in json.loads(completed.stdout).get("functions", [])]
 
 
-def test_scan_says_what_it_would_do_then_does_it_then_finds_nothing_to_do(tmp_path, top):
+def test_scan_says_what_it_would_do_then_does_it_then_finds_nothing_to_do(tmp_path, source_folder):
     flags = ["--data", str(tmp_path / "data")]
-    scan = ("librarian", "scan", str(top), "--project", "shop", *flags)
-    dry = run(*scan, "--dry-run")
+    scan = ("librarian", "scan", str(source_folder), "--project", "shop", *flags)
+    dry = run_command(*scan, "--dry-run")
     assert "Would register or update 1" in dry.stdout
     assert "net/retry.py:1 retry_with_backoff" in dry.stdout
-    assert _listed(flags) == []
-    assert "1 added, 0 updated, 0 moved, 0 gone, 0 as they were." in run(*scan).stdout
-    assert _listed(flags) == ["net/retry.py#retry_with_backoff"]
-    again = run(*scan)
+    assert _list_functions(flags) == []
+    assert "1 added, 0 updated, 0 moved, 0 gone, 0 as they were." in run_command(*scan).stdout
+    assert _list_functions(flags) == ["net/retry.py#retry_with_backoff"]
+    again = run_command(*scan)
     assert "0 added, 0 updated, 0 moved, 0 gone, 1 as they were." in again.stdout
     assert (again.returncode, again.stderr) == (0, "")
 
 
 def test_scan_of_a_folder_that_is_not_there_is_refused(tmp_path):
-    refused = run("librarian", "scan", str(tmp_path / "no"), "--project", "shop", "--data", str(tmp_path))
+    refused = run_command(
+        "librarian", "scan", str(tmp_path / "no"), "--project", "shop", "--data", str(tmp_path)
+    )
     assert (refused.returncode, refused.stdout) == (5, "")
 
 
 def test_enrich_dry_run_prints_a_cost_and_needs_no_model(tmp_path):
-    shown = run(
+    completed = run_command(
         "librarian", "enrich", "--project", "shop", "--model", "http://127.0.0.1:9/v1#none", "--dry-run",
         "--price", "1", "5", "--data", str(tmp_path),
     )  # fmt: skip
-    assert shown.stdout.startswith("Would send 0 of 0 functions: 0 + 0 tokens, 0.0000 at these prices")
+    assert completed.stdout.startswith("Would send 0 of 0 functions: 0 + 0 tokens, 0.0000 at these prices")
 
 
-def test_serve_with_a_librarian_keeps_the_registry_true(tmp_path, top):
-    with product.running("--data", str(tmp_path / "data"), "--librarian", f"shop={top}") as server:
-        wait_until(lambda: _names(server) == ["retry_with_backoff"])
-        write_all(top, {"net/more.py": "def more():\n    pass\n"})
-        wait_until(lambda: _names(server) == ["more", "retry_with_backoff"])
+def test_serve_with_a_librarian_keeps_the_registry_true(tmp_path, source_folder):
+    with product.running("--data", str(tmp_path / "data"), "--librarian", f"shop={source_folder}") as server:
+        wait_until(lambda: _list_names(server) == ["retry_with_backoff"])
+        write_all(source_folder, {"net/more.py": "def more():\n    pass\n"})
+        wait_until(lambda: _list_names(server) == ["more", "retry_with_backoff"])
         assert server.stop() == 0
 
 
 def test_serve_with_a_librarian_of_no_folder_does_not_start(tmp_path):
-    refused = run("serve", "--port", "0", "--data", str(tmp_path), "--librarian", "shop")
+    refused = run_command("serve", "--port", "0", "--data", str(tmp_path), "--librarian", "shop")
     assert (refused.returncode, refused.stdout) == (2, "")
 
 
-def test_watch_ends_when_it_is_told_to(tmp_path, top):
+def test_watch_ends_when_it_is_told_to(tmp_path, source_folder):
     with product.running("--data", str(tmp_path / "data")) as server:
         watch = subprocess.Popen(
-            product.command("librarian", "watch", str(top), "--project", "shop"),
+            product.command("librarian", "watch", str(source_folder), "--project", "shop"),
             env=product.environment(COMMONPLACE_URL=server.url),
             stdout=subprocess.PIPE,
             text=True,
@@ -82,9 +84,9 @@ def test_watch_ends_when_it_is_told_to(tmp_path, top):
         watch.terminate()
         assert watch.wait(PATIENCE_SECONDS) == 0
         watch.stdout.close()
-        assert _names(server) == ["retry_with_backoff"]
+        assert _list_names(server) == ["retry_with_backoff"]
 
 
-def _names(server: product.Product) -> list[str]:
+def _list_names(server: product.Product) -> list[str]:
     listed = server.call("memory_list_functions", project="shop")
-    return sorted(each[1] for each in listed.get("functions", []))
+    return sorted(row[1] for row in listed.get("functions", []))

@@ -32,20 +32,20 @@ def outer():
 '''
 
 
-def of(file: str, source: str) -> dict[str, dict]:
+def extract_by_name(file: str, source: str) -> dict[str, dict]:
     """What a file declares, by name, without what is tested elsewhere."""
-    found = extract_functions(file, source.encode())
-    shown = {function.name: msgspec.to_builtins(function) for function in found}
-    for each in shown.values():
+    functions = extract_functions(file, source.encode())
+    fields_by_name = {function.name: msgspec.to_builtins(function) for function in functions}
+    for function in fields_by_name.values():
         for name in ("file", "body", "code", "language"):
-            each.pop(name, None)
-    return shown
+            function.pop(name, None)
+    return fields_by_name
 
 
 def test_read_python_tells_all_of_a_method():
-    found = of("a.py", PYTHON)
-    assert set(found) == {"Client", "Client.fetch", "outer"}
-    assert found["Client.fetch"] == {
+    functions = extract_by_name("a.py", PYTHON)
+    assert set(functions) == {"Client", "Client.fetch", "outer"}
+    assert functions["Client.fetch"] == {
         "name": "Client.fetch",
         "kind": "method",
         "line": 9,
@@ -65,7 +65,7 @@ def test_read_python_tells_all_of_a_method():
         "calls": ["ValueError", "self.check", "httpx.get"],
         "side_effects": ["network", "environment"],
     }
-    assert found["Client"] == {
+    assert functions["Client"] == {
         "name": "Client",
         "kind": "class",
         "line": 5,
@@ -73,7 +73,7 @@ def test_read_python_tells_all_of_a_method():
         "signature": "class Client(Transport)",
         "doc": "Speaks to the shop.",
     }
-    assert found["outer"]["side_effects"] == ["file"]
+    assert functions["outer"]["side_effects"] == ["file"]
 
 
 LANGUAGES = {
@@ -415,31 +415,35 @@ class Till extends Box {
 @pytest.mark.parametrize("file", LANGUAGES)
 def test_read_tells_what_each_language_declares(file):
     source, expected = LANGUAGES[file]
-    found = of(file, source)
-    for each in found.values():
+    functions = extract_by_name(file, source)
+    for function in functions.values():
         for name in ("name", "line", "end_line"):
-            each.pop(name)
-    assert found == expected
+            function.pop(name)
+    assert functions == expected
 
 
-def _body(source: str, file: str = "a.py") -> str:
+def _body_digest(source: str, file: str = "a.py") -> str:
     [function] = extract_functions(file, source.encode())
     return function.body
 
 
 def test_read_body_is_blind_to_layout_comments_and_docstrings():
-    plain = _body("def f(a):\n    return a + 1\n")
-    assert _body('def f(a):\n    """Says."""\n    # why\n    return (\n        a + 1\n    )\n') != plain
-    assert _body('\n\ndef f(a):\n    """Says."""\n    # why\n    return a  +  1  # so\n') == plain
-    assert _body("def f(b: int):\n    return a + 1\n") == plain
-    assert _body("def f(a):\n    return a + 2\n") != plain
+    plain = _body_digest("def f(a):\n    return a + 1\n")
+    assert (
+        _body_digest('def f(a):\n    """Says."""\n    # why\n    return (\n        a + 1\n    )\n') != plain
+    )
+    assert _body_digest('\n\ndef f(a):\n    """Says."""\n    # why\n    return a  +  1  # so\n') == plain
+    assert _body_digest("def f(b: int):\n    return a + 1\n") == plain
+    assert _body_digest("def f(a):\n    return a + 2\n") != plain
 
 
 def test_read_a_class_does_not_change_with_the_body_of_a_method():
     before, after = (
         {
-            each.name: each.body
-            for each in extract_functions("a.py", f"class A:\n  x = 1\n  def m(self): return {n}\n".encode())
+            function.name: function.body
+            for function in extract_functions(
+                "a.py", f"class A:\n  x = 1\n  def m(self): return {n}\n".encode()
+            )
         }
         for n in (1, 2)
     )
@@ -448,8 +452,10 @@ def test_read_a_class_does_not_change_with_the_body_of_a_method():
 
 
 def test_read_tells_overloads_apart():
-    found = extract_functions("A.java", b"class A { int f(int a) { return 1; } int f(long a) { return 2; } }")
-    assert sorted(each.name for each in found) == ["A", "A.f", "A.f#2"]
+    functions = extract_functions(
+        "A.java", b"class A { int f(int a) { return 1; } int f(long a) { return 2; } }"
+    )
+    assert sorted(function.name for function in functions) == ["A", "A.f", "A.f#2"]
 
 
 def test_read_masks_secrets_in_code():

@@ -36,7 +36,7 @@ DELAY = 15 * SECOND
 BETWEEN_CALLS = 5 * SECOND
 
 agents = st.sampled_from(["alice", "alice", "bob", "bob", "carol"])
-places = st.integers(0, 20)
+indexes = st.integers(0, 20)
 # The call comes so many seconds after some lease ended, or five seconds after the last call.
 edges = st.sampled_from([None, None, -1, 0, 1, 14, 15, 16])
 path_sets = st.lists(st.sampled_from(list(MEANS)), min_size=1, max_size=2, unique=True)
@@ -58,14 +58,14 @@ class World:
         self.open()
         self.run(migrate(self.store))
 
-    def run(self, work: Any) -> Any:
-        return self.runner.run(work)
+    def run(self, coroutine: Any) -> Any:
+        return self.runner.run(coroutine)
 
     def open(self) -> None:
         self.store = self.run(open_store(self.address, self.clock))
         self.calls = Calls(self.store, CATALOGUE, Settings(), self.clock)
 
-    def restart(self) -> None:
+    def restart_server(self) -> None:
         self.run(self.store.close())
         self.open()
 
@@ -91,7 +91,7 @@ class Granted:
     token: int
 
 
-def meet(a: str, b: str) -> bool:
+def paths_meet(a: str, b: str) -> bool:
     return bool(MEANS[a] & MEANS[b])
 
 
@@ -99,7 +99,7 @@ class Machine(RuleBasedStateMachine):
     world: World
 
     @initialize()
-    def begin(self) -> None:
+    def begin_example(self) -> None:
         self.project = f"p{next(self.world.projects)}"
         self.sessions: dict[str, str] = {}
         self.held: dict[tuple[str, str], Held] = {}
@@ -109,31 +109,31 @@ class Machine(RuleBasedStateMachine):
 
     # -- the real thing ---------------------------------------------------------------------------------------
 
-    def call(self, name: str, operation: str, **arguments: Any) -> dict[str, Any]:
+    def call_operation(self, name: str, operation: str, **arguments: Any) -> dict[str, Any]:
         self.world.clock.now += BETWEEN_CALLS
-        session_id = self.session_of(name)
+        session_id = self.open_session(name)
         agent = Agent(self.world.calls, session_id)
         return self.world.run(getattr(agent, operation)(**arguments))
 
-    def session_of(self, name: str) -> str:
+    def open_session(self, name: str) -> str:
         if name not in self.sessions:
             start = Agent(self.world.calls).start_session(project=self.project, claude_instance=name)
             self.sessions[name] = self.world.run(start)["session_id"]
             self.world.clock.now += BETWEEN_CALLS
         return self.sessions[name]
 
-    def digest(self, name: str) -> str:
-        return activity.digest(self.session_of(name))
+    def session_digest(self, name: str) -> str:
+        return activity.digest(self.open_session(name))
 
-    def stored(self) -> list[dict[str, Any]]:
+    def load_leases(self) -> list[dict[str, Any]]:
         query = "select path, session, mode, token, expires_at from lease where project = $1"
         rows = self.world.run(self.world.store.read(lambda tx: tx.all(query, self.project)))
         return [dict(row) for row in rows]
 
-    def go_to(self, edge: int | None) -> None:
+    def advance_to_edge(self, edge: int | None) -> None:
         if self.held and edge is not None:
-            end = min(held.expires_at for held in self.held.values())
-            self.world.clock.now = max(self.now, end + edge * SECOND - BETWEEN_CALLS)
+            end_session = min(held.expires_at for held in self.held.values())
+            self.world.clock.now = max(self.now, end_session + edge * SECOND - BETWEEN_CALLS)
 
     # -- the model --------------------------------------------------------------------------------------------
 
@@ -141,35 +141,35 @@ class Machine(RuleBasedStateMachine):
     def now(self) -> int:
         return self.world.clock.now
 
-    def mine(self, session: str) -> dict[str, Held]:
+    def held_by(self, session: str) -> dict[str, Held]:
         return {path: held for (owner, path), held in self.held.items() if owner == session}
 
-    def against(self, session: str, path: str, mode: str) -> list[tuple[str, str]]:
+    def conflicting_keys(self, session: str, path: str, mode: str) -> list[tuple[str, str]]:
         """Leases of others that exclude this wish, whether or not they are alive."""
         return [
             (owner, other)
             for (owner, other), held in self.held.items()
-            if owner != session and meet(path, other) and not mode == held.mode == "shared"
+            if owner != session and paths_meet(path, other) and not mode == held.mode == "shared"
         ]
 
-    def blocks(self, held: Held) -> bool:
+    def blocks_others(self, held: Held) -> bool:
         return self.now < held.expires_at + DELAY
 
-    def renew(self, session: str) -> int:
+    def renew_held(self, session: str) -> int:
         renewed = 0
-        for path, held in self.mine(session).items():
-            if self.blocks(held):
+        for path, held in self.held_by(session).items():
+            if self.blocks_others(held):
                 held.expires_at = max(held.expires_at, self.now + held.ttl)
                 renewed += 1
             else:
                 del self.held[session, path]
         return renewed
 
-    def take(self, session: str, path: str, request: dict[str, Any], token: int) -> None:
+    def record_grant(self, session: str, path: str, request: dict[str, Any], token: int) -> None:
         before = self.held.get((session, path))
         ttl = request["minutes"] * MINUTE
         until, mode, same = self.now + ttl, request["mode"], False
-        if before and self.blocks(before):
+        if before and self.blocks_others(before):
             until = max(until, before.expires_at)
             same = before.mode == "exclusive" or mode == "shared"
             mode = before.mode if same else mode
@@ -184,76 +184,80 @@ class Machine(RuleBasedStateMachine):
     # -- rules ------------------------------------------------------------------------------------------------
 
     @rule(name=agents, request=requests, edge=edges)
-    def acquire(self, name: str, request: dict[str, Any], edge: int | None) -> None:
-        self.go_to(edge)
+    def acquire_locks(self, name: str, request: dict[str, Any], edge: int | None) -> None:
+        self.advance_to_edge(edge)
         self.asked.append((name, request))
-        reply = self.call(name, "lock_files", **request)
-        session = self.digest(name)
-        against = [
-            (path, key) for path in request["files"] for key in self.against(session, path, request["mode"])
+        reply = self.call_operation(name, "lock_files", **request)
+        session = self.session_digest(name)
+        conflicting_keys = [
+            (path, key)
+            for path in request["files"]
+            for key in self.conflicting_keys(session, path, request["mode"])
         ]
-        blocked = {path for path, key in against if self.blocks(self.held[key])}
+        blocked = {path for path, key in conflicting_keys if self.blocks_others(self.held[key])}
         assert {conflict["file"] for conflict in reply.get("conflicts", [])} == blocked
         assert reply["success"] is not bool(blocked)
         if reply["success"]:
-            for _, key in against:
+            for _, key in conflicting_keys:
                 self.held.pop(key, None)
             assert [grant["file"] for grant in reply["locked"]] == request["files"]
             for grant in reply["locked"]:
-                self.take(session, grant["file"], request, grant["token"])
+                self.record_grant(session, grant["file"], request, grant["token"])
                 assert grant["expires_at"] == iso(self.held[session, grant["file"]].expires_at)
-        self.renew(session)
+        self.renew_held(session)
 
-    @rule(place=places, other=st.none() | agents, edge=edges)
-    def deliver_again(self, place: int, other: str | None, edge: int | None) -> None:
+    @rule(index=indexes, other=st.none() | agents, edge=edges)
+    def repeat_request(self, index: int, other: str | None, edge: int | None) -> None:
         """The same request a second time, from whom it was or from somebody else."""
         if self.asked:
-            name, request = self.asked[-1 - place % len(self.asked)]
-            self.acquire(other or name, request, edge)
+            name, request = self.asked[-1 - index % len(self.asked)]
+            self.acquire_locks(other or name, request, edge)
 
     @rule(name=agents, edge=edges)
-    def work(self, name: str, edge: int | None) -> None:
-        self.go_to(edge)
-        reply = self.call(name, "heartbeat")
-        assert reply["leases_renewed"] == self.renew(self.digest(name))
+    def send_heartbeat(self, name: str, edge: int | None) -> None:
+        self.advance_to_edge(edge)
+        reply = self.call_operation(name, "heartbeat")
+        assert reply["leases_renewed"] == self.renew_held(self.session_digest(name))
 
     @rule(name=agents, files=path_sets)
-    def release(self, name: str, files: list[str]) -> None:
-        reply = self.call(name, "unlock_files", files=files)
-        session = self.digest(name)
-        mine = {path for path, held in self.mine(session).items() if self.blocks(held)}
+    def release_files(self, name: str, files: list[str]) -> None:
+        reply = self.call_operation(name, "unlock_files", files=files)
+        session = self.session_digest(name)
+        own_paths = {path for path, held in self.held_by(session).items() if self.blocks_others(held)}
         for path in files:
             self.held.pop((session, path), None)
-        assert set(reply.get("released", [])) == mine & set(files)
-        assert set(reply.get("not_held", [])) == set(files) - mine
-        assert set(reply.get("still_held", [])) == mine - set(files)
-        self.renew(session)
+        assert set(reply.get("released", [])) == own_paths & set(files)
+        assert set(reply.get("not_held", [])) == set(files) - own_paths
+        assert set(reply.get("still_held", [])) == own_paths - set(files)
+        self.renew_held(session)
 
-    @rule(place=places)
-    def release_what_is_held(self, place: int) -> None:
-        held = sorted((name, path) for name in self.sessions for path in self.mine(self.digest(name)))
+    @rule(index=indexes)
+    def release_what_is_held(self, index: int) -> None:
+        held = sorted(
+            (name, path) for name in self.sessions for path in self.held_by(self.session_digest(name))
+        )
         if held:
-            name, path = held[place % len(held)]
-            self.release(name, [path])
+            name, path = held[index % len(held)]
+            self.release_files(name, [path])
 
     @rule(name=agents)
-    def release_all(self, name: str) -> None:
-        self.call(name, "unlock_files")
-        for path in self.mine(self.digest(name)):
-            del self.held[self.digest(name), path]
+    def release_all_files(self, name: str) -> None:
+        self.call_operation(name, "unlock_files")
+        for path in self.held_by(self.session_digest(name)):
+            del self.held[self.session_digest(name), path]
 
     @rule(name=agents)
-    def end(self, name: str) -> None:
-        self.call(name, "end_session", summary="done")
-        for path in self.mine(self.digest(name)):
-            del self.held[self.digest(name), path]
+    def end_session(self, name: str) -> None:
+        self.call_operation(name, "end_session", summary="done")
+        for path in self.held_by(self.session_digest(name)):
+            del self.held[self.session_digest(name), path]
         del self.sessions[name]
 
-    @rule(place=places, file=st.sampled_from([X, Y, Z, C]))
-    def present_an_old_token(self, place: int, file: str) -> None:
+    @rule(index=indexes, file=st.sampled_from([X, Y, Z, C]))
+    def present_an_old_token(self, index: int, file: str) -> None:
         if not self.granted:
             return
-        old = self.granted[-1 - place % len(self.granted)]
+        old = self.granted[-1 - index % len(self.granted)]
         held = self.held.get((old.session, old.path))
         good = held is not None and held.token == old.token and file in MEANS[old.path]
         assert self.passes_the_fence(old, file) is good
@@ -270,20 +274,20 @@ class Machine(RuleBasedStateMachine):
         return True
 
     @rule(seconds=st.sampled_from([1, 10, 60, 1800]))
-    def pass_time(self, seconds: int) -> None:
+    def advance_clock(self, seconds: int) -> None:
         self.world.clock.advance(seconds=seconds)
 
     @rule()
-    def restart(self) -> None:
-        self.world.restart()
+    def restart_server(self) -> None:
+        self.world.restart_server()
 
     # -- what always holds ------------------------------------------------------------------------------------
 
     @invariant()
     def leases_are_those_of_the_model(self) -> None:
-        stored = self.stored()
-        known = {(row["session"], row["path"]): (row["mode"], row["token"]) for row in stored}
-        assert known == {key: (held.mode, held.token) for key, held in self.held.items()}
+        stored = self.load_leases()
+        stored_by_key = {(row["session"], row["path"]): (row["mode"], row["token"]) for row in stored}
+        assert stored_by_key == {key: (held.mode, held.token) for key, held in self.held.items()}
         nobody_shares_what_somebody_has_alone([row for row in stored if row["expires_at"] > self.now])
         for row in stored:
             assert row["expires_at"] >= self.held[row["session"], row["path"]].expires_at
@@ -292,7 +296,7 @@ class Machine(RuleBasedStateMachine):
 def nobody_shares_what_somebody_has_alone(live: list[dict[str, Any]]) -> None:
     for row in live:
         for other in live:
-            if row["session"] != other["session"] and meet(row["path"], other["path"]):
+            if row["session"] != other["session"] and paths_meet(row["path"], other["path"]):
                 assert row["mode"] == other["mode"] == "shared"
 
 

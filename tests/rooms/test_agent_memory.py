@@ -15,13 +15,13 @@ from patience import PATIENCE_SECONDS
 from team import Agent, HandClock, Team, open_store
 
 
-def key(name: str | None, *projects: str, role: access.Role = "agent") -> Caller:
+def make_caller(name: str | None, *projects: str, role: access.Role = "agent") -> Caller:
     return Caller(role, frozenset(projects or ("shop",)), f"key_{name}", name)
 
 
 @pytest.fixture
 def alice(team: Team) -> Agent:
-    return team.anyone(key("alice"))
+    return team.anyone(make_caller("alice"))
 
 
 @pytest.fixture
@@ -29,11 +29,11 @@ async def board(alice: Agent) -> str:
     return (await alice.create_session(purpose="memory"))["session_id"]
 
 
-def limited(team: Team, caller: Caller, **limits: int) -> Agent:
+def limited_agent(team: Team, caller: Caller, **limits: int) -> Agent:
     return Agent(Calls(team.database, CATALOGUE, Settings(**limits), team.clock), caller=caller)
 
 
-async def usage(team: Team, agent: str = "alice") -> tuple[int, int]:
+async def load_usage(team: Team, agent: str = "alice") -> tuple[int, int]:
     row = await team.database.read(
         lambda tx: tx.one(
             "select entries, bytes from context_memory_usage where project = 'shop' and agent = $1", agent
@@ -91,7 +91,12 @@ async def test_global_and_session_memory_are_apart(alice: Agent, board: str):
 async def test_memory_of_another_agent_is_out_of_reach(team: Team, alice: Agent, board: str):
     await alice.set_memory(key="k", value="mine")
     await alice.set_memory(key="k", value="mine", session_id=board)
-    for other in (key("bob"), key("root", role="admin"), key("boss", role="owner"), key("alice", "docs")):
+    for other in (
+        make_caller("bob"),
+        make_caller("root", role="admin"),
+        make_caller("boss", role="owner"),
+        make_caller("alice", "docs"),
+    ):
         agent = team.anyone(other)
         with pytest.raises(errors.NotFound):
             await agent.get_memory(key="k")
@@ -102,7 +107,9 @@ async def test_memory_of_another_agent_is_out_of_reach(team: Team, alice: Agent,
 
 async def test_with_keys_memory_of_keys_without_an_agent_is_apart(team: Team):
     calls = Calls(team.database, CATALOGUE, Settings(auth="on"), team.clock)
-    first, second = (Agent(calls, caller=Caller("agent", frozenset({"shop"}), each)) for each in ("k1", "k2"))
+    first, second = (
+        Agent(calls, caller=Caller("agent", frozenset({"shop"}), key_id)) for key_id in ("k1", "k2")
+    )
     await first.set_memory(key="k", value=1)
     with pytest.raises(errors.NotFound):
         await second.get_memory(key="k")
@@ -129,7 +136,7 @@ async def test_expiry_is_exact_at_read(team: Team, alice: Agent):
         await alice.get_memory(key="k")
     assert await alice.list_memory() == {"total": 0}
     assert await alice.delete_memory(key="k") == {"success": True, "deleted": False}
-    assert await usage(team) == (0, 0)
+    assert await load_usage(team) == (0, 0)
 
 
 @pytest.mark.parametrize("never", [None, 0])
@@ -147,7 +154,7 @@ async def test_expired_entry_is_written_as_if_it_were_not_there(team: Team, alic
     again = await alice.set_memory(key="k", value=3, overwrite=False, expected_version=0)
     assert again["version"] == 1
     assert (await alice.get_memory(key="k"))["created_at"] == "2027-01-15T08:00:01Z"
-    assert await usage(team) == (1, len("k") + len("3") + len("{}"))
+    assert await load_usage(team) == (1, len("k") + len("3") + len("{}"))
 
 
 async def test_sweep_deletes_what_expired_and_gives_its_room_back(team: Team, alice: Agent):
@@ -158,15 +165,15 @@ async def test_sweep_deletes_what_expired_and_gives_its_room_back(team: Team, al
     await team.database.write(lambda tx: delete_expired_memory(tx, team.clock(), Settings()))
     left = await team.database.read(lambda tx: tx.all("select key from context_memory"))
     assert [row["key"] for row in left] == ["long"]
-    assert await usage(team) == (1, len("long") + len("1") + len("{}"))
+    assert await load_usage(team) == (1, len("long") + len("1") + len("{}"))
 
 
 async def test_expected_version_decides_who_writes(alice: Agent):
     await alice.set_memory(key="k", value=0, expected_version=0)
     assert (await alice.set_memory(key="k", value=1, expected_version=1))["version"] == 2
-    for wrong in (0, 1, 3):
+    for invalid in (0, 1, 3):
         with pytest.raises(errors.Conflict) as refused:
-            await alice.set_memory(key="k", value="lost", expected_version=wrong)
+            await alice.set_memory(key="k", value="lost", expected_version=invalid)
         assert refused.value.details == {"version": 2}
     with pytest.raises(errors.Conflict):
         await alice.set_memory(key="absent", value=1, expected_version=1)
@@ -200,13 +207,15 @@ async def test_eight_writers_without_overwrite_have_one_winner(team: Team, alice
         lost = [outcome.code for outcome in outcomes if isinstance(outcome, errors.Refusal)]
         assert (len(won), lost) == (1, ["duplicate"] * 7)
         assert (await alice.get_memory(key=f"k{round_}"))["value"] == won[0]
-    assert (await usage(team))[0] == 5
+    assert (await load_usage(team))[0] == 5
 
 
 async def test_eight_writers_on_two_replicas_have_one_winner(postgres_dsn: str, clock: HandClock):
     stores = [await open_store(postgres_dsn, clock) for _ in range(2)]
     try:
-        agents = [Agent(Calls(store, CATALOGUE, Settings(), clock), caller=key("alice")) for store in stores]
+        agents = [
+            Agent(Calls(store, CATALOGUE, Settings(), clock), caller=make_caller("alice")) for store in stores
+        ]
         for round_ in range(5):
             outcomes = await asyncio.gather(
                 *(agents[n % 2].set_memory(key=f"k{round_}", value=n, overwrite=False) for n in range(8)),
@@ -224,19 +233,19 @@ async def test_list_memory_by_glob_prefix_and_scope(alice: Agent, board: str):
         await alice.set_memory(key=name, value=name)
     await alice.set_memory(key="plan.a", value=[1], session_id=board, expires_in=60)
 
-    async def keys(**how):
-        found = await alice.list_memory(**how)
-        assert found["total"] == len(found.get("entries", []))
-        return [entry["key"] for entry in found.get("entries", [])]
+    async def list_keys(**arguments):
+        listing = await alice.list_memory(**arguments)
+        assert listing["total"] == len(listing.get("entries", []))
+        return [entry["key"] for entry in listing.get("entries", [])]
 
-    assert sorted(await keys()) == sorted(["plan.a", "plan.b", "Plan.c", "note_1", "note%2"])
-    assert await keys(pattern="plan.*") == ["plan.a", "plan.b"]
-    assert await keys(pattern="*.?") == ["Plan.c", "plan.a", "plan.b"]
-    assert await keys(pattern="[Pp]lan.[ac]") == ["Plan.c", "plan.a"]
-    assert await keys(prefix="note_") == ["note_1"]
-    assert await keys(prefix="note", pattern="*2") == ["note%2"]
-    assert await keys(session_id=board) == ["plan.a"]
-    assert await keys(session_id="all", prefix="plan.a") == ["plan.a", "plan.a"]
+    assert sorted(await list_keys()) == sorted(["plan.a", "plan.b", "Plan.c", "note_1", "note%2"])
+    assert await list_keys(pattern="plan.*") == ["plan.a", "plan.b"]
+    assert await list_keys(pattern="*.?") == ["Plan.c", "plan.a", "plan.b"]
+    assert await list_keys(pattern="[Pp]lan.[ac]") == ["Plan.c", "plan.a"]
+    assert await list_keys(prefix="note_") == ["note_1"]
+    assert await list_keys(prefix="note", pattern="*2") == ["note%2"]
+    assert await list_keys(session_id=board) == ["plan.a"]
+    assert await list_keys(session_id="all", prefix="plan.a") == ["plan.a", "plan.a"]
     assert await alice.list_memory(session_id=board) == {
         "total": 1,
         "entries": [
@@ -266,19 +275,19 @@ async def test_delete_memory_forgets_one_scope(team: Team, alice: Agent, board: 
     assert await alice.delete_memory(key="k") == {"success": True, "deleted": True}
     assert await alice.delete_memory(key="k") == {"success": True, "deleted": False}
     assert (await alice.get_memory(key="k", session_id=board))["value"] == 2
-    assert (await usage(team))[0] == 1
+    assert (await load_usage(team))[0] == 1
 
 
-@pytest.mark.parametrize("wrong", ["", "x" * 256, "a b", "a\tb", "a\nb", "a\u00a0b", "a\0b"])
-async def test_key_that_is_none_is_refused(alice: Agent, wrong: str):
+@pytest.mark.parametrize("invalid", ["", "x" * 256, "a b", "a\tb", "a\nb", "a\u00a0b", "a\0b"])
+async def test_key_that_is_none_is_refused(alice: Agent, invalid: str):
     for operation, more in (("set_memory", {"value": 1}), ("get_memory", {}), ("delete_memory", {})):
         with pytest.raises(errors.Invalid):
-            await alice.call(operation, key=wrong, **more)
+            await alice.call(operation, key=invalid, **more)
 
 
 async def test_value_metadata_and_expiry_have_limits(alice: Agent):
     await alice.set_memory(key="x" * 255, value="x" * 999_998, expires_in=365 * 24 * 3600)
-    for wrong in (
+    for invalid in (
         {"value": "x" * 999_999},
         {"value": 1, "metadata": {"m": "x" * 10_000}},
         {"value": 1, "expires_in": -1},
@@ -286,27 +295,27 @@ async def test_value_metadata_and_expiry_have_limits(alice: Agent):
         {"value": 1, "metadata": [1]},
     ):
         with pytest.raises((errors.Invalid, errors.TooLarge)):
-            await alice.set_memory(key="k", **wrong)
+            await alice.set_memory(key="k", **invalid)
 
 
 async def test_agent_over_its_number_of_entries_is_refused(team: Team):
-    agent = limited(team, key("alice"), agent_memory_entries=3)
+    agent = limited_agent(team, make_caller("alice"), agent_memory_entries=3)
     await agent.set_memory(key="soon", value=1, expires_in=10)
     await agent.set_memory(key="a", value=1)
     await agent.set_memory(key="b", value=1)
     with pytest.raises(errors.TooMany):
         await agent.set_memory(key="c", value=1)
     await agent.set_memory(key="a", value=2)
-    await limited(team, key("bob"), agent_memory_entries=3).set_memory(key="c", value=1)
+    await limited_agent(team, make_caller("bob"), agent_memory_entries=3).set_memory(key="c", value=1)
     team.clock.advance(seconds=10)
     await agent.set_memory(key="c", value=1)
-    assert (await usage(team))[0] == 3
+    assert (await load_usage(team))[0] == 3
     await agent.delete_memory(key="a")
     await agent.set_memory(key="d", value=1)
 
 
 async def test_agent_over_its_number_of_bytes_is_refused(team: Team):
-    agent = limited(team, key("alice"), agent_memory_bytes=1000)
+    agent = limited_agent(team, make_caller("alice"), agent_memory_bytes=1000)
     await agent.set_memory(key="a", value="x" * 900)
     with pytest.raises(errors.TooLarge):
         await agent.set_memory(key="b", value="x" * 100)

@@ -9,30 +9,30 @@ from commonplace.clock import iso
 from commonplace.rooms.backlog.model import find_dependency_cycle
 
 
-async def _two(team):
+async def _alice_and_bob(team):
     return await team.agent("alice"), await team.agent("bob")
 
 
-async def _add(agent, *titles: str, **more) -> list[str]:
-    return [(await agent.add_backlog_item(title=title, **more))["id"] for title in titles]
+async def _add_items(agent, *titles: str, **fields) -> list[str]:
+    return [(await agent.add_backlog_item(title=title, **fields))["id"] for title in titles]
 
 
-def _titles(listing: dict) -> list[str]:
+def _list_titles(listing: dict) -> list[str]:
     return [item["title"] for item in listing.get("items", [])]
 
 
-async def _find(team, item: str, project: str = "shop"):
+async def _get_item(team, item: str, project: str = "shop"):
     return await (await team.agent("finder", project)).get_by_id(doc_id=item)
 
 
-async def _events(team, project: str = "shop") -> list[tuple[str, str, str]]:
+async def _list_events(team, project: str = "shop") -> list[tuple[str, str, str]]:
     stored = await team.database.read(lambda tx: events.after(tx, project, 0))
     return [(event.kind, event.uri, event.body["id"]) for event in stored if event.kind == "BacklogChanged"]
 
 
 async def test_add_backlog_item_answers_with_the_item(team, clock):
     alice = await team.agent("alice")
-    (first,) = await _add(alice, "model")
+    (first,) = await _add_items(alice, "model")
     added = await alice.add_backlog_item(
         title="Cart",
         description="It loses items.",
@@ -64,8 +64,8 @@ async def test_add_backlog_item_answers_with_the_item(team, clock):
         "created_by": "alice",
     }
     assert len(added["id"]) == len("backlog_") + 12
-    assert await _events(team) == [
-        ("BacklogChanged", "backlog://shop", each) for each in (first, added["id"])
+    assert await _list_events(team) == [
+        ("BacklogChanged", "backlog://shop", item) for item in (first, added["id"])
     ]
 
 
@@ -86,49 +86,54 @@ async def test_add_backlog_item_refuses_a_project_outside_the_key(team):
 async def test_list_backlog_orders_by_priority_then_age_and_pages(team, clock):
     alice = await team.agent("alice")
     for priority, title in (("low", "1"), ("medium", "2"), ("critical", "3"), ("high", "4"), ("medium", "5")):
-        await _add(alice, title, priority=priority)
+        await _add_items(alice, title, priority=priority)
         clock.advance(seconds=1)
     first = await alice.list_backlog(limit=2)
-    assert (_titles(first), first["count"], first["total"], first["next_offset"]) == (["3", "4"], 2, 5, 2)
+    assert (_list_titles(first), first["count"], first["total"], first["next_offset"]) == (
+        ["3", "4"],
+        2,
+        5,
+        2,
+    )
     last = await alice.list_backlog(limit=3, offset=2)
-    assert (_titles(last), last["total"], "next_offset" in last) == (["2", "5", "1"], 5, False)
+    assert (_list_titles(last), last["total"], "next_offset" in last) == (["2", "5", "1"], 5, False)
 
 
 async def test_list_backlog_shortens_descriptions(team):
     alice = await team.agent("alice")
-    await _add(alice, "Cart", description="many words " * 100)
+    await _add_items(alice, "Cart", description="many words " * 100)
     (item,) = (await alice.list_backlog())["items"]
     assert len(item["description"]) <= 160
 
 
 async def test_list_backlog_filters(team):
     alice = await team.agent("alice")
-    await _add(alice, "a", priority="high", tags=["ui"], milestone="1.0")
-    await _add(alice, "b", assigned_to="bob", tags=["UI", "gui"])
-    (closed,) = await _add(alice, "c", tags=["ui"])
+    await _add_items(alice, "a", priority="high", tags=["ui"], milestone="1.0")
+    await _add_items(alice, "b", assigned_to="bob", tags=["UI", "gui"])
+    (closed,) = await _add_items(alice, "c", tags=["ui"])
     await alice.complete_backlog_item(item_id=closed)
-    assert _titles(await alice.list_backlog()) == ["a", "b"]
-    assert _titles(await alice.list_backlog(include_done=True)) == ["a", "b", "c"]
-    assert _titles(await alice.list_backlog(status="done")) == ["c"]
-    assert _titles(await alice.list_backlog(priority="high")) == ["a"]
-    assert _titles(await alice.list_backlog(assigned_to="bob")) == ["b"]
-    assert _titles(await alice.list_backlog(assigned_to="")) == ["a"]
-    assert _titles(await alice.list_backlog(target_version="1.0")) == ["a"]
-    assert _titles(await alice.list_backlog(tag="ui")) == ["a"]
-    assert _titles(await alice.list_backlog(tag="gui")) == ["b"]
+    assert _list_titles(await alice.list_backlog()) == ["a", "b"]
+    assert _list_titles(await alice.list_backlog(include_done=True)) == ["a", "b", "c"]
+    assert _list_titles(await alice.list_backlog(status="done")) == ["c"]
+    assert _list_titles(await alice.list_backlog(priority="high")) == ["a"]
+    assert _list_titles(await alice.list_backlog(assigned_to="bob")) == ["b"]
+    assert _list_titles(await alice.list_backlog(assigned_to="")) == ["a"]
+    assert _list_titles(await alice.list_backlog(target_version="1.0")) == ["a"]
+    assert _list_titles(await alice.list_backlog(tag="ui")) == ["a"]
+    assert _list_titles(await alice.list_backlog(tag="gui")) == ["b"]
 
 
 async def test_list_backlog_ready_shows_what_can_begin_for_me(team):
-    alice, bob = await _two(team)
-    (first,) = await _add(alice, "first")
-    await _add(alice, "second", depends_on=[first])
-    await _add(alice, "mine", assigned_to="bob")
-    await _add(alice, "hers", assigned_to="alice")
-    (held,) = await _add(alice, "held")
+    alice, bob = await _alice_and_bob(team)
+    (first,) = await _add_items(alice, "first")
+    await _add_items(alice, "second", depends_on=[first])
+    await _add_items(alice, "mine", assigned_to="bob")
+    await _add_items(alice, "hers", assigned_to="alice")
+    (held,) = await _add_items(alice, "held")
     await alice.update_backlog_item(item_id=held, status="deferred")
-    assert _titles(await bob.list_backlog(ready=True)) == ["first", "mine"]
+    assert _list_titles(await bob.list_backlog(ready=True)) == ["first", "mine"]
     await alice.complete_backlog_item(item_id=first)
-    assert _titles(await bob.list_backlog(ready=True)) == ["second", "mine"]
+    assert _list_titles(await bob.list_backlog(ready=True)) == ["second", "mine"]
 
 
 async def test_list_backlog_of_an_unknown_project_is_empty(team):
@@ -139,16 +144,16 @@ async def test_list_backlog_of_an_unknown_project_is_empty(team):
 async def test_list_backlog_everywhere_shows_the_projects_of_the_key(team):
     alice = await team.agent("alice")
     for project in ("shop", "web", "bank"):
-        await _add(alice, project, project=project)
-    assert sorted(_titles(await alice.list_backlog(project="*"))) == ["bank", "shop", "web"]
+        await _add_items(alice, project, project=project)
+    assert sorted(_list_titles(await alice.list_backlog(project="*"))) == ["bank", "shop", "web"]
     caller = access.Caller("readonly", frozenset({"shop", "web"}), key="key_1")
     reader = await team.agent("reader", caller=caller)
-    assert sorted(_titles(await reader.list_backlog(project="*"))) == ["shop", "web"]
+    assert sorted(_list_titles(await reader.list_backlog(project="*"))) == ["shop", "web"]
 
 
 async def test_update_backlog_item_keeps_every_change(team, clock):
-    alice, bob = await _two(team)
-    first, item = await _add(alice, "model", "Cart")
+    alice, bob = await _alice_and_bob(team)
+    first, item = await _add_items(alice, "model", "Cart")
     created = clock.now
     clock.advance(minutes=1)
     await bob.update_backlog_item(item_id=item[:12], title="Basket", priority="low", assigned_to="bob")
@@ -158,7 +163,7 @@ async def test_update_backlog_item_keeps_every_change(team, clock):
     )
     assert (updated["status"], updated["version"], updated["title"]) == ("updated", 3, "Basket")
     assert "assigned_to" not in updated
-    assert await _find(team, item[:12]) == {
+    assert await _get_item(team, item[:12]) == {
         "found": True,
         "id": item,
         "title": "Basket",
@@ -191,12 +196,12 @@ async def test_update_backlog_item_keeps_every_change(team, clock):
         ],
         "links": {"depends_on": [first], "blocked_by": [first], "blocks": []},
     }
-    assert (await _find(team, first))["links"]["blocks"] == [item]
+    assert (await _get_item(team, first))["links"]["blocks"] == [item]
 
 
 async def test_update_backlog_item_that_changes_nothing_is_no_version(team):
     alice = await team.agent("alice")
-    (item,) = await _add(alice, "Cart")
+    (item,) = await _add_items(alice, "Cart")
     same = await alice.update_backlog_item(item_id=item, title="Cart", priority="medium", depends_on=[])
     assert same["version"] == 1
     with pytest.raises(errors.Invalid):
@@ -204,38 +209,38 @@ async def test_update_backlog_item_that_changes_nothing_is_no_version(team):
 
 
 async def test_update_backlog_item_refuses_an_edit_of_an_older_version(team):
-    alice, bob = await _two(team)
-    (item,) = await _add(alice, "Cart")
+    alice, bob = await _alice_and_bob(team)
+    (item,) = await _add_items(alice, "Cart")
     await alice.update_backlog_item(item_id=item, title="Basket", expected_version=1)
     with pytest.raises(errors.Conflict) as refused:
         await bob.update_backlog_item(item_id=item, title="Trolley", expected_version=1)
     assert refused.value.details == {"current": 2}
-    assert (await _find(team, item))["title"] == "Basket"
+    assert (await _get_item(team, item))["title"] == "Basket"
 
 
 async def test_update_backlog_item_by_two_at_once_loses_no_edit(team):
     alice = await team.agent("alice")
-    (item,) = await _add(alice, "Cart")
+    (item,) = await _add_items(alice, "Cart")
     outcomes = await asyncio.gather(
         *(alice.update_backlog_item(item_id=item, title=f"Cart {n}", expected_version=1) for n in range(8)),
         return_exceptions=True,
     )
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict"] * 7 + ["dict"]
-    assert len((await _find(team, item))["versions"]) == 1
+    assert len((await _get_item(team, item))["versions"]) == 1
 
 
 async def test_update_backlog_item_refuses_an_unknown_item(team):
     alice = await team.agent("alice")
     with pytest.raises(errors.NotFound):
         await alice.update_backlog_item(item_id="backlog_000000000000", title="x")
-    await _add(alice, "Cart")
+    await _add_items(alice, "Cart")
     with pytest.raises(errors.NotFound):
         await alice.update_backlog_item(item_id="backlog", title="x")
 
 
 async def test_update_backlog_item_refuses_a_cycle_and_names_it(team):
     alice = await team.agent("alice")
-    a, b, c = await _add(alice, "a", "b", "c")
+    a, b, c = await _add_items(alice, "a", "b", "c")
     await alice.update_backlog_item(item_id=a, depends_on=[b])
     await alice.update_backlog_item(item_id=b, depends_on=[c])
     with pytest.raises(errors.Conflict) as refused:
@@ -251,21 +256,21 @@ async def test_update_backlog_item_refuses_a_cycle_and_names_it(team):
 async def test_update_backlog_item_at_once_never_makes_a_cycle(team):
     alice = await team.agent("alice")
     for _ in range(5):
-        items = await _add(alice, "a", "b", "c", "d")
+        items = await _add_items(alice, "a", "b", "c", "d")
         ring = list(zip(items, items[1:] + items[:1], strict=True))
         await asyncio.gather(
             *(alice.update_backlog_item(item_id=item, depends_on=[needs]) for item, needs in ring),
             return_exceptions=True,
         )
-        found = [await _find(team, item) for item in items]
-        edges = [(each["id"], needs) for each in found for needs in each["links"]["depends_on"]]
+        documents = [await _get_item(team, item) for item in items]
+        edges = [(item["id"], needs) for item in documents for needs in item["links"]["depends_on"]]
         assert len(edges) == 3
         assert not any(find_dependency_cycle(edges, item) for item in items)
 
 
 async def test_update_backlog_item_claim_makes_it_mine(team):
-    alice, bob = await _two(team)
-    (item,) = await _add(alice, "Cart")
+    alice, bob = await _alice_and_bob(team)
+    (item,) = await _add_items(alice, "Cart")
     claimed = await bob.update_backlog_item(item_id=item, claim=True)
     assert (claimed["item_status"], claimed["assigned_to"]) == ("in_progress", "bob")
     assert (await bob.update_backlog_item(item_id=item, claim=True))["version"] == claimed["version"]
@@ -275,8 +280,8 @@ async def test_update_backlog_item_claim_makes_it_mine(team):
 
 
 async def test_update_backlog_item_claim_of_closed_or_assigned_work_is_refused(team):
-    alice, bob = await _two(team)
-    closed, hers = await _add(alice, "closed", "hers")
+    alice, bob = await _alice_and_bob(team)
+    closed, hers = await _add_items(alice, "closed", "hers")
     await bob.complete_backlog_item(item_id=closed)
     await alice.update_backlog_item(item_id=hers, assigned_to="alice")
     for item, owner in ((closed, "bob"), (hers, "alice")):
@@ -287,7 +292,7 @@ async def test_update_backlog_item_claim_of_closed_or_assigned_work_is_refused(t
 
 async def test_update_backlog_item_moves_with_id_and_history(team):
     alice = await team.agent("alice")
-    item, other = await _add(alice, "Cart", "other", tags=["ui"])
+    item, other = await _add_items(alice, "Cart", "other", tags=["ui"])
     await alice.update_backlog_item(item_id=item, priority="high")
     moved = await alice.update_backlog_item(item_id=item, project="Web Shop", milestone="2.0")
     assert (moved["status"], moved["id"], moved["project"], moved["tags"]) == (
@@ -296,21 +301,21 @@ async def test_update_backlog_item_moves_with_id_and_history(team):
         "web_shop",
         ["ui"],
     )
-    assert (await _find(team, item))["found"] is False
-    versions = (await _find(team, item, "web_shop"))["versions"]
+    assert (await _get_item(team, item))["found"] is False
+    versions = (await _get_item(team, item, "web_shop"))["versions"]
     assert [version["changes"] for version in versions] == [
         {"project": {"from": "shop", "to": "web_shop"}},
         {"milestone": {"from": "", "to": "2.0"}},
         {"priority": {"from": "medium", "to": "high"}},
     ]
-    assert [each["id"] for each in (await alice.list_backlog())["items"]] == [other]
-    assert await _events(team, "web_shop") == [("BacklogChanged", "backlog://web_shop", item)]
+    assert [item["id"] for item in (await alice.list_backlog())["items"]] == [other]
+    assert await _list_events(team, "web_shop") == [("BacklogChanged", "backlog://web_shop", item)]
     assert (await alice.complete_backlog_item(item_id=item))["status"] == "done"
 
 
 async def test_update_backlog_item_moves_nothing_that_others_wait_for(team):
     alice = await team.agent("alice")
-    first, second = await _add(alice, "first", "second")
+    first, second = await _add_items(alice, "first", "second")
     await alice.update_backlog_item(item_id=second, depends_on=[first])
     for item, other in ((first, second), (second, first)):
         with pytest.raises(errors.Conflict) as refused:
@@ -322,8 +327,8 @@ async def test_update_backlog_item_moves_nothing_that_others_wait_for(team):
 
 async def test_update_backlog_item_refuses_to_move_into_or_out_of_a_foreign_project(team):
     owner = await team.agent("owner")
-    (mine,) = await _add(owner, "mine")
-    (theirs,) = await _add(owner, "theirs", project="web")
+    (mine,) = await _add_items(owner, "mine")
+    (theirs,) = await _add_items(owner, "theirs", project="web")
     caller = access.Caller("agent", frozenset({"shop"}), key="key_1")
     alice = await team.agent("alice", caller=caller)
     with pytest.raises(errors.Forbidden):
@@ -335,12 +340,12 @@ async def test_update_backlog_item_refuses_to_move_into_or_out_of_a_foreign_proj
 
 
 async def test_complete_backlog_item_says_who_how_and_what_can_begin(team):
-    alice, bob = await _two(team)
+    alice, bob = await _alice_and_bob(team)
     carol = await team.agent("carol")
-    first, other = await _add(alice, "first", "other")
-    (bobs,) = await _add(alice, "bobs", depends_on=[first], assigned_to="bob")
-    await _add(alice, "waits on", depends_on=[first, other])
-    (free,) = await _add(carol, "free", depends_on=[first])
+    first, other = await _add_items(alice, "first", "other")
+    (bobs,) = await _add_items(alice, "bobs", depends_on=[first], assigned_to="bob")
+    await _add_items(alice, "waits on", depends_on=[first, other])
+    (free,) = await _add_items(carol, "free", depends_on=[first])
     done = await alice.complete_backlog_item(item_id=first, resolution="shipped")
     assert done == {
         "status": "done",
@@ -356,8 +361,8 @@ async def test_complete_backlog_item_says_who_how_and_what_can_begin(team):
 
 
 async def test_complete_backlog_item_again_is_refused_until_it_is_opened_again(team):
-    alice, bob = await _two(team)
-    (item,) = await _add(alice, "Cart")
+    alice, bob = await _alice_and_bob(team)
+    (item,) = await _add_items(alice, "Cart")
     assert (await alice.complete_backlog_item(item_id=item, wont_do=True))["status"] == "wont_do"
     with pytest.raises(errors.Conflict) as refused:
         await bob.complete_backlog_item(item_id=item)
@@ -368,9 +373,9 @@ async def test_complete_backlog_item_again_is_refused_until_it_is_opened_again(t
 
 
 async def test_update_backlog_item_to_a_closed_status_unblocks_too(team):
-    alice, bob = await _two(team)
-    (first,) = await _add(alice, "first")
-    (second,) = await _add(alice, "second", depends_on=[first], assigned_to="bob")
+    alice, bob = await _alice_and_bob(team)
+    (first,) = await _add_items(alice, "first")
+    (second,) = await _add_items(alice, "second", depends_on=[first], assigned_to="bob")
     closed = await alice.update_backlog_item(item_id=first, status="duplicate")
     assert (closed["item_status"], closed["completed_by"]) == ("duplicate", "alice")
     assert second in (await bob.list_backlog())["_notice"][0]
@@ -396,7 +401,7 @@ async def test_batch_backlog_does_all(team):
 
 async def test_batch_backlog_changes_nothing_on_any_error_and_lists_each(team):
     alice = await team.agent("alice")
-    (item,) = await _add(alice, "Cart")
+    (item,) = await _add_items(alice, "Cart")
     with pytest.raises(errors.Invalid) as refused:
         await alice.batch_backlog(
             action="update",
@@ -415,7 +420,7 @@ async def test_batch_backlog_changes_nothing_on_any_error_and_lists_each(team):
         (3, "invalid"),
         (4, "conflict"),
     ]
-    assert (await _find(team, item))["title"] == "Cart"
+    assert (await _get_item(team, item))["title"] == "Cart"
 
 
 async def test_batch_backlog_refuses_a_foreign_project_in_an_item(team):
@@ -444,10 +449,10 @@ async def test_add_backlog_item_refuses_a_readonly_key(team):
 
 async def test_start_session_shows_work_in_hand_then_what_is_free(team):
     alice = await team.agent("alice")
-    (first,) = await _add(alice, "first", priority="critical")
-    await _add(alice, "waits", depends_on=[first])
-    (mine,) = await _add(alice, "mine", assigned_to="bob", priority="low")
-    await _add(alice, "hers", assigned_to="alice")
+    (first,) = await _add_items(alice, "first", priority="critical")
+    await _add_items(alice, "waits", depends_on=[first])
+    (mine,) = await _add_items(alice, "mine", assigned_to="bob", priority="low")
+    await _add_items(alice, "hers", assigned_to="alice")
     bob = await team.agent("bob")
     assert bob.started["backlog"] == [
         {"id": mine, "title": "mine", "priority": "low", "status": "open", "assigned_to": "bob"},

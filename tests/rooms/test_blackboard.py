@@ -15,18 +15,18 @@ from commonplace.rooms.blackboard.retention import close_idle_sessions
 from team import Agent, HandClock, Team, open_store
 
 
-def key(name: str, *projects: str, role: access.Role = "agent", agent_type: str = "") -> Caller:
+def make_caller(name: str, *projects: str, role: access.Role = "agent", agent_type: str = "") -> Caller:
     return Caller(role, frozenset(projects or ("shop",)), f"key_{name}", name, agent_type)
 
 
 @pytest.fixture
 def alice(team: Team) -> Agent:
-    return team.anyone(key("alice"))
+    return team.anyone(make_caller("alice"))
 
 
 @pytest.fixture
 def bob(team: Team) -> Agent:
-    return team.anyone(key("bob"))
+    return team.anyone(make_caller("bob"))
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ async def test_create_session_is_found_again(team: Team, alice: Agent, bob: Agen
     }
     assert session_id.startswith("session_")
     assert len(bytes.fromhex(session_id.removeprefix("session_"))) == 8
-    shown = {
+    session = {
         "session_id": session_id,
         "purpose": "Design the cart",
         "project": "shop",
@@ -58,23 +58,23 @@ async def test_create_session_is_found_again(team: Team, alice: Agent, bob: Agen
         "metadata": {"ticket": 7},
     }
     assert await bob.get_session(session_id=session_id) == {
-        "session": shown,
+        "session": session,
         "message_count": 0,
         "last_activity": "2027-01-15T08:00:00Z",
     }
-    assert await bob.list_sessions() == {"total": 1, "sessions": [shown]}
-    assert await team.anyone().list_sessions(project="Shop") == {"total": 1, "sessions": [shown]}
+    assert await bob.list_sessions() == {"total": 1, "sessions": [session]}
+    assert await team.anyone().list_sessions(project="Shop") == {"total": 1, "sessions": [session]}
 
 
 async def test_create_session_without_project_goes_to_the_shared_one_or_the_only_one(team: Team):
     assert (await team.anyone().create_session(purpose="x"))["project"] == "shared"
-    assert (await team.anyone(key("carol", "docs")).create_session(purpose="x"))["project"] == "docs"
+    assert (await team.anyone(make_caller("carol", "docs")).create_session(purpose="x"))["project"] == "docs"
     with pytest.raises(errors.Invalid):
-        await team.anyone(key("dan", "docs", "shop")).create_session(purpose="x")
+        await team.anyone(make_caller("dan", "docs", "shop")).create_session(purpose="x")
 
 
 async def test_session_of_a_project_that_the_caller_does_not_see_is_not_found(team: Team, board: str):
-    stranger = team.anyone(key("eve", "docs"))
+    stranger = team.anyone(make_caller("eve", "docs"))
     for operation, more in (
         ("get_session", {}),
         ("get_context", {}),
@@ -104,7 +104,7 @@ async def test_list_sessions_pages_and_leaves_closed_ones_out(team: Team, alice:
     await alice.close_session(session_id=made[4], summary="done")
     page = await alice.list_sessions(limit=2, offset=1)
     assert page["total"] == 4
-    assert [each["session_id"] for each in page["sessions"]] == [made[2], made[1]]
+    assert [item["session_id"] for item in page["sessions"]] == [made[2], made[1]]
     every = await alice.list_sessions(active_only=False)
     assert every["total"] == 5
     assert every["sessions"][0] | {"metadata": {}} == {
@@ -130,13 +130,13 @@ async def test_session_id_may_be_cut_and_an_ambiguous_beginning_is_refused(
     twin = board[:-1] + ("0" if board[-1] != "0" else "1")
     hidden = board[:-1] + ("2" if board[-1] != "2" else "3")
 
-    async def plant(tx):
+    async def insert_rows(tx):
         for session_id, project in ((twin, "shop"), (hidden, "docs")):
             await tx.run(
                 "insert into context_session_place (id, project) values ($1, $2)", session_id, project
             )
 
-    await team.database.write(plant)
+    await team.database.write(insert_rows)
     with pytest.raises(errors.Conflict) as refused:
         await alice.get_session(session_id=board[:20])
     assert refused.value.details == {"candidates": sorted([board, twin])}
@@ -226,7 +226,7 @@ async def test_get_message_shows_parent_and_replies(alice: Agent, bob: Agent, bo
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "invalid",
     [
         {"content": ""},
         {"content": "x" * 100_001},
@@ -238,9 +238,9 @@ async def test_get_message_shows_parent_and_replies(alice: Agent, bob: Agent, bo
         {"sender": "a b"},
     ],
 )
-async def test_add_message_refuses_what_is_over_its_limits(alice: Agent, board: str, wrong: dict):
+async def test_add_message_refuses_what_is_over_its_limits(alice: Agent, board: str, invalid: dict):
     with pytest.raises((errors.Invalid, errors.TooLarge)):
-        await alice.add_message(**{"session_id": board, "content": "fine"} | wrong)
+        await alice.add_message(**{"session_id": board, "content": "fine"} | invalid)
     assert (await alice.get_context(session_id=board))["total_count"] == 0
 
 
@@ -256,8 +256,8 @@ async def test_add_message_with_the_same_idempotency_key_is_one_message(alice: A
     assert {answer["message_id"] for answer in answers} == {answers[0]["message_id"]}
     assert {answer["sequence"] for answer in answers} == {1}
     assert sum(answer.get("duplicate", False) for answer in answers) == 7
-    theirs = await bob.add_message(session_id=board, content="mine", idempotency_key="once")
-    assert theirs["sequence"] == 2
+    own = await bob.add_message(session_id=board, content="mine", idempotency_key="once")
+    assert own["sequence"] == 2
 
 
 async def test_closed_session_refuses_messages_and_stays_readable(team: Team, alice: Agent, board: str):
@@ -284,14 +284,14 @@ async def test_idle_session_closes_itself(team: Team, alice: Agent, board: str):
     team.clock.advance(days=7)
     with pytest.raises(errors.Conflict):
         await alice.add_message(session_id=board, content="late")
-    shown = (await alice.get_session(session_id=board))["session"]
-    assert (shown["status"], shown["closed_by"]) == ("completed", "idle")
+    idle_session = (await alice.get_session(session_id=board))["session"]
+    assert (idle_session["status"], idle_session["closed_by"]) == ("completed", "idle")
     assert await alice.list_sessions() == {"total": 0}
     await team.database.write(lambda tx: close_idle_sessions(tx, team.clock(), Settings()))
-    swept = (await alice.get_session(session_id=board))["session"]
-    assert swept == shown | {"closed_at": "2027-01-22T08:00:00Z"}
-    heard = await team.database.read(lambda tx: events.after(tx, "shop", 0))
-    assert [event.kind for event in heard] == ["SessionCreated", "MessageAdded", "SessionClosed"]
+    closed_session = (await alice.get_session(session_id=board))["session"]
+    assert closed_session == idle_session | {"closed_at": "2027-01-22T08:00:00Z"}
+    published = await team.database.read(lambda tx: events.after(tx, "shop", 0))
+    assert [event.kind for event in published] == ["SessionCreated", "MessageAdded", "SessionClosed"]
 
 
 async def test_session_never_idles_out_when_no_hours_are_set(team: Team, alice: Agent, board: str):
@@ -306,15 +306,15 @@ async def test_get_context_pages_by_offset_and_by_sequence(alice: Agent, board: 
     for n in range(1, 8):
         await alice.add_message(session_id=board, content=f"m{n}")
 
-    async def texts(**how):
-        page = await alice.get_context(session_id=board, **how)
-        shown = [message["content"] for message in page.get("messages", [])]
-        return shown, page["total_count"], page["has_more"], page["next_after"]
+    async def read_contents(**arguments):
+        page = await alice.get_context(session_id=board, **arguments)
+        contents = [message["content"] for message in page.get("messages", [])]
+        return contents, page["total_count"], page["has_more"], page["next_after"]
 
-    assert await texts(limit=3) == (["m1", "m2", "m3"], 7, True, 3)
-    assert await texts(limit=3, offset=3) == (["m4", "m5", "m6"], 7, True, 6)
-    assert await texts(limit=3, after=4) == (["m5", "m6", "m7"], 7, False, 7)
-    assert await texts(after=7) == ([], 7, False, 7)
+    assert await read_contents(limit=3) == (["m1", "m2", "m3"], 7, True, 3)
+    assert await read_contents(limit=3, offset=3) == (["m4", "m5", "m6"], 7, True, 6)
+    assert await read_contents(limit=3, after=4) == (["m5", "m6", "m7"], 7, False, 7)
+    assert await read_contents(after=7) == ([], 7, False, 7)
 
 
 async def test_get_context_filters_by_sender_and_time(team: Team, alice: Agent, bob: Agent, board: str):
@@ -324,16 +324,19 @@ async def test_get_context_filters_by_sender_and_time(team: Team, alice: Agent, 
     team.clock.advance(minutes=1)
     await alice.add_message(session_id=board, content="late")
 
-    async def texts(**how):
-        page = await alice.get_context(session_id=board, **how)
-        shown = [message["content"] for message in page.get("messages", [])]
-        assert page["total_count"] == len(shown)
-        return shown
+    async def read_contents(**arguments):
+        page = await alice.get_context(session_id=board, **arguments)
+        contents = [message["content"] for message in page.get("messages", [])]
+        assert page["total_count"] == len(contents)
+        return contents
 
-    assert await texts(sender="alice") == ["early", "late"]
-    assert await texts(since="2027-01-15T08:01:00Z") == ["middle", "late"]
-    assert await texts(until="2027-01-15T09:01:00+01:00") == ["early", "middle"]
-    assert await texts(since="2027-01-15T08:00:00.000001", until="2027-01-15T08:01:59", sender="alice") == []
+    assert await read_contents(sender="alice") == ["early", "late"]
+    assert await read_contents(since="2027-01-15T08:01:00Z") == ["middle", "late"]
+    assert await read_contents(until="2027-01-15T09:01:00+01:00") == ["early", "middle"]
+    assert (
+        await read_contents(since="2027-01-15T08:00:00.000001", until="2027-01-15T08:01:59", sender="alice")
+        == []
+    )
     with pytest.raises(errors.Invalid):
         await alice.get_context(session_id=board, since="yesterday")
 
@@ -379,8 +382,8 @@ async def test_get_context_within_tokens_counts_decisions_that_did_not_fit(alice
 async def test_search_context_forgives_typos_and_explains_itself(alice: Agent, board: str):
     await alice.add_message(session_id=board, content="The database migration is done.")
     await alice.add_message(session_id=board, content="Lunch at noon.")
-    found = await alice.search_context(session_id=board, query="databse migraton")
-    [hit] = found["results"]
+    reply = await alice.search_context(session_id=board, query="databse migraton")
+    [hit] = reply["results"]
     assert hit == {
         "message": hit["message"],
         "score": hit["score"],
@@ -390,8 +393,8 @@ async def test_search_context_forgives_typos_and_explains_itself(alice: Agent, b
     }
     assert hit["message"]["sequence"] == 1
     assert 90 < hit["score"] < 100
-    assert found["message_count"] == 1
-    assert found["search_time_ms"] >= 0
+    assert reply["message_count"] == 1
+    assert reply["search_time_ms"] >= 0
 
 
 async def test_search_context_finds_metadata_senders_parts_and_other_scripts(
@@ -405,43 +408,43 @@ async def test_search_context_finds_metadata_senders_parts_and_other_scripts(
     await bob.add_message(session_id=board, content="数据库迁移完成")
     await alice.add_message(session_id=board, content="Authentication works")
 
-    async def found(query, **how):
-        answer = await alice.search_context(session_id=board, query=query, **how)
-        return [each["message"]["sequence"] for each in answer.get("results", [])]
+    async def find_sequences(query, **arguments):
+        answer = await alice.search_context(session_id=board, query=query, **arguments)
+        return [item["message"]["sequence"] for item in answer.get("results", [])]
 
-    assert await found("cart_totals") == [1]
-    assert await found("totals") == [1]
-    assert await found("zürich") == [1]
-    assert await found("bob") == [2]
-    assert await found("迁移") == [2]
-    assert await found("authent") == [3]
-    assert await found("totals", search_metadata=False) == []
-    assert await found("unrelatedword") == []
-    assert await found("autentication", fuzzy_threshold=100) == []
-    assert await found("autentication", fuzzy_threshold=0) == [3]
+    assert await find_sequences("cart_totals") == [1]
+    assert await find_sequences("totals") == [1]
+    assert await find_sequences("zürich") == [1]
+    assert await find_sequences("bob") == [2]
+    assert await find_sequences("迁移") == [2]
+    assert await find_sequences("authent") == [3]
+    assert await find_sequences("totals", search_metadata=False) == []
+    assert await find_sequences("unrelatedword") == []
+    assert await find_sequences("autentication", fuzzy_threshold=100) == []
+    assert await find_sequences("autentication", fuzzy_threshold=0) == [3]
 
 
 async def test_search_context_gives_one_row_for_one_message_best_first(alice: Agent, board: str):
     for content in ("cart cart carts", "cart", "the car", "cart and redis", "cart"):
         await alice.add_message(session_id=board, content=content, metadata={"topic": "cart"})
     results = (await alice.search_context(session_id=board, query="cart redis"))["results"]
-    sequences = [each["message"]["sequence"] for each in results]
+    sequences = [item["message"]["sequence"] for item in results]
     assert sequences[0] == 4
     assert len(sequences) == len(set(sequences))
-    assert [each["score"] for each in results] == sorted((each["score"] for each in results), reverse=True)
+    assert [item["score"] for item in results] == sorted((item["score"] for item in results), reverse=True)
     assert len((await alice.search_context(session_id=board, query="cart", limit=2))["results"]) == 2
 
 
 async def test_search_context_sees_what_was_added_since_the_last_search(alice: Agent, board: str):
     assert (await alice.search_context(session_id=board, query="walrus"))["message_count"] == 0
-    await alice.calls.database.write(lambda tx: _plant(tx, board, 1200))
+    await alice.calls.database.write(lambda tx: _insert_messages(tx, board, 1200))
     assert (await alice.search_context(session_id=board, query="walrus1200"))["results"][0]["score"] == 100
     await alice.add_message(session_id=board, content="a walrus swims")
     newest = (await alice.search_context(session_id=board, query="walrus swims"))["results"][0]
     assert newest["message"]["sequence"] == 1201
 
 
-async def _plant(tx, session: str, messages: int) -> None:
+async def _insert_messages(tx, session: str, messages: int) -> None:
     await tx.many(
         "insert into context_message (project, session, sequence, id, audience, sender, owner, key_id, message_type,"
         " mark, content, metadata, size, parent, replies, at)"
@@ -454,11 +457,11 @@ async def _plant(tx, session: str, messages: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"query": "?!"}, {"query": ""}, {"scope": "secret"}, {"fuzzy_threshold": 101}]
+    "invalid", [{"query": "?!"}, {"query": ""}, {"scope": "secret"}, {"fuzzy_threshold": 101}]
 )
-async def test_search_context_refuses_what_it_cannot_search(alice: Agent, board: str, wrong: dict):
+async def test_search_context_refuses_what_it_cannot_search(alice: Agent, board: str, invalid: dict):
     with pytest.raises(errors.Invalid):
-        await alice.search_context(**{"session_id": board, "query": "cart"} | wrong)
+        await alice.search_context(**{"session_id": board, "query": "cart"} | invalid)
 
 
 def test_index_cache_stays_within_its_bound():
@@ -474,23 +477,23 @@ def test_index_cache_stays_within_its_bound():
 
 
 async def test_messages_are_announced_to_their_audience_alone(team: Team, board: str):
-    typed = team.anyone(key("alice", agent_type="claude"))
+    typed = team.anyone(make_caller("alice", agent_type="claude"))
     for visibility in ("public", "private", "agent_only", "admin_only"):
         await typed.add_message(session_id=board, content="secret words", visibility=visibility)
-    heard = await team.database.read(lambda tx: events.after(tx, "shop", 1))
-    assert [(event.kind, event.uri, event.audience, event.body["sequence"]) for event in heard] == [
+    published = await team.database.read(lambda tx: events.after(tx, "shop", 1))
+    assert [(event.kind, event.uri, event.audience, event.body["sequence"]) for event in published] == [
         ("MessageAdded", f"session://{board}", "", 1),
         ("MessageAdded", f"session://{board}", "agent:alice", 2),
         ("MessageAdded", f"session://{board}", "type:claude", 3),
         ("MessageAdded", f"session://{board}", "admin", 4),
     ]
-    assert all("secret words" not in str(event) for event in heard)
+    assert all("secret words" not in str(event) for event in published)
 
 
 async def test_get_session_audit_is_in_order_pages_and_never_shows_content(
     team: Team, alice: Agent, board: str
 ):
-    admin = team.anyone(key("root", role="admin"))
+    admin = team.anyone(make_caller("root", role="admin"))
     await alice.add_message(session_id=board, content="visible words")
     note = await alice.add_private_note(session_id=board, content="secret words")
     await alice.close_session(session_id=board)
@@ -545,14 +548,14 @@ async def test_without_keys_the_caller_is_who_it_says(team: Team):
     await anyone.add_private_note(session_id=board, content="note of bob", agent_id="bob")
     await anyone.add_message(session_id=board, content="from nobody")
 
-    async def seen(**who):
-        page = await anyone.get_context(session_id=board, include_private=True, **who)
+    async def read_messages(**identity):
+        page = await anyone.get_context(session_id=board, include_private=True, **identity)
         return [(message["sender"], message["content"]) for message in page["messages"]]
 
     public = [("alice", "from alice"), ("unknown", "from nobody")]
-    assert await seen(agent_id="alice") == public
-    assert await seen(agent_id="bob") == [public[0], ("bob", "note of bob"), public[1]]
-    assert await seen() == public
+    assert await read_messages(agent_id="alice") == public
+    assert await read_messages(agent_id="bob") == [public[0], ("bob", "note of bob"), public[1]]
+    assert await read_messages() == public
     with pytest.raises(errors.Forbidden):
         await anyone.add_message(session_id=board, content="x", sender="alice", agent_id="bob")
     rows = await team.database.read(
@@ -585,17 +588,17 @@ async def test_a_started_session_says_who_the_caller_is(team: Team):
 
 @pytest.mark.slow
 async def test_fifty_agents_lose_and_double_no_sequence_number(team: Team, board: str):
-    agents = [team.anyone(key(f"agent{n}")) for n in range(50)]
+    agents = [team.anyone(make_caller(f"agent{n}")) for n in range(50)]
 
-    async def speak(agent: Agent, n: int) -> list[int]:
+    async def post_messages(agent: Agent, n: int) -> list[int]:
         return [
             (await agent.add_message(session_id=board, content=f"{n} says {turn}"))["sequence"]
             for turn in range(21)
         ]
 
-    spoken = await asyncio.gather(*(speak(agent, n) for n, agent in enumerate(agents)))
-    assert sorted(number for theirs in spoken for number in theirs) == list(range(1, 1051))
-    assert all(theirs == sorted(theirs) for theirs in spoken)
+    sequences = await asyncio.gather(*(post_messages(agent, n) for n, agent in enumerate(agents)))
+    assert sorted(number for own in sequences for number in own) == list(range(1, 1051))
+    assert all(own == sorted(own) for own in sequences)
     page = await agents[0].get_context(session_id=board, limit=1000, after=50)
     assert [message["sequence"] for message in page["messages"]] == list(range(51, 1051))
 
@@ -605,22 +608,22 @@ async def test_two_replicas_lose_and_double_no_sequence_number(postgres_dsn: str
     stores = [await open_store(postgres_dsn, clock) for _ in range(2)]
     replicas = [Calls(store, CATALOGUE, Settings(), clock) for store in stores]
     try:
-        board = (await Agent(replicas[0], caller=key("a0")).create_session(purpose="x"))["session_id"]
+        board = (await Agent(replicas[0], caller=make_caller("a0")).create_session(purpose="x"))["session_id"]
 
-        async def speak(n: int) -> list[int]:
-            agent = Agent(replicas[n % 2], caller=key(f"a{n}"))
+        async def post_messages(n: int) -> list[int]:
+            agent = Agent(replicas[n % 2], caller=make_caller(f"a{n}"))
             return [
                 (await agent.add_message(session_id=board, content=f"{n}.{turn}"))["sequence"]
                 for turn in range(20)
             ]
 
-        spoken = await asyncio.gather(*(speak(n) for n in range(50)))
-        assert sorted(number for theirs in spoken for number in theirs) == list(range(1, 1001))
+        sequences = await asyncio.gather(*(post_messages(n) for n in range(50)))
+        assert sorted(number for own in sequences for number in own) == list(range(1, 1001))
         for calls in replicas:
-            found = await Agent(calls, caller=key("a0")).search_context(
+            reply = await Agent(calls, caller=make_caller("a0")).search_context(
                 session_id=board, query="49", limit=100
             )
-            assert found["message_count"] >= 20
+            assert reply["message_count"] >= 20
     finally:
         for store in stores:
             await store.close()
@@ -632,10 +635,10 @@ async def test_search_global_finds_public_messages_and_no_others(team: Team):
     board = (await boards.create_session(purpose="cart design", project="shop", agent_id="alice"))[
         "session_id"
     ]
-    said = await boards.add_message(session_id=board, content="the cart lives in redis", agent_id="alice")
+    posted = await boards.add_message(session_id=board, content="the cart lives in redis", agent_id="alice")
     await boards.add_private_note(session_id=board, content="redis worries me", agent_id="alice")
-    found = await alice.search_global(query="redis cart")
-    assert [(each["kind"], each["id"], each["project"]) for each in found["results"]] == [
-        ("blackboard", f"{board}/{said['message_id']}", "shop")
+    reply = await alice.search_global(query="redis cart")
+    assert [(item["kind"], item["id"], item["project"]) for item in reply["results"]] == [
+        ("blackboard", f"{board}/{posted['message_id']}", "shop")
     ]
     assert (await alice.query(query="redis cart"))["result_count"] == 0

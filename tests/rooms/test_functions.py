@@ -13,7 +13,7 @@ RETRY = {
 }
 
 
-def scanned(name: str = "retry_with_backoff", file: str = "src/net/retry.py", **more):
+def scanned_function(name: str = "retry_with_backoff", file: str = "src/net/retry.py", **more):
     """What the librarian sends of a function."""
     body = more.pop("body", "b1")
     signature = more.pop("signature", f"def {name}(call, tries=3)")
@@ -30,11 +30,11 @@ def scanned(name: str = "retry_with_backoff", file: str = "src/net/retry.py", **
     } | more
 
 
-async def _sync(team, *functions, project: str = "shop", **more):
+async def _sync_functions(team, *functions, project: str = "shop", **more):
     return await team.anyone().sync_functions(project=project, functions=list(functions), **more)
 
 
-async def _found(agent, query: str = "retry", **more):
+async def _find_functions(agent, query: str = "retry", **more):
     return (await agent.find_function(query=query, **more)).get("results", [])
 
 
@@ -45,22 +45,22 @@ async def test_register_function_makes_one_record_that_is_found_and_queued(team)
     )
     assert made == {"status": "registered", "id": made["id"], "queued_for_enrichment": True}
     assert made["id"].startswith("func_")
-    found = await _found(alice, "how do we retry?")
-    assert found == [
+    match = await _find_functions(alice, "how do we retry?")
+    assert match == [
         {
             "id": made["id"],
             "name": "retry_with_backoff",
             "file_path": "src/net/retry.py:12",
             "purpose": RETRY["purpose"],
             "signature": "",
-            "relevance": found[0]["relevance"],
+            "relevance": match[0]["relevance"],
             "enriched": False,
             "gotchas": "Never for POST.",
             "prefer_over": "while loops",
             "requires": ["asyncio"],
         }
     ]
-    assert 0 < found[0]["relevance"] <= 1
+    assert 0 < match[0]["relevance"] <= 1
 
 
 async def test_register_function_again_at_another_line_keeps_the_record_and_its_analysis(team):
@@ -71,8 +71,8 @@ async def test_register_function_again_at_another_line_keeps_the_record_and_its_
         **RETRY | {"file_path": "./src/net/retry.py:40", "purpose": "Try again."}
     )
     assert again == {"status": "updated", "id": made["id"], "queued_for_enrichment": False}
-    [found] = await _found(alice, "exponential pauses")
-    assert (found["purpose"], found["gotchas"], found["file_path"]) == (
+    [match] = await _find_functions(alice, "exponential pauses")
+    assert (match["purpose"], match["gotchas"], match["file_path"]) == (
         "Try again.",
         "Never for POST.",
         "src/net/retry.py:40",
@@ -81,7 +81,7 @@ async def test_register_function_again_at_another_line_keeps_the_record_and_its_
 
 async def test_register_function_takes_other_spellings_of_file_and_name(team):
     alice = await team.agent("alice", working_directory="/home/al/shop")
-    await _sync(team, scanned("Client.retry", "src/client.cpp"))
+    await _sync_functions(team, scanned_function("Client.retry", "src/client.cpp"))
     named = await alice.register_function(
         name="Client::retry(int tries)", file="/home/al/shop/src/client.cpp:7", purpose="Retries."
     )
@@ -96,7 +96,7 @@ async def test_register_function_says_what_looks_alike(team):
     again = await bob.register_function(
         name="backoffRetry", file_path="src/util.py", purpose="Repeat a failed call with growing pauses."
     )
-    assert [(each["id"], each["name"]) for each in again["similar"]] == [(made["id"], "retry_with_backoff")]
+    assert [(item["id"], item["name"]) for item in again["similar"]] == [(made["id"], "retry_with_backoff")]
     other = await bob.register_function(name="parse_date", file_path="d.py", purpose="Read a date from text.")
     assert "similar" not in other
 
@@ -106,20 +106,20 @@ async def test_register_function_keeps_no_secret(team):
     key = "ghp_" + "a1B2" * 9
     made = await alice.register_function(**RETRY, gotchas=f"needs {key}", code=f"TOKEN = '{key}'")
     assert made["_notice"] == ["Masked before it was kept: github token."]
-    kept = await alice.get_by_id(doc_id=made["id"])
-    assert key not in str(kept)
+    document = await alice.get_by_id(doc_id=made["id"])
+    assert key not in str(document)
     assert key not in str(await alice.become_librarian())
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "invalid",
     [{"name": "()"}, {"file_path": "../outside.py"}, {"purpose": " "}, {"file_path": "/elsewhere/a.py"}],
 )
-async def test_register_function_refuses_what_names_nothing(team, wrong):
+async def test_register_function_refuses_what_names_nothing(team, invalid):
     alice = await team.agent("alice")
     with pytest.raises(errors.Invalid):
-        await alice.register_function(**RETRY | wrong)
-    assert await _found(alice) == []
+        await alice.register_function(**RETRY | invalid)
+    assert await _find_functions(alice) == []
 
 
 @pytest.mark.parametrize(
@@ -135,30 +135,30 @@ async def test_register_function_refuses_what_names_nothing(team, wrong):
 )
 async def test_find_function_finds_by_purpose_name_parts_signature_and_calls(team, query, name):
     alice = await team.agent("alice")
-    await _sync(
+    await _sync_functions(
         team,
-        scanned(doc="Call again after a failure."),
-        scanned("loadUserProfile", "web/user.ts", doc="Reads one."),
-        scanned("send", "net.py", signature="def send(client: HttpClient) -> bytes"),
-        scanned("notify", "mail.py", calls=["sendgrid.mail.post"]),
-        scanned("round_total", "sum.py", doc="Rounding of money to cents."),
-        scanned("store_order", "order.py", side_effects=["database"]),
+        scanned_function(doc="Call again after a failure."),
+        scanned_function("loadUserProfile", "web/user.ts", doc="Reads one."),
+        scanned_function("send", "net.py", signature="def send(client: HttpClient) -> bytes"),
+        scanned_function("notify", "mail.py", calls=["sendgrid.mail.post"]),
+        scanned_function("round_total", "sum.py", doc="Rounding of money to cents."),
+        scanned_function("store_order", "order.py", side_effects=["database"]),
     )
-    assert (await _found(alice, query))[0]["name"] == name
+    assert (await _find_functions(alice, query))[0]["name"] == name
 
 
 async def test_find_function_reads_shared_ones_unless_told_not_to(team):
     alice = await team.agent("alice")
     await alice.register_function(**RETRY, project="shared")
-    assert [each["project"] for each in await _found(alice)] == ["shared"]
-    assert await _found(alice, include_shared=False) == []
+    assert [item["project"] for item in await _find_functions(alice)] == ["shared"]
+    assert await _find_functions(alice, include_shared=False) == []
     assert await alice.find_function(query="zebra") == {"result_count": 0, "message": "Nothing found."}
 
 
 async def test_find_function_does_not_see_other_projects(team):
     alice, eve = await team.agent("alice"), await team.agent("eve", "bank")
     await alice.register_function(**RETRY)
-    assert await _found(eve) == []
+    assert await _find_functions(eve) == []
     stranger = access.Caller("agent", frozenset({"bank"}), "key_bank")
     with pytest.raises(errors.Forbidden):
         await team.anyone(stranger).sync_functions(project="shop", gone=[["src/net/retry.py", "x"]])
@@ -169,16 +169,18 @@ async def test_find_function_does_not_see_other_projects(team):
 async def test_sync_functions_fills_what_an_agent_registered(team):
     alice = await team.agent("alice")
     made = await alice.register_function(**RETRY)
-    synced = await _sync(team, scanned(line=14, calls=["sleep"], side_effects=["network"], complexity=3))
+    synced = await _sync_functions(
+        team, scanned_function(line=14, calls=["sleep"], side_effects=["network"], complexity=3)
+    )
     assert synced == {"status": "synced", "updated": 1}
-    [found] = await _found(alice)
-    assert found == {
+    [match] = await _find_functions(alice)
+    assert match == {
         "id": made["id"],
         "name": "retry_with_backoff",
         "file_path": "src/net/retry.py:14",
         "purpose": RETRY["purpose"],
         "signature": "def retry_with_backoff(call, tries=3)",
-        "relevance": found["relevance"],
+        "relevance": match["relevance"],
         "enriched": True,
         "side_effects": ["network"],
     }
@@ -188,65 +190,65 @@ async def test_sync_functions_fills_what_an_agent_registered(team):
 async def test_sync_functions_knows_a_method_that_was_registered_without_its_class(team):
     alice = await team.agent("alice")
     made = await alice.register_function(name="send", file_path="mail.py", purpose="Send mail.")
-    await _sync(team, scanned("Mailer.send", "mail.py"), gone=[["mail.py", "send"]])
-    [found] = await _found(alice, "mail")
-    assert (found["id"], found["name"]) == (made["id"], "Mailer.send")
-    assert "drift" not in found
+    await _sync_functions(team, scanned_function("Mailer.send", "mail.py"), gone=[["mail.py", "send"]])
+    [match] = await _find_functions(alice, "mail")
+    assert (match["id"], match["name"]) == (made["id"], "Mailer.send")
+    assert "drift" not in match
 
 
 async def test_sync_functions_drift_says_what_changed_until_it_is_described_again(team):
     alice = await team.agent("alice")
-    await _sync(team, scanned())
+    await _sync_functions(team, scanned_function())
     await alice.register_function(**RETRY)
-    await _sync(team, scanned(line=99))
-    assert "drift" not in (await _found(alice))[0]
-    await _sync(team, scanned(body="b2"))
-    assert (await _found(alice))[0]["drift"] == {"changed": ["body"]}
-    await _sync(team, scanned(body="b2", signature="def retry_with_backoff(call)"))
-    assert (await _found(alice))[0]["drift"] == {
+    await _sync_functions(team, scanned_function(line=99))
+    assert "drift" not in (await _find_functions(alice))[0]
+    await _sync_functions(team, scanned_function(body="b2"))
+    assert (await _find_functions(alice))[0]["drift"] == {"changed": ["body"]}
+    await _sync_functions(team, scanned_function(body="b2", signature="def retry_with_backoff(call)"))
+    assert (await _find_functions(alice))[0]["drift"] == {
         "changed": ["signature", "body"],
         "signature_was": "def retry_with_backoff(call, tries=3)",
     }
     queue = await alice.get_enrichment_queue()
-    assert [each["reason"] for each in queue["items"]] == ["changed since described"]
+    assert [item["reason"] for item in queue["items"]] == ["changed since described"]
     await alice.register_function(**RETRY)
-    assert "drift" not in (await _found(alice))[0]
+    assert "drift" not in (await _find_functions(alice))[0]
 
 
 async def test_sync_functions_follows_a_function_to_another_file(team):
     alice = await team.agent("alice")
-    await _sync(team, scanned())
+    await _sync_functions(team, scanned_function())
     made = await alice.register_function(**RETRY)
-    await _sync(team, gone=[["src/net/retry.py", "retry_with_backoff"]])
-    assert (await _found(alice))[0]["drift"] == {"changed": ["gone"]}
-    moved = await _sync(team, scanned(file="src/retry/core.py"))
+    await _sync_functions(team, gone=[["src/net/retry.py", "retry_with_backoff"]])
+    assert (await _find_functions(alice))[0]["drift"] == {"changed": ["gone"]}
+    moved = await _sync_functions(team, scanned_function(file="src/retry/core.py"))
     assert moved == {"status": "synced", "moved": 1}
-    [found] = await _found(alice)
-    assert (found["id"], found["file_path"], found["purpose"]) == (
+    [match] = await _find_functions(alice)
+    assert (match["id"], match["file_path"], match["purpose"]) == (
         made["id"],
         "src/retry/core.py:12",
         RETRY["purpose"],
     )
-    assert found["drift"] == {"changed": ["moved"], "moved_from": "src/net/retry.py"}
+    assert match["drift"] == {"changed": ["moved"], "moved_from": "src/net/retry.py"}
 
 
 async def test_sync_functions_another_body_elsewhere_is_another_function(team):
     alice = await team.agent("alice")
-    await _sync(team, scanned())
+    await _sync_functions(team, scanned_function())
     made = await alice.register_function(**RETRY)
-    await _sync(team, gone=[["src/net/retry.py", "retry_with_backoff"]])
-    assert (await _sync(team, scanned(file="b.py", body="b9")))["added"] == 1
-    here, lost = await _found(alice)
+    await _sync_functions(team, gone=[["src/net/retry.py", "retry_with_backoff"]])
+    assert (await _sync_functions(team, scanned_function(file="b.py", body="b9")))["added"] == 1
+    here, lost = await _find_functions(alice)
     assert here["id"] != made["id"]
     assert (lost["id"], lost["drift"]["changed"]) == (made["id"], ["gone"])
 
 
 async def test_sync_functions_vanished_ones_nobody_described_are_not_found_and_swept(team):
     alice = await team.agent("alice")
-    await _sync(team, scanned())
-    identity = (await _found(alice))[0]["id"]
-    assert (await _sync(team, gone=[["src/net/retry.py", "retry_with_backoff"]]))["gone"] == 1
-    assert await _found(alice) == []
+    await _sync_functions(team, scanned_function())
+    identity = (await _find_functions(alice))[0]["id"]
+    assert (await _sync_functions(team, gone=[["src/net/retry.py", "retry_with_backoff"]]))["gone"] == 1
+    assert await _find_functions(alice) == []
     assert (await team.anyone().list_functions(project="shop")) == {"count": 0}
     assert (await alice.get_by_id(doc_id=identity))["status"] == "gone"
     team.clock.advance(days=31)
@@ -256,31 +258,36 @@ async def test_sync_functions_vanished_ones_nobody_described_are_not_found_and_s
 
 async def test_sync_functions_brings_back_what_was_gone(team):
     alice = await team.agent("alice")
-    await _sync(team, scanned())
-    first = (await _found(alice))[0]["id"]
-    await _sync(team, gone=[["src/net/retry.py", "retry_with_backoff"]])
-    await _sync(team, scanned())
-    assert [each["id"] for each in await _found(alice)] == [first]
+    await _sync_functions(team, scanned_function())
+    first = (await _find_functions(alice))[0]["id"]
+    await _sync_functions(team, gone=[["src/net/retry.py", "retry_with_backoff"]])
+    await _sync_functions(team, scanned_function())
+    assert [item["id"] for item in await _find_functions(alice)] == [first]
 
 
 async def test_sync_functions_refuses_what_the_librarian_does_not_send(team):
-    for wrong in (scanned(kind="lambda"), scanned(extra=1), scanned(file="../x.py"), scanned(line=0)):
+    for invalid in (
+        scanned_function(kind="lambda"),
+        scanned_function(extra=1),
+        scanned_function(file="../x.py"),
+        scanned_function(line=0),
+    ):
         with pytest.raises(errors.Invalid):
-            await _sync(team, wrong)
+            await _sync_functions(team, invalid)
     with pytest.raises(errors.Invalid):
-        await team.anyone().sync_functions(project="shop", functions=[scanned()] * 501)
+        await team.anyone().sync_functions(project="shop", functions=[scanned_function()] * 501)
 
 
 async def test_list_functions_pages_through_all_with_lines_as_told(team):
-    rows = [scanned(f"f{n:04}", "many.py") for n in range(2003)]
+    rows = [scanned_function(f"f{n:04}", "many.py") for n in range(2003)]
     for start in range(0, len(rows), 500):
-        await _sync(team, *rows[start : start + 500])
-    await _sync(team, lines=[["many.py", "f0000", 5, 6]])
+        await _sync_functions(team, *rows[start : start + 500])
+    await _sync_functions(team, lines=[["many.py", "f0000", 5, 6]])
     first = await team.anyone().list_functions(project="shop")
     rest = await team.anyone().list_functions(project="shop", cursor=first["next_cursor"])
     assert (first["count"], rest["count"], "next_cursor" in rest) == (2000, 3, False)
     assert first["functions"][0] == ["many.py", "f0000", rows[0]["digest"], 5, 6]
-    assert [each[1] for each in rest["functions"]] == ["f2000", "f2001", "f2002"]
+    assert [item[1] for item in rest["functions"]] == ["f2000", "f2001", "f2002"]
 
 
 async def test_enrich_function_replaces_and_never_appends_twice(team):
@@ -301,27 +308,29 @@ async def test_enrich_function_replaces_and_never_appends_twice(team):
         "name": "retry_with_backoff",
         "fields": ["signature", "parameters", "side_effects", "complexity", "additional_gotchas"],
     }
-    [found] = await _found(alice)
-    assert (found["gotchas"], found["signature"], found["side_effects"], found["enriched"]) == (
+    [match] = await _find_functions(alice)
+    assert (match["gotchas"], match["signature"], match["side_effects"], match["enriched"]) == (
         "Never for POST.; Sleeps.",
         "retry_with_backoff(call)",
         ["network"],
         True,
     )
     await alice.enrich_function(func_id=made["id"], additional_gotchas=["Blocks."])
-    assert (await _found(alice))[0]["gotchas"] == "Never for POST.; Blocks."
+    assert (await _find_functions(alice))[0]["gotchas"] == "Never for POST.; Blocks."
 
 
 async def test_enrich_function_drifts_when_the_body_changes_after_it(team):
     alice = await team.agent("alice")
-    await _sync(team, scanned())
-    identity = (await _found(alice))[0]["id"]
+    await _sync_functions(team, scanned_function())
+    identity = (await _find_functions(alice))[0]["id"]
     await alice.enrich_function(func_id=identity, search_summary="Tries again with growing pauses.")
-    assert (await _found(alice, "growing pauses"))[0]["purpose"] == "Tries again with growing pauses."
-    await _sync(team, scanned(body="b2"))
-    assert (await _found(alice))[0]["drift"] == {"changed": ["body"]}
+    assert (await _find_functions(alice, "growing pauses"))[0][
+        "purpose"
+    ] == "Tries again with growing pauses."
+    await _sync_functions(team, scanned_function(body="b2"))
+    assert (await _find_functions(alice))[0]["drift"] == {"changed": ["body"]}
     await alice.enrich_function(func_id=identity, search_summary="Tries again at once.")
-    assert "drift" not in (await _found(alice))[0]
+    assert "drift" not in (await _find_functions(alice))[0]
 
 
 async def test_enrich_function_refuses_nothing_unknown_ids_and_ambiguous_ones(team):
@@ -337,26 +346,27 @@ async def test_enrich_function_refuses_nothing_unknown_ids_and_ambiguous_ones(te
 
 async def test_get_enrichment_queue_puts_hand_made_ones_first_and_pages(team):
     alice = await team.agent("alice")
-    await _sync(
+    await _sync_functions(
         team,
-        scanned("plain", "a.py", complexity=2),
-        scanned("knotted", "a.py", complexity=20),
-        scanned("told", "a.py", doc="Says what it does."),
+        scanned_function("plain", "a.py", complexity=2),
+        scanned_function("knotted", "a.py", complexity=20),
+        scanned_function("told", "a.py", doc="Says what it does."),
     )
     await alice.register_function(**RETRY)
     queue = await alice.get_enrichment_queue(limit=2)
-    assert (queue["pending_count"], [(each["name"], each["reason"]) for each in queue["items"]]) == (
+    assert (queue["pending_count"], [(item["name"], item["reason"]) for item in queue["items"]]) == (
         3,
         [("retry_with_backoff", "registered by hand"), ("knotted", "undescribed")],
     )
     rest = await alice.get_enrichment_queue(limit=2, offset=2)
-    assert [each["name"] for each in rest["items"]] == ["plain"]
+    assert [item["name"] for item in rest["items"]] == ["plain"]
 
 
 async def test_become_librarian_hands_out_source_and_instructions_within_a_budget(team):
     alice = await team.agent("alice")
-    await _sync(
-        team, *(scanned(f"f{n}", "a.py", code=f"def f{n}():\n" + "    x()\n" * 400) for n in range(20))
+    await _sync_functions(
+        team,
+        *(scanned_function(f"f{n}", "a.py", code=f"def f{n}():\n" + "    x()\n" * 400) for n in range(20)),
     )
     duty = await alice.become_librarian()
     assert (duty["project"], duty["unenriched_count"]) == ("shop", 20)
@@ -380,12 +390,13 @@ async def test_become_librarian_names_the_project_that_is_not_the_sessions(team)
 
 async def test_get_by_id_shows_all_that_is_known_of_a_function(team):
     alice = await team.agent("alice")
-    await _sync(
-        team, scanned(parameters=[{"name": "tries", "default": "3"}], raises=["IOError"], code="def x")
+    await _sync_functions(
+        team,
+        scanned_function(parameters=[{"name": "tries", "default": "3"}], raises=["IOError"], code="def x"),
     )
     made = await alice.register_function(**RETRY)
-    shown = await alice.get_by_id(doc_id=made["id"][:10])
-    assert (shown["found"], shown["title"], shown["type"], shown["author"]) == (
+    document = await alice.get_by_id(doc_id=made["id"][:10])
+    assert (document["found"], document["title"], document["type"], document["author"]) == (
         True,
         "retry_with_backoff",
         "function_ref",
@@ -397,12 +408,12 @@ async def test_get_by_id_shows_all_that_is_known_of_a_function(team):
         "raises: IOError",
         "def x",
     ):
-        assert part in shown["content"]
+        assert part in document["content"]
     assert set(FINDERS) == {"func_"}
 
 
 async def test_search_global_finds_functions_beside_documents(team):
     alice = await team.agent("alice")
     made = await alice.register_function(**RETRY)
-    found = await alice.search_global(query="retry backoff")
-    assert [(each["kind"], each["id"]) for each in found["results"]] == [("function", made["id"])]
+    match = await alice.search_global(query="retry backoff")
+    assert [(item["kind"], item["id"]) for item in match["results"]] == [("function", made["id"])]

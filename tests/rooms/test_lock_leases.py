@@ -1,4 +1,4 @@
-"""Leases in time: renewed, lapsed, taken over, waited for, fenced and told."""
+"""Leases over time: renewal, lapse, takeover, waiting, fencing and notices."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ CLOCK_START = "2027-01-15T08:00:00Z"
 HALF_PAST = "2027-01-15T08:30:00Z"
 
 
-async def events_of(team, uri="locks://shop"):
+async def list_events(team, uri="locks://shop"):
     rows = await team.database.read(
         lambda tx: tx.all(
             "select kind, actor, body from event where project = 'shop' and uri = $1 order by n", uri
@@ -24,12 +24,12 @@ async def events_of(team, uri="locks://shop"):
     return [(row["kind"], row["actor"], row["body"]) for row in rows]
 
 
-async def holds(agent, *files):
+async def holds_exactly(agent, *files):
     locks = await agent.get_locks()
     return [lock["file"] for lock in locks.get("your_locks", [])] == list(files)
 
 
-async def fence(team, agent, path, token):
+async def require_token(team, agent, path, token):
     session = activity.digest(agent.session_id)
     await team.database.read(lambda tx: store.require_current_token(tx, "shop", path, token, session))
 
@@ -84,7 +84,7 @@ async def test_taking_over_tells_the_old_holder_once(team):
     answer = await alice.heartbeat()
     assert answer["_notice"] == ["bob took over your lapsed lock on src/."]
     assert "_notice" not in await alice.heartbeat()
-    assert await holds(alice)
+    assert await holds_exactly(alice)
 
 
 async def test_lapsed_lock_that_nobody_wanted_is_reported_once_and_gone(team):
@@ -138,7 +138,7 @@ async def test_lock_of_a_revoked_key_is_free_at_once(team):
         )
     )
     with pytest.raises(errors.StaleToken):
-        await fence(team, alice, "a.py", token)
+        await require_token(team, alice, "a.py", token)
     assert (await bob.get_locks())["total_count"] == 0
     assert (await bob.lock_files(files=["a.py"]))["success"]
 
@@ -188,27 +188,27 @@ async def test_lock_files_that_waited_in_vain_answers_with_the_conflict(team):
 async def test_token_is_good_while_its_lock_is_held_and_covers_the_path(team):
     alice = await team.agent("alice")
     token = (await alice.lock_files(files=["src/"]))["locked"][0]["token"]
-    await fence(team, alice, "src/a.py", token)
+    await require_token(team, alice, "src/a.py", token)
     with pytest.raises(errors.StaleToken):
-        await fence(team, alice, "docs/a.md", token)
+        await require_token(team, alice, "docs/a.md", token)
 
 
 async def test_token_of_a_lapsed_lock_is_good_until_another_got_it(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     token = (await alice.lock_files(files=["src/"], minutes=1))["locked"][0]["token"]
     team.clock.advance(minutes=2)
-    await fence(team, alice, "src/a.py", token)
+    await require_token(team, alice, "src/a.py", token)
     await bob.lock_files(files=["src/a.py"])
     await bob.unlock_files()
     with pytest.raises(errors.StaleToken):
-        await fence(team, alice, "src/a.py", token)
+        await require_token(team, alice, "src/a.py", token)
 
 
 async def test_token_of_another_session_is_refused(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     token = (await alice.lock_files(files=["a.py"]))["locked"][0]["token"]
     with pytest.raises(errors.StaleToken):
-        await fence(team, bob, "a.py", token)
+        await require_token(team, bob, "a.py", token)
 
 
 async def test_token_grows_over_a_restored_backup(team):
@@ -233,7 +233,7 @@ async def test_locking_releasing_and_taking_over_are_events_of_the_project(team)
     await alice.unlock_files(files=["b.py"])
     team.clock.advance(minutes=2)
     await bob.lock_files(files=["a.py"], mode="shared")
-    assert await events_of(team) == [
+    assert await list_events(team) == [
         ("FilesLocked", "alice", '{"files":["a.py","b.py"],"mode":"exclusive"}'),
         ("FilesReleased", "alice", '{"files":["b.py"]}'),
         ("LeaseTakenOver", "bob", '{"files":["a.py"],"held_by":["alice"]}'),
@@ -245,7 +245,7 @@ async def test_refused_lock_files_is_no_event(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"])
     await bob.lock_files(files=["a.py"])
-    assert [kind for kind, _, _ in await events_of(team)] == ["FilesLocked"]
+    assert [kind for kind, _, _ in await list_events(team)] == ["FilesLocked"]
 
 
 async def test_start_session_shows_others_locks_nearest_first(team):

@@ -40,93 +40,95 @@ SETS = [
     Set("[c-a]", ""),
 ]
 TOKENS = [*"abA*?", *SETS]
-FEW = ("a", "b", "A", "*", "?", SETS[0], SETS[1])
+FEW_TOKENS = ("a", "b", "A", "*", "?", SETS[0], SETS[1])
 
 
 def text_of(tokens) -> str:
     return "".join(token if isinstance(token, str) else token.text for token in tokens)
 
 
-def key(text: str, fold: bool) -> str:
+def fold_text(text: str, fold: bool) -> str:
     return unicodedata.normalize("NFC", text.casefold()) if fold else text
 
 
-def expression(tokens, fold: bool, *, spelled: bool) -> str:
+def regex_of_tokens(tokens, fold: bool, *, spelled: bool) -> str:
     """One segment as a regular expression, its bracket expressions read as sets or as they are spelled."""
     translated = []
     for token in tokens:
         if token in ("*", "?"):
             translated.append("[^/]*" if token == "*" else "[^/]")
         elif isinstance(token, str) or spelled:
-            translated.append(re.escape(key(text_of([token]), fold)))
+            translated.append(re.escape(fold_text(text_of([token]), fold)))
         elif token.negated:
-            translated.append(f"[^/{re.escape(key(token.listed, fold))}]")
+            translated.append(f"[^/{re.escape(fold_text(token.listed, fold))}]")
         else:
-            translated.append(f"[{re.escape(key(token.listed, fold))}]" if token.listed else "(?!)")
+            translated.append(f"[{re.escape(fold_text(token.listed, fold))}]" if token.listed else "(?!)")
     return "".join(translated)
 
 
-def oracle(segments, directory: bool, fold: bool) -> re.Pattern[str]:
+def regex_of_path(segments, directory: bool, fold: bool) -> re.Pattern[str]:
     """Every path that the segments match, each of its names followed by a slash."""
     parts = []
     for tokens in segments:
-        both = "|".join(expression(tokens, fold, spelled=spelled) for spelled in (False, True))
+        both = "|".join(regex_of_tokens(tokens, fold, spelled=spelled) for spelled in (False, True))
         parts.append("(?:[^/]+/)*" if tokens == ("**",) else f"(?=[^/])(?:{both})/")
     return re.compile("".join(parts) + ("(?:[^/]+/)*" if directory else ""))
 
 
-def shared(universe, one, other, fold: bool) -> bool:
-    a, b = oracle(*one, fold), oracle(*other, fold)
-    return any(a.fullmatch(name) and b.fullmatch(name) for name in (key(path, fold) for path in universe))
+def share_a_path(universe, one, other, fold: bool) -> bool:
+    a, b = regex_of_path(*one, fold), regex_of_path(*other, fold)
+    return any(
+        a.fullmatch(name) and b.fullmatch(name) for name in (fold_text(path, fold) for path in universe)
+    )
 
 
-def path_of(segments, directory: bool) -> str:
+def spell_path(segments, directory: bool) -> str:
     return "/".join(map(text_of, segments)) + "/" * directory
 
 
-def spellings(*patterns) -> list[str]:
+def list_spellings(*patterns) -> list[str]:
     tokens = {token for segments, _ in patterns for part in segments for token in part}
     return sorted(token.text for token in tokens if isinstance(token, Set))
 
 
-def words(longest: int) -> list[str]:
+def list_words(longest: int) -> list[str]:
     return ["".join(word) for length in range(longest + 1) for word in product(LETTERS, repeat=length)]
 
 
-SHORT, LONG = words(1), words(4)[1:]
+SHORT, LONG = list_words(1), list_words(4)[1:]
 
 
-def names_for(*patterns) -> list[str]:
+def list_names_for(*patterns) -> list[str]:
     """Hold a witness for any two segments of three tokens with one set each, if there is one."""
-    sets = spellings(*patterns)
-    around = [a + text + b for text in sets for a in words(2) for b in words(2)]
+    sets = list_spellings(*patterns)
+    around = [a + text + b for text in sets for a in list_words(2) for b in list_words(2)]
     between = [a + x + b + y + c for x in sets for y in sets for a, b, c in product(SHORT, repeat=3)]
     return [f"{name}/" for name in LONG + around + between]
 
 
-def trees_for(*patterns) -> list[str]:
+def list_trees_for(*patterns) -> list[str]:
     """Hold a witness for any two paths of three segments of one token each, if there is one."""
-    names = [*LETTERS, *spellings(*patterns)]
+    names = [*LETTERS, *list_spellings(*patterns)]
     return [
         "".join(f"{name}/" for name in path) for depth in range(1, 6) for path in product(names, repeat=depth)
     ]
 
 
-def one_set(tokens) -> bool:
+def has_one_set(tokens) -> bool:
     return sum(isinstance(token, Set) for token in tokens) <= 1 and "**" not in text_of(tokens)
 
 
-segment = st.lists(st.sampled_from(TOKENS), min_size=1, max_size=3).map(tuple).filter(one_set)
+segment = st.lists(st.sampled_from(TOKENS), min_size=1, max_size=3).map(tuple).filter(has_one_set)
 names = st.tuples(segment.map(lambda tokens: (tokens,)), st.just(False))
-step = st.sampled_from(FEW).map(lambda token: (token,)) | st.just(("**",))
-steps = st.lists(step, min_size=1, max_size=3).filter(lambda found: found[-1] != ("**",))
+step = st.sampled_from(FEW_TOKENS).map(lambda token: (token,)) | st.just(("**",))
+steps = st.lists(step, min_size=1, max_size=3).filter(lambda segments: segments[-1] != ("**",))
 trees = st.tuples(
-    steps.map(tuple).filter(lambda found: all(pair != (("**",),) * 2 for pair in pairwise(found))),
+    steps.map(tuple).filter(lambda segments: all(pair != (("**",),) * 2 for pair in pairwise(segments))),
     st.booleans(),
 )
 
 
-def hold_against_brute_force(decide: Decision, patterns, universe_for, examples: int) -> None:
+def compare_with_brute_force(decide: Decision, patterns, universe_for, examples: int) -> None:
     @settings(
         max_examples=examples,
         deadline=None,
@@ -136,22 +138,22 @@ def hold_against_brute_force(decide: Decision, patterns, universe_for, examples:
         phases=[Phase.generate],
     )
     @given(patterns, patterns, st.booleans())
-    def agrees(one, other, fold):
-        expected = shared(universe_for(one, other), one, other, fold)
-        assert decide(path_of(*one), path_of(*other), fold) is expected
+    def agree(one, other, fold):
+        expected = share_a_path(universe_for(one, other), one, other, fold)
+        assert decide(spell_path(*one), spell_path(*other), fold) is expected
 
-    agrees()
+    agree()
 
 
-@pytest.mark.parametrize(("patterns", "universe_for"), [(names, names_for), (trees, trees_for)])
+@pytest.mark.parametrize(("patterns", "universe_for"), [(names, list_names_for), (trees, list_trees_for)])
 def test_overlaps_agrees_with_brute_force(patterns, universe_for):
-    hold_against_brute_force(overlap, patterns, universe_for, examples=250)
+    compare_with_brute_force(overlap, patterns, universe_for, examples=250)
 
 
 @settings(deadline=None)
 @given(trees | names, trees | names, st.booleans())
 def test_overlaps_is_symmetric_and_reflexive(one, other, fold):
-    a, b = (paths.parse_pattern(path_of(*found), (), fold) for found in (one, other))
+    a, b = (paths.parse_pattern(spell_path(*pattern), (), fold) for pattern in (one, other))
     assert paths.patterns_overlap(a, a)
     assert paths.patterns_overlap(a, b) is paths.patterns_overlap(b, a)
 
@@ -159,15 +161,15 @@ def test_overlaps_is_symmetric_and_reflexive(one, other, fold):
 @settings(deadline=None)
 @given(trees | names, trees | names, st.booleans())
 def test_first_literal_segments_never_hides_an_overlap_from_an_index(one, other, fold):
-    a, b = (paths.parse_pattern(path_of(*found), (), fold) for found in (one, other))
-    mine, row = (paths.literal_prefix(found).encode() for found in (a, b))
+    a, b = (paths.parse_pattern(spell_path(*pattern), (), fold) for pattern in (one, other))
+    mine, row = (paths.literal_prefix(pattern).encode() for pattern in (a, b))
     above = [mine[: end + 1] for end, byte in enumerate(mine) if byte == ord("/")]
     below = not mine or mine <= row < mine[:-1] + b"0"
     assert below or row in (b"", *above) or not paths.patterns_overlap(a, b)
 
 
 def by_fnmatch(a: str, b: str, fold: bool) -> bool:
-    a, b = key(a, fold), key(b, fold)
+    a, b = fold_text(a, fold), fold_text(b, fold)
     return fnmatchcase(a, b) or fnmatchcase(b, a)
 
 
@@ -179,16 +181,16 @@ def without_case(a: str, b: str, _fold: bool) -> bool:
     return overlap(a, b, fold=False)
 
 
-@pytest.mark.parametrize("wrong", [by_fnmatch, without_directories, without_case])
-def test_brute_force_finds_a_wrong_decision(wrong):
+@pytest.mark.parametrize("flawed", [by_fnmatch, without_directories, without_case])
+def test_brute_force_finds_a_wrong_decision(flawed):
     with pytest.raises(AssertionError):
-        hold_against_brute_force(wrong, trees, trees_for, examples=250)
+        compare_with_brute_force(flawed, trees, list_trees_for, examples=250)
 
 
 # -- cost -----------------------------------------------------------------------------------------------------
 
 
-def steps_of(a: str, b: str) -> int:
+def count_steps(a: str, b: str) -> int:
     """How many lines of the module run to compare two paths."""
     one, other = paths.parse_pattern(a, (), fold=False), paths.parse_pattern(b, (), fold=False)
     counted = 0
@@ -222,4 +224,4 @@ def steps_of(a: str, b: str) -> int:
     ],
 )
 def test_overlaps_costs_no_more_than_the_product_of_both_lengths(a, b):
-    assert 0 < steps_of(a, b) <= 3 * len(a) * len(b)
+    assert 0 < count_steps(a, b) <= 3 * len(a) * len(b)

@@ -181,10 +181,10 @@ def test_parse_tells_files_directories_and_globs_apart(path, literals, kind):
 
 
 def test_parse_reads_a_path_that_is_locked_literally_as_that_name_alone():
-    known = paths.parse_pattern("app/[id].tsx", {"app/[ID].tsx"}, fold=True)
-    assert known.kind == "literal"
-    assert paths.patterns_overlap(known, paths.parse_pattern("app/[Id].tsx", {"app/[ID].tsx"}, fold=True))
-    assert not paths.patterns_overlap(known, paths.parse_pattern("app/i.tsx", (), fold=True))
+    literal = paths.parse_pattern("app/[id].tsx", {"app/[ID].tsx"}, fold=True)
+    assert literal.kind == "literal"
+    assert paths.patterns_overlap(literal, paths.parse_pattern("app/[Id].tsx", {"app/[ID].tsx"}, fold=True))
+    assert not paths.patterns_overlap(literal, paths.parse_pattern("app/i.tsx", (), fold=True))
     assert paths.parse_pattern("app/[id].tsx", {"app/[ID].tsx"}, fold=False).kind == "glob"
 
 

@@ -9,7 +9,7 @@ CLOCK_START = "2027-01-15T08:00:00Z"
 HALF_PAST = "2027-01-15T08:30:00Z"
 
 
-async def holds(agent, *files):
+async def holds_exactly(agent, *files):
     locks = await agent.get_locks()
     return [lock["file"] for lock in locks.get("your_locks", [])] == list(files)
 
@@ -248,7 +248,7 @@ async def test_unlock_files_says_what_was_released_what_stays_and_what_was_not_h
         "still_held": ["b.py", "src/"],
         "not_held": ["c.py", "src/x.py"],
     }
-    assert await holds(bob, "c.py")
+    assert await holds_exactly(bob, "c.py")
 
 
 async def test_unlock_files_without_files_releases_all_of_mine_alone(team):
@@ -257,7 +257,7 @@ async def test_unlock_files_without_files_releases_all_of_mine_alone(team):
     await bob.lock_files(files=["c.py"])
     assert await alice.unlock_files() == {"released": ["a.py", "b.py"]}
     assert await alice.unlock_files() == {}
-    assert await holds(bob, "c.py")
+    assert await holds_exactly(bob, "c.py")
 
 
 async def test_unlock_files_of_a_lapsed_lock_is_not_held(team):
@@ -302,7 +302,7 @@ async def test_get_locks_shows_tokens_of_ones_own_alone(team):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "found"),
+    ("pattern", "expected"),
     [
         ("src", {"src/", "src/app.py"}),
         ("src/app.py", {"src/", "src/app.py"}),
@@ -314,13 +314,13 @@ async def test_get_locks_shows_tokens_of_ones_own_alone(team):
         ("./", {"src/", "src/app.py", "docs/*.md", "app/[id]/page.tsx"}),
     ],
 )
-async def test_get_locks_finds_what_a_pattern_meets(team, pattern, found):
+async def test_get_locks_finds_what_a_pattern_meets(team, pattern, expected):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["src/", "src/app.py"])
     await alice.lock_files(files=["docs/*.md", "app/[id]/page.tsx"])
     answer = await bob.get_locks(path_pattern=pattern)
-    assert {lock["file"] for lock in answer.get("locks", [])} == found
-    assert answer["total_count"] == len(found)
+    assert {lock["file"] for lock in answer.get("locks", [])} == expected
+    assert answer["total_count"] == len(expected)
 
 
 async def test_get_locks_shows_two_hundred_and_counts_all(team):

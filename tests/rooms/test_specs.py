@@ -8,7 +8,7 @@ from commonplace import access, errors, events
 from commonplace.clock import iso
 
 
-async def _two(team):
+async def _alice_and_bob(team):
     return await team.agent("alice"), await team.agent("bob")
 
 
@@ -74,14 +74,14 @@ async def test_define_spec_refuses_what_is_no_version(team, version):
 async def test_define_spec_at_once_gives_every_version_once(team):
     alice = await team.agent("alice")
     made = await asyncio.gather(*(alice.define_spec(name="api", content=f"{n}") for n in range(10)))
-    assert sorted(each["version"] for each in made) == [f"1.0.{n}" for n in range(10)]
-    for each in made:
-        spec = await alice.get_spec(name="api", version=each["version"])
-        assert spec["version"] == each["version"]
+    assert sorted(item["version"] for item in made) == [f"1.0.{n}" for n in range(10)]
+    for item in made:
+        spec = await alice.get_spec(name="api", version=item["version"])
+        assert spec["version"] == item["version"]
 
 
 async def test_define_spec_is_refused_to_who_does_not_own_it(team):
-    alice, bob = await _two(team)
+    alice, bob = await _alice_and_bob(team)
     await alice.define_spec(name="api", content="hers")
     for claim in ({}, {"owner": "bob"}, {"owner": "alice"}):
         with pytest.raises(errors.Forbidden):
@@ -91,7 +91,7 @@ async def test_define_spec_is_refused_to_who_does_not_own_it(team):
 
 
 async def test_define_spec_names_another_owner_only_for_an_admin(team):
-    alice, bob = await _two(team)
+    alice, bob = await _alice_and_bob(team)
     with pytest.raises(errors.Forbidden):
         await alice.define_spec(name="api", content="x", owner="bob")
     await alice.define_spec(name="api", content="x")
@@ -234,12 +234,12 @@ async def test_list_specs_names_them_with_their_versions(team, clock):
     await alice.define_spec(name="a", content="1", project="shared")
     await alice.define_spec(name="c", content="1", project="web")
     at = iso(clock.now)
-    shown = {"owner": "alice", "updated": at}
+    shared_fields = {"owner": "alice", "updated": at}
     assert await alice.list_specs(include_versions=True) == {
         "count": 2,
         "total": 2,
         "specs": [
-            shown
+            shared_fields
             | {
                 "spec_name": "a",
                 "project": "shared",
@@ -247,7 +247,7 @@ async def test_list_specs_names_them_with_their_versions(team, clock):
                 "spec_type": "interface",
                 "versions": [{"version": "1.0.0", "by": "alice", "at": at}],
             },
-            shown
+            shared_fields
             | {
                 "spec_name": "b",
                 "project": "shop",
@@ -258,13 +258,13 @@ async def test_list_specs_names_them_with_their_versions(team, clock):
         ],
     }
     only = await alice.list_specs(spec_type="api")
-    assert [(each["spec_name"], "versions" in each) for each in only["specs"]] == [("b", False)]
+    assert [(item["spec_name"], "versions" in item) for item in only["specs"]] == [("b", False)]
     assert (await alice.list_specs(limit=1))["total"] == 2
     assert await alice.list_specs(project="nowhere") == {"count": 0, "total": 0}
 
 
 async def test_start_session_returns_the_state_of_the_agent(team):
-    alice, bob = await _two(team)
+    alice, bob = await _alice_and_bob(team)
     assert "state_spec" not in alice.started
     await alice.define_spec(name="state:alice", content="half way through the cart")
     again = await team.agent("alice")

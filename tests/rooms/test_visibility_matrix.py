@@ -20,21 +20,23 @@ from team import Agent, HandClock
 VISIBILITIES = ("public", "private", "agent_only", "admin_only")
 
 
-def key(name: str | None, role: access.Role = "agent", agent_type: str = "", project: str = "shop") -> Caller:
+def make_caller(
+    name: str | None, role: access.Role = "agent", agent_type: str = "", project: str = "shop"
+) -> Caller:
     return Caller(role, frozenset({project}), f"key_{name}_{role}", name, agent_type)
 
 
 CALLERS = {
-    "sender": key("alice", agent_type="claude"),
-    "same type": key("carol", agent_type="claude"),
-    "other type": key("bob", agent_type="codex"),
-    "no type": key("dan"),
-    "no agent": key(None, role="readonly"),
-    "admin": key("root", role="admin"),
-    "owner": key("boss", role="owner"),
-    "other project": key("alice", agent_type="claude", project="docs"),
+    "sender": make_caller("alice", agent_type="claude"),
+    "same type": make_caller("carol", agent_type="claude"),
+    "other type": make_caller("bob", agent_type="codex"),
+    "no type": make_caller("dan"),
+    "no agent": make_caller(None, role="readonly"),
+    "admin": make_caller("root", role="admin"),
+    "owner": make_caller("boss", role="owner"),
+    "other project": make_caller("alice", agent_type="claude", project="docs"),
 }
-SEES = {
+VISIBLE_TO = {
     "sender": {"public", "private", "agent_only"},
     "same type": {"public", "agent_only"},
     "other type": {"public"},
@@ -81,39 +83,39 @@ async def board(database: Database, clock: HandClock) -> Board:
     return board
 
 
-def words(text: str) -> set[str]:
+def find_visibilities(text: str) -> set[str]:
     return set(re.findall(r"secret_(public|private|agent_only|admin_only)", text))
 
 
-Way = Callable[[Board, str], Awaitable[str]]
+ReadWay = Callable[[Board, str], Awaitable[str]]
 
 
-def tool(name: str, **arguments) -> Way:
-    async def reads(board: Board, kind: str) -> str:
+def read_with_tool(name: str, **arguments) -> ReadWay:
+    async def read(board: Board, kind: str) -> str:
         answer = await board.calls.run(name, {"session_id": board.id} | arguments, CALLERS[kind])
         return answer.text().decode()
 
-    return reads
+    return read
 
 
-def resource(page: str) -> Way:
-    async def reads(board: Board, kind: str) -> str:
+def read_resource(page: str) -> ReadWay:
+    async def read(board: Board, kind: str) -> str:
         uri = f"session://{board.id}{page}"
-        for each in board.calls.catalogue.resources:
-            if (arguments := each.match(uri)) is not None:
+        for resource in board.calls.catalogue.resources:
+            if (arguments := resource.match(uri)) is not None:
                 return (
-                    (await board.calls.run_operation(each.operation, arguments, CALLERS[kind]))
+                    (await board.calls.run_operation(resource.operation, arguments, CALLERS[kind]))
                     .text()
                     .decode()
                 )
         raise errors.NotFound
 
-    return reads
+    return read
 
 
-async def each_message(board: Board, kind: str) -> str:
+async def read_each_message(board: Board, kind: str) -> str:
     """get_message for every id, as somebody who guessed the ids would ask."""
-    shown = []
+    texts = []
     for message_id in board.messages.values():
         try:
             answer = await board.calls.run(
@@ -121,11 +123,11 @@ async def each_message(board: Board, kind: str) -> str:
             )
         except errors.NotFound:
             continue
-        shown.append(answer.text().decode())
-    return " ".join(shown)
+        texts.append(answer.text().decode())
+    return " ".join(texts)
 
 
-async def replies(board: Board, kind: str) -> str:
+async def read_replies(board: Board, kind: str) -> str:
     """The ids of the replies, told by what they say."""
     answer = await board.calls.run(
         "get_message", {"session_id": board.id, "message_id": board.question}, CALLERS[kind]
@@ -134,87 +136,94 @@ async def replies(board: Board, kind: str) -> str:
     return " ".join(f"secret_{visibility}" for visibility, own in board.messages.items() if own in ids)
 
 
-async def event_stream(board: Board, kind: str) -> str:
+async def read_event_stream(board: Board, kind: str) -> str:
     """The events that an edge passes on: those of an audience of the caller."""
-    heard = await board.calls.database.read(lambda tx: events.after(tx, "shop", 0))
-    ids = {event.body.get("message_id") for event in heard if events.visible(event, CALLERS[kind])}
+    published = await board.calls.database.read(lambda tx: events.after(tx, "shop", 0))
+    ids = {event.body.get("message_id") for event in published if events.visible(event, CALLERS[kind])}
     return " ".join(f"secret_{visibility}" for visibility, own in board.messages.items() if own in ids)
 
 
-async def every_filter(board: Board, kind: str) -> str:
+async def read_with_every_filter(board: Board, kind: str) -> str:
     """Each filter gives what it names, if the caller may see it, and nothing else."""
-    shown = ""
+    texts = ""
     for visibility in VISIBILITIES:
-        answer = await tool("get_context", visibility_filter=visibility)(board, kind)
-        assert words(answer) <= {visibility}
-        shown += answer
-    return shown
+        answer = await read_with_tool("get_context", visibility_filter=visibility)(board, kind)
+        assert find_visibilities(answer) <= {visibility}
+        texts += answer
+    return texts
 
 
-async def count(board: Board, kind: str) -> str:
+async def count_messages(board: Board, kind: str) -> str:
     """Counts tell as much as texts do; admins see that more is there, in a field of its own."""
-    answer = msgspec.json.decode(await tool("get_session")(board, kind))
+    answer = msgspec.json.decode(await read_with_tool("get_session")(board, kind))
     listed = msgspec.json.decode((await board.calls.run("list_sessions", {}, CALLERS[kind])).text())
-    page = msgspec.json.decode(await tool("get_context", include_private=True)(board, kind))
-    expected = 1 + len(SEES[kind])
+    page = msgspec.json.decode(await read_with_tool("get_context", include_private=True)(board, kind))
+    expected = 1 + len(VISIBLE_TO[kind])
     assert {answer["message_count"], listed["sessions"][0]["message_count"], page["total_count"]} == {
         expected
     }
-    assert answer.get("hidden_count") == (5 - expected if "admin_only" in SEES[kind] else None)
-    return " ".join(f"secret_{visibility}" for visibility in SEES[kind])
+    assert answer.get("hidden_count") == (5 - expected if "admin_only" in VISIBLE_TO[kind] else None)
+    return " ".join(f"secret_{visibility}" for visibility in VISIBLE_TO[kind])
 
 
-WAYS: dict[str, Way] = {
-    "get_context": tool("get_context", include_private=True),
-    "get_messages": tool("get_messages", include_private=True),
-    "get_context by sender": tool("get_context", include_private=True, sender="alice"),
-    "get_context by time": tool("get_context", include_private=True, since="2020-01-01T00:00:00Z"),
-    "get_context within tokens": tool("get_context", include_private=True, max_tokens=100_000),
-    "get_context filters": every_filter,
-    "get_session": tool("get_session"),
-    "get_message": each_message,
-    "replies": replies,
-    "search_context": tool("search_context", query="secret", limit=100),
-    "search_context loosely": tool("search_context", query="secret", limit=100, fuzzy_threshold=0),
-    "session://id": resource(""),
-    "session://id/messages/0": resource("/messages/0"),
-    "events": event_stream,
-    "counts": count,
+READ_WAYS: dict[str, ReadWay] = {
+    "get_context": read_with_tool("get_context", include_private=True),
+    "get_messages": read_with_tool("get_messages", include_private=True),
+    "get_context by sender": read_with_tool("get_context", include_private=True, sender="alice"),
+    "get_context by time": read_with_tool("get_context", include_private=True, since="2020-01-01T00:00:00Z"),
+    "get_context within tokens": read_with_tool("get_context", include_private=True, max_tokens=100_000),
+    "get_context filters": read_with_every_filter,
+    "get_session": read_with_tool("get_session"),
+    "get_message": read_each_message,
+    "replies": read_replies,
+    "search_context": read_with_tool("search_context", query="secret", limit=100),
+    "search_context loosely": read_with_tool("search_context", query="secret", limit=100, fuzzy_threshold=0),
+    "session://id": read_resource(""),
+    "session://id/messages/0": read_resource("/messages/0"),
+    "events": read_event_stream,
+    "counts": count_messages,
 }
 
 
 @pytest.mark.parametrize("kind", CALLERS)
 async def test_message_is_seen_by_those_who_may_and_by_nobody_else(board: Board, kind: str):
-    for name, reads in WAYS.items():
+    for name, read in READ_WAYS.items():
         try:
-            seen = words(await reads(board, kind))
+            visible = find_visibilities(await read(board, kind))
         except errors.NotFound:
-            seen = set()
+            visible = set()
             assert kind == "other project", name
-        assert seen == SEES[kind], name
+        assert visible == VISIBLE_TO[kind], name
 
 
 async def test_search_stays_within_audiences_after_others_have_searched(board: Board):
     """Shelves are kept in memory: who searches first must not decide what the next one finds."""
-    search = WAYS["search_context"]
+    search = READ_WAYS["search_context"]
     for kind in ("sender", "admin", "other type", "same type", "sender", "no agent"):
-        assert words(await search(board, kind)) == SEES[kind]
+        assert find_visibilities(await search(board, kind)) == VISIBLE_TO[kind]
 
 
 async def test_private_messages_are_left_out_unless_asked_for(board: Board):
-    assert words(await tool("get_context")(board, "sender")) == {"public", "agent_only"}
-    assert words(await tool("search_context", query="secret", scope="public")(board, "sender")) == {"public"}
-    assert words(await tool("search_context", query="secret", scope="private")(board, "sender")) == {
-        "private"
-    }
-    assert words(await tool("search_context", query="secret", scope="private")(board, "admin")) == set()
+    assert find_visibilities(await read_with_tool("get_context")(board, "sender")) == {"public", "agent_only"}
+    assert find_visibilities(
+        await read_with_tool("search_context", query="secret", scope="public")(board, "sender")
+    ) == {"public"}
+    assert find_visibilities(
+        await read_with_tool("search_context", query="secret", scope="private")(board, "sender")
+    ) == {"private"}
+    assert (
+        find_visibilities(
+            await read_with_tool("search_context", query="secret", scope="private")(board, "admin")
+        )
+        == set()
+    )
 
 
 @pytest.mark.parametrize("operation", ["get_context", "get_messages"])
-@pytest.mark.parametrize("wrong", ["everything", "", "PRIVATE", "*"])
-async def test_unknown_filter_is_refused(board: Board, operation: str, wrong: str):
+@pytest.mark.parametrize("unknown", ["everything", "", "PRIVATE", "*"])
+async def test_unknown_filter_is_refused(board: Board, operation: str, unknown: str):
     with pytest.raises(errors.Invalid):
-        await tool(operation, visibility_filter=wrong)(board, "sender")
+        await read_with_tool(operation, visibility_filter=unknown)(board, "sender")
 
 
 async def test_keys_without_an_agent_do_not_share_their_notes(board: Board):
@@ -224,7 +233,9 @@ async def test_keys_without_an_agent_do_not_share_their_notes(board: Board):
         page = await board.calls.run(
             "get_context", {"session_id": board.id, "visibility_filter": "private"}, caller
         )
-        assert [each["content"] for each in msgspec.json.decode(page.text())["messages"]] == [caller.key]
+        assert [message["content"] for message in msgspec.json.decode(page.text())["messages"]] == [
+            caller.key
+        ]
 
 
 async def test_a_started_session_does_not_open_the_notes_of_a_bound_agent(board: Board):
@@ -236,14 +247,14 @@ async def test_a_started_session_does_not_open_the_notes_of_a_bound_agent(board:
     )
     asked = {"session_id": board.id, "include_private": True, "agent_id": started["session_id"]}
     answer = await board.calls.run("get_context", asked, impostor)
-    assert words(answer.text().decode()) == {"public"}
+    assert find_visibilities(answer.text().decode()) == {"public"}
 
 
 async def test_agents_without_a_type_do_not_share_agent_only_messages(board: Board):
     await board.agent("no type").add_message(session_id=board.id, content="mine", visibility="agent_only")
     asked = {"session_id": board.id, "visibility_filter": "agent_only"}
     assert len((await board.agent("no type").get_context(**asked))["messages"]) == 1
-    other = Agent(board.calls, caller=key("erin"))
+    other = Agent(board.calls, caller=make_caller("erin"))
     assert (await other.get_context(**asked))["count"] == 0
 
 
@@ -271,18 +282,18 @@ async def test_reply_that_not_everyone_sees_does_not_change_what_everyone_gets(b
 @pytest.mark.parametrize("page", ["/messages", "/messages/x", "/other/1", "/messages/1/2", "/messages/-1"])
 async def test_resource_that_is_none_is_refused(board: Board, page: str):
     with pytest.raises((errors.NotFound, errors.Invalid)):
-        await resource(page)(board, "sender")
+        await read_resource(page)(board, "sender")
 
 
 async def test_resource_shows_the_session_its_newest_messages_and_statistics(board: Board):
-    shown = msgspec.json.decode(await resource("")(board, "admin"))
-    assert (shown["session"]["session_id"], shown["session"]["message_count"]) == (board.id, 3)
-    assert [message["sequence"] for message in shown["messages"]] == [1, 2, 5]
-    assert shown["statistics"] == {
+    view = msgspec.json.decode(await read_resource("")(board, "admin"))
+    assert (view["session"]["session_id"], view["session"]["message_count"]) == (board.id, 3)
+    assert [message["sequence"] for message in view["messages"]] == [1, 2, 5]
+    assert view["statistics"] == {
         "message_count": 3,
         "by_visibility": {"public": 2, "admin_only": 1},
         "hidden_count": 2,
     }
-    page = msgspec.json.decode(await resource("/messages/1")(board, "sender"))
+    page = msgspec.json.decode(await read_resource("/messages/1")(board, "sender"))
     assert [message["sequence"] for message in page.pop("messages")] == [2, 3, 4]
     assert page == {"count": 3, "total_count": 4, "next_after": 4, "has_more": False}
