@@ -28,6 +28,7 @@ FLOORS = (
         "data_folder",
         "beacon",
         "background",
+        "window",
     ),
     ("arguments", "audit", "activity", "events", "operation", "resource", "project"),
     ("search",),
@@ -49,6 +50,7 @@ CLIENT_MAY_REACH = {
     "librarian",
     "masking",
     "transcripts",
+    "window",
     "zstd",
 }
 FORBIDDEN_NAMES = {
