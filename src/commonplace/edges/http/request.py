@@ -30,42 +30,36 @@ class ClientDisconnected(Exception):  # noqa: N818 - nobody is left to answer, w
 class Request:
     """The router sets `caller` before it hands the request to a route that needs a key."""
 
-    __slots__ = ("_body_state", "_receive", "caller", "headers", "limits", "repeated_headers", "scope")
+    __slots__ = (
+        "_body_state",
+        "_receive",
+        "address",
+        "caller",
+        "content_encoding",
+        "headers",
+        "limits",
+        "method",
+        "path",
+        "query",
+        "repeated_headers",
+    )
 
     caller: Caller
 
     def __init__(self, scope: Scope, receive: Receive, limits: ClientLimits) -> None:
-        self.scope, self._receive, self.limits = scope, receive, limits
+        self._receive, self.limits = receive, limits
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.query: bytes = scope.get("query_string", b"")
+        client = scope.get("client")
+        self.address: str = client[0] if client else ""
         pairs = [
             (name.decode("latin-1"), value.decode("latin-1").strip()) for name, value in scope["headers"]
         ]
         self.headers: Mapping[str, str] = dict(pairs)
         self.repeated_headers = _find_repeated(pairs) if len(pairs) != len(self.headers) else frozenset()
+        self.content_encoding: str = self.headers.get("content-encoding", "identity").lower()
         self._body_state = "unread"
-
-    @property
-    def method(self) -> str:
-        method: str = self.scope["method"]
-        return method
-
-    @property
-    def path(self) -> str:
-        path: str = self.scope["path"]
-        return path
-
-    @property
-    def query(self) -> bytes:
-        query: bytes = self.scope.get("query_string", b"")
-        return query
-
-    @property
-    def address(self) -> str:
-        client = self.scope.get("client")
-        return client[0] if client else ""
-
-    @property
-    def content_encoding(self) -> str:
-        return self.headers.get("content-encoding", "identity").lower()
 
     @property
     def accepts_event_stream(self) -> bool:

@@ -56,14 +56,14 @@ class Response:
         self, status: int, body: bytes = b"", *headers: Header, content_type: bytes = JSON_TYPE
     ) -> None:
         """Send a whole answer. If the client is still sending, drain its body so that it can read the answer."""
-        drains = self._request.has_body_to_drain
-        if drains:
-            headers += _CLOSE
-        await self.start_body(status, len(body), content_type, *headers)
-        await self._send({"type": "http.response.body", "body": body, "more_body": drains})
-        if drains:
+        if self._request.has_body_to_drain:
+            await self.start_body(status, len(body), content_type, *headers, *_CLOSE)
+            await self._send({"type": "http.response.body", "body": body, "more_body": True})
             await self._request.drain_body()
             await self.end_body()
+        else:
+            await self.start_body(status, len(body), content_type, *headers)
+            await self._send({"type": "http.response.body", "body": body})
 
     async def send_json(self, status: int, value: Any, *headers: Header) -> None:
         await self.send(status, msgspec.json.encode(value), *headers)

@@ -69,7 +69,7 @@ class HttpApplication:
 
     async def _answer_request(self, request: Request, response: Response) -> None:
         require_allowed_origin(request.headers, self._allowed_hosts, self._allowed_origins)
-        if repeated := _SINGLE_HEADERS & request.repeated_headers:
+        if request.repeated_headers and (repeated := _SINGLE_HEADERS & request.repeated_headers):
             raise errors.Invalid(f"The header {min(repeated)} is repeated.", hint="Send it once.")
         public = self._public.get(request.path)
         if public is not None and request.method in {"GET", "HEAD"}:

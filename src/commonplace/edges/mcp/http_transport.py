@@ -66,7 +66,8 @@ class McpHttpTransport:
     async def serve(self, request: Request, response: Response) -> None:
         view = _require_view(request)
         try:
-            _refuse_repeated_headers(request)
+            if request.repeated_headers:
+                _refuse_repeated_headers(request)
             if request.method == "POST":
                 await self._post(request, response, view)
             elif SESSION_HEADER not in request.headers:
@@ -91,8 +92,8 @@ class McpHttpTransport:
 def _require_json(request: Request) -> None:
     if request.content_encoding != "identity":
         raise UnsupportedMediaType("A compressed body is not accepted.", hint="Send plain JSON.")
-    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
-    if kind != "application/json":
+    kind = request.headers.get("content-type", "application/json")
+    if kind != "application/json" and kind.partition(";")[0].strip().lower() != "application/json":
         raise UnsupportedMediaType(
             "The body is not application/json.", hint="Send JSON with Content-Type: application/json."
         )

@@ -96,10 +96,10 @@ def require_version(version: str) -> None:
 def read_required_meta(params: dict[str, Any]) -> dict[str, Any]:
     """The request's `_meta`, with the two fields without which it cannot be served."""
     meta = read_meta(params)
+    if VERSION_META in meta and _CAPABILITIES in meta:
+        return meta
     missing = [key for key in (VERSION_META, _CAPABILITIES) if key not in meta]
-    if missing:
-        raise ProtocolError(INVALID_PARAMS, f"params._meta lacks {', '.join(missing)}.")
-    return meta
+    raise ProtocolError(INVALID_PARAMS, f"params._meta lacks {', '.join(missing)}.")
 
 
 def require_supported(meta: dict[str, Any]) -> None:
