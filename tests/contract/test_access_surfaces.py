@@ -100,6 +100,7 @@ async def wired(folder: Path, clock: Any) -> AsyncIterator[tuple[Stage, Wire]]:
 
 
 @pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.slow
 async def test_access_over_the_wire_is_as_declared(tmp_path: Path, clock: Any, surface: str):
     wrong = []
     async with wired(tmp_path / "data", clock) as (stage, wire):

@@ -127,6 +127,7 @@ async def test_scan_of_one_folder_leaves_the_rest_of_the_project_alone(call, sou
     assert await Librarian(source_folder / "web", call).sync() == SyncOutcome()
 
 
+@pytest.mark.processes
 def test_scan_reads_a_large_tree_in_several_processes(tmp_path):
     files = {f"m{n}.py": f"def f{n}():\n    return f{n - 1}()\n" for n in range(70)}
     scan = TreeScan(SourceTree(write_all(tmp_path, files)), workers=2)

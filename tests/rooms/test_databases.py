@@ -12,6 +12,8 @@ from commonplace.rooms.databases import config
 from commonplace.sqlguard import engines
 from team import Team
 
+pytestmark = pytest.mark.processes
+
 # Tests that do not involve the product's own store run on one of them.
 ONE_STORE = pytest.mark.parametrize("address", ["sqlite"], indirect=True)
 

@@ -18,6 +18,7 @@ def world(address):
 
 
 @pytest.mark.parametrize(("address", "examples"), [("sqlite", 40), ("postgresql", 10)], indirect=["address"])
+@pytest.mark.slow
 def test_locks_behave_as_the_model(world, examples):
     run_machine(world, examples=examples)
 
@@ -133,6 +134,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.mark.parametrize("address", ["sqlite"], indirect=True)
+@pytest.mark.slow
 def test_machine_finds_the_bug(world, monkeypatch, bug):
     bug(monkeypatch)
     with pytest.raises(AssertionError):

@@ -29,6 +29,8 @@ from commonplace import errors, sqlguard
 from commonplace.rooms.databases.query_limits import QueryLimiter
 from team import create_database
 
+pytestmark = pytest.mark.processes
+
 # --- SQLite, for real ---------------------------------------------------------------------------------------------
 
 # These harm by time or memory, or need what a plain connection of a test lacks (a native library, a second database).

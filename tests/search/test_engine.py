@@ -50,6 +50,7 @@ async def test_start_session_gives_a_learning_that_shares_no_word_with_the_task(
     assert bob.started["learnings"][0]["id"] == made["id"]
 
 
+@pytest.mark.slow
 async def test_query_finds_a_passage_deep_in_a_long_document(team):
     alice = await team.agent("alice")
     filler = "The shop sells apples and pears to people of the town. " * 100

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -89,6 +90,7 @@ class Model:
                 assert expected <= found <= alive
 
 
+@pytest.mark.slow
 async def test_query_sees_what_was_written_before_and_nothing_that_is_gone_or_foreign(team):
     agents = {}
     loop = asyncio.get_running_loop()

@@ -41,6 +41,7 @@ def storable(utterance: object) -> bool:
     st.lists(lines | shaped, max_size=8), st.sampled_from(["", "claude-code", "codex", "gemini-cli", "plain"])
 )
 @example([b"{", b'"messages": [', b"{", b'"type": "user"', b"}", b"]", b"}"], "gemini-cli")
+@pytest.mark.slow
 def test_reader_takes_any_lines(given_lines: list[bytes], hint: str):
     reader = TranscriptReader(tool=hint)
     heard = reader.read(0, given_lines)
@@ -87,6 +88,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("made", HOSTILE.values(), ids=HOSTILE.keys())
+@pytest.mark.slow
 def test_reader_spends_time_in_step_with_size(made):
     def seconds(size: int) -> float:
         line = made(size)
@@ -101,6 +103,7 @@ def test_reader_spends_time_in_step_with_size(made):
     assert large < 16 * 6 * max(small, 0.002)
 
 
+@pytest.mark.slow
 def test_document_of_hostile_lines_is_read_in_step_with_size():
     def seconds(size: int) -> float:
         lines = [b"{", b'"messages": [', b"{", b'"' + b'\\"' * (size // 2), *([b'"a"'] * (size // 4))]

@@ -388,6 +388,7 @@ def test_reader_refuses_a_state_of_another_version():
         TranscriptReader(b"\x00" + TranscriptReader().encode_state()[1:])
 
 
+@pytest.mark.slow
 def test_state_stays_small_however_much_was_read():
     reader = TranscriptReader()
     for n in range(3000):

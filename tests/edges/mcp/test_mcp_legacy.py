@@ -209,6 +209,7 @@ async def test_cancelled_notification_stops_the_call_of_its_own_session_only(sta
     assert (answer.status_code, answer.content) == (202, b"")
 
 
+@pytest.mark.slow
 async def test_same_request_id_on_many_connections_gets_each_its_own_answer(stage: Stage):
     async def own(nonce: str) -> set[str]:
         connection = await open_raw_connection(stage)

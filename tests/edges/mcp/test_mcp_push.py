@@ -5,6 +5,7 @@ import json
 import socket
 import tracemalloc
 
+import pytest
 from stage import (
     NOTES,
     PRIVATE,
@@ -202,6 +203,7 @@ async def test_listener_that_stops_reading_is_given_up():
         await stage.assert_answers()
 
 
+@pytest.mark.slow
 async def test_many_quiet_listeners_cost_little(stage: Stage):
     await stage.assert_answers()
     tracemalloc.start()
