@@ -80,8 +80,8 @@ async def _put(tx: Tx, texts: list[str]) -> None:
     for text in texts:
         identity = f"doc_{secrets.token_hex(6)}"
         title = text[:40]
-        rows.append((PROJECT, identity, title, text, store.digest(title, text)))
-        entries.append(index.Entry(PROJECT, store.KIND, identity, "architecture", title, text, 1))
+        rows.append((PROJECT, identity, title, text, store.compute_digest(title, text)))
+        entries.append(index.Entry(PROJECT, store.DOCUMENT_KIND, identity, "architecture", title, text, 1))
     await tx.many(
         "insert into document (project, id, type, title, content, status, author, tags, files, derived_from, flags,"
         " interface_name, interface_version, interface_owner, interface_schema, superseded_by, digest, version, opened,"

@@ -113,7 +113,7 @@ async def test_counts_follow_every_change_of_status(team):
     ]
 
     async def count():
-        return {row["project"]: row["n"] for row in await team.database.read(store.counts)}
+        return {row["project"]: row["n"] for row in await team.database.read(store.list_document_counts)}
 
     assert await count() == {"shop": 3}
     await alice.change_status(doc_id=made[0]["id"], new_status="deprecated")
@@ -241,8 +241,10 @@ async def test_get_by_id_gives_the_text_of_a_version_after_many_changes_of_statu
 
     async def change(tx):
         for n in range(103):
-            row = await store.one(tx, "shop", made["id"])
-            await store.change_status(tx, [row], [("deprecated", "active")[n % 2]], "alice", "", team.clock())
+            row = await store.load_document(tx, "shop", made["id"])
+            await store.update_document_statuses(
+                tx, [row], [("deprecated", "active")[n % 2]], "alice", "", team.clock()
+            )
 
     await team.database.write(change)
     whole = await alice.get_by_id(doc_id=made["id"])

@@ -178,7 +178,7 @@ async def _count_rows(tx, project: str) -> dict[str, int]:
 
 
 async def _insert_document(tx, project: str) -> None:
-    await documents.add(
+    await documents.insert_document(
         tx,
         project,
         type="learning",

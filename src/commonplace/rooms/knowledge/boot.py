@@ -8,25 +8,25 @@ from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.clock import DAY, age
 from commonplace.rooms.knowledge import evidence, recent_documents, store
-from commonplace.rooms.knowledge.excerpts import cut
+from commonplace.rooms.knowledge.excerpts import cut_excerpt
 from commonplace.rooms.knowledge.recall import (
-    projects_of,
-    question_of,
-    reads_like_orders,
-    recall,
-    served,
-    warned,
-    why,
+    build_document_warning,
+    explain_match,
+    is_instruction_like,
+    list_searched_projects,
+    note_shown_documents,
+    prepared_question,
+    recall_documents,
 )
 from commonplace.search.find import Question
 from commonplace.search.wanted import Wanted
 from commonplace.store.database import Row
 
-_LEARNED = ("learning", "gotcha", "solution")
-_PATTERNS = ("pattern", "architecture", "adr", "component", "config", "code_snippet")
-_SHOWN = 5
-_SNIPPET = 240
-_FILES = 20
+_LEARNING_TYPES = ("learning", "gotcha", "solution")
+_PATTERN_TYPES = ("pattern", "architecture", "adr", "component", "config", "code_snippet")
+_MAX_OFFERS = 5
+_SNIPPET_BYTES = 240
+_MAX_FILES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,75 +37,87 @@ class _Offer:
     asked: str
     part: int = 0
 
-    def line(self, now: int) -> dict[str, Any]:
-        row, warning = self.row, warned(self.row, self.broken, now)
+    def render_entry(self, now: int) -> dict[str, Any]:
+        row, warning = self.row, build_document_warning(self.row, self.broken, now)
         return {
             "id": row["id"],
             "title": row["title"],
-            "snippet": cut(row["content"], self.asked, self.part, _SNIPPET),
+            "snippet": cut_excerpt(row["content"], self.asked, self.part, _SNIPPET_BYTES),
             "age": age(row["changed_at"], now),
             "why": self.why,
         } | ({"warning": warning} if warning else {})
 
 
-async def _chosen(call: Call, start: StartingSession, types: Sequence[str]) -> list[dict[str, Any]]:
+async def _choose_offers(call: Call, start: StartingSession, types: Sequence[str]) -> list[dict[str, Any]]:
     """What fits the task, then what fits the agent's last work; what is newest fills the rest."""
     looks: tuple[Callable[[], Awaitable[list[_Offer]]], ...] = (
-        lambda: _fitting(call, question_of(call, start.task), types, ""),
-        lambda: _fitting(call, Question(_last_work(start)), types, "your last work; "),
-        lambda: _newest(call, start, types),
+        lambda: _find_offers(call, prepared_question(call, start.task), types, ""),
+        lambda: _find_offers(call, Question(_describe_last_work(start)), types, "your last work; "),
+        lambda: _list_newest_offers(call, start, types),
     )
     offers: dict[str, _Offer] = {}
     for look in looks:
-        if len(offers) < _SHOWN:
+        if len(offers) < _MAX_OFFERS:
             for each in await look():
                 offers.setdefault(each.row["id"], each)
-    chosen = list(offers.values())[:_SHOWN]
-    served(call, [(each.row["project"], each.row["id"]) for each in chosen], opened=False)
-    return [each.line(call.now) for each in chosen]
+    chosen = list(offers.values())[:_MAX_OFFERS]
+    note_shown_documents(call, [(each.row["project"], each.row["id"]) for each in chosen], opened=False)
+    return [each.render_entry(call.now) for each in chosen]
 
 
-async def _fitting(call: Call, question: Question, types: Sequence[str], reason: str) -> list[_Offer]:
+async def _find_offers(call: Call, question: Question, types: Sequence[str], reason: str) -> list[_Offer]:
     """Nobody asked for what is offered, so nothing that reads like orders is."""
     if not question.text.strip():
         return []
-    wanted, projects = Wanted(call.now, (store.KIND,), tuple(types)), projects_of(call, include_shared=True)
-    found = await recall(call, question, projects, wanted, 2 * _SHOWN)
-    shown = [each for each in found if not reads_like_orders(each.row)][:_SHOWN]
+    wanted, projects = (
+        Wanted(call.now, (store.DOCUMENT_KIND,), tuple(types)),
+        list_searched_projects(call, include_shared=True),
+    )
+    found = await recall_documents(call, question, projects, wanted, 2 * _MAX_OFFERS)
+    shown = [each for each in found if not is_instruction_like(each.row)][:_MAX_OFFERS]
     return [
         _Offer(
-            each.row, each.broken, reason + why(each, question.text, call.now), question.text, each.hit.part
+            each.row,
+            each.broken,
+            reason + explain_match(each, question.text, call.now),
+            question.text,
+            each.hit.part,
         )
         for each in shown
     ]
 
 
-async def _newest(call: Call, start: StartingSession, types: Sequence[str]) -> list[_Offer]:
-    rows = await recent_documents.offered(call.tx, start.project, call.now, types, _SHOWN)
-    broken = await evidence.worst(call.tx, start.project, [row["id"] for row in rows])
+async def _list_newest_offers(call: Call, start: StartingSession, types: Sequence[str]) -> list[_Offer]:
+    rows = await recent_documents.list_newest_of_types(call.tx, start.project, call.now, types, _MAX_OFFERS)
+    broken = await evidence.find_broken_citations(call.tx, start.project, [row["id"] for row in rows])
     return [_Offer(row, broken.get(row["id"]), "recent", start.task) for row in rows]
 
 
-def _last_work(start: StartingSession) -> str:
+def _describe_last_work(start: StartingSession) -> str:
     """The words of what the agent did last, and the names of the files that it changed."""
     left = [row for row in (start.handoff, start.work) if row]
-    files = dict.fromkeys(file for row in left for file in store.texts(row["files"]))
+    files = dict.fromkeys(file for row in left for file in store.decode_texts(row["files"]))
     return " ".join(
-        (*(row["title"] for row in left), *(evidence.file_name(file) for file in list(files)[:_FILES]))
+        (
+            *(row["title"] for row in left),
+            *(evidence.extract_file_stem(file) for file in list(files)[:_MAX_FILES]),
+        )
     )
 
 
 async def list_learnings(call: Call, start: StartingSession) -> list[dict[str, Any]]:
-    return await _chosen(call, start, _LEARNED)
+    return await _choose_offers(call, start, _LEARNING_TYPES)
 
 
 async def list_patterns(call: Call, start: StartingSession) -> list[dict[str, Any]]:
-    return await _chosen(call, start, _PATTERNS)
+    return await _choose_offers(call, start, _PATTERN_TYPES)
 
 
 async def list_interface_updates(call: Call, start: StartingSession) -> list[dict[str, Any]]:
     since = start.previous_start or call.now - 7 * DAY
-    rows = await recent_documents.interfaces(call.tx, start.project, call.now, since, _SHOWN)
+    rows = await recent_documents.list_changed_interfaces(
+        call.tx, start.project, call.now, since, _MAX_OFFERS
+    )
     return [
         {
             "id": row["id"],

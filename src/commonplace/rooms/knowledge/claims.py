@@ -116,7 +116,7 @@ def find_clash(yours: Sequence[Claim], theirs: Sequence[Claim]) -> Clash | None:
     )
 
 
-def corrects(yours: Sequence[Claim], theirs: Sequence[Claim]) -> bool:
+def is_correction(yours: Sequence[Claim], theirs: Sequence[Claim]) -> bool:
     """Does one text contradict the other, or have a number that the other has not?"""
     numbers = {number for claim in theirs for number in claim.numbers}
     return find_clash(yours, theirs) is not None or any(claim.numbers - numbers for claim in yours)

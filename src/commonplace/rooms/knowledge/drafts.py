@@ -15,9 +15,9 @@ from commonplace.access import Caller
 from commonplace.call import Call, Calls
 from commonplace.config import Settings
 from commonplace.rooms.knowledge import model, store
-from commonplace.rooms.knowledge.claims import Claim, corrects, extract_claims, find_clash
+from commonplace.rooms.knowledge.claims import Claim, extract_claims, find_clash, is_correction
 from commonplace.rooms.knowledge.cleaning import clean_text
-from commonplace.rooms.knowledge.recall import projects_of
+from commonplace.rooms.knowledge.recall import list_searched_projects
 from commonplace.search import index, text
 from commonplace.search.find import by_words
 from commonplace.search.wanted import Wanted
@@ -76,7 +76,7 @@ class CleanDraft:
 class Comparison:
     """How a draft relates to one document."""
 
-    similar: model.Similar
+    similar: model.SimilarDocument
     contradiction: model.Contradiction | None = None
 
 
@@ -109,12 +109,12 @@ async def prepare_document(
     """Prepare a document for the session and project that the arguments name."""
     clean = await asyncio.to_thread(_clean_draft, draft, calls.settings)
 
-    async def load(tx: Tx) -> _Candidates:
+    async def read_candidates(tx: Tx) -> _Candidates:
         session_id, project = arguments["session_id"], arguments.get("project")
         call = await calls.bind_call(tx, caller, session_id, project, writes=True)
         return await _load_candidates(call, clean)
 
-    candidates = await calls.database.read(load)
+    candidates = await calls.database.read(read_candidates)
     return await asyncio.to_thread(_compare_candidates, clean, candidates)
 
 
@@ -138,9 +138,9 @@ def _require_acceptable(title: str, content: str, masked: list[str], settings: S
         raise errors.Invalid(
             "Title and content must not be blank.", hint="Pass a title and a content with visible text."
         )
-    if len(content.encode()) > model.CONTENT_BYTES:
+    if len(content.encode()) > model.MAX_CONTENT_BYTES:
         raise errors.TooLarge(
-            f"content is larger than {model.CONTENT_BYTES} bytes.",
+            f"content is larger than {model.MAX_CONTENT_BYTES} bytes.",
             hint="Split it, or store a summary and a path.",
         )
     if masked and settings.secrets == "refuse":
@@ -155,9 +155,9 @@ async def _load_candidates(call: Call, clean: CleanDraft) -> _Candidates:
     last_entry = await index.last_number(call.tx, call.project)
     question = f"{clean.draft.title}\n{clean.draft.content}"
     hits = await by_words(
-        call.tx, question, call.project, Wanted(call.now, (store.KIND,)), _MAX_NEAR_DOCUMENTS
+        call.tx, question, call.project, Wanted(call.now, (store.DOCUMENT_KIND,)), _MAX_NEAR_DOCUMENTS
     )
-    rows = await store.documents(call.tx, call.project, [hit.id for hit in hits])
+    rows = await store.load_documents(call.tx, call.project, [hit.id for hit in hits])
     near = [rows[hit.id] for hit in hits if hit.id in rows]
     return _Candidates(near, await _load_served_documents(call), last_entry)
 
@@ -168,9 +168,11 @@ async def _load_served_documents(call: Call) -> list[Row]:
         return []
     rows: list[Row] = []
     uses = call.search.uses.of(call.session.id)
-    for project in projects_of(call, include_shared=True):
+    for project in list_searched_projects(call, include_shared=True):
         unwritten = [use.id for use in uses if use.project == project]
-        rows += await store.served(call.tx, project, call.session.id, unwritten, _MAX_SERVED_DOCUMENTS)
+        rows += await store.list_served_documents(
+            call.tx, project, call.session.id, unwritten, _MAX_SERVED_DOCUMENTS
+        )
     return rows
 
 
@@ -185,7 +187,7 @@ def _is_recalled(clean: CleanDraft, row: Row) -> bool:
     own, total = clean.content_words, clean.content_words.total()
     if total < _MIN_RECALL_TOKENS or (own & text.counted(content)).total() / total < _RECALL_SHARE:
         return False
-    return not corrects(clean.claims, extract_claims(content))
+    return not is_correction(clean.claims, extract_claims(content))
 
 
 def compare_documents(clean: CleanDraft, rows: Sequence[Row]) -> list[Comparison]:
@@ -194,7 +196,7 @@ def compare_documents(clean: CleanDraft, rows: Sequence[Row]) -> list[Comparison
     related = [(similarity, row) for similarity, row in measured if similarity >= RELATED_SIMILARITY]
     return [
         Comparison(
-            model.Similar(id=row["id"], title=row["title"], similarity=round(similarity, 2)),
+            model.SimilarDocument(id=row["id"], title=row["title"], similarity=round(similarity, 2)),
             _find_contradiction(clean, row),
         )
         for similarity, row in sorted(related, key=lambda pair: -pair[0])

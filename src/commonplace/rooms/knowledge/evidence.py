@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from commonplace.store.database import Row, Tx
 
-PAGE = Field(ge=1, le=500)
-State = Literal["unchecked", "fresh", "drifted", "gone"]
-_PLACE = re.compile(
+CITATION_LIMIT = Field(ge=1, le=500)
+CitationState = Literal["unchecked", "fresh", "drifted", "gone"]
+_CITED_PLACE = re.compile(
     r"(?P<path>[^#@\s][^#@]*?)(?::(?P<line>\d{1,7}))?(?:#(?P<symbol>[^@\s]{1,200}))?(?:@(?P<commit>[0-9a-fA-F]{7,40}))?"
 )
 
@@ -32,16 +32,16 @@ class Finding(BaseModel):
 
     document: Annotated[str, Field(min_length=8, max_length=64)]
     place: Annotated[str, Field(min_length=1, max_length=500)]
-    state: State
+    state: CitationState
     fingerprint: Annotated[str, Field(max_length=64)] = ""
 
 
 Findings = Annotated[list[Finding], Field(max_length=500)]
 
 
-def read(place: str) -> Citation | None:
+def parse_citation(place: str) -> Citation | None:
     """`path`, `path:line`, `path#symbol`, each with `@commit` if known; None for what is no path at all."""
-    found = _PLACE.fullmatch(place.strip().replace("\\", "/"))
+    found = _CITED_PLACE.fullmatch(place.strip().replace("\\", "/"))
     if found is None:
         return None
     line = int(found["line"] or 0)
@@ -50,16 +50,16 @@ def read(place: str) -> Citation | None:
     )
 
 
-def file_name(place: str) -> str:
+def extract_file_stem(place: str) -> str:
     """The name of a cited file without its folder and its ending."""
-    cited = read(place)
+    cited = parse_citation(place)
     path = cited.path if cited else place
     return path.rstrip("/").rpartition("/")[2].lstrip(".").partition(".")[0]
 
 
-async def cite(tx: Tx, project: str, document: str, places: Sequence[str]) -> None:
+async def replace_citations(tx: Tx, project: str, document: str, places: Sequence[str]) -> None:
     """The document cites these and nothing else; it was written just now, so each is to be looked at anew."""
-    cited = {found.place: found for place in places if (found := read(place))}
+    cited = {found.place: found for place in places if (found := parse_citation(place))}
     await tx.run("delete from citation where project = $1 and document = $2", project, document)
     await tx.many(
         "insert into citation (project, document, place, path, line, symbol, committed, fingerprint, state, checked_at)"
@@ -71,7 +71,9 @@ async def cite(tx: Tx, project: str, document: str, places: Sequence[str]) -> No
     )
 
 
-async def page(tx: Tx, project: str, after: tuple[str, str], limit: int, now: int) -> Sequence[Row]:
+async def list_citations_after(
+    tx: Tx, project: str, after: tuple[str, str], limit: int, now: int
+) -> Sequence[Row]:
     return await tx.all(
         "select c.document, c.place, c.path, c.line, c.symbol, c.committed, c.fingerprint, c.state from citation c"
         " join document d on d.project = c.project and d.id = c.document and d.status = 'active'"
@@ -84,7 +86,7 @@ async def page(tx: Tx, project: str, after: tuple[str, str], limit: int, now: in
     )
 
 
-async def report(tx: Tx, project: str, findings: Sequence[Finding], now: int) -> None:
+async def update_citation_states(tx: Tx, project: str, findings: Sequence[Finding], now: int) -> None:
     """The first look at a place fixes what it looked like; later ones are measured against that."""
     await tx.many(
         "update citation set state = $4, checked_at = $5,"
@@ -94,7 +96,7 @@ async def report(tx: Tx, project: str, findings: Sequence[Finding], now: int) ->
     )
 
 
-async def worst(tx: Tx, project: str, documents: Sequence[str]) -> Mapping[str, Row]:
+async def find_broken_citations(tx: Tx, project: str, documents: Sequence[str]) -> Mapping[str, Row]:
     """For each document that has evidence which no longer holds: the worst of it."""
     rows = await tx.all(
         "select document, place, state from citation where project = $1 and document = any($2)"
@@ -105,7 +107,7 @@ async def worst(tx: Tx, project: str, documents: Sequence[str]) -> Mapping[str, 
     return {row["document"]: row for row in rows}
 
 
-async def cited(tx: Tx, project: str, document: str) -> Sequence[Row]:
+async def list_citations_of_document(tx: Tx, project: str, document: str) -> Sequence[Row]:
     return await tx.all(
         "select place, state from citation where project = $1 and document = $2 order by place limit 100",
         project,

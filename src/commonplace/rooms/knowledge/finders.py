@@ -5,41 +5,41 @@ from typing import Any
 from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.rooms.knowledge import evidence, history, model, store
-from commonplace.rooms.knowledge.recall import warned
+from commonplace.rooms.knowledge.recall import build_document_warning
 from commonplace.store import ids
 
 
 async def find_document(call: Call, project: str, given: str) -> dict[str, Any] | None:
     where = await ids.beginning(call.tx, "document", [project], given)
-    row = await store.one(call.tx, *where[0]) if where else None
+    row = await store.load_document(call.tx, *where[0]) if where else None
     if row is None:
         return None
-    listed = await history.versions(call.tx, project, row["id"], row["version"])
-    cites = await evidence.cited(call.tx, project, row["id"])
-    broken = await evidence.worst(call.tx, project, [row["id"]])
+    listed = await history.list_document_versions(call.tx, project, row["id"], row["version"])
+    cites = await evidence.list_citations_of_document(call.tx, project, row["id"])
+    broken = await evidence.find_broken_citations(call.tx, project, [row["id"]])
     links = {
         "superseded_by": row["superseded_by"],
-        "derived_from": store.texts(row["derived_from"]),
+        "derived_from": store.decode_texts(row["derived_from"]),
         "cites": [{"place": each["place"], "state": each["state"]} for each in cites],
-        "files": store.texts(row["files"]),
+        "files": store.decode_texts(row["files"]),
     }
     return {
         "id": row["id"],
         "title": row["title"],
         "type": row["type"],
-        "status": model.shown_status(row["status"], row["expires_at"], call.now),
+        "status": model.resolve_status(row["status"], row["expires_at"], call.now),
         "project": project,
-        "tags": store.texts(row["tags"]),
+        "tags": store.decode_texts(row["tags"]),
         "created": iso(row["created_at"]),
         "updated": iso(row["updated_at"]),
         "author": row["author"],
         "content": row["content"],
-        "versions": [model.version_of(each) for each in listed],
+        "versions": [model.render_version(each) for each in listed],
         "version": row["version"],
-        "version_count": model.unlisted(row["version"], listed),
-        "interface": model.interface_of(row),
+        "version_count": model.count_unlisted_versions(row["version"], listed),
+        "interface": model.render_interface(row),
         "links": {name: value for name, value in links.items() if value},
-        "warning": warned(row, broken.get(row["id"]), call.now),
+        "warning": build_document_warning(row, broken.get(row["id"]), call.now),
     }
 
 

@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from commonplace.store.database import Row, Tx, Value
 
-SHOWN = 100
+MAX_LISTED_VERSIONS = 100
 
 
-async def keep(tx: Tx, row: Mapping[str, Value], author: str, what: str, reason: str, content: str) -> None:
+async def insert_document_version(
+    tx: Tx, row: Mapping[str, Value], author: str, what: str, reason: str, content: str
+) -> None:
     await tx.run(
         "insert into document_version (project, document, version, at, author, what, status, title, content, reason)"
         " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
@@ -24,7 +26,7 @@ async def keep(tx: Tx, row: Mapping[str, Value], author: str, what: str, reason:
     )
 
 
-async def versions(tx: Tx, project: str, identity: str, until: int) -> Sequence[Row]:
+async def list_document_versions(tx: Tx, project: str, identity: str, until: int) -> Sequence[Row]:
     """This one and those before it, newest first, without their texts."""
     return await tx.all(
         "select version, at, author, what, status, title, reason from document_version"
@@ -32,11 +34,11 @@ async def versions(tx: Tx, project: str, identity: str, until: int) -> Sequence[
         project,
         identity,
         until,
-        SHOWN,
+        MAX_LISTED_VERSIONS,
     )
 
 
-async def text(tx: Tx, project: str, identity: str, number: int) -> Row | None:
+async def find_version_text(tx: Tx, project: str, identity: str, number: int) -> Row | None:
     """The title and the content that a version had: those of the last change of content until then."""
     return await tx.one(
         "select title, content from document_version where project = $1 and document = $2 and version <= $3"

@@ -10,10 +10,10 @@ from commonplace.clock import DAY, age, iso
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 
-CONTENT_BYTES = 50_000
-STALE_AFTER = 30 * DAY
+MAX_CONTENT_BYTES = 50_000
+STALE_MICROSECONDS = 30 * DAY
 
-Type = Literal[
+DocumentType = Literal[
     "api_spec",
     "architecture",
     "component",
@@ -32,27 +32,29 @@ Type = Literal[
     "spec",
 ]
 # memory_store lists them once: models pay for every time.
-WantedType = Annotated[Type, WithJsonSchema({"type": "string"})]
-Status = Literal["active", "deprecated", "superseded", "archived", "conflicted", "review_pending", "expired"]
-Detail = Literal["auto", "snippet", "full"]
+RequestedType = Annotated[DocumentType, WithJsonSchema({"type": "string"})]
+DocumentStatus = Literal[
+    "active", "deprecated", "superseded", "archived", "conflicted", "review_pending", "expired"
+]
+DetailLevel = Literal["auto", "snippet", "full"]
 
-Query = Annotated[str, Field(min_length=1, max_length=4000)]
-Title = Annotated[str, StringConstraints(min_length=1, max_length=300, strip_whitespace=True)]
+QueryText = Annotated[str, Field(min_length=1, max_length=4000)]
+DocumentTitle = Annotated[str, StringConstraints(min_length=1, max_length=300, strip_whitespace=True)]
 # Over the limit is too_large, which the gate says, whatever the alphabet.
-Content = Annotated[str, Field(min_length=1, json_schema_extra={"maxLength": CONTENT_BYTES})]
+DocumentContent = Annotated[str, Field(min_length=1, json_schema_extra={"maxLength": MAX_CONTENT_BYTES})]
 Tag = Annotated[str, StringConstraints(min_length=1, max_length=64, strip_whitespace=True, to_lower=True)]
-Tags = Annotated[list[Tag], Field(max_length=32)]
-Place = Annotated[str, Field(min_length=1, max_length=500)]
-Places = Annotated[list[Place], Field(max_length=100)]
+DocumentTags = Annotated[list[Tag], Field(max_length=32)]
+CitedPlace = Annotated[str, Field(min_length=1, max_length=500)]
+CitedPlaces = Annotated[list[CitedPlace], Field(max_length=100)]
 DocumentId = Annotated[str, Field(min_length=8, max_length=64)]
-Name = Annotated[str, Field(max_length=200)]
-Limit = Annotated[int, Field(ge=1, le=50)]
-Days = Annotated[int, Field(ge=1, le=36500)]
-Tokens = Annotated[int, Field(ge=100, le=100_000)]
-Reason = Annotated[str, Field(max_length=1000)]
+InterfaceText = Annotated[str, Field(max_length=200)]
+ResultLimit = Annotated[int, Field(ge=1, le=50)]
+ExpiryDays = Annotated[int, Field(ge=1, le=36500)]
+TokenBudget = Annotated[int, Field(ge=100, le=100_000)]
+StatusReason = Annotated[str, Field(max_length=1000)]
 
-_EXPIRES = {"learning": 180, "gotcha": 180, "task_context": 60, "handoff": 28, "work_item": 14}
-_NOTES = {
+_LIFETIME_DAYS = {"learning": 180, "gotcha": 180, "task_context": 60, "handoff": 28, "work_item": 14}
+_STATUS_WARNINGS = {
     "deprecated": "deprecated: do not build on this",
     "superseded": "superseded: read what replaced it",
     "archived": "archived: kept for the record",
@@ -62,25 +64,25 @@ _NOTES = {
 }
 
 
-def expires_at(type_: str, days: int | None, now: int) -> int | None:
+def compute_expiry(type_: str, days: int | None, now: int) -> int | None:
     """When it ends: as told, else as its type says, else never."""
-    after = days or _EXPIRES.get(type_)
+    after = days or _LIFETIME_DAYS.get(type_)
     return now + after * DAY if after else None
 
 
-def shown_status(status: str, ends: int | None, now: int) -> str:
+def resolve_status(status: str, ends: int | None, now: int) -> str:
     return "expired" if status == "active" and ends is not None and ends <= now else status
 
 
-def warning(status: str, changed_at: int, now: int, *more: str) -> str | None:
+def format_warning(status: str, changed_at: int, now: int, *more: str) -> str | None:
     """What a reader must know before trusting it; the age is that of the content, not of its status."""
-    notes = [_NOTES[status]] if status in _NOTES else []
-    if now - changed_at >= STALE_AFTER:
+    notes = [_STATUS_WARNINGS[status]] if status in _STATUS_WARNINGS else []
+    if now - changed_at >= STALE_MICROSECONDS:
         notes.append(f"unchanged for {age(changed_at, now)}: check before use")
     return "; ".join((*notes, *(each for each in more if each))) or None
 
 
-class Found(Reply):
+class QueryResult(Reply):
     """One result of a query."""
 
     id: str
@@ -100,15 +102,15 @@ class Found(Reply):
     warning: str | None = None
 
 
-class Answers(Reply):
+class QueryAnswer(Reply):
     query: str
     result_count: int
-    results: list[Found] = []
+    results: list[QueryResult] = []
     message: str = ""
     nearest_titles: list[str] = []
 
 
-class Kept(Reply):
+class StoredItem(Reply):
     """A document by its id; other rooms' things have the same fields."""
 
     found: bool
@@ -132,7 +134,7 @@ class Kept(Reply):
     message: str = ""
 
 
-class Similar(Reply):
+class SimilarDocument(Reply):
     id: str
     title: str
     similarity: float
@@ -146,7 +148,7 @@ class Contradiction(Reply):
     yours: str
 
 
-class Stored(Reply):
+class StoreReceipt(Reply):
     """The receipt of a write."""
 
     status: str
@@ -156,7 +158,7 @@ class Stored(Reply):
     expires_at: str | None = None
     overlap_warning: str | None = None
     duplicate_warning: str | None = None
-    similar: list[Similar] = []
+    similar: list[SimilarDocument] = []
     contradictions: list[Contradiction] = []
     flags: list[str] = []
     masked: list[str] = []
@@ -170,7 +172,7 @@ class StatusChanged(Reply):
     superseded_by: str = ""
 
 
-class TagDone(Reply):
+class TagChange(Reply):
     status: str
     tag: str
     archived_count: int | None = None
@@ -180,7 +182,7 @@ class TagDone(Reply):
     """What was not restored, because an active document says the same word for word."""
 
 
-class Somewhere(Reply):
+class GlobalResult(Reply):
     """One result of a search everywhere. A file has its `path`, and a passage of a session its first `line`."""
 
     kind: str
@@ -198,20 +200,20 @@ class Somewhere(Reply):
     line: int | None = None
 
 
-class Everywhere(Reply):
+class GlobalAnswer(Reply):
     query: str
     result_count: int
-    results: list[Somewhere] = []
+    results: list[GlobalResult] = []
     message: str = ""
 
 
-class Citations(Reply):
+class CitationPage(Reply):
     count: int
     citations: list[dict[str, Any]] = []
     next_cursor: str | None = None
 
 
-class Verified(Reply):
+class CitationReport(Reply):
     status: str
     fresh: int
     drifted: int
@@ -219,18 +221,18 @@ class Verified(Reply):
     unchecked: int = 0
 
 
-def unlisted(count: int, listed: Sequence[Row]) -> int:
+def count_unlisted_versions(count: int, listed: Sequence[Row]) -> int:
     """How many versions there are, if that is more than are listed."""
     return count if count > len(listed) else 0
 
 
-def version_of(row: Row) -> dict[str, Any]:
+def render_version(row: Row) -> dict[str, Any]:
     shown = {"version": row["version"], "at": iso(row["at"]), "by": row["author"], "what": row["what"]}
     shown |= {"status": row["status"]}
     return shown | ({"reason": row["reason"]} if row["reason"] else {})
 
 
-def interface_of(row: Row) -> dict[str, Any]:
+def render_interface(row: Row) -> dict[str, Any]:
     """What the document says of an interface, without what it leaves open."""
     schema = msgspec.json.decode(row["interface_schema"]) if row["interface_schema"] else None
     told = {

@@ -13,14 +13,14 @@ from commonplace.operation import also, operation
 from commonplace.rooms.knowledge import evidence, history, lifecycle, model, recent_documents, store
 from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_document
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENTS_CHANGED
-from commonplace.rooms.knowledge.everywhere import everywhere
+from commonplace.rooms.knowledge.global_search import search_all_projects
 from commonplace.rooms.knowledge.recall import (
-    echoed,
-    projects_of,
-    question_of,
-    recall,
-    served,
-    shown,
+    list_searched_projects,
+    note_shown_documents,
+    prepared_question,
+    recall_documents,
+    render_results,
+    truncate_question,
 )
 from commonplace.rooms.knowledge.writing import write_document
 from commonplace.search.engine import asking
@@ -30,9 +30,9 @@ from commonplace.store import ids
 from commonplace.store.counters import lock_project
 from commonplace.store.database import Row
 
-_NEAREST = 3
-_TITLES = 200
-_PROJECTS = 500
+_MAX_NEAREST_TITLES = 3
+_MAX_COMPARED_TITLES = 200
+_MAX_PROJECTS = 500
 
 
 @operation(
@@ -43,63 +43,77 @@ _PROJECTS = 500
 )
 async def query(
     call: Call,
-    query: model.Query,
+    query: model.QueryText,
     project: str | None = None,
-    memory_types: list[model.WantedType] | None = None,
-    tags: model.Tags | None = None,
+    memory_types: list[model.RequestedType] | None = None,
+    tags: model.DocumentTags | None = None,
     include_inactive: bool = False,
     include_shared: bool = True,
-    limit: model.Limit = 3,
-    updated_within_days: model.Days | None = None,
-    max_tokens: model.Tokens = 4000,
-    detail: model.Detail = "auto",
-) -> model.Answers:
+    limit: model.ResultLimit = 3,
+    updated_within_days: model.ExpiryDays | None = None,
+    max_tokens: model.TokenBudget = 4000,
+    detail: model.DetailLevel = "auto",
+) -> model.QueryAnswer:
     """Search the team's knowledge by words and meaning. Ask before solving again."""
     since = call.now - updated_within_days * DAY if updated_within_days else 0
     wanted = Wanted(
-        call.now, (store.KIND,), tuple(memory_types or ()), tuple(tags or ()), include_inactive, since
+        call.now,
+        (store.DOCUMENT_KIND,),
+        tuple(memory_types or ()),
+        tuple(tags or ()),
+        include_inactive,
+        since,
     )
-    question, projects = question_of(call, query), projects_of(call, include_shared)
-    found = await recall(call, question, projects, wanted, limit)
+    question, projects = prepared_question(call, query), list_searched_projects(call, include_shared)
+    found = await recall_documents(call, question, projects, wanted, limit)
     if not found:
-        return await _nothing(call, question, projects, max_tokens)
-    results = shown(found, query, detail, max_tokens, call.now)
-    served(call, [(result.source, result.id) for result in results], opened=False)
-    return model.Answers(query=echoed(query, max_tokens), result_count=len(results), results=results)
+        return await _answer_nothing_found(call, question, projects, max_tokens)
+    results = render_results(found, query, detail, max_tokens, call.now)
+    note_shown_documents(call, [(result.source, result.id) for result in results], opened=False)
+    return model.QueryAnswer(
+        query=truncate_question(query, max_tokens), result_count=len(results), results=results
+    )
 
 
-async def _nothing(call: Call, question: Question, projects: list[str], max_tokens: int) -> model.Answers:
+async def _answer_nothing_found(
+    call: Call, question: Question, projects: list[str], max_tokens: int
+) -> model.QueryAnswer:
     """Say so, and what comes nearest of everything active, however far it is."""
     anything = Question(question.text, question.model, question.vector, -1.0)
     near = await find(
-        call.tx, call.search.vectors, anything, projects, Wanted(call.now, (store.KIND,)), _NEAREST
+        call.tx,
+        call.search.vectors,
+        anything,
+        projects,
+        Wanted(call.now, (store.DOCUMENT_KIND,)),
+        _MAX_NEAREST_TITLES,
     )
-    titles = [hit.row["title"] for hit in near[:_NEAREST]] or await _spelled_alike(
+    titles = [hit.row["title"] for hit in near[:_MAX_NEAREST_TITLES]] or await _list_similar_titles(
         call, question.text, projects
     )
-    return model.Answers(
-        query=echoed(question.text, max_tokens),
+    return model.QueryAnswer(
+        query=truncate_question(question.text, max_tokens),
         result_count=0,
         message="Nothing found.",
-        nearest_titles=[echoed(title, max_tokens) for title in titles],
+        nearest_titles=[truncate_question(title, max_tokens) for title in titles],
     )
 
 
-async def _spelled_alike(call: Call, question: str, projects: list[str]) -> list[str]:
+async def _list_similar_titles(call: Call, question: str, projects: list[str]) -> list[str]:
     """Of the newest titles, those that share the most of their spelling with the question."""
     newer = [
         title
         for each in projects
-        for title in await recent_documents.titles(call.tx, each, call.now, _TITLES)
+        for title in await recent_documents.list_newest_titles(call.tx, each, call.now, _MAX_COMPARED_TITLES)
     ]
-    asked = _pairs(question)
-    pairs = {title: _pairs(title) for title in newer}
+    asked = _split_letter_pairs(question)
+    pairs = {title: _split_letter_pairs(title) for title in newer}
     return sorted(pairs, key=lambda title: -len(asked & pairs[title]) / (len(asked | pairs[title]) or 1))[
-        :_NEAREST
+        :_MAX_NEAREST_TITLES
     ]
 
 
-def _pairs(given: str) -> set[str]:
+def _split_letter_pairs(given: str) -> set[str]:
     """Letters that stand together: a slip of the pen leaves most of them."""
     return {word[at : at + 2] for word in given.lower().split() for at in range(len(word) - 1)}
 
@@ -110,32 +124,32 @@ async def get_by_id(
     doc_id: Annotated[model.DocumentId, also("id")],
     project: str | None = None,
     version: int | None = None,
-) -> model.Kept:
+) -> model.StoredItem:
     """One document, message, item, spec, file or function, whole."""
-    for scope in projects_of(call, include_shared=project is None):
+    for scope in list_searched_projects(call, include_shared=project is None):
         for prefix, finder in call.catalogue.finders.items():
             if doc_id.startswith(prefix) and (found := await finder(call, scope, doc_id)):
                 if prefix == "doc_":
-                    served(call, [(scope, found["id"])], opened=True)
-                return await _kept(call, found, version)
-    return model.Kept(
+                    note_shown_documents(call, [(scope, found["id"])], opened=True)
+                return await _build_item(call, found, version)
+    return model.StoredItem(
         found=False, id=doc_id, message="There is no such id in this project or in shared knowledge."
     )
 
 
-async def _kept(call: Call, found: Mapping[str, Any], version: int | None) -> model.Kept:
-    kept = model.Kept(
-        found=True, **{name: found[name] for name in model.Kept.__struct_fields__ if name in found}
+async def _build_item(call: Call, found: Mapping[str, Any], version: int | None) -> model.StoredItem:
+    kept = model.StoredItem(
+        found=True, **{name: found[name] for name in model.StoredItem.__struct_fields__ if name in found}
     )
     if version is None:
         return kept
-    listed = await history.versions(call.tx, kept.project, kept.id, version)
-    text = await history.text(call.tx, kept.project, kept.id, version)
+    listed = await history.list_document_versions(call.tx, kept.project, kept.id, version)
+    text = await history.find_version_text(call.tx, kept.project, kept.id, version)
     if text is None or listed[0]["version"] != version:
         raise errors.NotFound(f"{kept.id} has no version {version}.", hint="`versions` lists them.")
     kept.title, kept.content, kept.status = text["title"], text["content"], listed[0]["status"]
-    kept.versions = [model.version_of(each) for each in listed]
-    kept.version_count = model.unlisted(found["version"], listed)
+    kept.versions = [model.render_version(each) for each in listed]
+    kept.version_count = model.count_unlisted_versions(found["version"], listed)
     return kept
 
 
@@ -147,7 +161,7 @@ def _prepare_store(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -
         arguments["content"],
         tuple(arguments["tags"] or ()),
         tuple(arguments["files_related"] or ()),
-        model.expires_at(arguments["memory_type"], arguments["expires_in_days"], calls.clock()),
+        model.compute_expiry(arguments["memory_type"], arguments["expires_in_days"], calls.clock()),
         arguments["interface_name"] or "",
         arguments["interface_version"] or "",
         arguments["interface_owner"] or "",
@@ -169,19 +183,19 @@ def _prepare_store(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -
 )
 async def store_document(
     call: Call,
-    title: model.Title,
-    content: model.Content,
-    memory_type: Annotated[model.Type, also("doc_type")],
+    title: model.DocumentTitle,
+    content: model.DocumentContent,
+    memory_type: Annotated[model.DocumentType, also("doc_type")],
     project: str | None = None,
-    tags: model.Tags | None = None,
-    files_related: model.Places | None = None,
-    interface_name: model.Name | None = None,
-    interface_version: model.Name | None = None,
-    interface_owner: model.Name | None = None,
+    tags: model.DocumentTags | None = None,
+    files_related: model.CitedPlaces | None = None,
+    interface_name: model.InterfaceText | None = None,
+    interface_version: model.InterfaceText | None = None,
+    interface_owner: model.InterfaceText | None = None,
     interface_schema: dict[str, Any] | None = None,
-    expires_in_days: model.Days | None = None,
+    expires_in_days: model.ExpiryDays | None = None,
     force_store: bool = False,
-) -> model.Stored:
+) -> model.StoreReceipt:
     """Keep a document. files_related cites path, path:line or path#symbol, @commit. force_store replaces its namesake."""
     return await write_document(call, call.prepared, force=force_store, status="stored")
 
@@ -193,7 +207,7 @@ def _prepare_learning(calls: Calls, arguments: Mapping[str, Any], caller: Caller
         arguments["content"],
         tuple(arguments["tags"] or ()),
         tuple(arguments["files_related"] or ()),
-        model.expires_at("learning", None, calls.clock()),
+        model.compute_expiry("learning", None, calls.clock()),
     )
     return prepare_document(calls, arguments, caller, draft)
 
@@ -207,12 +221,12 @@ def _prepare_learning(calls: Calls, arguments: Mapping[str, Any], caller: Caller
 )
 async def record_learning(
     call: Call,
-    topic: Annotated[model.Title, also("title")],
-    content: Annotated[model.Content, also("details")],
+    topic: Annotated[model.DocumentTitle, also("title")],
+    content: Annotated[model.DocumentContent, also("details")],
     project: str | None = None,
-    tags: model.Tags | None = None,
-    files_related: model.Places | None = None,
-) -> model.Stored:
+    tags: model.DocumentTags | None = None,
+    files_related: model.CitedPlaces | None = None,
+) -> model.StoreReceipt:
     """Keep what you learned the hard way."""
     return await write_document(call, call.prepared, force=False, status="recorded")
 
@@ -222,20 +236,26 @@ async def record_learning(
 )
 async def search_global(
     call: Call,
-    query: model.Query,
-    memory_types: list[model.WantedType] | None = None,
-    limit: model.Limit = 10,
-) -> model.Everywhere:
+    query: model.QueryText,
+    memory_types: list[model.RequestedType] | None = None,
+    limit: model.ResultLimit = 10,
+) -> model.GlobalAnswer:
     """Search all projects, files and transcripts that you may see."""
-    projects = [name for name in await store.indexed_projects(call.tx, _PROJECTS) if _sees(call, name)]
-    results = await everywhere(call, question_of(call, query), projects, tuple(memory_types or ()), limit)
-    documents = [(result.project, result.id) for result in results if result.kind == store.KIND]
-    served(call, documents, opened=False)
+    projects = [
+        name
+        for name in await store.list_indexed_projects(call.tx, _MAX_PROJECTS)
+        if _can_see_project(call, name)
+    ]
+    results = await search_all_projects(
+        call, prepared_question(call, query), projects, tuple(memory_types or ()), limit
+    )
+    documents = [(result.project, result.id) for result in results if result.kind == store.DOCUMENT_KIND]
+    note_shown_documents(call, documents, opened=False)
     message = "" if results else "Nothing found."
-    return model.Everywhere(query=query, result_count=len(results), results=results, message=message)
+    return model.GlobalAnswer(query=query, result_count=len(results), results=results, message=message)
 
 
-def _sees(call: Call, project: str) -> bool:
+def _can_see_project(call: Call, project: str) -> bool:
     return project == "shared" or call.caller.sees(project)
 
 
@@ -248,25 +268,27 @@ def _sees(call: Call, project: str) -> bool:
 async def change_status(
     call: Call,
     doc_id: model.DocumentId,
-    new_status: model.Status,
+    new_status: model.DocumentStatus,
     project: str | None = None,
     superseded_by: model.DocumentId | None = None,
-    reason: model.Reason | None = None,
+    reason: model.StatusReason | None = None,
 ) -> model.StatusChanged:
     """Say that a document is outdated, replaced, disputed, or good again."""
     await lock_project(call.tx, call.project, "documents")
     identity = await ids.whole(call.tx, "document", call.project, doc_id)
-    row = await store.one(call.tx, call.project, identity)
+    row = await store.load_document(call.tx, call.project, identity)
     if row is None:
         raise errors.NotFound(f"There is no document '{doc_id}'.")
-    successor = await lifecycle.successor(call, identity, superseded_by) if superseded_by else ""
+    successor = await lifecycle.resolve_successor(call, identity, superseded_by) if superseded_by else ""
     if new_status == "active":
-        await lifecycle.refuse_second(call, row)
-    await store.forget_archived(call.tx, row)
+        await lifecycle.refuse_active_duplicate(call, row)
+    await store.delete_archive_marks(call.tx, row)
     if row["status"] != new_status or successor:
-        await store.change_status(call.tx, [row], [new_status], call.agent, reason or "", call.now, successor)
+        await store.update_document_statuses(
+            call.tx, [row], [new_status], call.agent, reason or "", call.now, successor
+        )
     if new_status == "active" and row["expires_at"] is not None and row["expires_at"] <= call.now:
-        await store.renew(call.tx, row, model.expires_at(row["type"], None, call.now))
+        await store.update_document_expiry(call.tx, row, model.compute_expiry(row["type"], None, call.now))
     call.subject = f"{identity} {row['status']} -> {new_status}"
     call.emit(DOCUMENT_CHANGED, id=identity, status=new_status)
     return model.StatusChanged(
@@ -280,48 +302,50 @@ async def change_status(
 
 @operation("memory_archive_by_tag", writes=True, idempotent=True, example={"tag": "sprint-12"})
 async def archive_by_tag(
-    call: Call, tag: model.Tag, reason: model.Reason | None = None, project: str | None = None
-) -> model.TagDone:
+    call: Call, tag: model.Tag, reason: model.StatusReason | None = None, project: str | None = None
+) -> model.TagChange:
     """Archive every document with a tag."""
     await lock_project(call.tx, call.project, "documents")
-    rows = await store.tagged(call.tx, call.project, tag)
-    await store.keep_archived(call.tx, tag, rows, call.now)
+    rows = await store.list_documents_by_tag(call.tx, call.project, tag)
+    await store.insert_archived_documents(call.tx, tag, rows, call.now)
     told = reason or f"archived with the tag {tag}"
-    await store.change_status(call.tx, rows, ["archived"] * len(rows), call.agent, told, call.now)
-    _tell(call, tag, rows)
-    return model.TagDone(status="completed", tag=tag, archived_count=len(rows), docs=_titles(rows))
+    await store.update_document_statuses(call.tx, rows, ["archived"] * len(rows), call.agent, told, call.now)
+    _emit_tag_change(call, tag, rows)
+    return model.TagChange(status="completed", tag=tag, archived_count=len(rows), docs=_list_titles(rows))
 
 
 @operation("memory_restore_by_tag", writes=True, idempotent=True, example={"tag": "sprint-12"})
-async def restore_by_tag(call: Call, tag: model.Tag, project: str | None = None) -> model.TagDone:
+async def restore_by_tag(call: Call, tag: model.Tag, project: str | None = None) -> model.TagChange:
     """Undo memory_archive_by_tag."""
     await lock_project(call.tx, call.project, "documents")
-    rows, doubled = await lifecycle.restore(call, await store.take_archived(call.tx, call.project, tag), tag)
-    _tell(call, tag, rows)
-    return model.TagDone(
-        status="completed", tag=tag, restored_count=len(rows), docs=_titles(rows), still_archived=doubled
+    rows, doubled = await lifecycle.restore_documents(
+        call, await store.pop_archived_documents(call.tx, call.project, tag), tag
+    )
+    _emit_tag_change(call, tag, rows)
+    return model.TagChange(
+        status="completed", tag=tag, restored_count=len(rows), docs=_list_titles(rows), still_archived=doubled
     )
 
 
-def _tell(call: Call, tag: str, rows: Sequence[Row]) -> None:
+def _emit_tag_change(call: Call, tag: str, rows: Sequence[Row]) -> None:
     call.subject = f"{len(rows)} documents tagged {tag}"
     if rows:
         call.emit(DOCUMENTS_CHANGED, tag=tag, count=len(rows), ids=[row["id"] for row in rows])
 
 
-def _titles(rows: Any) -> list[dict[str, str]]:
+def _list_titles(rows: Any) -> list[dict[str, str]]:
     return [{"id": row["id"], "title": row["title"]} for row in rows[:20]]
 
 
 @operation("memory_list_citations", role="readonly", session=False, example={"project": "shop"})
 async def list_citations(
-    call: Call, project: str, cursor: str | None = None, limit: Annotated[int, evidence.PAGE] = 200
-) -> model.Citations:
+    call: Call, project: str, cursor: str | None = None, limit: Annotated[int, evidence.CITATION_LIMIT] = 200
+) -> model.CitationPage:
     """What the project's documents cite; `commonplace verify` compares it with a checkout."""
     document, _, place = (cursor or "").partition("|")
-    rows = await evidence.page(call.tx, call.project, (document, place), limit, call.now)
+    rows = await evidence.list_citations_after(call.tx, call.project, (document, place), limit, call.now)
     following = f"{rows[-1]['document']}|{rows[-1]['place']}" if len(rows) == limit else None
-    return model.Citations(count=len(rows), citations=[dict(row) for row in rows], next_cursor=following)
+    return model.CitationPage(count=len(rows), citations=[dict(row) for row in rows], next_cursor=following)
 
 
 @operation(
@@ -331,12 +355,12 @@ async def list_citations(
     idempotent=True,
     example={"project": "shop", "findings": []},
 )
-async def report_citations(call: Call, project: str, findings: evidence.Findings) -> model.Verified:
+async def report_citations(call: Call, project: str, findings: evidence.Findings) -> model.CitationReport:
     """Tell what a checkout shows at cited places: fresh, drifted or gone; unchecked where it cannot tell."""
-    await evidence.report(call.tx, call.project, findings, call.now)
+    await evidence.update_citation_states(call.tx, call.project, findings, call.now)
     states = [each.state for each in findings]
     call.subject = f"{len(findings)} citations"
-    return model.Verified(
+    return model.CitationReport(
         status="recorded",
         fresh=states.count("fresh"),
         drifted=states.count("drifted"),

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 
 from commonplace.store.database import Row, Tx
 
-_LASTING = "status = 'active' and (expires_at is null or expires_at > $2)"
+_ACTIVE_CLAUSE = "status = 'active' and (expires_at is null or expires_at > $2)"
 
 
-async def offered(tx: Tx, project: str, now: int, types: Sequence[str], limit: int) -> Sequence[Row]:
+async def list_newest_of_types(
+    tx: Tx, project: str, now: int, types: Sequence[str], limit: int
+) -> Sequence[Row]:
     """Documents of these types that do not read like orders: nobody asked for what is offered."""
     return await tx.all(
         "select project, id, title, content, status, flags, superseded_by, changed_at, expires_at from document"
-        f" where project = $1 and {_LASTING} and type = any($3) and flags not like '%instruction_like%'"
+        f" where project = $1 and {_ACTIVE_CLAUSE} and type = any($3) and flags not like '%instruction_like%'"
         " order by created_at desc, id limit $4",
         project,
         now,
@@ -22,16 +24,16 @@ async def offered(tx: Tx, project: str, now: int, types: Sequence[str], limit: i
 
 async def list_newest_documents(tx: Tx, project: str, now: int, limit: int) -> Sequence[Row]:
     return await tx.all(
-        f"select id, title, type from document where project = $1 and {_LASTING} order by created_at desc, id limit $3",
+        f"select id, title, type from document where project = $1 and {_ACTIVE_CLAUSE} order by created_at desc, id limit $3",
         project,
         now,
         limit,
     )
 
 
-async def titles(tx: Tx, project: str, now: int, limit: int) -> list[str]:
+async def list_newest_titles(tx: Tx, project: str, now: int, limit: int) -> list[str]:
     rows = await tx.all(
-        f"select title from document where project = $1 and {_LASTING} order by created_at desc, id limit $3",
+        f"select title from document where project = $1 and {_ACTIVE_CLAUSE} order by created_at desc, id limit $3",
         project,
         now,
         limit,
@@ -39,12 +41,12 @@ async def titles(tx: Tx, project: str, now: int, limit: int) -> list[str]:
     return [row["title"] for row in rows]
 
 
-async def of_type(
+async def list_documents_of_type(
     tx: Tx, project: str, now: int, kind: str, limit: int, author: str | None = None
 ) -> Sequence[Row]:
     return await tx.all(
         "select id, title, content, author, files, flags, created_at from document"
-        f" where project = $1 and {_LASTING} and type = $3 and (CAST($4 as text) is null or author = $4)"
+        f" where project = $1 and {_ACTIVE_CLAUSE} and type = $3 and (CAST($4 as text) is null or author = $4)"
         " order by created_at desc, id limit $5",
         project,
         now,
@@ -54,10 +56,10 @@ async def of_type(
     )
 
 
-async def interfaces(tx: Tx, project: str, now: int, since: int, limit: int) -> Sequence[Row]:
+async def list_changed_interfaces(tx: Tx, project: str, now: int, since: int, limit: int) -> Sequence[Row]:
     return await tx.all(
         "select id, title, interface_name, interface_version, interface_owner, changed_at from document"
-        f" where project = $1 and {_LASTING} and interface_name > '' and changed_at > $3"
+        f" where project = $1 and {_ACTIVE_CLAUSE} and interface_name > '' and changed_at > $3"
         " order by changed_at desc limit $4",
         project,
         now,

@@ -8,7 +8,7 @@ from commonplace.project import list_all_project_names
 from commonplace.resource import Resource
 from commonplace.rooms.knowledge import model, recent_documents
 from commonplace.rooms.knowledge.finders import find_document
-from commonplace.rooms.knowledge.recall import served
+from commonplace.rooms.knowledge.recall import note_shown_documents
 from commonplace.store import ids
 
 _MAX_LISTED = 50
@@ -25,7 +25,7 @@ class DocumentListing(Reply):
 
 
 @operation("resource:memory", role="readonly", session=False)
-async def read_document(call: Call, doc_id: model.DocumentId) -> model.Kept:
+async def read_document(call: Call, doc_id: model.DocumentId) -> model.StoredItem:
     """A document of any project that the caller sees, or of shared knowledge."""
     visible = [name for name in await list_all_project_names(call.tx) if call.caller.sees(name)]
     where = await ids.beginning(call.tx, "document", list({*visible, SHARED}), doc_id)
@@ -33,9 +33,9 @@ async def read_document(call: Call, doc_id: model.DocumentId) -> model.Kept:
     if document is None:
         raise errors.NotFound(f"There is no document '{doc_id}'.")
     call.project = document["project"]
-    served(call, [(call.project, document["id"])], opened=True)
-    fields = {name: document[name] for name in model.Kept.__struct_fields__ if name in document}
-    return model.Kept(found=True, **fields)
+    note_shown_documents(call, [(call.project, document["id"])], opened=True)
+    fields = {name: document[name] for name in model.StoredItem.__struct_fields__ if name in document}
+    return model.StoredItem(found=True, **fields)
 
 
 @operation("resource:knowledge", role="readonly", session=False)

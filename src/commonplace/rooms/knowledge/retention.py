@@ -9,5 +9,5 @@ _SERVED_MICROSECONDS = 7 * DAY
 
 
 async def expire_documents(tx: Tx, now: int, _settings: Settings) -> None:
-    await store.expire(tx, now)
-    await store.forget_served(tx, now - _SERVED_MICROSECONDS)
+    await store.mark_expired_documents(tx, now)
+    await store.delete_old_served_documents(tx, now - _SERVED_MICROSECONDS)

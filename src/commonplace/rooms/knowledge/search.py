@@ -11,17 +11,19 @@ from commonplace.store.database import Row, Tx
 async def record_uses(tx: Tx, uses: Sequence[Use]) -> None:
     for project in sorted({use.project for use in uses}):
         theirs = [use for use in uses if use.project == project]
-        await store.used(tx, project, "opened", [use.id for use in theirs if use.opened])
-        await store.used(tx, project, "recalled", [use.id for use in theirs if not use.opened])
-        await store.serve(tx, theirs)
+        await store.increment_use_counts(tx, project, "opened", [use.id for use in theirs if use.opened])
+        await store.increment_use_counts(
+            tx, project, "recalled", [use.id for use in theirs if not use.opened]
+        )
+        await store.record_served_documents(tx, theirs)
 
 
 async def load_indexed_documents(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
-    rows = await store.documents(tx, project, ids)
+    rows = await store.load_documents(tx, project, ids)
     return [
         {"id": row["id"], "title": row["title"], "text": row["content"], "flags": row["flags"]}
         for row in rows.values()
     ]
 
 
-SEARCH_SOURCE = Source(store.KIND, load_indexed_documents, record_uses)
+SEARCH_SOURCE = Source(store.DOCUMENT_KIND, load_indexed_documents, record_uses)

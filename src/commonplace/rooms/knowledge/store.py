@@ -14,13 +14,13 @@ from commonplace.search.uses import Use
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx, Value
 
-KIND = "document"
-_COLUMNS = (
+DOCUMENT_KIND = "document"
+_DOCUMENT_COLUMNS = (
     "project, id, type, title, content, status, author, tags, files, derived_from, flags, interface_name,"
     " interface_version, interface_owner, interface_schema, superseded_by, version, opened, recalled, created_at, changed_at,"
     " updated_at, expires_at"
 )
-_SWEPT = 500
+_MAX_EXPIRED_AT_ONCE = 500
 _UNSET_FIELDS: dict[str, Value] = {
     "derived_from": "[]",
     "flags": "[]",
@@ -34,13 +34,13 @@ _UNSET_FIELDS: dict[str, Value] = {
 }
 
 
-def digest(title: str, content: str) -> str:
+def compute_digest(title: str, content: str) -> str:
     """Equal for texts that differ only in space and case."""
     plain = "\n".join(" ".join(part.split()).lower() for part in (title, content))
     return hashlib.sha256(plain.encode()).hexdigest()[:32]
 
 
-async def add(
+async def insert_document(
     tx: Tx,
     project: str,
     *,
@@ -68,10 +68,10 @@ async def add(
         "content": content,
         "status": "active",
         "author": author,
-        "tags": listed(tags),
-        "files": listed(files),
+        "tags": encode_texts(tags),
+        "files": encode_texts(files),
         **_UNSET_FIELDS,
-        "digest": digest(title, content),
+        "digest": compute_digest(title, content),
         "version": 1,
         "created_at": now,
         "changed_at": now,
@@ -81,14 +81,14 @@ async def add(
     }
     places = ", ".join(f"${n}" for n in range(1, len(row) + 1))
     await tx.run(f"insert into document ({', '.join(row)}) values ({places})", *row.values())
-    await history.keep(tx, row, author, "created", "", content)
-    await _set_tags(tx, project, identity, tags)
+    await history.insert_document_version(tx, row, author, "created", "", content)
+    await _insert_tags(tx, project, identity, tags)
     await advance_counter(tx, project, "documents", 1)
-    await index.put(tx, [_entry(row, tags, files, content_words)])
+    await index.put(tx, [_build_index_entry(row, tags, files, content_words)])
     return identity
 
 
-async def rewrite(
+async def update_document_content(
     tx: Tx, row: Row, author: str, now: int, content_words: Counter[str] | None = None, **changed: Value
 ) -> int:
     """Write another version of the document's content; return its number."""
@@ -99,7 +99,7 @@ async def rewrite(
         "changed_at": now,
         "updated_at": now,
     }
-    after["digest"] = digest(str(after["title"]), str(after["content"]))
+    after["digest"] = compute_digest(str(after["title"]), str(after["content"]))
     names = [*changed, "version", "changed_at", "updated_at", "digest"]
     sets = ", ".join(f"{name} = ${place}" for place, name in enumerate(names, 3))
     await tx.run(
@@ -108,14 +108,14 @@ async def rewrite(
         row["id"],
         *(after[name] for name in names),
     )
-    await history.keep(tx, after, author, "content", "", str(after["content"]))
-    tags, files = texts(after["tags"]), texts(after["files"])
-    await _set_tags(tx, row["project"], row["id"], tags)
-    await index.put(tx, [_entry(after, tags, files, content_words)])
+    await history.insert_document_version(tx, after, author, "content", "", str(after["content"]))
+    tags, files = decode_texts(after["tags"]), decode_texts(after["files"])
+    await _insert_tags(tx, row["project"], row["id"], tags)
+    await index.put(tx, [_build_index_entry(after, tags, files, content_words)])
     return int(row["version"]) + 1
 
 
-async def change_status(
+async def update_document_statuses(
     tx: Tx,
     rows: Sequence[Row],
     statuses: Sequence[str],
@@ -137,14 +137,14 @@ async def change_status(
             now,
             superseded_by or ("" if status == "active" else row["superseded_by"]),
         )
-        await history.keep(tx, after, author, "status", reason, "")
+        await history.insert_document_version(tx, after, author, "status", reason, "")
         await advance_counter(
             tx, row["project"], "documents", (status == "active") - (row["status"] == "active")
         )
-        await index.mark(tx, row["project"], KIND, [row["id"]], status)
+        await index.mark(tx, row["project"], DOCUMENT_KIND, [row["id"]], status)
 
 
-async def renew(tx: Tx, row: Row, expires_at: int | None) -> None:
+async def update_document_expiry(tx: Tx, row: Row, expires_at: int | None) -> None:
     """The document ends at another time, or never."""
     await tx.run(
         "update document set expires_at = $3 where project = $1 and id = $2",
@@ -152,26 +152,26 @@ async def renew(tx: Tx, row: Row, expires_at: int | None) -> None:
         row["id"],
         expires_at,
     )
-    await index.renew(tx, row["project"], KIND, row["id"], expires_at)
+    await index.renew(tx, row["project"], DOCUMENT_KIND, row["id"], expires_at)
 
 
-async def counts(tx: Tx) -> Sequence[Row]:
+async def list_document_counts(tx: Tx) -> Sequence[Row]:
     """How many active documents each project has; kept as a counter, so that nobody counts a million rows."""
     return await tx.all("select project, n from counter where name = 'documents' order by project")
 
 
-async def documents(tx: Tx, project: str, ids: Sequence[str]) -> dict[str, Row]:
+async def load_documents(tx: Tx, project: str, ids: Sequence[str]) -> dict[str, Row]:
     rows = await tx.all(
-        f"select {_COLUMNS} from document where project = $1 and id = any($2)", project, list(ids)
+        f"select {_DOCUMENT_COLUMNS} from document where project = $1 and id = any($2)", project, list(ids)
     )
     return {row["id"]: row for row in rows}
 
 
-async def one(tx: Tx, project: str, identity: str) -> Row | None:
-    return (await documents(tx, project, [identity])).get(identity)
+async def load_document(tx: Tx, project: str, identity: str) -> Row | None:
+    return (await load_documents(tx, project, [identity])).get(identity)
 
 
-async def indexed_projects(tx: Tx, limit: int) -> list[str]:
+async def list_indexed_projects(tx: Tx, limit: int) -> list[str]:
     """The projects that have anything to find."""
     rows = await tx.all(
         "select project from counter where name = 'entries' and n > 0 order by project limit $1", limit
@@ -179,7 +179,7 @@ async def indexed_projects(tx: Tx, limit: int) -> list[str]:
     return [row["project"] for row in rows]
 
 
-async def twin(
+async def find_identical_document(
     tx: Tx, projects: Sequence[str], title: str, content: str, now: int, but: str = ""
 ) -> Row | None:
     """An active document with the same words, other than this one."""
@@ -187,13 +187,15 @@ async def twin(
         "select id, title from document where project = any($1) and digest = $2 and status = 'active'"
         " and (expires_at is null or expires_at > $3) and id <> $4 order by created_at, id limit 1",
         list(projects),
-        digest(title, content),
+        compute_digest(title, content),
         now,
         but,
     )
 
 
-async def twins(tx: Tx, projects: Sequence[str], digests: Sequence[str], now: int) -> dict[str, str]:
+async def find_identical_ids(
+    tx: Tx, projects: Sequence[str], digests: Sequence[str], now: int
+) -> dict[str, str]:
     """The active document of each of these digests, by its id."""
     rows = await tx.all(
         "select digest, min(id) as id from document where project = any($1) and digest = any($2)"
@@ -205,7 +207,7 @@ async def twins(tx: Tx, projects: Sequence[str], digests: Sequence[str], now: in
     return {row["digest"]: row["id"] for row in rows}
 
 
-async def namesake(
+async def find_document_by_title(
     tx: Tx,
     project: str,
     type: str,  # noqa: A002 - the word of the contract
@@ -214,7 +216,7 @@ async def namesake(
 ) -> Row | None:
     """The active document of this type and title, whatever the case of its letters."""
     return await tx.one(
-        f"select {_COLUMNS} from document where project = $1 and type = $2 and lower(title) = lower($3)"
+        f"select {_DOCUMENT_COLUMNS} from document where project = $1 and type = $2 and lower(title) = lower($3)"
         " and status = 'active' and (expires_at is null or expires_at > $4) order by changed_at desc, id limit 1",
         project,
         type,
@@ -223,10 +225,10 @@ async def namesake(
     )
 
 
-async def same_interface(tx: Tx, project: str, name: str, now: int) -> Sequence[Row]:
+async def list_documents_of_interface(tx: Tx, project: str, name: str, now: int) -> Sequence[Row]:
     """The active documents about an interface, the last changed first."""
     return await tx.all(
-        f"select {_COLUMNS} from document where project = $1 and interface_name = $2 and status = 'active'"
+        f"select {_DOCUMENT_COLUMNS} from document where project = $1 and interface_name = $2 and status = 'active'"
         " and (expires_at is null or expires_at > $3) order by changed_at desc, id limit 100",
         project,
         name,
@@ -234,16 +236,16 @@ async def same_interface(tx: Tx, project: str, name: str, now: int) -> Sequence[
     )
 
 
-async def tagged(tx: Tx, project: str, tag: str) -> Sequence[Row]:
+async def list_documents_by_tag(tx: Tx, project: str, tag: str) -> Sequence[Row]:
     return await tx.all(
-        f"select {_prefixed('d')} from document_tag t join document d on d.project = t.project and d.id = t.document"
+        f"select {_prefix_columns('d')} from document_tag t join document d on d.project = t.project and d.id = t.document"
         " where t.project = $1 and t.tag = $2 and d.status <> 'archived' order by d.id",
         project,
         tag,
     )
 
 
-async def keep_archived(tx: Tx, tag: str, rows: Sequence[Row], now: int) -> None:
+async def insert_archived_documents(tx: Tx, tag: str, rows: Sequence[Row], now: int) -> None:
     await tx.many(
         "insert into archived (project, tag, document, former, at) values ($1, $2, $3, $4, $5)"
         " on conflict (project, tag, document) do update set former = excluded.former, at = excluded.at",
@@ -251,20 +253,20 @@ async def keep_archived(tx: Tx, tag: str, rows: Sequence[Row], now: int) -> None
     )
 
 
-async def forget_archived(tx: Tx, row: Row) -> None:
+async def delete_archive_marks(tx: Tx, row: Row) -> None:
     """Somebody decided on this document by itself: restoring by a tag no longer does."""
     await tx.run(
         "delete from archived where project = $1 and tag = any($2) and document = $3",
         row["project"],
-        texts(row["tags"]),
+        decode_texts(row["tags"]),
         row["id"],
     )
 
 
-async def take_archived(tx: Tx, project: str, tag: str) -> Sequence[Row]:
+async def pop_archived_documents(tx: Tx, project: str, tag: str) -> Sequence[Row]:
     """What archiving by this tag changed and nobody decided on since; each row with its `former` status."""
     rows = await tx.all(
-        f"select {_prefixed('d')}, a.former from archived a join document d on d.project = a.project"
+        f"select {_prefix_columns('d')}, a.former from archived a join document d on d.project = a.project"
         " and d.id = a.document where a.project = $1 and a.tag = $2 and d.status = 'archived' order by d.id",
         project,
         tag,
@@ -273,7 +275,7 @@ async def take_archived(tx: Tx, project: str, tag: str) -> Sequence[Row]:
     return rows
 
 
-async def used(tx: Tx, project: str, column: str, ids: Sequence[str]) -> None:
+async def increment_use_counts(tx: Tx, project: str, column: str, ids: Sequence[str]) -> None:
     """Counted one by one as they come, so the same document may stand twice."""
     await tx.many(
         f"update document set {column} = {column} + 1 where project = $1 and id = $2",
@@ -281,7 +283,7 @@ async def used(tx: Tx, project: str, column: str, ids: Sequence[str]) -> None:
     )
 
 
-async def serve(tx: Tx, uses: Sequence[Use]) -> None:
+async def record_served_documents(tx: Tx, uses: Sequence[Use]) -> None:
     await tx.many(
         "insert into served (project, session, document, at) values ($1, $2, $3, $4)"
         " on conflict (project, session, document) do update set at = excluded.at",
@@ -289,7 +291,9 @@ async def serve(tx: Tx, uses: Sequence[Use]) -> None:
     )
 
 
-async def served(tx: Tx, project: str, session: str, also: Sequence[str], limit: int) -> Sequence[Row]:
+async def list_served_documents(
+    tx: Tx, project: str, session: str, also: Sequence[str], limit: int
+) -> Sequence[Row]:
     """The texts that a session was given, and these besides."""
     return await tx.all(
         "select id, title, content from document where project = $1 and (id = any($3) or id in"
@@ -301,21 +305,21 @@ async def served(tx: Tx, project: str, session: str, also: Sequence[str], limit:
     )
 
 
-async def expire(tx: Tx, now: int) -> None:
+async def mark_expired_documents(tx: Tx, now: int) -> None:
     """What is past its time says so; queries left it out already."""
     rows = await tx.all(
-        f"select {_COLUMNS} from document where status = 'active' and expires_at <= $1 order by expires_at limit $2",
+        f"select {_DOCUMENT_COLUMNS} from document where status = 'active' and expires_at <= $1 order by expires_at limit $2",
         now,
-        _SWEPT,
+        _MAX_EXPIRED_AT_ONCE,
     )
-    await change_status(tx, rows, ["expired"] * len(rows), "commonplace", "its time is over", now)
+    await update_document_statuses(tx, rows, ["expired"] * len(rows), "commonplace", "its time is over", now)
 
 
-async def forget_served(tx: Tx, before: int) -> None:
+async def delete_old_served_documents(tx: Tx, before: int) -> None:
     await tx.run("delete from served where at < $1", before)
 
 
-async def _set_tags(tx: Tx, project: str, identity: str, tags: Sequence[str]) -> None:
+async def _insert_tags(tx: Tx, project: str, identity: str, tags: Sequence[str]) -> None:
     await tx.many(
         "insert into document_tag (project, tag, document) values ($1, $2, $3)"
         " on conflict (project, tag, document) do nothing",
@@ -323,21 +327,21 @@ async def _set_tags(tx: Tx, project: str, identity: str, tags: Sequence[str]) ->
     )
 
 
-def _entry(
+def _build_index_entry(
     row: Mapping[str, Value], tags: Sequence[str], files: Sequence[str], content_words: Counter[str] | None
 ) -> index.Entry:
     """Also the interface and the cited files are words that a document is found by."""
     content, more = str(row["content"]), "\n".join((str(row["interface_name"]), *files))
     entry = index.Entry(
         project=str(row["project"]),
-        kind=KIND,
+        kind=DOCUMENT_KIND,
         id=str(row["id"]),
         type=str(row["type"]),
         title=str(row["title"]),
         body=f"{content}\n{more}",
-        changed_at=_whole(row["changed_at"]) or 0,
+        changed_at=_int_or_none(row["changed_at"]) or 0,
         status=str(row["status"]),
-        expires_at=_whole(row["expires_at"]),
+        expires_at=_int_or_none(row["expires_at"]),
         tags=tuple(tags),
     )
     if content_words is None:
@@ -345,17 +349,17 @@ def _entry(
     return replace(entry, counted=index.count_entry_words(entry, content_words + text.counted(more)))
 
 
-def _whole(value: Value) -> int | None:
+def _int_or_none(value: Value) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _prefixed(table: str) -> str:
-    return ", ".join(f"{table}.{column.strip()}" for column in _COLUMNS.split(","))
+def _prefix_columns(table: str) -> str:
+    return ", ".join(f"{table}.{column.strip()}" for column in _DOCUMENT_COLUMNS.split(","))
 
 
-def listed(given: Sequence[str]) -> str:
+def encode_texts(given: Sequence[str]) -> str:
     return msgspec.json.encode(list(given)).decode()
 
 
-def texts(stored: object) -> list[str]:
+def decode_texts(stored: object) -> list[str]:
     return msgspec.json.decode(str(stored), type=list[str])

@@ -22,7 +22,7 @@ from commonplace.rooms.knowledge.drafts import (
     measure_similarity,
 )
 from commonplace.rooms.knowledge.events import DOCUMENT_STORED
-from commonplace.rooms.knowledge.recall import projects_of
+from commonplace.rooms.knowledge.recall import list_searched_projects
 from commonplace.search import index
 from commonplace.store.counters import lock_project
 from commonplace.store.database import Row, Value
@@ -38,7 +38,9 @@ _INTERFACE_TYPES = ("interface", "api_spec")
 _DOCUMENT_ID = re.compile(r"\bdoc_[0-9a-f]{12}\b")
 
 
-async def write_document(call: Call, prepared: PreparedDraft, *, force: bool, status: str) -> model.Stored:
+async def write_document(
+    call: Call, prepared: PreparedDraft, *, force: bool, status: str
+) -> model.StoreReceipt:
     """Write a document or another version of one; similar and contradicting documents are reported."""
     await lock_project(call.tx, call.project, "documents")
     clean = replace(prepared.clean, draft=_with_owner(call, prepared.clean.draft))
@@ -46,7 +48,7 @@ async def write_document(call: Call, prepared: PreparedDraft, *, force: bool, st
     await _refuse_known(call, draft, "" if force else prepared.recalled_id)
     comparisons = await _add_late_comparisons(call, prepared)
     about = await _list_same_interface(call, draft)
-    document_id, version = await _write(call, clean, await _find_former(call, draft, force, about))
+    document_id, version = await _write_version(call, clean, await _find_former(call, draft, force, about))
     others = [comparison for comparison in comparisons if comparison.similar.id != document_id]
     call.subject = document_id
     call.emit(DOCUMENT_STORED, id=document_id, type=draft.type, title=draft.title)
@@ -55,7 +57,7 @@ async def write_document(call: Call, prepared: PreparedDraft, *, force: bool, st
 
 async def write_record(call: Call, prepared: PreparedDraft) -> str:
     """Write an account of something that happened, also if the same was written before; return its id."""
-    document_id, _ = await _write(call, prepared.clean, None)
+    document_id, _ = await _write_version(call, prepared.clean, None)
     return document_id
 
 
@@ -65,8 +67,8 @@ def _with_owner(call: Call, draft: Draft) -> Draft:
 
 
 async def _refuse_known(call: Call, draft: Draft, recalled_id: str) -> None:
-    projects = projects_of(call, include_shared=True)
-    twin = await store.twin(call.tx, projects, draft.title, draft.content, call.now)
+    projects = list_searched_projects(call, include_shared=True)
+    twin = await store.find_identical_document(call.tx, projects, draft.title, draft.content, call.now)
     if twin is not None:
         raise errors.Duplicate(
             f"An identical document exists: {twin['id']}.", hint="Use that document.", id=twin["id"]
@@ -82,7 +84,7 @@ async def _refuse_known(call: Call, draft: Draft, recalled_id: str) -> None:
 async def _add_late_comparisons(call: Call, prepared: PreparedDraft) -> list[Comparison]:
     """Compare with documents that were written after the draft was prepared, so that no contradiction is lost."""
     late = await index.list_entries_after(
-        call.tx, call.project, store.KIND, prepared.last_entry, _MAX_LATE_DOCUMENTS
+        call.tx, call.project, store.DOCUMENT_KIND, prepared.last_entry, _MAX_LATE_DOCUMENTS
     )
     if not late:
         return prepared.comparisons
@@ -90,7 +92,7 @@ async def _add_late_comparisons(call: Call, prepared: PreparedDraft) -> list[Com
     related = sorted(
         ((near, entry_id) for near, entry_id in measured if near >= _LATE_SIMILARITY), reverse=True
     )
-    rows = await store.documents(
+    rows = await store.load_documents(
         call.tx, call.project, [entry_id for _, entry_id in related[:_MAX_LATE_COMPARED]]
     )
     changed = {entry_id for entry_id, _ in late}
@@ -102,7 +104,7 @@ async def _add_late_comparisons(call: Call, prepared: PreparedDraft) -> list[Com
 async def _list_same_interface(call: Call, draft: Draft) -> Sequence[Row]:
     if not draft.interface_name:
         return []
-    return await store.same_interface(call.tx, call.project, draft.interface_name, call.now)
+    return await store.list_documents_of_interface(call.tx, call.project, draft.interface_name, call.now)
 
 
 async def _find_former(call: Call, draft: Draft, force: bool, about: Sequence[Row]) -> Row | None:
@@ -112,27 +114,31 @@ async def _find_former(call: Call, draft: Draft, force: bool, about: Sequence[Ro
         same = row["type"] == draft.type and row["interface_owner"] == draft.interface_owner
         if same and (draft.type in _INTERFACE_TYPES or row["title"].lower() == title):
             return row
-    namesake = await store.namesake(call.tx, call.project, draft.type, title, call.now) if force else None
+    namesake = (
+        await store.find_document_by_title(call.tx, call.project, draft.type, title, call.now)
+        if force
+        else None
+    )
     if namesake is None or not draft.interface_name:
         return namesake
     return namesake if namesake["interface_owner"] in {"", draft.interface_owner} else None
 
 
-async def _write(call: Call, clean: CleanDraft, former: Row | None) -> tuple[str, int]:
+async def _write_version(call: Call, clean: CleanDraft, former: Row | None) -> tuple[str, int]:
     """The id of the document and the number of its version."""
     draft, files = clean.draft, clean.draft.files
     if former is None:
-        document_id, version = await _insert(call, clean), 1
+        document_id, version = await _insert_document(call, clean), 1
     else:
-        document_id, files = former["id"], files or tuple(store.texts(former["files"]))
-        version = await _rewrite(call, clean, former, files)
-    await evidence.cite(call.tx, call.project, document_id, files if draft.cites else ())
+        document_id, files = former["id"], files or tuple(store.decode_texts(former["files"]))
+        version = await _rewrite_document(call, clean, former, files)
+    await evidence.replace_citations(call.tx, call.project, document_id, files if draft.cites else ())
     return document_id, version
 
 
-async def _insert(call: Call, clean: CleanDraft) -> str:
+async def _insert_document(call: Call, clean: CleanDraft) -> str:
     draft = clean.draft
-    return await store.add(
+    return await store.insert_document(
         call.tx,
         call.project,
         type=draft.type,
@@ -149,10 +155,10 @@ async def _insert(call: Call, clean: CleanDraft) -> str:
     )
 
 
-async def _rewrite(call: Call, clean: CleanDraft, former: Row, files: Sequence[str]) -> int:
+async def _rewrite_document(call: Call, clean: CleanDraft, former: Row, files: Sequence[str]) -> int:
     """Tags are added to those of the former version; what is not told of its interface stays."""
     draft = clean.draft
-    return await store.rewrite(
+    return await store.update_document_content(
         call.tx,
         former,
         call.agent,
@@ -160,8 +166,8 @@ async def _rewrite(call: Call, clean: CleanDraft, former: Row, files: Sequence[s
         clean.content_words,
         title=draft.title,
         content=draft.content,
-        tags=store.listed(list(dict.fromkeys((*store.texts(former["tags"]), *draft.tags)))),
-        files=store.listed(files),
+        tags=store.encode_texts(list(dict.fromkeys((*store.decode_texts(former["tags"]), *draft.tags)))),
+        files=store.encode_texts(files),
         expires_at=draft.expires_at,
         **_derived_fields(clean),
         **{name: value for name, value in draft.interface_fields.items() if value},
@@ -170,7 +176,7 @@ async def _rewrite(call: Call, clean: CleanDraft, former: Row, files: Sequence[s
 
 def _derived_fields(clean: CleanDraft) -> dict[str, Value]:
     mentioned = list(dict.fromkeys(_DOCUMENT_ID.findall(clean.draft.content)))[:_MAX_MENTIONS]
-    return {"flags": store.listed(clean.flags), "derived_from": store.listed(mentioned)}
+    return {"flags": store.encode_texts(clean.flags), "derived_from": store.encode_texts(mentioned)}
 
 
 def _make_receipt(
@@ -180,7 +186,7 @@ def _make_receipt(
     version: int,
     comparisons: Sequence[Comparison],
     overlap_warning: str | None,
-) -> model.Stored:
+) -> model.StoreReceipt:
     shown = comparisons[:_MAX_SIMILAR_SHOWN]
     contradictions = [each.contradiction for each in shown if each.contradiction]
     duplicate = next(
@@ -188,7 +194,7 @@ def _make_receipt(
     )
     flagged = clean.flags or clean.masked or contradictions
     expires_at = clean.draft.expires_at
-    return model.Stored(
+    return model.StoreReceipt(
         status=status,
         id=document_id,
         receipt="flagged" if flagged else "merged" if version > 1 else "accepted",

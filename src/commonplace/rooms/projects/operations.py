@@ -176,7 +176,7 @@ async def list_projects(
     names = [row["name"] for row in rows]
     live = await store.summarize_live_sessions(call.tx, [*names, SHARED], since)
     rosters = await store.summarize_rosters(call.tx, names)
-    documents = {row["project"]: row["n"] for row in await knowledge.counts(call.tx)}
+    documents = {row["project"]: row["n"] for row in await knowledge.list_document_counts(call.tx)}
     return model.ProjectOverviewListing(
         total=total,
         active_sessions=await store.count_active_sessions(call.tx, visible, since),

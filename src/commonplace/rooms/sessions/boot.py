@@ -11,7 +11,7 @@ from commonplace.call import Call
 from commonplace.clock import age
 from commonplace.operation import Operation
 from commonplace.rooms.knowledge import recent_documents
-from commonplace.rooms.knowledge.recall import quoted
+from commonplace.rooms.knowledge.recall import warn_of_instructions
 from commonplace.rooms.sessions import store
 from commonplace.rooms.sessions.agent_identity import (
     IdentitySuggestion,
@@ -45,7 +45,9 @@ async def load_last_handoff_and_work(call: Call, start: StartingSession) -> Star
     """Add the last handoff and work item of an agent that had a session before."""
     if start.previous_start is None:
         return start
-    handoffs = await recent_documents.of_type(call.tx, start.project, call.now, HANDOFF_TYPE, 1, start.agent)
+    handoffs = await recent_documents.list_documents_of_type(
+        call.tx, start.project, call.now, HANDOFF_TYPE, 1, start.agent
+    )
     items = await work.list_work_items(call.tx, start.project, 0, 1, start.agent)
     return replace(start, handoff=handoffs[0] if handoffs else None, work=items[0] if items else None)
 
@@ -53,7 +55,7 @@ async def load_last_handoff_and_work(call: Call, start: StartingSession) -> Star
 async def render_handoffs(call: Call, start: StartingSession) -> dict[str, Any]:
     """Render this agent's last handoff in full and those of other agents by title."""
     own = _render_handoff(start.handoff, call.now) if start.handoff else {}
-    latest = await recent_documents.of_type(
+    latest = await recent_documents.list_documents_of_type(
         call.tx, start.project, call.now, HANDOFF_TYPE, _MAX_OTHER_HANDOFFS
     )
     others = [_render_handoff_title(row, call.now) for row in latest if row["author"] != start.agent]
@@ -67,7 +69,7 @@ def _render_handoff(row: Row, now: int) -> dict[str, Any]:
         "summary": row["title"],
         "content": row["content"],
     }
-    optional = {"files": msgspec.json.decode(row["files"]), "warning": quoted(row)}
+    optional = {"files": msgspec.json.decode(row["files"]), "warning": warn_of_instructions(row)}
     return fields | {name: value for name, value in optional.items() if value}
 
 
@@ -78,7 +80,7 @@ def _render_handoff_title(row: Row, now: int) -> dict[str, str]:
         "title": row["title"],
         "age": age(row["created_at"], now),
     }
-    warning = quoted(row)
+    warning = warn_of_instructions(row)
     return fields | ({"warning": warning} if warning else {})
 
 

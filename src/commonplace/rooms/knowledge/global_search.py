@@ -6,35 +6,39 @@ from collections.abc import Iterator, Mapping, Sequence
 from commonplace.call import Call
 from commonplace.clock import age
 from commonplace.rooms.knowledge import evidence, model, store
-from commonplace.rooms.knowledge.excerpts import cut
-from commonplace.rooms.knowledge.recall import PENALTY, doubted, quoted
+from commonplace.rooms.knowledge.excerpts import cut_excerpt
+from commonplace.rooms.knowledge.recall import (
+    EVIDENCE_PENALTIES,
+    warn_of_broken_evidence,
+    warn_of_instructions,
+)
 from commonplace.search.find import Hit, Question, find
 from commonplace.search.wanted import Wanted
 from commonplace.store.database import Row
 
-_OF_ONE_WHOLE = 3
-_PREVIEW = 240
+_MAX_PARTS_OF_ONE = 3
+_PREVIEW_BYTES = 240
 
-_Broken = Mapping[tuple[str, str], Row]
+_BrokenEvidence = Mapping[tuple[str, str], Row]
 
 
-async def everywhere(
+async def search_all_projects(
     call: Call, question: Question, projects: Sequence[str], types: tuple[str, ...], limit: int
-) -> list[model.Somewhere]:
+) -> list[model.GlobalResult]:
     """The best of all, less where the evidence is gone."""
-    hits = await _hits(call, question, projects, types, limit)
+    hits = await _find_hits(call, question, projects, types, limit)
     near = sorted(hits, key=lambda hit: -hit.relevance)[: limit * 2 + 10]
-    broken = await _broken(call, near)
-    best = sorted(near, key=lambda hit: -_weight(hit, broken))[:limit]
-    loaded = await _loaded(call, best)
+    broken = await _find_broken_evidence(call, near)
+    best = sorted(near, key=lambda hit: -_weigh_hit(hit, broken))[:limit]
+    loaded = await _load_texts(call, best)
     return [
-        _shown(hit, row, broken, question.text, call.now)
+        _render_hit(hit, row, broken, question.text, call.now)
         for hit in best
         if (row := loaded.get((hit.project, hit.kind, hit.id)))
     ]
 
 
-async def _hits(
+async def _find_hits(
     call: Call, question: Question, projects: Sequence[str], types: tuple[str, ...], limit: int
 ) -> list[Hit]:
     """Whole things and parts of larger ones are looked for apart, since parts are many."""
@@ -45,36 +49,36 @@ async def _hits(
         if kinds:
             wanted = Wanted(call.now, kinds, types)
             found = await find(call.tx, call.search.vectors, question, projects, wanted, limit * 2)
-            hits += _few_of_each(call, found)
-    return [hit for hit in hits if hit.kind == store.KIND or call.caller.sees(hit.project)]
+            hits += _limit_parts(call, found)
+    return [hit for hit in hits if hit.kind == store.DOCUMENT_KIND or call.caller.sees(hit.project)]
 
 
-def _few_of_each(call: Call, hits: Sequence[Hit]) -> Iterator[Hit]:
+def _limit_parts(call: Call, hits: Sequence[Hit]) -> Iterator[Hit]:
     shown: Counter[object] = Counter()
     for hit in hits:
         whole = call.search.sources[hit.kind].whole
         name = (hit.project, hit.kind, whole(hit.id) if whole else hit.id)
         shown[name] += 1
-        if shown[name] <= _OF_ONE_WHOLE:
+        if shown[name] <= _MAX_PARTS_OF_ONE:
             yield hit
 
 
-async def _broken(call: Call, hits: Sequence[Hit]) -> _Broken:
+async def _find_broken_evidence(call: Call, hits: Sequence[Hit]) -> _BrokenEvidence:
     """The worst evidence of each document, by its project and id."""
     found: dict[tuple[str, str], Row] = {}
-    for project in dict.fromkeys(hit.project for hit in hits if hit.kind == store.KIND):
-        documents = [hit.id for hit in hits if (hit.project, hit.kind) == (project, store.KIND)]
-        worst = await evidence.worst(call.tx, project, documents)
+    for project in dict.fromkeys(hit.project for hit in hits if hit.kind == store.DOCUMENT_KIND):
+        documents = [hit.id for hit in hits if (hit.project, hit.kind) == (project, store.DOCUMENT_KIND)]
+        worst = await evidence.find_broken_citations(call.tx, project, documents)
         found |= {(project, identity): row for identity, row in worst.items()}
     return found
 
 
-def _weight(hit: Hit, broken: _Broken) -> float:
+def _weigh_hit(hit: Hit, broken: _BrokenEvidence) -> float:
     doubt = broken.get((hit.project, hit.id))
-    return hit.relevance * (1 - PENALTY[doubt["state"]]) if doubt else hit.relevance
+    return hit.relevance * (1 - EVIDENCE_PENALTIES[doubt["state"]]) if doubt else hit.relevance
 
 
-async def _loaded(call: Call, hits: Sequence[Hit]) -> dict[tuple[str, str, str], Row]:
+async def _load_texts(call: Call, hits: Sequence[Hit]) -> dict[tuple[str, str, str], Row]:
     loaded: dict[tuple[str, str, str], Row] = {}
     for project, kind in dict.fromkeys((hit.project, hit.kind) for hit in hits):
         theirs = [hit.id for hit in hits if (hit.project, hit.kind) == (project, kind)]
@@ -83,18 +87,22 @@ async def _loaded(call: Call, hits: Sequence[Hit]) -> dict[tuple[str, str, str],
     return loaded
 
 
-def _shown(hit: Hit, row: Row, broken: _Broken, question: str, now: int) -> model.Somewhere:
-    doubts = (doubted(broken.get((hit.project, hit.id))), quoted(row)) if hit.kind == store.KIND else ()
+def _render_hit(hit: Hit, row: Row, broken: _BrokenEvidence, question: str, now: int) -> model.GlobalResult:
+    doubts = (
+        (warn_of_broken_evidence(broken.get((hit.project, hit.id))), warn_of_instructions(row))
+        if hit.kind == store.DOCUMENT_KIND
+        else ()
+    )
     place = row.get("place", {})
-    return model.Somewhere(
+    return model.GlobalResult(
         kind=hit.kind,
         id=hit.id,
         project=hit.project,
         title=hit.row["title"],
         relevance=round(hit.relevance, 3),
         age=age(hit.row["changed_at"], now),
-        content_preview=cut(row["text"], question, hit.part, _PREVIEW),
+        content_preview=cut_excerpt(row["text"], question, hit.part, _PREVIEW_BYTES),
         type="" if place else hit.row["type"],
-        warning=model.warning(hit.row["status"], hit.row["changed_at"], now, *doubts),
+        warning=model.format_warning(hit.row["status"], hit.row["changed_at"], now, *doubts),
         **place,
     )
