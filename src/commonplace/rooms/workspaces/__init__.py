@@ -1,4 +1,4 @@
-"""What each machine's tool knows of a project: an overview and knowledge files, read by all, written by its own."""
+"""Workspaces: the overview and knowledge files of one tool on one machine, readable by all, writable by their own agent."""
 
 from commonplace.room import Room
 from commonplace.rooms.workspaces.events import (

@@ -16,7 +16,7 @@ from commonplace.store.database import Row, Tx
 KNOWLEDGE_KIND = "knowledge"
 OVERVIEW_PATH = ""
 MAX_VERSIONS_PER_FILE = 200
-"""How many versions of a file are kept; older ones go."""
+"""Older versions are deleted."""
 
 _SELECT_FILE = (
     "select project, id, workspace, path, title, size, sha256, given_sha256, version, versions, deleted,"
@@ -28,13 +28,13 @@ _SELECT_TEXT = (
     " join workspace_version v on v.project = f.project and v.file = f.id and v.version = f.version"
 )
 _LAST_CHARACTER = chr(0x10FFFF)
-# Enough for what people write; the rest of a larger file is found by literal and regex search.
+# Enough for what people write; literal and regex search also find the rest of a larger file.
 _INDEXED_CHARACTERS = 256_000
 
 
 @dataclass(frozen=True, slots=True)
 class VersionDraft:
-    """A text on its way into the store, with the digests of what was given and of what is kept."""
+    """A new version; `given_sha256` is the hash of the text before secrets were masked."""
 
     path: str
     content: str
@@ -53,7 +53,7 @@ def count_indexed_words(content: str) -> Counter[str]:
 
 
 async def lock_files(tx: Tx, workspace: Workspace) -> None:
-    """What is there is read before it is written."""
+    """Serialize writers of the project, because a write depends on the version that it reads."""
     await lock_project(tx, workspace.project, "workspace_files")
 
 
@@ -77,16 +77,16 @@ async def load_version_text(tx: Tx, workspace: Workspace, path: str, number: int
     row = await find_file(tx, workspace, path)
     if row is None or (row["deleted"] and number is None):
         raise file_not_found(path)
-    found = await find_file_version(tx, row, number or row["version"])
-    if found is None or found["what"] == "deleted":
+    version = await find_file_version(tx, row, number or row["version"])
+    if version is None or version["what"] == "deleted":
         raise version_not_found()
-    return found
+    return version
 
 
 async def list_files(
     tx: Tx, workspace: Workspace, prefix: str, limit: int, offset: int
 ) -> tuple[Sequence[Row], int]:
-    """The files whose paths begin so, in the order of their paths, and how many there are."""
+    """One page of the files with this path prefix, ordered by path, and the total count."""
     scope = (workspace.project, workspace.id, prefix, prefix + _LAST_CHARACTER)
     total = await tx.one(f"select count(*) as n from workspace_file where {_WHERE_LISTED}", *scope)
     rows = await tx.all(
@@ -96,8 +96,8 @@ async def list_files(
 
 
 async def insert_file_version(tx: Tx, workspace: Workspace, before: Row | None, draft: VersionDraft) -> int:
-    """Another version of the file; its number."""
-    identity = before["id"] if before else f"know_{secrets.token_hex(6)}"
+    """Insert a version and return its number."""
+    file_id = before["id"] if before else f"know_{secrets.token_hex(6)}"
     version = before["version"] + 1 if before else 1
     title = find_title(draft.content, draft.path)
     await tx.run(
@@ -107,7 +107,7 @@ async def insert_file_version(tx: Tx, workspace: Workspace, before: Row | None, 
         " sha256 = excluded.sha256, given_sha256 = excluded.given_sha256, version = excluded.version,"
         " versions = workspace_file.versions + 1, deleted = 0, modified_at = excluded.modified_at",
         workspace.project,
-        identity,
+        file_id,
         workspace.id,
         draft.path,
         title,
@@ -117,14 +117,14 @@ async def insert_file_version(tx: Tx, workspace: Workspace, before: Row | None, 
         version,
         draft.now,
     )
-    await _insert_version(tx, workspace.project, identity, version, draft)
+    await _insert_version(tx, workspace.project, file_id, version, draft)
     if draft.path != OVERVIEW_PATH:
-        await index.put(tx, [_build_index_entry(workspace, identity, title, draft)])
+        await index.put(tx, [_build_index_entry(workspace, file_id, title, draft)])
     return version
 
 
 async def delete_file(tx: Tx, row: Row, author: str, now: int) -> int:
-    """The file is gone and its texts stay; the number of the version that says so."""
+    """Mark the file as deleted with a new version, and return its number. Older texts stay."""
     version = int(row["version"]) + 1
     await tx.run(
         "update workspace_file set deleted = 1, version = $3, versions = versions + 1, modified_at = $4"
@@ -134,8 +134,8 @@ async def delete_file(tx: Tx, row: Row, author: str, now: int) -> int:
         version,
         now,
     )
-    gone = VersionDraft(row["path"], "", 0, "", "", author, "deleted", now)
-    await _insert_version(tx, row["project"], row["id"], version, gone)
+    draft = VersionDraft(row["path"], "", 0, "", "", author, "deleted", now)
+    await _insert_version(tx, row["project"], row["id"], version, draft)
     await index.remove(tx, row["project"], KNOWLEDGE_KIND, [row["id"]])
     return version
 
@@ -154,23 +154,23 @@ async def _insert_version(tx: Tx, project: str, file: str, version: int, draft: 
         draft.sha256,
         draft.content,
     )
-    gone = await tx.run(
+    deleted = await tx.run(
         "delete from workspace_version where project = $1 and file = $2 and version <= $3",
         project,
         file,
         version - MAX_VERSIONS_PER_FILE,
     )
-    if gone:
+    if deleted:
         await tx.run(
             "update workspace_file set versions = versions - $3 where project = $1 and id = $2",
             project,
             file,
-            gone,
+            deleted,
         )
 
 
 async def list_file_versions(tx: Tx, row: Row, limit: int, offset: int = 0) -> Sequence[Row]:
-    """Newest first, without their texts."""
+    """Newest first, without texts."""
     return await tx.all(
         "select version, at, author, what, size, sha256 from workspace_version"
         " where project = $1 and file = $2 order by version desc limit $3 offset $4",
@@ -192,7 +192,7 @@ async def find_file_version(tx: Tx, row: Row, number: int) -> Row | None:
 
 
 async def find_previous_text(tx: Tx, row: Row, number: int) -> Row | None:
-    """The newest version before this one that has a text."""
+    """The latest version before this one that has a text."""
     return await tx.one(
         "select version, at, what, sha256, content from workspace_version where project = $1 and file = $2"
         " and version < $3 and what <> 'deleted' order by version desc limit 1",
@@ -205,7 +205,7 @@ async def find_previous_text(tx: Tx, row: Row, number: int) -> Row | None:
 async def list_file_sizes(
     tx: Tx, projects: Sequence[str], workspace: str | None, limit: int
 ) -> Sequence[Row]:
-    """The latest files first, without their texts."""
+    """Most recently changed files first, without texts."""
     return await tx.all(
         "select project, id, size from workspace_file where project = any($1) and deleted = 0 and path > ''"
         " and (CAST($2 as text) is null or workspace = $2) order by modified_at desc, id limit $3",
@@ -221,12 +221,12 @@ async def list_file_texts(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[
     )
 
 
-def _build_index_entry(workspace: Workspace, identity: str, title: str, draft: VersionDraft) -> index.Entry:
-    """The workspace stands where other entries have their type, so that one is searched without the others."""
+def _build_index_entry(workspace: Workspace, file_id: str, title: str, draft: VersionDraft) -> index.Entry:
+    """The type of an entry is its workspace, so that a search in one workspace reads no other entries."""
     entry = index.Entry(
         project=workspace.project,
         kind=KNOWLEDGE_KIND,
-        id=identity,
+        id=file_id,
         type=workspace.id,
         title=title,
         body=f"{draft.content[:_INDEXED_CHARACTERS]}\n{draft.path}",

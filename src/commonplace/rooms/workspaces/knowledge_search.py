@@ -58,13 +58,13 @@ async def plan_scan(
 ) -> FileScan:
     """Load the most recently changed files, as many as one search may read."""
     listed = await file_store.list_file_sizes(call.tx, projects, workspace, _MAX_SCANNED_FILES)
-    chosen = _select_files(listed, _MAX_SCANNED_BYTES)
+    selected = _select_files(listed, _MAX_SCANNED_BYTES)
     texts: dict[str, Row] = {}
-    for project in dict.fromkeys(row["project"] for row in chosen):
-        file_ids = [row["id"] for row in chosen if row["project"] == project]
+    for project in dict.fromkeys(row["project"] for row in selected):
+        file_ids = [row["id"] for row in selected if row["project"] == project]
         texts |= {row["id"]: row for row in await file_store.list_file_texts(call.tx, project, file_ids)}
-    rows = [texts[row["id"]] for row in chosen if row["id"] in texts]
-    return FileScan(rows, len(chosen) == len(listed) < _MAX_SCANNED_FILES, pattern, context, limit)
+    rows = [texts[row["id"]] for row in selected if row["id"] in texts]
+    return FileScan(rows, len(selected) == len(listed) < _MAX_SCANNED_FILES, pattern, context, limit)
 
 
 async def rank_files(
@@ -72,8 +72,8 @@ async def rank_files(
 ) -> FileRanking:
     prepared = call.prepared
     question = prepared if isinstance(prepared, Question) else Question(query)
-    wanted = Wanted(call.now, (file_store.KNOWLEDGE_KIND,), (workspace,) if workspace else ())
-    hits = await find(call.tx, call.search.vectors, question, projects, wanted, limit + 1)
+    limits = Wanted(call.now, (file_store.KNOWLEDGE_KIND,), (workspace,) if workspace else ())
+    hits = await find(call.tx, call.search.vectors, question, projects, limits, limit + 1)
     texts: dict[tuple[str, str], Row] = {}
     for project in dict.fromkeys(hit.project for hit in hits[:limit]):
         file_ids = [hit.id for hit in hits[:limit] if hit.project == project]
@@ -89,13 +89,13 @@ async def find_matches(search: FileScan | FileRanking) -> model.KnowledgeMatches
 
 
 def _select_files(rows: Iterable[Row], max_bytes: int) -> list[Row]:
-    chosen: list[Row] = []
+    selected: list[Row] = []
     for row in rows:
         max_bytes -= row["size"]
         if max_bytes < 0:
             break
-        chosen.append(row)
-    return chosen
+        selected.append(row)
+    return selected
 
 
 def _scan_budget() -> lines.Budget:

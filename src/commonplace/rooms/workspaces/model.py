@@ -1,4 +1,4 @@
-"""Workspaces as callers name them and as replies show them."""
+"""Arguments and replies about workspaces and their knowledge files."""
 
 import re
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ VersionNumber = Annotated[int, Field(ge=1)]
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """One machine's tool at work on a project. `writable` says that the caller's key may write there at all."""
+    """One tool on one machine working on a project. `writable`: the caller's key may write to it."""
 
     project: str
     id: str
@@ -60,20 +60,20 @@ class Workspace:
 
 
 def suggest_workspace_id(machine: str, tool: str, project: str) -> str:
-    """What a workspace is called; not its key, for other triples may be called the same."""
+    """An id made of the three names. Another workspace may have it already."""
     slugs = (access.words_joined(name, "-") for name in (machine, tool, project))
     return "-".join(slug for slug in slugs if slug)
 
 
 def find_title(content: str, path: str) -> str:
-    """The first heading, else the file's own name."""
+    """The first heading, or the file's name."""
     headings = (_HEADING.fullmatch(line.strip()) for line in content[:10_000].splitlines())
-    found = next((heading[1] for heading in headings if heading and heading[1]), "")
-    return (found or path.rsplit("/", 1)[-1])[:_TITLE_CHARACTERS]
+    title = next((heading[1] for heading in headings if heading and heading[1]), "")
+    return (title or path.rsplit("/", 1)[-1])[:_TITLE_CHARACTERS]
 
 
 def summarize_overview(content: str) -> str:
-    """The beginning of an overview in one line, without what stands before it for programs."""
+    """The beginning of an overview in one line, without its front matter."""
     lines = content[:10_000].splitlines()
     if lines[:1] == [_FRONT_MATTER_FENCE] and _FRONT_MATTER_FENCE in lines[1:]:
         lines = lines[lines.index(_FRONT_MATTER_FENCE, 1) + 1 :]
@@ -85,7 +85,7 @@ def require_max_bytes(content: str, max_bytes: int) -> None:
     size = len(content.encode())
     if size > max_bytes:
         raise errors.TooLarge(
-            f"The text has {size} bytes; {max_bytes} are allowed.", hint="Split it, or keep a summary."
+            f"The text has {size} bytes; the limit is {max_bytes}.", hint="Split or shorten it."
         )
 
 
@@ -185,8 +185,6 @@ class KnowledgeText(Reply):
 
 
 class WrittenKnowledge(Reply):
-    """The receipt of a write."""
-
     status: Literal["created", "updated", "unchanged"]
     sha256: str
     version: int

@@ -1,4 +1,4 @@
-"""Look at workspaces, register one's own, and read, search and write their knowledge."""
+"""List and register workspaces; read, search and write their overviews and knowledge files."""
 
 import asyncio
 from collections.abc import Sequence
@@ -42,23 +42,19 @@ async def get_overview(
     limit: model.Limit = 50,
     max_tokens: model.Tokens = 4000,
 ) -> model.WorkspaceOverview:
-    """Start here: all workspaces; with workspace_id its page."""
-    own = await find_own_workspace_id(call)
+    """Start here: all workspaces, or the page of one."""
+    own_id = await find_own_workspace_id(call)
     if workspace_id is None:
-        wanted = store.WorkspaceFilter(await store.list_visible_projects(call.tx, call.caller))
-        found, total = await store.list_workspaces(call.tx, wanted, call.caller, limit)
-        reply = overview_page.build_overview(
-            overview_page.README, [ListedWorkspace.from_workspace(each) for each in found], max_tokens
-        )
-        reply.omitted += total - len(found)
+        visible = store.WorkspaceFilter(await store.list_visible_projects(call.tx, call.caller))
+        workspaces, total = await store.list_workspaces(call.tx, visible, call.caller, limit)
+        page = overview_page.README
     else:
-        one = await _load_workspace(call, workspace_id)
-        reply = overview_page.build_overview(
-            await file_store.load_overview_text(call.tx, one),
-            [ListedWorkspace.from_workspace(one)],
-            max_tokens,
-        )
-    reply.your_workspace = own
+        workspaces, total = [await _load_workspace(call, workspace_id)], 1
+        page = await file_store.load_overview_text(call.tx, workspaces[0])
+    listed = [ListedWorkspace.from_workspace(workspace) for workspace in workspaces]
+    reply = overview_page.build_overview(page, listed, max_tokens)
+    reply.omitted += total - len(workspaces)
+    reply.your_workspace = own_id
     return reply
 
 
@@ -71,13 +67,13 @@ async def list_workspaces(
     limit: model.Limit = 50,
     offset: model.Offset = 0,
 ) -> model.WorkspaceListing:
-    """Workspaces by machine, tool or project."""
+    """List workspaces by machine, tool or project."""
     projects = [project] if project else await store.list_visible_projects(call.tx, call.caller)
-    found, total = await store.list_workspaces(
+    workspaces, total = await store.list_workspaces(
         call.tx, store.WorkspaceFilter(projects, machine, tool), call.caller, limit, offset
     )
     return model.WorkspaceListing(
-        workspaces=[ListedWorkspace.from_workspace(each) for each in found], total=total
+        workspaces=[ListedWorkspace.from_workspace(workspace) for workspace in workspaces], total=total
     )
 
 
@@ -98,22 +94,22 @@ async def register_workspace(
 ) -> model.RegisteredWorkspace:
     """Bind yourself to a workspace; sync keys get its write_token."""
     await lock_project(call.tx, project, "workspaces")
-    known = await store.find_workspace(call.tx, project, machine, tool, call.caller)
-    workspace = known or await _insert_workspace(call, machine, tool, project)
+    existing = await store.find_workspace(call.tx, project, machine, tool, call.caller)
+    workspace = existing or await _insert_workspace(call, machine, tool, project)
     store.require_writable(workspace)
     call.subject = workspace.id
-    carries = call.caller.role == "sync"
-    token = await _issue_token(call, workspace, rotate) if carries or not call.settings.auth_on else ""
+    is_sync = call.caller.role == "sync"
+    token = await _issue_token(call, workspace, rotate) if is_sync or not call.settings.auth_on else ""
     if rotate and not token:
         raise errors.Forbidden(
-            "Write tokens are given to keys of the role sync.",
-            hint="Leave rotate out: you write with your own key.",
+            "Only keys with the role sync get write tokens.",
+            hint="Omit rotate: you write with your own key.",
         )
-    binds = not carries or not call.settings.auth_on
+    binds = not is_sync or not call.settings.auth_on
     if binds:
         await store.bind_agent(call.tx, workspace, name_writer(call), session_id_of(call), call.now)
     return model.RegisteredWorkspace(
-        workspace_id=workspace.id, created=known is None, bound=binds, write_token=token
+        workspace_id=workspace.id, created=existing is None, bound=binds, write_token=token
     )
 
 
@@ -125,7 +121,7 @@ async def _insert_workspace(call: Call, machine: str, tool: str, project: str) -
 
 
 async def _issue_token(call: Call, workspace: Workspace, rotate: bool) -> str:
-    """The first time, and whenever it is asked to be another; the one before ends."""
+    """Issue a token the first time, and a new one on request, which replaces the old one."""
     if not rotate and await store.has_write_token(call.tx, workspace):
         return ""
     token = store.generate_write_token()
@@ -142,7 +138,7 @@ async def list_knowledge(
     limit: model.PageLines = 200,
     offset: model.Offset = 0,
 ) -> model.KnowledgeFiles:
-    """A workspace's knowledge files."""
+    """List a workspace's knowledge files."""
     workspace = await _load_workspace(call, workspace_id)
     rows, total = await file_store.list_files(call.tx, workspace, prefix, limit, offset)
     return model.KnowledgeFiles(files=[model.KnowledgeFile.from_row(row) for row in rows], total=total)
@@ -162,7 +158,7 @@ async def read_knowledge(
     offset: model.Offset = 0,
     limit: model.PageLines | None = None,
 ) -> model.KnowledgeText:
-    """Lines of a knowledge file."""
+    """Read lines of a knowledge file."""
     workspace = await _load_workspace(call, workspace_id)
     row = await file_store.load_version_text(call.tx, workspace, path, version)
     max_bytes = DEFAULT_PAGE_BYTES if limit is None else MAX_PAGE_BYTES
@@ -186,7 +182,7 @@ async def search_knowledge(
     context: model.ContextLines = 2,
     limit: model.Limit = 20,
 ) -> knowledge_search.FileScan | knowledge_search.FileRanking:
-    """Find lines in workspaces' knowledge; regex is RE2."""
+    """Search lines of knowledge files; regex is RE2."""
     if workspace_id is None:
         projects = await store.list_visible_projects(call.tx, call.caller)
     else:
@@ -209,7 +205,7 @@ async def search_knowledge(
 async def write_overview(
     call: Call, content: str, workspace_id: model.WorkspaceId | None = None
 ) -> model.OverviewWritten:
-    """Replace your workspace's page."""
+    """Replace your workspace's overview."""
     return await knowledge_writes.write_overview(call, await require_own_workspace(call, workspace_id))
 
 
@@ -229,7 +225,7 @@ async def write_knowledge(
     base_sha256: model.Sha256 | None = None,
     workspace_id: model.WorkspaceId | None = None,
 ) -> model.WrittenKnowledge:
-    """Write a file of yours; base_sha256: only over that text."""
+    """Write your file; base_sha256: only if unchanged since."""
     workspace = await require_own_workspace(call, workspace_id)
     written = await knowledge_writes.write_file(call, workspace, path, base_sha256)
     written.workspace_id = workspace.id
@@ -255,7 +251,7 @@ async def upload_knowledge(
     sha256: model.Sha256 | None = None,
     base_sha256: model.Sha256 | None = None,
 ) -> model.WrittenKnowledge:
-    """Write a file with the workspace's token."""
+    """Write a file with the workspace's write token."""
     workspace = await require_workspace_of_token(call, workspace_id, write_token)
     return await knowledge_writes.write_file(call, workspace, path, base_sha256, sha256)
 
@@ -283,16 +279,16 @@ async def delete_knowledge(
 class _FileHistory:
     file: Row
     rows: Sequence[Row]
-    shown: Row | None = None
-    before: Row | None = None
+    version: Row | None = None
+    previous: Row | None = None
 
 
 async def _render_history(history: _FileHistory) -> model.FileVersions:
     """Computes the diff in a thread."""
     versions = [model.FileVersion.from_row(row) for row in history.rows]
     reply = model.FileVersions(path=history.file["path"], versions=versions, total=history.file["versions"])
-    if history.shown is not None:
-        diff = await asyncio.to_thread(build_version_diff, history.before, history.shown)
+    if history.version is not None:
+        diff = await asyncio.to_thread(build_version_diff, history.previous, history.version)
         reply.diff, reply.truncated, reply.note = diff.text, diff.truncated, diff.note
     return reply
 
@@ -312,7 +308,7 @@ async def list_versions(
     limit: model.Limit = 50,
     offset: model.Offset = 0,
 ) -> _FileHistory:
-    """Versions of a file or the overview; version: its diff."""
+    """List versions of a file or the overview; version: its diff."""
     workspace = await _load_workspace(call, workspace_id)
     row = await file_store.find_file(call.tx, workspace, path or file_store.OVERVIEW_PATH)
     if row is None:
@@ -320,10 +316,10 @@ async def list_versions(
     rows = await file_store.list_file_versions(call.tx, row, limit, offset)
     if version is None:
         return _FileHistory(row, rows)
-    shown = await file_store.find_file_version(call.tx, row, version)
-    if shown is None:
+    selected = await file_store.find_file_version(call.tx, row, version)
+    if selected is None:
         raise version_not_found()
-    return _FileHistory(row, rows, shown, await file_store.find_previous_text(call.tx, row, version))
+    return _FileHistory(row, rows, selected, await file_store.find_previous_text(call.tx, row, version))
 
 
 @operation("restore_version", writes=True, session="optional", example={"path": "notes/cart.md"})
@@ -333,7 +329,7 @@ async def restore_version(
     version: model.VersionNumber | None = None,
     workspace_id: model.WorkspaceId | None = None,
 ) -> model.RestoredVersion:
-    """Bring back an older or deleted text of yours."""
+    """Restore an older version or a deleted file of yours."""
     workspace = await require_own_workspace(call, workspace_id)
     return await knowledge_writes.restore_text(call, workspace, path or file_store.OVERVIEW_PATH, version)
 

@@ -1,4 +1,4 @@
-"""workspace://{workspace_id}/{path}: one knowledge file; without a path the workspace's overview."""
+"""Resources workspace://{workspace_id}/{path} (a knowledge file) and workspace://{workspace_id} (an overview)."""
 
 from commonplace.call import Call
 from commonplace.operation import operation
@@ -11,7 +11,7 @@ from commonplace.rooms.workspaces.file_page import build_file_page
 async def read_knowledge_file(
     call: Call, workspace_id: model.WorkspaceId, path: model.KnowledgePath
 ) -> model.KnowledgeText:
-    """A knowledge file, whole."""
+    """A complete knowledge file."""
     workspace = await store.load_workspace(call.tx, workspace_id, call.caller)
     call.project = workspace.project
     return build_file_page(path, await file_store.load_version_text(call.tx, workspace, path, None))

@@ -1,4 +1,7 @@
-"""Workspaces in the store: where each is, who is bound to it, and the token that may write to it."""
+"""Tables of workspaces: the workspaces, the agents that are bound to them, and their write tokens.
+
+Knowledge files are in `file_store.py`.
+"""
 
 import hashlib
 import hmac
@@ -16,13 +19,13 @@ _SELECT_WORKSPACE = (
     "select project, id, machine, tool, summary, knowledge_count, session_count, last_activity from workspace"
 )
 _WHERE_FILTER = "project = any($1) and (CAST($2 as text) is null or machine = $2) and (CAST($3 as text) is null or tool = $3)"
-_LABELS_PER_QUERY = 50
-_MAX_EQUAL_LABELS = 1000
+_IDS_PER_QUERY = 50
+_MAX_EQUAL_IDS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFilter:
-    """Which workspaces: of these projects, and of this machine and tool if they are given."""
+    """Workspaces of these projects, and of this machine and tool unless None."""
 
     projects: list[str]
     machine: str | None = None
@@ -34,15 +37,17 @@ class WorkspaceFilter:
 
 
 async def load_workspace(tx: Tx, workspace_id: str, caller: Caller) -> Workspace:
-    """The workspace, if the caller may read its project; a foreign one is answered like one that never was."""
-    place = await tx.one("select project from workspace_place where id = $1", workspace_id)
-    if place is not None and _can_read(caller, place["project"]):
+    """The workspace, if the caller may read its project. Otherwise the refusal is the same as if it did not exist."""
+    located = await tx.one("select project from workspace_place where id = $1", workspace_id)
+    if located is not None and _can_read(caller, located["project"]):
         row = await tx.one(
-            f"{_SELECT_WORKSPACE} where project = $1 and id = $2", place["project"], workspace_id
+            f"{_SELECT_WORKSPACE} where project = $1 and id = $2", located["project"], workspace_id
         )
         if row is not None:
             return _workspace_from_row(row, caller)
-    raise errors.NotFound(f"There is no workspace '{workspace_id}'.", hint="list_workspaces names them all.")
+    raise errors.NotFound(
+        f"There is no workspace '{workspace_id}'.", hint="Call list_workspaces to see the workspaces."
+    )
 
 
 async def list_visible_projects(tx: Tx, caller: Caller) -> list[str]:
@@ -53,13 +58,15 @@ async def list_visible_projects(tx: Tx, caller: Caller) -> list[str]:
 
 
 async def list_workspaces(
-    tx: Tx, wanted: WorkspaceFilter, caller: Caller, limit: int, offset: int = 0
+    tx: Tx, filter_: WorkspaceFilter, caller: Caller, limit: int, offset: int = 0
 ) -> tuple[list[Workspace], int]:
-    """The latest active first, and how many there are in all."""
-    total = await tx.one(f"select count(*) as n from workspace where {_WHERE_FILTER}", *wanted.sql_parameters)
+    """One page of workspaces, most recently active first, and the total count."""
+    total = await tx.one(
+        f"select count(*) as n from workspace where {_WHERE_FILTER}", *filter_.sql_parameters
+    )
     rows = await tx.all(
         f"{_SELECT_WORKSPACE} where {_WHERE_FILTER} order by last_activity desc, id limit $4 offset $5",
-        *wanted.sql_parameters,
+        *filter_.sql_parameters,
         limit,
         offset,
     )
@@ -76,13 +83,13 @@ async def find_workspace(tx: Tx, project: str, machine: str, tool: str, caller: 
 async def insert_workspace(
     tx: Tx, project: str, machine: str, tool: str, caller: Caller, now: int
 ) -> Workspace:
-    """A workspace under a label that no other has, in any project."""
-    identity = await _claim_free_id(tx, project, suggest_workspace_id(machine, tool, project))
+    """Insert a workspace with an id that is unique over all projects."""
+    workspace_id = await _claim_free_id(tx, project, suggest_workspace_id(machine, tool, project))
     await tx.run(
         "insert into workspace (project, id, machine, tool, summary, knowledge_count, session_count, created_at,"
         " last_activity) values ($1, $2, $3, $4, '', 0, 0, $5, $5)",
         project,
-        identity,
+        workspace_id,
         machine,
         tool,
         now,
@@ -90,7 +97,7 @@ async def insert_workspace(
     return _workspace_from_row(
         {
             "project": project,
-            "id": identity,
+            "id": workspace_id,
             "machine": machine,
             "tool": tool,
             "summary": "",
@@ -102,22 +109,24 @@ async def insert_workspace(
     )
 
 
-async def _claim_free_id(tx: Tx, project: str, wanted: str) -> str:
-    names = (wanted if n == 1 else f"{wanted}-{n}" for n in range(1, _MAX_EQUAL_LABELS))
-    while few := list(itertools.islice(names, _LABELS_PER_QUERY)):
-        rows = await tx.all("select id from workspace_place where id = any($1)", few)
+async def _claim_free_id(tx: Tx, project: str, suggested_id: str) -> str:
+    ids = (suggested_id if n == 1 else f"{suggested_id}-{n}" for n in range(1, _MAX_EQUAL_IDS))
+    while candidates := list(itertools.islice(ids, _IDS_PER_QUERY)):
+        rows = await tx.all("select id from workspace_place where id = any($1)", candidates)
         taken = {row["id"] for row in rows}
-        for name in (name for name in few if name not in taken):
-            if await _claim_id(tx, project, name):
-                return name
-    raise errors.TooMany(f"Too many workspaces are called '{wanted}'.", hint="Give the machine another name.")
+        for candidate in candidates:
+            if candidate not in taken and await _claim_id(tx, project, candidate):
+                return candidate
+    raise errors.TooMany(
+        f"There are too many workspaces named '{suggested_id}'.", hint="Use another machine name."
+    )
 
 
-async def _claim_id(tx: Tx, project: str, name: str) -> bool:
-    """Another server may take it at the same moment: the key decides."""
+async def _claim_id(tx: Tx, project: str, workspace_id: str) -> bool:
+    """The primary key decides if another server claims the same id."""
     row = await tx.one(
         "insert into workspace_place (id, project) values ($1, $2) on conflict (id) do nothing returning id",
-        name,
+        workspace_id,
         project,
     )
     return row is not None
@@ -126,7 +135,7 @@ async def _claim_id(tx: Tx, project: str, name: str) -> bool:
 async def update_workspace_activity(
     tx: Tx, workspace: Workspace, now: int, *, sessions: int = 0, knowledge: int = 0
 ) -> None:
-    """Something was written there; so many sessions and files are there more than before."""
+    """Record a write; `sessions` and `knowledge` are the changes of the counts."""
     await tx.run(
         "update workspace set session_count = session_count + $3, knowledge_count = knowledge_count + $4,"
         " last_activity = case when last_activity < $5 then $5 else last_activity end"
@@ -162,7 +171,7 @@ async def bind_agent(tx: Tx, workspace: Workspace, agent: str, session: str, now
 
 
 async def unbind_agent(tx: Tx, workspace: Workspace, agent: str) -> bool:
-    """Whether the agent was bound."""
+    """False if the agent was not bound."""
     changed = await tx.run(
         "delete from workspace_binding where project = $1 and agent = $2 and workspace = $3",
         workspace.project,
@@ -183,7 +192,7 @@ async def is_agent_bound(tx: Tx, workspace: Workspace, agent: str) -> bool:
 
 
 async def find_latest_workspace_id(tx: Tx, projects: Sequence[str], agent: str, session: str) -> str | None:
-    """The workspace that this session registered, else the one that its agent registered last."""
+    """The workspace that this session registered, or the one that its agent registered last."""
     row = await tx.one(
         "select workspace from workspace_binding where project = any($1) and agent = $2"
         " order by case when session = $3 then 0 else 1 end, bound_at desc, workspace limit 1",
@@ -203,7 +212,7 @@ def _hash_token(token: str) -> str:
 
 
 async def has_write_token(tx: Tx, workspace: Workspace) -> bool:
-    """Was one given, even if it was revoked since? Then another is given only on request."""
+    """True also for a revoked token: a new one is issued only on request."""
     row = await tx.one(
         "select 1 as yes from workspace_token where project = $1 and workspace = $2",
         workspace.project,
@@ -212,8 +221,8 @@ async def has_write_token(tx: Tx, workspace: Workspace) -> bool:
     return row is not None
 
 
-async def replace_write_token(tx: Tx, workspace: Workspace, token: str, given_to: str, now: int) -> None:
-    """From now on this token writes there, and no other."""
+async def replace_write_token(tx: Tx, workspace: Workspace, token: str, issued_to: str, now: int) -> None:
+    """Replace the write token of a workspace."""
     await tx.run(
         "insert into workspace_token (project, workspace, hash, given_at, given_to, revoked_at)"
         " values ($1, $2, $3, $4, $5, null) on conflict (project, workspace) do update set hash = excluded.hash,"
@@ -222,12 +231,12 @@ async def replace_write_token(tx: Tx, workspace: Workspace, token: str, given_to
         workspace.id,
         _hash_token(token),
         now,
-        given_to,
+        issued_to,
     )
 
 
 async def revoke_write_token(tx: Tx, workspace: Workspace, now: int) -> bool:
-    """Whether there was a live one."""
+    """False if there was no valid token."""
     changed = await tx.run(
         "update workspace_token set revoked_at = $3 where project = $1 and workspace = $2 and revoked_at is null",
         workspace.project,
@@ -238,7 +247,7 @@ async def revoke_write_token(tx: Tx, workspace: Workspace, now: int) -> bool:
 
 
 async def require_write_token(tx: Tx, workspace: Workspace, write_token: str) -> None:
-    """Refuse whoever may not write there: by the limits of the key, or because the token is another's or revoked."""
+    """Refuse the call if the key may not write to the workspace, or the token is wrong or revoked."""
     require_writable(workspace)
     row = await tx.one(
         "select hash from workspace_token where project = $1 and workspace = $2 and revoked_at is null",
@@ -247,8 +256,8 @@ async def require_write_token(tx: Tx, workspace: Workspace, write_token: str) ->
     )
     if not hmac.compare_digest(row["hash"] if row else "", _hash_token(write_token)):
         raise errors.Forbidden(
-            "This is not the live write token of this workspace.",
-            hint="register_workspace with rotate=true gives another to a sync key.",
+            "This is not the valid write token of this workspace.",
+            hint="Call register_workspace with rotate=true and a sync key to get a new one.",
         )
 
 
@@ -256,7 +265,7 @@ def require_writable(workspace: Workspace) -> None:
     if not workspace.writable:
         raise errors.Forbidden(
             f"This key may not write to the workspace '{workspace.id}'.",
-            hint="Ask an owner for a key with this project, machine or workspace.",
+            hint="Ask an owner for a key for this project, machine or workspace.",
         )
 
 

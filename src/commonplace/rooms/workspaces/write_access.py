@@ -19,10 +19,10 @@ def session_id_of(call: Call) -> str:
 
 async def require_own_workspace(call: Call, workspace_id: str | None) -> Workspace:
     """The named workspace, or the one the caller registered last; refused unless the caller is bound to it."""
-    wanted = workspace_id or await find_own_workspace_id(call)
-    if wanted is None:
+    selected_id = workspace_id or await find_own_workspace_id(call)
+    if selected_id is None:
         raise errors.NotFound("You have no workspace yet.", hint="Call register_workspace first.")
-    workspace = await store.load_workspace(call.tx, wanted, call.caller)
+    workspace = await store.load_workspace(call.tx, selected_id, call.caller)
     store.require_writable(workspace)
     if not await store.is_agent_bound(call.tx, workspace, name_writer(call)):
         raise errors.Forbidden(
