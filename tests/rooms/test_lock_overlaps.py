@@ -160,7 +160,7 @@ def test_overlaps_is_symmetric_and_reflexive(one, other, fold):
 
 @settings(deadline=None)
 @given(trees | names, trees | names, st.booleans())
-def test_first_literal_segments_never_hides_an_overlap_from_an_index(one, other, fold):
+def test_literal_prefix_never_hides_an_overlap_from_an_index(one, other, fold):
     a, b = (paths.parse_pattern(spell_path(*pattern), (), fold) for pattern in (one, other))
     mine, row = (paths.literal_prefix(pattern).encode() for pattern in (a, b))
     above = [mine[: end + 1] for end, byte in enumerate(mine) if byte == ord("/")]

@@ -321,5 +321,5 @@ def test_same_or_inside_looks_one_way_and_by_whole_names():
         ("./", ""),
     ],
 )
-def test_first_literal_segments_ends_before_the_first_wildcard(path, prefix):
+def test_literal_prefix_ends_before_the_first_wildcard(path, prefix):
     assert paths.literal_prefix(paths.parse_pattern(path, (), fold=False)) == prefix

@@ -246,13 +246,13 @@ def _read_default(node: Node) -> str:
 
 def _read_declared_parameter(node: Node) -> dict[str, Any]:
     """Read a parameter whose name is inside its type, as in `const char *name[3]`."""
-    whole, _, default = collapse_whitespace(node_text(node)).partition("=")
+    declaration, _, default = collapse_whitespace(node_text(node)).partition("=")
     declarator = node.child_by_field_name("declarator") or node.named_children[-1]
     match = _IDENTIFIER.search(node_text(declarator))
     name = match[0] if match else ""
-    before, _, after = whole.rpartition(name) if name else (whole, "", "")
+    before, _, after = declaration.rpartition(name) if name else (declaration, "", "")
     kind = collapse_whitespace(f"{before}{after}")
-    parameter = {"name": name or whole, "type": kind[:200]}
+    parameter = {"name": name or declaration, "type": kind[:200]}
     return parameter | ({"default": default.strip()[:100]} if default else {})
 
 

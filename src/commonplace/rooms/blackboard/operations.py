@@ -92,7 +92,7 @@ async def get_session(
                 call.tx, reader_view(row, reader), _NEWEST_MESSAGES
             )
         ],
-        hidden_count=max(0, row["last_sequence"] - session.message_count) if reader.admin else None,
+        hidden_count=max(0, row["last_sequence"] - session.message_count) if reader.is_admin else None,
     )
 
 

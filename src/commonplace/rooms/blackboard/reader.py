@@ -40,7 +40,7 @@ class BlackboardReader:
     name: str
     owner: str
     agent_type: str
-    admin: bool
+    is_admin: bool
 
     @classmethod
     def from_caller(cls, caller: Caller, *, auth_on: bool, key_is_bound: bool = True) -> "BlackboardReader":
@@ -63,7 +63,7 @@ class BlackboardReader:
         return [
             self.audience_for(visibility)
             for visibility in visibilities
-            if visibility != "admin_only" or self.admin
+            if visibility != "admin_only" or self.is_admin
         ]
 
 

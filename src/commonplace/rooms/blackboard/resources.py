@@ -35,7 +35,7 @@ async def read_blackboard(call: Call, session_id: model.BlackboardId) -> Blackbo
     statistics = BlackboardStatistics(
         message_count=visible_count,
         by_visibility={visibility_of_audience(audience): n for audience, n in counts.items()},
-        hidden_count=max(0, row["last_sequence"] - visible_count) if reader.admin else None,
+        hidden_count=max(0, row["last_sequence"] - visible_count) if reader.is_admin else None,
     )
     return BlackboardView(
         session=await describe_session(call, row, reader),

@@ -36,7 +36,7 @@ class Lease:
     granted_at: int
     expires_at: int
     active_at: int = 0
-    ended: bool = False
+    session_ended: bool = False
 
     @classmethod
     def from_row(cls, row: Row, fold: bool) -> "Lease":
@@ -58,7 +58,7 @@ class Lease:
 
     def blocks_others(self, now: int) -> bool:
         """True while the lease is alive, or lapsed so recently that only its holder may renew it."""
-        return not self.ended and now < self.expires_at + TAKEOVER_DELAY
+        return not self.session_ended and now < self.expires_at + TAKEOVER_DELAY
 
     def is_stale(self, now: int) -> bool:
         return now >= self.expires_at or now - self.active_at > STALE_AFTER

@@ -58,7 +58,7 @@ async def lock_files(
     decision = await _decide_under_contention(call, requests, scope.fold, now)
     if decision.conflicts:
         return _reply_with_conflicts(call, decision, len(paths_wanted), wait_seconds, now)
-    if scope.held + len(paths_wanted) - len(decision.held) > MAX_LOCKS_PER_SESSION:
+    if scope.held_count + len(paths_wanted) - len(decision.held) > MAX_LOCKS_PER_SESSION:
         raise errors.TooMany(
             f"A session can hold at most {MAX_LOCKS_PER_SESSION:,} locks.",
             hint="Lock the directory (dir/) instead of its files, or release some with memory_unlock_files.",
@@ -182,7 +182,7 @@ async def _take_over_lapsed(call: Call, lapsed: Sequence[Lease], now: int) -> No
     await store.delete_leases(call.tx, call.project, lapsed)
     lost_paths: dict[str, list[str]] = defaultdict(list)
     for lease in lapsed:
-        if not lease.ended:
+        if not lease.session_ended:
             lost_paths[lease.session].append(lease.path)
     for session, files in lost_paths.items():
         text = f"{call.agent} took over your lapsed lock on {store.format_file_names(files)}."

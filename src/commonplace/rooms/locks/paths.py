@@ -149,8 +149,8 @@ def literal_prefix(pattern: PathPattern) -> str:
 
 
 def _invalid_path(path: str, problem: str, hint: str = _RELATIVE_HINT) -> errors.Invalid:
-    shown = _FORBIDDEN_CHARACTER.sub("?", path[:MAX_SEGMENT_BYTES])
-    return errors.Invalid(f"Invalid path '{shown}': {problem}.", hint=hint)
+    printable = _FORBIDDEN_CHARACTER.sub("?", path[:MAX_SEGMENT_BYTES])
+    return errors.Invalid(f"Invalid path '{printable}': {problem}.", hint=hint)
 
 
 def _split_absolute(path: str) -> tuple[str, list[str]]:

@@ -30,7 +30,7 @@ class LockScope:
 
     epoch: int
     fold: bool
-    held: int
+    held_count: int
 
 
 async def load_lock_scope(tx: Tx, project: str, session: str) -> LockScope:
@@ -103,7 +103,7 @@ async def count_leases_of_others(tx: Tx, project: str, session: str, now: int) -
 
 async def lock_lapsed_leases(tx: Tx, project: str, leases: Iterable[Lease], now: int) -> bool:
     """Row-lock these lapsed leases; return False if one was renewed meanwhile."""
-    lapsed = [lease for lease in leases if not lease.ended]
+    lapsed = [lease for lease in leases if not lease.session_ended]
     if not lapsed:
         return True
     held = await tx.run(
@@ -225,7 +225,7 @@ async def require_current_token(tx: Tx, project: str, path: str, token: int, ses
         f"{_SELECT_LEASES} and lease.session = $2 and lease.token = $3", project, session, token
     )
     lease = Lease.from_row(row, fold) if row else None
-    if lease is None or lease.ended or not paths.matches_path(lease.pattern, path):
+    if lease is None or lease.session_ended or not paths.matches_path(lease.pattern, path):
         raise errors.StaleToken(
             f"Token {token} is no longer valid for {path}: the lock expired, was released or taken over.",
             hint="Lock the path again with memory_lock_files and pass the new token.",
