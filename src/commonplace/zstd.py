@@ -1,4 +1,4 @@
-"""Zstandard, from wherever this Python has it."""
+"""Zstandard compression: from the standard library since Python 3.14, before that from `backports.zstd`."""
 
 import sys
 

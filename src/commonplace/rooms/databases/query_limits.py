@@ -53,7 +53,7 @@ class QueryLimiter:
             query = load_engine(self.database.dialect).run_query(self.database, checked, max_rows, parameters)
             try:
                 async with asyncio.timeout(seconds + _MARGIN_SECONDS):
-                    rows: QueryRows = await query
+                    rows = await query
             except TimeoutError:
                 self.recent_timeouts.append(monotonic())
                 raise query_timed_out(self.database.name, seconds) from None

@@ -46,14 +46,14 @@ UNION SELECT 'membership of sysadmin' WHERE IS_SRVROLEMEMBER('sysadmin') = 1
 """
 
 
-async def run_query(
-    database: QueryTarget, checked: CheckedStatement, most: int, parameters: Sequence[Any] = ()
+async def run_mssql_query(
+    database: QueryTarget, checked: CheckedStatement, max_rows: int, parameters: Sequence[Any] = ()
 ) -> QueryRows:
     query = _MsSqlQuery(database)
-    return await run_cancellable(lambda: query.read(checked.sql, most, parameters), query.cancel)
+    return await run_cancellable(lambda: query.read(checked.sql, max_rows, parameters), query.cancel)
 
 
-async def list_excess_rights(database: QueryTarget) -> list[str]:
+async def list_excess_mssql_rights(database: QueryTarget) -> list[str]:
     """What the login may do besides reading."""
     query = _MsSqlQuery(database)
     held = await run_cancellable(lambda: query.read(_SELECT_RIGHTS, 500, ()), query.cancel)
@@ -66,7 +66,7 @@ class _MsSqlQuery:
         self._database = database
         self._socket: socket.socket | None = None
 
-    def read(self, sql: str, most: int, parameters: Sequence[Any]) -> QueryRows:
+    def read(self, sql: str, max_rows: int, parameters: Sequence[Any]) -> QueryRows:
         try:
             connection = self._connect()
         except (pytds.Error, OSError):
@@ -75,11 +75,11 @@ class _MsSqlQuery:
             cursor = connection.cursor()
             cursor.execute(_SESSION_SETTINGS)
             cursor.execute("BEGIN TRANSACTION")
-            return _stream_rows(cursor, sql, most, parameters)
+            return _stream_rows(cursor, sql, max_rows, parameters)
         except TimeoutError:
             raise
-        except pytds.Error as refused:
-            raise _refusal_from_error(self._database.name, refused) from None
+        except pytds.Error as error:
+            raise _refusal_from_error(self._database.name, error) from None
         except OSError:
             raise database_unreachable(self._database.name) from None
         finally:
@@ -112,20 +112,20 @@ class _MsSqlQuery:
         )
 
 
-def _stream_rows(cursor: Any, sql: str, most: int, parameters: Sequence[Any]) -> QueryRows:
+def _stream_rows(cursor: Any, sql: str, max_rows: int, parameters: Sequence[Any]) -> QueryRows:
     cursor.execute(sql, tuple(parameters))
-    rows = QueryRows(most, [column[0] or "" for column in cursor.description or ()])
+    rows = QueryRows(max_rows, [column[0] or "" for column in cursor.description or ()])
     while (values := cursor.fetchone()) is not None:
         if not rows.add_row(values):
             break
     return rows
 
 
-def _refusal_from_error(name: str, refused: pytds.Error) -> errors.Refusal:
-    number = getattr(refused, "number", 0)
+def _refusal_from_error(name: str, error: pytds.Error) -> errors.Refusal:
+    number = getattr(error, "number", 0)
     if number in _FORBIDDEN_CODES:
         return errors.Forbidden(
             f"'{name}' refused the query. ({number})",
             hint="Send a query that only reads what this login may read.",
         )
-    return query_refused(name, number, str(refused)[:500])
+    return query_refused(name, number, str(error)[:500])

@@ -26,14 +26,14 @@ _READING_RIGHTS = frozenset({"USAGE", "SELECT", "SHOW VIEW", "SHOW DATABASES", "
 _SQL_MODE = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 
 
-async def run_query(
-    database: QueryTarget, checked: CheckedStatement, most: int, parameters: Sequence[Any] = ()
+async def run_mysql_query(
+    database: QueryTarget, checked: CheckedStatement, max_rows: int, parameters: Sequence[Any] = ()
 ) -> QueryRows:
     query = _MySqlQuery(database)
-    return await run_cancellable(lambda: query.read(checked.sql, most, parameters), query.cancel)
+    return await run_cancellable(lambda: query.read(checked.sql, max_rows, parameters), query.cancel)
 
 
-async def list_excess_rights(database: QueryTarget) -> list[str]:
+async def list_excess_mysql_rights(database: QueryTarget) -> list[str]:
     """What the login may do besides reading."""
     query = _MySqlQuery(database)
     grants = await run_cancellable(lambda: query.read("SHOW GRANTS", 200, ()), query.cancel)
@@ -54,7 +54,7 @@ class _MySqlQuery:
         self._database = database
         self._connection_id = 0
 
-    def read(self, sql: str, most: int, parameters: Sequence[Any]) -> QueryRows:
+    def read(self, sql: str, max_rows: int, parameters: Sequence[Any]) -> QueryRows:
         try:
             connection = self._connect()
         except (pymysql.Error, OSError):
@@ -62,9 +62,9 @@ class _MySqlQuery:
         try:
             self._connection_id = connection.thread_id()
             _make_read_only(connection, self._database.timeout_seconds)
-            return _stream_rows(connection, sql, most, parameters)
-        except pymysql.Error as refused:
-            raise _refusal_from_error(self._database.name, refused) from None
+            return _stream_rows(connection, sql, max_rows, parameters)
+        except pymysql.Error as error:
+            raise _refusal_from_error(self._database.name, error) from None
         except OSError:
             raise database_unreachable(self._database.name) from None
         finally:
@@ -108,18 +108,18 @@ def _make_read_only(connection: Any, seconds: float) -> None:
         cursor.execute("START TRANSACTION READ ONLY")
 
 
-def _stream_rows(connection: Any, sql: str, most: int, parameters: Sequence[Any]) -> QueryRows:
+def _stream_rows(connection: Any, sql: str, max_rows: int, parameters: Sequence[Any]) -> QueryRows:
     cursor = connection.cursor(SSCursor)
     cursor.execute(sql, tuple(parameters) or None)
-    rows = QueryRows(most, [column[0] for column in cursor.description or ()])
+    rows = QueryRows(max_rows, [column[0] for column in cursor.description or ()])
     while (values := cursor.fetchone()) is not None:
         if not rows.add_row(values):
             break
     return rows
 
 
-def _refusal_from_error(name: str, refused: pymysql.Error) -> Exception:
-    code, message = (*refused.args, "", "")[:2]
+def _refusal_from_error(name: str, error: pymysql.Error) -> Exception:
+    code, message = (*error.args, "", "")[:2]
     if code in _TIMEOUT_CODES:
         return TimeoutError()
     if code in _CONNECTION_LOST_CODES:

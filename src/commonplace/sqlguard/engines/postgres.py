@@ -40,8 +40,8 @@ from pg_catalog.pg_roles r where r.rolname = session_user
 """
 
 
-async def run_query(
-    database: QueryTarget, checked: CheckedStatement, most: int, parameters: Sequence[Any] = ()
+async def run_postgresql_query(
+    database: QueryTarget, checked: CheckedStatement, max_rows: int, parameters: Sequence[Any] = ()
 ) -> QueryRows:
     connection = await _open_connection(database)
     try:
@@ -49,14 +49,14 @@ async def run_query(
         await transaction.start()
         await _drop_privileges(connection)
         await postgres_catalog.confirm_by_catalog(connection, checked)
-        rows = await _fetch_rows(connection, checked, most, parameters)
+        rows = await _fetch_rows(connection, checked, max_rows, parameters)
         await transaction.rollback()
     except asyncpg.QueryCanceledError:
         raise TimeoutError from None
     except asyncpg.PostgresConnectionError:
         raise database_unreachable(database.name) from None
-    except asyncpg.PostgresError as refused:
-        raise _refusal_from_error(database.name, refused) from None
+    except asyncpg.PostgresError as error:
+        raise _refusal_from_error(database.name, error) from None
     except (OSError, asyncpg.InterfaceError):
         raise database_unreachable(database.name) from None
     else:
@@ -65,7 +65,7 @@ async def run_query(
         await asyncio.shield(_close_connection(connection))
 
 
-async def list_excess_rights(database: QueryTarget) -> list[str]:
+async def list_excess_postgresql_rights(database: QueryTarget) -> list[str]:
     """What the login may do besides reading."""
     connection = await _open_connection(database)
     try:
@@ -116,11 +116,11 @@ async def _drop_privileges(connection: Any) -> None:
 
 
 async def _fetch_rows(
-    connection: Any, checked: CheckedStatement, most: int, parameters: Sequence[Any]
+    connection: Any, checked: CheckedStatement, max_rows: int, parameters: Sequence[Any]
 ) -> QueryRows:
     statement = await connection.prepare(checked.sql)
     columns = statement.get_attributes()
-    rows = QueryRows(most, [column.name for column in columns])
+    rows = QueryRows(max_rows, [column.name for column in columns])
     if checked.can_wrap and columns:
         statement = await connection.prepare(_bound_columns(checked.sql, columns))
     cursor = await statement.cursor(*parameters)
@@ -152,10 +152,10 @@ def _bound_column(name: str, type_name: str, max_characters: int) -> str:
     return f"pg_catalog.left({name}::pg_catalog.text, {max_characters})"
 
 
-def _refusal_from_error(name: str, refused: asyncpg.PostgresError) -> errors.Refusal:
-    if refused.sqlstate in ("25006", "42501"):
+def _refusal_from_error(name: str, error: asyncpg.PostgresError) -> errors.Refusal:
+    if error.sqlstate in ("25006", "42501"):
         return errors.Forbidden(
-            f"'{name}' refused: {refused.message}. ({refused.sqlstate})",
+            f"'{name}' refused: {error.message}. ({error.sqlstate})",
             hint="Send a query that only reads what this login may read.",
         )
-    return query_refused(name, refused.sqlstate, str(refused.message))
+    return query_refused(name, error.sqlstate, str(error.message))

@@ -25,8 +25,8 @@ _CHILD_SCRIPT = Path(__file__).with_name("sqlite_child.py")
 _CHILD_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT")
 
 
-async def run_query(
-    database: QueryTarget, checked: CheckedStatement, most: int, parameters: Sequence[Any] = ()
+async def run_sqlite_query(
+    database: QueryTarget, checked: CheckedStatement, max_rows: int, parameters: Sequence[Any] = ()
 ) -> QueryRows:
     request = {
         "path": str(_resolve_file(database)),
@@ -34,7 +34,7 @@ async def run_query(
         "parameters": list(parameters),
         "functions": sorted(allowed.load_function_names("sqlite")),
         "pragmas": sorted(system_relations.PRAGMAS_WITH_ARGUMENT | system_relations.PRAGMAS_WITHOUT_ARGUMENT),
-        "max_rows": most,
+        "max_rows": max_rows,
         "max_cell": MAX_CELL_CHARACTERS,
         "max_bytes": MAX_RESULT_BYTES,
         "seconds": database.timeout_seconds,
@@ -49,10 +49,10 @@ async def run_query(
         raise query_refused(database.name, reply["code"], reply["refused"])
     if "unreachable" in reply:
         raise database_unreachable(database.name)
-    return QueryRows(most, reply["columns"], reply["rows"], truncated=reply["truncated"])
+    return QueryRows(max_rows, reply["columns"], reply["rows"], truncated=reply["truncated"])
 
 
-async def list_excess_rights(database: QueryTarget) -> list[str]:
+async def list_excess_sqlite_rights(database: QueryTarget) -> list[str]:
     """None: the child opens the file read-only."""
     _resolve_file(database)
     return []
