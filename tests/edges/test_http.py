@@ -20,7 +20,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[product.Product
 
 
 @pytest.fixture(scope="module")
-def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[product.Product]:
+def keyed_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[product.Product]:
     with product.running("--data", str(tmp_path_factory.mktemp("data")), "--auth", "on") as running:
         yield running
 
@@ -129,7 +129,7 @@ def test_every_stream_sends_them_too(server: product.Product, method: str, path:
         response = client.getresponse()
         headers = {name.lower(): value for name, value in response.getheaders()}
     assert headers["content-type"] == "text/event-stream"
-    assert headers.items() >= SECURITY_HEADERS.items()
+    assert headers.items() >= (SECURITY_HEADERS | {"cache-control": "no-store, no-transform"}).items()
 
 
 @pytest.mark.parametrize("name", ["Host", "Origin", "Authorization"])
@@ -174,16 +174,16 @@ WALK = ["/", "/api", "/api/memory_health", "/openapi.json", "/metrics", "/mcp", 
 
 @pytest.mark.parametrize("path", WALK)
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_without_a_key_every_route_is_refused(keyed: product.Product, method: str, path: str):
+def test_without_a_key_every_route_is_refused(keyed_server: product.Product, method: str, path: str):
     body = b"{}" if method == "POST" else None
-    status, _, headers = keyed.request(method, path, body, {"Content-Type": "application/json"})
+    status, _, headers = keyed_server.request(method, path, body, {"Content-Type": "application/json"})
     assert status in {401, 429}
     assert status == 429 or headers["www-authenticate"].startswith("Bearer")
 
 
 def test_refusals_of_mcp_have_a_code_a_sentence_and_a_hint_too(server: product.Product, tmp_path: Path):
-    with product.running("--data", str(tmp_path), "--auth", "on") as keyed:
-        answers = [keyed.request("POST", "/mcp", b"{}") for _ in range(11)]
+    with product.running("--data", str(tmp_path), "--auth", "on") as keyed_server:
+        answers = [keyed_server.request("POST", "/mcp", b"{}") for _ in range(11)]
     answers += [server.request("GET", "/mcp"), server.request("POST", "/mcp/nothing/x/y", b"{}")]
     answers += [server.request("POST", "/mcp", b"{}", {"Content-Type": "text/plain"})]
     told = [(status, json.loads(body)) for status, body, _ in (answers[0], *answers[10:])]
@@ -200,8 +200,8 @@ def test_refusals_of_mcp_have_a_code_a_sentence_and_a_hint_too(server: product.P
 
 
 @pytest.mark.parametrize("path", ["/health", "/ready"])
-def test_without_a_key_the_probes_answer(keyed: product.Product, path: str):
-    assert keyed.request("GET", path)[0] == 200
+def test_without_a_key_the_probes_answer(keyed_server: product.Product, path: str):
+    assert keyed_server.request("GET", path)[0] == 200
 
 
 def test_openapi_names_every_operation(server: product.Product):

@@ -119,6 +119,20 @@ async def test_body_of_40_megabytes_is_refused_without_being_kept(stage: Stage, 
     await stage.assert_answers()
 
 
+async def test_refused_sender_that_never_stops_is_disconnected():
+    async with run_stage(ClientLimits(drain_seconds=0.3, drain_idle_seconds=0.2)) as stage:
+        reader, writer = await asyncio.open_connection("127.0.0.1", stage.port)
+        writer.write(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 104857600\r\n\r\n")
+        assert b'"too_large"' in await wait_for(reader.readuntil(b"}"))
+        closed = asyncio.create_task(wait_for(reader.read()))
+        while not closed.done():
+            writer.write(b" ")
+            await asyncio.sleep(0.01)
+        assert closed.exception() is None or isinstance(closed.exception(), ConnectionResetError)
+        writer.close()
+        await stage.assert_answers()
+
+
 async def test_body_that_drips_is_given_up():
     async with run_stage(ClientLimits(body_grace_seconds=0.2)) as stage:
         reader, writer = await asyncio.open_connection("127.0.0.1", stage.port)

@@ -24,13 +24,15 @@ _ACCEPTED: Final = 202
 _UNAUTHENTICATED: Final = 401
 _SECURITY_HEADERS: Final[tuple[Header, ...]] = (
     (b"x-content-type-options", b"nosniff"),
-    (b"cache-control", b"no-store"),
     (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
 )
+# A proxy that compresses or buffers would hold events back.
 _STREAM_HEADERS: Final[tuple[Header, ...]] = (
     (b"content-type", b"text/event-stream"),
     (b"x-accel-buffering", b"no"),
-    *_SECURITY_HEADERS,
+    *_SECURITY_HEADERS[:2],
+    (b"cache-control", b"no-store, no-transform"),
 )
 _CLOSE: Final[tuple[Header, ...]] = ((b"connection", b"close"),)
 _CHALLENGE: Final[tuple[Header, ...]] = ((b"www-authenticate", b"Bearer"),)
