@@ -19,7 +19,7 @@ from commonplace.config import Settings
 from commonplace.librarian.registry import FunctionRegistry
 from commonplace.librarian.scan import TreeScan
 from commonplace.librarian.source_tree import SourceTree
-from commonplace.server import opened
+from commonplace.server import open_calls
 
 
 class Memory:
@@ -89,12 +89,12 @@ async def measure(path: Path) -> None:
         f"read:     {scan.lines} lines of {len(scan.files)} files in {read:.1f} s, {scan.lines / read:.0f} lines/s"
     )
     with tempfile.TemporaryDirectory() as folder:
-        async with opened(Settings(data=Path(folder), embeddings="off")) as calls:
+        async with open_calls(Settings(data=Path(folder), embeddings="off")) as calls:
             loop = asyncio.get_running_loop()
 
             def call(name, given):
                 running = asyncio.run_coroutine_threadsafe(calls.run(name, given, access.OPERATOR), loop)
-                return msgspec.json.decode(running.result().text())
+                return msgspec.json.decode(running.result().to_text())
 
             registry = FunctionRegistry(call, "bench")
             for what in ("register", "again"):

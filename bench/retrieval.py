@@ -73,7 +73,7 @@ async def close(calls: Calls) -> None:
 
 
 async def call(calls: Calls, operation: str, **arguments: Any) -> dict[str, Any]:
-    return msgspec.json.decode((await calls.run(operation, arguments, access.LOCAL)).text())
+    return msgspec.json.decode((await calls.run(operation, arguments, access.LOCAL)).to_text())
 
 
 async def sessions(calls: Calls, groups: Sequence[str]) -> dict[str, str]:

@@ -44,7 +44,7 @@ class Agent:
 
     async def call(self, operation: str, **arguments: Any) -> dict[str, Any]:
         answer = await self.calls.run(operation, arguments, self.caller)
-        return msgspec.json.decode(answer.text())
+        return msgspec.json.decode(answer.to_text())
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         operation = f"memory_{name}" if f"memory_{name}" in self.calls.catalogue.tools else name

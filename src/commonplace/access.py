@@ -9,11 +9,11 @@ from typing import Literal
 from commonplace import errors
 
 Role = Literal["readonly", "agent", "admin", "owner", "sync"]
-Least = Role | Literal["any"]
+RequiredRole = Role | Literal["any"]
 """What an operation asks of a caller: a role that includes this one, or `any`."""
 
 SHARED = "shared"
-EVERY = "*"
+ALL_PROJECTS = "*"
 
 # What a role may do besides its own; `sync` carries files up and, beyond that, does only what any may.
 _INCLUDES: dict[Role, frozenset[Role]] = {
@@ -41,13 +41,13 @@ class Caller:
     machines: frozenset[str] = frozenset()
     workspaces: frozenset[str] = frozenset()
 
-    def includes(self, role: Least) -> bool:
+    def has_role(self, role: RequiredRole) -> bool:
         return role == "any" or role in _INCLUDES[self.role]
 
-    def sees(self, project: str) -> bool:
-        return EVERY in self.projects or project in self.projects
+    def sees_project(self, project: str) -> bool:
+        return ALL_PROJECTS in self.projects or project in self.projects
 
-    def carries(self, machine: str, workspace: str) -> bool:
+    def can_write_workspace(self, machine: str, workspace: str) -> bool:
         """May it write for this workspace of this machine? A key may be limited to some of either."""
         limited = self.machines or self.workspaces
         return not limited or machine in self.machines or workspace in self.workspaces
@@ -58,19 +58,19 @@ class Caller:
         return f"{self.key}:{self.role}"
 
 
-LOCAL = Caller("owner", frozenset({EVERY}))
-OPERATOR = Caller("owner", frozenset({EVERY}), agent="operator", operator=True)
+LOCAL = Caller("owner", frozenset({ALL_PROJECTS}))
+OPERATOR = Caller("owner", frozenset({ALL_PROJECTS}), agent="operator", operator=True)
 
 
-def words_joined(name: str, mark: str) -> str:
+def join_words(name: str, mark: str) -> str:
     """A name in lower case, with one mark for every run of characters that are no letters or digits."""
     return _BETWEEN.sub(mark, unicodedata.normalize("NFC", name).lower()).strip(mark)
 
 
 @lru_cache(maxsize=4096)
-def project_name(project: str) -> str:
+def normalize_project_name(project: str) -> str:
     """The one spelling of a project's name."""
-    name = words_joined(project, "_")
+    name = join_words(project, "_")
     if not name or len(name) > _NAME_LENGTH:
         raise errors.Invalid(
             f"'{project[:80]}' is not a project's name.",
@@ -79,8 +79,8 @@ def project_name(project: str) -> str:
     return name
 
 
-def require_role(caller: Caller, role: Least, operation: str) -> None:
-    if not caller.includes(role):
+def require_role(caller: Caller, role: RequiredRole, operation: str) -> None:
+    if not caller.has_role(role):
         raise errors.Forbidden(
             f"{operation} needs the role {role}; this key has {caller.role}.",
             hint="Ask an owner of this server for a key with that role.",
@@ -89,11 +89,11 @@ def require_role(caller: Caller, role: Least, operation: str) -> None:
 
 def can_read_project(caller: Caller, project: str) -> bool:
     """Every caller may read the shared project."""
-    return project == SHARED or caller.sees(project)
+    return project == SHARED or caller.sees_project(project)
 
 
 def require_project(caller: Caller, project: str, *, writes: bool) -> None:
-    if caller.sees(project) if writes else can_read_project(caller, project):
+    if caller.sees_project(project) if writes else can_read_project(caller, project):
         return
     raise errors.Forbidden(
         f"This key has no access to the project '{project}'.",

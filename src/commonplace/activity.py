@@ -20,14 +20,14 @@ from commonplace.store.database import Database, Tx
 SESSION_LIVE_MICROSECONDS = 24 * HOUR
 """A session that was idle for longer counts as away; its next call brings it back."""
 
-_TOUCH_EVERY = 5 * SECOND
-_FLUSH_SECONDS = 1.0
+_TOUCH_INTERVAL_MICROSECONDS = 5 * SECOND
+_FLUSH_INTERVAL_SECONDS = 1.0
 _LENGTH_DIGITS = 2
 
-OnActivity = Callable[[Tx, "Session", int], Awaitable[None]]
+OnActivity = Callable[[Tx, "AgentSession", int], Awaitable[None]]
 
 
-class Session(msgspec.Struct, frozen=True):
+class AgentSession(msgspec.Struct, frozen=True):
     project: str
     id: str
     agent: str
@@ -37,42 +37,42 @@ class Session(msgspec.Struct, frozen=True):
     has_notice: bool = False
 
 
-def mint(project: str, agent: str) -> str:
+def mint_session_id(project: str, agent: str) -> str:
     return f"{project}_{agent}_{secrets.token_hex(16)}{len(project):02x}"
 
 
-def digest(session_id: str) -> str:
+def hash_session_id(session_id: str) -> str:
     return hashlib.sha256(session_id.encode()).hexdigest()[:32]
 
 
-def project_of(session_id: str) -> str:
+def project_from_session_id(session_id: str) -> str:
     try:
         length = int(session_id[-_LENGTH_DIGITS:], 16)
     except ValueError:
         length = 0
     if not 0 < length < len(session_id):
-        raise _unknown()
+        raise _session_not_found()
     return session_id[:length]
 
 
-async def load(tx: Tx, session_id: str, caller: Caller) -> Session:
+async def load_session(tx: Tx, session_id: str, caller: Caller) -> AgentSession:
     """The session, if this caller may act for it; another's is answered like one that never was."""
     row = await tx.one(
         "select project, id, agent, agent_type, key_id, working_directory, ended_at,"
         " exists (select 1 from notice where notice.project = session.project and notice.session = session.id) as news"
         " from session where project = $1 and id = $2",
-        project_of(session_id),
-        digest(session_id),
+        project_from_session_id(session_id),
+        hash_session_id(session_id),
     )
-    if row is None or not caller.sees(row["project"]) or (caller.key and row["key_id"] != caller.key):
-        raise _unknown()
+    if row is None or not caller.sees_project(row["project"]) or (caller.key and row["key_id"] != caller.key):
+        raise _session_not_found()
     if caller.agent is not None and not caller.operator and caller.agent != row["agent"]:
-        raise _unknown()
+        raise _session_not_found()
     if row["ended_at"] is not None:
         raise errors.SessionNotFound(
             "This session has ended.", hint="Start another with memory_start_session."
         )
-    return Session(
+    return AgentSession(
         row["project"],
         row["id"],
         row["agent"],
@@ -83,11 +83,11 @@ async def load(tx: Tx, session_id: str, caller: Caller) -> Session:
     )
 
 
-def _unknown() -> errors.SessionNotFound:
+def _session_not_found() -> errors.SessionNotFound:
     return errors.SessionNotFound(hint="Call memory_start_session and use the session_id that it returns.")
 
 
-async def tell(tx: Tx, project: str, sessions: Sequence[str], text: str, now: int) -> None:
+async def notify_sessions(tx: Tx, project: str, sessions: Sequence[str], text: str, now: int) -> None:
     """Leave news that rides on the next reply to each of these sessions."""
     await tx.many(
         "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
@@ -95,17 +95,17 @@ async def tell(tx: Tx, project: str, sessions: Sequence[str], text: str, now: in
     )
 
 
-async def tell_agent(tx: Tx, project: str, agent: str, text: str, now: int) -> None:
+async def notify_agent(tx: Tx, project: str, agent: str, text: str, now: int) -> None:
     """The same for every live session of an agent."""
     rows = await tx.all(
         "select id from session where project = $1 and agent = $2 and ended_at is null order by started_at desc limit 20",
         project,
         agent,
     )
-    await tell(tx, project, [row["id"] for row in rows], text, now)
+    await notify_sessions(tx, project, [row["id"] for row in rows], text, now)
 
 
-async def take_notices(tx: Tx, session: Session) -> list[str]:
+async def take_notices(tx: Tx, session: AgentSession) -> list[str]:
     rows = await tx.all(
         "delete from notice where project = $1 and session = $2 returning at, id, text",
         session.project,
@@ -114,27 +114,27 @@ async def take_notices(tx: Tx, session: Session) -> list[str]:
     return [row["text"] for row in sorted(rows, key=lambda row: (row["at"], row["id"]))]
 
 
-class Activity:
+class ActivityRecorder:
     """Marks sessions alive: at once in a call that writes, within a second after one that reads."""
 
     def __init__(self, database: Database, clock: Clock, on_activity: Sequence[OnActivity]) -> None:
         self._database, self._clock, self._on_activity = database, clock, on_activity
         self._touched: dict[str, int] = {}
-        self._pending: dict[str, Session] = {}
+        self._pending: dict[str, AgentSession] = {}
         self._task: asyncio.Task[None] | None = None
 
     def open(self) -> None:
-        self._task = background.every(_FLUSH_SECONDS, self.flush)
+        self._task = background.every(_FLUSH_INTERVAL_SECONDS, self.flush_pending)
 
     async def close(self) -> None:
         await background.stop(self._task)
         with contextlib.suppress(errors.Unavailable):
-            await self.flush()
+            await self.flush_pending()
 
-    def due(self, session: Session, now: int) -> bool:
-        return now - self._touched.get(session.id, 0) >= _TOUCH_EVERY
+    def is_touch_due(self, session: AgentSession, now: int) -> bool:
+        return now - self._touched.get(session.id, 0) >= _TOUCH_INTERVAL_MICROSECONDS
 
-    async def touch(self, tx: Tx, session: Session, now: int) -> None:
+    async def touch_session(self, tx: Tx, session: AgentSession, now: int) -> None:
         await tx.run(
             "update session set active_at = $3 where project = $1 and id = $2 and active_at < $3",
             session.project,
@@ -144,16 +144,16 @@ class Activity:
         for act in self._on_activity:
             await act(tx, session, now)
 
-    def touched(self, session: Session, now: int) -> None:
+    def mark_touched(self, session: AgentSession, now: int) -> None:
         """The touch is committed; until it is due again calls need not write."""
         if len(self._touched) > 50_000:  # noqa: PLR2004 - only a bound on memory
             self._touched.clear()
         self._touched[session.id] = now
 
-    def later(self, session: Session) -> None:
+    def touch_later(self, session: AgentSession) -> None:
         self._pending[session.id] = session
 
-    async def flush(self) -> None:
+    async def flush_pending(self) -> None:
         pending, self._pending = list(self._pending.values()), {}
         if not pending:
             return
@@ -161,8 +161,8 @@ class Activity:
 
         async def touch_all(tx: Tx) -> None:
             for session in pending:
-                await self.touch(tx, session, now)
+                await self.touch_session(tx, session, now)
 
         await self._database.write(touch_all)
         for session in pending:
-            self.touched(session, now)
+            self.mark_touched(session, now)

@@ -14,7 +14,7 @@ from commonplace import errors
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Unfit(ValueError):  # noqa: N818 - pydantic passes on a ValueError, and this one is an answer
+class InvalidValue(ValueError):  # noqa: N818 - pydantic passes on a ValueError, and this one is an answer
     """A value breaks a rule of its argument; the hint is how to keep it."""
 
     def __init__(self, wrong: str, hint: str) -> None:
@@ -22,20 +22,20 @@ class Unfit(ValueError):  # noqa: N818 - pydantic passes on a ValueError, and th
         self.hint = hint
 
 
-def _microseconds(at: Any) -> Any:
+def _parse_time(at: Any) -> Any:
     if not isinstance(at, str):
         return at
     try:
         given = datetime.fromisoformat(at)
     except ValueError:
-        raise Unfit("is no time", "Give a time in ISO-8601, such as 2026-01-15T08:00:00Z") from None
+        raise InvalidValue("is no time", "Give a time in ISO-8601, such as 2026-01-15T08:00:00Z") from None
     aware = given if given.tzinfo else given.replace(tzinfo=UTC)
     return (aware - _EPOCH) // timedelta(microseconds=1)
 
 
-Moment = Annotated[
+TimeArgument = Annotated[
     int,
-    pydantic.BeforeValidator(_microseconds, json_schema_input_type=str),
+    pydantic.BeforeValidator(_parse_time, json_schema_input_type=str),
     pydantic.Field(json_schema_extra={"type": "string"}),
 ]
 """A time as text, ISO-8601; without a zone it is UTC. In microseconds."""
@@ -44,21 +44,21 @@ Moment = Annotated[
 AgentName = Annotated[str, pydantic.Field(min_length=1, max_length=64, pattern=r"^\w[\w.@:+-]*$")]
 
 
-def refuse_unstorable(value: Any) -> None:
+def require_storable(value: Any) -> None:
     """PostgreSQL stores no NUL and nothing stores half a character, so no store is offered one."""
     if isinstance(value, str):
         if "\0" in value or (not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value)):
             raise errors.Invalid("A text holds a NUL or half a character.", hint="Send plain UTF-8 text.")
     elif isinstance(value, Mapping):
         for name, each in value.items():
-            refuse_unstorable(name)
-            refuse_unstorable(each)
+            require_storable(name)
+            require_storable(each)
     elif isinstance(value, list):
         for each in value:
-            refuse_unstorable(each)
+            require_storable(each)
 
 
-def without_nulls(given: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> dict[str, Any]:
+def drop_nulls(given: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> dict[str, Any]:
     """Null for an argument that may be left out means that it is left out."""
     return {
         name: value
@@ -67,7 +67,7 @@ def without_nulls(given: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> 
     }
 
 
-def refusal(wrong: pydantic.ValidationError, known: list[str]) -> errors.Invalid:
+def refusal_from_validation_error(wrong: pydantic.ValidationError, known: list[str]) -> errors.Invalid:
     problems = wrong.errors(include_url=False)
     strange = [str(problem["loc"][0]) for problem in problems if problem["type"] == "extra_forbidden"]
     if strange:
@@ -76,12 +76,12 @@ def refusal(wrong: pydantic.ValidationError, known: list[str]) -> errors.Invalid
         return errors.UnknownArgument(
             f"There is no argument '{strange[0]}'.", hint=f"{meant}Known: {', '.join(known) or 'none'}."
         )
-    told = [_told(each, ".".join(map(str, each["loc"])) or "arguments") for each in problems[:5]]
+    told = [_describe_problem(each, ".".join(map(str, each["loc"])) or "arguments") for each in problems[:5]]
     hints = dict.fromkeys(hint for _, hint in told)
     return errors.Invalid("; ".join(wrong for wrong, _ in told) + ".", hint=". ".join(hints) + ".")
 
 
-def _told(problem: ErrorDetails, name: str) -> tuple[str, str]:
+def _describe_problem(problem: ErrorDetails, name: str) -> tuple[str, str]:
     """What is wrong with the argument of this name, and what would be right."""
     context = problem.get("ctx", {})
     correct = f"Correct {name} and call again"

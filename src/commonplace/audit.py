@@ -5,10 +5,10 @@ import secrets
 from commonplace.access import Caller
 from commonplace.store.database import Tx
 
-_DETAIL = 500
+_MAX_DETAIL_CHARACTERS = 500
 
 
-async def record(
+async def insert_audit_row(
     tx: Tx, project: str, now: int, operation: str, outcome: str, agent: str, caller: Caller, detail: str
 ) -> None:
     await tx.run(
@@ -22,5 +22,5 @@ async def record(
         agent,
         caller.key,
         caller.role,
-        detail[:_DETAIL],
+        detail[:_MAX_DETAIL_CHARACTERS],
     )

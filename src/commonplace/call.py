@@ -12,11 +12,11 @@ import msgspec
 
 from commonplace import access, activity, audit, errors, events
 from commonplace.access import Caller
-from commonplace.activity import Activity, Session
+from commonplace.activity import ActivityRecorder, AgentSession
 from commonplace.clock import Clock
 from commonplace.config import Settings
-from commonplace.operation import Family, Operation
-from commonplace.screening import screened
+from commonplace.operation import Operation, OperationFamily
+from commonplace.screening import screen_arguments
 from commonplace.search.engine import Engine
 from commonplace.store.database import Database, Tx
 
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 _LOOK_AGAIN_SECONDS = 1.0
 
 
-class Later(Exception):  # noqa: N818 - not a fault
+class WaitForEvents(Exception):  # noqa: N818 - not a fault
     """Nothing to answer yet: undo, wait for news of the project, try again; `answer` is given when time is up."""
 
     def __init__(self, call: "Call", answer: Any, seconds: float) -> None:
@@ -49,9 +49,9 @@ class Call:
     writes: bool
     search: Any = None
     prepared: Any = None
-    session: Session | None = None
+    session: AgentSession | None = None
     project: str = access.SHARED
-    given_project: str | None = None
+    named_project: str | None = None
     touched: bool = False
     subject: str = ""
     emitted: list[events.Event] = field(default_factory=list)
@@ -62,17 +62,17 @@ class Call:
         return self.session.agent if self.session else self.caller.agent or "unknown"
 
     @property
-    def own_session(self) -> Session:
+    def own_session(self) -> AgentSession:
         """The session of an operation that always has one."""
         if self.session is None:
             raise errors.SessionNotFound
         return self.session
 
-    def scope(self, project: str | None) -> str:
+    def resolve_project(self, project: str | None) -> str:
         """A project named by an argument, in its one spelling, if the caller may use it; none = this call's."""
         if project is None:
             return self.project
-        name = access.project_name(project)
+        name = access.normalize_project_name(project)
         access.require_project(self.caller, name, writes=self.writes)
         return name
 
@@ -93,7 +93,7 @@ class Call:
         `address` fills the placeholders of the event's resource, besides `project`.
         """
         self.emitted.append(
-            event_type.create(project or self.project, self.now, self.agent, body, address, audience)
+            event_type.create_event(project or self.project, self.now, self.agent, body, address, audience)
         )
 
 
@@ -103,7 +103,7 @@ class Answer:
     notices: list[str]
     project: str = access.SHARED
 
-    def text(self) -> bytes:
+    def to_text(self) -> bytes:
         body = msgspec.json.encode(self.reply)
         if not self.notices:
             return body
@@ -116,28 +116,28 @@ class Calls:
 
     def __init__(self, database: Database, catalogue: "Catalogue", settings: Settings, clock: Clock) -> None:
         self.database, self.catalogue, self.settings, self.clock = database, catalogue, settings, clock
-        self.bus = events.Bus(database)
-        self.activity = Activity(database, clock, catalogue.on_activity)
+        self.bus = events.EventBus(database)
+        self.activity = ActivityRecorder(database, clock, catalogue.on_activity)
         self.search = Engine(database, settings, clock, catalogue.search_sources)
         self.observe: Callable[[str, str, float], None] = lambda _name, _outcome, _seconds: None
 
-    def find(self, name: str, given: Mapping[str, Any]) -> tuple[Operation, Mapping[str, Any]]:
+    def find_operation(self, name: str, given: Mapping[str, Any]) -> tuple[Operation, Mapping[str, Any]]:
         tool = self.catalogue.tools.get(name)
         if tool is None:
             raise errors.NotFound(f"There is no operation '{name}'.", hint="tools/list names them all.")
-        return tool.pick(given) if isinstance(tool, Family) else (tool, given)
+        return tool.pick_operation(given) if isinstance(tool, OperationFamily) else (tool, given)
 
     async def run(self, name: str, given: Mapping[str, Any], caller: Caller) -> Answer:
         """Run the operation of a tool's name."""
-        return await self._audited(name, given, caller, lambda: self.find(name, given))
+        return await self._run_audited(name, given, caller, lambda: self.find_operation(name, given))
 
     async def run_operation(
         self, operation: Operation, arguments: Mapping[str, Any], caller: Caller
     ) -> Answer:
         """Run an operation that is not a tool, such as one behind a resource or a byte stream; the path is the same."""
-        return await self._audited(operation.name, arguments, caller, lambda: (operation, arguments))
+        return await self._run_audited(operation.name, arguments, caller, lambda: (operation, arguments))
 
-    async def _audited(
+    async def _run_audited(
         self,
         name: str,
         given: Mapping[str, Any],
@@ -148,8 +148,8 @@ class Calls:
         try:
             operation, rest = pick()
             access.require_role(caller, operation.role, operation.name)
-            safe, masked = screened(operation, rest, self.settings.secrets)
-            answer = await self._until_answered(operation, operation.parse(safe), caller)
+            safe, masked = screen_arguments(operation, rest, self.settings.secrets)
+            answer = await self._run_until_answered(operation, operation.parse_arguments(safe), caller)
             outcome = "ok"
         except errors.Refusal as refusal:
             outcome = refusal.code
@@ -161,75 +161,81 @@ class Calls:
             self.observe(
                 name if name in self.catalogue.tools else "unknown", outcome, perf_counter() - started
             )
-        return replace(answer, notices=[*answer.notices, _told(masked)]) if masked else answer
+        return (
+            replace(answer, notices=[*answer.notices, _format_masking_notice(masked)]) if masked else answer
+        )
 
-    async def _until_answered(
+    async def _run_until_answered(
         self, operation: Operation, arguments: dict[str, Any], caller: Caller
     ) -> Answer:
         prepared = await operation.prepare(self, arguments, caller) if operation.prepare else None
 
         def once() -> Awaitable[Answer]:
-            return self._transact(operation, arguments, caller, prepared)
+            return self._run_transaction(operation, arguments, caller, prepared)
 
         try:
             answer = await once()
-        except Later as later:
-            answer = await self._wait(later, once)
-        return replace(answer, reply=await operation.outside(answer.reply)) if operation.outside else answer
+        except WaitForEvents as later:
+            answer = await self._wait_for_events(later, once)
+        return (
+            replace(answer, reply=await operation.after_commit(answer.reply))
+            if operation.after_commit
+            else answer
+        )
 
-    async def _wait(self, later: Later, again: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def _wait_for_events(self, later: WaitForEvents, again: Callable[[], Awaitable[Answer]]) -> Answer:
         """Listen first, then look again, so that no news falls between; leases lapse silently, so look each second."""
         heard, loop = asyncio.Event(), asyncio.get_running_loop()
         ends = loop.time() + later.seconds
-        stop = await self.bus.listen(later.project, lambda _: heard.set())
+        stop = await self.bus.listen_to_project(later.project, lambda _: heard.set())
         try:
             while (left := ends - loop.time()) > 0:
                 heard.clear()
                 try:
                     return await again()
-                except Later as still:
+                except WaitForEvents as still:
                     later = still
-                if later.session and self.activity.due(later.session, self.clock()):
-                    self.activity.later(later.session)
+                if later.session and self.activity.is_touch_due(later.session, self.clock()):
+                    self.activity.touch_later(later.session)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(heard.wait(), min(left, _LOOK_AGAIN_SECONDS))
         finally:
             stop()
         return Answer(later.answer, [])
 
-    async def _transact(
+    async def _run_transaction(
         self, operation: Operation, arguments: dict[str, Any], caller: Caller, prepared: Any
     ) -> Answer:
-        perform = self.database.write if operation.recorded else self.database.read
+        perform = self.database.write if operation.is_recorded else self.database.read
         call, reply, notices = await perform(
-            lambda tx: self._perform(tx, operation, dict(arguments), caller, prepared)
+            lambda tx: self._run_in_transaction(tx, operation, dict(arguments), caller, prepared)
         )
         if call.emitted:
-            self.bus.published({event.project for event in call.emitted})
+            self.bus.publish_committed({event.project for event in call.emitted})
         if call.session is None:
             return Answer(reply, [], call.project)
         if call.touched:
-            self.activity.touched(call.session, call.now)
-        elif not operation.recorded and self.activity.due(call.session, call.now):
-            self.activity.later(call.session)
-        if call.session.has_notice and not operation.recorded:
+            self.activity.mark_touched(call.session, call.now)
+        elif not operation.is_recorded and self.activity.is_touch_due(call.session, call.now):
+            self.activity.touch_later(call.session)
+        if call.session.has_notice and not operation.is_recorded:
             session = call.session
             notices = await self.database.write(lambda tx: activity.take_notices(tx, session))
         return Answer(reply, notices, call.project)
 
-    async def _perform(
+    async def _run_in_transaction(
         self, tx: Tx, operation: Operation, arguments: dict[str, Any], caller: Caller, prepared: Any
     ) -> tuple[Call, Any, list[str]]:
         session_id = arguments.pop("session_id") if operation.session else None
         project = arguments["project"] if operation.takes_project else None
         call = await self.bind_call(tx, caller, session_id, project, writes=operation.writes)
         call.prepared = prepared
-        if call.given_project is not None:
-            arguments["project"] = call.given_project
+        if call.named_project is not None:
+            arguments["project"] = call.named_project
         reply = await operation.function(call, **arguments)
         notices: list[str] = []
-        if operation.recorded:
-            notices = await self._complete(call, operation)
+        if operation.is_recorded:
+            notices = await self._record_call(call, operation)
         return call, reply, notices
 
     async def bind_call(
@@ -238,22 +244,22 @@ class Calls:
         """A call with the session and the project that its arguments name, if the caller may use both."""
         call = Call(tx, caller, self.clock(), self.catalogue, self.settings, writes, self.search)
         if session_id is not None:
-            call.session = await activity.load(tx, session_id, caller)
+            call.session = await activity.load_session(tx, session_id, caller)
             call.project = call.session.project
         if isinstance(project, str):
-            call.given_project = call.project = call.scope(project)
+            call.named_project = call.project = call.resolve_project(project)
         return call
 
-    async def _complete(self, call: Call, operation: Operation) -> list[str]:
+    async def _record_call(self, call: Call, operation: Operation) -> list[str]:
         """What belongs to the same transaction as the act itself."""
-        await audit.record(
+        await audit.insert_audit_row(
             call.tx, call.project, call.now, operation.name, "ok", call.agent, call.caller, call.subject
         )
-        if call.session and self.activity.due(call.session, call.now):
-            await self.activity.touch(call.tx, call.session, call.now)
+        if call.session and self.activity.is_touch_due(call.session, call.now):
+            await self.activity.touch_session(call.tx, call.session, call.now)
             call.touched = True
         if call.emitted:
-            await events.append(call.tx, call.emitted)
+            await events.append_events(call.tx, call.emitted)
         if call.session and (call.session.has_notice or call.touched):
             return await activity.take_notices(call.tx, call.session)
         return []
@@ -262,13 +268,13 @@ class Calls:
         self, name: str, given: Mapping[str, Any], caller: Caller, refusal: errors.Refusal
     ) -> None:
         named = given.get("project")
-        project = named if isinstance(named, str) and caller.sees(named) else ""
+        project = named if isinstance(named, str) and caller.sees_project(named) else ""
         await self.database.write(
-            lambda tx: audit.record(
+            lambda tx: audit.insert_audit_row(
                 tx, project, self.clock(), name, refusal.code, caller.agent or "", caller, refusal.message
             )
         )
 
 
-def _told(masked: list[str]) -> str:
+def _format_masking_notice(masked: list[str]) -> str:
     return f"Masked before it was kept: {', '.join(masked)}."

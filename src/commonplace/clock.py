@@ -49,7 +49,7 @@ def iso_exact(at: int) -> str:
 _STEPS = ((365 * DAY, "y"), (30 * DAY, "mo"), (DAY, "d"), (HOUR, "h"), (MINUTE, "min"))
 
 
-def age(at: int, now: int) -> str:
+def format_age(at: int, now: int) -> str:
     """How long ago, as people say it: just now, 5min, 3h, yesterday, 12d, 4mo, 2y."""
     passed = max(0, now - at)
     if DAY <= passed < 2 * DAY:

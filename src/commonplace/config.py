@@ -13,7 +13,7 @@ import platformdirs
 from commonplace import errors
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
-_WHOLE = frozenset(
+_INTEGER_SETTINGS = frozenset(
     {
         "port",
         "idle_seconds",
@@ -58,7 +58,7 @@ class Settings:
         return self.auth == "on"
 
     @property
-    def loopback(self) -> bool:
+    def is_loopback(self) -> bool:
         if self.host == "localhost":
             return True
         try:
@@ -67,30 +67,30 @@ class Settings:
             return False
 
 
-def read(given: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Settings:
+def read_settings(given: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Settings:
     """Settings from the arguments that were given (None = not given) and the environment."""
     chosen: dict[str, Any] = {}
     for each in fields(Settings):
         value = given.get(each.name)
         text = environ.get(f"COMMONPLACE_{each.name.upper()}")
         if value is not None:
-            chosen[each.name] = _typed(each.name, value)
+            chosen[each.name] = _parse_setting(each.name, value)
         elif text:
-            chosen[each.name] = _typed(each.name, text)
+            chosen[each.name] = _parse_setting(each.name, text)
     if "auth" not in chosen and environ.get("MCP_AUTH_ENABLED"):
         chosen["auth"] = "on" if environ["MCP_AUTH_ENABLED"].lower() in _TRUE else "off"
     if "librarian" not in chosen and environ.get("LIBRARIAN_PROJECT_ROOTS"):
-        chosen["librarian"] = _typed("librarian", environ["LIBRARIAN_PROJECT_ROOTS"])
-    return _checked(Settings(**chosen))
+        chosen["librarian"] = _parse_setting("librarian", environ["LIBRARIAN_PROJECT_ROOTS"])
+    return _validate_settings(Settings(**chosen))
 
 
-def _typed(name: str, value: Any) -> Any:
-    if name in _WHOLE:
-        return _whole(name, value)
+def _parse_setting(name: str, value: Any) -> Any:
+    if name in _INTEGER_SETTINGS:
+        return _parse_integer(name, value)
     if name == "data":
         return Path(value).expanduser().absolute()
     if name == "archives":
-        return _place(value)
+        return _parse_archive_location(value)
     if name == "insecure":
         return value is True or str(value).lower() in _TRUE
     if name in ("toolsets", "allowed_hosts", "allowed_origins", "librarian") and isinstance(value, str):
@@ -98,7 +98,7 @@ def _typed(name: str, value: Any) -> Any:
     return value
 
 
-def _place(archives: str) -> str:
+def _parse_archive_location(archives: str) -> str:
     """Where full frames of archives go: into the store, a bucket, or a folder."""
     if archives == "store":
         return archives
@@ -111,7 +111,7 @@ def _place(archives: str) -> str:
     return str(Path(archives).expanduser().absolute())
 
 
-def _whole(name: str, value: Any) -> int:
+def _parse_integer(name: str, value: Any) -> int:
     try:
         return int(value)
     except ValueError:
@@ -137,7 +137,7 @@ def require_model(settings: Settings) -> None:
         )
 
 
-def _checked(settings: Settings) -> Settings:
+def _validate_settings(settings: Settings) -> Settings:
     for name, choices in _CHOICES.items():
         if getattr(settings, name) not in choices:
             raise errors.Invalid(f"{name} is one of: {', '.join(choices)}.")

@@ -33,7 +33,7 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault
         self.details = details
         super().__init__(self.message)
 
-    def body(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The one shape in which every surface shows a refusal."""
         shown = {"error": self.code, "message": self.message}
         if self.hint:

@@ -17,7 +17,7 @@ from commonplace.store.counters import advance_counter
 from commonplace.store.database import Database, Row, Tx
 
 _POLL_SECONDS = 2.0
-_PAGE = 500
+_PAGE_EVENTS = 500
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -33,7 +33,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     body: dict[str, Any] = {}
 
 
-Listener = Callable[[Event], None]
+EventListener = Callable[[Event], None]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class EventType:
     item_resource: Resource | None = None
     """The resource of each single thing named by `id` or `ids` in the event's body; its subscribers are notified too."""
 
-    def create(
+    def create_event(
         self,
         project: str,
         now: int,
@@ -58,19 +58,19 @@ class EventType:
         audience: str = "",
     ) -> Event:
         """`address` fills the placeholders of the resource's template, besides `project`."""
-        uri = self.resource.uri(**{"project": project} | dict(address or {}))
+        uri = self.resource.format_uri(**{"project": project} | dict(address or {}))
         return Event(project, self.name, uri, now, 0, actor, audience, body)
 
-    def uris(self, event: Event) -> list[str]:
+    def list_uris(self, event: Event) -> list[str]:
         """The addresses whose subscribers are notified of this event."""
         if self.item_resource is None:
             return [event.uri]
-        (placeholder,) = self.item_resource.names
+        (placeholder,) = self.item_resource.placeholders
         ids = [*event.body.get("ids", ()), *([event.body["id"]] if "id" in event.body else ())]
-        return [event.uri, *(self.item_resource.uri(**{placeholder: identity}) for identity in ids)]
+        return [event.uri, *(self.item_resource.format_uri(**{placeholder: identity}) for identity in ids)]
 
 
-def visible(event: Event, caller: Caller) -> bool:
+def can_see_event(event: Event, caller: Caller) -> bool:
     """May this caller know of the event? The audience names an agent, a type of agents, an inbox, or a role."""
     if not can_read_project(caller, event.project):
         return False
@@ -80,11 +80,11 @@ def visible(event: Event, caller: Caller) -> bool:
     if kind == "type":
         return bool(name) and caller.agent_type == name
     if kind == "inbox":
-        return caller.agent == name or caller.includes("admin")
-    return kind == "" or caller.includes("owner" if kind == "owner" else "admin")
+        return caller.agent == name or caller.has_role("admin")
+    return kind == "" or caller.has_role("owner" if kind == "owner" else "admin")
 
 
-async def append(tx: Tx, events: list[Event]) -> None:
+async def append_events(tx: Tx, events: list[Event]) -> None:
     """Number the events of each project without gaps, in the order of commits."""
     by_project: dict[str, list[Event]] = defaultdict(list)
     for event in events:
@@ -95,11 +95,11 @@ async def append(tx: Tx, events: list[Event]) -> None:
         await tx.many(
             "insert into event (project, n, at, kind, uri, actor, audience, body)"
             " values ($1, $2, $3, $4, $5, $6, $7, $8)",
-            [_values(event, first + place) for place, event in enumerate(theirs)],
+            [_row_from_event(event, first + place) for place, event in enumerate(theirs)],
         )
 
 
-async def after(tx: Tx, project: str, n: int, limit: int = _PAGE) -> list[Event]:
+async def list_events_after(tx: Tx, project: str, n: int, limit: int = _PAGE_EVENTS) -> list[Event]:
     rows = await tx.all(
         "select project, n, at, kind, uri, actor, audience, body from event"
         " where project = $1 and n > $2 order by n limit $3",
@@ -107,27 +107,27 @@ async def after(tx: Tx, project: str, n: int, limit: int = _PAGE) -> list[Event]
         n,
         limit,
     )
-    return [_event(row) for row in rows]
+    return [_event_from_row(row) for row in rows]
 
 
-async def forget(tx: Tx, before: int) -> None:
+async def delete_events_before(tx: Tx, before: int) -> None:
     """Events older than this; their numbers are never given again."""
     rows = await tx.all("select project from counter where name = $1 order by project", "event")
     projects = [row["project"] for row in rows]
     await tx.run("delete from event where project = any($1) and at < $2", projects, before)
 
 
-async def last_number(tx: Tx, project: str) -> int:
+async def load_last_event_number(tx: Tx, project: str) -> int:
     row = await tx.one("select n from counter where project = $1 and name = $2", project, "event")
     return int(row["n"]) if row else 0
 
 
-class Bus:
+class EventBus:
     """Feeds listeners from the event rows, whichever replica wrote them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._listeners: dict[str, set[Listener]] = defaultdict(set)
+        self._listeners: dict[str, set[EventListener]] = defaultdict(set)
         self._watchers: dict[str, list[Callable[[], None]]] = defaultdict(list)
         self._cursor: dict[str, int] = {}
         self._dirty: set[str] = set()
@@ -135,8 +135,8 @@ class Bus:
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        await self._database.listen(self.hint)
-        self._task = asyncio.create_task(self._deliver())
+        await self._database.listen(self.wake_listeners)
+        self._task = asyncio.create_task(self._deliver_events())
 
     async def close(self) -> None:
         await self._database.stop_listening()
@@ -145,16 +145,16 @@ class Bus:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
 
-    def published(self, projects: set[str]) -> None:
+    def publish_committed(self, projects: set[str]) -> None:
         """This process committed events of these projects."""
         self._database.announce(projects)
-        self.hint(projects)
+        self.wake_listeners(projects)
 
-    def watch(self, project: str, told: Callable[[], None]) -> None:
+    def watch_project(self, project: str, told: Callable[[], None]) -> None:
         """Call `told` at the hint itself, before the caller has its answer: for caches that must never be late."""
         self._watchers[project].append(told)
 
-    def hint(self, projects: set[str] | None) -> None:
+    def wake_listeners(self, projects: set[str] | None) -> None:
         """Something happened in these projects; in any of them, if none are named."""
         projects = self._watchers.keys() | self._listeners.keys() if projects is None else projects
         for project in projects & self._watchers.keys():
@@ -165,20 +165,20 @@ class Bus:
             self._dirty |= heard
             self._wake.set()
 
-    async def listen(self, project: str, listener: Listener) -> Callable[[], None]:
+    async def listen_to_project(self, project: str, listener: EventListener) -> Callable[[], None]:
         """Call `listener` for every event from now on; returns how to stop."""
         if project not in self._listeners:
-            self._cursor[project] = await self._database.read(lambda tx: last_number(tx, project))
+            self._cursor[project] = await self._database.read(lambda tx: load_last_event_number(tx, project))
         self._listeners[project].add(listener)
-        return lambda: self._forget(project, listener)
+        return lambda: self._remove_listener(project, listener)
 
-    def _forget(self, project: str, listener: Listener) -> None:
+    def _remove_listener(self, project: str, listener: EventListener) -> None:
         self._listeners[project].discard(listener)
         if not self._listeners[project]:
             del self._listeners[project]
             self._cursor.pop(project, None)
 
-    async def _deliver(self) -> None:
+    async def _deliver_events(self) -> None:
         while True:
             try:
                 await asyncio.wait_for(self._wake.wait(), _POLL_SECONDS)
@@ -196,20 +196,20 @@ class Bus:
     async def _deliver_project(self, project: str) -> None:
         while project in self._listeners:
             since = self._cursor[project]
-            events = await self._database.read(partial(after, project=project, n=since))
+            events = await self._database.read(partial(list_events_after, project=project, n=since))
             for event in events:
                 self._cursor[project] = event.n
                 for listener in list(self._listeners.get(project, ())):
                     listener(event)
-            if len(events) < _PAGE:
+            if len(events) < _PAGE_EVENTS:
                 return
 
 
-def _values(event: Event, n: int) -> tuple[str | int, ...]:
+def _row_from_event(event: Event, n: int) -> tuple[str | int, ...]:
     body = msgspec.json.encode(event.body).decode()
     return (event.project, n, event.at, event.kind, event.uri, event.actor, event.audience, body)
 
 
-def _event(row: Row) -> Event:
+def _event_from_row(row: Row) -> Event:
     fields = {name: row[name] for name in ("project", "kind", "uri", "at", "n", "actor", "audience")}
     return Event(**fields, body=msgspec.json.decode(row["body"]))

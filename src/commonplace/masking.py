@@ -13,7 +13,7 @@ import re2
 
 
 @dataclass(frozen=True, slots=True)
-class Masked:
+class MaskedText:
     text: str
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -23,7 +23,7 @@ class Masked:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class MaskingRule:
     kind: str
     sign: str
     """In every secret of the kind; where it is not found the pattern need not be tried."""
@@ -212,41 +212,41 @@ _PLACES = (
 )
 
 
-def _format(kind: str, sign: str, secret: str) -> Rule:
-    return Rule(kind, sign, _START + secret, f"[masked: {kind}]")
+def _format_rule(kind: str, sign: str, secret: str) -> MaskingRule:
+    return MaskingRule(kind, sign, _START + secret, f"[masked: {kind}]")
 
 
-def _place(kind: str, sign: str, before: str, secret: str) -> Rule:
+def _context_rule(kind: str, sign: str, before: str, secret: str) -> MaskingRule:
     if not before or before.startswith("(?<="):
-        return Rule(kind, sign, before + secret, f"[masked: {kind}]")
-    return Rule(kind, sign, f"(?P<before>{before})(?:{secret})", rf"\g<before>[masked: {kind}]")
+        return MaskingRule(kind, sign, before + secret, f"[masked: {kind}]")
+    return MaskingRule(kind, sign, f"(?P<before>{before})(?:{secret})", rf"\g<before>[masked: {kind}]")
 
 
 RULES = (
-    *(_place(*place) for place in _PLACES[:2]),
-    *(_format(*given) for given in _FORMATS),
-    *(_place(*place) for place in _PLACES[2:]),
+    *(_context_rule(*place) for place in _PLACES[:2]),
+    *(_format_rule(*given) for given in _FORMATS),
+    *(_context_rule(*place) for place in _PLACES[2:]),
 )
 
 
-def masked(text: str) -> Masked:
+def mask_secrets(text: str) -> MaskedText:
     """The text with each secret replaced by the name of its kind."""
     counts: Counter[str] = Counter()
     for index in sorted(_SIGNS.Match(text.encode("utf-8", "surrogatepass")) or ()):
         rule = RULES[index]
-        text, found = _pattern(rule.secret).subn(rule.mask, text)
+        text, found = _compile_pattern(rule.secret).subn(rule.mask, text)
         if found:
             counts[rule.kind] += found
-    return Masked(text, dict(counts))
+    return MaskedText(text, dict(counts))
 
 
 @cache
-def _pattern(secret: str) -> re.Pattern[str]:
+def _compile_pattern(secret: str) -> re.Pattern[str]:
     """Made when its sign is first seen: most are never needed."""
     return re.compile(secret)
 
 
-def _every_sign() -> re2.Set:
+def _compile_signs() -> re2.Set:
     """All signs as one automaton: which rules to try is told by reading the text once."""
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
@@ -258,4 +258,4 @@ def _every_sign() -> re2.Set:
     return signs
 
 
-_SIGNS = _every_sign()
+_SIGNS = _compile_signs()

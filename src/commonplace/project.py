@@ -35,7 +35,7 @@ async def is_project_admin(tx: Tx, project: str, caller: Caller, agent: str) -> 
     A key has the rights of its role. The agent's tier on the roster counts only if the key is bound to that name,
     or if the server runs without keys: otherwise anybody could claim the name.
     """
-    if caller.operator or (caller.key and caller.includes("admin")):
+    if caller.operator or (caller.key and caller.has_role("admin")):
         return True
     if caller.key and caller.agent != agent:
         return False

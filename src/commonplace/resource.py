@@ -29,7 +29,7 @@ class Resource:
     """For templates whose ids may be abbreviated: reads the full ids from the reply."""
 
     @cached_property
-    def names(self) -> tuple[str, ...]:
+    def placeholders(self) -> tuple[str, ...]:
         return tuple(_PLACEHOLDER.findall(self.template))
 
     @cached_property
@@ -42,11 +42,11 @@ class Resource:
             pattern += f"(?P<{parts[index]}>{segment})" + re.escape(parts[index + 1])
         return re.compile(pattern)
 
-    def match(self, uri: str) -> dict[str, str] | None:
+    def match_uri(self, uri: str) -> dict[str, str] | None:
         """The values of the placeholders, or None if the template does not match."""
         match = self._pattern.fullmatch(uri)
         return {name: unquote(value) for name, value in match.groupdict().items()} if match else None
 
-    def uri(self, **values: str) -> str:
+    def format_uri(self, **values: str) -> str:
         """The canonical address of one thing: reserved characters are escaped."""
         return _PLACEHOLDER.sub(lambda match: quote(values[match[1]], safe=PLAIN), self.template)

@@ -39,7 +39,7 @@ async def open_store(settings: Settings, clock: Clock) -> Database:
 
 
 @contextlib.asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Calls]:
+async def open_calls(settings: Settings) -> AsyncIterator[Calls]:
     """A migrated store with the path of a call on it; every surface starts here."""
     clock = SteadyClock()
     database = await open_store(settings, clock)
@@ -51,7 +51,7 @@ async def opened(settings: Settings) -> AsyncIterator[Calls]:
 
 
 @contextlib.asynccontextmanager
-async def running(calls: Calls) -> AsyncIterator[Calls]:
+async def run_background_work(calls: Calls) -> AsyncIterator[Calls]:
     """The work that goes on between calls: events out, activity down, old rows away."""
     await calls.bus.open()
     calls.activity.open()
@@ -60,7 +60,7 @@ async def running(calls: Calls) -> AsyncIterator[Calls]:
         _RETENTION_INTERVAL_SECONDS, partial(delete_old_rows, calls), first_after=_FIRST_RETENTION_SECONDS
     )
     try:
-        async with _attended(calls):
+        async with _run_librarian(calls):
             yield calls
     finally:
         await background.stop(retention)
@@ -70,7 +70,7 @@ async def running(calls: Calls) -> AsyncIterator[Calls]:
 
 
 @contextlib.asynccontextmanager
-async def _attended(calls: Calls) -> AsyncIterator[None]:
+async def _run_librarian(calls: Calls) -> AsyncIterator[None]:
     """With the librarian at work on the folders that the settings name."""
     if not calls.settings.librarian:
         yield
@@ -83,7 +83,7 @@ async def _attended(calls: Calls) -> AsyncIterator[None]:
         yield
 
 
-async def secret(database: Database, name: str) -> bytes:
+async def load_or_create_secret(database: Database, name: str) -> bytes:
     """A random secret that all replicas and restarts share."""
 
     async def made_once(tx: Tx) -> bytes:
@@ -118,17 +118,17 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
     from commonplace.edges.http import listener  # noqa: PLC0415 - stdio, which must start at once, needs none of HTTP
     from commonplace.edges.project_events import ProjectEvents  # noqa: PLC0415 - as above
 
-    _refuse_strangers(settings)
-    async with opened(settings) as calls, running(calls):
-        await _refuse_without_keys(calls)
+    _require_keys_or_loopback(settings)
+    async with open_calls(settings) as calls, run_background_work(calls):
+        await _require_owner_key(calls)
         listening = listener.open_socket(settings.host, settings.port)
-        url = f"http://{_bracketed(settings.host)}:{listening.getsockname()[1]}"
+        url = f"http://{_format_host(settings.host)}:{listening.getsockname()[1]}"
         beacon = Beacon(settings.data, url)
         identity = Identity(calls.database, settings, calls.clock, operator_token=beacon.token)
         identity.open(calls.bus)
         try:
             publisher, events = Publisher(), ProjectEvents(calls, identity.identify)
-            mcp_secret = await secret(calls.database, "mcp")
+            mcp_secret = await load_or_create_secret(calls.database, "mcp")
             app = build_application(calls, identity, publisher, events, mcp_secret)
             listening.listen(2048)
             announce(url)
@@ -142,7 +142,7 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
 
 async def serve_stdio(settings: Settings) -> None:
     """Serve the one agent that started this process; who may read its pipes is on this machine."""
-    async with opened(settings) as calls, running(calls):
+    async with open_calls(settings) as calls, run_background_work(calls):
         publisher = Publisher()
         identity = Identity(calls.database, settings, calls.clock)
         key = os.environ.get("COMMONPLACE_KEY", "")
@@ -152,16 +152,16 @@ async def serve_stdio(settings: Settings) -> None:
             return await identity.identify(headers) if key or settings.auth_on else LOCAL
 
         host, caller = ProductHost(calls, identify, publisher), await identify()
-        await mcp_stdio(host, publisher, caller, secret=await secret(calls.database, "mcp"))
+        await mcp_stdio(host, publisher, caller, secret=await load_or_create_secret(calls.database, "mcp"))
 
 
-def _bracketed(host: str) -> str:
+def _format_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _refuse_strangers(settings: Settings) -> None:
+def _require_keys_or_loopback(settings: Settings) -> None:
     """Without keys only this machine may call."""
-    if settings.loopback or settings.auth_on or settings.insecure:
+    if settings.is_loopback or settings.auth_on or settings.insecure:
         return
     raise errors.Forbidden(
         f"Listening on {settings.host} without keys would let everybody in.",
@@ -169,10 +169,10 @@ def _refuse_strangers(settings: Settings) -> None:
     )
 
 
-async def _refuse_without_keys(calls: Calls) -> None:
+async def _require_owner_key(calls: Calls) -> None:
     """A server that asks for keys that nobody has is locked for ever; one that strangers reach must have them."""
     settings = calls.settings
-    if settings.loopback or settings.insecure:
+    if settings.is_loopback or settings.insecure:
         return
     if not await calls.database.read(lambda tx: keys.has_other_owner_key(tx, "", calls.clock())):
         raise errors.Forbidden(

@@ -17,7 +17,7 @@ from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.edges.schema import input_schema
-from commonplace.operation import Family, Operation
+from commonplace.operation import Operation, OperationFamily
 from commonplace.rooms.admin import store as keys
 from commonplace.store.database import Tx
 from commonplace.store.schema import project_tables
@@ -65,7 +65,7 @@ SURFACES = {"path": through_the_path}
 def acts() -> Iterator[tuple[str, dict[str, str], Operation]]:
     """Each tool, or each act of a family, with the argument that picks it."""
     for tool in CATALOGUE.tools.values():
-        if isinstance(tool, Family):
+        if isinstance(tool, OperationFamily):
             yield from ((tool.name, {"action": action}, act) for action, act in tool.actions.items())
         else:
             yield tool.name, {}, tool
@@ -181,8 +181,8 @@ class Stage:
             return key, {}
         project, whose = case.session
         owner = key if whose == "own" else self._other[project]
-        session_id = activity.mint(project, "ann")
-        started = (project, activity.digest(session_id), owner.caller.key, self.calls.clock())
+        session_id = activity.mint_session_id(project, "ann")
+        started = (project, activity.hash_session_id(session_id), owner.caller.key, self.calls.clock())
 
         async def start(tx: Tx) -> None:
             await tx.run(_ENTER_PROJECT, project, self.calls.clock())
@@ -245,7 +245,7 @@ async def test_access_is_as_declared(
 def judged(case: Case, key: Key, act: Operation, code: str, before: dict, after: dict) -> list[str]:
     """What is not as declared."""
     where = f"{case.what} as {key.caller.role}"
-    expected = case.expected if key.caller.includes(act.role) else "forbidden"
+    expected = case.expected if key.caller.has_role(act.role) else "forbidden"
     audited = len(after.pop("audit")) - len(before.pop("audit"))
     wrong = []
     if expected is None and code in REFUSED:

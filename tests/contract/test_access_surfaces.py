@@ -113,7 +113,7 @@ async def test_access_over_the_wire_is_as_declared(tmp_path: Path, clock: Any, s
                         wire, tool, session | picked | arguments(act, case.project), key
                     )
                     offered = surface == "rest" or tool in CATALOGUE.model_tools
-                    allowed = offered and key.caller.includes(act.role) and case.expected is None
+                    allowed = offered and key.caller.has_role(act.role) and case.expected is None
                     if case.expected != "either" and allowed == (code in REFUSED):
                         wrong.append(f"{tool} {picked}: {case.what} as {role}: {code}")
     assert wrong == []

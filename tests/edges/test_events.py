@@ -68,8 +68,8 @@ def test_every_event_concerns_a_resource_of_the_catalogue():
 
 def test_events_about_single_things_name_them_in_their_body():
     stored, document = CATALOGUE.event_types["DocumentsChanged"], "memory://doc_1"
-    event = stored.create("shop", 0, "ann", {"ids": ["doc_1"]})
-    assert stored.uris(event) == ["knowledge://shop", document]
+    event = stored.create_event("shop", 0, "ann", {"ids": ["doc_1"]})
+    assert stored.list_uris(event) == ["knowledge://shop", document]
 
 
 @dataclass

@@ -100,7 +100,7 @@ async def test_identify_refuses_every_other_key_alike(door):
     ]
     refusals = [await door.refusal(headers, str(n)) for n, headers in enumerate(wrong)]
     assert {type(refusal) for refusal in refusals} == {errors.Unauthenticated}
-    assert len({str(refusal.body()) for refusal in refusals}) == 1
+    assert len({str(refusal.to_dict()) for refusal in refusals}) == 1
 
 
 async def test_identify_a_key_in_the_address_is_refused(door, open_door):

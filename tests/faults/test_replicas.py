@@ -39,7 +39,7 @@ class Roamer:
 
     @property
     def session(self) -> str:
-        return activity.digest(self.session_id)
+        return activity.hash_session_id(self.session_id)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(Agent(self.chance.choice(self.replicas), self.session_id), name)

@@ -17,6 +17,6 @@ async def call(team) -> Callable[[str, Mapping[str, Any]], dict[str, Any]]:
 
     def call_operation(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         future = asyncio.run_coroutine_threadsafe(team.calls.run(name, arguments, access.OPERATOR), loop)
-        return msgspec.json.decode(future.result(PATIENCE_SECONDS).text())
+        return msgspec.json.decode(future.result(PATIENCE_SECONDS).to_text())
 
     return call_operation

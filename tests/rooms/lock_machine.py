@@ -123,7 +123,7 @@ class Machine(RuleBasedStateMachine):
         return self.sessions[name]
 
     def session_digest(self, name: str) -> str:
-        return activity.digest(self.open_session(name))
+        return activity.hash_session_id(self.open_session(name))
 
     def load_leases(self) -> list[dict[str, Any]]:
         query = "select path, session, mode, token, expires_at from lease where project = $1"

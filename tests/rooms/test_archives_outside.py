@@ -64,7 +64,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def team(database: Database, clock: HandClock, place: str) -> AsyncIterator[Team]:
-    calls = Calls(database, CATALOGUE, config.read({"archives": place}, {}), clock)
+    calls = Calls(database, CATALOGUE, config.read_settings({"archives": place}, {}), clock)
     await calls.bus.open()
     yield Team(calls, clock)
     await calls.bus.close()

@@ -26,7 +26,7 @@ async def _get_item(team, item: str, project: str = "shop"):
 
 
 async def _list_events(team, project: str = "shop") -> list[tuple[str, str, str]]:
-    stored = await team.database.read(lambda tx: events.after(tx, project, 0))
+    stored = await team.database.read(lambda tx: events.list_events_after(tx, project, 0))
     return [(event.kind, event.uri, event.body["id"]) for event in stored if event.kind == "BacklogChanged"]
 
 

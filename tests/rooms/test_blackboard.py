@@ -290,7 +290,7 @@ async def test_idle_session_closes_itself(team: Team, alice: Agent, board: str):
     await team.database.write(lambda tx: close_idle_sessions(tx, team.clock(), Settings()))
     closed_session = (await alice.get_session(session_id=board))["session"]
     assert closed_session == idle_session | {"closed_at": "2027-01-22T08:00:00Z"}
-    published = await team.database.read(lambda tx: events.after(tx, "shop", 0))
+    published = await team.database.read(lambda tx: events.list_events_after(tx, "shop", 0))
     assert [event.kind for event in published] == ["SessionCreated", "MessageAdded", "SessionClosed"]
 
 
@@ -480,7 +480,7 @@ async def test_messages_are_announced_to_their_audience_alone(team: Team, board:
     typed = team.anyone(make_caller("alice", agent_type="claude"))
     for visibility in ("public", "private", "agent_only", "admin_only"):
         await typed.add_message(session_id=board, content="secret words", visibility=visibility)
-    published = await team.database.read(lambda tx: events.after(tx, "shop", 1))
+    published = await team.database.read(lambda tx: events.list_events_after(tx, "shop", 1))
     assert [(event.kind, event.uri, event.audience, event.body["sequence"]) for event in published] == [
         ("MessageAdded", f"session://{board}", "", 1),
         ("MessageAdded", f"session://{board}", "agent:alice", 2),

@@ -128,6 +128,6 @@ async def test_start_session_is_within_any_budget(team: Team, token_budget: int)
         {"project": "shop", "claude_instance": "alice", "token_budget": token_budget},
         team.anyone().caller,
     )
-    assert len(answer.text()) <= token_budget * BYTES_PER_TOKEN
-    pack = msgspec.json.decode(answer.text())
+    assert len(answer.to_text()) <= token_budget * BYTES_PER_TOKEN
+    pack = msgspec.json.decode(answer.to_text())
     assert list(pack) == [name for name in BootPack.__struct_fields__ if name in pack]

@@ -43,7 +43,7 @@ async def test_checklist_create_then_get_shows_progress_and_who_checked_what_whe
     }
     got = await alice.checklist(action="get", name="release")
     assert (got["progress"], got["updated"], got["items"][1]) == ("1/2", iso(clock.now), ticked)
-    stored = await team.database.read(lambda tx: events.after(tx, "shop", 0))
+    stored = await team.database.read(lambda tx: events.list_events_after(tx, "shop", 0))
     changed = [event.uri for event in stored if event.kind == "ChecklistChanged"]
     assert changed == ["checklist://shop/release"] * 2
 

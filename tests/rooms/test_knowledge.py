@@ -132,7 +132,7 @@ async def test_query_stays_within_max_tokens_and_marks_what_it_cut(team):
                 },
                 alice.caller,
             )
-            assert len(answer.text()) <= budget * 4
+            assert len(answer.to_text()) <= budget * 4
             assert all(each.truncated for each in answer.reply.results[1:])
     snippets = await alice.query(query="walrus sleeps", detail="snippet", limit=6)
     assert all("walrus" in each["content"] for each in snippets["results"])

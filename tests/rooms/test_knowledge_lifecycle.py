@@ -137,7 +137,7 @@ async def test_sweep_says_of_a_document_past_its_time_that_it_expired(team):
 async def test_change_status_is_an_event_of_the_project(team):
     alice = await team.agent("alice")
     heard = []
-    stop = await team.calls.bus.listen("shop", heard.append)
+    stop = await team.calls.bus.listen_to_project("shop", heard.append)
     made = await alice.store(title="Note", content="Walrus.", memory_type="adr")
     await alice.change_status(doc_id=made["id"], new_status="archived")
     await wait_until_async(lambda: len(heard) == 2)

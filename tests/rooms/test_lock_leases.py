@@ -30,7 +30,7 @@ async def holds_exactly(agent, *files):
 
 
 async def require_token(team, agent, path, token):
-    session = activity.digest(agent.session_id)
+    session = activity.hash_session_id(agent.session_id)
     await team.database.read(lambda tx: store.require_current_token(tx, "shop", path, token, session))
 
 
@@ -52,7 +52,7 @@ async def test_reading_renews_too(team):
     for _ in range(3):
         team.clock.advance(seconds=50)
         await alice.get_locks()
-        await team.calls.activity.flush()
+        await team.calls.activity.flush_pending()
     assert not (await bob.lock_files(files=["a.py"]))["success"]
 
 

@@ -337,4 +337,4 @@ async def test_locks_never_show_a_session_id(team):
     await alice.lock_files(files=["a.py"])
     replies = repr([await bob.lock_files(files=["a.py"]), await bob.get_locks()])
     assert alice.session_id not in replies
-    assert activity.digest(alice.session_id) not in replies
+    assert activity.hash_session_id(alice.session_id) not in replies

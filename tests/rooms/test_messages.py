@@ -27,7 +27,7 @@ def _bodies(inbox: dict) -> list[str]:
 
 
 async def _list_events(team, project: str = "shop") -> list[events.Event]:
-    return await team.database.read(lambda tx: events.after(tx, project, 0))
+    return await team.database.read(lambda tx: events.list_events_after(tx, project, 0))
 
 
 async def test_send_message_returns_id_recipients_and_thread(team):

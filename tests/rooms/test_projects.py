@@ -327,5 +327,5 @@ async def test_events_are_deleted_after_retention_and_their_numbers_continue(tea
     clock.advance(days=8)
     await alice.lock_files(files=["b.py"])
     await delete_old_rows(team.calls)
-    kept = await team.database.read(lambda tx: events.after(tx, "shop", 0))
+    kept = await team.database.read(lambda tx: events.list_events_after(tx, "shop", 0))
     assert [(event.n, event.kind) for event in kept] == [(3, "FilesLocked")]

@@ -36,7 +36,7 @@ async def test_define_spec_creates_then_raises_the_patch(team):
         "owner": "alice",
         "previous_version": "1.0.0",
     }
-    stored = await team.database.read(lambda tx: events.after(tx, "shop", 0))
+    stored = await team.database.read(lambda tx: events.list_events_after(tx, "shop", 0))
     assert [(event.uri, event.body["version"]) for event in stored if event.kind == "SpecChanged"] == [
         ("spec://shop/cart-api", "1.0.0"),
         ("spec://shop/cart-api", "1.0.1"),

@@ -93,7 +93,7 @@ ReadWay = Callable[[Board, str], Awaitable[str]]
 def read_with_tool(name: str, **arguments) -> ReadWay:
     async def read(board: Board, kind: str) -> str:
         answer = await board.calls.run(name, {"session_id": board.id} | arguments, CALLERS[kind])
-        return answer.text().decode()
+        return answer.to_text().decode()
 
     return read
 
@@ -102,10 +102,10 @@ def read_resource(page: str) -> ReadWay:
     async def read(board: Board, kind: str) -> str:
         uri = f"session://{board.id}{page}"
         for resource in board.calls.catalogue.resources:
-            if (arguments := resource.match(uri)) is not None:
+            if (arguments := resource.match_uri(uri)) is not None:
                 return (
                     (await board.calls.run_operation(resource.operation, arguments, CALLERS[kind]))
-                    .text()
+                    .to_text()
                     .decode()
                 )
         raise errors.NotFound
@@ -123,7 +123,7 @@ async def read_each_message(board: Board, kind: str) -> str:
             )
         except errors.NotFound:
             continue
-        texts.append(answer.text().decode())
+        texts.append(answer.to_text().decode())
     return " ".join(texts)
 
 
@@ -132,14 +132,14 @@ async def read_replies(board: Board, kind: str) -> str:
     answer = await board.calls.run(
         "get_message", {"session_id": board.id, "message_id": board.question}, CALLERS[kind]
     )
-    ids = msgspec.json.decode(answer.text()).get("replies", [])
+    ids = msgspec.json.decode(answer.to_text()).get("replies", [])
     return " ".join(f"secret_{visibility}" for visibility, own in board.messages.items() if own in ids)
 
 
 async def read_event_stream(board: Board, kind: str) -> str:
     """The events that an edge passes on: those of an audience of the caller."""
-    published = await board.calls.database.read(lambda tx: events.after(tx, "shop", 0))
-    ids = {event.body.get("message_id") for event in published if events.visible(event, CALLERS[kind])}
+    published = await board.calls.database.read(lambda tx: events.list_events_after(tx, "shop", 0))
+    ids = {event.body.get("message_id") for event in published if events.can_see_event(event, CALLERS[kind])}
     return " ".join(f"secret_{visibility}" for visibility, own in board.messages.items() if own in ids)
 
 
@@ -156,7 +156,7 @@ async def read_with_every_filter(board: Board, kind: str) -> str:
 async def count_messages(board: Board, kind: str) -> str:
     """Counts tell as much as texts do; admins see that more is there, in a field of its own."""
     answer = msgspec.json.decode(await read_with_tool("get_session")(board, kind))
-    listed = msgspec.json.decode((await board.calls.run("list_sessions", {}, CALLERS[kind])).text())
+    listed = msgspec.json.decode((await board.calls.run("list_sessions", {}, CALLERS[kind])).to_text())
     page = msgspec.json.decode(await read_with_tool("get_context", include_private=True)(board, kind))
     expected = 1 + len(VISIBLE_TO[kind])
     assert {answer["message_count"], listed["sessions"][0]["message_count"], page["total_count"]} == {
@@ -233,7 +233,7 @@ async def test_keys_without_an_agent_do_not_share_their_notes(board: Board):
         page = await board.calls.run(
             "get_context", {"session_id": board.id, "visibility_filter": "private"}, caller
         )
-        assert [message["content"] for message in msgspec.json.decode(page.text())["messages"]] == [
+        assert [message["content"] for message in msgspec.json.decode(page.to_text())["messages"]] == [
             caller.key
         ]
 
@@ -243,11 +243,11 @@ async def test_a_started_session_does_not_open_the_notes_of_a_bound_agent(board:
     started = msgspec.json.decode(
         (
             await board.calls.run("memory_start_session", {"project": "shop", "agent": "alice"}, impostor)
-        ).text()
+        ).to_text()
     )
     asked = {"session_id": board.id, "include_private": True, "agent_id": started["session_id"]}
     answer = await board.calls.run("get_context", asked, impostor)
-    assert find_visibilities(answer.text().decode()) == {"public"}
+    assert find_visibilities(answer.to_text().decode()) == {"public"}
 
 
 async def test_agents_without_a_type_do_not_share_agent_only_messages(board: Board):

@@ -11,7 +11,7 @@ async def test_waiting_for_a_lock_renews_the_locks_one_holds(team):
     await bob.lock_files(files=["b.py"], minutes=1)
     team.clock.advance(seconds=50)
     await asyncio.wait_for(bob.lock_files(files=["a.py"], wait_seconds=1), PATIENCE_SECONDS)
-    await team.calls.activity.flush()
+    await team.calls.activity.flush_pending()
     team.clock.advance(seconds=50)
     refused = await alice.lock_files(files=["b.py"])
     assert refused["success"] is False

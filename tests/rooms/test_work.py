@@ -287,7 +287,7 @@ async def test_get_active_work_never_shows_a_session_id(team):
     await alice.update_work(title="cart", status="blocked", waiting_for_signal="x", signals=["y"])
     reply = repr(await bob.get_active_work())
     assert alice.session_id not in reply
-    assert activity.digest(alice.session_id) not in reply
+    assert activity.hash_session_id(alice.session_id) not in reply
 
 
 async def test_start_session_shows_what_others_changed_signalled_and_wait_for(team):

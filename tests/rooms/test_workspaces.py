@@ -11,7 +11,7 @@ from commonplace.config import Settings
 from commonplace.room import list_operations
 from team import Team
 
-EVERYWHERE = frozenset({access.EVERY})
+EVERYWHERE = frozenset({access.ALL_PROJECTS})
 SHOP = frozenset({"shop"})
 LAPTOP = {"machine": "laptop", "tool": "claude-code", "project": "shop"}
 LAPTOP_ID = "laptop-claude-code-shop"

@@ -317,7 +317,7 @@ async def test_get_overview_keeps_to_its_tokens(desk, max_tokens):
     await desk.anyone.write_overview(content='"quoted"\n' * 5000)
     for asked in ({}, {"workspace_id": LAPTOP_ID}):
         answer = await desk.team.calls.run("get_overview", asked | {"max_tokens": max_tokens}, access.LOCAL)
-        assert len(answer.text()) <= max_tokens * 4
+        assert len(answer.to_text()) <= max_tokens * 4
 
 
 @pytest.mark.parametrize("max_tokens", [100, 150, 4000])
@@ -474,7 +474,7 @@ async def test_resources_give_a_file_and_an_overview(desk):
     resources = desk.team.calls.catalogue.resources
 
     async def read(uri: str, caller: access.Caller = access.LOCAL):
-        resource, given = next((each, found) for each in resources if (found := each.match(uri)))
+        resource, given = next((each, found) for each in resources if (found := each.match_uri(uri)))
         return (await desk.team.calls.run_operation(resource.operation, given, caller)).reply
 
     assert (await read(f"workspace://{LAPTOP_ID}/notes/a%20b.md")).content == "fish"

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from commonplace.masking import masked
+from commonplace.masking import mask_secrets
 
 SECRETS = {
     "github token": "ghp_" + "a1B2" * 9,
@@ -27,15 +27,15 @@ SECRETS = {
 @pytest.mark.parametrize("kind", SECRETS)
 def test_masked_replaces_a_secret_by_its_kind(kind):
     before, after = ("postgresql://", "@db/shop") if kind == "password in an address" else ("use ", " here")
-    found = masked(before + SECRETS[kind] + after)
+    found = mask_secrets(before + SECRETS[kind] + after)
     assert (found.text, found.kinds) == (f"{before}[masked: {kind}]{after}", (kind,))
 
 
 def test_masked_hides_a_private_key_and_an_assigned_password():
     key = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc+/=\n-----END RSA PRIVATE KEY-----"
-    assert masked(f"a {key} b").text == "a [masked: private key] b"
-    assert masked('password = "correct horse"').kinds == ()
-    assert masked('password = "correcthorse"').kinds == ("password",)
+    assert mask_secrets(f"a {key} b").text == "a [masked: private key] b"
+    assert mask_secrets('password = "correct horse"').kinds == ()
+    assert mask_secrets('password = "correcthorse"').kinds == ("password",)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_masked_hides_a_private_key_and_an_assigned_password():
     ],
 )
 def test_masked_leaves_plain_text_alone(plain):
-    assert masked(plain).text == plain
+    assert mask_secrets(plain).text == plain
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_masked_leaves_plain_text_alone(plain):
 def test_masked_takes_time_in_proportion_to_the_text(piece):
     def spent(times: int) -> float:
         began = time.thread_time()
-        masked(piece * times)
+        mask_secrets(piece * times)
         return time.thread_time() - began
 
     spent(10)

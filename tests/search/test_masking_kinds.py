@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from commonplace.masking import RULES, masked
+from commonplace.masking import RULES, mask_secrets
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _ANY = random.Random(7)
@@ -130,9 +130,9 @@ def test_masked_hides_a_secret_wherever_it_stands(kind, secret):
     for place in PLACES.values():
         plain = place.format(secret)
         inside = json.dumps({"text": plain})
-        assert secret not in masked(plain).text
-        assert json.loads(masked(inside).text)["text"] == masked(plain).text
-        assert masked(place.format(secret)).kinds[0] == kind
+        assert secret not in mask_secrets(plain).text
+        assert json.loads(mask_secrets(inside).text)["text"] == mask_secrets(plain).text
+        assert mask_secrets(place.format(secret)).kinds[0] == kind
 
 
 def test_masked_knows_every_kind_that_is_tested_here_and_no_other_by_its_format():
@@ -163,8 +163,8 @@ def test_masked_knows_every_kind_that_is_tested_here_and_no_other_by_its_format(
     ],
 )
 def test_masked_hides_a_secret_by_its_place_and_leaves_the_place(text, hidden):
-    assert masked(text).text == hidden
-    assert json.loads(masked(json.dumps(text)).text) == hidden
+    assert mask_secrets(text).text == hidden
+    assert json.loads(mask_secrets(json.dumps(text)).text) == hidden
 
 
 def test_masked_hides_private_keys_with_their_headers_and_where_they_are_cut_off():
@@ -174,8 +174,8 @@ def test_masked_hides_private_keys_with_their_headers_and_where_they_are_cut_off
     )
     cut = f"-----BEGIN OPENSSH PRIVATE KEY-----\n{body}"
     for key in (whole, cut):
-        assert masked(f"a {key} b").text == "a [masked: private key] b"
-        assert json.loads(masked(json.dumps({"out": f"a {key}", "b": "c"})).text) == {
+        assert mask_secrets(f"a {key} b").text == "a [masked: private key] b"
+        assert json.loads(mask_secrets(json.dumps({"out": f"a {key}", "b": "c"})).text) == {
             "out": "a [masked: private key]",
             "b": "c",
         }
@@ -194,4 +194,4 @@ def test_masked_hides_private_keys_with_their_headers_and_where_they_are_cut_off
     ],
 )
 def test_masked_leaves_alone_what_only_looks_like_a_secret(plain):
-    assert masked(plain).text == plain
+    assert mask_secrets(plain).text == plain

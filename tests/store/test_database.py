@@ -59,14 +59,14 @@ async def test_positions_bind_in_any_order_and_lists_match(database: Database):
 async def test_event_numbers_have_no_gaps_under_concurrency_and_failures(database: Database):
     async def append(n: int):
         async def work(tx: Tx) -> None:
-            await events.append(tx, [events.Event("shop", "Tested", f"test://{n}", body={"n": n})])
+            await events.append_events(tx, [events.Event("shop", "Tested", f"test://{n}", body={"n": n})])
             if n % 5 == 0:
                 raise errors.Conflict
 
         return await database.write(work)
 
     await asyncio.gather(*(append(n) for n in range(40)), return_exceptions=True)
-    stored = await database.read(lambda tx: events.after(tx, "shop", 0))
+    stored = await database.read(lambda tx: events.list_events_after(tx, "shop", 0))
     assert [event.n for event in stored] == list(range(1, 33))
 
 

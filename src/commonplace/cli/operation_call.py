@@ -28,7 +28,9 @@ def call_operation(
     """On `server` if given, else as the environment and the flags --data and --store say."""
     if server:
         return _call_remote(server, name, arguments)
-    settings = config.read({"data": getattr(flags, "data", None), "store": getattr(flags, "store", None)})
+    settings = config.read_settings(
+        {"data": getattr(flags, "data", None), "store": getattr(flags, "store", None)}
+    )
     if url := os.environ.get("COMMONPLACE_URL"):
         return _call_remote(RemoteServer(url, os.environ.get("COMMONPLACE_KEY", "")), name, arguments)
     beacon = read_beacon(settings.data)
@@ -38,11 +40,11 @@ def call_operation(
 
 
 async def _call_store(settings: config.Settings, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    from commonplace.server import opened  # noqa: PLC0415 - a remote call needs no server code
+    from commonplace.server import open_calls  # noqa: PLC0415 - a remote call needs no server code
 
-    async with opened(settings) as calls:
+    async with open_calls(settings) as calls:
         answer = await calls.run(name, arguments, OPERATOR)
-    reply: dict[str, Any] = msgspec.json.decode(answer.text())
+    reply: dict[str, Any] = msgspec.json.decode(answer.to_text())
     return reply
 
 

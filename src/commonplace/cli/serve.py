@@ -11,7 +11,7 @@ from commonplace.edges import structured_log
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = config.read(vars(arguments))
+    settings = config.read_settings(vars(arguments))
     config.require_model(settings)
     structured_log.configure_logging(settings.log_level)
     if settings.transport == "stdio":

@@ -33,5 +33,5 @@ def _find_agents_server() -> remote.RemoteServer | None:
 def _describe_place(arguments: argparse.Namespace, server: remote.RemoteServer | None) -> str:
     if server:
         return f"at {server.url}"
-    beacon = read_beacon(config.read({"data": arguments.data, "store": arguments.store}).data)
+    beacon = read_beacon(config.read_settings({"data": arguments.data, "store": arguments.store}).data)
     return f"at {beacon['url']} (pid {beacon['pid']})" if beacon else "not running; read from the data folder"

@@ -102,14 +102,14 @@ class ArchiveRoutes:
             except errors.Conflict as conflict:
                 await response.send_refusal(conflict, *_offset_headers(conflict.details.get("bytes")))
                 return
-        await response.send(200, answer.text(), *_offset_headers(answer.reply.bytes))
+        await response.send(200, answer.to_text(), *_offset_headers(answer.reply.bytes))
 
     async def send_archive(self, request: Request, response: Response) -> None:
         answer = await self._calls.run_operation(get_stored_session, _read_path(request), request.caller)
         span = _read_range(request, answer.reply.bytes) if request.method == "GET" else None
         headers = (*_offset_headers(answer.reply.bytes), (b"etag", f'"{answer.reply.sha256}"'.encode()))
         if span is None:
-            await response.send(200, answer.text(), *headers)
+            await response.send(200, answer.to_text(), *headers)
             return
         first, end = span
         content_range = (b"content-range", f"bytes {first}-{end - 1}/{answer.reply.bytes}".encode())

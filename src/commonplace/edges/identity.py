@@ -21,7 +21,7 @@ from commonplace.access import Caller
 from commonplace.arguments import AgentName
 from commonplace.clock import MINUTE, SECOND, Clock
 from commonplace.config import Settings
-from commonplace.events import Bus
+from commonplace.events import EventBus
 from commonplace.rooms.admin import store
 from commonplace.store.database import Database
 
@@ -56,8 +56,8 @@ class Identity:
         self._key_uses: dict[str, int] = {}
         self._flush_task: asyncio.Task[None] | None = None
 
-    def open(self, bus: Bus) -> None:
-        bus.watch(access.SHARED, self.forget_cached_keys)
+    def open(self, bus: EventBus) -> None:
+        bus.watch_project(access.SHARED, self.forget_cached_keys)
         self._flush_task = background.every(_FLUSH_INTERVAL_SECONDS, self.flush_key_uses)
 
     async def close(self) -> None:
@@ -144,7 +144,7 @@ class FailedKeyCounter:
 
 def _build_fixed_callers(operator_token: str, environ: Mapping[str, str]) -> list[tuple[str, Caller]]:
     """Digests of the tokens that are not in the store: the operator's and those of the environment."""
-    everywhere = frozenset({access.EVERY})
+    everywhere = frozenset({access.ALL_PROJECTS})
     tokens = (
         (operator_token, access.OPERATOR),
         (environ.get("MCP_TOKEN", ""), Caller("agent", everywhere, "MCP_TOKEN")),

@@ -28,7 +28,7 @@ from commonplace.edges.mcp.host import (
 )
 from commonplace.edges.mcp.publisher import Publisher
 from commonplace.edges.schema import tool_definition
-from commonplace.events import Event, visible
+from commonplace.events import Event, can_see_event
 from commonplace.operation import Tool
 from commonplace.resource import Resource
 from commonplace.room import list_operations
@@ -88,23 +88,25 @@ class ProductHost:
         try:
             answer = await self._calls.run(name, arguments, _narrow_caller(context))
         except errors.Refusal as refusal:
-            return ToolCallResult(text=msgspec.json.encode(refusal.body()), failed=True)
-        return ToolCallResult(text=answer.text())
+            return ToolCallResult(text=msgspec.json.encode(refusal.to_dict()), failed=True)
+        return ToolCallResult(text=answer.to_text())
 
     async def list_resources(self, context: McpContext, cursor: str | None) -> ListPage:
         """The resources whose address needs nothing but a project, for each project of the caller."""
         del cursor
         caller = _narrow_caller(context)
-        readable = [item for item in self._catalogue.resources if caller.includes(item.operation.role)]
+        readable = [item for item in self._catalogue.resources if caller.has_role(item.operation.role)]
         of_server = [
-            _describe_resource(item, item.uri(), "the server") for item in readable if not item.names
+            _describe_resource(item, item.format_uri(), "the server")
+            for item in readable
+            if not item.placeholders
         ]
         return ListPage(
             [
-                _describe_resource(resource, resource.uri(project=project), project)
+                _describe_resource(resource, resource.format_uri(project=project), project)
                 for project in await self._list_projects(context)
                 for resource in readable
-                if resource.names == ("project",)
+                if resource.placeholders == ("project",)
             ]
             + of_server
         )
@@ -129,7 +131,7 @@ class ProductHost:
             answer = await self._calls.run_operation(resource.operation, arguments, _narrow_caller(context))
         except errors.Refusal:
             raise ResourceNotFound(uri) from None
-        return [{"uri": uri, "mimeType": resource.mime_type, "text": answer.text().decode()}]
+        return [{"uri": uri, "mimeType": resource.mime_type, "text": answer.to_text().decode()}]
 
     async def can_subscribe(self, context: McpContext, uri: str) -> bool:
         """May the caller read it now? The key is checked again, since it may have been revoked.
@@ -153,14 +155,16 @@ class ProductHost:
         """Listen to the events of a project until no client listens to anything."""
         if project not in self._stop_listening:
             self._stop_listening[project] = lambda: None
-            self._stop_listening[project] = await self._calls.bus.listen(project, self._publish_event)
+            self._stop_listening[project] = await self._calls.bus.listen_to_project(
+                project, self._publish_event
+            )
 
     def _publish_event(self, event: Event) -> None:
         """Notify the subscribers of each address that the event concerns, in the spelling that they used."""
         event_type = self._catalogue.event_types.get(event.kind)
-        for uri in event_type.uris(event) if event_type else [event.uri]:
+        for uri in event_type.list_uris(event) if event_type else [event.uri]:
             for spelling in self._spellings.get(uri, ()):
-                self._publisher.publish_resource_update(spelling, lambda caller: visible(event, caller))
+                self._publisher.publish_resource_update(spelling, lambda caller: can_see_event(event, caller))
         if not self._publisher.listener_count:
             for stop in self._stop_listening.values():
                 stop()
@@ -202,7 +206,7 @@ class ProductHost:
                 {
                     name: tool
                     for name, tool in self._catalogue.tools.items()
-                    if name in names and any(caller.includes(act.role) for act in list_operations(tool))
+                    if name in names and any(caller.has_role(act.role) for act in list_operations(tool))
                 }
             )
         return self._visible_tools[key]
@@ -218,14 +222,14 @@ class ProductHost:
 
     def _find_resource(self, uri: str) -> tuple[Resource, dict[str, str]]:
         for resource in self._catalogue.resources:
-            arguments = resource.match(uri)
+            arguments = resource.match_uri(uri)
             if arguments is not None:
                 return resource, arguments
         raise ResourceNotFound(uri)
 
     async def _list_projects(self, context: McpContext) -> list[str]:
         answer = await self._calls.run("memory_list_projects", {}, _narrow_caller(context))
-        projects: list[dict[str, Any]] = msgspec.json.decode(answer.text()).get("projects", [])
+        projects: list[dict[str, Any]] = msgspec.json.decode(answer.to_text()).get("projects", [])
         return [project["project"] for project in projects]
 
 
@@ -238,7 +242,7 @@ def _narrow_caller(context: McpContext) -> Caller:
 def _canonical_uri(resource: Resource, arguments: dict[str, str], answer: Answer) -> str:
     """The address as events spell it: ids in full, the project by its one name."""
     full_ids = dict(resource.full_ids(answer.reply)) if resource.full_ids else {}
-    return resource.uri(**arguments | {"project": answer.project} | full_ids)
+    return resource.format_uri(**arguments | {"project": answer.project} | full_ids)
 
 
 def _uri_scheme(resource: Resource) -> str:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from commonplace import errors
-from commonplace.access import project_name
+from commonplace.access import normalize_project_name
 from commonplace.call import Calls
 from commonplace.edges.http.request import Request
 from commonplace.edges.http.response import ClientWatch, Response
@@ -61,7 +61,7 @@ class ProjectEvents:
 
     async def _send_events(self, request: Request, response: Response, project: str, after: int) -> None:
         news = asyncio.Event()
-        stop = await self._calls.bus.listen(project, lambda _event: news.set())
+        stop = await self._calls.bus.listen_to_project(project, lambda _event: news.set())
         try:
             await response.send_comment(b"following")
             while True:
@@ -81,4 +81,4 @@ def _require_project(request: Request) -> str:
     names = parse_qs(request.query.decode("latin-1")).get("project")
     if not names:
         raise errors.Invalid("Missing `project`.", hint="GET /events?project=NAME")
-    return project_name(names[0])
+    return normalize_project_name(names[0])

@@ -100,14 +100,14 @@ async def render_prompt(
 
 async def _read_state(template: str, values: Mapping[str, str], calls: Calls, caller: Caller) -> str | None:
     resource = next((item for item in calls.catalogue.resources if item.template == template), None)
-    if resource is None or not all(values.get(name) for name in resource.names):
+    if resource is None or not all(values.get(name) for name in resource.placeholders):
         return None
-    arguments = {name: values[name] for name in resource.names}
+    arguments = {name: values[name] for name in resource.placeholders}
     try:
         answer = await calls.run_operation(resource.operation, arguments, caller)
     except errors.Refusal as refusal:
         raise ProtocolError(INVALID_PARAMS, refusal.message) from None
-    return f"{resource.uri(**arguments)}\n{answer.text().decode()}"
+    return f"{resource.format_uri(**arguments)}\n{answer.to_text().decode()}"
 
 
 def _truncate_state(text: str, max_bytes: int) -> str:

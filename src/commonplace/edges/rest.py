@@ -41,7 +41,7 @@ class RestApi:
         with response.watch_client() as watch:
             answer = await self._calls.run(name, arguments, request.caller)
         if not watch.stopped:
-            await response.send(200, answer.text())
+            await response.send(200, answer.to_text())
 
     async def send_openapi(self, _request: Request, response: Response) -> None:
         if self._openapi is None:

@@ -5,7 +5,7 @@ The schema comes from the operation's own types (operation.py). Models get a sho
 
 from typing import Any
 
-from commonplace.operation import Family, Operation, Tool
+from commonplace.operation import Operation, OperationFamily, Tool
 from commonplace.room import list_operations
 
 _NOISE_KEYS = frozenset({"title", "additionalProperties"})
@@ -21,7 +21,7 @@ def input_schema(tool: Tool) -> dict[str, Any]:
 
 
 def _build_schema(tool: Tool, noise: frozenset[str]) -> dict[str, Any]:
-    if isinstance(tool, Family):
+    if isinstance(tool, OperationFamily):
         return _family_schema(tool, noise)
     return _operation_schema(tool, noise)
 
@@ -49,7 +49,7 @@ def tool_definition(tool: Tool) -> dict[str, Any]:
 
 
 def _operation_schema(operation: Operation, noise: frozenset[str]) -> dict[str, Any]:
-    schema = operation.arguments.model_json_schema()
+    schema = operation.argument_model.model_json_schema()
     definitions = schema.pop("$defs", {})
     slim = _drop_noise(_inline_references(schema, definitions), noise)
     short: dict[str, Any] = {"type": "object", "properties": slim.get("properties", {})}
@@ -58,7 +58,7 @@ def _operation_schema(operation: Operation, noise: frozenset[str]) -> dict[str, 
     return short
 
 
-def _family_schema(family: Family, noise: frozenset[str]) -> dict[str, Any]:
+def _family_schema(family: OperationFamily, noise: frozenset[str]) -> dict[str, Any]:
     """The union of the arguments of all actions; `action` picks one."""
     properties: dict[str, Any] = {}
     acts = [_operation_schema(act, noise) for act in family.actions.values()]

@@ -231,7 +231,7 @@ class FunctionExtractor:
     def _read_code(self, node: Node, kind: str) -> str:
         max_characters = _MAX_CLASS_CODE_CHARACTERS if kind == "class" else MAX_CODE_CHARACTERS
         code = self._source[node.start_byte : node.start_byte + max_characters].decode("utf-8", "replace")
-        return masking.masked(code[: node.end_byte - node.start_byte].replace("\0", "")).text
+        return masking.mask_secrets(code[: node.end_byte - node.start_byte].replace("\0", "")).text
 
     def _make_unique_name(self, name: str) -> str:
         """Number overloads of one name by their order."""

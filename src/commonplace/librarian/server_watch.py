@@ -27,7 +27,7 @@ def parse_watched_trees(pairs: Sequence[str]) -> dict[str, Path]:
     trees: dict[str, Path] = {}
     for pair in pairs:
         name, separator, path = pair.partition("=")
-        project = access.project_name(name)
+        project = access.normalize_project_name(name)
         if not separator or not path or project in trees:
             raise errors.Invalid(
                 f"librarian: '{pair}' is not a project=path pair, or its project is named twice.",
@@ -73,7 +73,7 @@ def _make_thread_caller(
         future = asyncio.run_coroutine_threadsafe(calls.run(name, arguments, access.OPERATOR), loop)
         while not stop.is_set():
             with contextlib.suppress(TimeoutError):
-                reply: dict[str, Any] = msgspec.json.decode(future.result(_STOP_CHECK_SECONDS).text())
+                reply: dict[str, Any] = msgspec.json.decode(future.result(_STOP_CHECK_SECONDS).to_text())
                 return reply
         future.cancel()
         raise errors.Unavailable("The server is shutting down.")

@@ -148,7 +148,7 @@ def test_project_is_the_main_worktrees_name_unless_something_says_more(machine, 
 )
 def test_project_of_a_folder_with_any_name_is_one_that_servers_take(machine, name):
     long, other = project_of_folder(machine.home / name), project_of_folder(machine.home / f"{name}!")
-    assert access.project_name(long)
+    assert access.normalize_project_name(long)
     assert (len(long) <= 64, long == project_of_folder(Path("/elsewhere") / name)) == (True, True)
     assert long != other
 

@@ -31,7 +31,7 @@ class LineMasker:
     def mask_line(self, line: bytes) -> bytes:
         """The line with its secrets masked; any other byte stays, and JSON stays JSON."""
         text = line.decode("utf-8", "surrogateescape")
-        found = masking.masked(text)
+        found = masking.mask_secrets(text)
         if not found.counts:
             return line
         self.counts.update(found.counts)
@@ -44,7 +44,7 @@ class LineMasker:
     def mask_text(self, text: str) -> str:
         if self._raw:
             return text
-        found = masking.masked(text)
+        found = masking.mask_secrets(text)
         self.counts.update(found.counts)
         return found.text
 
@@ -58,9 +58,9 @@ def _parse_json(text: str) -> Any:
 def _mask_value(value: Any) -> Any:
     """The same value with every text in it masked: for the rare line that a mask would tear."""
     if isinstance(value, str):
-        return masking.masked(value).text
+        return masking.mask_secrets(value).text
     if isinstance(value, list):
         return [_mask_value(each) for each in value]
     if isinstance(value, dict):
-        return {masking.masked(key).text: _mask_value(each) for key, each in value.items()}
+        return {masking.mask_secrets(key).text: _mask_value(each) for key, each in value.items()}
     return value

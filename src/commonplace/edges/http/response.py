@@ -77,7 +77,7 @@ class Response:
             for name, header in _DETAIL_HEADERS.items()
             if name in refusal.details
         ]
-        await self.send_json(refusal.status, refusal.body(), *challenge, *details, *headers)
+        await self.send_json(refusal.status, refusal.to_dict(), *challenge, *details, *headers)
 
     async def start_body(self, status: int, length: int, content_type: bytes, *headers: Header) -> None:
         """Send the head of an answer whose body follows by `send_chunk` and `end_body`."""

@@ -39,7 +39,9 @@ def resolve_key_projects(caller: Caller, role: access.Role, requested: list[str]
     """
     if requested is None:
         return sorted(caller.projects) if role in {"admin", "owner"} else []
-    names = {name if name == access.EVERY else access.project_name(name) for name in requested}
+    names = {
+        name if name == access.ALL_PROJECTS else access.normalize_project_name(name) for name in requested
+    }
     for name in sorted(names):
         access.require_project(caller, name, writes=True)
     return sorted(names)
@@ -60,7 +62,7 @@ def resolve_key_limits(caller: Caller, machines: list[str], workspaces: list[str
 
 def is_visible_key(caller: Caller, row: Row) -> bool:
     """Does the caller see every project of this key?"""
-    return all(caller.sees(project) for project in parse_key_projects(row))
+    return all(caller.sees_project(project) for project in parse_key_projects(row))
 
 
 def parse_key_projects(row: Row) -> list[str]:

@@ -5,12 +5,12 @@ import time
 from collections.abc import Sequence
 
 from commonplace import __version__, access, errors
-from commonplace.access import EVERY, Role
+from commonplace.access import ALL_PROJECTS, Role
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.clock import DAY, iso
-from commonplace.operation import Family, operation
+from commonplace.operation import OperationFamily, operation
 from commonplace.rooms.admin import model, store
 from commonplace.rooms.admin.events import KEY_REVOKED
 from commonplace.rooms.workspaces import store as workspace_store
@@ -150,7 +150,7 @@ async def list_audit_log(
 ) -> model.AuditPage:
     """List writes and refusals, newest first; event_type is an operation, action or outcome."""
     position = _parse_audit_cursor(cursor)
-    projects = None if EVERY in call.caller.projects else sorted(call.caller.projects)
+    projects = None if ALL_PROJECTS in call.caller.projects else sorted(call.caller.projects)
     rows = await store.list_audit_rows(call.tx, projects, position, event_type, agent, limit)
     return model.AuditPage(
         count=len(rows),
@@ -172,7 +172,7 @@ async def get_auth_status(call: Call) -> model.AuthStatus:
     )
 
 
-admin = Family(
+admin = OperationFamily(
     "memory_admin",
     "Keys (owner), audit log (admin), your own access (auth_status).",
     {

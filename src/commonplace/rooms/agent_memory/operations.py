@@ -165,7 +165,7 @@ def _is_unexpired(row: Row, now: int) -> bool:
 
 def _memory_project(caller: Caller) -> str:
     """Return the project that stores this caller's agent memory; always the same one for the same key."""
-    if caller.sees(access.SHARED):
+    if caller.sees_project(access.SHARED):
         return access.SHARED
     if not caller.projects:
         raise errors.Forbidden(

@@ -7,9 +7,9 @@ spans are read after it.
 from dataclasses import dataclass, replace
 
 from commonplace import errors
-from commonplace.arguments import Moment
+from commonplace.arguments import TimeArgument
 from commonplace.call import Call
-from commonplace.operation import EVERY, Reply, operation
+from commonplace.operation import ALL_ARGUMENTS, Reply, operation
 from commonplace.rooms.archives import lookup, model, session_search, store, study_store
 from commonplace.rooms.archives.events import SESSION_ARCHIVED
 from commonplace.rooms.archives.upload import PreparedUpload, prepare_upload
@@ -39,7 +39,7 @@ _upload_operation = operation(
     session=False,
     idempotent=True,
     prepare=prepare_upload,
-    verbatim=EVERY,
+    verbatim=ALL_ARGUMENTS,
 )
 
 
@@ -53,7 +53,7 @@ async def upload_session(
     content_gzip_base64: str | None = None,
     offset: model.ByteOffset = 0,
     tool: model.ToolName | None = None,
-    started_at: Moment | None = None,
+    started_at: TimeArgument | None = None,
     sha256: Sha256 | None = None,
 ) -> model.UploadReceipt:
     """Append to a session's transcript; offset = bytes stored."""
@@ -71,7 +71,7 @@ async def upload_bytes(
     offset: model.ByteOffset = 0,
     length: model.ByteLength | None = None,
     tool: model.ToolName | None = None,
-    started_at: Moment | None = None,
+    started_at: TimeArgument | None = None,
     sha256: Sha256 | None = None,
 ) -> model.UploadReceipt:
     """upload_session for programs that send bytes."""
@@ -165,7 +165,7 @@ async def _build_page(page: PageRequest) -> Reply:
     return await (chat_page.build_chat_page if page.view == "chat" else raw_page.build_raw_page)(page)
 
 
-@operation("read_session", role="any", session=False, outside=_build_page)
+@operation("read_session", role="any", session=False, after_commit=_build_page)
 async def read_session(
     call: Call,
     workspace_id: WorkspaceId,
@@ -201,8 +201,8 @@ async def search_sessions(
     query: SearchQuery,
     workspace_id: WorkspaceId | None = None,
     mode: SearchMode = "smart",
-    since: Moment | None = None,
-    until: Moment | None = None,
+    since: TimeArgument | None = None,
+    until: TimeArgument | None = None,
     limit: Limit = 20,
     per_session: model.MatchesOfSession = session_search.DEFAULT_MATCHES_PER_SESSION,
 ) -> SessionMatches:
@@ -239,7 +239,7 @@ async def _read_span(span: ByteSpan) -> bytes:
     return slice_bytes(b"".join(raw), span.frames[0].position.first_byte, span.first, span.end)
 
 
-@operation("read_session", role="any", session=False, outside=_read_span)
+@operation("read_session", role="any", session=False, after_commit=_read_span)
 async def read_bytes(
     call: Call,
     workspace_id: WorkspaceId,

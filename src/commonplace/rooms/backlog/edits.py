@@ -18,7 +18,7 @@ from commonplace.store.database import Row
 
 
 async def list_visible_projects(call: Call) -> list[str]:
-    return [name for name in await list_all_project_names(call.tx) if call.caller.sees(name)]
+    return [name for name in await list_all_project_names(call.tx) if call.caller.sees_project(name)]
 
 
 async def lock_backlog(call: Call, project: str) -> int:

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from pydantic import AfterValidator, Field
 
-from commonplace.access import EVERY
-from commonplace.clock import age, iso
+from commonplace.access import ALL_PROJECTS
+from commonplace.clock import format_age, iso
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 from commonplace.store.ids import Id
@@ -49,7 +49,9 @@ class AllProjects:
     """Every project that the caller may see; callers write `*`."""
 
 
-ProjectOrAll = Annotated[str, AfterValidator(lambda project: AllProjects() if project == EVERY else project)]
+ProjectOrAll = Annotated[
+    str, AfterValidator(lambda project: AllProjects() if project == ALL_PROJECTS else project)
+]
 
 
 class BacklogItem(Reply):
@@ -86,7 +88,7 @@ class BacklogItem(Reply):
             tags=decode_texts(row["tags"]),
             created=iso(row["created_at"]),
             updated=iso(row["updated_at"]),
-            age=age(row["created_at"], now),
+            age=format_age(row["created_at"], now),
             completed_at=iso(row["completed_at"]) if row["completed_at"] else "",
             depends_on=[need["needs"] for need in own_needs],
             blocked_by=[need["needs"] for need in own_needs if not need["closed"]],

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from commonplace import errors
 from commonplace.call import Call
-from commonplace.operation import Operation, also, operation
+from commonplace.operation import Operation, alias, operation
 from commonplace.project import ensure_project
 from commonplace.rooms.backlog import edits, model, store
 from commonplace.rooms.backlog.model import (
@@ -32,12 +32,12 @@ async def add_backlog_item(
     project: str | None = None,
     assigned_to: model.Assignee | None = None,
     tags: model.BacklogTags | None = None,
-    milestone: Annotated[model.Milestone | None, also("target_version")] = None,
+    milestone: Annotated[model.Milestone | None, alias("target_version")] = None,
     deferred_reason: model.DeferredReason | None = None,
     depends_on: model.Dependencies | None = None,
 ) -> ChangedItem:
     """Add a task; depends_on must be done first."""
-    target_project = call.scope(project)
+    target_project = call.resolve_project(project)
     item_number = await edits.lock_backlog(call, target_project)
     await ensure_project(call.tx, target_project, call.now)
     fields = {
@@ -66,7 +66,7 @@ async def list_backlog(
     status: model.BacklogStatus | None = None,
     priority: model.BacklogPriority | None = None,
     assigned_to: model.Assignee | None = None,
-    milestone: Annotated[model.Milestone | None, also("target_version")] = None,
+    milestone: Annotated[model.Milestone | None, alias("target_version")] = None,
     tag: model.BacklogTag | None = None,
     ready: bool = False,
     include_done: bool = False,
@@ -107,7 +107,7 @@ async def update_backlog_item(
     assigned_to: model.Assignee | None = None,
     title: model.ItemTitle | None = None,
     description: model.ItemText | None = None,
-    milestone: Annotated[model.Milestone | None, also("target_version")] = None,
+    milestone: Annotated[model.Milestone | None, alias("target_version")] = None,
     deferred_reason: model.DeferredReason | None = None,
     project: str | None = None,
     depends_on: model.Dependencies | None = None,
@@ -115,7 +115,7 @@ async def update_backlog_item(
     expected_version: int | None = None,
 ) -> ChangedItem:
     """Update a task; claim takes a free one, assigned_to "" frees it."""
-    target_project = call.scope(project) if project is not None else None
+    target_project = call.resolve_project(project) if project is not None else None
     fields = {
         "status": status,
         "priority": priority,
@@ -188,7 +188,7 @@ async def batch_backlog(call: Call, action: model.BacklogAction, items: model.Ba
         except errors.Unavailable:
             raise
         except errors.Refusal as refusal:
-            problems.append({"index": index, **refusal.body()})
+            problems.append({"index": index, **refusal.to_dict()})
     if problems:
         raise errors.Invalid(
             f"{len(problems)} of {len(items)} items are invalid; nothing was changed.",
@@ -200,6 +200,6 @@ async def batch_backlog(call: Call, action: model.BacklogAction, items: model.Ba
 
 
 async def _run_item_operation(call: Call, item_operation: Operation, item: dict[str, Any]) -> Any:
-    arguments = item_operation.parse({**item, "session_id": call.own_session.id})
+    arguments = item_operation.parse_arguments({**item, "session_id": call.own_session.id})
     del arguments["session_id"]
     return await item_operation.function(call, **arguments)

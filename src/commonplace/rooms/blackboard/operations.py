@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from commonplace import errors
-from commonplace.arguments import Moment
+from commonplace.arguments import TimeArgument
 from commonplace.call import Call
 from commonplace.clock import iso, iso_exact
 from commonplace.operation import operation
@@ -100,8 +100,8 @@ async def get_session(
 async def list_sessions(
     call: Call,
     workspace_id: WorkspaceId | None = None,
-    since: Moment | None = None,
-    until: Moment | None = None,
+    since: TimeArgument | None = None,
+    until: TimeArgument | None = None,
     active_only: bool = True,
     project: str | None = None,
     limit: model.ResultLimit | None = None,
@@ -112,7 +112,7 @@ async def list_sessions(
     if workspace_id is not None:
         return await lookup.list_archived_sessions(call, workspace_id, since, until, limit, offset)
     # A key that may only upload sees archives but no blackboards.
-    if not call.caller.includes("readonly"):
+    if not call.caller.has_role("readonly"):
         return model.BlackboardListing(total=0)
     reader = await identify_reader(call, agent_id)
     return await list_blackboards(
@@ -287,8 +287,8 @@ async def read_context(
     include_private: bool = False,
     visibility_filter: Visibility | None = None,
     sender: AgentId | None = None,
-    since: Moment | None = None,
-    until: Moment | None = None,
+    since: TimeArgument | None = None,
+    until: TimeArgument | None = None,
     max_tokens: model.ContextTokens | None = None,
     agent_id: AgentId | None = None,
 ) -> model.MessagePage:

@@ -47,7 +47,7 @@ class BlackboardReader:
         """Build a reader; `key_is_bound` means that the key names its agent."""
         name = caller.agent or "unknown"
         owner = name if not auth_on or (key_is_bound and caller.agent) else f"{name}/{caller.key}"
-        return cls(name, owner, caller.agent_type, caller.includes("admin"))
+        return cls(name, owner, caller.agent_type, caller.has_role("admin"))
 
     def audience_for(self, visibility: Visibility) -> str:
         """Return the audience of a message by this reader; an agent without a type is alone in its type."""
@@ -89,7 +89,7 @@ async def identify_reader(
     """Return the calling agent: of the key, of its session, or (auth off) as named; refuse another's name."""
     caller, key_is_bound = call.caller, call.caller.agent is not None
     if agent_id and _MEMORY_SESSION_ID.fullmatch(agent_id):
-        call.session = await activity.load(call.tx, agent_id, caller)
+        call.session = await activity.load_session(call.tx, agent_id, caller)
         agent_type = caller.agent_type or call.session.agent_type
         caller, agent_id = replace(caller, agent=call.session.agent, agent_type=agent_type), None
     elif not call.settings.auth_on and (caller.agent is None or caller.operator):
@@ -106,7 +106,7 @@ async def identify_reader(
 
 def default_session_project(caller: Caller) -> str:
     """Return the project of a new session when none is named."""
-    if caller.sees(access.SHARED):
+    if caller.sees_project(access.SHARED):
         return access.SHARED
     if len(caller.projects) == 1:
         return next(iter(caller.projects))

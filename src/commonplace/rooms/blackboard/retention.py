@@ -13,11 +13,13 @@ async def close_idle_sessions(tx: Tx, now: int, settings: Settings) -> None:
     projects = await list_all_project_names(tx)
     closed = await store.close_idle_session_rows(tx, projects, model.idle_cutoff(now, settings), now)
     for row in closed:
-        await audit.record(tx, row["project"], now, "close_session", "ok", "idle", access.OPERATOR, row["id"])
-    await events.append(
+        await audit.insert_audit_row(
+            tx, row["project"], now, "close_session", "ok", "idle", access.OPERATOR, row["id"]
+        )
+    await events.append_events(
         tx,
         [
-            SESSION_CLOSED.create(
+            SESSION_CLOSED.create_event(
                 row["project"],
                 now,
                 "idle",

@@ -6,7 +6,7 @@ A session id does not contain its project, so a small reference table (on every 
 from collections.abc import Collection
 
 from commonplace import errors
-from commonplace.access import EVERY
+from commonplace.access import ALL_PROJECTS
 from commonplace.call import Call
 from commonplace.project import list_all_project_names
 from commonplace.rooms.blackboard import model, store
@@ -27,7 +27,9 @@ _project_by_session: dict[str, str] = {}
 async def load_visible_session(call: Call, session_id: str) -> Row:
     """Load the session if the caller sees its project, and set the call's project to it."""
     project, full_id = await _locate_session(call, session_id)
-    row = await store.load_session_row(call.tx, project, full_id) if call.caller.sees(project) else None
+    row = (
+        await store.load_session_row(call.tx, project, full_id) if call.caller.sees_project(project) else None
+    )
     if row is None:
         raise session_not_found(session_id)
     call.project = project
@@ -50,7 +52,9 @@ async def _resolve_id_prefix(call: Call, id_prefix: str) -> tuple[str, str]:
     rows = await store.list_sessions_in_id_range(
         call.tx, id_prefix.ljust(_ID_CHARACTERS, "0"), id_prefix.ljust(_ID_CHARACTERS, "f"), _MAX_CANDIDATES
     )
-    matches = [row for row in rows if row["id"].startswith(id_prefix) and call.caller.sees(row["project"])]
+    matches = [
+        row for row in rows if row["id"].startswith(id_prefix) and call.caller.sees_project(row["project"])
+    ]
     if not matches:
         raise session_not_found(id_prefix)
     if len(matches) > 1:
@@ -123,9 +127,9 @@ async def list_blackboards(
 
 async def _list_searched_projects(call: Call, project: str | None) -> list[str]:
     if project is not None:
-        return [project] if call.caller.sees(project) else []
+        return [project] if call.caller.sees_project(project) else []
     return (
         await list_all_project_names(call.tx)
-        if EVERY in call.caller.projects
+        if ALL_PROJECTS in call.caller.projects
         else sorted(call.caller.projects)
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from commonplace import errors
 from commonplace.call import Call
-from commonplace.operation import Family, operation
+from commonplace.operation import OperationFamily, operation
 from commonplace.rooms.checklists import model, store
 from commonplace.rooms.checklists.events import CHECKLIST_CHANGED
 from commonplace.rooms.checklists.model import (
@@ -106,7 +106,7 @@ async def list_checklists(call: Call, project: str | None = None) -> ChecklistLi
     )
 
 
-checklist = Family(
+checklist = OperationFamily(
     _TOOL_NAME,
     "Shared checklists of steps.",
     {

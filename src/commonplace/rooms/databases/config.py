@@ -24,11 +24,11 @@ class RegisteredDatabase(QueryTarget):
 
     asked_to_write: bool = False
     max_rows: int = 500
-    projects: frozenset[str] = frozenset({access.EVERY})
+    projects: frozenset[str] = frozenset({access.ALL_PROJECTS})
     problem: str = ""
 
     def is_open_to(self, project: str) -> bool:
-        return access.EVERY in self.projects or project in self.projects
+        return access.ALL_PROJECTS in self.projects or project in self.projects
 
 
 @cache
@@ -84,9 +84,9 @@ def _read_database(name: str, environ: Mapping[str, str]) -> RegisteredDatabase:
 
 def _parse_projects(listed: str) -> frozenset[str]:
     names = [name.strip() for name in listed.split(",") if name.strip()]
-    if not names or access.EVERY in names:
-        return frozenset({access.EVERY})
-    return frozenset(access.project_name(name) for name in names)
+    if not names or access.ALL_PROJECTS in names:
+        return frozenset({access.ALL_PROJECTS})
+    return frozenset(access.normalize_project_name(name) for name in names)
 
 
 def _parse_number(name: str, text: str, default: float, maximum: float) -> float:

@@ -9,8 +9,8 @@ from typing import Any
 from commonplace import errors, sqlguard
 from commonplace.access import Caller
 from commonplace.call import Call
-from commonplace.masking import masked
-from commonplace.operation import Family, operation
+from commonplace.masking import mask_secrets
+from commonplace.operation import OperationFamily, operation
 from commonplace.rooms.databases import config, model, store
 from commonplace.rooms.databases.config import RegisteredDatabase
 from commonplace.rooms.databases.model import (
@@ -35,7 +35,7 @@ async def _describe_databases(databases: list[RegisteredDatabase]) -> DatabaseLi
     return DatabaseListing(count=len(listed), databases=list(listed))
 
 
-@operation(_TOOL_NAME, role="readonly", outside=_describe_databases, example={})
+@operation(_TOOL_NAME, role="readonly", after_commit=_describe_databases, example={})
 async def list_databases(call: Call) -> list[RegisteredDatabase]:
     """List the databases that this project may read."""
     return _list_open_databases(call.project)
@@ -54,7 +54,7 @@ async def _load_schema(plan: QueryPlan) -> DatabaseTables | TableColumns:
     )
 
 
-@operation(_TOOL_NAME, role="readonly", audited=True, outside=_load_schema)
+@operation(_TOOL_NAME, role="readonly", audited=True, after_commit=_load_schema)
 async def schema(call: Call, database: model.DatabaseName, table: model.TableName = "") -> QueryPlan:
     """List the tables of a database, or the columns of one table."""
     registered = _require_database(call, database)
@@ -90,7 +90,7 @@ async def _run_query(plan: QueryPlan) -> QueryResult:
     )
 
 
-@operation(_TOOL_NAME, role="readonly", audited=True, prepare=_check_query, outside=_run_query)
+@operation(_TOOL_NAME, role="readonly", audited=True, prepare=_check_query, after_commit=_run_query)
 async def query(
     call: Call, database: model.DatabaseName, query: model.Query, limit: model.RowLimit = 100
 ) -> QueryPlan:
@@ -98,11 +98,11 @@ async def query(
     registered = _require_database(call, database)
     if isinstance(call.prepared, errors.Refusal):
         raise call.prepared
-    call.subject = f"{registered.name}: {masked(' '.join(query.split())).text[:_AUDITED_CHARACTERS]}"
+    call.subject = f"{registered.name}: {mask_secrets(' '.join(query.split())).text[:_AUDITED_CHARACTERS]}"
     return QueryPlan(registered, call.agent, call.prepared, min(limit, registered.max_rows))
 
 
-db = Family(
+db = OperationFamily(
     _TOOL_NAME,
     "Read the operator's databases: one bounded SELECT at a time.",
     {"list": list_databases, "schema": schema, "query": query},

@@ -6,7 +6,7 @@ import msgspec
 
 from commonplace import access, errors
 from commonplace.call import Call
-from commonplace.operation import also, operation
+from commonplace.operation import alias, operation
 from commonplace.rooms.functions import librarian, model, similar, store
 from commonplace.rooms.functions.events import FUNCTION_ENRICHED, FUNCTION_REGISTERED, FUNCTIONS_SYNCED
 from commonplace.rooms.functions.resources import list_function_page
@@ -36,7 +36,7 @@ _GONE_FIELDS = 2
 async def register_function(
     call: Call,
     name: model.FunctionName,
-    file_path: Annotated[model.FunctionPath, also("file")],
+    file_path: Annotated[model.FunctionPath, alias("file")],
     purpose: model.FunctionPurpose,
     project: str | None = None,
     gotchas: model.FunctionText | None = None,

@@ -7,7 +7,7 @@ from commonplace.rooms.guidelines import model, store
 
 
 async def list_guideline_rules(call: Call, start: StartingSession) -> list[model.BootGuideline]:
-    rows = await store.list_guidelines_of_projects(call.tx, [access.EVERY, start.project])
+    rows = await store.list_guidelines_of_projects(call.tx, [access.ALL_PROJECTS, start.project])
     return [model.BootGuideline(name=row["name"], rule=row["rule"]) for row in rows]
 
 

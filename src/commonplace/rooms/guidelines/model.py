@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from commonplace.access import EVERY
+from commonplace.access import ALL_PROJECTS
 from commonplace.clock import iso
 from commonplace.operation import Reply
 from commonplace.store.database import Row
@@ -58,4 +58,4 @@ class DeletedGuideline(Reply):
 
 
 def scope_from_project(project: str) -> str:
-    return GLOBAL_SCOPE if project == EVERY else project
+    return GLOBAL_SCOPE if project == ALL_PROJECTS else project

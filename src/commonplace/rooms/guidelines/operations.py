@@ -2,7 +2,7 @@
 
 from commonplace import access, errors
 from commonplace.call import Call
-from commonplace.operation import Family, operation
+from commonplace.operation import OperationFamily, operation
 from commonplace.rooms.guidelines import model, store
 from commonplace.rooms.guidelines.events import GUIDELINE_CHANGED
 
@@ -70,7 +70,7 @@ async def delete_guideline(
     return model.DeletedGuideline(status="deleted", name=name, scope=model.scope_from_project(project))
 
 
-guidelines = Family(
+guidelines = OperationFamily(
     "memory_guidelines",
     "Rules that agents read at session start; scope is 'global' or a project.",
     {"list": list_guidelines, "set": set_guideline, "delete": delete_guideline, "get": get_guideline},
@@ -80,17 +80,17 @@ guidelines = Family(
 def _readable_projects(call: Call, scope: str | None) -> list[str]:
     """List where to look; global guidelines apply in every project."""
     if scope == model.GLOBAL_SCOPE:
-        return [access.EVERY]
-    return [access.EVERY, call.scope(scope)]
+        return [access.ALL_PROJECTS]
+    return [access.ALL_PROJECTS, call.resolve_project(scope)]
 
 
 def _require_writable_scope(call: Call, scope: str) -> str:
     if scope != model.GLOBAL_SCOPE:
-        call.project = call.scope(scope)
+        call.project = call.resolve_project(scope)
         return call.project
     access.require_role(call.caller, "owner", "A global guideline")
-    access.require_project(call.caller, access.EVERY, writes=True)
-    return access.EVERY
+    access.require_project(call.caller, access.ALL_PROJECTS, writes=True)
+    return access.ALL_PROJECTS
 
 
 async def _require_below_limit(call: Call, project: str) -> None:
@@ -104,7 +104,7 @@ async def _require_below_limit(call: Call, project: str) -> None:
 def _record_guideline_change(call: Call, project: str, name: str, action: str) -> None:
     scope = model.scope_from_project(project)
     call.subject = f"{action} {scope}: {name}"
-    changed_in = access.SHARED if project == access.EVERY else project
+    changed_in = access.SHARED if project == access.ALL_PROJECTS else project
     call.emit(GUIDELINE_CHANGED, {"scope": scope}, project=changed_in, name=name)
 
 

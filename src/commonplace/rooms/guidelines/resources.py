@@ -11,8 +11,8 @@ from commonplace.rooms.guidelines import model, store
 async def read_guidelines(call: Call, scope: model.GuidelineScope) -> model.GuidelineListing:
     """The guidelines of a project, or the global ones, by priority."""
     if scope != model.GLOBAL_SCOPE:
-        call.project = call.scope(scope)
-    project = access.EVERY if scope == model.GLOBAL_SCOPE else call.project
+        call.project = call.resolve_project(scope)
+    project = access.ALL_PROJECTS if scope == model.GLOBAL_SCOPE else call.project
     rows = await store.list_guidelines_of_projects(call.tx, [project])
     return model.GuidelineListing(count=len(rows), guidelines=[model.Guideline.from_row(row) for row in rows])
 

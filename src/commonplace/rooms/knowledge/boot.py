@@ -6,7 +6,7 @@ from typing import Any
 
 from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
-from commonplace.clock import DAY, age
+from commonplace.clock import DAY, format_age
 from commonplace.rooms.knowledge import evidence, recent_documents, store
 from commonplace.rooms.knowledge.excerpts import cut_excerpt
 from commonplace.rooms.knowledge.recall import (
@@ -43,7 +43,7 @@ class _Offer:
             "id": row["id"],
             "title": row["title"],
             "snippet": cut_excerpt(row["content"], self.asked, self.part, _SNIPPET_BYTES),
-            "age": age(row["changed_at"], now),
+            "age": format_age(row["changed_at"], now),
             "why": self.why,
         } | ({"warning": warning} if warning else {})
 
@@ -125,7 +125,7 @@ async def list_interface_updates(call: Call, start: StartingSession) -> list[dic
             "version": row["interface_version"],
             "owner": row["interface_owner"],
             "title": row["title"],
-            "age": age(row["changed_at"], call.now),
+            "age": format_age(row["changed_at"], call.now),
         }
         for row in rows
     ]

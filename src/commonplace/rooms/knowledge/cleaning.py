@@ -34,5 +34,5 @@ def clean_text(original: str) -> CleanText:
     flags = ["hidden_characters"] if visible != original else []
     if _INSTRUCTIONS.search(visible):
         flags.append("instruction_like")
-    safe = masking.masked(visible)
+    safe = masking.mask_secrets(visible)
     return CleanText(safe.text, tuple(flags), safe.kinds)

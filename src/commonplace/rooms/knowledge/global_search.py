@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from commonplace.call import Call
-from commonplace.clock import age
+from commonplace.clock import format_age
 from commonplace.rooms.knowledge import evidence, model, store
 from commonplace.rooms.knowledge.excerpts import cut_excerpt
 from commonplace.rooms.knowledge.recall import (
@@ -50,7 +50,7 @@ async def _find_hits(
             wanted = Wanted(call.now, kinds, types)
             found = await find(call.tx, call.search.vectors, question, projects, wanted, limit * 2)
             hits += _limit_parts(call, found)
-    return [hit for hit in hits if hit.kind == store.DOCUMENT_KIND or call.caller.sees(hit.project)]
+    return [hit for hit in hits if hit.kind == store.DOCUMENT_KIND or call.caller.sees_project(hit.project)]
 
 
 def _limit_parts(call: Call, hits: Sequence[Hit]) -> Iterator[Hit]:
@@ -100,7 +100,7 @@ def _render_hit(hit: Hit, row: Row, broken: _BrokenEvidence, question: str, now:
         project=hit.project,
         title=hit.row["title"],
         relevance=round(hit.relevance, 3),
-        age=age(hit.row["changed_at"], now),
+        age=format_age(hit.row["changed_at"], now),
         content_preview=cut_excerpt(row["text"], question, hit.part, _PREVIEW_BYTES),
         type="" if place else hit.row["type"],
         warning=model.format_warning(hit.row["status"], hit.row["changed_at"], now, *doubts),

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from pydantic import Field, StringConstraints, WithJsonSchema
 
-from commonplace.clock import DAY, age, iso
+from commonplace.clock import DAY, format_age, iso
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 
@@ -78,7 +78,7 @@ def format_warning(status: str, changed_at: int, now: int, *more: str) -> str | 
     """What a reader must know before trusting it; the age is that of the content, not of its status."""
     notes = [_STATUS_WARNINGS[status]] if status in _STATUS_WARNINGS else []
     if now - changed_at >= STALE_MICROSECONDS:
-        notes.append(f"unchanged for {age(changed_at, now)}: check before use")
+        notes.append(f"unchanged for {format_age(changed_at, now)}: check before use")
     return "; ".join((*notes, *(each for each in more if each))) or None
 
 

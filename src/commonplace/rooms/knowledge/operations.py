@@ -9,7 +9,7 @@ from commonplace import errors
 from commonplace.access import Caller
 from commonplace.call import Call, Calls
 from commonplace.clock import DAY
-from commonplace.operation import also, operation
+from commonplace.operation import alias, operation
 from commonplace.rooms.knowledge import evidence, history, lifecycle, model, recent_documents, store
 from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_document
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENTS_CHANGED
@@ -121,7 +121,7 @@ def _split_letter_pairs(given: str) -> set[str]:
 @operation("memory_get_by_id", role="readonly", example={"doc_id": "doc_000000000000"})
 async def get_by_id(
     call: Call,
-    doc_id: Annotated[model.DocumentId, also("id")],
+    doc_id: Annotated[model.DocumentId, alias("id")],
     project: str | None = None,
     version: int | None = None,
 ) -> model.StoredItem:
@@ -185,7 +185,7 @@ async def store_document(
     call: Call,
     title: model.DocumentTitle,
     content: model.DocumentContent,
-    memory_type: Annotated[model.DocumentType, also("doc_type")],
+    memory_type: Annotated[model.DocumentType, alias("doc_type")],
     project: str | None = None,
     tags: model.DocumentTags | None = None,
     files_related: model.CitedPlaces | None = None,
@@ -221,8 +221,8 @@ def _prepare_learning(calls: Calls, arguments: Mapping[str, Any], caller: Caller
 )
 async def record_learning(
     call: Call,
-    topic: Annotated[model.DocumentTitle, also("title")],
-    content: Annotated[model.DocumentContent, also("details")],
+    topic: Annotated[model.DocumentTitle, alias("title")],
+    content: Annotated[model.DocumentContent, alias("details")],
     project: str | None = None,
     tags: model.DocumentTags | None = None,
     files_related: model.CitedPlaces | None = None,
@@ -256,7 +256,7 @@ async def search_global(
 
 
 def _can_see_project(call: Call, project: str) -> bool:
-    return project == "shared" or call.caller.sees(project)
+    return project == "shared" or call.caller.sees_project(project)
 
 
 @operation(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from commonplace import access
 from commonplace.call import Call
-from commonplace.clock import age, iso
+from commonplace.clock import format_age, iso
 from commonplace.rooms.knowledge import evidence, model, store
 from commonplace.rooms.knowledge.excerpts import (
     MIN_EXCERPT_BYTES,
@@ -104,7 +104,7 @@ def explain_match(recalled: RecalledDocument, question: str, now: int) -> str:
         parts.append(f"meaning {hit.similarity:.2f}")
     if named := _find_named_file(question, store.decode_texts(row["files"])):
         parts.append(f"file {named}")
-    since = age(row["changed_at"], now)
+    since = format_age(row["changed_at"], now)
     parts.append(since if since in {"just now", "yesterday"} else f"{since} old")
     if row["opened"]:
         parts.append(f"opened {row['opened']}x")
@@ -195,7 +195,7 @@ def _render_result(recalled: RecalledDocument, question: str, now: int) -> model
         relevance=round(hit.relevance, 3),
         created=iso(row["created_at"]),
         updated=iso(row["updated_at"]),
-        age=age(row["changed_at"], now),
+        age=format_age(row["changed_at"], now),
         content="",
         access_count=row["opened"] + row["recalled"],
         why=explain_match(recalled, question, now),

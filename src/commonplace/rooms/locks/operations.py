@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from commonplace import activity, errors
-from commonplace.call import Call, Later
+from commonplace.call import Call, WaitForEvents
 from commonplace.clock import MINUTE
 from commonplace.operation import operation
 from commonplace.rooms.locks import lease as leases
@@ -171,7 +171,7 @@ def _reply_with_conflicts(
         message=f"{summary} Retry with wait_seconds, or ask the holder with memory_send_message.",
     )
     if wait_seconds:
-        raise Later(call, reply, wait_seconds)
+        raise WaitForEvents(call, reply, wait_seconds)
     call.subject = summary
     return reply
 
@@ -186,7 +186,7 @@ async def _take_over_lapsed(call: Call, lapsed: Sequence[Lease], now: int) -> No
             lost_paths[lease.session].append(lease.path)
     for session, files in lost_paths.items():
         text = f"{call.agent} took over your lapsed lock on {store.format_file_names(files)}."
-        await activity.tell(call.tx, call.project, [session], text, now)
+        await activity.notify_sessions(call.tx, call.project, [session], text, now)
     call.emit(
         LEASE_TAKEN_OVER,
         files=[lease.path for lease in lapsed],

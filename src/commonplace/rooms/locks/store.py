@@ -152,7 +152,7 @@ async def upsert_leases(tx: Tx, project: str, leases: Sequence[Lease]) -> None:
     )
 
 
-async def renew_leases(tx: Tx, session: activity.Session, now: int) -> int:
+async def renew_leases(tx: Tx, session: activity.AgentSession, now: int) -> int:
     """Renew the session's leases for their full time, except those past the takeover delay."""
     return await tx.run(
         "update lease set expires_at = case when expires_at < $3 + ttl then $3 + ttl else expires_at end"
@@ -164,7 +164,7 @@ async def renew_leases(tx: Tx, session: activity.Session, now: int) -> int:
     )
 
 
-async def renew_leases_on_activity(tx: Tx, session: activity.Session, now: int) -> None:
+async def renew_leases_on_activity(tx: Tx, session: activity.AgentSession, now: int) -> None:
     """Renew on every call; delete the leases that lapsed before it and notify the session once."""
     if not await tx.one(
         "select 1 as yes from lease where project = $1 and session = $2 limit 1", session.project, session.id
@@ -205,7 +205,7 @@ async def notify_lapsed_holders(tx: Tx, project: str, rows: Sequence[Row], now: 
         text = (
             f"Your lock on {format_file_names(files)} lapsed; call memory_lock_files before you edit again."
         )
-        await activity.tell(tx, project, [session], text, now)
+        await activity.notify_sessions(tx, project, [session], text, now)
 
 
 def format_file_names(files: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import msgspec
 from pydantic import Field
 
 from commonplace import errors
-from commonplace.clock import DAY, MINUTE, age, iso
+from commonplace.clock import DAY, MINUTE, format_age, iso
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 
@@ -140,7 +140,7 @@ class InboxMessage(Reply):
             created=iso(row["created_at"]),
             thread_id=row["thread"],
             chain_depth=row["chain_depth"],
-            age=age(row["created_at"], now),
+            age=format_age(row["created_at"], now),
             to=row["addressed_to"] if row["addressed_to"] in (ALL_AGENTS, PROJECT_ADMINS) else "",
             subject=row["subject"],
             message=row["body"] if with_body else "",
@@ -184,7 +184,7 @@ class MessageHeader(Reply):
             subject=message_title(row),
             priority=row["priority"],
             category=row["category"],
-            age=age(row["created_at"], now),
+            age=format_age(row["created_at"], now),
         )
 
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from commonplace import errors
 from commonplace.arguments import AgentName
-from commonplace.call import Call, Later
-from commonplace.operation import also, operation
+from commonplace.call import Call, WaitForEvents
+from commonplace.operation import alias, operation
 from commonplace.project import is_project_admin
 from commonplace.rooms.messages import model, recipients, store
 from commonplace.rooms.messages.events import MESSAGE_CLAIMED, MESSAGE_SENT, MESSAGE_UPDATED
@@ -31,8 +31,8 @@ from commonplace.store.ids import Id
 )
 async def send_message(
     call: Call,
-    to_instance: Annotated[model.RecipientName, also("to_agent")],
-    message: Annotated[model.MessageBody, also("body")],
+    to_instance: Annotated[model.RecipientName, alias("to_agent")],
+    message: Annotated[model.MessageBody, alias("body")],
     subject: model.MessageSubject | None = None,
     priority: model.MessagePriority = "normal",
     category: model.MessageCategory = "info",
@@ -43,7 +43,7 @@ async def send_message(
     idempotency_key: model.IdempotencyKey | None = None,
 ) -> SentMessage:
     """Message an agent, `*` (all others) or `@admins`; replies set reply_to."""
-    project = call.scope(to_project)
+    project = call.resolve_project(to_project)
     draft = MessageDraft(
         project=project,
         sender=call.agent,
@@ -155,7 +155,7 @@ async def get_messages(
     shown_rows = page if headers_only or agent != call.agent else await _mark_page_delivered(call, page)
     if wait_seconds and not shown_rows:
         unread = await store.count_unread_messages(call.tx, call.project, agent)
-        raise Later(call, InboxPage(count=0, unread=unread), wait_seconds)
+        raise WaitForEvents(call, InboxPage(count=0, unread=unread), wait_seconds)
     return InboxPage(
         count=len(shown_rows),
         unread=await store.count_unread_messages(call.tx, call.project, agent),

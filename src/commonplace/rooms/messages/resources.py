@@ -19,7 +19,7 @@ class UnreadInbox(Reply):
 @operation("resource:inbox", role="readonly", session=False)
 async def read_inbox(call: Call, project: str, agent: AgentName) -> UnreadInbox:
     """Headers of an agent's unread mail, for the agent itself or an admin."""
-    if call.caller.agent != agent and not call.caller.includes("admin"):
+    if call.caller.agent != agent and not call.caller.has_role("admin"):
         raise errors.Forbidden(
             f"Only '{agent}' or an admin may read this inbox.", hint=f"Use the key of '{agent}'."
         )

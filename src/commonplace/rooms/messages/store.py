@@ -70,7 +70,7 @@ async def list_live_session_ids(tx: Tx, project: str, agents: Sequence[str], sin
 async def notify_agents(tx: Tx, project: str, agents: Sequence[str], text: str, now: int) -> None:
     """Leave the same notice for every live session of these agents."""
     if agents:
-        await activity.tell(
+        await activity.notify_sessions(
             tx,
             project,
             await list_live_session_ids(tx, project, agents, now - SESSION_LIVE_MICROSECONDS),

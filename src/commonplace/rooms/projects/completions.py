@@ -34,7 +34,7 @@ def _define_completion(argument: str) -> Operation:
 
     async def complete_argument(call: Call, prefix: CompletionPrefix = "") -> CompletionReply:
         """Complete an argument from its first characters."""
-        visible = [name for name in await list_all_project_names(call.tx) if call.caller.sees(name)]
+        visible = [name for name in await list_all_project_names(call.tx) if call.caller.sees_project(name)]
         values = await store.list_completions(
             call.tx, table, column, project_column, visible, prefix, _MAX_COMPLETIONS, condition
         )

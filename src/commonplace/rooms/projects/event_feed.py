@@ -32,9 +32,9 @@ async def read_events(
 ) -> ProjectEventPage:
     """List the events after a number; without `after`, return the latest number."""
     if after is None:
-        return ProjectEventPage(last=await events.last_number(call.tx, project))
-    stored = await events.after(call.tx, project, after, limit)
-    visible = [_render_event(event) for event in stored if events.visible(event, call.caller)]
+        return ProjectEventPage(last=await events.load_last_event_number(call.tx, project))
+    stored = await events.list_events_after(call.tx, project, after, limit)
+    visible = [_render_event(event) for event in stored if events.can_see_event(event, call.caller)]
     return ProjectEventPage(last=stored[-1].n if stored else after, events=visible)
 
 

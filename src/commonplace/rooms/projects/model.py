@@ -112,7 +112,7 @@ def require_not_shared(name: str) -> None:
 
 
 def require_delete_confirmation(name: str, confirm: str) -> None:
-    if access.words_joined(confirm, "_") != name:
+    if access.join_words(confirm, "_") != name:
         raise errors.Invalid(
             f"Deleting '{name}' removes everything in it.", hint=f"Set confirm='{name}' to delete it."
         )

@@ -3,12 +3,12 @@
 import difflib
 
 from commonplace import errors
-from commonplace.access import EVERY, SHARED
+from commonplace.access import ALL_PROJECTS, SHARED
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.clock import iso
-from commonplace.operation import Family, operation
+from commonplace.operation import OperationFamily, operation
 from commonplace.rooms.agents.events import AGENT_CHANGED
 from commonplace.rooms.agents.model import AgentTier
 from commonplace.rooms.knowledge import store as knowledge
@@ -151,7 +151,7 @@ async def remove_agent(
     return model.RosterChange(status="removed", project=project, agent=agent)
 
 
-project = Family(
+project = OperationFamily(
     "memory_project",
     "Manage projects and their rosters; delete needs confirm=name.",
     {
@@ -206,12 +206,12 @@ def _build_overview(row: Row, live: Row | None, roster: Row | None, documents: i
 
 def _set_call_project(call: Call, name: str | None) -> str:
     """Make the named project the call's own, so that the audit row is written there."""
-    call.project = call.scope(name)
+    call.project = call.resolve_project(name)
     return call.project
 
 
 def _visible_project_names(call: Call) -> list[str] | None:
-    return None if EVERY in call.caller.projects else sorted(call.caller.projects)
+    return None if ALL_PROJECTS in call.caller.projects else sorted(call.caller.projects)
 
 
 def _row_count(row: Row | None) -> int:

@@ -7,4 +7,4 @@ from commonplace.store.database import Tx
 
 
 async def delete_old_events(tx: Tx, now: int, settings: Settings) -> None:
-    await events.forget(tx, now - settings.event_days * DAY)
+    await events.delete_events_before(tx, now - settings.event_days * DAY)

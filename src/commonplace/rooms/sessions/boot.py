@@ -8,7 +8,7 @@ import msgspec
 
 from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
-from commonplace.clock import age
+from commonplace.clock import format_age
 from commonplace.operation import Operation
 from commonplace.rooms.knowledge import recent_documents
 from commonplace.rooms.knowledge.recall import warn_of_instructions
@@ -65,7 +65,7 @@ async def render_handoffs(call: Call, start: StartingSession) -> dict[str, Any]:
 def _render_handoff(row: Row, now: int) -> dict[str, Any]:
     fields = {
         "id": row["id"],
-        "age": age(row["created_at"], now),
+        "age": format_age(row["created_at"], now),
         "summary": row["title"],
         "content": row["content"],
     }
@@ -78,7 +78,7 @@ def _render_handoff_title(row: Row, now: int) -> dict[str, str]:
         "id": row["id"],
         "agent": row["author"],
         "title": row["title"],
-        "age": age(row["created_at"], now),
+        "age": format_age(row["created_at"], now),
     }
     warning = warn_of_instructions(row)
     return fields | ({"warning": warning} if warning else {})
@@ -87,7 +87,7 @@ def _render_handoff_title(row: Row, now: int) -> dict[str, str]:
 async def list_notable_tools(call: Call, _start: StartingSession) -> list[str]:
     """List the notable tools that this caller may use."""
     tools = [call.catalogue.tools.get(name) for name in _NOTABLE_TOOLS]
-    return [tool.name for tool in tools if isinstance(tool, Operation) and call.caller.includes(tool.role)]
+    return [tool.name for tool in tools if isinstance(tool, Operation) and call.caller.has_role(tool.role)]
 
 
 HANDOFF_SECTION = BootSection("handoff", 20, render_handoffs)
@@ -161,7 +161,7 @@ def _render_active_agent(row: Row, agent: ResolvedAgent, now: int) -> dict[str, 
         | same_name
         | status_field
         | task_field
-        | {"active": age(row["active_at"], now), "sessions": 0}
+        | {"active": format_age(row["active_at"], now), "sessions": 0}
     )
 
 

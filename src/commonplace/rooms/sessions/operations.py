@@ -11,7 +11,7 @@ from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName
 from commonplace.boot import StartingSession
 from commonplace.call import Call, Calls
-from commonplace.operation import also, operation
+from commonplace.operation import alias, operation
 from commonplace.project import ensure_project
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.agents.model import MAX_TASK_CHARACTERS
@@ -54,7 +54,7 @@ _MAX_TITLE_CHARACTERS = 120
 async def start_session(
     call: Call,
     project: str,
-    claude_instance: Annotated[AgentName, also("agent", "agent_name")] = UNKNOWN_AGENT,
+    claude_instance: Annotated[AgentName, alias("agent", "agent_name")] = UNKNOWN_AGENT,
     task_description: LongText = "",
     role_description: ShortText | None = None,
     working_directory: PathText | None = None,
@@ -78,7 +78,7 @@ async def start_session(
     live_sessions = await store.list_live_sessions(
         call.tx, project, agent.name, call.now - SESSION_LIVE_MICROSECONDS
     )
-    session_id = activity.mint(project, agent.name)
+    session_id = activity.mint_session_id(project, agent.name)
     start = await _open_session(call, session_id, request, agent)
     await start_notices.notify_session_start(call, agent, live_sessions)
     parts = await boot.gather_boot_parts(call, start, request, agent, live_sessions)
@@ -113,9 +113,9 @@ async def _open_session(
 ) -> StartingSession:
     """Insert the session; the rest of the call acts as this session."""
     caller, working_directory = call.caller, request.working_directory
-    session = activity.Session(
+    session = activity.AgentSession(
         call.project,
-        activity.digest(session_id),
+        activity.hash_session_id(session_id),
         agent.name,
         caller.agent_type,
         caller.key,

@@ -19,7 +19,9 @@ async def notify_session_start(call: Call, agent: ResolvedAgent, live_sessions: 
     namesakes = [row["id"] for row in live_sessions if row["agent"] == agent.name and agent.has_name]
     if namesakes:
         text = f"Another session started as '{agent.name}' in {call.project}."
-        await activity.tell(call.tx, call.project, namesakes[:_MAX_NOTIFIED_SESSIONS], text, call.now)
+        await activity.notify_sessions(
+            call.tx, call.project, namesakes[:_MAX_NOTIFIED_SESSIONS], text, call.now
+        )
     if agent.is_pending and not agent.is_known:
         await _mail_admins(call, agent)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from commonplace.activity import Session
+from commonplace.activity import AgentSession
 from commonplace.clock import DAY
 from commonplace.project import list_all_project_names
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
@@ -46,7 +46,7 @@ async def list_agents_with_path_patterns(tx: Tx, project: str) -> Sequence[Row]:
     )
 
 
-async def insert_session(tx: Tx, session: Session, request: SessionRequest, now: int) -> None:
+async def insert_session(tx: Tx, session: AgentSession, request: SessionRequest, now: int) -> None:
     await tx.run(
         "insert into session (project, id, agent, agent_type, key_id, task, role_description, working_directory,"
         " spawned_by, tmux_target, started_at, active_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)",
@@ -82,7 +82,7 @@ async def upsert_agent_of_session(tx: Tx, project: str, agent: ResolvedAgent, ta
     )
 
 
-async def mark_session_ended(tx: Tx, session: Session, now: int) -> bool:
+async def mark_session_ended(tx: Tx, session: AgentSession, now: int) -> bool:
     """End the session; return False if it had already ended."""
     ended = await tx.run(
         "update session set ended_at = $3, active_at = $3 where project = $1 and id = $2 and ended_at is null",
@@ -93,7 +93,7 @@ async def mark_session_ended(tx: Tx, session: Session, now: int) -> bool:
     return bool(ended)
 
 
-async def mark_agent_idle(tx: Tx, session: Session, live_since: int, now: int) -> None:
+async def mark_agent_idle(tx: Tx, session: AgentSession, live_since: int, now: int) -> None:
     """Set the agent to idle when its last live session ends."""
     await tx.run(
         "update agent set status = 'idle', current_task = '', last_seen_at = $3 where project = $1 and name = $2"

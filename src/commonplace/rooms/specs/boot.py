@@ -4,7 +4,7 @@ from typing import Any
 
 from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
-from commonplace.clock import age
+from commonplace.clock import format_age
 from commonplace.rooms.specs import model, store
 
 
@@ -13,7 +13,11 @@ async def load_state_spec(call: Call, start: StartingSession) -> dict[str, Any] 
     if spec is None:
         return None
     latest = await store.load_latest_version(call.tx, spec)
-    section = {"name": spec["name"], "version": spec["version"], "age": age(spec["updated_at"], call.now)}
+    section = {
+        "name": spec["name"],
+        "version": spec["version"],
+        "age": format_age(spec["updated_at"], call.now),
+    }
     return (
         section
         | {"content": latest["content"]}

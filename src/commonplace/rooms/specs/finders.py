@@ -15,7 +15,7 @@ async def find_spec(call: Call, project: str, id_prefix: str) -> dict[str, Any] 
         return None
     latest = model.Spec.from_row(spec, await store.load_latest_version(call.tx, spec), spec["updated_at"])
     versions = await store.list_versions(call.tx, [project], [spec["name"]])
-    return model.render_spec_document(latest, versions, SPEC.uri(project=project, name=spec["name"]))
+    return model.render_spec_document(latest, versions, SPEC.format_uri(project=project, name=spec["name"]))
 
 
 FINDERS = {"spec_": find_spec}

@@ -8,7 +8,7 @@ import semver
 from pydantic import Field
 
 from commonplace import errors
-from commonplace.clock import age, iso
+from commonplace.clock import format_age, iso
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 
@@ -63,7 +63,7 @@ class Spec(Reply):
             content=version["content"],
             author=version["author"],
             created=iso(version["created_at"]),
-            age=age(version["created_at"], now),
+            age=format_age(version["created_at"], now),
             latest_version=spec["version"] if spec["version"] != version["version"] else "",
             tags=msgspec.json.decode(version["tags"]),
             json_schema=msgspec.json.decode(version["json_schema"]),

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from pydantic import Field
 
-from commonplace.clock import age, iso
+from commonplace.clock import format_age, iso
 from commonplace.operation import Reply
 from commonplace.rooms.locks import paths, prefixes
 from commonplace.store.database import Row
@@ -101,7 +101,7 @@ class WorkItem(Reply):
             agent=row["agent"],
             status=row["status"],
             updated=iso(row["updated_at"]),
-            age=age(row["updated_at"], now),
+            age=format_age(row["updated_at"], now),
             files=msgspec.json.decode(row["files"]),
             notes=row["notes"],
         )

@@ -86,7 +86,7 @@ async def get_active_work(
     return await list_active_work(call, call.project, since_hours, limit, instance)
 
 
-def _canonical_paths(session: activity.Session, files: Sequence[str]) -> list[str]:
+def _canonical_paths(session: activity.AgentSession, files: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(paths.canonicalize_path(path, session.working_directory) for path in files))
 
 
@@ -109,7 +109,9 @@ async def _send_signals(call: Call, names: Sequence[str], details: str) -> list[
     waiting = await store.unblock_waiting_work(call.tx, session, names, call.now)
     for row in waiting:
         text = f"Signal {row['waiting_for']} from {call.agent}: '{row['title']}' is unblocked."
-        await activity.tell(call.tx, call.project, [row["session"]], f"{text} {details}".strip(), call.now)
+        await activity.notify_sessions(
+            call.tx, call.project, [row["session"]], f"{text} {details}".strip(), call.now
+        )
         call.emit(WORK_UNBLOCKED, audience=f"inbox:{row['agent']}", title=row["title"])
     return sorted({row["agent"] for row in waiting})
 

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Mapping, Sequence
 
-from commonplace.activity import Session
+from commonplace.activity import AgentSession
 from commonplace.clock import DAY
 from commonplace.project import list_all_project_names
 from commonplace.rooms.locks import prefixes
@@ -14,7 +14,7 @@ _OPEN_STATUSES = ("in_progress", "blocked")
 _MAX_OVERLAP_ROWS = 500
 
 
-async def find_work_item(tx: Tx, session: Session, title: str) -> Row | None:
+async def find_work_item(tx: Tx, session: AgentSession, title: str) -> Row | None:
     return await tx.one(
         "select id, files, notes, blocked_by, blocked_reason, waiting_for from work"
         " where project = $1 and session = $2 and title = $3",
@@ -24,7 +24,7 @@ async def find_work_item(tx: Tx, session: Session, title: str) -> Row | None:
     )
 
 
-async def upsert_work_item(tx: Tx, session: Session, columns: Mapping[str, str], now: int) -> str:
+async def upsert_work_item(tx: Tx, session: AgentSession, columns: Mapping[str, str], now: int) -> str:
     """Insert or update the item of this session and title; return its id."""
     row = await tx.one(
         "insert into work (project, id, session, agent, title, status, files, notes, blocked_by, blocked_reason,"
@@ -61,7 +61,7 @@ async def close_work_of_session(tx: Tx, project: str, session: str, now: int) ->
     )
 
 
-async def record_touched_files(tx: Tx, session: Session, paths: Sequence[str], now: int) -> None:
+async def record_touched_files(tx: Tx, session: AgentSession, paths: Sequence[str], now: int) -> None:
     """Record that the session touched these canonical paths."""
     await tx.many(
         "insert into touched (project, path, session, prefix, agent, at) values ($1, $2, $3, $4, $5, $6)"
@@ -73,7 +73,9 @@ async def record_touched_files(tx: Tx, session: Session, paths: Sequence[str], n
     )
 
 
-async def list_files_touched_nearby(tx: Tx, session: Session, paths: Sequence[str], since: int) -> list[Row]:
+async def list_files_touched_nearby(
+    tx: Tx, session: AgentSession, paths: Sequence[str], since: int
+) -> list[Row]:
     """List what other sessions touched at, above or below these paths, newest first."""
     path_prefixes = [prefixes.prefix_of_literal(path) for path in paths]
     row_by_key: dict[tuple[str, str], Row] = {}
@@ -104,14 +106,16 @@ async def list_recently_touched_files(
     )
 
 
-async def insert_signals(tx: Tx, session: Session, names: Sequence[str], details: str, now: int) -> None:
+async def insert_signals(tx: Tx, session: AgentSession, names: Sequence[str], details: str, now: int) -> None:
     await tx.many(
         "insert into signal (project, at, id, name, agent, details) values ($1, $2, $3, $4, $5, $6)",
         [(session.project, now, secrets.token_hex(6), name, session.agent, details) for name in names],
     )
 
 
-async def unblock_waiting_work(tx: Tx, session: Session, names: Sequence[str], now: int) -> Sequence[Row]:
+async def unblock_waiting_work(
+    tx: Tx, session: AgentSession, names: Sequence[str], now: int
+) -> Sequence[Row]:
     """Unblock the items of other sessions that wait for one of these signals; return their old rows."""
     waiting = await tx.all(
         "select id, session, agent, title, waiting_for from work"

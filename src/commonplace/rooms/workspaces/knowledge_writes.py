@@ -26,7 +26,7 @@ class PreparedText:
     """A text without secrets, with its digests and the words that it is found by."""
 
     given_sha256: str
-    masked: masking.Masked
+    masked: masking.MaskedText
     sha256: str
     words: Counter[str]
 
@@ -42,7 +42,7 @@ async def prepare_overview(calls: Calls, arguments: Mapping[str, Any], caller: C
 
 
 def _prepare_text(content: str) -> PreparedText:
-    masked = masking.masked(content)
+    masked = masking.mask_secrets(content)
     words = file_store.count_indexed_words(masked.text)
     return PreparedText(_hash_text(content), masked, _hash_text(masked.text), words)
 
@@ -174,5 +174,5 @@ def _hash_text(content: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _list_kinds(masked: masking.Masked) -> list[str]:
+def _list_kinds(masked: masking.MaskedText) -> list[str]:
     return sorted(set(masked.kinds))

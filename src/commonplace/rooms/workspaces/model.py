@@ -61,7 +61,7 @@ class Workspace:
 
 def suggest_workspace_id(machine: str, tool: str, project: str) -> str:
     """An id made of the three names. Another workspace may have it already."""
-    slugs = (access.words_joined(name, "-") for name in (machine, tool, project))
+    slugs = (access.join_words(name, "-") for name in (machine, tool, project))
     return "-".join(slug for slug in slugs if slug)
 
 

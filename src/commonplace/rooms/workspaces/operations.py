@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from commonplace import errors
 from commonplace.call import Call
-from commonplace.operation import EVERY, operation
+from commonplace.operation import ALL_ARGUMENTS, operation
 from commonplace.project import ensure_project
 from commonplace.rooms.workspaces import (
     file_store,
@@ -170,7 +170,7 @@ async def read_knowledge(
     role="any",
     session=False,
     prepare=asking("query"),
-    outside=knowledge_search.find_matches,
+    after_commit=knowledge_search.find_matches,
     example={"query": "idle connections"},
 )
 async def search_knowledge(
@@ -240,7 +240,7 @@ async def write_knowledge(
     session=False,
     idempotent=True,
     example={"workspace_id": "desk-codex-shop", "write_token": "cwt_none", "path": "a.md", "content": "# A"},
-    verbatim=EVERY,
+    verbatim=ALL_ARGUMENTS,
 )
 async def upload_knowledge(
     call: Call,
@@ -297,7 +297,7 @@ async def _render_history(history: _FileHistory) -> model.FileVersions:
     "list_versions",
     role="any",
     session=False,
-    outside=_render_history,
+    after_commit=_render_history,
     example={"workspace_id": _EXAMPLE_WORKSPACE_ID},
 )
 async def list_versions(

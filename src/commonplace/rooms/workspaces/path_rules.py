@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from commonplace.arguments import Unfit
+from commonplace.arguments import InvalidValue
 
 MAX_PATH_CHARACTERS = 240
 
@@ -18,7 +18,9 @@ _FORBIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 def validate_path(path: str) -> str:
     """The path unchanged, or a ValueError that names the rule it breaks."""
     if problem := _find_problem(path):
-        raise Unfit(problem, "Use a relative path with '/' between its parts, for example notes/cart.md")
+        raise InvalidValue(
+            problem, "Use a relative path with '/' between its parts, for example notes/cart.md"
+        )
     return path
 
 

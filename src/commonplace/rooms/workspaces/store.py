@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from commonplace import errors
-from commonplace.access import EVERY, SHARED, Caller
+from commonplace.access import ALL_PROJECTS, SHARED, Caller
 from commonplace.rooms.workspaces.model import Workspace, suggest_workspace_id
 from commonplace.store.database import Row, Tx
 
@@ -52,7 +52,7 @@ async def load_workspace(tx: Tx, workspace_id: str, caller: Caller) -> Workspace
 
 async def list_visible_projects(tx: Tx, caller: Caller) -> list[str]:
     """The projects that have workspaces and that the caller may read."""
-    if EVERY not in caller.projects:
+    if ALL_PROJECTS not in caller.projects:
         return sorted({*caller.projects, SHARED})
     return [row["project"] for row in await tx.all("select distinct project from workspace_place")]
 
@@ -270,9 +270,9 @@ def require_writable(workspace: Workspace) -> None:
 
 
 def _can_read(caller: Caller, project: str) -> bool:
-    return project == SHARED or caller.sees(project)
+    return project == SHARED or caller.sees_project(project)
 
 
 def _workspace_from_row(row: Row, caller: Caller) -> Workspace:
-    writable = caller.sees(row["project"]) and caller.carries(row["machine"], row["id"])
+    writable = caller.sees_project(row["project"]) and caller.can_write_workspace(row["machine"], row["id"])
     return Workspace(**row, writable=writable)
