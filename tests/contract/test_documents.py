@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.catalogue import CATALOGUE
-from commonplace.edges.docs import render_pages
+from commonplace.edges.docs import ARCHITECTURE_PAGE, fill_rooms_table, render_pages
 
 TOP = Path(__file__).parents[2]
 PAGES = render_pages(CATALOGUE)
@@ -23,6 +23,12 @@ def test_no_generated_file_is_left_over():
         for each in (TOP / folder).iterdir()
     }
     assert there == set(PAGES)
+
+
+def test_architecture_page_lists_the_rooms_of_the_catalogue():
+    page = (TOP / ARCHITECTURE_PAGE).read_text()
+    assert "| [locks](operations/locks.md) |" in page
+    assert fill_rooms_table(page, CATALOGUE) == page, "run `make docs` and look at the difference"
 
 
 def test_every_tool_is_described_in_few_words():
