@@ -37,7 +37,8 @@ async def load_locked_item(call: Call, id_prefix: str, expected_version: int | N
         row = await store.load_item(call.tx, *match[0])
     if row is None:
         raise errors.NotFound(
-            f"Backlog item '{id_prefix}' does not exist.", hint="Find its id with memory_list_backlog."
+            f"Backlog item '{id_prefix}' does not exist.",
+            hint="Find its id with memory_list_backlog(include_done=true).",
         )
     if expected_version not in (None, row["version"]):
         raise errors.Conflict(
