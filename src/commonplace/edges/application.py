@@ -2,8 +2,7 @@
 
 from commonplace.call import Calls
 from commonplace.edges.archives import ArchiveRoutes
-from commonplace.edges.http.origin import LOOPBACK_HOSTS
-from commonplace.edges.http.router import HttpApplication
+from commonplace.edges.http.router import LOOPBACK_HOSTS, HttpApplication
 from commonplace.edges.identity import Identity
 from commonplace.edges.mcp.http_transport import McpHttpTransport
 from commonplace.edges.mcp.publisher import Publisher

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 from stage import NOTES, Stage, legacy_message, modern_headers, modern_message, run_stage, wait_for
 
-from commonplace.edges.http.origin import require_allowed_origin
 from commonplace.edges.http.refusals import ForeignOrigin
+from commonplace.edges.http.router import require_allowed_origin
 from commonplace.edges.limits import ClientLimits
 
 MEGABYTE = 1024 * 1024

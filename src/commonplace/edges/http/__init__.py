@@ -5,7 +5,6 @@
     request.py       headers, and a body that is bounded before it is read
     json_reader.py   bytes -> a JSON value, with hostile input refused
     response.py      a whole answer, a refusal or server-sent events, with the same security headers
-    origin.py        which hosts and web pages may call
     refusals.py      refusals that only HTTP knows
 
 A route is `async def route(request, response)`. `edges/application.py` lists the routes.

@@ -1,17 +1,21 @@
 """One HTTP request from its head to its answer: host and origin, caller, route, refusals.
 
+A page of another site must not reach a server on the reader's own machine, neither directly (Origin) nor by a name
+that suddenly resolves to it (Host): both are compared after parsing, never by prefix.
+
 `HttpApplication` is the ASGI application below every route; what the routes do is in rest.py, archives.py,
 project_events.py, probes.py and mcp/http_transport.py, and `edges/application.py` lists them.
 """
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from commonplace import errors
 from commonplace.access import Caller
-from commonplace.edges.http.origin import LOOPBACK_HOSTS, require_allowed_origin
-from commonplace.edges.http.refusals import InternalError, MethodNotAllowed
+from commonplace.edges.http.refusals import ForeignHost, ForeignOrigin, InternalError, MethodNotAllowed
 from commonplace.edges.http.request import ClientDisconnected, Receive, Request, Scope
 from commonplace.edges.http.response import ReaderStalled, Response, Send
 from commonplace.edges.limits import ClientLimits
@@ -23,8 +27,11 @@ Route = Callable[[Request, Response], Awaitable[None]]
 Routes = Mapping[str, Mapping[str, Route]]
 """Path -> method -> route. `*` stands for one segment at the end of a path, `**` for any number of them."""
 
+LOOPBACK_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
 _log = logging.getLogger(__name__)
 
+_ORIGIN_HINT: Final = "The operator can allow more with --allowed-hosts and --allowed-origins."
 # Of two such headers a proxy may believe the first and this server the last.
 _SINGLE_HEADERS: Final = frozenset({"host", "origin", "authorization", "content-length"})
 
@@ -100,3 +107,49 @@ class HttpApplication:
 
 def _describe_request(request: Request) -> dict[str, Any]:
     return {"path": request.path, "method": request.method}
+
+
+def require_allowed_origin(
+    headers: Mapping[str, str], allowed_hosts: frozenset[str], allowed_origins: frozenset[str]
+) -> None:
+    """Raise ForeignHost or ForeignOrigin unless both headers are allowed.
+
+    A host is allowed by its name (then with any port) or by `name:port`; "*" allows every host. An origin
+    is allowed where its host is, or where it is listed itself. Programs send no Origin and may pass.
+    """
+    refusal = _find_refusal(headers.get("host", ""), headers.get("origin"), allowed_hosts, allowed_origins)
+    if refusal is not None:
+        raise refusal(hint=_ORIGIN_HINT)
+
+
+@lru_cache(maxsize=1024)
+def _find_refusal(
+    host: str, origin: str | None, allowed_hosts: frozenset[str], allowed_origins: frozenset[str]
+) -> type[ForeignOrigin] | None:
+    if not _is_host_allowed(host, allowed_hosts):
+        return ForeignHost
+    if origin is None or origin in allowed_origins:
+        return None
+    scheme, separator, authority = origin.partition("://")
+    if scheme in {"http", "https"} and separator and _is_host_allowed(authority, allowed_hosts - {"*"}):
+        return None
+    return ForeignOrigin
+
+
+def _is_host_allowed(authority: str, allowed: frozenset[str]) -> bool:
+    if "*" in allowed:
+        return True
+    name = _parse_host_name(authority)
+    return name is not None and (name in allowed or authority.lower() in allowed)
+
+
+def _parse_host_name(authority: str) -> str | None:
+    """The host name of an authority that is exactly `name` or `name:port`, else None."""
+    try:
+        parts = urlsplit(f"//{authority}")
+        port = parts.port
+    except ValueError:
+        return None
+    name = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname
+    is_plain = authority.lower() in {name, f"{name}:{port}"}
+    return name if is_plain else None
