@@ -12,7 +12,7 @@ import numpy as np
 from commonplace.call import Calls
 from commonplace.rooms.knowledge import store
 from commonplace.search import index, postgres, sqlite
-from commonplace.search.embedded import choose
+from commonplace.search.embedding_queue import choose_model
 from commonplace.store.database import Tx
 
 PROJECT = "set_speed"
@@ -51,7 +51,7 @@ async def filled(calls: Calls, size: int) -> Filled:
         done.words += perf_counter() - began
         done.words_cpu += process_time() - cpu
     began = perf_counter()
-    if calls.search.embeds:
+    if calls.search.has_embeddings:
         await _vectors(calls, generator)
     done.vectors = perf_counter() - began
     return done
@@ -81,7 +81,9 @@ async def _put(tx: Tx, texts: list[str]) -> None:
         identity = f"doc_{secrets.token_hex(6)}"
         title = text[:40]
         rows.append((PROJECT, identity, title, text, store.compute_digest(title, text)))
-        entries.append(index.Entry(PROJECT, store.DOCUMENT_KIND, identity, "architecture", title, text, 1))
+        entries.append(
+            index.IndexEntry(PROJECT, store.DOCUMENT_KIND, identity, "architecture", title, text, 1)
+        )
     await tx.many(
         "insert into document (project, id, type, title, content, status, author, tags, files, derived_from, flags,"
         " interface_name, interface_version, interface_owner, interface_schema, superseded_by, digest, version, opened,"
@@ -89,7 +91,7 @@ async def _put(tx: Tx, texts: list[str]) -> None:
         " 'bench', '[]', '[]', '[]', '[]', '', '', '', '', '', $5, 1, 0, 0, 1, 1, 1, null)",
         rows,
     )
-    await index.put(tx, entries)
+    await index.put_entries(tx, entries)
 
 
 async def _vectors(calls: Calls, generator: Any) -> None:
@@ -99,7 +101,7 @@ async def _vectors(calls: Calls, generator: Any) -> None:
         lambda tx: tx.all("select n from entry where project = $1 order by n", PROJECT)
     )
     numbers = iter([row["n"] for row in rows])
-    await calls.database.write(lambda tx: choose(tx, calls.search.choice))
+    await calls.database.write(lambda tx: choose_model(tx, calls.search.choice))
     while batch := list(islice(numbers, BATCH)):
         made = (
             centres[generator.integers(0, 200, len(batch))] + generator.normal(size=(len(batch), 384)) * 0.7
@@ -107,6 +109,6 @@ async def _vectors(calls: Calls, generator: Any) -> None:
         made /= np.linalg.norm(made, axis=1, keepdims=True)
         found = [(n, 0, vector.astype(np.float32)) for n, vector in zip(batch, made, strict=True)]
         await calls.database.write(
-            lambda tx, found=found: dialect.put_vectors(tx, PROJECT, calls.search.name, found)
+            lambda tx, found=found: dialect.insert_vectors(tx, PROJECT, calls.search.model_name, found)
         )
     await calls.database.write(lambda tx: tx.run("delete from embedding_queue where project = $1", PROJECT))

@@ -119,7 +119,7 @@ async def measure(calls: Calls, folder: Path) -> dict[str, float]:
     began = perf_counter()
     stands = await store_all(calls, corpus, session)
     stored = perf_counter()
-    await calls.search.drain()
+    await calls.search.drain_queue()
     embedded = perf_counter()
     scores: dict[str, list[float]] = defaultdict(list)
     for query in (each for each in queries if each["rel"]):

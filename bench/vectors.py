@@ -19,10 +19,10 @@ class Remembered:
 
     @classmethod
     async def place(cls, engine: Any, path: Path) -> None:
-        model = await engine.model(engine.choice)
+        model = await engine.load_model(engine.choice)
         engine._models[engine.choice] = await asyncio.to_thread(cls, model, path)  # noqa: SLF001
 
-    def ask(self, question: str) -> Any:
+    def embed_question(self, question: str) -> Any:
         return self.embed([question])[0]
 
     def embed(self, texts: Sequence[str]) -> Any:

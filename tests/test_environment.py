@@ -38,7 +38,7 @@ for module in pkgutil.walk_packages(commonplace.__path__, "commonplace."):
         if missing.name not in optional:
             raise
 from commonplace.search import embed
-print(embed.load("on").embed(["The walrus sleeps."]).shape)
+print(embed.load_model("on").embed(["The walrus sleeps."]).shape)
 """
 
 

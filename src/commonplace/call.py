@@ -17,7 +17,7 @@ from commonplace.clock import Clock
 from commonplace.config import Settings
 from commonplace.operation import Operation, OperationFamily
 from commonplace.screening import screen_arguments
-from commonplace.search.engine import Engine
+from commonplace.search.engine import SearchEngine
 from commonplace.store.database import Database, Tx
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Calls:
         self.database, self.catalogue, self.settings, self.clock = database, catalogue, settings, clock
         self.bus = events.EventBus(database)
         self.activity = ActivityRecorder(database, clock, catalogue.on_activity)
-        self.search = Engine(database, settings, clock, catalogue.search_sources)
+        self.search = SearchEngine(database, settings, clock, catalogue.search_sources)
         self.observe: Callable[[str, str, float], None] = lambda _name, _outcome, _seconds: None
 
     def find_operation(self, name: str, given: Mapping[str, Any]) -> tuple[Operation, Mapping[str, Any]]:

@@ -15,7 +15,7 @@ from commonplace.config import Settings
 from commonplace.events import EventType
 from commonplace.operation import Operation, Tool
 from commonplace.resource import Resource
-from commonplace.search.source import Source
+from commonplace.search.source import SearchSource
 from commonplace.store.database import Tx
 
 Retention = Callable[[Tx, int, Settings], Awaitable[None]]
@@ -47,7 +47,7 @@ class Room:
     events: tuple[EventType, ...] = ()
     finders: Mapping[str, Finder] = field(default_factory=dict)
     """By the prefix of the ids that each one finds."""
-    search_sources: tuple[Source, ...] = ()
+    search_sources: tuple[SearchSource, ...] = ()
     on_activity: tuple[OnActivity, ...] = ()
 
 
@@ -107,7 +107,7 @@ class Catalogue:
         return {event.name: event for room in self.rooms for event in room.events}
 
     @cached_property
-    def search_sources(self) -> tuple[Source, ...]:
+    def search_sources(self) -> tuple[SearchSource, ...]:
         return tuple(source for room in self.rooms for source in room.search_sources)
 
     @cached_property

@@ -6,7 +6,7 @@ import pytest
 from archived import Sync, found, registered
 from transcribed import Script
 
-from commonplace.search.lines import OVERLAP
+from commonplace.search.lines import OVERLAP_BYTES
 from commonplace.session_archive import frames, line_blocks
 from team import Team
 
@@ -23,8 +23,8 @@ async def sync(team: Team) -> Sync:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> int:
     """Frames and blocks so small that a line is soon far larger than both; the size of a block."""
-    monkeypatch.setattr(frames, "FRAME_BYTES", 3 * OVERLAP)
-    monkeypatch.setattr(line_blocks, "MAX_BLOCK_BYTES", 4 * OVERLAP)
+    monkeypatch.setattr(frames, "FRAME_BYTES", 3 * OVERLAP_BYTES)
+    monkeypatch.setattr(line_blocks, "MAX_BLOCK_BYTES", 4 * OVERLAP_BYTES)
     return line_blocks.MAX_BLOCK_BYTES
 
 

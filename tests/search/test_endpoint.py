@@ -67,7 +67,7 @@ def endpoint():
 @pytest.fixture
 def zoo(team, endpoint, monkeypatch):
     """The team, with its vectors made by the endpoint."""
-    monkeypatch.setattr(embed.Endpoint, "patience", PATIENCE_SECONDS)
+    monkeypatch.setattr(embed.EndpointModel, "patience", PATIENCE_SECONDS)
     calls = Calls(team.database, CATALOGUE, replace(Settings(), embeddings=endpoint.choice), team.clock)
     return replace(team, calls=calls)
 
@@ -81,7 +81,7 @@ async def alice(zoo):
 async def walrus(zoo, alice):
     """The id of a document that has its vector."""
     made = await alice.store(title="Animal", content="A walruslike thing.", memory_type="adr")
-    await zoo.calls.search.drain()
+    await zoo.calls.search.drain_queue()
     return made["id"]
 
 
@@ -96,7 +96,7 @@ async def search_health(zoo):
 async def test_endpoint_that_hangs_is_asked_once_and_words_answer(
     zoo, alice, walrus, endpoint, monkeypatch, eventually
 ):
-    monkeypatch.setattr(embed.Endpoint, "patience", 0.05)
+    monkeypatch.setattr(embed.EndpointModel, "patience", 0.05)
     asked = endpoint.asked
     endpoint.going.clear()
     assert await found(alice, "thing one") == [walrus]
@@ -109,7 +109,7 @@ async def test_endpoint_that_hangs_is_asked_once_and_words_answer(
 async def test_endpoint_that_hung_is_asked_again_after_its_rest(zoo, alice, walrus, endpoint, monkeypatch):
     monkeypatch.setattr(engine, "_REST_SECONDS", 0.0)
     with monkeypatch.context() as hurried:
-        hurried.setattr(embed.Endpoint, "patience", 0.05)
+        hurried.setattr(embed.EndpointModel, "patience", 0.05)
         endpoint.going.clear()
         assert await found(alice, "walrus") == []
     endpoint.going.set()
@@ -133,8 +133,8 @@ async def test_answer_without_vectors_leaves_the_words_and_the_queue(
     assert await found(alice, "thing walrus") == [walrus]
     await alice.store(title="Swimmer", content="An otterish thing.", memory_type="adr")
     with pytest.raises(errors.Unavailable):
-        await zoo.calls.search.drain()
-    assert await zoo.database.read(index.pending) == 1
+        await zoo.calls.search.drain_queue()
+    assert await zoo.database.read(index.count_queued_entries) == 1
 
 
 async def test_vectors_of_another_length_are_all_made_again(zoo, alice, walrus, endpoint):
@@ -142,7 +142,7 @@ async def test_vectors_of_another_length_are_all_made_again(zoo, alice, walrus, 
     assert await found(alice, "walrus") == []
     assert (await search_health(zoo))["ok"] is False
     otter = await alice.store(title="Swimmer", content="An otterish thing.", memory_type="adr")
-    await zoo.calls.search.drain()
+    await zoo.calls.search.drain_queue()
     again = replace(zoo, calls=Calls(zoo.database, CATALOGUE, zoo.calls.settings, zoo.clock))
     bob = await again.agent("bob")
     assert await found(bob, "walrus") == [walrus]
@@ -157,7 +157,7 @@ async def test_text_that_the_endpoint_refuses_holds_up_no_other(zoo, alice, endp
     ]
     for n, content in enumerate(contents):
         await alice.store(title=f"Note {n}", content=content, memory_type="adr")
-    await zoo.calls.search.drain()
+    await zoo.calls.search.drain_queue()
     assert await search_health(zoo) == {"ok": True, "pending": 0, "without_vectors": 1}
     assert len(await found(alice, "otter")) == 4
     assert len(await found(alice, "poison")) == 1
@@ -168,7 +168,7 @@ async def test_endpoint_that_refuses_everything_loses_nothing(zoo, alice, endpoi
     for n in range(3):
         await alice.store(title=f"Note {n}", content=f"The walruslike thing number {n}.", memory_type="adr")
     with pytest.raises(errors.Unavailable):
-        await zoo.calls.search.drain()
+        await zoo.calls.search.drain_queue()
     assert await search_health(zoo) == {"ok": True, "pending": 3}
 
 

@@ -32,7 +32,7 @@ async def test_query_finds_by_meaning_what_shares_no_word(team):
     made = await alice.record_learning(topic="PgBouncer", content=IDLE)
     await alice.store(title="Colours", content="The button of the shop is green.", memory_type="adr")
     assert ids(await alice.query(query=ASKED)) == []
-    await team.calls.search.drain()
+    await team.calls.search.drain_queue()
     found = await alice.query(query=ASKED)
     assert ids(found)[0] == made["id"]
     assert found["results"][0]["why"].startswith("meaning 0.")
@@ -45,7 +45,7 @@ async def test_start_session_gives_a_learning_that_shares_no_word_with_the_task(
         await alice.record_learning(
             topic=f"Colour {n}", content=f"The button number {n} of the shop is green."
         )
-    await team.calls.search.drain()
+    await team.calls.search.drain_queue()
     bob = await team.agent("bob", task_description=ASKED)
     assert bob.started["learnings"][0]["id"] == made["id"]
 
@@ -56,7 +56,7 @@ async def test_query_finds_a_passage_deep_in_a_long_document(team):
     filler = "The shop sells apples and pears to people of the town. " * 100
     told = f"{IDLE} Clients then see a broken pipe on their next statement. " * 7
     made = await alice.store(title="Notes", content=f"{filler}\n\n{told}\n\n{filler}", memory_type="adr")
-    await team.calls.search.drain()
+    await team.calls.search.drain_queue()
     found = await alice.query(query=ASKED, detail="snippet")
     assert ids(found) == [made["id"]]
     assert "PgBouncer" in found["results"][0]["content"]
@@ -65,7 +65,7 @@ async def test_query_finds_a_passage_deep_in_a_long_document(team):
 async def test_query_does_not_find_by_meaning_what_is_archived_or_foreign(team):
     alice, bob = await team.agent("alice"), await team.agent("bob", project="bank")
     made = await alice.record_learning(topic="PgBouncer", content=IDLE)
-    await team.calls.search.drain()
+    await team.calls.search.drain_queue()
     assert ids(await bob.query(query=ASKED)) == []
     await alice.change_status(doc_id=made["id"], new_status="archived")
     assert ids(await alice.query(query=ASKED)) == []
@@ -75,9 +75,9 @@ async def test_query_does_not_find_by_meaning_what_is_archived_or_foreign(team):
 async def test_rewritten_document_is_found_by_its_present_meaning_only(team):
     alice = await team.agent("alice")
     made = await alice.store(title="Note", content=IDLE, memory_type="adr")
-    await team.calls.search.drain()
+    await team.calls.search.drain_queue()
     await alice.store(title="Note", content="The button is green.", memory_type="adr", force_store=True)
-    await team.calls.search.drain()
+    await team.calls.search.drain_queue()
     assert ids(await alice.query(query=ASKED)) == []
     assert ids(await alice.query(query="what colour has it?")) == [made["id"]]
 
@@ -85,10 +85,10 @@ async def test_rewritten_document_is_found_by_its_present_meaning_only(team):
 async def test_queue_survives_a_restart_and_is_emptied_by_the_next_server(team):
     alice = await team.agent("alice")
     made = await alice.record_learning(topic="PgBouncer", content=IDLE)
-    assert await team.database.read(index.pending) == 1
+    assert await team.database.read(index.count_queued_entries) == 1
     again = other(team)
-    await again.calls.search.drain()
-    assert await team.database.read(index.pending) == 0
+    await again.calls.search.drain_queue()
+    assert await team.database.read(index.count_queued_entries) == 0
     assert ids(await alice.query(query=ASKED)) == [made["id"]]
 
 
@@ -120,7 +120,7 @@ async def test_embeddings_turned_on_again_make_the_vectors_of_what_came_meanwhil
     made = await (await other(team, embeddings="off").agent("alice")).record_learning(
         topic="PgBouncer", content=IDLE
     )
-    await team.calls.search.drain()
+    await team.calls.search.drain_queue()
     assert ids(await (await team.agent("bob")).query(query=ASKED)) == [made["id"]]
 
 
@@ -161,18 +161,18 @@ async def test_endpoint_takes_the_place_of_the_model(team, endpoint):
     alice = await other_team.agent("alice")
     made = await alice.record_learning(topic="Animal", content="A walruslike thing.")
     await alice.record_learning(topic="Animal two", content="An otterish thing.")
-    await other_team.calls.search.drain()
+    await other_team.calls.search.drain_queue()
     assert ids(await alice.query(query="walrus")) == [made["id"]]
 
 
 async def test_change_of_model_keeps_the_old_vectors_in_use_until_all_are_made_again(team, endpoint):
     alice = await team.agent("alice")
     made = await alice.record_learning(topic="PgBouncer", content=IDLE)
-    await team.calls.search.drain()
+    await team.calls.search.drain_queue()
     moved = other(team, embeddings=endpoint)
     carol = await moved.agent("carol")
     assert ids(await carol.query(query=ASKED)) == [made["id"]]
-    await moved.calls.search.drain()
+    await moved.calls.search.drain_queue()
 
     async def models(tx):
         return [row["model"] for row in await tx.all("select distinct model from embedding")]
@@ -187,4 +187,4 @@ async def test_endpoint_that_is_away_leaves_words_and_the_queue(team):
     await away.calls.search.open()
     assert ids(await alice.query(query="pgbouncer")) == [made["id"]]
     await away.calls.search.close()
-    assert await team.database.read(index.pending) == 1
+    assert await team.database.read(index.count_queued_entries) == 1

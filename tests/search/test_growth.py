@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from commonplace.search import codes, find, index, postgres, terms
+from commonplace.search import bit_codes, find, index, postgres, terms
+from commonplace.search.entry_filter import EntryFilter
 from commonplace.search.find import Question
-from commonplace.search.wanted import Wanted
 
 PROJECT = "shop"
 NOW = 1_000_000
@@ -13,69 +13,69 @@ NOW = 1_000_000
 
 def entries(texts):
     return [
-        index.Entry(PROJECT, "document", f"doc_{n:03}", "adr", f"Note {n}", body, NOW)
+        index.IndexEntry(PROJECT, "document", f"doc_{n:03}", "adr", f"Note {n}", body, NOW)
         for n, body in enumerate(texts)
     ]
 
 
 async def found(team, question, most=5):
-    wanted = Wanted(now=NOW)
+    wanted = EntryFilter(now=NOW)
     hits = await team.database.read(
-        lambda tx: find.find(tx, team.calls.search.vectors, question, [PROJECT], wanted, most)
+        lambda tx: find.find_entries(tx, team.calls.search.vectors, question, [PROJECT], wanted, most)
     )
     return [hit.id for hit in hits]
 
 
 @pytest.fixture
 def few_are_common(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terms, "_ROWS", 10)
+    monkeypatch.setattr(terms, "_MAX_CANDIDATE_ROWS", 10)
 
 
 @pytest.mark.usefixtures("few_are_common")
 async def test_query_of_common_words_gives_the_newest_that_have_them_all(team):
     texts = ["open the valve slowly" if n % 2 else "open the window" for n in range(60)]
-    await team.database.write(lambda tx: index.put(tx, entries(texts)))
+    await team.database.write(lambda tx: index.put_entries(tx, entries(texts)))
     assert sorted(await found(team, Question("open valve"))) == [f"doc_{n:03}" for n in range(51, 60, 2)]
 
 
 @pytest.mark.usefixtures("few_are_common")
 async def test_query_of_common_words_that_never_meet_gives_those_that_have_one(team):
     texts = ["open the valve" if n % 2 else "shut the window" for n in range(60)]
-    await team.database.write(lambda tx: index.put(tx, entries(texts)))
+    await team.database.write(lambda tx: index.put_entries(tx, entries(texts)))
     assert sorted(await found(team, Question("valve window"))) == [f"doc_{n:03}" for n in range(55, 60)]
 
 
 @pytest.mark.usefixtures("few_are_common")
 async def test_query_finds_a_rare_word_among_common_ones(team):
     texts = ["open the valve"] * 30 + ["open the walrus"] + ["open the valve"] * 30
-    await team.database.write(lambda tx: index.put(tx, entries(texts)))
+    await team.database.write(lambda tx: index.put_entries(tx, entries(texts)))
     assert (await found(team, Question("open walrus")))[0] == "doc_030"
 
 
 async def test_query_by_meaning_finds_the_nearest_of_a_large_project(team, monkeypatch):
-    monkeypatch.setattr(postgres, "_EXACT", 50)
+    monkeypatch.setattr(postgres, "_MAX_EXACT_VECTORS", 50)
     generator = np.random.default_rng(3)
     made = generator.normal(size=(400, 384)).astype(np.float32)
     made[20], made[30] = made[7] + 0.3 * made[20], made[7] + 0.6 * made[30]
     made /= np.linalg.norm(made, axis=1, keepdims=True)
-    await team.database.write(lambda tx: index.put(tx, entries(["nothing to say"] * 400)))
+    await team.database.write(lambda tx: index.put_entries(tx, entries(["nothing to say"] * 400)))
     rows = await team.database.read(
         lambda tx: tx.all("select n, id from entry where project = $1 order by id", PROJECT)
     )
     vectors = [(row["n"], 0, vector) for row, vector in zip(rows, made, strict=True)]
-    dialect = find._DIALECT[team.database.kind]
-    await team.database.write(lambda tx: dialect.put_vectors(tx, PROJECT, "made", vectors))
+    dialect = find._DIALECTS[team.database.kind]
+    await team.database.write(lambda tx: dialect.insert_vectors(tx, PROJECT, "made", vectors))
     answer = await found(team, Question("", "made", made[7], -1.0))
     assert answer[:3] == ["doc_007", "doc_020", "doc_030"]
 
 
 @pytest.mark.parametrize("dimensions", [64, 384])
 def test_codes_of_a_large_project_give_the_nearest(monkeypatch, dimensions):
-    monkeypatch.setattr(codes, "_MANY", 1000)
+    monkeypatch.setattr(bit_codes, "_MIN_CODES_TO_HALVE", 1000)
     generator = np.random.default_rng(5)
     made = generator.normal(size=(2000, dimensions)).astype(np.float32)
     made[:20] = made[0] + 0.2 * made[:20]
-    kept = codes.Codes(dimensions)
-    kept.add([(at, codes.packed(vector)) for at, vector in enumerate(made, 1)])
-    assert set(range(1, 21)) <= set(kept.nearest(made[0], 40))
-    assert len(kept.nearest(made[0], 40)) == 40
+    kept = bit_codes.BitCodes(dimensions)
+    kept.add_rows([(at, bit_codes.pack_vector(vector)) for at, vector in enumerate(made, 1)])
+    assert set(range(1, 21)) <= set(kept.find_nearest(made[0], 40))
+    assert len(kept.find_nearest(made[0], 40)) == 40

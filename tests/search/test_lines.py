@@ -7,30 +7,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace import errors
-from commonplace.search.lines import SHOWN, Budget, Match, Pattern, search
+from commonplace.search.lines import MAX_SHOWN_BYTES, LineMatch, Pattern, ScanBudget, search_lines
 
 TEXT = ["one", "two Fish", "three", "red fish", "five"]
 
 
-def plenty() -> Budget:
-    return Budget(bytes_=10_000_000, lines=1_000_000, seconds=60)
+def plenty() -> ScanBudget:
+    return ScanBudget(bytes_=10_000_000, lines=1_000_000, seconds=60)
 
 
-def found(lines, query: str, mode="literal", context: int = 0, **more) -> list[Match]:
-    return list(search(lines, Pattern(query, mode, **more), plenty(), context))
+def found(lines, query: str, mode="literal", context: int = 0, **more) -> list[LineMatch]:
+    return list(search_lines(lines, Pattern(query, mode, **more), plenty(), context))
 
 
 def test_search_numbers_the_lines_and_shows_those_around_each():
     assert found(TEXT, "fish", context=1) == [
-        Match(2, "two Fish", ["one"], ["three"]),
-        Match(4, "red fish", ["three"], ["five"]),
+        LineMatch(2, "two Fish", ["one"], ["three"]),
+        LineMatch(4, "red fish", ["three"], ["five"]),
     ]
 
 
 def test_search_shows_neighbours_that_match_too():
     assert found(["fish", "fish"], "fish", context=2) == [
-        Match(1, "fish", [], ["fish"]),
-        Match(2, "fish", ["fish"], []),
+        LineMatch(1, "fish", [], ["fish"]),
+        LineMatch(2, "fish", ["fish"], []),
     ]
 
 
@@ -53,13 +53,15 @@ def test_regex_matches_within_one_line():
 
 def test_search_reads_bytes_and_starts_where_it_is_told():
     pattern = Pattern("b")
-    assert list(search(iter([b"a", b"b\xff"]), pattern, plenty(), first=90_000)) == [Match(90_001, "b\ufffd")]
+    assert list(search_lines(iter([b"a", b"b\xff"]), pattern, plenty(), first=90_000)) == [
+        LineMatch(90_001, "b\ufffd")
+    ]
 
 
 def test_search_cuts_a_long_line_around_what_it_found():
     [match] = found(["x" * 100_000 + "needle" + "y" * 100_000], "needle")
     assert "needle" in match.text
-    assert len(match.text) <= SHOWN + 2
+    assert len(match.text) <= MAX_SHOWN_BYTES + 2
 
 
 @pytest.mark.parametrize("at", [0, 15_000, 16_380, 16_384, 31_000, 199_994])
@@ -90,35 +92,35 @@ def test_an_empty_or_an_endless_query_is_refused(query: str):
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(a*)*b", "(x+x+)+y", "(.*a){12}$"])
 def test_a_pattern_that_explodes_elsewhere_is_answered_within_a_small_budget(pattern: str):
-    budget = Budget(bytes_=1_000_000, lines=100, seconds=5, clock=time.process_time)
-    list(search(["a" * 20_000 + "!"] * 20, Pattern(pattern, "regex"), budget))
+    budget = ScanBudget(bytes_=1_000_000, lines=100, seconds=5, clock=time.process_time)
+    list(search_lines(["a" * 20_000 + "!"] * 20, Pattern(pattern, "regex"), budget))
     assert not budget.spent
 
 
 def test_search_stops_when_the_lines_are_spent_and_says_so():
-    budget = Budget(bytes_=1000, lines=2, seconds=60)
-    assert [each.line for each in search(["a"] * 5, Pattern("a"), budget)] == [1, 2]
+    budget = ScanBudget(bytes_=1000, lines=2, seconds=60)
+    assert [each.line for each in search_lines(["a"] * 5, Pattern("a"), budget)] == [1, 2]
     assert budget.spent
 
 
 def test_search_stops_when_the_bytes_are_spent_over_several_texts():
-    budget = Budget(bytes_=25, lines=1000, seconds=60)
-    first = list(search(["a" * 10, "b" * 10], Pattern("a"), budget))
+    budget = ScanBudget(bytes_=25, lines=1000, seconds=60)
+    first = list(search_lines(["a" * 10, "b" * 10], Pattern("a"), budget))
     assert not budget.spent
-    second = list(search(["a" * 10], Pattern("a"), budget))
+    second = list(search_lines(["a" * 10], Pattern("a"), budget))
     assert ([each.line for each in first], second, budget.spent) == ([1], [], True)
 
 
 def test_search_stops_when_the_time_is_over_even_inside_one_line():
     ticks = iter(range(100))
-    budget = Budget(bytes_=10**9, lines=1000, seconds=3, clock=lambda: next(ticks))
-    assert list(search(["." * 1_000_000 + "needle"], Pattern("needle"), budget)) == []
+    budget = ScanBudget(bytes_=10**9, lines=1000, seconds=3, clock=lambda: next(ticks))
+    assert list(search_lines(["." * 1_000_000 + "needle"], Pattern("needle"), budget)) == []
     assert budget.spent
 
 
 def test_a_search_that_was_enough_says_so():
-    budget = Budget(bytes_=3, lines=3, seconds=60)
-    assert len(list(search(["a"] * 3, Pattern("a"), budget))) == 3
+    budget = ScanBudget(bytes_=3, lines=3, seconds=60)
+    assert len(list(search_lines(["a"] * 3, Pattern("a"), budget))) == 3
     assert not budget.spent
 
 
@@ -148,8 +150,8 @@ PATTERNS = st.sampled_from(
 @given(st.lists(WORDS, max_size=30), PATTERNS, st.integers(0, 3))
 def test_lines_searched_together_are_found_as_each_alone_would_be(lines: list[str], query: str, context: int):
     pattern = Pattern(query, "regex", case_sensitive=True)
-    alone = [n for n, line in enumerate(lines, 1) if list(search([line], pattern, plenty()))]
-    together = list(search(lines, pattern, plenty(), context))
+    alone = [n for n, line in enumerate(lines, 1) if list(search_lines([line], pattern, plenty()))]
+    together = list(search_lines(lines, pattern, plenty(), context))
     assert [each.line for each in together] == alone
     for each in together:
         assert each.before == lines[max(0, each.line - 1 - context) : each.line - 1]

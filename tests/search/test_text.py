@@ -33,11 +33,11 @@ from commonplace.search.stem import query_stems, stem
     ],
 )
 def test_tokens_are_names_whole_and_in_parts_and_stems_of_prose(given_text, tokens):
-    assert text.tokens(given_text) == tokens
+    assert text.tokenize(given_text) == tokens
 
 
 def test_asked_are_single_signs_only_where_they_stand_alone():
-    assert text.asked("the 東京都 池 connection pools") == [
+    assert text.tokenize_question("the 東京都 池 connection pools") == [
         ("東京", "京都"),
         ("池",),
         ("connect",),
@@ -46,11 +46,11 @@ def test_asked_are_single_signs_only_where_they_stand_alone():
 
 
 def test_tokens_of_an_endless_word_take_no_longer_than_it_is():
-    assert len(text.tokens("e" * 500_000)) == 1
+    assert len(text.tokenize("e" * 500_000)) == 1
 
 
 def test_tokens_tell_long_names_apart():
-    one, other = text.tokens("x" * 80 + "a"), text.tokens("x" * 80 + "b")
+    one, other = text.tokenize("x" * 80 + "a"), text.tokenize("x" * 80 + "b")
     assert (len(one), len(other), one == other) == (1, 1, False)
 
 
@@ -110,7 +110,7 @@ def test_stem_is_the_same_in_every_thread():
 
 @given(st.text(max_size=400))
 def test_tokens_of_any_text_are_plain_and_bounded(anything):
-    for token in text.tokens(anything):
+    for token in text.tokenize(anything):
         assert 0 < len(token) <= 64
         assert " " not in token
         assert ":" not in token
@@ -118,7 +118,7 @@ def test_tokens_of_any_text_are_plain_and_bounded(anything):
 
 @given(st.text(alphabet="ab. \n", max_size=4000), st.integers(80, 1000))
 def test_passages_lose_nothing_and_stay_within_their_size(anything, size):
-    cuts = text.passages(anything, size)
+    cuts = text.split_passages(anything, size)
     assert all(len(cut) <= size for cut in cuts)
     position = 0
     for cut in cuts:
@@ -130,5 +130,5 @@ def test_passages_lose_nothing_and_stay_within_their_size(anything, size):
 
 
 def test_titled_does_not_repeat_a_title_that_was_cut_from_the_text():
-    assert text.titled("The pool is", "The pool is cold.") == "The pool is cold."
-    assert text.titled("Pool", "It is cold.") == "Pool\nIt is cold."
+    assert text.prepend_title("The pool is", "The pool is cold.") == "The pool is cold."
+    assert text.prepend_title("Pool", "It is cold.") == "Pool\nIt is cold."

@@ -64,7 +64,7 @@ class Model:
                 self.kept[project, f"{key[1]} {self.count}"] = [made["id"], word, "active"]
 
     async def embed(self, *_):
-        await self.team.calls.search.drain()
+        await self.team.calls.search.drain_queue()
 
     async def expire(self, project, _key, word):
         self.count += 1

@@ -58,7 +58,7 @@ async def test_query_of_words_that_nobody_has_says_that_a_hit_is_worth_little(al
 async def test_query_finds_entries_that_were_stored_with_the_former_stems(alice, team, question):
     made = await alice.store(title="Rollout", content="Filled in below.", memory_type="adr")
     written_before = Counter({"deployment": 2, "deploi": 1, "deploy": 1, "cart": 1})
-    entry = index.Entry("shop", "document", made["id"], "adr", "Rollout", "", 1, counted=written_before)
-    await team.database.write(lambda tx: index.put(tx, [entry]))
+    entry = index.IndexEntry("shop", "document", made["id"], "adr", "Rollout", "", 1, counted=written_before)
+    await team.database.write(lambda tx: index.put_entries(tx, [entry]))
     await alice.store(title="Colours", content="The button is green.", memory_type="adr")
     assert [each["id"] for each in (await alice.query(query=question))["results"]] == [made["id"]]

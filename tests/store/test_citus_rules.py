@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 import commonplace
-from commonplace.store.migrate import migrations
+from commonplace.store.migrate import list_migrations
 
 SOURCE = Path(commonplace.__file__).parent
 _CREATE = re.compile(r"create (?:virtual )?table (?:if not exists )?(\w+)", re.IGNORECASE)
@@ -19,7 +19,7 @@ _TABLES = re.compile(r"\b(?:from|into|update|join)\s+([a-z_]+)", re.IGNORECASE)
 def _tables(kind: str) -> tuple[set[str], set[str]]:
     """(distributed, reference) tables by the migrations' own words."""
     distributed, reference = set(), set()
-    for migration in migrations(kind):
+    for migration in list_migrations(kind):
         for statement in migration.statements(kind):
             created = _CREATE.search(statement)
             if created:

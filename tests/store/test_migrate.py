@@ -7,7 +7,7 @@ import pytest
 
 from commonplace import errors
 from commonplace.store.database import Database, Tx
-from commonplace.store.migrate import migrate, migrations
+from commonplace.store.migrate import list_migrations, migrate
 from commonplace.store.postgres import Postgres
 from commonplace.store.sqlite import Sqlite
 from team import HandClock, create_database
@@ -20,7 +20,7 @@ async def test_ten_servers_start_at_once_and_one_migrates(postgres_server: str):
             applied = await asyncio.gather(*(migrate(server) for server in servers))
         finally:
             await asyncio.gather(*(server.close() for server in servers))
-    assert sorted(applied) == [0] * 9 + [len(migrations("postgresql"))]
+    assert sorted(applied) == [0] * 9 + [len(list_migrations("postgresql"))]
 
 
 async def test_migrating_again_changes_nothing(database: Database):

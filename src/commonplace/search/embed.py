@@ -17,29 +17,29 @@ import numpy.typing as npt
 
 from commonplace import errors
 from commonplace.search.bundled_model import require_bundled_model
-from commonplace.search.model import Model, Rejected
+from commonplace.search.embedding_model import EmbeddingModel, TextRejected
 
 Vector = npt.NDArray[np.float32]
 Vectors = npt.NDArray[np.float32]
 
-_WINDOW = 384
-_BATCH = 8
-_SECONDS = 30.0
-_LARGEST = 64_000_000
-_UNTAKEN = frozenset({400, 413, 422, 500})
+_WINDOW_TOKENS = 384
+_BATCH_TEXTS = 8
+_REQUEST_SECONDS = 30.0
+_MAX_RESPONSE_BYTES = 64_000_000
+_REJECTED_STATUSES = frozenset({400, 413, 422, 500})
 """What endpoints answer to a text that they cannot take."""
-_TABLE = 2
-_HINT = "Check --embeddings and COMMONPLACE_EMBEDDINGS_KEY."
+_TABLE_DIMENSIONS = 2
+_SETTINGS_HINT = "Check --embeddings and COMMONPLACE_EMBEDDINGS_KEY."
 
 
-def load(choice: str, key: str = "") -> Model:
+def load_model(choice: str, key: str = "") -> EmbeddingModel:
     """The model that a setting names: 'on', a folder with model.onnx and tokenizer.json, or URL#model."""
     if choice.startswith(("http://", "https://")):
-        return Endpoint(choice, key)
-    return Onnx(require_bundled_model() if choice == "on" else Path(choice))
+        return EndpointModel(choice, key)
+    return OnnxModel(require_bundled_model() if choice == "on" else Path(choice))
 
 
-class Onnx:
+class OnnxModel:
     """A sentence encoder on the CPU: the vector of the first token, of unit length."""
 
     floor = 0.5
@@ -63,32 +63,32 @@ class Onnx:
         )
         self._inputs = {each.name for each in self._session.get_inputs()}
         self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.enable_truncation(_WINDOW)
+        self._tokenizer.enable_truncation(_WINDOW_TOKENS)
         self._tokenizer.enable_padding()
 
-    def ask(self, question: str) -> Vector:
+    def embed_question(self, question: str) -> Vector:
         vector: Vector = self.embed([question])[0]
         return vector
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Texts of like length go together: padding is work for nothing."""
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        batches = [order[start : start + _BATCH] for start in range(0, len(order), _BATCH)]
-        found = np.concatenate([self._run([texts[place] for place in batch]) for batch in batches])
+        batches = [order[start : start + _BATCH_TEXTS] for start in range(0, len(order), _BATCH_TEXTS)]
+        found = np.concatenate([self._embed_batch([texts[place] for place in batch]) for batch in batches])
         vectors = np.empty_like(found)
         vectors[order] = found
         return vectors
 
-    def _run(self, texts: list[str]) -> Vectors:
+    def _embed_batch(self, texts: list[str]) -> Vectors:
         encoded = self._tokenizer.encode_batch(texts)
         ids = np.array([each.ids for each in encoded], np.int64)
         mask = np.array([each.attention_mask for each in encoded], np.int64)
         known = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         given = {name: value for name, value in known.items() if name in self._inputs}
-        return _unit(self._session.run(None, given)[0][:, 0])
+        return _normalize_vectors(self._session.run(None, given)[0][:, 0])
 
 
-class Endpoint:
+class EndpointModel:
     """An OpenAI-compatible server; `choice` is its URL and, after #, the model's name."""
 
     floor = 0.25
@@ -101,45 +101,49 @@ class Endpoint:
         self._key = key
         self._opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
 
-    def ask(self, question: str) -> Vector:
-        vector: Vector = self._vectors([question], self.patience)[0]
+    def embed_question(self, question: str) -> Vector:
+        vector: Vector = self._request_vectors([question], self.patience)[0]
         return vector
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        return self._vectors(texts, _SECONDS)
+        return self._request_vectors(texts, _REQUEST_SECONDS)
 
-    def _vectors(self, texts: Sequence[str], seconds: float | None) -> Vectors:
+    def _request_vectors(self, texts: Sequence[str], seconds: float | None) -> Vectors:
         body = json.dumps({"model": self._model, "input": list(texts)}).encode()
         headers = {"Content-Type": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         request = urllib.request.Request(self._url, body, headers)  # noqa: S310 - the operator's own setting
-        return _unit(_read(self._answer(request, seconds), len(texts)))
+        return _normalize_vectors(_parse_vectors(self._send_request(request, seconds), len(texts)))
 
-    def _answer(self, request: urllib.request.Request, seconds: float | None) -> bytes:
+    def _send_request(self, request: urllib.request.Request, seconds: float | None) -> bytes:
         try:
             with self._opener.open(request, timeout=seconds) as response:
-                answer: bytes = response.read(_LARGEST)
+                answer: bytes = response.read(_MAX_RESPONSE_BYTES)
                 return answer
         except urllib.error.HTTPError as refused:
             refused.close()
-            wrong = Rejected if refused.code in _UNTAKEN else errors.Unavailable
-            raise wrong(f"The embeddings endpoint answers {refused.code}.", hint=_HINT) from refused
+            wrong = TextRejected if refused.code in _REJECTED_STATUSES else errors.Unavailable
+            raise wrong(f"The embeddings endpoint answers {refused.code}.", hint=_SETTINGS_HINT) from refused
         except (OSError, http.client.HTTPException) as away:
             raise errors.Unavailable(
-                f"The embeddings endpoint does not answer ({type(away).__name__}).", hint=_HINT
+                f"The embeddings endpoint does not answer ({type(away).__name__}).", hint=_SETTINGS_HINT
             ) from away
 
 
-def _read(answer: bytes, expected: int) -> Vectors:
+def _parse_vectors(answer: bytes, expected: int) -> Vectors:
     try:
         rows = sorted(json.loads(answer)["data"], key=lambda row: row["index"])
         vectors = np.array([row["embedding"] for row in rows], np.float32)
     except (ValueError, KeyError, TypeError, OverflowError) as unread:
-        raise Rejected("The embeddings endpoint answers with something else.", hint=_HINT) from unread
-    shaped = vectors.ndim == _TABLE and len(vectors) == expected and vectors.size > 0
+        raise TextRejected(
+            "The embeddings endpoint answers with something else.", hint=_SETTINGS_HINT
+        ) from unread
+    shaped = vectors.ndim == _TABLE_DIMENSIONS and len(vectors) == expected and vectors.size > 0
     if not shaped or not np.isfinite(vectors).all():
-        raise Rejected("The embeddings endpoint gives no sound vector for each text.", hint=_HINT)
+        raise TextRejected(
+            "The embeddings endpoint gives no sound vector for each text.", hint=_SETTINGS_HINT
+        )
     return vectors
 
 
@@ -148,7 +152,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         """Texts go to the address that the operator named and to no other."""
 
 
-def _unit(vectors: Any) -> Vectors:
+def _normalize_vectors(vectors: Any) -> Vectors:
     lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
     unit: Vectors = (vectors / lengths).astype(np.float32)
     return unit

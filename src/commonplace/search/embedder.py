@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 
 from commonplace import errors
 from commonplace.clock import MINUTE
-from commonplace.search import embedded, text
-from commonplace.search.model import each as each_vector
+from commonplace.search import embedding_queue, text
+from commonplace.search.embedding_model import embed_each as each_vector
 from commonplace.store.database import Row, Tx
 
 if TYPE_CHECKING:
-    from commonplace.search.engine import Engine
+    from commonplace.search.engine import SearchEngine
 
 _log = logging.getLogger(__name__)
 
-_AT_ONCE = 16
-_LOOK_SECONDS = 0.5
-_AWAY_SECONDS = 5.0
-_CLAIM = 2 * MINUTE
+_MAX_ENTRIES_AT_ONCE = 16
+_POLL_SECONDS = 0.5
+_RETRY_SECONDS = 5.0
+_CLAIM_MICROSECONDS = 2 * MINUTE
 _IDLE_SECONDS = 600.0
-_MOST_PASSAGES = 64
-_PASSAGES_AT_ONCE = 32
+_MAX_PASSAGES = 64
+_MAX_PASSAGES_AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +39,18 @@ class Passage:
 
 
 class Embedder:
-    def __init__(self, engine: "Engine") -> None:
+    def __init__(self, engine: "SearchEngine") -> None:
         self._engine = engine
         self._thread = ThreadPoolExecutor(1, "embed-queue")
         self._task: asyncio.Task[None] | None = None
         self._chosen = False
-        self.trouble = ""
+        self.last_error = ""
         """Why the last attempt failed; empty after one that did not."""
         self.without_vectors = 0
         """How many texts the model did not take since the start: they are found by words."""
 
     async def open(self) -> None:
-        self._task = asyncio.create_task(self._run())
+        self._task = asyncio.create_task(self._run_forever())
 
     async def close(self) -> None:
         if self._task:
@@ -59,61 +59,65 @@ class Embedder:
                 await self._task
         self._thread.shutdown(wait=True, cancel_futures=True)
 
-    async def drain(self) -> None:
-        while await self._step():
+    async def drain_queue(self) -> None:
+        while await self._embed_next():
             pass
 
-    async def _run(self) -> None:
+    async def _run_forever(self) -> None:
         loop = asyncio.get_running_loop()
         used = loop.time()
         while True:
             try:
-                worked = await self._step()
+                worked = await self._embed_next()
             except Exception as failed:  # noqa: BLE001 - nobody else hears it, and the queue must go on
                 _log.warning("Embedding waits: %s", failed, exc_info=not isinstance(failed, errors.Refusal))
-                self.trouble = str(failed) or type(failed).__name__
-                await asyncio.sleep(_AWAY_SECONDS)
+                self.last_error = str(failed) or type(failed).__name__
+                await asyncio.sleep(_RETRY_SECONDS)
                 continue
             if worked:
-                used, self.trouble = loop.time(), ""
+                used, self.last_error = loop.time(), ""
             else:
-                await asyncio.sleep(_LOOK_SECONDS)
+                await asyncio.sleep(_POLL_SECONDS)
             if loop.time() - used > _IDLE_SECONDS:
-                self._engine.forget_models()
+                self._engine.unload_models()
                 used = loop.time()
 
-    async def _step(self) -> int:
+    async def _embed_next(self) -> int:
         """Embed the next few; how many there were."""
         engine = self._engine
         now = engine.clock()
         if not self._chosen:
-            await engine.database.write(lambda tx: embedded.choose(tx, engine.choice))
+            await engine.database.write(lambda tx: embedding_queue.choose_model(tx, engine.choice))
             self._chosen = True
-        waiting = await engine.database.read(lambda tx: embedded.waiting(tx, now, _AT_ONCE))
+        waiting = await engine.database.read(
+            lambda tx: embedding_queue.list_queued_entries(tx, now, _MAX_ENTRIES_AT_ONCE)
+        )
         if not waiting:
             return 0
         by_project: dict[str, list[int]] = defaultdict(list)
         for row in waiting:
             by_project[row["project"]].append(row["n"])
         for project, numbers in by_project.items():
-            await self._embed(project, numbers, now)
-        await engine.database.write(lambda tx: embedded.complete(tx, engine.name))
+            await self._embed_entries(project, numbers, now)
+        await engine.database.write(lambda tx: embedding_queue.complete_model_change(tx, engine.model_name))
         return len(waiting)
 
-    async def _embed(self, project: str, numbers: list[int], now: int) -> None:
+    async def _embed_entries(self, project: str, numbers: list[int], now: int) -> None:
         engine = self._engine
-        texts = await engine.database.write(lambda tx: self._claimed(tx, project, numbers, now))
-        found = await self._vectors(project, texts) if texts else []
+        texts = await engine.database.write(lambda tx: self._claim_passages(tx, project, numbers, now))
+        found = await self._compute_vectors(project, texts) if texts else []
         done = sorted({each.n for each in texts} | set(numbers))
-        await engine.database.write(lambda tx: embedded.finish(tx, project, engine.name, done, found))
+        await engine.database.write(
+            lambda tx: embedding_queue.store_vectors(tx, project, engine.model_name, done, found)
+        )
 
-    async def _vectors(self, project: str, texts: list[Passage]) -> list[tuple[int, int, object]]:
+    async def _compute_vectors(self, project: str, texts: list[Passage]) -> list[tuple[int, int, object]]:
         """(entry, part, vector) of each text that the model takes; asked a few at a time, as endpoints want it."""
-        model = await self._engine.model(self._engine.choice)
+        model = await self._engine.load_model(self._engine.choice)
         loop = asyncio.get_running_loop()
         vectors: list[object] = []
-        for start in range(0, len(texts), _PASSAGES_AT_ONCE):
-            some = [each.text for each in texts[start : start + _PASSAGES_AT_ONCE]]
+        for start in range(0, len(texts), _MAX_PASSAGES_AT_ONCE):
+            some = [each.text for each in texts[start : start + _MAX_PASSAGES_AT_ONCE]]
             vectors += await loop.run_in_executor(self._thread, each_vector, model, some)
         made = list(zip(texts, vectors, strict=True))
         if refused := sorted({each.id for each, vector in made if vector is None}):
@@ -121,18 +125,21 @@ class Embedder:
             _log.warning("The model does not take these of %s: %s", project, ", ".join(refused))
         return [(each.n, each.part, vector) for each, vector in made if vector is not None]
 
-    async def _claimed(self, tx: Tx, project: str, numbers: list[int], now: int) -> list[Passage]:
-        rows = await embedded.claim(tx, project, numbers, now, now + _CLAIM)
+    async def _claim_passages(self, tx: Tx, project: str, numbers: list[int], now: int) -> list[Passage]:
+        rows = await embedding_queue.claim_queued_entries(
+            tx, project, numbers, now, now + _CLAIM_MICROSECONDS
+        )
         texts: list[Passage] = []
         for kind in sorted({row["kind"] for row in rows}):
             theirs = {row["id"]: row["n"] for row in rows if row["kind"] == kind}
             for loaded in await self._engine.sources[kind].load(tx, project, list(theirs)):
-                texts += _passages(theirs[loaded["id"]], loaded)
+                texts += _split_passages(theirs[loaded["id"]], loaded)
         return texts
 
 
-def _passages(n: int, loaded: Row) -> list[Passage]:
-    cuts = text.passages(loaded["text"])[:_MOST_PASSAGES]
+def _split_passages(n: int, loaded: Row) -> list[Passage]:
+    cuts = text.split_passages(loaded["text"])[:_MAX_PASSAGES]
     return [
-        Passage(n, loaded["id"], part, text.titled(loaded["title"], cut)) for part, cut in enumerate(cuts)
+        Passage(n, loaded["id"], part, text.prepend_title(loaded["title"], cut))
+        for part, cut in enumerate(cuts)
     ]

@@ -6,19 +6,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from commonplace.search import postgres, sqlite
-from commonplace.search.terms import Terms, asked, distinct, frequencies, totals, weighed
-from commonplace.search.wanted import Wanted
+from commonplace.search.entry_filter import EntryFilter
+from commonplace.search.terms import (
+    QueryTerms,
+    list_distinct_tokens,
+    load_project_totals,
+    load_term_frequencies,
+    split_question,
+    weigh_terms,
+)
 from commonplace.store.database import Row, Tx
 
-_CANDIDATES = 100
+_MAX_CANDIDATES = 100
 _VECTOR_WEIGHT = 0.7
-_WORDS_OF_A_QUESTION = 24
-_WORDS_OF_A_TEXT = 8
-_DIALECT = {"sqlite": sqlite, "postgresql": postgres}
+_MAX_QUESTION_TERMS = 24
+_MAX_TEXT_TERMS = 8
+_DIALECTS = {"sqlite": sqlite, "postgresql": postgres}
 # An entry whose vector is not made yet is judged by its words, but never as better than a good match.
-_UNKNOWN_AT_MOST = 2.0
+_MAX_UNKNOWN_SCORE = 2.0
 
-Vectors = sqlite.Vectors | postgres.Vectors
+VectorIndex = sqlite.SqliteVectors | postgres.PostgresVectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +43,8 @@ class Hit:
     """`score` orders hits of one question; `relevance` is 0-1 and means the same for every question."""
 
     row: Row
-    terms: Terms
-    by_words: float
+    terms: QueryTerms
+    word_score: float
     similarity: float | None
     part: int
     score: float = 0.0
@@ -56,65 +63,73 @@ class Hit:
         return str(self.row["id"])
 
     @property
-    def words(self) -> list[str]:
+    def matched_words(self) -> list[str]:
         """The tokens of the question that it has, the telling ones first."""
-        return self.terms.matched(self.row["counts"])
+        return self.terms.list_matched_terms(self.row["counts"])
 
 
-async def find(
+async def find_entries(
     tx: Tx,
-    vectors: Vectors,
+    vectors: VectorIndex,
     question: Question,
     projects: Sequence[str],
-    wanted: Wanted,
-    most: int = _CANDIDATES,
+    wanted: EntryFilter,
+    most: int = _MAX_CANDIDATES,
 ) -> list[Hit]:
     """The best first, of all these projects; nothing that shares neither a word nor a meaning."""
     hits: list[Hit] = []
     for project in projects:
-        hits += await _in_project(tx, vectors, question, project, wanted, most)
-    return [hit for hit in ranked(hits, question) if hit.by_words or _near(hit, question)]
+        hits += await _find_in_project(tx, vectors, question, project, wanted, most)
+    return [hit for hit in rank_hits(hits, question) if hit.word_score or _is_near(hit, question)]
 
 
-async def by_words(tx: Tx, question: str, project: str, wanted: Wanted, most: int) -> list[Hit]:
-    """The same by its rarest words alone: for a write, which waits for no model."""
-    terms = await _terms(tx, project, question, _WORDS_OF_A_TEXT)
-    rows = await _with_words(tx, project, terms, wanted, most)
-    return ranked([_hit(row, terms, None, 0) for row in rows], Question(question))
-
-
-async def _in_project(
-    tx: Tx, vectors: Vectors, question: Question, project: str, wanted: Wanted, most: int
+async def find_entries_by_words(
+    tx: Tx, question: str, project: str, wanted: EntryFilter, most: int
 ) -> list[Hit]:
-    terms = await _terms(tx, project, question.text)
-    rows = {row["n"]: row for row in await _with_words(tx, project, terms, wanted, most)}
+    """The same by its rarest words alone: for a write, which waits for no model."""
+    terms = await _load_terms(tx, project, question, _MAX_TEXT_TERMS)
+    rows = await _find_with_words(tx, project, terms, wanted, most)
+    return rank_hits([_build_hit(row, terms, None, 0) for row in rows], Question(question))
+
+
+async def _find_in_project(
+    tx: Tx, vectors: VectorIndex, question: Question, project: str, wanted: EntryFilter, most: int
+) -> list[Hit]:
+    terms = await _load_terms(tx, project, question.text)
+    rows = {row["n"]: row for row in await _find_with_words(tx, project, terms, wanted, most)}
     near: dict[int, tuple[float, int]] = {}
     if question.vector is not None:
-        nearest = await vectors.near(tx, project, question.model, question.vector, wanted, most)
+        nearest = await vectors.find_nearest(tx, project, question.model, question.vector, wanted, most)
         unmeasured = list(rows.keys() - {row["n"] for row, _ in nearest})
         rows |= {row["n"]: row for row, _ in nearest}
         measured = (
-            await vectors.of(tx, project, question.model, question.vector, unmeasured) if unmeasured else []
+            await vectors.measure_entries(tx, project, question.model, question.vector, unmeasured)
+            if unmeasured
+            else []
         )
-        near = _best_parts([*nearest, *measured])
-    return [_hit(row, terms, *near.get(n, (None, 0))) for n, row in rows.items()]
+        near = _pick_best_parts([*nearest, *measured])
+    return [_build_hit(row, terms, *near.get(n, (None, 0))) for n, row in rows.items()]
 
 
-async def _with_words(tx: Tx, project: str, terms: Terms, wanted: Wanted, most: int) -> Sequence[Row]:
+async def _find_with_words(
+    tx: Tx, project: str, terms: QueryTerms, wanted: EntryFilter, most: int
+) -> Sequence[Row]:
     if not terms.searched:
         return []
-    find_words = _DIALECT[tx.kind].by_words
+    find_words = _DIALECTS[tx.kind].find_by_words
     rows = await find_words(tx, project, terms, wanted, most)
-    return rows or (await find_words(tx, project, terms.loosened, wanted, most) if terms.strict else [])
+    return rows or (
+        await find_words(tx, project, terms.loosened_terms, wanted, most) if terms.has_groups else []
+    )
 
 
-async def _terms(tx: Tx, project: str, question: str, most: int = _WORDS_OF_A_QUESTION) -> Terms:
-    words = asked(question)
-    frequency = await frequencies(tx, project, distinct(words)) if words else {}
-    return weighed(words, frequency, *await totals(tx, project), most)
+async def _load_terms(tx: Tx, project: str, question: str, most: int = _MAX_QUESTION_TERMS) -> QueryTerms:
+    words = split_question(question)
+    frequency = await load_term_frequencies(tx, project, list_distinct_tokens(words)) if words else {}
+    return weigh_terms(words, frequency, *await load_project_totals(tx, project), most)
 
 
-def _best_parts(measured: Iterable[tuple[Row, float]]) -> dict[int, tuple[float, int]]:
+def _pick_best_parts(measured: Iterable[tuple[Row, float]]) -> dict[int, tuple[float, int]]:
     best: dict[int, tuple[float, int]] = {}
     for row, similarity in measured:
         if row["n"] not in best or similarity > best[row["n"]][0]:
@@ -122,37 +137,37 @@ def _best_parts(measured: Iterable[tuple[Row, float]]) -> dict[int, tuple[float,
     return best
 
 
-def _hit(row: Row, terms: Terms, similarity: float | None, part: int) -> Hit:
-    return Hit(row, terms, terms.score(row["counts"], row["length"]), similarity, part)
+def _build_hit(row: Row, terms: QueryTerms, similarity: float | None, part: int) -> Hit:
+    return Hit(row, terms, terms.score_entry(row["counts"], row["length"]), similarity, part)
 
 
-def _near(hit: Hit, question: Question) -> bool:
+def _is_near(hit: Hit, question: Question) -> bool:
     return hit.similarity is not None and hit.similarity >= question.floor
 
 
-def ranked(hits: list[Hit], question: Question) -> list[Hit]:
+def rank_hits(hits: list[Hit], question: Question) -> list[Hit]:
     """Scores of each side are put on one scale over all candidates, then added."""
-    mean, spread = _scale([hit.by_words for hit in hits])
-    middle, width = _scale([hit.similarity for hit in hits if hit.similarity is not None])
+    mean, spread = _mean_and_deviation([hit.word_score for hit in hits])
+    middle, width = _mean_and_deviation([hit.similarity for hit in hits if hit.similarity is not None])
     for hit in hits:
-        by_words = (hit.by_words - mean) / spread
+        by_words = (hit.word_score - mean) / spread
         near = (
-            min(by_words, _UNKNOWN_AT_MOST) if hit.similarity is None else (hit.similarity - middle) / width
+            min(by_words, _MAX_UNKNOWN_SCORE) if hit.similarity is None else (hit.similarity - middle) / width
         )
         hit.score = _VECTOR_WEIGHT * near + (1 - _VECTOR_WEIGHT) * by_words
-        hit.relevance = _relevance(hit, question.floor)
+        hit.relevance = _compute_relevance(hit, question.floor)
     return sorted(hits, key=lambda hit: (-hit.score, -hit.row["changed_at"], hit.row["id"]))
 
 
-def _relevance(hit: Hit, floor: float) -> float:
-    covered = min(1.0, hit.by_words / (hit.terms.best or 1.0))
+def _compute_relevance(hit: Hit, floor: float) -> float:
+    covered = min(1.0, hit.word_score / (hit.terms.best or 1.0))
     if hit.similarity is None:
         return covered
     near = min(1.0, max(0.0, (hit.similarity - floor) / (1 - floor)))
     return _VECTOR_WEIGHT * near + (1 - _VECTOR_WEIGHT) * covered
 
 
-def _scale(values: list[float]) -> tuple[float, float]:
+def _mean_and_deviation(values: list[float]) -> tuple[float, float]:
     """Mean and standard deviation."""
     if not values:
         return 0.0, 1.0

@@ -10,20 +10,20 @@ from commonplace.search import postgres, sqlite, text
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx, Value
 
-NEVER = 2**62
+NEVER_EXPIRES = 2**62
 """When an entry expires that never does: a number keeps the index query plain."""
 
-BY_WORDS = "blackboard"
-TRANSCRIPT = "session"
-WITHOUT_VECTORS = (BY_WORDS, TRANSCRIPT)
+BLACKBOARD_KIND = "blackboard"
+TRANSCRIPT_KIND = "session"
+KINDS_WITHOUT_VECTORS = (BLACKBOARD_KIND, TRANSCRIPT_KIND)
 """The kinds that are found by their words alone: too many, and too short-lived or too long, to be worth vectors."""
 
 _TITLE_WEIGHT = 2
-_DIALECT = {"sqlite": sqlite, "postgresql": postgres}
+_DIALECTS = {"sqlite": sqlite, "postgresql": postgres}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexEntry:
     """What can be found. `kind` says whose table `id` names; `body` is indexed, not kept; `counted` are its words, if
     they were counted before the transaction."""
 
@@ -40,17 +40,17 @@ class Entry:
     counted: Counter[str] | None = None
 
 
-async def put(tx: Tx, entries: Sequence[Entry]) -> None:
+async def put_entries(tx: Tx, entries: Sequence[IndexEntry]) -> None:
     """Index these, each in place of what stood under its kind and id; their vectors follow in the background."""
     for project in sorted({entry.project for entry in entries}):
         theirs = [entry for entry in entries if entry.project == project]
-        last = await _numbers(tx, project, len(theirs))
+        last = await _reserve_numbers(tx, project, len(theirs))
         for kind in sorted({entry.kind for entry in theirs}):
-            await remove(tx, project, kind, [entry.id for entry in theirs if entry.kind == kind])
-        await _insert(tx, project, list(enumerate(theirs, last - len(theirs) + 1)))
+            await remove_entries(tx, project, kind, [entry.id for entry in theirs if entry.kind == kind])
+        await _insert_entries(tx, project, list(enumerate(theirs, last - len(theirs) + 1)))
 
 
-async def remove(tx: Tx, project: str, kind: str, ids: Sequence[str]) -> None:
+async def remove_entries(tx: Tx, project: str, kind: str, ids: Sequence[str]) -> None:
     """Forget these: their words, their vectors and their place in the queue."""
     gone = await tx.all(
         "delete from entry where project = $1 and kind = $2 and id = any($3) returning n, counts, length",
@@ -63,10 +63,10 @@ async def remove(tx: Tx, project: str, kind: str, ids: Sequence[str]) -> None:
     numbers = [row["n"] for row in gone]
     await tx.run("delete from embedding where project = $1 and n = any($2)", project, numbers)
     await tx.run("delete from embedding_queue where project = $1 and n = any($2)", project, numbers)
-    await _weigh(tx, project, [(_read_counts(row), row["length"]) for row in gone], -1)
+    await _update_statistics(tx, project, [(_parse_counts(row), row["length"]) for row in gone], -1)
 
 
-async def mark(tx: Tx, project: str, kind: str, ids: Sequence[str], status: str) -> None:
+async def update_entry_status(tx: Tx, project: str, kind: str, ids: Sequence[str], status: str) -> None:
     """The entries have another status; their words stay where they are."""
     await tx.run(
         "update entry set status = $4 where project = $1 and kind = $2 and id = any($3)",
@@ -77,23 +77,23 @@ async def mark(tx: Tx, project: str, kind: str, ids: Sequence[str], status: str)
     )
 
 
-async def renew(tx: Tx, project: str, kind: str, identity: str, expires_at: int | None) -> None:
+async def update_entry_expiry(tx: Tx, project: str, kind: str, identity: str, expires_at: int | None) -> None:
     await tx.run(
         "update entry set expires_at = $4 where project = $1 and kind = $2 and id = $3",
         project,
         kind,
         identity,
-        NEVER if expires_at is None else expires_at,
+        NEVER_EXPIRES if expires_at is None else expires_at,
     )
 
 
-async def pending(tx: Tx) -> int:
+async def count_queued_entries(tx: Tx) -> int:
     """How many entries still wait for their vectors, in all projects."""
     row = await tx.one("select count(*) as n from embedding_queue")
     return int(row["n"]) if row else 0
 
 
-async def last_number(tx: Tx, project: str) -> int:
+async def load_last_number(tx: Tx, project: str) -> int:
     """The highest entry number so far; numbers of a project are given in the order of commits."""
     row = await tx.one(
         "select n from counter where project = $1 and name = 'entry'", _numbered_by(tx, project)
@@ -113,7 +113,7 @@ async def list_entries_after(
         kind,
         limit,
     )
-    return [(row["id"], _read_counts(row)) for row in rows]
+    return [(row["id"], _parse_counts(row)) for row in rows]
 
 
 def _numbered_by(tx: Tx, project: str) -> str:
@@ -121,22 +121,26 @@ def _numbered_by(tx: Tx, project: str) -> str:
     return "" if tx.kind == "sqlite" else project
 
 
-async def _numbers(tx: Tx, project: str, n: int) -> int:
+async def _reserve_numbers(tx: Tx, project: str, n: int) -> int:
     return await advance_counter(tx, _numbered_by(tx, project), "entry", n)
 
 
-async def _insert(tx: Tx, project: str, numbered: list[tuple[int, Entry]]) -> None:
+async def _insert_entries(tx: Tx, project: str, numbered: list[tuple[int, IndexEntry]]) -> None:
     counts = {n: entry.counted or count_entry_words(entry) for n, entry in numbered}
-    rows = [_row(n, entry, counts[n]) for n, entry in numbered]
-    await _DIALECT[tx.kind].insert(tx, rows, [(n, _scoped(project, found)) for n, found in counts.items()])
-    await _weigh(tx, project, [(found, found.total()) for found in counts.values()], 1)
+    rows = [_build_row(n, entry, counts[n]) for n, entry in numbered]
+    await _DIALECTS[tx.kind].insert_entries(
+        tx, rows, [(n, _scope_tokens(project, found)) for n, found in counts.items()]
+    )
+    await _update_statistics(tx, project, [(found, found.total()) for found in counts.values()], 1)
     await tx.many(
         "insert into embedding_queue (project, n, due_at, tries) values ($1, $2, $3, 0)",
-        [(project, n, 0) for n, entry in numbered if entry.kind not in WITHOUT_VECTORS],
+        [(project, n, 0) for n, entry in numbered if entry.kind not in KINDS_WITHOUT_VECTORS],
     )
 
 
-async def _weigh(tx: Tx, project: str, found: Iterable[tuple[Counter[str], int]], sign: int) -> None:
+async def _update_statistics(
+    tx: Tx, project: str, found: Iterable[tuple[Counter[str], int]], sign: int
+) -> None:
     """Keep what BM25 needs to know of the project: how many entries, how long, and how many have a term."""
     entries, words, terms = 0, 0, Counter[str]()
     for counts, length in found:
@@ -144,27 +148,27 @@ async def _weigh(tx: Tx, project: str, found: Iterable[tuple[Counter[str], int]]
         terms.update(counts.keys())
     await advance_counter(tx, project, "entries", sign * entries)
     await advance_counter(tx, project, "entry_words", sign * words)
-    await _DIALECT[tx.kind].count_terms(tx, project, terms, sign)
+    await _DIALECTS[tx.kind].update_term_counts(tx, project, terms, sign)
 
 
-def count_entry_words(entry: Entry, body_words: Counter[str] | None = None) -> Counter[str]:
+def count_entry_words(entry: IndexEntry, body_words: Counter[str] | None = None) -> Counter[str]:
     """A title says what a document is about, so its words weigh more; one cut from the text says nothing more.
 
     `body_words` are those of the body, where they were counted before.
     """
-    found = text.counted(entry.body) if body_words is None else body_words.copy()
-    title = "" if text.begins(entry.body, entry.title) else entry.title
-    for token, times in text.counted(" ".join((title, *entry.tags))).items():
+    found = text.count_tokens(entry.body) if body_words is None else body_words.copy()
+    title = "" if text.starts_with_title(entry.body, entry.title) else entry.title
+    for token, times in text.count_tokens(" ".join((title, *entry.tags))).items():
         found[token] += _TITLE_WEIGHT * times
     return found
 
 
-def _scoped(project: str, counts: Counter[str]) -> dict[str, int]:
-    before = text.scope(project)
+def _scope_tokens(project: str, counts: Counter[str]) -> dict[str, int]:
+    before = text.project_prefix(project)
     return {before + token: times for token, times in counts.items()}
 
 
-def _row(n: int, entry: Entry, counts: Counter[str]) -> tuple[Value, ...]:
+def _build_row(n: int, entry: IndexEntry, counts: Counter[str]) -> tuple[Value, ...]:
     return (
         entry.project,
         n,
@@ -177,10 +181,10 @@ def _row(n: int, entry: Entry, counts: Counter[str]) -> tuple[Value, ...]:
         " " + " ".join(f"{token}:{times}" for token, times in counts.items()) + " ",
         counts.total(),
         entry.changed_at,
-        NEVER if entry.expires_at is None else entry.expires_at,
+        NEVER_EXPIRES if entry.expires_at is None else entry.expires_at,
     )
 
 
-def _read_counts(row: Row) -> Counter[str]:
+def _parse_counts(row: Row) -> Counter[str]:
     pairs = (pair.rpartition(":") for pair in row["counts"].split())
     return Counter({token: int(times) for token, _, times in pairs})

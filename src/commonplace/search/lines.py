@@ -15,20 +15,20 @@ import re2
 
 from commonplace import errors
 
-Mode = Literal["literal", "regex"]
+PatternMode = Literal["literal", "regex"]
 
-LONGEST_QUERY = 1000
-SHOWN = 500
-_MEMORY = 1 << 20
-_STATES = 1000
+MAX_QUERY_CHARACTERS = 1000
+MAX_SHOWN_BYTES = 500
+_MAX_PATTERN_BYTES = 1 << 20
+_MAX_PROGRAM_SIZE = 1000
 # A longer line is searched in pieces, so that the time is looked at in between; `^` and `$` mean the line all the same.
-_PIECE = 16_384
-OVERLAP = 1024
+_PIECE_BYTES = 16_384
+OVERLAP_BYTES = 1024
 # What may mean another thing in many lines than in one: the ends of the whole text, and flags.
-_WHOLE_TEXT = re.compile(r"\\[AzZC]|\(\?(?!:)")
+_WHOLE_TEXT_SYNTAX = re.compile(r"\\[AzZC]|\(\?(?!:)")
 
 
-class Budget:
+class ScanBudget:
     """What a search may read in all, over as many texts as it is given; `spent` says that it was not enough."""
 
     def __init__(
@@ -38,7 +38,7 @@ class Budget:
         self._clock, self._ends = clock, clock() + seconds
         self.spent = False
 
-    def pay(self, bytes_: int, lines: int = 1) -> bool:
+    def spend(self, bytes_: int, lines: int = 1) -> bool:
         """May so much more be read?"""
         self._bytes -= bytes_
         self._lines -= lines
@@ -50,41 +50,41 @@ class Budget:
 class Pattern:
     """What is looked for; made once, used for every line."""
 
-    def __init__(self, query: str, mode: Mode = "literal", *, case_sensitive: bool = False) -> None:
-        if not query or len(query) > LONGEST_QUERY:
-            raise errors.Invalid(f"A query has 1 to {LONGEST_QUERY} characters.")
-        self._compiled = _compiled(query, mode, case_sensitive)
+    def __init__(self, query: str, mode: PatternMode = "literal", *, case_sensitive: bool = False) -> None:
+        if not query or len(query) > MAX_QUERY_CHARACTERS:
+            raise errors.Invalid(f"A query has 1 to {MAX_QUERY_CHARACTERS} characters.")
+        self._compiled = _compile_pattern(query, mode, case_sensitive)
         self._anywhere = self._compiled
         if mode == "regex":
-            spans = not _WHOLE_TEXT.search(query)
-            self._anywhere = _compiled(f"(?m:{query})", mode, case_sensitive) if spans else None
-        if self._compiled.programsize > _STATES:
+            spans = not _WHOLE_TEXT_SYNTAX.search(query)
+            self._anywhere = _compile_pattern(f"(?m:{query})", mode, case_sensitive) if spans else None
+        if self._compiled.programsize > _MAX_PROGRAM_SIZE:
             raise errors.Invalid("The pattern is too large.", hint="Use smaller repetitions.")
 
-    def suspects(self, block: Sequence[bytes]) -> bool:
+    def may_match(self, block: Sequence[bytes]) -> bool:
         """May one of these lines match? Asked of all at once, for most never do."""
         if self._anywhere is None or len(block) == 1:
             return True
         return self._anywhere.search(b"\n".join(block)) is not None
 
-    def find(
-        self, line: bytes, budget: Budget, *, begins: bool = True, ends: bool = True
+    def find_match(
+        self, line: bytes, budget: ScanBudget, *, begins: bool = True, ends: bool = True
     ) -> tuple[int, int] | None:
         """Where in the line the first match is, in bytes; none too when the budget ends on the way. Of a part of a
         line the outermost byte is only looked at, so that `^` and `$` mean the line."""
         start, last = int(not begins), len(line) - int(not ends)
         while True:
-            end = min(start + _PIECE, last)
+            end = min(start + _PIECE_BYTES, last)
             found = self._compiled.search(line, start, end)
             if found is not None:
                 return (found.start(), found.end())
-            if end == last or not budget.pay(0, 0):
+            if end == last or not budget.spend(0, 0):
                 return None
-            start = end - OVERLAP
+            start = end - OVERLAP_BYTES
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class LineMatch:
     """A line by its number, cut around what was found if it is long, with the lines around it."""
 
     line: int
@@ -93,24 +93,24 @@ class Match:
     after: list[str] = field(default_factory=list)
 
 
-def search(
-    lines: Iterable[str | bytes], pattern: Pattern, budget: Budget, context: int = 0, first: int = 1
-) -> Iterator[Match]:
+def search_lines(
+    lines: Iterable[str | bytes], pattern: Pattern, budget: ScanBudget, context: int = 0, first: int = 1
+) -> Iterator[LineMatch]:
     """Each line that matches, in order, until the lines or the budget end; the first line has the number `first`."""
     before: deque[bytes] = deque(maxlen=context)
-    waiting: deque[Match] = deque()
-    for block in _blocks(lines, budget):
-        suspect = pattern.suspects(block)
+    waiting: deque[LineMatch] = deque()
+    for block in _split_blocks(lines, budget):
+        suspect = pattern.may_match(block)
         if not suspect and not waiting:
             before.extend(block[-context:] if context else ())
             first += len(block)
             continue
         for number, line in enumerate(block, first):
-            found = pattern.find(line, budget) if suspect else None
+            found = pattern.find_match(line, budget) if suspect else None
             for match in waiting:
-                match.after.append(cut(line))
+                match.after.append(cut_line(line))
             if found is not None:
-                waiting.append(Match(number, cut(line, *found), [cut(each) for each in before]))
+                waiting.append(LineMatch(number, cut_line(line, *found), [cut_line(each) for each in before]))
             before.append(line)
             while waiting and len(waiting[0].after) >= context:
                 yield waiting.popleft()
@@ -118,15 +118,15 @@ def search(
     yield from waiting
 
 
-def _blocks(lines: Iterable[str | bytes], budget: Budget) -> Iterator[list[bytes]]:
+def _split_blocks(lines: Iterable[str | bytes], budget: ScanBudget) -> Iterator[list[bytes]]:
     """As many lines together as are looked at in one step; what the budget does not allow is left out."""
     block: list[bytes] = []
     size = 0
     for line in lines:
         text = line if isinstance(line, bytes) else line.encode()
-        if not budget.pay(len(text)):
+        if not budget.spend(len(text)):
             break
-        if size + len(text) > _PIECE and block:
+        if size + len(text) > _PIECE_BYTES and block:
             yield block
             block, size = [], 0
         block.append(text)
@@ -135,7 +135,7 @@ def _blocks(lines: Iterable[str | bytes], budget: Budget) -> Iterator[list[bytes
         yield block
 
 
-def cut(line: bytes, start: int = 0, end: int = 0, most: int = SHOWN) -> str:
+def cut_line(line: bytes, start: int = 0, end: int = 0, most: int = MAX_SHOWN_BYTES) -> str:
     """The line as it is shown: whole, or the part around what was found."""
     if len(line) <= most:
         return line.decode(errors="replace")
@@ -144,9 +144,9 @@ def cut(line: bytes, start: int = 0, end: int = 0, most: int = SHOWN) -> str:
     return ("…" if left else "") + shown + ("…" if left + most < len(line) else "")
 
 
-def _compiled(query: str, mode: Mode, case_sensitive: bool) -> Any:
+def _compile_pattern(query: str, mode: PatternMode, case_sensitive: bool) -> Any:
     options = re2.Options()
-    options.max_mem = _MEMORY
+    options.max_mem = _MAX_PATTERN_BYTES
     options.log_errors = False
     options.never_capture = True
     options.literal = mode == "literal"

@@ -5,30 +5,30 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from commonplace.search import text
-from commonplace.search.terms import Terms
-from commonplace.search.wanted import COLUMNS, Wanted
+from commonplace.search.entry_filter import ENTRY_COLUMNS, EntryFilter
+from commonplace.search.terms import QueryTerms
 from commonplace.store.database import Row, Tx, Value
 
-_INSERT = (
+_INSERT_ENTRY = (
     "insert into entry (project, n, kind, id, type, status, title, tags, counts, length, changed_at, expires_at, words)"
     " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, array_to_tsvector($13))"
 )
-_INDEXED = 384
+_INDEXED_DIMENSIONS = 384
 # Below this a project's vectors are compared one by one: exact, and faster than a graph with a filter.
-_EXACT = 8_000
-_OVERSAMPLED = 2
-_WIDER = 8
+_MAX_EXACT_VECTORS = 8_000
+_OVERSAMPLING = 2
+_WIDENING_FACTOR = 8
 # In a subquery, for what is cast from a parameter would be read anew for every row.
-_ASKED = "(select cast(cast($3 as text) as halfvec))"
+_QUESTION_VECTOR = "(select cast(cast($3 as text) as halfvec))"
 
 
-async def insert(
+async def insert_entries(
     tx: Tx, rows: Sequence[tuple[Value, ...]], words: Sequence[tuple[int, Mapping[str, int]]]
 ) -> None:
-    await tx.many(_INSERT, [(*row, list(found)) for row, (_, found) in zip(rows, words, strict=True)])
+    await tx.many(_INSERT_ENTRY, [(*row, list(found)) for row, (_, found) in zip(rows, words, strict=True)])
 
 
-async def count_terms(tx: Tx, project: str, terms: Counter[str], sign: int) -> None:
+async def update_term_counts(tx: Tx, project: str, terms: Counter[str], sign: int) -> None:
     """In the order of terms, so that writers of one project cannot deadlock."""
     ordered = sorted(terms)
     await tx.run(
@@ -41,13 +41,15 @@ async def count_terms(tx: Tx, project: str, terms: Counter[str], sign: int) -> N
     )
 
 
-async def by_words(tx: Tx, project: str, terms: Terms, wanted: Wanted, most: int) -> Sequence[Row]:
+async def find_by_words(
+    tx: Tx, project: str, terms: QueryTerms, wanted: EntryFilter, most: int
+) -> Sequence[Row]:
     """GIN finds them; how much of the question each has, for its length, says which are worth a closer look."""
-    before = text.scope(project)
-    order, worth = ("e.n desc", []) if terms.common else _by_worth(terms, before, 4)
-    clause, values = wanted.clause(4 + len(worth))
+    before = text.project_prefix(project)
+    order, worth = ("e.n desc", []) if terms.common else _order_by_worth(terms, before, 4)
+    clause, values = wanted.build_clause(4 + len(worth))
     return await tx.all(
-        f"select {COLUMNS} from entry e where e.project = $1 and e.words @@ cast(cast($2 as text) as tsquery){clause}"
+        f"select {ENTRY_COLUMNS} from entry e where e.project = $1 and e.words @@ cast(cast($2 as text) as tsquery){clause}"
         f" order by {order} limit $3",
         project,
         " | ".join("(" + " & ".join(f"'{before}{term}'" for term in group) + ")" for group in terms.searched),
@@ -57,7 +59,7 @@ async def by_words(tx: Tx, project: str, terms: Terms, wanted: Wanted, most: int
     )
 
 
-def _by_worth(terms: Terms, before: str, first: int) -> tuple[str, list[Value]]:
+def _order_by_worth(terms: QueryTerms, before: str, first: int) -> tuple[str, list[Value]]:
     """An order, with its parameters from `$first` on."""
     named = [term for group in terms.searched for term in group]
     has = " + ".join(
@@ -72,61 +74,61 @@ def _by_worth(terms: Terms, before: str, first: int) -> tuple[str, list[Value]]:
     ]
 
 
-class Vectors:
+class PostgresVectors:
     """pgvector keeps them; nothing is held here."""
 
-    async def near(
-        self, tx: Tx, project: str, model: str, question: Any, wanted: Wanted, most: int
+    async def find_nearest(
+        self, tx: Tx, project: str, model: str, question: Any, wanted: EntryFilter, most: int
     ) -> Sequence[tuple[Row, float]]:
         """The nearest entries that are wanted, looking wider while too few of the nearest are."""
-        clause, values = wanted.clause(6)
+        clause, values = wanted.build_clause(6)
         row = await tx.one("select n from counter where project = $1 and name = 'embedding'", project)
         there = row["n"] if row else 0
-        distance = await self._distance(tx, len(question), there, most)
-        width = most * _OVERSAMPLED
+        distance = await self._choose_distance(tx, len(question), there, most)
+        width = most * _OVERSAMPLING
         while True:
             rows = await tx.all(
-                f"select {COLUMNS}, v.part, v.near from (select n, part, 0 - ({distance}) as near from embedding"
+                f"select {ENTRY_COLUMNS}, v.part, v.near from (select n, part, 0 - ({distance}) as near from embedding"
                 f" where project = $1 and model = $2 and dimensions = {len(question)}"
                 f" order by {distance} limit $4) v"
                 f" join entry e on e.project = $1 and e.n = v.n{clause} order by v.near desc limit $5",
                 project,
                 model,
-                _text(question),
+                _format_vector(question),
                 width,
                 most,
                 *values,
             )
             if len(rows) >= most or width >= there:
                 return [(row, row["near"]) for row in rows]
-            width *= _WIDER
+            width *= _WIDENING_FACTOR
 
-    async def of(
+    async def measure_entries(
         self, tx: Tx, project: str, model: str, question: Any, numbers: Sequence[int]
     ) -> Sequence[tuple[Row, float]]:
         rows = await tx.all(
-            f"select n, part, 0 - (value <#> {_ASKED}) as near from embedding"
+            f"select n, part, 0 - (value <#> {_QUESTION_VECTOR}) as near from embedding"
             f" where project = $1 and model = $2 and n = any($4) and dimensions = {len(question)}",
             project,
             model,
-            _text(question),
+            _format_vector(question),
             list(numbers),
         )
         return [(row, row["near"]) for row in rows]
 
-    async def _distance(self, tx: Tx, dimensions: int, there: int, most: int) -> str:
+    async def _choose_distance(self, tx: Tx, dimensions: int, there: int, most: int) -> str:
         """The expression that the index is made of, or, for a small project, one that it is not."""
-        if dimensions != _INDEXED or there <= _EXACT:
-            return f"value <#> {_ASKED}"
+        if dimensions != _INDEXED_DIMENSIONS or there <= _MAX_EXACT_VECTORS:
+            return f"value <#> {_QUESTION_VECTOR}"
         await tx.all(
             "select set_config('hnsw.iterative_scan', 'relaxed_order', false),"
             " set_config('hnsw.ef_search', $1, false)",
-            str(most * _OVERSAMPLED),
+            str(most * _OVERSAMPLING),
         )
-        return f"cast(value as halfvec({_INDEXED})) <#> cast({_ASKED} as halfvec({_INDEXED}))"
+        return f"cast(value as halfvec({_INDEXED_DIMENSIONS})) <#> cast({_QUESTION_VECTOR} as halfvec({_INDEXED_DIMENSIONS}))"
 
 
-async def put_vectors(tx: Tx, project: str, model: str, found: Sequence[tuple[int, int, Any]]) -> None:
+async def insert_vectors(tx: Tx, project: str, model: str, found: Sequence[tuple[int, int, Any]]) -> None:
     """(entry, part, vector) each."""
     await tx.run(
         "insert into counter (project, name, n) values ($1, 'embedding', $2)"
@@ -138,9 +140,9 @@ async def put_vectors(tx: Tx, project: str, model: str, found: Sequence[tuple[in
         "insert into embedding (project, model, n, part, dimensions, value)"
         " values ($1, $2, $3, $4, $5, cast(cast($6 as text) as halfvec))"
         " on conflict (project, model, n, part) do update set value = excluded.value",
-        [(project, model, n, part, len(vector), _text(vector)) for n, part, vector in found],
+        [(project, model, n, part, len(vector), _format_vector(vector)) for n, part, vector in found],
     )
 
 
-def _text(vector: Any) -> str:
+def _format_vector(vector: Any) -> str:
     return f"[{','.join(f'{value:.5f}' for value in vector.tolist())}]"

@@ -3,12 +3,12 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from commonplace.search.uses import Use
+from commonplace.search.usage import EntryUse
 from commonplace.store.database import Row, Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SearchSource:
     """A room lists one for each kind that it puts into the index; `load` gives rows of id, title, text, and of what
     is read by other names than its id, the `place`. Where many entries are parts of one thing, `whole` tells which, so
     that it does not crowd out all others.
@@ -16,5 +16,5 @@ class Source:
 
     kind: str
     load: Callable[[Tx, str, Sequence[str]], Awaitable[Sequence[Row]]]
-    used: Callable[[Tx, Sequence[Use]], Awaitable[None]] | None = None
+    used: Callable[[Tx, Sequence[EntryUse]], Awaitable[None]] | None = None
     whole: Callable[[str], object] | None = None

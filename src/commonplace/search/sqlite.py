@@ -8,34 +8,34 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from commonplace.search import text
-from commonplace.search.terms import Terms
-from commonplace.search.wanted import COLUMNS, Wanted
+from commonplace.search.entry_filter import ENTRY_COLUMNS, EntryFilter
+from commonplace.search.terms import QueryTerms
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx, Value
 
 if TYPE_CHECKING:
-    from commonplace.search.codes import Codes
+    from commonplace.search.bit_codes import BitCodes
 
-_INSERT = (
+_INSERT_ENTRY = (
     "insert into entry (project, n, kind, id, type, status, title, tags, counts, length, changed_at, expires_at)"
     " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
 )
-_PAGE = 20_000
-_WIDER = 8
-_OVERSAMPLED = 3
+_CODES_PER_PAGE = 20_000
+_WIDENING_FACTOR = 8
+_OVERSAMPLING = 3
 
 
-async def insert(
+async def insert_entries(
     tx: Tx, rows: Sequence[tuple[Value, ...]], words: Sequence[tuple[int, Mapping[str, int]]]
 ) -> None:
-    await tx.many(_INSERT, rows)
+    await tx.many(_INSERT_ENTRY, rows)
     await tx.many(
         "insert into words (rowid, tokens) values ($1, $2)",
         [(n, " ".join(f"{token} " * times for token, times in found.items())) for n, found in words],
     )
 
 
-async def count_terms(tx: Tx, project: str, terms: Counter[str], sign: int) -> None:
+async def update_term_counts(tx: Tx, project: str, terms: Counter[str], sign: int) -> None:
     """FTS5 could count them, but only by reading every row that has one. One statement: a document has hundreds."""
     await tx.run(
         "insert into term (project, term, n) select $1, key, $3 * value from json_each($2) where true"
@@ -46,12 +46,14 @@ async def count_terms(tx: Tx, project: str, terms: Counter[str], sign: int) -> N
     )
 
 
-async def by_words(tx: Tx, project: str, terms: Terms, wanted: Wanted, most: int) -> Sequence[Row]:
-    before = text.scope(project)
-    clause, values = wanted.clause(4)
+async def find_by_words(
+    tx: Tx, project: str, terms: QueryTerms, wanted: EntryFilter, most: int
+) -> Sequence[Row]:
+    before = text.project_prefix(project)
+    clause, values = wanted.build_clause(4)
     order = "words.rowid desc" if terms.common else "words.rank"
     return await tx.all(
-        f"select {COLUMNS} from words cross join entry e on e.project = $1 and e.n = words.rowid"
+        f"select {ENTRY_COLUMNS} from words cross join entry e on e.project = $1 and e.n = words.rowid"
         f" where words match $2{clause} order by {order} limit $3",
         project,
         " OR ".join(f"({' AND '.join(before + term for term in group)})" for group in terms.searched),
@@ -60,27 +62,29 @@ async def by_words(tx: Tx, project: str, terms: Terms, wanted: Wanted, most: int
     )
 
 
-class Vectors:
+class SqliteVectors:
     """The codes of each project and model, read when first needed and kept in step by every query."""
 
     def __init__(self) -> None:
-        self._codes: dict[tuple[str, str], Codes] = {}
+        self._codes: dict[tuple[str, str], BitCodes] = {}
         self._lock = threading.Lock()
 
-    async def near(
-        self, tx: Tx, project: str, model: str, question: Any, wanted: Wanted, most: int
+    async def find_nearest(
+        self, tx: Tx, project: str, model: str, question: Any, wanted: EntryFilter, most: int
     ) -> Sequence[tuple[Row, float]]:
         """The nearest entries that are wanted, looking wider while too few of the nearest are."""
-        codes = await self._current(tx, project, model, len(question))
-        width = most * _OVERSAMPLED
+        codes = await self._load_codes(tx, project, model, len(question))
+        width = most * _OVERSAMPLING
         while True:
-            nearest = await self._measure(tx, project, model, question, codes.nearest(question, width))
-            found = await _entries(tx, project, nearest, wanted, most)
+            nearest = await self._measure_codes(
+                tx, project, model, question, codes.find_nearest(question, width)
+            )
+            found = await _load_entries(tx, project, nearest, wanted, most)
             if len(found) >= most or width >= codes.size:
                 return found
-            width *= _WIDER
+            width *= _WIDENING_FACTOR
 
-    async def of(
+    async def measure_entries(
         self, tx: Tx, project: str, model: str, question: Any, numbers: Sequence[int]
     ) -> Sequence[tuple[Row, float]]:
         """How near these entries are, whichever way they were found."""
@@ -92,9 +96,9 @@ class Vectors:
             model,
             len(question),
         )
-        return _measured(question, rows)
+        return _measure_rows(question, rows)
 
-    async def _measure(
+    async def _measure_codes(
         self, tx: Tx, project: str, model: str, question: Any, chosen: list[int]
     ) -> Sequence[tuple[Row, float]]:
         rows = await tx.all(
@@ -104,15 +108,15 @@ class Vectors:
             model,
             chosen,
         )
-        return sorted(_measured(question, rows), key=lambda pair: -pair[1])
+        return sorted(_measure_rows(question, rows), key=lambda pair: -pair[1])
 
-    async def _current(self, tx: Tx, project: str, model: str, dimensions: int) -> "Codes":
-        from commonplace.search.codes import Codes  # noqa: PLC0415 - numpy is loaded by the first search
+    async def _load_codes(self, tx: Tx, project: str, model: str, dimensions: int) -> "BitCodes":
+        from commonplace.search.bit_codes import BitCodes  # noqa: PLC0415 - numpy is loaded by the first search
 
         with self._lock:
             codes = self._codes.get((project, model))
-            if codes is None or codes.outgrown or codes.dimensions != dimensions:
-                codes = self._codes[project, model] = Codes(dimensions)
+            if codes is None or codes.is_outgrown or codes.dimensions != dimensions:
+                codes = self._codes[project, model] = BitCodes(dimensions)
         with codes.lock:
             while rows := await tx.all(
                 "select at, value from embedding where project = $1 and model = $2 and at > $3"
@@ -120,24 +124,24 @@ class Vectors:
                 project,
                 model,
                 codes.last,
-                _PAGE,
+                _CODES_PER_PAGE,
                 dimensions,
             ):
-                codes.add([(row["at"], row["value"]) for row in rows])
+                codes.add_rows([(row["at"], row["value"]) for row in rows])
             codes.built_at = codes.built_at or codes.size
         return codes
 
 
-async def _entries(
-    tx: Tx, project: str, nearest: Sequence[tuple[Row, float]], wanted: Wanted, most: int
+async def _load_entries(
+    tx: Tx, project: str, nearest: Sequence[tuple[Row, float]], wanted: EntryFilter, most: int
 ) -> list[tuple[Row, float]]:
     """The first of these that are wanted; an entry is read only when it is among them."""
     found: list[tuple[Row, float]] = []
-    clause, values = wanted.clause(3)
+    clause, values = wanted.build_clause(3)
     for start in range(0, len(nearest), most):
         some = nearest[start : start + most]
         rows = await tx.all(
-            f"select {COLUMNS} from entry e where e.project = $1 and e.n = any($2){clause}",
+            f"select {ENTRY_COLUMNS} from entry e where e.project = $1 and e.n = any($2){clause}",
             project,
             list({row["n"] for row, _ in some}),
             *values,
@@ -151,21 +155,21 @@ async def _entries(
     return found[:most]
 
 
-def _measured(question: Any, rows: Sequence[Row]) -> Sequence[tuple[Row, float]]:
-    from commonplace.search.codes import similarities  # noqa: PLC0415 - as above
+def _measure_rows(question: Any, rows: Sequence[Row]) -> Sequence[tuple[Row, float]]:
+    from commonplace.search.bit_codes import measure_similarities  # noqa: PLC0415 - as above
 
-    return list(zip(rows, similarities(question, (row["value"] for row in rows)), strict=True))
+    return list(zip(rows, measure_similarities(question, (row["value"] for row in rows)), strict=True))
 
 
-async def put_vectors(tx: Tx, project: str, model: str, found: Sequence[tuple[int, int, Any]]) -> None:
+async def insert_vectors(tx: Tx, project: str, model: str, found: Sequence[tuple[int, int, Any]]) -> None:
     """(entry, part, vector) each; numbered in the order of arrival, so that readers see what is added."""
-    from commonplace.search.codes import packed  # noqa: PLC0415 - as above
+    from commonplace.search.bit_codes import pack_vector  # noqa: PLC0415 - as above
 
     last = await advance_counter(tx, project, "embedding", len(found))
     await tx.many(
         "insert into embedding (project, model, at, n, part, value) values ($1, $2, $3, $4, $5, $6)",
         [
-            (project, model, at, n, part, packed(vector))
+            (project, model, at, n, part, pack_vector(vector))
             for at, (n, part, vector) in enumerate(found, last - len(found) + 1)
         ],
     )

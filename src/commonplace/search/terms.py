@@ -9,14 +9,14 @@ from commonplace.store.database import Tx
 
 _K1 = 1.5
 _B = 0.9
-_ASKED = 100
+_MAX_QUESTION_TOKENS = 100
 # A question made of common words would read half the index; its rare ones decide the order anyway.
-_ROWS = 3000
-_TOGETHER = 3
+_MAX_CANDIDATE_ROWS = 3000
+_GROUPED_TERMS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class QueryTerms:
     """`worth` is each term's inverse frequency. Candidates have all the terms of any group of `searched`: each rare
     term is a group of its own, common ones stand together. `best` is what an entry of mean length that has every word
     twice would score; a word that nobody has counts like one of a single entry. Words that are all `common` would take
@@ -28,7 +28,7 @@ class Terms:
     best: float
     common: bool
 
-    def score(self, counts: str, length: int) -> float:
+    def score_entry(self, counts: str, length: int) -> float:
         """Hundreds of entries are scored for a question, so this calls nothing."""
         norm = _K1 * (1 - _B + _B * length / self.mean_length)
         score = 0.0
@@ -41,59 +41,59 @@ class Terms:
         return score
 
     @property
-    def loosened(self) -> "Terms":
+    def loosened_terms(self) -> "QueryTerms":
         """Each searched term by itself: when no entry has the common ones together."""
         return replace(self, searched=tuple((term,) for group in self.searched for term in group))
 
     @property
-    def strict(self) -> bool:
+    def has_groups(self) -> bool:
         return any(len(group) > 1 for group in self.searched)
 
-    def matched(self, counts: str) -> list[str]:
+    def list_matched_terms(self, counts: str) -> list[str]:
         """Which words an entry has, the telling ones first."""
         return sorted(
             (term for term in self.worth if f" {term}:" in counts), key=lambda term: -self.worth[term]
         )
 
 
-def asked(question: str) -> list[tuple[str, ...]]:
+def split_question(question: str) -> list[tuple[str, ...]]:
     """The distinct words of a question, each as its tokens; of a long text, the first."""
     words: list[tuple[str, ...]] = []
-    room = _ASKED
-    for word in dict.fromkeys(text.asked(question)):
+    room = _MAX_QUESTION_TOKENS
+    for word in dict.fromkeys(text.tokenize_question(question)):
         if room > 0:
             words.append(word[:room])
         room -= len(word)
     return words
 
 
-def distinct(words: list[tuple[str, ...]]) -> list[str]:
+def list_distinct_tokens(words: list[tuple[str, ...]]) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(words)))
 
 
-def weighed(
+def weigh_terms(
     asked: list[tuple[str, ...]], frequency: dict[str, int], entries: int, words: int, most: int
-) -> Terms:
-    there = [token for token in distinct(asked) if token in frequency]
+) -> QueryTerms:
+    there = [token for token in list_distinct_tokens(asked) if token in frequency]
     known = sorted(there, key=lambda token: frequency[token])[:most]
     total = max(entries, 1, max(frequency.values(), default=0))
-    worth = {token: _worth(frequency[token], total) for token in known}
+    worth = {token: _inverse_frequency(frequency[token], total) for token in known}
     sums = list(accumulate(frequency[token] for token in known))
-    rare = sum(rows <= _ROWS for rows in sums)
+    rare = sum(rows <= _MAX_CANDIDATE_ROWS for rows in sums)
     searched: list[tuple[str, ...]] = [(token,) for token in known[:rare]]
     common = bool(known) and not rare
     if common:
-        searched.append(tuple(known[:_TOGETHER]))
+        searched.append(tuple(known[:_GROUPED_TERMS]))
     unknown = sum(frequency.keys().isdisjoint(word) for word in asked)
-    best = (sum(worth.values()) + unknown * _worth(1, total)) * 2 * (_K1 + 1) / (2 + _K1)
-    return Terms(worth, tuple(searched), max(1.0, words / max(1, entries)), best, common)
+    best = (sum(worth.values()) + unknown * _inverse_frequency(1, total)) * 2 * (_K1 + 1) / (2 + _K1)
+    return QueryTerms(worth, tuple(searched), max(1.0, words / max(1, entries)), best, common)
 
 
-def _worth(frequency: int, total: int) -> float:
+def _inverse_frequency(frequency: int, total: int) -> float:
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 
-async def frequencies(tx: Tx, project: str, tokens: list[str]) -> dict[str, int]:
+async def load_term_frequencies(tx: Tx, project: str, tokens: list[str]) -> dict[str, int]:
     """How many entries of the project have each token; none for a token that nobody has."""
     rows = await tx.all(
         "select term, n from term where project = $1 and term = any($2) and n > 0", project, tokens
@@ -101,7 +101,7 @@ async def frequencies(tx: Tx, project: str, tokens: list[str]) -> dict[str, int]
     return {row["term"]: row["n"] for row in rows}
 
 
-async def totals(tx: Tx, project: str) -> tuple[int, int]:
+async def load_project_totals(tx: Tx, project: str) -> tuple[int, int]:
     """How many entries the project has, and how many words they have together."""
     rows = await tx.all(
         "select name, n from counter where project = $1 and name in ('entries', 'entry_words')", project

@@ -24,15 +24,15 @@ _SPAN = re.compile(rf"[{_SIGN}]+|[^{_SIGN}]+")
 _SIGNS = re.compile(rf"[{_SIGN}]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _ACCENTS = re.compile(r"(?<=[A-Za-z\u0370-\u03ff\u0415\u0435])[\u0300-\u036f]+")
-_LONGEST = 64
-_WORDY = re.compile(r"[a-z]+")
+_MAX_TOKEN_CHARACTERS = 64
+_LETTERS = re.compile(r"[a-z]+")
 
 _words = str.split
 # Letters that Unicode does not take apart.
 _SPELT = str.maketrans(
     {pair[0]: pair[1:] for pair in _words("ßss æae ÆAE œoe ŒOE øo ØO łl ŁL đd ĐD \u0131i")}
 )
-STOP = frozenset(
+STOP_WORDS = frozenset(
     _words(
         "a about above after again all also am an and any are as at be because been before being below between both"
         " but by can could did do does doing don down during each few for from further had has have having he her here"
@@ -43,55 +43,55 @@ STOP = frozenset(
     )
 )
 
-PASSAGE = 1000
-_OVERLAP = 150
+PASSAGE_CHARACTERS = 1000
+_OVERLAP_CHARACTERS = 150
 
 
-def tokens(text: str) -> list[str]:
+def tokenize(text: str) -> list[str]:
     """Every token of the text, stop words dropped, in order."""
-    return [token for run in _runs(text) for token in _expanded(run)]
+    return [token for run in _split_runs(text) for token in _expand_run(run)]
 
 
-def asked(question: str) -> list[tuple[str, ...]]:
+def tokenize_question(question: str) -> list[tuple[str, ...]]:
     """The words of a question, each as the tokens to look for; those that are nothing but stop words dropped."""
-    words = (_expanded(run, asking=True) for run in _runs(question))
+    words = (_expand_run(run, asking=True) for run in _split_runs(question))
     return [word for word in words if word]
 
 
-def counted(text: str) -> Counter[str]:
-    return Counter(tokens(text))
+def count_tokens(text: str) -> Counter[str]:
+    return Counter(tokenize(text))
 
 
-def _runs(text: str) -> list[str]:
+def _split_runs(text: str) -> list[str]:
     return _RUN.findall(unicodedata.normalize("NFKC", text))
 
 
 @lru_cache(maxsize=100_000)
-def _expanded(run: str, asking: bool = False) -> tuple[str, ...]:
+def _expand_run(run: str, asking: bool = False) -> tuple[str, ...]:
     made: list[str] = []
     for span in _SPAN.findall(run):
-        made += _of_signs(span, asking) if _SIGNS.match(span) else _of_name(span, asking)
-    return tuple(_bounded(token) for token in made)
+        made += _tokenize_signs(span, asking) if _SIGNS.match(span) else _tokenize_name(span, asking)
+    return tuple(_bound_token(token) for token in made)
 
 
-def _of_signs(span: str, asking: bool) -> list[str]:
+def _tokenize_signs(span: str, asking: bool) -> list[str]:
     """A sign alone would match half of all texts, so it is asked for only where it stands alone."""
     pairs = [span[at : at + 2] for at in range(len(span) - 1)]
     return pairs if asking and pairs else pairs + [sign for sign in span if not _KANA.match(sign)]
 
 
-def _of_name(span: str, asking: bool) -> list[str]:
+def _tokenize_name(span: str, asking: bool) -> list[str]:
     pieces = _PIECE.findall(span)
-    made = [token for piece in pieces for token in _of_piece(piece, asking)]
+    made = [token for piece in pieces for token in _tokenize_piece(piece, asking)]
     if len(pieces) > 1:
-        made.append(_folded("".join(pieces)).lower())
+        made.append(_fold_accents("".join(pieces)).lower())
     return made
 
 
-def _of_piece(piece: str, asking: bool) -> list[str]:
-    folded = _folded(piece)
+def _tokenize_piece(piece: str, asking: bool) -> list[str]:
+    folded = _fold_accents(piece)
     parts = [part.lower() for part in _PART.findall(folded)]
-    made = [token for part in parts if part not in STOP for token in _prose(part, asking)]
+    made = [token for part in parts if part not in STOP_WORDS for token in _stem_word(part, asking)]
     if len(parts) > 1:
         made.append(folded.lower())
     if folded != piece:
@@ -99,7 +99,7 @@ def _of_piece(piece: str, asking: bool) -> list[str]:
     return made
 
 
-def _folded(piece: str) -> str:
+def _fold_accents(piece: str) -> str:
     """Without accents, as people type who have none on their keyboard."""
     if piece.isascii():
         return piece
@@ -107,40 +107,40 @@ def _folded(piece: str) -> str:
     return unicodedata.normalize("NFC", _ACCENTS.sub("", apart))
 
 
-def _bounded(token: str) -> str:
+def _bound_token(token: str) -> str:
     """A name that is too long for an index is found by its digest."""
-    return token if len(token) <= _LONGEST else hashlib.blake2s(token.encode()).hexdigest()
+    return token if len(token) <= _MAX_TOKEN_CHARACTERS else hashlib.blake2s(token.encode()).hexdigest()
 
 
-def _prose(part: str, asking: bool) -> tuple[str, ...]:
+def _stem_word(part: str, asking: bool) -> tuple[str, ...]:
     """A word by its stem; what is longer than any word, or not of plain letters, as it is."""
-    if len(part) > _LONGEST or not _WORDY.fullmatch(part):
+    if len(part) > _MAX_TOKEN_CHARACTERS or not _LETTERS.fullmatch(part):
         return (part,)
     return query_stems(part) if asking else (stem(part),)
 
 
 @lru_cache(maxsize=4096)
-def scope(project: str) -> str:
+def project_prefix(project: str) -> str:
     """What stands before each token in an index: one project's postings are physically its own."""
     return hashlib.blake2s(project.encode(), digest_size=4).hexdigest()
 
 
-def passages(text: str, size: int = PASSAGE) -> list[str]:
+def split_passages(text: str, size: int = PASSAGE_CHARACTERS) -> list[str]:
     """The text in overlapping cuts, made at the end of a line or sentence where there is one near."""
-    return list(_cuts(text.strip(), size)) or [""]
+    return list(_cut_passages(text.strip(), size)) or [""]
 
 
-def _cuts(text: str, size: int) -> Iterator[str]:
+def _cut_passages(text: str, size: int) -> Iterator[str]:
     start = 0
     while len(text) - start > size:
-        end = _boundary(text, start + size // 2, start + size)
+        end = _find_boundary(text, start + size // 2, start + size)
         yield text[start:end].strip()
-        start = max(end - min(_OVERLAP, size // 6), start + 1)
+        start = max(end - min(_OVERLAP_CHARACTERS, size // 6), start + 1)
     if text[start:].strip():
         yield text[start:].strip()
 
 
-def _boundary(text: str, least: int, most: int) -> int:
+def _find_boundary(text: str, least: int, most: int) -> int:
     for mark in ("\n\n", "\n", ". ", " "):
         at = text.rfind(mark, least, most)
         if at > 0:
@@ -148,12 +148,12 @@ def _boundary(text: str, least: int, most: int) -> int:
     return most
 
 
-def begins(body: str, title: str) -> bool:
+def starts_with_title(body: str, title: str) -> bool:
     """The title is the body's own beginning."""
     start = " ".join(body[: len(title) * 2 + 16].split())
     return start.startswith(" ".join(title.rstrip(".… ").split()))
 
 
-def titled(title: str, passage: str) -> str:
+def prepend_title(title: str, passage: str) -> str:
     """A passage as a model reads it: under its title, unless that is how it begins."""
-    return passage if begins(passage, title) else f"{title}\n{passage}".strip()
+    return passage if starts_with_title(passage, title) else f"{title}\n{passage}".strip()

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 
-from commonplace.search.lines import OVERLAP
+from commonplace.search.lines import OVERLAP_BYTES
 
 MAX_BLOCK_BYTES = 1024 * 1024
 """A longer line comes in parts; each part starts with the last bytes of the part before."""
@@ -43,7 +43,7 @@ class _BlockSplitter:
             yield from self._whole_lines(lines)
         if len(self.pending) > MAX_BLOCK_BYTES:
             yield LineBlock(self._line, self.pending, self._begins, ends=False)
-            self.pending, self._begins = self.pending[-OVERLAP:], False
+            self.pending, self._begins = self.pending[-OVERLAP_BYTES:], False
 
     def flush(self) -> LineBlock:
         return LineBlock(self._line, self.pending, self._begins)

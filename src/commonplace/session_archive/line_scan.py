@@ -35,11 +35,11 @@ _UNPARSED_ROLE = "tool"
 class LineScan:
     """One scan over lines, session by session, until it has enough matches or its budget is spent."""
 
-    def __init__(self, query: SessionQuery, mode: lines.Mode) -> None:
+    def __init__(self, query: SessionQuery, mode: lines.PatternMode) -> None:
         self._query = query
         self._is_literal = mode == "literal"
         self._pattern = _compile_pattern(query.query, mode)
-        self._budget = lines.Budget(
+        self._budget = lines.ScanBudget(
             bytes_=_MAX_SCANNED_BYTES, lines=_MAX_SCANNED_LINES, seconds=_MAX_SCAN_SECONDS
         )
         self._met_damage = False
@@ -64,7 +64,7 @@ class LineScan:
                     break
         except frames.DamagedArchive:
             self._met_damage = True
-            self._budget.pay(0, 0)
+            self._budget.spend(0, 0)
         return matches[: self._query.per_session]
 
     def _scan_block(
@@ -72,14 +72,14 @@ class LineScan:
     ) -> list[SessionMatch]:
         if block.has_whole_lines:
             return self._scan_lines(archive, block.first_line, block.content)
-        self._budget.pay(len(block.content), 0)
+        self._budget.spend(len(block.content), 0)
         if not block.begins and [match.line for match in last_match] == [block.first_line]:
             return []
         return self._scan_part(archive, block)
 
     def _scan_part(self, archive: ArchivedSession, block: LineBlock) -> list[SessionMatch]:
         """A part of a line is not a JSON record, so the match shows the raw text."""
-        span = self._pattern.find(block.content, self._budget, begins=block.begins, ends=block.ends)
+        span = self._pattern.find_match(block.content, self._budget, begins=block.begins, ends=block.ends)
         if span is None:
             return []
         return [
@@ -88,17 +88,17 @@ class LineScan:
                 session_id=archive.session,
                 line=block.first_line,
                 role=_UNPARSED_ROLE,
-                snippet=lines.cut(block.content, *span, most=SNIPPET_CHARACTERS),
+                snippet=lines.cut_line(block.content, *span, most=SNIPPET_CHARACTERS),
             )
         ]
 
     def _scan_lines(self, archive: ArchivedSession, first_line: int, content: bytes) -> list[SessionMatch]:
-        if self._is_literal and self._pattern.find(content, self._budget) is None:
-            self._budget.pay(len(content), content.count(b"\n"))
+        if self._is_literal and self._pattern.find_match(content, self._budget) is None:
+            self._budget.spend(len(content), content.count(b"\n"))
             return []
         matches: list[SessionMatch] = []
         split = content.split(b"\n")
-        for line_match in lines.search(split, self._pattern, self._budget, 0, first_line):
+        for line_match in lines.search_lines(split, self._pattern, self._budget, 0, first_line):
             match = self._describe_match(archive, line_match, split[line_match.line - first_line])
             if match is not None:
                 matches.append(match)
@@ -107,7 +107,7 @@ class LineScan:
         return matches
 
     def _describe_match(
-        self, archive: ArchivedSession, line_match: lines.Match, line: bytes
+        self, archive: ArchivedSession, line_match: lines.LineMatch, line: bytes
     ) -> SessionMatch | None:
         """Show the message if the match is in one; else the argument or output of a tool; else the raw line."""
         utterances = TranscriptReader(tool=archive.tool).read(line_match.line, [line])
@@ -131,15 +131,17 @@ class LineScan:
             session_id=archive.session,
             line=line_match.line,
             role=role,
-            snippet=lines.cut(words.encode(), *span, most=SNIPPET_CHARACTERS) if span else line_match.text,
+            snippet=lines.cut_line(words.encode(), *span, most=SNIPPET_CHARACTERS)
+            if span
+            else line_match.text,
             at="" if at is None else iso(at),
         )
 
     def _find_span(self, words: str) -> tuple[int, int] | None:
         """Every text is charged to the budget: a record may consist of a million small texts."""
-        if not self._budget.pay(len(words), 0):
+        if not self._budget.spend(len(words), 0):
             return None
-        return self._pattern.find(words.encode(errors="replace"), self._budget)
+        return self._pattern.find_match(words.encode(errors="replace"), self._budget)
 
 
 def _iterate_texts(value: Any, depth: int) -> Iterator[str]:
@@ -151,7 +153,7 @@ def _iterate_texts(value: Any, depth: int) -> Iterator[str]:
             yield from _iterate_texts(child, depth - 1)
 
 
-def _compile_pattern(query: str, mode: lines.Mode) -> lines.Pattern:
+def _compile_pattern(query: str, mode: lines.PatternMode) -> lines.Pattern:
     """A literal text may occur in JSON as it is, or with quotes, newlines and non-ASCII letters escaped."""
     if mode == "regex":
         return lines.Pattern(query, "regex")

@@ -63,7 +63,7 @@ def _split_utterances(utterances: Iterable[Utterance]) -> Iterable[PassagePiece]
             if utterance.role == "tool"
             else utterance.text[:_UTTERANCE_CHARACTERS]
         )
-        for part in text.passages(words, MAX_PASSAGE_CHARACTERS):
+        for part in text.split_passages(words, MAX_PASSAGE_CHARACTERS):
             if part:
                 yield PassagePiece(utterance.line, utterance.role, utterance.at, part)
 
@@ -88,9 +88,9 @@ def find_best_snippet(words: str, query_tokens: set[str], max_characters: int) -
     if len(words) <= max_characters:
         return words
     return max(
-        text.passages(words, max_characters), key=lambda part: _count_shared_tokens(part, query_tokens)
+        text.split_passages(words, max_characters), key=lambda part: _count_shared_tokens(part, query_tokens)
     )
 
 
 def _count_shared_tokens(words: str, query_tokens: set[str]) -> int:
-    return len(query_tokens & set(text.tokens(words)))
+    return len(query_tokens & set(text.tokenize(words)))

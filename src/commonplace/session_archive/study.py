@@ -70,8 +70,8 @@ def study_lines(state: bytes, tool: str, first_line: int, lines: Sequence[bytes]
         after.lines,
         msgspec.msgpack.encode(after),
         transcript.build_summary(),
-        [(passage, passages.pack_passage(passage), text.counted(passage.text)) for passage in grown],
-        [(error, text.counted(_text_of_error(error))) for error in errors],
+        [(passage, passages.pack_passage(passage), text.count_tokens(passage.text)) for passage in grown],
+        [(error, text.count_tokens(_text_of_error(error))) for error in errors],
         dropped,
     )
 

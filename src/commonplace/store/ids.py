@@ -13,15 +13,15 @@ _SHOWN = 5
 Id = Annotated[str, Field(min_length=1, max_length=64)]
 
 
-async def whole(tx: Tx, table: str, project: str, given: str) -> str:
+async def resolve_id(tx: Tx, table: str, project: str, given: str) -> str:
     """The id in `table` that begins with `given`; an ambiguous beginning is refused with the candidates."""
-    found = await beginning(tx, table, [project], given)
+    found = await find_ids_by_prefix(tx, table, [project], given)
     if not found:
         raise errors.NotFound(f"There is no '{given}' in '{project}'.", hint="Check the id, and the project.")
     return found[0][1]
 
 
-async def beginning(tx: Tx, table: str, projects: list[str], given: str) -> list[tuple[str, str]]:
+async def find_ids_by_prefix(tx: Tx, table: str, projects: list[str], given: str) -> list[tuple[str, str]]:
     """Where the one id that begins with `given` is, as (project, id); nothing if there is none."""
     # Ids end in hex digits, and no collation sorts one of those behind a `g`.
     rows = await tx.all(
@@ -32,11 +32,11 @@ async def beginning(tx: Tx, table: str, projects: list[str], given: str) -> list
         _SHOWN,
     )
     project_of = {row["id"]: row["project"] for row in rows}
-    identity = only(given, list(project_of))
+    identity = pick_id_by_prefix(given, list(project_of))
     return [(project_of[identity], identity)] if identity else []
 
 
-def only(given: str, known: list[str]) -> str | None:
+def pick_id_by_prefix(given: str, known: list[str]) -> str | None:
     """The one of these ids that is meant by its beginning; several are refused."""
     if given in known:
         return given

@@ -14,7 +14,7 @@ from importlib import resources
 
 from commonplace import errors
 from commonplace.store.database import Database, Kind, Row, Tx
-from commonplace.store.statistics import assume_large
+from commonplace.store.statistics import write_large_statistics
 
 _WORDS = {
     "sqlite": {
@@ -55,7 +55,7 @@ class Migration:
         return [part.strip() for part in text.split(";\n") if part.strip()]
 
 
-def migrations(kind: Kind) -> list[Migration]:
+def list_migrations(kind: Kind) -> list[Migration]:
     folder = resources.files(__package__) / "migrations"
     found = []
     for file in sorted(folder.iterdir(), key=lambda each: each.name):
@@ -67,11 +67,11 @@ def migrations(kind: Kind) -> list[Migration]:
 
 async def migrate(database: Database) -> int:
     """Bring the schema to this code's version; ten servers may start at once. How many files were applied."""
-    known = migrations(database.kind)
-    return await database.write(lambda tx: _apply(tx, known))
+    known = list_migrations(database.kind)
+    return await database.write(lambda tx: _apply_migrations(tx, known))
 
 
-async def _apply(tx: Tx, known: list[Migration]) -> int:
+async def _apply_migrations(tx: Tx, known: list[Migration]) -> int:
     if tx.kind == "postgresql":
         await tx.run("select pg_advisory_xact_lock(7341900)")
         await _require_vector(tx)
@@ -86,12 +86,12 @@ async def _apply(tx: Tx, known: list[Migration]) -> int:
         for statement in migration.statements(tx.kind):
             await tx.run(statement)
             if citus:
-                await _distribute(tx, statement)
+                await _distribute_tables(tx, statement)
         await tx.run(
             "insert into schema_version values ($1, $2, $3)", migration.n, migration.name, migration.checksum
         )
     if pending and tx.kind == "sqlite":
-        await assume_large(tx)
+        await write_large_statistics(tx)
     return len(pending)
 
 
@@ -119,7 +119,7 @@ def _refuse_foreign(known: list[Migration], done: Mapping[int, Row]) -> None:
             )
 
 
-async def _distribute(tx: Tx, statement: str) -> None:
+async def _distribute_tables(tx: Tx, statement: str) -> None:
     table = _TABLE.search(statement)
     if table is None:
         return

@@ -16,10 +16,15 @@ T = TypeVar("T")
 
 _CHANNEL = "commonplace"
 _NOTIFY_APART = 0.005
-_PAYLOAD = 7500
+_MAX_PAYLOAD_BYTES = 7500
 _RETRIES = 6
 _LOST = (OSError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, TimeoutError)
-_AWAY = (*_LOST, asyncpg.CannotConnectNowError, asyncpg.AdminShutdownError, asyncpg.TooManyConnectionsError)
+_UNAVAILABLE_ERRORS = (
+    *_LOST,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.TooManyConnectionsError,
+)
 _CLOCK = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as now"
 
 
@@ -73,11 +78,11 @@ class Postgres:
     @classmethod
     async def open(cls, dsn: str, clock: Clock | None = None, *, pool: int = 10) -> "Postgres":
         try:
-            writers = await asyncpg.create_pool(dsn, min_size=1, max_size=pool, **_settings())
+            writers = await asyncpg.create_pool(dsn, min_size=1, max_size=pool, **_connection_settings())
             readers = await asyncpg.create_pool(
-                dsn, min_size=1, max_size=pool, **_settings(default_transaction_read_only="on")
+                dsn, min_size=1, max_size=pool, **_connection_settings(default_transaction_read_only="on")
             )
-        except (*_AWAY, asyncpg.PostgresError, ValueError) as away:
+        except (*_UNAVAILABLE_ERRORS, asyncpg.PostgresError, ValueError) as away:
             raise errors.Unavailable(
                 f"PostgreSQL does not answer ({type(away).__name__}).",
                 hint="Check the address in --store and that the server is up.",
@@ -85,13 +90,13 @@ class Postgres:
         return cls(dsn, writers, readers, clock)
 
     async def read(self, work: Work[T]) -> T:
-        async with _borrowed(self._readers) as connection:
+        async with _acquire_connection(self._readers) as connection:
             return await work(PostgresTx(connection, self._clock))
 
     async def write(self, work: Work[T]) -> T:
         for tries in range(_RETRIES):
             try:
-                async with _borrowed(self._writers) as connection, connection.transaction():
+                async with _acquire_connection(self._writers) as connection, connection.transaction():
                     return await work(PostgresTx(connection, self._clock))
             except (asyncpg.SerializationError, asyncpg.DeadlockDetectedError):
                 await asyncio.sleep(random.uniform(0, 0.01 * 2**tries))  # noqa: S311 - jitter is no secret
@@ -104,7 +109,10 @@ class Postgres:
 
     async def listen(self, heard: Callable[[set[str] | None], None]) -> None:
         tried = asyncio.Event()
-        self._tasks += [asyncio.create_task(self._hear(heard, tried)), asyncio.create_task(self._tell())]
+        self._tasks += [
+            asyncio.create_task(self._receive_notifications(heard, tried)),
+            asyncio.create_task(self._send_notifications()),
+        ]
         await tried.wait()
 
     async def stop_listening(self) -> None:
@@ -121,40 +129,42 @@ class Postgres:
             except TimeoutError:
                 pool.terminate()
 
-    async def _tell(self) -> None:
+    async def _send_notifications(self) -> None:
         while True:
             try:
-                connection = await _connected(self.dsn, synchronous_commit="off")
+                connection = await _connect(self.dsn, synchronous_commit="off")
                 with contextlib.closing(_Closing(connection)):
-                    await self._tell_on(connection)
-            except _AWAY:
+                    await self._send_notifications_on(connection)
+            except _UNAVAILABLE_ERRORS:
                 await asyncio.sleep(1)
 
-    async def _tell_on(self, connection: Any) -> None:
+    async def _send_notifications_on(self, connection: Any) -> None:
         while True:
             await self._wake.wait()
             self._wake.clear()
             projects, self._dirty = self._dirty, set()
             try:
-                for payload in _payloads(projects):
+                for payload in _split_payloads(projects):
                     await connection.execute("select pg_notify($1, $2)", _CHANNEL, payload)
-            except _AWAY:
+            except _UNAVAILABLE_ERRORS:
                 self.announce(projects)
                 raise
             await asyncio.sleep(_NOTIFY_APART)
 
-    async def _hear(self, heard: Callable[[set[str] | None], None], tried: asyncio.Event) -> None:
+    async def _receive_notifications(
+        self, heard: Callable[[set[str] | None], None], tried: asyncio.Event
+    ) -> None:
         """Reconnects for ever; what was announced meanwhile may have been anything."""
         while True:
             try:
-                connection = await _connected(self.dsn)
+                connection = await _connect(self.dsn)
                 with contextlib.closing(_Closing(connection)):
                     await connection.add_listener(_CHANNEL, lambda *got: heard(set(got[3].split(","))))
                     if tried.is_set():
                         heard(None)
                     tried.set()
-                    await _end_of(connection)
-            except _AWAY:
+                    await _wait_for_termination(connection)
+            except _UNAVAILABLE_ERRORS:
                 pass
             finally:
                 tried.set()
@@ -169,24 +179,24 @@ class _Closing:
         self._connection.terminate()
 
 
-async def _connected(dsn: str, **server: str) -> Any:
+async def _connect(dsn: str, **server: str) -> Any:
     """A connection; who gives up while it is made does not leave it open."""
-    connecting = asyncio.ensure_future(asyncpg.connect(dsn, **_settings(**server)))
+    connecting = asyncio.ensure_future(asyncpg.connect(dsn, **_connection_settings(**server)))
     try:
         return await asyncio.shield(connecting)
     except asyncio.CancelledError:
-        with contextlib.suppress(*_AWAY):
+        with contextlib.suppress(*_UNAVAILABLE_ERRORS):
             (await connecting).terminate()
         raise
 
 
-async def _end_of(connection: Any) -> None:
+async def _wait_for_termination(connection: Any) -> None:
     ended = asyncio.Event()
     connection.add_termination_listener(lambda *_: ended.set())
     await ended.wait()
 
 
-def _settings(**server: str) -> dict[str, Any]:
+def _connection_settings(**server: str) -> dict[str, Any]:
     return {
         "connection_class": _Connection,
         "timeout": 4,
@@ -196,23 +206,23 @@ def _settings(**server: str) -> dict[str, Any]:
 
 
 @contextlib.asynccontextmanager
-async def _borrowed(pool: Any) -> AsyncIterator[Any]:
+async def _acquire_connection(pool: Any) -> AsyncIterator[Any]:
     """A connection; a store that is away is one named, retryable refusal."""
     try:
         async with pool.acquire(timeout=4) as connection:
             yield connection
-    except _AWAY as away:
+    except _UNAVAILABLE_ERRORS as away:
         raise errors.Unavailable(
             f"PostgreSQL does not answer ({type(away).__name__}).",
             hint="Try again; if the call was a write, look first whether it was done.",
         ) from away
 
 
-def _payloads(projects: set[str]) -> list[str]:
+def _split_payloads(projects: set[str]) -> list[str]:
     """NOTIFY takes 8 kB at most."""
     payloads: list[str] = []
     for project in sorted(projects):
-        if payloads and len(f"{payloads[-1]},{project}".encode()) <= _PAYLOAD:
+        if payloads and len(f"{payloads[-1]},{project}".encode()) <= _MAX_PAYLOAD_BYTES:
             payloads[-1] += "," + project
         else:
             payloads.append(project)

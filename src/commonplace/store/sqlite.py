@@ -20,8 +20,8 @@ from commonplace.store.database import Kind, Row, Value, Work, sqlite_text
 
 T = TypeVar("T")
 
-_READERS = 2
-_BATCH = 256
+_READER_THREADS = 2
+_MAX_BATCH_JOBS = 256
 _BUSY_SECONDS = 5.0
 _PRAGMAS = (
     "pragma journal_mode=wal",
@@ -42,7 +42,7 @@ class SqliteTx:
         self._columns: dict[str, tuple[str, ...]] = {}
 
     def execute(self, sql: str, values: Sequence[Value] = ()) -> apsw.Cursor:
-        return self._connection.execute(sqlite_text(sql), [_bound(value) for value in values])
+        return self._connection.execute(sqlite_text(sql), [_bind_value(value) for value in values])
 
     async def run(self, sql: str, *values: Value) -> int:
         before = self._connection.total_changes()
@@ -68,7 +68,7 @@ class SqliteTx:
     async def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
         text = sqlite_text(sql)
         for row in rows:
-            self._connection.execute(text, tuple(map(_bound, row)))
+            self._connection.execute(text, tuple(map(_bind_value, row)))
 
     async def clock(self) -> int:
         return self._clock()
@@ -83,14 +83,14 @@ class _Job:
         self._work, self._loop = work, loop
         self._future: asyncio.Future[Any] = loop.create_future()
 
-    async def answer(self) -> Any:
+    async def wait_for_result(self) -> Any:
         return await self._future
 
     @property
-    def abandoned(self) -> bool:
+    def is_abandoned(self) -> bool:
         return self._future.cancelled()
 
-    def drive(self, tx: SqliteTx) -> Any:
+    def run_to_end(self, tx: SqliteTx) -> Any:
         """Run the coroutine to its end here: it has nothing to wait for."""
         step = self._work(tx)
         if not isinstance(step, Coroutine):
@@ -102,7 +102,7 @@ class _Job:
         step.close()
         raise RuntimeError("a transaction awaits nothing but its tx")
 
-    def settle(self, result: Any, error: BaseException | None) -> None:
+    def settle_result(self, result: Any, error: BaseException | None) -> None:
         if self._future.done():
             return
         if error is not None:
@@ -125,10 +125,10 @@ class Sqlite:
         self._writes: SimpleQueue[_Job | None] = SimpleQueue()
         try:
             writer = self.connect()
-            readers = [self.connect(read_only=True) for _ in range(_READERS)]
+            readers = [self.connect(read_only=True) for _ in range(_READER_THREADS)]
         except apsw.Error as broken:
             self.folder.close()
-            raise damaged(self.folder.database, broken) from broken
+            raise build_damage_error(self.folder.database, broken) from broken
         self.folder.mark_created()
         self._threads = [
             threading.Thread(target=self._write_batches, args=(writer,), name="store-writer", daemon=True),
@@ -142,7 +142,7 @@ class Sqlite:
 
     def connect(self, *, read_only: bool = False) -> apsw.Connection:
         connection = apsw.Connection(str(self.folder.database))
-        connection.set_busy_handler(_patient())
+        connection.set_busy_handler(_make_busy_handler())
         # Plans that look at bound values are prepared again for each call: ten times the cost, and never the same plan.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         for pragma in _PRAGMAS:
@@ -171,7 +171,7 @@ class Sqlite:
             return
         self._closed = True
         self._writes.put(None)
-        for _ in range(_READERS):
+        for _ in range(_READER_THREADS):
             self._reads.put(None)
         await asyncio.gather(*(asyncio.to_thread(thread.join) for thread in self._threads))
         self.folder.close()
@@ -181,36 +181,36 @@ class Sqlite:
             raise errors.Unavailable("The server is shutting down.", hint="Try again in a moment.")
         job = _Job(work, asyncio.get_running_loop())
         queue.put(job)
-        answer: T = await job.answer()
+        answer: T = await job.wait_for_result()
         return answer
 
     def _read_jobs(self, connection: apsw.Connection) -> None:
         tx = SqliteTx(connection, self._clock)
         while (job := self._reads.get()) is not None:
-            if job.abandoned:
+            if job.is_abandoned:
                 continue
             outcome = _in_transaction(job, tx, "begin")
-            _settle([outcome])
+            _settle_jobs([outcome])
         connection.close()
 
     def _write_batches(self, connection: apsw.Connection) -> None:
         tx = SqliteTx(connection, self._clock)
         while (job := self._writes.get()) is not None:
-            batch = [job, *self._waiting()]
+            batch = [job, *self._drain_writes()]
             ends = batch[-1] is None
-            jobs = [each for each in batch if each is not None and not each.abandoned]
+            jobs = [each for each in batch if each is not None and not each.is_abandoned]
             if len(jobs) == 1:
-                _settle([_in_transaction(jobs[0], tx, "begin immediate")])
+                _settle_jobs([_in_transaction(jobs[0], tx, "begin immediate")])
             elif jobs:
-                _settle(_in_one_commit(jobs, tx))
+                _settle_jobs(_in_one_commit(jobs, tx))
             if ends:
                 break
         connection.close()
 
-    def _waiting(self) -> list[_Job | None]:
+    def _drain_writes(self) -> list[_Job | None]:
         waiting: list[_Job | None] = []
         with contextlib.suppress(Empty):
-            while len(waiting) < _BATCH and (not waiting or waiting[-1] is not None):
+            while len(waiting) < _MAX_BATCH_JOBS and (not waiting or waiting[-1] is not None):
                 waiting.append(self._writes.get_nowait())
         return waiting
 
@@ -218,11 +218,11 @@ class Sqlite:
 def _in_transaction(job: _Job, tx: SqliteTx, begin: str) -> _Outcome:
     try:
         tx.execute(begin)
-        result = job.drive(tx)
+        result = job.run_to_end(tx)
         tx.execute("commit")
     except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the caller, not to the thread
         _roll_back(tx)
-        return job, None, _named(error)
+        return job, None, _translate_error(error)
     return job, result, None
 
 
@@ -234,18 +234,18 @@ def _in_one_commit(jobs: list[_Job], tx: SqliteTx) -> list[_Outcome]:
         tx.execute("commit")
     except apsw.Error as error:
         _roll_back(tx)
-        return [(job, None, _named(error)) for job in jobs]
+        return [(job, None, _translate_error(error)) for job in jobs]
     return outcomes
 
 
 def _in_savepoint(job: _Job, tx: SqliteTx) -> _Outcome:
     tx.execute("savepoint caller")
     try:
-        result = job.drive(tx)
+        result = job.run_to_end(tx)
     except BaseException as error:  # noqa: BLE001 - as above
         tx.execute("rollback to caller")
         tx.execute("release caller")
-        return job, None, _named(error)
+        return job, None, _translate_error(error)
     tx.execute("release caller")
     return job, result, None
 
@@ -255,28 +255,28 @@ def _roll_back(tx: SqliteTx) -> None:
         tx.execute("rollback")
 
 
-def _settle(outcomes: list[_Outcome]) -> None:
+def _settle_jobs(outcomes: list[_Outcome]) -> None:
     """Wake each loop once for all of its callers."""
     loops: dict[asyncio.AbstractEventLoop, list[_Outcome]] = {}
     for outcome in outcomes:
         loops.setdefault(outcome[0]._loop, []).append(outcome)  # noqa: SLF001 - a job's own thread
     for loop, ended in loops.items():
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(_settle_here, ended)
+            loop.call_soon_threadsafe(_settle_in_loop, ended)
 
 
-def _settle_here(ended: list[_Outcome]) -> None:
+def _settle_in_loop(ended: list[_Outcome]) -> None:
     for job, result, error in ended:
-        job.settle(result, error)
+        job.settle_result(result, error)
 
 
-def _bound(value: Value) -> int | float | str | bytes | None:
+def _bind_value(value: Value) -> int | float | str | bytes | None:
     if isinstance(value, list | tuple):
         return msgspec.json.encode(value).decode()
     return value  # type: ignore[return-value]  # the sequence case is gone
 
 
-def _named(error: BaseException) -> BaseException:
+def _translate_error(error: BaseException) -> BaseException:
     if isinstance(error, apsw.FullError):
         return errors.Unavailable(
             "The disk is full; nothing was written.", hint="Free some space, then try again."
@@ -289,14 +289,14 @@ def _named(error: BaseException) -> BaseException:
     return error
 
 
-def damaged(database: Path, error: apsw.Error) -> errors.Unavailable:
+def build_damage_error(database: Path, error: apsw.Error) -> errors.Unavailable:
     return errors.Unavailable(
         f"The database {database} cannot be opened: {error}.",
         hint=f"To go on, restore {database.name} from a backup into {database.parent}.",
     )
 
 
-def _patient() -> Callable[[int], bool]:
+def _make_busy_handler() -> Callable[[int], bool]:
     """SQLite's own back-off starves; short random waits are fair."""
     started = 0.0
 

@@ -6,12 +6,12 @@ plans that do not fit when the store has grown. So they are written down once, a
 
 from commonplace.store.database import Tx
 
-_ROWS = 1_000_000
-_PER_PROJECT = 10_000
-_PER_PREFIX = 10
+_ASSUMED_ROWS = 1_000_000
+_ROWS_PER_PROJECT = 10_000
+_ROWS_PER_PREFIX = 10
 
 
-async def assume_large(tx: Tx) -> None:
+async def write_large_statistics(tx: Tx) -> None:
     await tx.run("analyze")
     await tx.run("delete from sqlite_stat1")
     rows = await tx.all(
@@ -26,7 +26,7 @@ async def assume_large(tx: Tx) -> None:
             (
                 row["tbl"],
                 row["tbl"] if row["origin"] == "pk" else row["idx"],
-                _stat(row["columns"], row["one"]),
+                _format_stat(row["columns"], row["one"]),
             )
             for row in rows
         ],
@@ -34,9 +34,9 @@ async def assume_large(tx: Tx) -> None:
     await tx.run("analyze sqlite_schema")
 
 
-def _stat(columns: int, unique: int) -> str:
+def _format_stat(columns: int, unique: int) -> str:
     """Rows in all, then rows for one value of the first column, of the first two, and so on."""
-    per_prefix = [_PER_PROJECT, *[_PER_PREFIX] * (columns - 1)][:columns]
+    per_prefix = [_ROWS_PER_PROJECT, *[_ROWS_PER_PREFIX] * (columns - 1)][:columns]
     if unique:
         per_prefix[-1] = 1
-    return " ".join(map(str, [_ROWS, *per_prefix]))
+    return " ".join(map(str, [_ASSUMED_ROWS, *per_prefix]))

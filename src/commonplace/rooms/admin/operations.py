@@ -202,9 +202,9 @@ async def get_health(call: Call) -> model.ServerHealth:
         active_sessions=counts["sessions"],
         active_locks=counts["locks"],
         search=model.SearchHealth(
-            ok=not call.search.trouble,
-            pending=await call.search.pending(call.tx),
-            problem=call.search.trouble,
+            ok=not call.search.last_error,
+            pending=await call.search.count_queued_entries(call.tx),
+            problem=call.search.last_error,
             without_vectors=call.search.without_vectors,
         ),
     )

@@ -9,7 +9,7 @@ import msgspec
 
 from commonplace.rooms.archives import study_store
 from commonplace.search import index
-from commonplace.search.source import Source
+from commonplace.search.source import SearchSource
 from commonplace.store.database import Row, Tx
 
 
@@ -40,4 +40,6 @@ def _build_search_row(entry_id: str, title: str, words: str, line: int) -> Row:
     return {"id": entry_id, "title": title, "text": words, "place": place}
 
 
-SEARCH_SOURCE = Source(index.TRANSCRIPT, load_indexed_passages, whole=study_store.session_from_entry_id)
+SEARCH_SOURCE = SearchSource(
+    index.TRANSCRIPT_KIND, load_indexed_passages, whole=study_store.session_from_entry_id
+)

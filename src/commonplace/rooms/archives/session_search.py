@@ -16,8 +16,8 @@ from commonplace.rooms.archives import store, study_store
 from commonplace.rooms.archives.search import describe_error
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.search import index, text
-from commonplace.search.find import Hit, Question, by_words, find
-from commonplace.search.wanted import Wanted
+from commonplace.search.entry_filter import EntryFilter
+from commonplace.search.find import Hit, Question, find_entries, find_entries_by_words
 from commonplace.session_archive import passages
 from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.line_scan import LineScan
@@ -121,19 +121,21 @@ async def _list_occurrences(
 
 
 async def _search_index(call: Call, query: SessionQuery) -> list[SessionMatch]:
-    limits = Wanted(
+    limits = EntryFilter(
         call.now,
-        (index.TRANSCRIPT,),
+        (index.TRANSCRIPT_KIND,),
         (query.workspace,) if query.workspace else (),
         changed_since=query.since,
         changed_until=query.until if query.until < _LATEST_TIME else 0,
     )
     max_hits = max(100, query.limit * _CANDIDATES_PER_MATCH)
-    hits = await find(call.tx, call.search.vectors, Question(query.query), query.projects, limits, max_hits)
+    hits = await find_entries(
+        call.tx, call.search.vectors, Question(query.query), query.projects, limits, max_hits
+    )
     fixed = await _find_fixed_errors(call.tx, query, hits) if _is_about_error(query.query, hits) else []
     weight = _ASKED_FOR_FIX_WEIGHT if _ASKS_FOR_FIX.search(query.query) else _FIXED_WEIGHT
     selected = _select_hits(_order_hits(hits, fixed, weight), query)
-    tokens = set(text.tokens(query.query))
+    tokens = set(text.tokenize(query.query))
     loaded: dict[tuple[str, str], SessionMatch] = {}
     for project in dict.fromkeys(hit.project for hit in selected):
         hits_of_project = {hit.id: hit for hit in selected if hit.project == project}
@@ -264,7 +266,7 @@ async def _find_likely_sessions(tx: Tx, query: SessionQuery, now: int) -> set[tu
     types = (query.workspace,) if query.workspace else ()
     likely: set[tuple[str, str]] = set()
     for project in query.projects:
-        limits = Wanted(now, (index.TRANSCRIPT,), types)
-        hits = await by_words(tx, query.query, project, limits, _LIKELY_SESSIONS)
+        limits = EntryFilter(now, (index.TRANSCRIPT_KIND,), types)
+        hits = await find_entries_by_words(tx, query.query, project, limits, _LIKELY_SESSIONS)
         likely |= {study_store.session_from_entry_id(hit.id) for hit in hits}
     return likely

@@ -11,7 +11,7 @@ from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.frames import FramePosition, StoredFrame
 from commonplace.session_archive.session_bytes import SessionBytes
 from commonplace.store.database import Database, Row, Tx
-from commonplace.store.ids import SHORTEST, only
+from commonplace.store.ids import SHORTEST, pick_id_by_prefix
 
 _COLUMNS = ", ".join(field.name for field in fields(ArchivedSession))
 _MAX_CANDIDATES = 5
@@ -36,7 +36,7 @@ async def find_session_id(tx: Tx, project: str, workspace: str, prefix: str) -> 
         prefix + "\x7f",
         _MAX_CANDIDATES,
     )
-    return only(prefix, [row["session"] for row in rows])
+    return pick_id_by_prefix(prefix, [row["session"] for row in rows])
 
 
 async def list_archives_of_workspace(

@@ -156,7 +156,7 @@ async def write_errors(tx: Tx, archive: ArchivedSession, errors: Sequence[Logged
 async def delete_errors(tx: Tx, archive: ArchivedSession, fingerprints: Sequence[str]) -> None:
     ids = [build_entry_id(archive, fingerprint) for fingerprint in fingerprints]
     await tx.run("delete from session_error where project = $1 and id = any($2)", archive.project, ids)
-    await index.remove(tx, archive.project, index.TRANSCRIPT, ids)
+    await index.remove_entries(tx, archive.project, index.TRANSCRIPT_KIND, ids)
 
 
 async def delete_study_results(tx: Tx, archive: ArchivedSession) -> None:
@@ -169,7 +169,7 @@ async def delete_study_results(tx: Tx, archive: ArchivedSession) -> None:
             archive.project,
             *span,
         )
-        await index.remove(tx, archive.project, index.TRANSCRIPT, [row["id"] for row in deleted])
+        await index.remove_entries(tx, archive.project, index.TRANSCRIPT_KIND, [row["id"] for row in deleted])
 
 
 async def load_passages(tx: Tx, project: str, ids: Sequence[str]) -> Mapping[str, list[PassagePiece]]:
@@ -232,7 +232,7 @@ async def _save_result(tx: Tx, archive: ArchivedSession, result: StudyResult) ->
     await write_errors(tx, archive, [error for error, _ in result.errors])
     if result.dropped_fingerprints:
         await delete_errors(tx, archive, result.dropped_fingerprints)
-    await index.put(tx, _build_index_entries(archive, result, title))
+    await index.put_entries(tx, _build_index_entries(archive, result, title))
 
 
 def _title_of_session(archive: ArchivedSession, result: StudyResult) -> str:
@@ -240,7 +240,7 @@ def _title_of_session(archive: ArchivedSession, result: StudyResult) -> str:
     return (title or archive.title)[:_TITLE_CHARACTERS]
 
 
-def _build_index_entries(archive: ArchivedSession, result: StudyResult, title: str) -> list[index.Entry]:
+def _build_index_entries(archive: ArchivedSession, result: StudyResult, title: str) -> list[index.IndexEntry]:
     passages = [
         _build_index_entry(archive, build_entry_id(archive, passage.number), title, passage.at, counted)
         for passage, _, counted in result.passages
@@ -259,12 +259,12 @@ def _build_index_entries(archive: ArchivedSession, result: StudyResult, title: s
 
 def _build_index_entry(
     archive: ArchivedSession, entry_id: str, title: str, at: int | None, counted: Counter[str]
-) -> index.Entry:
+) -> index.IndexEntry:
     """The type of an entry is its workspace, so that a search in one workspace reads no other entries."""
     changed_at = archive.ended_at if at is None else at
-    return index.Entry(
+    return index.IndexEntry(
         archive.project,
-        index.TRANSCRIPT,
+        index.TRANSCRIPT_KIND,
         entry_id,
         archive.workspace,
         title,

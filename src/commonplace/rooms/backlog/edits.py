@@ -29,8 +29,10 @@ async def lock_backlog(call: Call, project: str) -> int:
 async def load_locked_item(call: Call, id_prefix: str, expected_version: int | None = None) -> Row:
     """Lock the backlog and load the item, from this project or else another that the caller may see."""
     own_project = call.own_session.project
-    match = await ids.beginning(call.tx, "backlog", [own_project], id_prefix)
-    match = match or await ids.beginning(call.tx, "backlog", await list_visible_projects(call), id_prefix)
+    match = await ids.find_ids_by_prefix(call.tx, "backlog", [own_project], id_prefix)
+    match = match or await ids.find_ids_by_prefix(
+        call.tx, "backlog", await list_visible_projects(call), id_prefix
+    )
     row = None
     if match:
         await lock_backlog(call, match[0][0])
@@ -54,7 +56,7 @@ async def resolve_dependencies(call: Call, project: str, id_prefixes: Sequence[s
     """Return the whole ids of the items to depend on."""
     whole_ids = await store.filter_existing_ids(call.tx, project, id_prefixes) if id_prefixes else set()
     resolved = [
-        id_prefix if id_prefix in whole_ids else await ids.whole(call.tx, "backlog", project, id_prefix)
+        id_prefix if id_prefix in whole_ids else await ids.resolve_id(call.tx, "backlog", project, id_prefix)
         for id_prefix in id_prefixes
     ]
     return list(dict.fromkeys(resolved))

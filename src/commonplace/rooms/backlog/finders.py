@@ -8,7 +8,7 @@ from commonplace.store import ids
 
 
 async def find_backlog_item(call: Call, project: str, id_prefix: str) -> dict[str, Any] | None:
-    match = await ids.beginning(call.tx, "backlog", [project], id_prefix)
+    match = await ids.find_ids_by_prefix(call.tx, "backlog", [project], id_prefix)
     row = await store.load_item(call.tx, *match[0]) if match else None
     if row is None:
         return None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from commonplace.rooms.blackboard import store
 from commonplace.search import index
-from commonplace.search.source import Source
+from commonplace.search.source import SearchSource
 from commonplace.store.database import Row, Tx
 
 _TITLE_CHARACTERS = 200
@@ -15,16 +15,16 @@ async def index_message(tx: Tx, draft: store.BlackboardDraft) -> None:
     if draft.audience:
         return
     purpose = await store.load_purpose(tx, draft.project, draft.session)
-    entry = index.Entry(
+    entry = index.IndexEntry(
         draft.project,
-        index.BY_WORDS,
+        index.BLACKBOARD_KIND,
         f"{draft.session}/{draft.id}",
         draft.message_type,
         purpose[:_TITLE_CHARACTERS],
         draft.content,
         draft.at,
     )
-    await index.put(tx, [entry])
+    await index.put_entries(tx, [entry])
 
 
 async def load_indexed_messages(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
@@ -34,4 +34,4 @@ async def load_indexed_messages(tx: Tx, project: str, ids: Sequence[str]) -> Seq
     )
 
 
-SEARCH_SOURCE = Source(index.BY_WORDS, load_indexed_messages)
+SEARCH_SOURCE = SearchSource(index.BLACKBOARD_KIND, load_indexed_messages)

@@ -12,7 +12,7 @@ from commonplace.store.database import Row
 
 
 async def find_function_by_id(call: Call, project: str, id_prefix: str) -> dict[str, Any] | None:
-    match = await ids.beginning(call.tx, "function", [project], id_prefix)
+    match = await ids.find_ids_by_prefix(call.tx, "function", [project], id_prefix)
     rows = await store.load_functions(call.tx, project, [match[0][1]]) if match else {}
     return _render_function_document(next(iter(rows.values()))) if rows else None
 

@@ -12,9 +12,9 @@ from commonplace.rooms.functions.events import FUNCTION_ENRICHED, FUNCTION_REGIS
 from commonplace.rooms.functions.resources import list_function_page
 from commonplace.rooms.functions.syncing import FunctionSync
 from commonplace.rooms.locks.paths import canonicalize_path
-from commonplace.search.engine import asking
-from commonplace.search.find import Question, find
-from commonplace.search.wanted import Wanted
+from commonplace.search.engine import prepare_question
+from commonplace.search.entry_filter import EntryFilter
+from commonplace.search.find import Question, find_entries
 from commonplace.store import ids
 from commonplace.store.counters import lock_project
 from commonplace.store.database import Row, Value
@@ -89,7 +89,10 @@ async def _find_registered_function(call: Call, file: str, name: str) -> Row | N
 
 
 @operation(
-    "memory_find_function", role="readonly", prepare=asking("query"), example={"query": "how do we retry?"}
+    "memory_find_function",
+    role="readonly",
+    prepare=prepare_question("query"),
+    example={"query": "how do we retry?"},
 )
 async def find_function(
     call: Call,
@@ -101,8 +104,8 @@ async def find_function(
     """Find functions by purpose, name, signature or calls before writing one."""
     question = call.prepared if isinstance(call.prepared, Question) else Question(query)
     projects = list(dict.fromkeys([call.project, *([access.SHARED] if include_shared else [])]))
-    hits = await find(
-        call.tx, call.search.vectors, question, projects, Wanted(call.now, (store.FUNCTION_KIND,))
+    hits = await find_entries(
+        call.tx, call.search.vectors, question, projects, EntryFilter(call.now, (store.FUNCTION_KIND,))
     )
     candidates = hits[: limit * 2]
     rows: dict[str, Row] = {}
@@ -173,7 +176,7 @@ async def enrich_function(
 
 
 async def _load_function(call: Call, id_prefix: str) -> Row:
-    function_id = await ids.whole(call.tx, "function", call.project, id_prefix)
+    function_id = await ids.resolve_id(call.tx, "function", call.project, id_prefix)
     return (await store.load_functions(call.tx, call.project, [function_id]))[function_id]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from commonplace.rooms.functions import model
 from commonplace.rooms.functions.store import FUNCTION_KIND, load_functions
-from commonplace.search.source import Source
+from commonplace.search.source import SearchSource
 from commonplace.store.database import Row, Tx
 
 
@@ -15,4 +15,4 @@ async def load_indexed_functions(tx: Tx, project: str, ids: Sequence[str]) -> Se
     ]
 
 
-SEARCH_SOURCE = Source(FUNCTION_KIND, load_indexed_functions)
+SEARCH_SOURCE = SearchSource(FUNCTION_KIND, load_indexed_functions)

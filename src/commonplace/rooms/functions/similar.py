@@ -4,8 +4,8 @@ from commonplace import access
 from commonplace.call import Call
 from commonplace.rooms.functions import model, store
 from commonplace.search import text
-from commonplace.search.find import by_words
-from commonplace.search.wanted import Wanted
+from commonplace.search.entry_filter import EntryFilter
+from commonplace.search.find import find_entries_by_words
 from commonplace.store.database import Row
 
 _MAX_CANDIDATES = 12
@@ -16,11 +16,11 @@ _NAME_WEIGHT = 0.9
 
 async def find_similar_functions(call: Call, row: Row) -> list[model.SimilarFunction]:
     """List the most similar functions of the project and of shared, most similar first."""
-    wanted = Wanted(call.now, (store.FUNCTION_KIND,))
+    wanted = EntryFilter(call.now, (store.FUNCTION_KIND,))
     query = f"{row['name']} {row['purpose']}"
     similar: list[model.SimilarFunction] = []
     for project in dict.fromkeys((call.project, access.SHARED)):
-        hits = await by_words(call.tx, query, project, wanted, _MAX_CANDIDATES)
+        hits = await find_entries_by_words(call.tx, query, project, wanted, _MAX_CANDIDATES)
         rows = await store.load_functions(call.tx, project, [hit.id for hit in hits if hit.id != row["id"]])
         similar += [
             _build_similar(candidate, score)
@@ -43,13 +43,13 @@ def _build_similar(row: Row, similarity: float) -> model.SimilarFunction:
 def _score_similarity(one: Row, other: Row) -> float:
     if other["state"] == "gone":
         return 0.0
-    names = _jaccard_index(set(text.tokens(one["short"])), set(text.tokens(other["short"])))
+    names = _jaccard_index(set(text.tokenize(one["short"])), set(text.tokenize(other["short"])))
     words = _jaccard_index(_description_words(one), _description_words(other))
     return max(_NAME_WEIGHT * names, words)
 
 
 def _description_words(row: Row) -> set[str]:
-    return set(text.tokens(f"{row['short']} {model.describe_purpose(row)}"))
+    return set(text.tokenize(f"{row['short']} {model.describe_purpose(row)}"))
 
 
 def _jaccard_index(one: set[str], other: set[str]) -> float:

@@ -34,7 +34,7 @@ async def upsert_functions(tx: Tx, changes: Sequence[tuple[Row | None, Mapping[s
     await tx.many(_UPSERT, [[row[name] for name in _COLUMN_NAMES] for row in after])
     unindexed = [row for row in after if _is_unsearchable(row)]
     for project in {str(row["project"]) for row in unindexed}:
-        await index.remove(
+        await index.remove_entries(
             tx, project, FUNCTION_KIND, [str(row["id"]) for row in unindexed if row["project"] == project]
         )
     reindexed = [
@@ -43,7 +43,7 @@ async def upsert_functions(tx: Tx, changes: Sequence[tuple[Row | None, Mapping[s
         if not _is_unsearchable(row)
         and (before is None or _is_unsearchable(before) or _indexed_texts(before) != _indexed_texts(row))
     ]
-    await index.put(tx, [_build_index_entry(row) for row in reindexed])
+    await index.put_entries(tx, [_build_index_entry(row) for row in reindexed])
 
 
 def _is_unsearchable(row: Row) -> bool:
@@ -55,8 +55,8 @@ def _indexed_texts(row: Row) -> tuple[str, str]:
     return str(row["name"]), model.search_text(row)
 
 
-def _build_index_entry(row: Row) -> index.Entry:
-    return index.Entry(
+def _build_index_entry(row: Row) -> index.IndexEntry:
+    return index.IndexEntry(
         row["project"],
         FUNCTION_KIND,
         row["id"],

@@ -18,8 +18,8 @@ from commonplace.rooms.knowledge.recall import (
     prepared_question,
     recall_documents,
 )
+from commonplace.search.entry_filter import EntryFilter
 from commonplace.search.find import Question
-from commonplace.search.wanted import Wanted
 from commonplace.store.database import Row
 
 _LEARNING_TYPES = ("learning", "gotcha", "solution")
@@ -70,7 +70,7 @@ async def _find_offers(call: Call, question: Question, types: Sequence[str], rea
     if not question.text.strip():
         return []
     wanted, projects = (
-        Wanted(call.now, (store.DOCUMENT_KIND,), tuple(types)),
+        EntryFilter(call.now, (store.DOCUMENT_KIND,), tuple(types)),
         list_searched_projects(call, include_shared=True),
     )
     found = await recall_documents(call, question, projects, wanted, 2 * _MAX_OFFERS)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from commonplace.search.stem import stem
-from commonplace.search.text import STOP
+from commonplace.search.text import STOP_WORDS
 
 _MAX_COMPARED_CHARACTERS = 8000
 _MAX_CLAIMS = 40
@@ -41,7 +41,7 @@ _NUMBER_WORDS = {
 _NEGATION = re.compile(r"not?|never|cannot|without|off|\w+n't")
 _DENIALS = {"disabl": "enabl", "forbid": "allow", "forbidden": "allow", "fals": "true"}
 _PAST = frozenset(_split("was were had formerly previously"))
-_FILLERS = (STOP - frozenset(_split("before after above below"))) | frozenset(_split("always must may"))
+_FILLERS = (STOP_WORDS - frozenset(_split("before after above below"))) | frozenset(_split("always must may"))
 _COPULAS = frozenset(_split("is are was were isn't aren't wasn't weren't"))
 _USES = frozenset(_split("use uses using"))
 _SCOPE_WORDS = frozenset(_split("for when if during per of while unless"))

@@ -19,8 +19,8 @@ from commonplace.rooms.knowledge.claims import Claim, extract_claims, find_clash
 from commonplace.rooms.knowledge.cleaning import clean_text
 from commonplace.rooms.knowledge.recall import list_searched_projects
 from commonplace.search import index, text
-from commonplace.search.find import by_words
-from commonplace.search.wanted import Wanted
+from commonplace.search.entry_filter import EntryFilter
+from commonplace.search.find import find_entries_by_words
 from commonplace.store.database import Row, Tx, Value
 
 RELATED_SIMILARITY = 0.25
@@ -122,13 +122,13 @@ def _clean_draft(draft: Draft, settings: Settings) -> CleanDraft:
     title, content = clean_text(draft.title), clean_text(draft.content)
     masked = sorted({*title.masked, *content.masked})
     _require_acceptable(title.text, content.text, masked, settings)
-    content_words = text.counted(content.text)
+    content_words = text.count_tokens(content.text)
     return CleanDraft(
         replace(draft, title=title.text, content=content.text),
         sorted({*title.flags, *content.flags}),
         masked,
         content_words,
-        content_words + text.counted(title.text),
+        content_words + text.count_tokens(title.text),
         extract_claims(content.text),
     )
 
@@ -152,10 +152,10 @@ def _require_acceptable(title: str, content: str, masked: list[str], settings: S
 
 async def _load_candidates(call: Call, clean: CleanDraft) -> _Candidates:
     """The entry number comes first: what is written while the rest is read counts as late."""
-    last_entry = await index.last_number(call.tx, call.project)
+    last_entry = await index.load_last_number(call.tx, call.project)
     question = f"{clean.draft.title}\n{clean.draft.content}"
-    hits = await by_words(
-        call.tx, question, call.project, Wanted(call.now, (store.DOCUMENT_KIND,)), _MAX_NEAR_DOCUMENTS
+    hits = await find_entries_by_words(
+        call.tx, question, call.project, EntryFilter(call.now, (store.DOCUMENT_KIND,)), _MAX_NEAR_DOCUMENTS
     )
     rows = await store.load_documents(call.tx, call.project, [hit.id for hit in hits])
     near = [rows[hit.id] for hit in hits if hit.id in rows]
@@ -167,7 +167,7 @@ async def _load_served_documents(call: Call) -> list[Row]:
     if call.session is None:
         return []
     rows: list[Row] = []
-    uses = call.search.uses.of(call.session.id)
+    uses = call.search.uses.list_uses_of_session(call.session.id)
     for project in list_searched_projects(call, include_shared=True):
         unwritten = [use.id for use in uses if use.project == project]
         rows += await store.list_served_documents(
@@ -185,7 +185,7 @@ def _is_recalled(clean: CleanDraft, row: Row) -> bool:
     """Does the draft repeat a document that the session was shown? A correction of it does not."""
     content = row["content"][:_MAX_COMPARED_CHARACTERS]
     own, total = clean.content_words, clean.content_words.total()
-    if total < _MIN_RECALL_TOKENS or (own & text.counted(content)).total() / total < _RECALL_SHARE:
+    if total < _MIN_RECALL_TOKENS or (own & text.count_tokens(content)).total() / total < _RECALL_SHARE:
         return False
     return not is_correction(clean.claims, extract_claims(content))
 
@@ -210,7 +210,7 @@ def measure_similarity(one: Counter[str], other: Counter[str]) -> float:
 
 
 def _count_words(row: Row) -> Counter[str]:
-    return text.counted(f"{row['title']}\n{row['content'][:_MAX_COMPARED_CHARACTERS]}")
+    return text.count_tokens(f"{row['title']}\n{row['content'][:_MAX_COMPARED_CHARACTERS]}")
 
 
 def _find_contradiction(clean: CleanDraft, row: Row) -> model.Contradiction | None:

@@ -39,18 +39,18 @@ def cut_excerpt(content: str, question: str, part: int, most: int) -> str:
     """All of it, or the passage that answers best with what stands around it, in at most so many bytes."""
     if len(content.encode()) <= most:
         return content
-    asked = set(text.tokens(question))
-    best = _pick_passage(text.passages(content), asked, part)
+    asked = set(text.tokenize(question))
+    best = _pick_passage(text.split_passages(content), asked, part)
     if len(best.encode()) <= most:
         return _extend_passage(content, best, most)
     if most >= MIN_EXCERPT_BYTES:
-        best = _pick_passage(text.passages(best, most), asked, 0)
+        best = _pick_passage(text.split_passages(best, most), asked, 0)
     return best.encode()[:most].decode(errors="ignore")
 
 
 def _pick_passage(passages: Sequence[str], asked: set[str], part: int) -> str:
     first = min(part, len(passages) - 1)
-    found = [(len(asked & set(text.tokens(each))), n == first, -n) for n, each in enumerate(passages)]
+    found = [(len(asked & set(text.tokenize(each))), n == first, -n) for n, each in enumerate(passages)]
     return passages[-max(found)[2]]
 
 

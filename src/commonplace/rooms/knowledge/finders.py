@@ -10,7 +10,7 @@ from commonplace.store import ids
 
 
 async def find_document(call: Call, project: str, given: str) -> dict[str, Any] | None:
-    where = await ids.beginning(call.tx, "document", [project], given)
+    where = await ids.find_ids_by_prefix(call.tx, "document", [project], given)
     row = await store.load_document(call.tx, *where[0]) if where else None
     if row is None:
         return None

@@ -12,8 +12,8 @@ from commonplace.rooms.knowledge.recall import (
     warn_of_broken_evidence,
     warn_of_instructions,
 )
-from commonplace.search.find import Hit, Question, find
-from commonplace.search.wanted import Wanted
+from commonplace.search.entry_filter import EntryFilter
+from commonplace.search.find import Hit, Question, find_entries
 from commonplace.store.database import Row
 
 _MAX_PARTS_OF_ONE = 3
@@ -47,8 +47,8 @@ async def _find_hits(
     for parts in (False, True):
         kinds = tuple(source.kind for source in sources if (source.whole is not None) is parts)
         if kinds:
-            wanted = Wanted(call.now, kinds, types)
-            found = await find(call.tx, call.search.vectors, question, projects, wanted, limit * 2)
+            wanted = EntryFilter(call.now, kinds, types)
+            found = await find_entries(call.tx, call.search.vectors, question, projects, wanted, limit * 2)
             hits += _limit_parts(call, found)
     return [hit for hit in hits if hit.kind == store.DOCUMENT_KIND or call.caller.sees_project(hit.project)]
 

@@ -15,7 +15,7 @@ _MAX_SUCCESSORS = 100
 async def resolve_successor(call: Call, identity: str, given: str) -> str:
     """The whole id of what replaces a document: another one, here or in shared knowledge, that it does not replace."""
     projects = list_searched_projects(call, include_shared=True)
-    found = await ids.beginning(call.tx, "document", projects, given)
+    found = await ids.find_ids_by_prefix(call.tx, "document", projects, given)
     if not found:
         raise errors.NotFound(
             f"There is no document '{given}'.", hint="superseded_by is the id of a document."
@@ -31,7 +31,7 @@ async def resolve_successor(call: Call, identity: str, given: str) -> str:
 async def _refuse_cycle(call: Call, projects: Sequence[str], identity: str, after: str) -> None:
     following = after
     for _ in range(_MAX_SUCCESSORS):
-        found = await ids.beginning(call.tx, "document", list(projects), following)
+        found = await ids.find_ids_by_prefix(call.tx, "document", list(projects), following)
         row = await store.load_document(call.tx, *found[0]) if found else None
         following = row["superseded_by"] if row else ""
         if following == identity:

@@ -23,9 +23,9 @@ from commonplace.rooms.knowledge.recall import (
     truncate_question,
 )
 from commonplace.rooms.knowledge.writing import write_document
-from commonplace.search.engine import asking
-from commonplace.search.find import Question, find
-from commonplace.search.wanted import Wanted
+from commonplace.search.engine import prepare_question
+from commonplace.search.entry_filter import EntryFilter
+from commonplace.search.find import Question, find_entries
 from commonplace.store import ids
 from commonplace.store.counters import lock_project
 from commonplace.store.database import Row
@@ -38,7 +38,7 @@ _MAX_PROJECTS = 500
 @operation(
     "memory_query",
     role="readonly",
-    prepare=asking("query"),
+    prepare=prepare_question("query"),
     example={"query": "connection dropped when idle"},
 )
 async def query(
@@ -56,7 +56,7 @@ async def query(
 ) -> model.QueryAnswer:
     """Search the team's knowledge by words and meaning. Ask before solving again."""
     since = call.now - updated_within_days * DAY if updated_within_days else 0
-    wanted = Wanted(
+    wanted = EntryFilter(
         call.now,
         (store.DOCUMENT_KIND,),
         tuple(memory_types or ()),
@@ -80,12 +80,12 @@ async def _answer_nothing_found(
 ) -> model.QueryAnswer:
     """Say so, and what comes nearest of everything active, however far it is."""
     anything = Question(question.text, question.model, question.vector, -1.0)
-    near = await find(
+    near = await find_entries(
         call.tx,
         call.search.vectors,
         anything,
         projects,
-        Wanted(call.now, (store.DOCUMENT_KIND,)),
+        EntryFilter(call.now, (store.DOCUMENT_KIND,)),
         _MAX_NEAREST_TITLES,
     )
     titles = [hit.row["title"] for hit in near[:_MAX_NEAREST_TITLES]] or await _list_similar_titles(
@@ -232,7 +232,10 @@ async def record_learning(
 
 
 @operation(
-    "memory_search_global", role="readonly", prepare=asking("query"), example={"query": "retry with backoff"}
+    "memory_search_global",
+    role="readonly",
+    prepare=prepare_question("query"),
+    example={"query": "retry with backoff"},
 )
 async def search_global(
     call: Call,
@@ -275,7 +278,7 @@ async def change_status(
 ) -> model.StatusChanged:
     """Say that a document is outdated, replaced, disputed, or good again."""
     await lock_project(call.tx, call.project, "documents")
-    identity = await ids.whole(call.tx, "document", call.project, doc_id)
+    identity = await ids.resolve_id(call.tx, "document", call.project, doc_id)
     row = await store.load_document(call.tx, call.project, identity)
     if row is None:
         raise errors.NotFound(f"There is no document '{doc_id}'.")

@@ -15,9 +15,9 @@ from commonplace.rooms.knowledge.excerpts import (
     truncate_line,
 )
 from commonplace.search import text
-from commonplace.search.find import Hit, Question, find
-from commonplace.search.uses import Use
-from commonplace.search.wanted import Wanted
+from commonplace.search.entry_filter import EntryFilter
+from commonplace.search.find import Hit, Question, find_entries
+from commonplace.search.usage import EntryUse
 from commonplace.store.database import Row
 
 _MAX_USE_BONUS = 0.1
@@ -48,10 +48,10 @@ def prepared_question(call: Call, given: str) -> Question:
 
 
 async def recall_documents(
-    call: Call, question: Question, projects: Sequence[str], wanted: Wanted, limit: int
+    call: Call, question: Question, projects: Sequence[str], wanted: EntryFilter, limit: int
 ) -> list[RecalledDocument]:
     """The best documents: by relevance, a little by use, less where the evidence is gone; no two alike."""
-    hits = await find(call.tx, call.search.vectors, question, projects, wanted)
+    hits = await find_entries(call.tx, call.search.vectors, question, projects, wanted)
     near = hits[: limit * 2 + 10]
     found: list[RecalledDocument] = []
     for project in dict.fromkeys(hit.project for hit in near):
@@ -90,15 +90,18 @@ def list_searched_projects(call: Call, include_shared: bool) -> list[str]:
 def note_shown_documents(call: Call, rows: Sequence[tuple[str, str]], opened: bool) -> None:
     """Note that these (project, id) were shown."""
     session = call.session.id if call.session else ""
-    call.search.uses.note(
-        [Use(project, store.DOCUMENT_KIND, identity, session, opened, call.now) for project, identity in rows]
+    call.search.uses.add_uses(
+        [
+            EntryUse(project, store.DOCUMENT_KIND, identity, session, opened, call.now)
+            for project, identity in rows
+        ]
     )
 
 
 def explain_match(recalled: RecalledDocument, question: str, now: int) -> str:
     hit, row = recalled.hit, recalled.row
     parts = []
-    if words := _list_matched_words(question, hit.words):
+    if words := _list_matched_words(question, hit.matched_words):
         parts.append("words: " + ", ".join(words[:_MAX_SHOWN_WORDS]))
     if hit.similarity is not None:
         parts.append(f"meaning {hit.similarity:.2f}")
@@ -115,20 +118,20 @@ def _list_matched_words(question: str, matched: Sequence[str]) -> list[str]:
     """The words of the question that a text has; of a word that it has in part only, those parts."""
     whole: dict[str, str] = {}
     for word in _NON_SPACE.findall(question):
-        tokens = set(text.tokens(word))
+        tokens = set(text.tokenize(word))
         if tokens <= set(matched):
             whole |= dict.fromkeys(tokens, word.strip(".,;:!?\"'()"))
     return list(dict.fromkeys(whole.get(token, token) for token in matched))
 
 
 def _find_named_file(question: str, files: Sequence[str]) -> str:
-    words = set(text.tokens(question))
+    words = set(text.tokenize(question))
     return next((file for file in files if (name := _tokenize_file_name(file)) and name <= words), "")
 
 
 def _tokenize_file_name(file: str) -> set[str]:
     """The words of a file's name; its folder and its ending are those of many files."""
-    tokens = text.tokens(evidence.extract_file_stem(file))
+    tokens = text.tokenize(evidence.extract_file_stem(file))
     return set(tokens[:-1] or tokens)
 
 

@@ -28,7 +28,7 @@ class DocumentListing(Reply):
 async def read_document(call: Call, doc_id: model.DocumentId) -> model.StoredItem:
     """A document of any project that the caller sees, or of shared knowledge."""
     visible = [name for name in await list_all_project_names(call.tx) if call.caller.sees_project(name)]
-    where = await ids.beginning(call.tx, "document", list({*visible, SHARED}), doc_id)
+    where = await ids.find_ids_by_prefix(call.tx, "document", list({*visible, SHARED}), doc_id)
     document = await find_document(call, *where[0]) if where else None
     if document is None:
         raise errors.NotFound(f"There is no document '{doc_id}'.")

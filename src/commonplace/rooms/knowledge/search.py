@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from commonplace.rooms.knowledge import store
-from commonplace.search.source import Source
-from commonplace.search.uses import Use
+from commonplace.search.source import SearchSource
+from commonplace.search.usage import EntryUse
 from commonplace.store.database import Row, Tx
 
 
-async def record_uses(tx: Tx, uses: Sequence[Use]) -> None:
+async def record_uses(tx: Tx, uses: Sequence[EntryUse]) -> None:
     for project in sorted({use.project for use in uses}):
         theirs = [use for use in uses if use.project == project]
         await store.increment_use_counts(tx, project, "opened", [use.id for use in theirs if use.opened])
@@ -26,4 +26,4 @@ async def load_indexed_documents(tx: Tx, project: str, ids: Sequence[str]) -> Se
     ]
 
 
-SEARCH_SOURCE = Source(store.DOCUMENT_KIND, load_indexed_documents, record_uses)
+SEARCH_SOURCE = SearchSource(store.DOCUMENT_KIND, load_indexed_documents, record_uses)

@@ -10,7 +10,7 @@ import msgspec
 
 from commonplace.rooms.knowledge import history
 from commonplace.search import index, text
-from commonplace.search.uses import Use
+from commonplace.search.usage import EntryUse
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx, Value
 
@@ -84,7 +84,7 @@ async def insert_document(
     await history.insert_document_version(tx, row, author, "created", "", content)
     await _insert_tags(tx, project, identity, tags)
     await advance_counter(tx, project, "documents", 1)
-    await index.put(tx, [_build_index_entry(row, tags, files, content_words)])
+    await index.put_entries(tx, [_build_index_entry(row, tags, files, content_words)])
     return identity
 
 
@@ -111,7 +111,7 @@ async def update_document_content(
     await history.insert_document_version(tx, after, author, "content", "", str(after["content"]))
     tags, files = decode_texts(after["tags"]), decode_texts(after["files"])
     await _insert_tags(tx, row["project"], row["id"], tags)
-    await index.put(tx, [_build_index_entry(after, tags, files, content_words)])
+    await index.put_entries(tx, [_build_index_entry(after, tags, files, content_words)])
     return int(row["version"]) + 1
 
 
@@ -141,7 +141,7 @@ async def update_document_statuses(
         await advance_counter(
             tx, row["project"], "documents", (status == "active") - (row["status"] == "active")
         )
-        await index.mark(tx, row["project"], DOCUMENT_KIND, [row["id"]], status)
+        await index.update_entry_status(tx, row["project"], DOCUMENT_KIND, [row["id"]], status)
 
 
 async def update_document_expiry(tx: Tx, row: Row, expires_at: int | None) -> None:
@@ -152,7 +152,7 @@ async def update_document_expiry(tx: Tx, row: Row, expires_at: int | None) -> No
         row["id"],
         expires_at,
     )
-    await index.renew(tx, row["project"], DOCUMENT_KIND, row["id"], expires_at)
+    await index.update_entry_expiry(tx, row["project"], DOCUMENT_KIND, row["id"], expires_at)
 
 
 async def list_document_counts(tx: Tx) -> Sequence[Row]:
@@ -283,7 +283,7 @@ async def increment_use_counts(tx: Tx, project: str, column: str, ids: Sequence[
     )
 
 
-async def record_served_documents(tx: Tx, uses: Sequence[Use]) -> None:
+async def record_served_documents(tx: Tx, uses: Sequence[EntryUse]) -> None:
     await tx.many(
         "insert into served (project, session, document, at) values ($1, $2, $3, $4)"
         " on conflict (project, session, document) do update set at = excluded.at",
@@ -329,10 +329,10 @@ async def _insert_tags(tx: Tx, project: str, identity: str, tags: Sequence[str])
 
 def _build_index_entry(
     row: Mapping[str, Value], tags: Sequence[str], files: Sequence[str], content_words: Counter[str] | None
-) -> index.Entry:
+) -> index.IndexEntry:
     """Also the interface and the cited files are words that a document is found by."""
     content, more = str(row["content"]), "\n".join((str(row["interface_name"]), *files))
-    entry = index.Entry(
+    entry = index.IndexEntry(
         project=str(row["project"]),
         kind=DOCUMENT_KIND,
         id=str(row["id"]),
@@ -346,7 +346,7 @@ def _build_index_entry(
     )
     if content_words is None:
         return entry
-    return replace(entry, counted=index.count_entry_words(entry, content_words + text.counted(more)))
+    return replace(entry, counted=index.count_entry_words(entry, content_words + text.count_tokens(more)))
 
 
 def _int_or_none(value: Value) -> int | None:

@@ -11,7 +11,7 @@ from commonplace.store.database import Row
 
 
 async def find_message(call: Call, project: str, id_prefix: str) -> dict[str, Any] | None:
-    match = await ids.beginning(call.tx, "message", [project], id_prefix)
+    match = await ids.find_ids_by_prefix(call.tx, "message", [project], id_prefix)
     row = await store.load_message(call.tx, *match[0]) if match else None
     if row is None:
         return None

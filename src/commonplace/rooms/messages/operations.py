@@ -70,7 +70,7 @@ async def _join_thread(call: Call, draft: MessageDraft, parent_id: str | None) -
     if parent_id is None:
         return draft
     projects = list({call.project: None, draft.project: None})
-    matches = await ids.beginning(call.tx, "message", projects, parent_id)
+    matches = await ids.find_ids_by_prefix(call.tx, "message", projects, parent_id)
     parent = await store.load_message(call.tx, *matches[0]) if matches else None
     if parent is None:
         raise errors.NotFound(
@@ -134,7 +134,7 @@ async def get_messages(
 ) -> InboxPage:
     """Read your unread mail, urgent first; marks returned bodies delivered."""
     agent = await _require_mailbox(call, for_instance)
-    message = await ids.whole(call.tx, "message", call.project, message_id) if message_id else None
+    message = await ids.resolve_id(call.tx, "message", call.project, message_id) if message_id else None
     rows = await store.list_inbox_messages(
         call.tx,
         call.project,
@@ -177,7 +177,10 @@ async def _require_mailbox(call: Call, for_instance: str | None) -> str:
 
 async def _resolve_thread(call: Call, agent: str, prefix: str) -> str:
     """Complete a thread id. Threads cross projects, so the ids come from deliveries, not from messages."""
-    return ids.only(prefix, await store.list_thread_ids(call.tx, call.project, agent, prefix)) or prefix
+    return (
+        ids.pick_id_by_prefix(prefix, await store.list_thread_ids(call.tx, call.project, agent, prefix))
+        or prefix
+    )
 
 
 async def _mark_page_delivered(call: Call, page: Sequence[Row]) -> list[dict[str, object]]:
@@ -212,7 +215,7 @@ async def update_message_status(
 async def _change_status(
     call: Call, message_id: str, status: model.MessageStatus, note: str
 ) -> MessageStatusChange:
-    message = await ids.whole(call.tx, "message", call.project, message_id)
+    message = await ids.resolve_id(call.tx, "message", call.project, message_id)
     deliveries = await store.list_deliveries(call.tx, call.project, message)
     own_deliveries = [delivery for delivery in deliveries if delivery["agent"] == call.agent]
     if not own_deliveries and not await is_project_admin(call.tx, call.project, call.caller, call.agent):
@@ -252,7 +255,7 @@ async def _require_forward_status(call: Call, message: str, agents: Sequence[str
 @operation("memory_claim_message", writes=True, idempotent=True)
 async def claim_message(call: Call, message_id: Id) -> MessageClaim:
     """Claim a message sent to several agents; the first wins."""
-    message = await ids.whole(call.tx, "message", call.project, message_id)
+    message = await ids.resolve_id(call.tx, "message", call.project, message_id)
     deliveries = await store.list_deliveries(call.tx, call.project, message)
     agents = [delivery["agent"] for delivery in deliveries]
     if call.agent not in agents:

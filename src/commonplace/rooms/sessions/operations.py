@@ -37,7 +37,7 @@ from commonplace.rooms.sessions.model import (
     TokenBudget,
 )
 from commonplace.rooms.work import store as work
-from commonplace.search.engine import asking
+from commonplace.search.engine import prepare_question
 
 _MAX_TITLE_CHARACTERS = 120
 
@@ -48,7 +48,7 @@ _MAX_TITLE_CHARACTERS = 120
     writes=True,
     session=False,
     example={"project": "shop", "claude_instance": "alice", "task_description": "cart totals"},
-    prepare=asking("task_description"),
+    prepare=prepare_question("task_description"),
     verbatim=("api_key",),
 )
 async def start_session(

@@ -9,7 +9,7 @@ from commonplace.store import ids
 
 
 async def find_spec(call: Call, project: str, id_prefix: str) -> dict[str, Any] | None:
-    match = await ids.beginning(call.tx, "spec", [project], id_prefix)
+    match = await ids.find_ids_by_prefix(call.tx, "spec", [project], id_prefix)
     spec = await store.load_spec_by_id(call.tx, *match[0]) if match else None
     if spec is None:
         return None

@@ -49,7 +49,7 @@ class VersionDraft:
 
 
 def count_indexed_words(content: str) -> Counter[str]:
-    return text.counted(content[:_INDEXED_CHARACTERS])
+    return text.count_tokens(content[:_INDEXED_CHARACTERS])
 
 
 async def lock_files(tx: Tx, workspace: Workspace) -> None:
@@ -119,7 +119,7 @@ async def insert_file_version(tx: Tx, workspace: Workspace, before: Row | None, 
     )
     await _insert_version(tx, workspace.project, file_id, version, draft)
     if draft.path != OVERVIEW_PATH:
-        await index.put(tx, [_build_index_entry(workspace, file_id, title, draft)])
+        await index.put_entries(tx, [_build_index_entry(workspace, file_id, title, draft)])
     return version
 
 
@@ -136,7 +136,7 @@ async def delete_file(tx: Tx, row: Row, author: str, now: int) -> int:
     )
     draft = VersionDraft(row["path"], "", 0, "", "", author, "deleted", now)
     await _insert_version(tx, row["project"], row["id"], version, draft)
-    await index.remove(tx, row["project"], KNOWLEDGE_KIND, [row["id"]])
+    await index.remove_entries(tx, row["project"], KNOWLEDGE_KIND, [row["id"]])
     return version
 
 
@@ -221,9 +221,11 @@ async def list_file_texts(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[
     )
 
 
-def _build_index_entry(workspace: Workspace, file_id: str, title: str, draft: VersionDraft) -> index.Entry:
+def _build_index_entry(
+    workspace: Workspace, file_id: str, title: str, draft: VersionDraft
+) -> index.IndexEntry:
     """The type of an entry is its workspace, so that a search in one workspace reads no other entries."""
-    entry = index.Entry(
+    entry = index.IndexEntry(
         project=workspace.project,
         kind=KNOWLEDGE_KIND,
         id=file_id,
@@ -232,5 +234,5 @@ def _build_index_entry(workspace: Workspace, file_id: str, title: str, draft: Ve
         body=f"{draft.content[:_INDEXED_CHARACTERS]}\n{draft.path}",
         changed_at=draft.now,
     )
-    words = draft.content_words + text.counted(draft.path)
+    words = draft.content_words + text.count_tokens(draft.path)
     return replace(entry, counted=index.count_entry_words(entry, words))

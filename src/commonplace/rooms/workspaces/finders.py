@@ -12,7 +12,7 @@ _SHOWN_VERSIONS = 20
 
 
 async def find_knowledge_file(call: Call, project: str, id_prefix: str) -> dict[str, object] | None:
-    matches = await ids.beginning(call.tx, "workspace_file", [project], id_prefix)
+    matches = await ids.find_ids_by_prefix(call.tx, "workspace_file", [project], id_prefix)
     return await _show_knowledge_file(call, *matches[0]) if matches else None
 
 

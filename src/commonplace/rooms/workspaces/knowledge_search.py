@@ -8,8 +8,8 @@ from commonplace.call import Call
 from commonplace.rooms.workspaces import file_store, model
 from commonplace.rooms.workspaces.model import KnowledgeMatch
 from commonplace.search import lines, text
-from commonplace.search.find import Hit, Question, find
-from commonplace.search.wanted import Wanted
+from commonplace.search.entry_filter import EntryFilter
+from commonplace.search.find import Hit, Question, find_entries
 from commonplace.store.database import Row
 
 _MAX_SCANNED_FILES = 2000
@@ -47,7 +47,7 @@ class FileRanking:
     complete: bool
 
     def find_matches(self) -> model.KnowledgeMatches:
-        budget, query_tokens = _scan_budget(), frozenset(text.tokens(self.query))
+        budget, query_tokens = _scan_budget(), frozenset(text.tokenize(self.query))
         best_lines = (_find_best_line(hit, row, query_tokens, self.context, budget) for hit, row in self.hits)
         matches, has_more = _select_fitting_matches(best_lines, len(self.hits))
         return model.KnowledgeMatches(matches=matches, truncated=has_more or not self.complete)
@@ -72,8 +72,8 @@ async def rank_files(
 ) -> FileRanking:
     prepared = call.prepared
     question = prepared if isinstance(prepared, Question) else Question(query)
-    limits = Wanted(call.now, (file_store.KNOWLEDGE_KIND,), (workspace,) if workspace else ())
-    hits = await find(call.tx, call.search.vectors, question, projects, limits, limit + 1)
+    limits = EntryFilter(call.now, (file_store.KNOWLEDGE_KIND,), (workspace,) if workspace else ())
+    hits = await find_entries(call.tx, call.search.vectors, question, projects, limits, limit + 1)
     texts: dict[tuple[str, str], Row] = {}
     for project in dict.fromkeys(hit.project for hit in hits[:limit]):
         file_ids = [hit.id for hit in hits[:limit] if hit.project == project]
@@ -98,47 +98,47 @@ def _select_files(rows: Iterable[Row], max_bytes: int) -> list[Row]:
     return selected
 
 
-def _scan_budget() -> lines.Budget:
-    return lines.Budget(bytes_=_MAX_SCANNED_BYTES, lines=_MAX_SCANNED_LINES, seconds=_MAX_SCAN_SECONDS)
+def _scan_budget() -> lines.ScanBudget:
+    return lines.ScanBudget(bytes_=_MAX_SCANNED_BYTES, lines=_MAX_SCANNED_LINES, seconds=_MAX_SCAN_SECONDS)
 
 
-def _scan_files(scan: FileScan, budget: lines.Budget) -> Iterator[KnowledgeMatch]:
+def _scan_files(scan: FileScan, budget: lines.ScanBudget) -> Iterator[KnowledgeMatch]:
     for row in scan.rows:
-        for line_match in lines.search(row["content"].splitlines(), scan.pattern, budget, scan.context):
+        for line_match in lines.search_lines(row["content"].splitlines(), scan.pattern, budget, scan.context):
             yield _build_match(row, line_match)
         if budget.spent:
             return
 
 
 def _find_best_line(
-    hit: Hit, row: Row, query_tokens: frozenset[str], context: int, budget: lines.Budget
+    hit: Hit, row: Row, query_tokens: frozenset[str], context: int, budget: lines.ScanBudget
 ) -> KnowledgeMatch:
     """The line with the most query tokens; without any, the line where the matching passage begins."""
     all_lines = row["content"].splitlines() or [""]
     best, most_shared = _find_passage_line(row["content"], hit.part), 0
     for number, line in enumerate(all_lines):
-        if not budget.pay(len(line)):
+        if not budget.spend(len(line)):
             break
-        shared = len(query_tokens & set(text.tokens(line)))
+        shared = len(query_tokens & set(text.tokenize(line)))
         if shared > most_shared:
             best, most_shared = number, shared
     best = min(best, len(all_lines) - 1)
-    line_match = lines.Match(
+    line_match = lines.LineMatch(
         best + 1,
-        lines.cut(all_lines[best].encode()),
-        [lines.cut(line.encode()) for line in all_lines[max(0, best - context) : best]],
-        [lines.cut(line.encode()) for line in all_lines[best + 1 : best + 1 + context]],
+        lines.cut_line(all_lines[best].encode()),
+        [lines.cut_line(line.encode()) for line in all_lines[max(0, best - context) : best]],
+        [lines.cut_line(line.encode()) for line in all_lines[best + 1 : best + 1 + context]],
     )
     return _build_match(row, line_match, round(hit.relevance, 3))
 
 
 def _find_passage_line(content: str, part: int) -> int:
-    passages = text.passages(content)
+    passages = text.split_passages(content)
     at = content.find(passages[min(part, len(passages) - 1)])
     return content.count("\n", 0, max(at, 0))
 
 
-def _build_match(row: Row, line_match: lines.Match, relevance: float | None = None) -> KnowledgeMatch:
+def _build_match(row: Row, line_match: lines.LineMatch, relevance: float | None = None) -> KnowledgeMatch:
     return KnowledgeMatch(
         workspace_id=row["workspace"],
         path=row["path"],

@@ -10,7 +10,7 @@ from commonplace import access, errors
 from commonplace.clock import iso
 from commonplace.operation import Reply
 from commonplace.rooms.workspaces import path_rules
-from commonplace.search.lines import LONGEST_QUERY
+from commonplace.search.lines import MAX_QUERY_CHARACTERS
 from commonplace.store.database import Row
 
 MAX_OVERVIEW_BYTES = 65_536
@@ -26,7 +26,7 @@ WriteToken = Annotated[str, Field(min_length=1, max_length=200)]
 KnowledgePath = Annotated[str, AfterValidator(path_rules.validate_path)]
 PathPrefix = Annotated[str, Field(max_length=path_rules.MAX_PATH_CHARACTERS)]
 Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-fA-F]{64}$", to_lower=True)]
-SearchQuery = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
+SearchQuery = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
 SearchMode = Literal["smart", "literal", "regex"]
 Limit = Annotated[int, Field(ge=1, le=200)]
 PageLines = Annotated[int, Field(ge=1, le=1000)]

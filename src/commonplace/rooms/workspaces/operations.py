@@ -27,7 +27,7 @@ from commonplace.rooms.workspaces.write_access import (
     require_workspace_of_token,
     session_id_of,
 )
-from commonplace.search.engine import asking
+from commonplace.search.engine import prepare_question
 from commonplace.search.lines import Pattern
 from commonplace.store.counters import lock_project
 from commonplace.store.database import Row
@@ -169,7 +169,7 @@ async def read_knowledge(
     "search_knowledge",
     role="any",
     session=False,
-    prepare=asking("query"),
+    prepare=prepare_question("query"),
     after_commit=knowledge_search.find_matches,
     example={"query": "idle connections"},
 )

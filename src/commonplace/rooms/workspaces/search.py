@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from commonplace.rooms.workspaces import file_store
-from commonplace.search.source import Source
+from commonplace.search.source import SearchSource
 from commonplace.store.database import Row, Tx
 
 
@@ -20,4 +20,4 @@ async def load_indexed_files(tx: Tx, project: str, ids: Sequence[str]) -> Sequen
     ]
 
 
-SEARCH_SOURCE = Source(file_store.KNOWLEDGE_KIND, load_indexed_files)
+SEARCH_SOURCE = SearchSource(file_store.KNOWLEDGE_KIND, load_indexed_files)

@@ -6,13 +6,13 @@ import msgspec
 
 from commonplace.store.database import Value
 
-COLUMNS = (
+ENTRY_COLUMNS = (
     "e.project, e.n, e.kind, e.id, e.type, e.status, e.title, e.counts, e.length, e.changed_at, e.expires_at"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EntryFilter:
     """An empty tuple means any."""
 
     now: int
@@ -23,34 +23,34 @@ class Wanted:
     changed_since: int = 0
     changed_until: int = 0
 
-    def clause(self, first: int) -> tuple[str, list[Value]]:
+    def build_clause(self, first: int) -> tuple[str, list[Value]]:
         """`and ...` over an entry `e`, with its parameters from `$first` on."""
         parts: list[str] = []
         values: list[Value] = []
 
-        def add(part: str, value: Value) -> None:
+        def add_condition(part: str, value: Value) -> None:
             parts.append(part.replace("?", f"${first + len(values)}"))
             values.append(value)
 
         for column, allowed in (("kind", self.kinds), ("type", self.types)):
             if allowed:
-                add(f"e.{column} = any(?)", list(allowed))
+                add_condition(f"e.{column} = any(?)", list(allowed))
         if not self.inactive:
             parts.append("e.status = 'active'")
-            add("e.expires_at > ?", self.now)
+            add_condition("e.expires_at > ?", self.now)
         if self.changed_since:
-            add("e.changed_at >= ?", self.changed_since)
+            add_condition("e.changed_at >= ?", self.changed_since)
         if self.changed_until:
-            add("e.changed_at <= ?", self.changed_until)
+            add_condition("e.changed_at <= ?", self.changed_until)
         if self.tags:
             before = len(values)
-            values += [_like(tag) for tag in self.tags]
+            values += [_build_like_pattern(tag) for tag in self.tags]
             likes = (f"e.tags like ${first + before + n} escape '!'" for n in range(len(self.tags)))
             parts.append(f"({' or '.join(likes)})")
         return "".join(f" and {part}" for part in parts), values
 
 
-def _like(tag: str) -> str:
+def _build_like_pattern(tag: str) -> str:
     quoted = msgspec.json.encode(tag).decode()
     for special in "!%_":
         quoted = quoted.replace(special, f"!{special}")

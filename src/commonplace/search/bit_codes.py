@@ -12,44 +12,44 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_WORD = 64
-_CHUNK = 32_768
+_WORD_BITS = 64
+_CHUNK_CODES = 32_768
 # Reading the codes is what takes time. Of many, half of their bits tell which few deserve the other half: on real
 # vectors 0.5 % of the ten nearest are lost when one in eight is kept of eight thousand, fewer of more.
-_MANY = 200_000
-_LIKELY = 32
-_SAMPLED = 16
+_MIN_CODES_TO_HALVE = 200_000
+_LIKELY_SHARE = 32
+_SAMPLE_STEP = 16
 _BYTE = 256
-_REBUILD_AT = 4
-_FEW = 256
+_REBUILD_GROWTH = 4
+_MIN_BUILT_CODES = 256
 
 Vector = npt.NDArray[np.float32]
 Words = npt.NDArray[np.uint64]
 Distances = npt.NDArray[np.uint8 | np.uint16]
 
 
-def packed(vector: Vector) -> bytes:
+def pack_vector(vector: Vector) -> bytes:
     """A unit vector as signed bytes: a quarter of the size, the same order."""
     scale = 127.0 / max(float(np.abs(vector).max()), 1e-9)
     return bytes(np.rint(vector * scale).astype(np.int8).tobytes())
 
 
-def similarities(question: Vector, values: Iterable[bytes]) -> list[float]:
+def measure_similarities(question: Vector, values: Iterable[bytes]) -> list[float]:
     """The cosine of the question to each packed vector."""
-    matrix = _unpacked(values, len(question))
+    matrix = _unpack_vectors(values, len(question))
     if not len(matrix):
         return []
     lengths = np.linalg.norm(matrix, axis=1)
     return [float(value) for value in (matrix @ question) / np.maximum(lengths, 1e-9)]
 
 
-def _unpacked(values: Iterable[bytes], dimensions: int) -> Vector:
+def _unpack_vectors(values: Iterable[bytes], dimensions: int) -> Vector:
     joined = b"".join(values)
     return np.frombuffer(joined, np.int8).reshape(-1, dimensions).astype(np.float32)
 
 
 @dataclass
-class Codes:
+class BitCodes:
     """The codes of one project and model, in the order in which their rows were added."""
 
     dimensions: int
@@ -62,44 +62,44 @@ class Codes:
     _bits: Any = None
 
     @property
-    def outgrown(self) -> bool:
+    def is_outgrown(self) -> bool:
         """The centre was taken from too few to speak for all."""
-        return self.size > _REBUILD_AT * max(self.built_at, _FEW)
+        return self.size > _REBUILD_GROWTH * max(self.built_at, _MIN_BUILT_CODES)
 
-    def add(self, rows: list[tuple[int, bytes]]) -> None:
-        matrix = _unpacked((value for _, value in rows), self.dimensions)
+    def add_rows(self, rows: list[tuple[int, bytes]]) -> None:
+        matrix = _unpack_vectors((value for _, value in rows), self.dimensions)
         matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
         if self._centre is None:
             self._centre = matrix.mean(axis=0)
-        self._reserve(self.size + len(rows))
+        self._reserve_rows(self.size + len(rows))
         self._at[self.size : self.size + len(rows)] = [at for at, _ in rows]
-        self._bits[:, self.size : self.size + len(rows)] = self._code(matrix).T
+        self._bits[:, self.size : self.size + len(rows)] = self._encode_vectors(matrix).T
         self.size += len(rows)
         self.last = rows[-1][0]
 
-    def nearest(self, question: Vector, most: int) -> list[int]:
+    def find_nearest(self, question: Vector, most: int) -> list[int]:
         """The rows whose codes differ from the question's in the fewest bits."""
         if self.size <= most:
             every: list[int] = self._at[: self.size].tolist() if self.size else []
             return every
-        code, bits = self._code(question[None, :])[0], self._bits[:, : self.size]
-        half = -(-len(code) // 2) if self.size > _MANY else len(code)
-        differing = _differing(code[:half], list(bits[:half]))
-        likely = _least(differing, most) if half == len(code) else _likely(differing, most)
+        code, bits = self._encode_vectors(question[None, :])[0], self._bits[:, : self.size]
+        half = -(-len(code) // 2) if self.size > _MIN_CODES_TO_HALVE else len(code)
+        differing = _count_differing_bits(code[:half], list(bits[:half]))
+        likely = _pick_least(differing, most) if half == len(code) else _pick_likely(differing, most)
         differing = differing[likely].astype(np.uint16)
         if half < len(code):
-            differing += _differing(code[half:], [row[likely] for row in bits[half:]])
+            differing += _count_differing_bits(code[half:], [row[likely] for row in bits[half:]])
         nearest = np.argsort(differing, kind="stable")[:most]
         at: list[int] = self._at[likely[nearest]].tolist()
         return at
 
-    def _code(self, matrix: Vector) -> Words:
+    def _encode_vectors(self, matrix: Vector) -> Words:
         bits = np.packbits(matrix > self._centre, axis=1)
-        spare = -bits.shape[1] % (_WORD // 8)
+        spare = -bits.shape[1] % (_WORD_BITS // 8)
         return np.pad(bits, ((0, 0), (0, spare))).view(np.uint64)
 
-    def _reserve(self, size: int) -> None:
-        words = -(-self.dimensions // _WORD)
+    def _reserve_rows(self, size: int) -> None:
+        words = -(-self.dimensions // _WORD_BITS)
         if self._at is None:
             self._at, self._bits = np.empty(0, np.int64), np.empty((words, 0), np.uint64)
         if size > len(self._at):
@@ -109,30 +109,30 @@ class Codes:
             self._at, self._bits = at, bits
 
 
-def _differing(code: Words, rows: Sequence[Words]) -> Any:
+def _count_differing_bits(code: Words, rows: Sequence[Words]) -> Any:
     """In how many bits each column differs from the code; a chunk of them stays in the processor's cache."""
-    narrow = len(code) * _WORD < _BYTE
+    narrow = len(code) * _WORD_BITS < _BYTE
     distances: Any = np.zeros(len(rows[0]), np.uint8 if narrow else np.uint16)
-    differing, counts = np.empty(_CHUNK, np.uint64), np.empty(_CHUNK, np.uint8)
-    for start in range(0, len(distances), _CHUNK):
-        chunk = distances[start : start + _CHUNK]
+    differing, counts = np.empty(_CHUNK_CODES, np.uint64), np.empty(_CHUNK_CODES, np.uint8)
+    for start in range(0, len(distances), _CHUNK_CODES):
+        chunk = distances[start : start + _CHUNK_CODES]
         for word, row in zip(code, rows, strict=True):
-            np.bitwise_xor(row[start : start + _CHUNK], word, out=differing[: len(chunk)])
+            np.bitwise_xor(row[start : start + _CHUNK_CODES], word, out=differing[: len(chunk)])
             chunk += np.bitwise_count(differing[: len(chunk)], out=counts[: len(chunk)])
     return distances
 
 
-def _least(distances: Distances, most: int) -> npt.NDArray[np.intp]:
+def _pick_least(distances: Distances, most: int) -> npt.NDArray[np.intp]:
     """Where the smallest `most` stand, and those that are equal to the largest of them."""
-    return np.flatnonzero(distances <= _line(distances, most))
+    return np.flatnonzero(distances <= _find_threshold(distances, most))
 
 
-def _likely(distances: Distances, least: int) -> npt.NDArray[np.intp]:
+def _pick_likely(distances: Distances, least: int) -> npt.NDArray[np.intp]:
     """About one in `_LIKELY`, by a line that a sample draws; the smallest `least` in any case."""
-    sample = distances[::_SAMPLED]
-    found = np.flatnonzero(distances <= _line(sample, max(1, len(sample) // _LIKELY)))
-    return found if len(found) >= least else _least(distances, least)
+    sample = distances[::_SAMPLE_STEP]
+    found = np.flatnonzero(distances <= _find_threshold(sample, max(1, len(sample) // _LIKELY_SHARE)))
+    return found if len(found) >= least else _pick_least(distances, least)
 
 
-def _line(distances: Distances, most: int) -> Any:
+def _find_threshold(distances: Distances, most: int) -> Any:
     return np.partition(distances, most - 1)[most - 1]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Vectors = npt.NDArray[np.float32]
 
 
-class Model(Protocol):
+class EmbeddingModel(Protocol):
     floor: float
     """The cosine below which two texts have nothing to do with each other."""
 
@@ -23,21 +23,21 @@ class Model(Protocol):
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """One unit vector for each text."""
 
-    def ask(self, question: str) -> "Vector":
+    def embed_question(self, question: str) -> "Vector":
         """The same for a question, which somebody waits for."""
 
 
-class Rejected(errors.Unavailable):
+class TextRejected(errors.Unavailable):
     """The model is there, and has no vectors for these texts."""
 
 
-def each(model: Model, texts: Sequence[str]) -> "list[Vector | None]":
+def embed_each(model: EmbeddingModel, texts: Sequence[str]) -> "list[Vector | None]":
     """The vector of each text; none for a text that the model does not even take alone, though it takes others."""
     try:
         return list(model.embed(texts))
-    except Rejected:
+    except TextRejected:
         if len(texts) == 1:
             model.embed(["A plain sentence."])
             return [None]
         half = len(texts) // 2
-        return each(model, texts[:half]) + each(model, texts[half:])
+        return embed_each(model, texts[:half]) + embed_each(model, texts[half:])

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-_MOST = 20_000
+_MAX_UNWRITTEN_USES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class EntryUse:
     project: str
     kind: str
     id: str
@@ -18,21 +18,21 @@ class Use:
     at: int
 
 
-class Uses:
+class UseLog:
     """Bounded: under a storm the oldest are forgotten, which costs nothing but a count."""
 
     def __init__(self) -> None:
-        self._uses: deque[Use] = deque(maxlen=_MOST)
+        self._uses: deque[EntryUse] = deque(maxlen=_MAX_UNWRITTEN_USES)
 
-    def note(self, uses: Sequence[Use]) -> None:
+    def add_uses(self, uses: Sequence[EntryUse]) -> None:
         self._uses.extend(uses)
 
-    def take(self) -> list[Use]:
-        taken: list[Use] = []
-        while self._uses and len(taken) < _MOST:
+    def take_uses(self) -> list[EntryUse]:
+        taken: list[EntryUse] = []
+        while self._uses and len(taken) < _MAX_UNWRITTEN_USES:
             taken.append(self._uses.popleft())
         return taken
 
-    def of(self, session: str) -> list[Use]:
+    def list_uses_of_session(self, session: str) -> list[EntryUse]:
         """Those of a session that are not written down yet."""
-        return [use for use in islice(self._uses.copy(), _MOST) if use.session == session]
+        return [use for use in islice(self._uses.copy(), _MAX_UNWRITTEN_USES) if use.session == session]

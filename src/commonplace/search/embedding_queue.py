@@ -3,53 +3,53 @@
 from typing import Any
 
 from commonplace.search import postgres, sqlite
-from commonplace.search.index import WITHOUT_VECTORS
+from commonplace.search.index import KINDS_WITHOUT_VECTORS
 from commonplace.store.database import Row, Tx
 
-_IN_USE = "embeddings"
-_NEXT = "embeddings_next"
-_WIDTH = "embeddings_width "
-_DIALECT = {"sqlite": sqlite, "postgresql": postgres}
+_MODEL_IN_USE = "embeddings"
+_NEXT_MODEL = "embeddings_next"
+_WIDTH_PREFIX = "embeddings_width "
+_DIALECTS = {"sqlite": sqlite, "postgresql": postgres}
 
 
-async def in_use(tx: Tx) -> str | None:
+async def load_model_in_use(tx: Tx) -> str | None:
     """The setting whose model's vectors are compared; none before there are any."""
     row = await tx.one(
-        "select value from setting where name = $1 and exists (select 1 from embedding)", _IN_USE
+        "select value from setting where name = $1 and exists (select 1 from embedding)", _MODEL_IN_USE
     )
     return str(row["value"]) if row else None
 
 
-async def choose(tx: Tx, choice: str) -> None:
+async def choose_model(tx: Tx, choice: str) -> None:
     """Vectors are made by this from now on; those of another stay in use until every entry has its own."""
-    current = await _setting(tx, _IN_USE)
-    following = await _setting(tx, _NEXT)
+    current = await _load_setting(tx, _MODEL_IN_USE)
+    following = await _load_setting(tx, _NEXT_MODEL)
     if current is None:
-        await _set(tx, _IN_USE, choice)
+        await _save_setting(tx, _MODEL_IN_USE, choice)
     elif choice == current:
-        await tx.run("delete from setting where name = $1", _NEXT)
+        await tx.run("delete from setting where name = $1", _NEXT_MODEL)
     elif choice != following:
-        await _set(tx, _NEXT, choice)
-        await _queue_all(tx)
+        await _save_setting(tx, _NEXT_MODEL, choice)
+        await _queue_all_entries(tx)
 
 
-async def width(tx: Tx, model: str) -> int | None:
+async def load_vector_width(tx: Tx, model: str) -> int | None:
     """How long the vectors of this model are; none before there are any."""
-    known = await _setting(tx, _WIDTH + model)
+    known = await _load_setting(tx, _WIDTH_PREFIX + model)
     return int(known) if known else None
 
 
-async def complete(tx: Tx, name: str) -> None:
+async def complete_model_change(tx: Tx, name: str) -> None:
     """Nothing waits any more: the next model's vectors are the ones in use."""
-    following = await _setting(tx, _NEXT)
+    following = await _load_setting(tx, _NEXT_MODEL)
     if following is None or await tx.one("select 1 as yes from embedding_queue limit 1"):
         return
-    await _set(tx, _IN_USE, following)
-    await tx.run("delete from setting where name = $1", _NEXT)
+    await _save_setting(tx, _MODEL_IN_USE, following)
+    await tx.run("delete from setting where name = $1", _NEXT_MODEL)
     await tx.run("delete from embedding where model <> $1", name)
 
 
-async def waiting(tx: Tx, now: int, most: int) -> list[Row]:
+async def list_queued_entries(tx: Tx, now: int, most: int) -> list[Row]:
     rows = await tx.all(
         "select project, n from embedding_queue where due_at <= $1 order by due_at, project, n limit $2",
         now,
@@ -58,7 +58,7 @@ async def waiting(tx: Tx, now: int, most: int) -> list[Row]:
     return list(rows)
 
 
-async def claim(tx: Tx, project: str, numbers: list[int], now: int, until: int) -> list[Row]:
+async def claim_queued_entries(tx: Tx, project: str, numbers: list[int], now: int, until: int) -> list[Row]:
     """Ours for a while: another replica leaves these alone, and a crash only delays them."""
     claimed = await tx.all(
         "update embedding_queue set due_at = $4, tries = tries + 1"
@@ -77,7 +77,7 @@ async def claim(tx: Tx, project: str, numbers: list[int], now: int, until: int) 
     )
 
 
-async def finish(
+async def store_vectors(
     tx: Tx, project: str, model: str, numbers: list[int], found: list[tuple[int, int, Any]]
 ) -> None:
     """Keep the vectors of the entries that are still there, and take all of them off the queue."""
@@ -89,41 +89,41 @@ async def finish(
     )
     there = {row["n"] for row in rows}
     if found:
-        await _keep_to_width(tx, model, len(found[0][2]))
+        await _require_width(tx, model, len(found[0][2]))
     await tx.run(
         "delete from embedding where project = $1 and model = $2 and n = any($3)",
         project,
         model,
         sorted(there),
     )
-    await _DIALECT[tx.kind].put_vectors(tx, project, model, [each for each in found if each[0] in there])
+    await _DIALECTS[tx.kind].insert_vectors(tx, project, model, [each for each in found if each[0] in there])
     await tx.run("delete from embedding_queue where project = $1 and n = any($2)", project, numbers)
 
 
-async def _keep_to_width(tx: Tx, model: str, found: int) -> None:
+async def _require_width(tx: Tx, model: str, found: int) -> None:
     """Vectors of another length are those of another model under the same name: all are made again."""
-    known = await width(tx, model)
+    known = await load_vector_width(tx, model)
     if known not in (None, found):
         await tx.run("delete from embedding where model = $1", model)
-        await _queue_all(tx)
+        await _queue_all_entries(tx)
     if known != found:
-        await _set(tx, _WIDTH + model, str(found))
+        await _save_setting(tx, _WIDTH_PREFIX + model, str(found))
 
 
-async def _queue_all(tx: Tx) -> None:
+async def _queue_all_entries(tx: Tx) -> None:
     await tx.run(
         "insert into embedding_queue (project, n, due_at, tries) select project, n, 0, 0 from entry"
         " where not kind = any($1) on conflict (project, n) do nothing",
-        list(WITHOUT_VECTORS),
+        list(KINDS_WITHOUT_VECTORS),
     )
 
 
-async def _setting(tx: Tx, name: str) -> str | None:
+async def _load_setting(tx: Tx, name: str) -> str | None:
     row = await tx.one("select value from setting where name = $1", name)
     return str(row["value"]) if row else None
 
 
-async def _set(tx: Tx, name: str, value: str) -> None:
+async def _save_setting(tx: Tx, name: str, value: str) -> None:
     await tx.run(
         "insert into setting (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value",
         name,
