@@ -9,9 +9,9 @@ from pathlib import Path
 
 import obstore
 import pytest
-from archived import Sync, noise, registered, sha
 from moto.server import ThreadedMotoServer
 from obstore.store import S3Store
+from sync_client import SyncClient, random_lines, register_sync_client, sha256_of
 
 from commonplace import config, errors
 from commonplace.call import Calls
@@ -26,7 +26,7 @@ from commonplace.store.database import Database
 from patience import PATIENCE_SECONDS
 from team import HandClock, Team
 
-WHOLE = noise(2 * FRAME_BYTES + 77_000)
+THREE_FRAMES = random_lines(2 * FRAME_BYTES + 77_000)
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +71,11 @@ async def team(database: Database, clock: HandClock, place: str) -> AsyncIterato
 
 
 @pytest.fixture
-async def laptop(team: Team) -> Sync:
-    return await registered(team)
+async def laptop(team: Team) -> SyncClient:
+    return await register_sync_client(team)
 
 
-def kept(place: str) -> dict[str, bytes]:
+def read_stored_bodies(place: str) -> dict[str, bytes]:
     """Every body that is there, by its name."""
     if place.startswith("s3://"):
         store = S3Store.from_url(place)
@@ -85,8 +85,8 @@ def kept(place: str) -> dict[str, bytes]:
     return {str(path.relative_to(place)): path.read_bytes() for path in files}
 
 
-def damage(place: str) -> None:
-    for name, body in kept(place).items():
+def damage_bodies(place: str) -> None:
+    for name, body in read_stored_bodies(place).items():
         other = body[:-9] + bytes(9)
         if place.startswith("s3://"):
             obstore.put(S3Store.from_url(place), name, other)
@@ -94,87 +94,87 @@ def damage(place: str) -> None:
             Path(place, name).write_bytes(other)
 
 
-def remove(place: str) -> None:
-    for name in kept(place):
+def remove_bodies(place: str) -> None:
+    for name in read_stored_bodies(place):
         if place.startswith("s3://"):
             obstore.delete(S3Store.from_url(place), name)
         else:
             Path(place, name).unlink()
 
 
-async def test_upload_session_puts_full_frames_outside_and_reads_them_back(laptop: Sync, place: str):
-    await laptop.up("s-1", WHOLE[: FRAME_BYTES + 9])
-    reply = await laptop.up("s-1", WHOLE[FRAME_BYTES + 9 :], FRAME_BYTES + 9)
-    assert (reply["bytes"], reply["sha256"]) == (len(WHOLE), sha(WHOLE))
-    assert await laptop.bytes("s-1") == WHOLE
-    names = sorted(kept(place))
-    frames = [sha(WHOLE[:FRAME_BYTES]), sha(WHOLE[FRAME_BYTES : 2 * FRAME_BYTES])]
+async def test_upload_session_puts_full_frames_outside_and_reads_them_back(laptop: SyncClient, place: str):
+    await laptop.upload("s-1", THREE_FRAMES[: FRAME_BYTES + 9])
+    reply = await laptop.upload("s-1", THREE_FRAMES[FRAME_BYTES + 9 :], FRAME_BYTES + 9)
+    assert (reply["bytes"], reply["sha256"]) == (len(THREE_FRAMES), sha256_of(THREE_FRAMES))
+    assert await laptop.read_all_bytes("s-1") == THREE_FRAMES
+    names = sorted(read_stored_bodies(place))
+    frames = [sha256_of(THREE_FRAMES[:FRAME_BYTES]), sha256_of(THREE_FRAMES[FRAME_BYTES : 2 * FRAME_BYTES])]
     assert [name.split("-")[0] for name in names] == sorted(f"shop/{each[:2]}/{each}" for each in frames)
 
 
 async def test_sweep_removes_what_an_upload_left_behind_and_nothing_else(
-    team: Team, laptop: Sync, place: str
+    team: Team, laptop: SyncClient, place: str
 ):
-    rivals = [noise(FRAME_BYTES, 8), noise(FRAME_BYTES, 9)]
-    outcomes = await asyncio.gather(*(laptop.up("s-1", each) for each in rivals), return_exceptions=True)
+    rivals = [random_lines(FRAME_BYTES, 8), random_lines(FRAME_BYTES, 9)]
+    outcomes = await asyncio.gather(*(laptop.upload("s-1", each) for each in rivals), return_exceptions=True)
     first = next(each for each, outcome in zip(rivals, outcomes, strict=True) if isinstance(outcome, dict))
     await delete_old_rows(team.calls)
-    assert len(kept(place)) == 2
+    assert len(read_stored_bodies(place)) == 2
     team.clock.advance(days=2)
     await delete_old_rows(team.calls)
-    assert [name.split("/")[-1].split("-")[0] for name in kept(place)] == [sha(first)]
-    assert await laptop.bytes("s-1") == first
+    assert [name.split("/")[-1].split("-")[0] for name in read_stored_bodies(place)] == [sha256_of(first)]
+    assert await laptop.read_all_bytes("s-1") == first
 
 
-async def test_read_session_of_damaged_bytes_is_refused(laptop: Sync, place: str):
-    await laptop.up("s-1", WHOLE)
-    damage(place)
+async def test_read_session_of_damaged_bytes_is_refused(laptop: SyncClient, place: str):
+    await laptop.upload("s-1", THREE_FRAMES)
+    damage_bodies(place)
     with pytest.raises(errors.Unavailable):
-        await laptop.bytes("s-1")
+        await laptop.read_all_bytes("s-1")
     with pytest.raises(errors.Unavailable):
-        await laptop.raw("s-1")
+        await laptop.read_raw_lines("s-1")
 
 
-@pytest.mark.parametrize("lose", [damage, remove])
+@pytest.mark.parametrize("lose", [damage_bodies, remove_bodies])
 async def test_search_sessions_goes_on_after_a_session_that_is_damaged(
-    laptop: Sync, place: str, lose: Callable[[str], None]
+    laptop: SyncClient, place: str, lose: Callable[[str], None]
 ):
-    await laptop.up("lost", b"axolotl\n" + b"x" * FRAME_BYTES)
+    await laptop.upload("lost", b"axolotl\n" + b"x" * FRAME_BYTES)
     lose(place)
-    await laptop.up("whole", b"axolotl\n")
+    await laptop.upload("whole", b"axolotl\n")
     answer = await laptop.search_sessions(query="axolotl", mode="literal")
     assert [each["session_id"] for each in answer["matches"]] == ["whole"]
     assert answer["truncated"] is True
 
 
-async def test_read_session_of_missing_bytes_tells_which(laptop: Sync, place: str):
-    await laptop.up("s-1", WHOLE)
-    remove(place)
+async def test_read_session_of_missing_bytes_tells_which(laptop: SyncClient, place: str):
+    await laptop.upload("s-1", THREE_FRAMES)
+    remove_bodies(place)
     with pytest.raises(errors.Unavailable, match=f"bytes 0 to {FRAME_BYTES} "):
-        await laptop.bytes("s-1")
+        await laptop.read_all_bytes("s-1")
 
 
 async def test_sessions_are_read_again_though_one_of_them_is_damaged(
-    team: Team, laptop: Sync, place: str, monkeypatch: pytest.MonkeyPatch
+    team: Team, laptop: SyncClient, place: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(study_store, "STUDY_VERSION", STUDY_VERSION - 1)
     for name in ("a", "b", "c"):
-        await laptop.up(name, b'{"role":"user","content":"Where is the axolotl?"}\n')
-    await laptop.up("b", b"x" * FRAME_BYTES, offset=50)
+        await laptop.upload(name, b'{"role":"user","content":"Where is the axolotl?"}\n')
+    await laptop.upload("b", b"x" * FRAME_BYTES, offset=50)
     monkeypatch.undo()
-    damage(place)
+    damage_bodies(place)
     await restudy_sessions(team.calls)
     answer = await laptop.search_sessions(query="axolotl")
     assert sorted(each["session_id"] for each in answer["matches"]) == ["a", "c"]
 
 
-async def test_read_session_says_when_the_place_is_not_configured(team: Team, laptop: Sync):
-    await laptop.up("s-1", WHOLE)
+async def test_read_session_says_when_the_place_is_not_configured(team: Team, laptop: SyncClient):
+    await laptop.upload("s-1", THREE_FRAMES)
     calls = Calls(team.database, CATALOGUE, replace(team.calls.settings, archives="store"), team.clock)
-    other = Sync(calls)
+    other = SyncClient(calls)
     other.workspace = laptop.workspace
     with pytest.raises(errors.Unavailable):
-        await other.bytes("s-1")
+        await other.read_all_bytes("s-1")
 
 
 async def test_upload_session_is_refused_when_the_place_is_away(
@@ -182,9 +182,9 @@ async def test_upload_session_is_refused_when_the_place_is_away(
 ):
     (tmp_path / "file").write_text("no folder")
     calls = Calls(database, CATALOGUE, Settings(archives=str(tmp_path / "file")), clock)
-    laptop = await registered(Team(calls, clock))
+    laptop = await register_sync_client(Team(calls, clock))
     with pytest.raises(errors.Unavailable):
-        await laptop.up("s-1", WHOLE)
+        await laptop.upload("s-1", THREE_FRAMES)
     assert await laptop.list_sessions(workspace_id=laptop.workspace["workspace_id"]) == {
         "sessions": [],
         "total": 0,

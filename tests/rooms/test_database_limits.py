@@ -9,7 +9,7 @@ from typing import Any
 
 import asyncpg
 import pytest
-from guarded import Address, refused
+from guarded_databases import DatabaseAddress, refusal_code_of
 
 from commonplace.rooms.databases import config
 from commonplace.rooms.databases.query_limits import query_limiter
@@ -18,7 +18,9 @@ from patience import PATIENCE_SECONDS, wait_until_async
 from team import Team
 
 # Six hundred million rows: it runs for as long as it is let.
-SLOW = "select count(*) from orders a, orders b, orders c, users d where a.id <> b.id and b.id <> c.id"
+SLOW_POSTGRESQL = (
+    "select count(*) from orders a, orders b, orders c, users d where a.id <> b.id and b.id <> c.id"
+)
 SLOW_SQLITE = (
     "select count(*) from users a, users b, users c, users d, users e, users f where a.id <> f.id + 50"
 )
@@ -28,7 +30,7 @@ ONE_STORE = pytest.mark.parametrize("address", ["sqlite"], indirect=True)
 
 
 @pytest.mark.parametrize("limit", [2, 100])
-async def test_query_is_capped_by_rows(team: Team, register: Any, lite: Address, limit: int):
+async def test_query_is_capped_by_rows(team: Team, register: Any, lite: DatabaseAddress, limit: int):
     register("APP", lite, MAX_ROWS="5")
     alice = await team.agent("alice")
     answer = await alice.db(action="query", database="app", query="select id from users", limit=limit)
@@ -36,7 +38,9 @@ async def test_query_is_capped_by_rows(team: Team, register: Any, lite: Address,
 
 
 @ONE_STORE
-async def test_query_is_capped_by_bytes_and_cells(team: Team, register: Any, lite: Address, postgres: Any):
+async def test_query_is_capped_by_bytes_and_cells(
+    team: Team, register: Any, lite: DatabaseAddress, postgres: Any
+):
     register("LITE", lite)
     register("PG", postgres[1])
     alice = await team.agent("alice")
@@ -52,7 +56,7 @@ async def test_query_is_capped_by_bytes_and_cells(team: Team, register: Any, lit
         assert len(cell["rows"][0][0]) == 65_537
 
 
-async def _running(dsn: str) -> int:
+async def _count_running_queries(dsn: str) -> int:
     connection = await asyncpg.connect(dsn)
     try:
         found = await connection.fetchval(
@@ -68,10 +72,12 @@ async def _running(dsn: str) -> int:
 async def test_query_of_postgresql_ends_at_its_timeout(team: Team, register: Any, postgres: Any):
     register("APP", postgres[1], TIMEOUT="0.3")
     alice = await team.agent("alice")
-    assert await refused(alice.db(action="query", database="app", query=SLOW)) == "too_large"
+    assert (
+        await refusal_code_of(alice.db(action="query", database="app", query=SLOW_POSTGRESQL)) == "too_large"
+    )
 
     async def has_ended() -> bool:
-        return await _running(postgres[0]) == 0
+        return await _count_running_queries(postgres[0]) == 0
 
     await wait_until_async(has_ended)
 
@@ -79,10 +85,10 @@ async def test_query_of_postgresql_ends_at_its_timeout(team: Team, register: Any
 async def test_query_of_postgresql_ends_when_its_caller_goes_away(team: Team, register: Any, postgres: Any):
     register("APP", postgres[1])
     alice = await team.agent("alice")
-    asking = asyncio.create_task(alice.db(action="query", database="app", query=SLOW))
+    asking = asyncio.create_task(alice.db(action="query", database="app", query=SLOW_POSTGRESQL))
 
     async def runs() -> bool:
-        return await _running(postgres[0]) == 1
+        return await _count_running_queries(postgres[0]) == 1
 
     await wait_until_async(runs)
     asking.cancel()
@@ -90,19 +96,21 @@ async def test_query_of_postgresql_ends_when_its_caller_goes_away(team: Team, re
         await asking
 
     async def ended() -> bool:
-        return await _running(postgres[0]) == 0
+        return await _count_running_queries(postgres[0]) == 0
 
     await wait_until_async(ended)
 
 
 @ONE_STORE
 async def test_query_of_sqlite_is_killed_at_its_timeout_and_others_go_on(
-    team: Team, register: Any, lite: Address
+    team: Team, register: Any, lite: DatabaseAddress
 ):
     register("HURRIED", lite, TIMEOUT="0.5")
     register("APP", lite)
     alice, bob = await team.agent("alice"), await team.agent("bob")
-    asking = asyncio.create_task(refused(alice.db(action="query", database="hurried", query=SLOW_SQLITE)))
+    asking = asyncio.create_task(
+        refusal_code_of(alice.db(action="query", database="hurried", query=SLOW_SQLITE))
+    )
     assert (await bob.db(action="query", database="app", query="select 1"))["rows"] == [[1]]
     assert await asking == "too_large"
     assert query_limiter(config.load_registered_databases()["hurried"]).running_by_agent == {}
@@ -110,7 +118,9 @@ async def test_query_of_sqlite_is_killed_at_its_timeout_and_others_go_on(
 
 
 @ONE_STORE
-async def test_query_is_refused_while_an_agent_has_two_running(team: Team, register: Any, lite: Address):
+async def test_query_is_refused_while_an_agent_has_two_running(
+    team: Team, register: Any, lite: DatabaseAddress
+):
     register("APP", lite)
     alice = await team.agent("alice")
     running = [
@@ -122,7 +132,7 @@ async def test_query_is_refused_while_an_agent_has_two_running(team: Team, regis
         return query_limiter(held).running_by_agent.get("alice") == 2
 
     await wait_until_async(both)
-    assert await refused(alice.db(action="query", database="app", query="select 1")) == "too_many"
+    assert await refusal_code_of(alice.db(action="query", database="app", query="select 1")) == "too_many"
     for task in running:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)
@@ -130,14 +140,18 @@ async def test_query_is_refused_while_an_agent_has_two_running(team: Team, regis
 
 
 @ONE_STORE
-async def test_database_rests_after_five_timeouts_in_a_minute(team: Team, register: Any, lite: Address):
+async def test_database_rests_after_five_timeouts_in_a_minute(
+    team: Team, register: Any, lite: DatabaseAddress
+):
     register("APP", lite, TIMEOUT="0.05")
     alice = await team.agent("alice")
-    codes = [await refused(alice.db(action="query", database="app", query=SLOW_SQLITE)) for _ in range(6)]
+    codes = [
+        await refusal_code_of(alice.db(action="query", database="app", query=SLOW_SQLITE)) for _ in range(6)
+    ]
     assert codes == ["too_large"] * 5 + ["too_many"]
 
 
-def test_child_that_reads_sqlite_ends_with_the_server(lite: Address):
+def test_child_that_reads_sqlite_ends_with_the_server(lite: DatabaseAddress):
     request = {
         "path": lite.database,
         "sql": SLOW_SQLITE,

@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 import pytest
-from guarded import Address, refused
+from guarded_databases import DatabaseAddress, refusal_code_of
 
 from commonplace import errors
 from commonplace.access import Caller
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.processes
 ONE_STORE = pytest.mark.parametrize("address", ["sqlite"], indirect=True)
 
 
-async def _audit(team: Team) -> list[tuple[str, str, str]]:
+async def _list_audit_rows(team: Team) -> list[tuple[str, str, str]]:
     rows = await team.database.read(
         lambda tx: tx.all(
             "select operation, outcome, detail from audit where operation = 'memory_db' order by at, id"
@@ -35,20 +35,25 @@ async def test_list_is_empty_without_databases(team: Team):
     assert await alice.db(action="list") == {"count": 0}
 
 
-async def test_list_names_databases_without_host_user_or_folder(team: Team, register: Any, lite: Address):
+async def test_list_names_databases_without_host_user_or_folder(
+    team: Team, register: Any, lite: DatabaseAddress
+):
     register("APP", lite, MAX_ROWS="7")
     alice = await team.agent("alice")
     listed = {"name": "app", "type": "sqlite", "database": "app.db", "read_only": True, "max_rows": 7}
     assert await alice.db(action="list") == {"count": 1, "databases": [listed]}
 
 
-async def test_list_shows_only_databases_of_the_project(team: Team, register: Any, lite: Address):
+async def test_list_shows_only_databases_of_the_project(team: Team, register: Any, lite: DatabaseAddress):
     register("APP", lite, PROJECTS="Other Shop")
     alice, olga = await team.agent("alice"), await team.agent("olga", project="other_shop")
     assert await alice.db(action="list") == {"count": 0}
     assert (await olga.db(action="list"))["count"] == 1
-    assert await refused(alice.db(action="query", database="app", query="select 1")) == "not_found"
-    assert await refused(alice.db(action="query", database="app", query="delete from users")) == "not_found"
+    assert await refusal_code_of(alice.db(action="query", database="app", query="select 1")) == "not_found"
+    assert (
+        await refusal_code_of(alice.db(action="query", database="app", query="delete from users"))
+        == "not_found"
+    )
 
 
 @ONE_STORE
@@ -63,11 +68,11 @@ async def test_list_shows_what_a_login_may_do_beyond_reading(team: Team, registe
 
 
 @ONE_STORE
-async def test_list_says_what_is_wrong_with_a_registration(team: Team, register: Any, lite: Address):
+async def test_list_says_what_is_wrong_with_a_registration(team: Team, register: Any, lite: DatabaseAddress):
     register("WRITER", lite, READONLY="no")
-    register("ODD", Address("oracle", "x"))
+    register("ODD", DatabaseAddress("oracle", "x"))
     register("SLOW", lite, TIMEOUT="soon")
-    register("GONE", Address("sqlite", lite.database + ".gone"))
+    register("GONE", DatabaseAddress("sqlite", lite.database + ".gone"))
     alice = await team.agent("alice")
     listed = {each["name"]: each for each in (await alice.db(action="list"))["databases"]}
     assert "only reads" in listed["writer"]["problem"]
@@ -75,8 +80,8 @@ async def test_list_says_what_is_wrong_with_a_registration(team: Team, register:
     assert "DB_ODD_TYPE" in listed["odd"]["problem"]
     assert "DB_SLOW_TIMEOUT" in listed["slow"]["problem"]
     assert listed["gone"]["unreachable"]
-    assert await refused(alice.db(action="query", database="odd", query="select 1")) == "unavailable"
-    assert await refused(alice.db(action="query", database="gone", query="select 1")) == "unavailable"
+    assert await refusal_code_of(alice.db(action="query", database="odd", query="select 1")) == "unavailable"
+    assert await refusal_code_of(alice.db(action="query", database="gone", query="select 1")) == "unavailable"
 
 
 def test_registration_reads_the_names_of_the_contract():
@@ -111,7 +116,7 @@ def test_registration_reads_the_names_of_the_contract():
 # --- schema -------------------------------------------------------------------------------------------------------
 
 
-async def test_schema_of_sqlite(team: Team, register: Any, lite: Address):
+async def test_schema_of_sqlite(team: Team, register: Any, lite: DatabaseAddress):
     register("APP", lite)
     alice = await team.agent("alice")
     assert await alice.db(action="schema", database="app") == {
@@ -135,7 +140,7 @@ async def test_schema_of_sqlite(team: Team, register: Any, lite: Address):
             {"name": "msg", "type": "TEXT", "nullable": True, "primary_key": False},
         ],
     }
-    assert await refused(alice.db(action="schema", database="app", table="nothing")) == "not_found"
+    assert await refusal_code_of(alice.db(action="schema", database="app", table="nothing")) == "not_found"
 
 
 @ONE_STORE
@@ -161,7 +166,7 @@ async def test_schema_of_postgresql(team: Team, register: Any, postgres: Any):
 # --- query --------------------------------------------------------------------------------------------------------
 
 
-async def test_query_of_sqlite_answers_rows(team: Team, register: Any, lite: Address):
+async def test_query_of_sqlite_answers_rows(team: Team, register: Any, lite: DatabaseAddress):
     register("APP", lite)
     alice = await team.agent("alice")
     answer = await alice.db(
@@ -201,24 +206,29 @@ async def test_query_keeps_the_order_of_its_rows(team: Team, register: Any, post
     assert [answer["rows"], answer["truncated"]] == [[[51], [50], [49]], True]
 
 
-async def test_query_that_writes_is_refused_and_audited(team: Team, register: Any, lite: Address):
+async def test_query_that_writes_is_refused_and_audited(team: Team, register: Any, lite: DatabaseAddress):
     register("APP", lite)
     alice = await team.agent("alice")
     await alice.db(action="query", database="app", query="select count(*)\n from users")
     team.clock.advance(seconds=1)
-    assert await refused(alice.db(action="query", database="app", query="delete from users")) == "forbidden"
+    assert (
+        await refusal_code_of(alice.db(action="query", database="app", query="delete from users"))
+        == "forbidden"
+    )
     team.clock.advance(seconds=1)
     assert (
-        await refused(alice.db(action="query", database="app", query="select nothing from users"))
+        await refusal_code_of(alice.db(action="query", database="app", query="select nothing from users"))
         == "invalid"
     )
     # A query that the database itself refused was asked (ok), and its refusal is told too.
-    outcomes = sorted(outcome for _, outcome, _ in await _audit(team))
+    outcomes = sorted(outcome for _, outcome, _ in await _list_audit_rows(team))
     assert outcomes == ["forbidden", "invalid", "ok", "ok"]
-    assert (await _audit(team))[0][2] == "app: select count(*) from users"
+    assert (await _list_audit_rows(team))[0][2] == "app: select count(*) from users"
 
 
-async def test_query_may_be_made_with_a_readonly_key_of_the_project(team: Team, register: Any, lite: Address):
+async def test_query_may_be_made_with_a_readonly_key_of_the_project(
+    team: Team, register: Any, lite: DatabaseAddress
+):
     register("APP", lite)
     await team.agent("alice")
     reader = Caller("readonly", frozenset({"shop"}), key="k1", agent="rita")
@@ -226,15 +236,17 @@ async def test_query_may_be_made_with_a_readonly_key_of_the_project(team: Team, 
     rita.caller = reader
     assert (await rita.db(action="query", database="app", query="select 1"))["rows"] == [[1]]
     assert (
-        await refused(team.anyone(reader).call("memory_db", action="query", database="app", query="select 1"))
+        await refusal_code_of(
+            team.anyone(reader).call("memory_db", action="query", database="app", query="select 1")
+        )
         == "invalid"
     )
 
 
 async def test_query_of_the_servers_own_files_is_refused(team: Team, register: Any):
-    register("OWN", Address("sqlite", str(team.calls.settings.data / "commonplace.db")))
+    register("OWN", DatabaseAddress("sqlite", str(team.calls.settings.data / "commonplace.db")))
     alice = await team.agent("alice")
-    assert await refused(alice.db(action="query", database="own", query="select 1")) == "forbidden"
+    assert await refusal_code_of(alice.db(action="query", database="own", query="select 1")) == "forbidden"
 
 
 @ONE_STORE
@@ -251,7 +263,9 @@ async def test_query_runs_as_a_reader_even_for_a_superuser(team: Team, register:
 async def test_query_says_what_the_database_says_and_never_its_password(
     team: Team, register: Any, postgres: Any
 ):
-    wrong = Address(**{**vars(postgres[1]), "password": "not-the-password", "host": "127.0.0.1", "port": 1})
+    wrong = DatabaseAddress(
+        **{**vars(postgres[1]), "password": "not-the-password", "host": "127.0.0.1", "port": 1}
+    )
     register("APP", wrong)
     alice = await team.agent("alice")
     with pytest.raises(errors.Unavailable) as refusal:
@@ -265,10 +279,12 @@ async def test_query_says_what_the_database_says_and_never_its_password(
 async def test_query_of_a_server_that_is_away_says_so_after_the_guard(
     team: Team, register: Any, dialect: str
 ):
-    register("APP", Address(dialect, "shop", "127.0.0.1", 1, "reader", "hidden"))
+    register("APP", DatabaseAddress(dialect, "shop", "127.0.0.1", 1, "reader", "hidden"))
     alice = await team.agent("alice")
-    assert await refused(alice.db(action="query", database="app", query="select 1")) == "unavailable"
-    assert await refused(alice.db(action="query", database="app", query="delete from t")) == "forbidden"
+    assert await refusal_code_of(alice.db(action="query", database="app", query="select 1")) == "unavailable"
+    assert (
+        await refusal_code_of(alice.db(action="query", database="app", query="delete from t")) == "forbidden"
+    )
     assert (await alice.db(action="list"))["databases"][0]["unreachable"]
 
 
@@ -276,7 +292,7 @@ async def test_query_of_a_server_that_is_away_says_so_after_the_guard(
 async def test_query_without_its_driver_is_a_clear_refusal(
     team: Team, register: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    register("APP", Address("mysql", "shop", "127.0.0.1", 1))
+    register("APP", DatabaseAddress("mysql", "shop", "127.0.0.1", 1))
     monkeypatch.delattr(engines, "mysql", raising=False)
     monkeypatch.delitem(sys.modules, "commonplace.sqlguard.engines.mysql", raising=False)
     monkeypatch.setitem(sys.modules, "pymysql", None)

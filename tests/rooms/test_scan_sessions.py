@@ -3,21 +3,21 @@
 import tracemalloc
 
 import pytest
-from archived import Sync, found, registered
-from transcribed import Script
+from sync_client import SyncClient, register_sync_client, search_places
+from transcript_script import TranscriptScript
 
 from commonplace.search.lines import OVERLAP_BYTES
 from commonplace.session_archive import frames, line_blocks
 from team import Team
 
-FRAME = 1024 * 1024
+FRAME_BYTES = 1024 * 1024
 NEEDLE = b'"the axolotl"'
-AFTER = b"\n" + Script().user("The axolotl again").content
+AFTER = b"\n" + TranscriptScript().user("The axolotl again").content
 
 
 @pytest.fixture
-async def sync(team: Team) -> Sync:
-    return await registered(team)
+async def sync(team: Team) -> SyncClient:
+    return await register_sync_client(team)
 
 
 @pytest.fixture
@@ -29,9 +29,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 @pytest.mark.parametrize("mode", ["literal", "regex"])
-async def test_search_sessions_holds_no_line_whole(sync: Sync, monkeypatch: pytest.MonkeyPatch, mode: str):
-    monkeypatch.setattr(line_blocks, "MAX_BLOCK_BYTES", FRAME // 4)
-    await sync.up("long", b"x" * (15 * FRAME))
+async def test_search_sessions_holds_no_line_whole(
+    sync: SyncClient, monkeypatch: pytest.MonkeyPatch, mode: str
+):
+    monkeypatch.setattr(line_blocks, "MAX_BLOCK_BYTES", FRAME_BYTES // 4)
+    await sync.upload("long", b"x" * (15 * FRAME_BYTES))
     tracemalloc.start()
     try:
         answer = await sync.search_sessions(query="axolotl", mode=mode)
@@ -39,16 +41,16 @@ async def test_search_sessions_holds_no_line_whole(sync: Sync, monkeypatch: pyte
     finally:
         tracemalloc.stop()
     assert answer == {"matches": [], "truncated": False}
-    assert peak < 10 * FRAME
+    assert peak < 10 * FRAME_BYTES
 
 
 @pytest.mark.parametrize("mode", ["literal", "regex"])
 async def test_search_sessions_finds_a_text_anywhere_in_a_line_of_any_length(
-    sync: Sync, small: int, mode: str
+    sync: SyncClient, small: int, mode: str
 ):
     for place in (0, small - 5, 2 * small, 5 * small - 3, 9 * small):
         line = b"x" * place + NEEDLE + b"x" * (9 * small - place)
-        await sync.up(f"at-{place}", b"{}\n" + line + AFTER)
+        await sync.upload(f"at-{place}", b"{}\n" + line + AFTER)
         answer = await sync.search_sessions(query="axolotl", mode=mode, limit=100)
         theirs = [each for each in answer["matches"] if each["session_id"] == f"at-{place}"]
         assert [(each["line"], each["role"]) for each in theirs] == [(1, "tool"), (2, "user")]
@@ -56,14 +58,14 @@ async def test_search_sessions_finds_a_text_anywhere_in_a_line_of_any_length(
         assert answer["truncated"] is False
 
 
-async def test_search_sessions_regex_knows_the_ends_of_a_line_of_any_length(sync: Sync, small: int):
-    await sync.up("long", b"{}\n" + b"abc" * (3 * small) + b"d" + AFTER)
-    assert await found(sync, "^(b|c)", mode="regex") == []
-    assert await found(sync, "[abc]$", mode="regex") == []
-    assert await found(sync, "^ab", mode="regex") == [("long", 1, "tool")]
-    assert await found(sync, "bcd$", mode="regex") == [("long", 1, "tool")]
+async def test_search_sessions_regex_knows_the_ends_of_a_line_of_any_length(sync: SyncClient, small: int):
+    await sync.upload("long", b"{}\n" + b"abc" * (3 * small) + b"d" + AFTER)
+    assert await search_places(sync, "^(b|c)", mode="regex") == []
+    assert await search_places(sync, "[abc]$", mode="regex") == []
+    assert await search_places(sync, "^ab", mode="regex") == [("long", 1, "tool")]
+    assert await search_places(sync, "bcd$", mode="regex") == [("long", 1, "tool")]
 
 
-async def test_search_sessions_finds_a_text_in_a_long_line_that_is_not_finished(sync: Sync, small: int):
-    await sync.up("long", b"{}\n" + b"x" * (9 * small) + NEEDLE)
-    assert await found(sync, "axolotl", mode="literal") == [("long", 1, "tool")]
+async def test_search_sessions_finds_a_text_in_a_long_line_that_is_not_finished(sync: SyncClient, small: int):
+    await sync.upload("long", b"{}\n" + b"x" * (9 * small) + NEEDLE)
+    assert await search_places(sync, "axolotl", mode="literal") == [("long", 1, "tool")]

@@ -1,30 +1,30 @@
-"""The guard of memory_db: every shared case comes out right, alone and against real databases."""
+"""The SQL guard: every shared case is allowed or refused as expected, without a database."""
 
 import contextlib
 from typing import Any
 
 import pytest
-from guarded import (
-    BY_CATALOGUE,
+from guarded_databases import (
     CASES,
+    REFUSED_BY_CATALOG,
 )
 
 from commonplace import errors, sqlguard
 
 ALLOWED = [case for case in CASES if case["allow"]]
-REFUSED = [case for case in CASES if not case["allow"] and case["sql"] not in BY_CATALOGUE]
+REFUSED = [case for case in CASES if not case["allow"] and case["sql"] not in REFUSED_BY_CATALOG]
 
 
-def _named(case: dict[str, Any]) -> str:
+def _case_id(case: dict[str, Any]) -> str:
     return f"{case['dialect']}-{case['why'][:50]}"
 
 
-@pytest.mark.parametrize("case", ALLOWED, ids=_named)
+@pytest.mark.parametrize("case", ALLOWED, ids=_case_id)
 def test_guard_lets_a_legitimate_read_through(case: dict[str, Any]):
     assert sqlguard.check_statement(case["dialect"], case["sql"]).sql
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=_named)
+@pytest.mark.parametrize("case", REFUSED, ids=_case_id)
 def test_guard_refuses_what_would_act_before_any_connection(case: dict[str, Any]):
     with pytest.raises(errors.Refusal) as refused:
         sqlguard.check_statement(case["dialect"], case["sql"])
@@ -133,6 +133,6 @@ def test_guard_sends_what_it_read_and_not_what_came_in():
     "sql", ["", "SELECT (", "(" * 5000, "SELECT " + "(" * 3000 + "1" + ")" * 3000, "\x00", "SELECT 'x"]
 )
 def test_guard_survives_broken_texts(dialect: Any, sql: str):
-    # PostgreSQL's own grammar reads any depth of plain parentheses as nothing at all.
+    # PostgreSQL's grammar drops redundant parentheses at any depth.
     with contextlib.suppress(errors.Refusal):
         assert sqlguard.check_statement(dialect, sql).sql == "SELECT 1"

@@ -1,4 +1,4 @@
-"""Every shared case of the guard against real databases, and what the refused ones would have done."""
+"""The shared cases of the SQL guard against real databases; refused statements would have had an effect there."""
 
 import contextlib
 import hashlib
@@ -12,15 +12,15 @@ from urllib.parse import unquote, urlsplit
 import apsw
 import asyncpg
 import pytest
-from guarded import (
+from guarded_databases import (
     HERE,
-    Address,
-    cases,
+    DatabaseAddress,
+    build_registered_database,
     connect_mysql,
-    expected,
+    list_cases,
+    list_expected_outcomes,
     mysql_server,
-    outcomes,
-    registered,
+    run_all_cases,
     write_postgres,
     write_sqlite,
 )
@@ -55,23 +55,23 @@ _SQLITE_STATE = (
 
 
 @pytest.fixture
-def sqlite_address(tmp_path: Path) -> Address:
+def sqlite_address(tmp_path: Path) -> DatabaseAddress:
     return write_sqlite(tmp_path / "guard.db")
 
 
-async def test_query_of_sqlite_runs_every_legitimate_case_and_no_other(sqlite_address: Address):
-    before = _digest(sqlite_address.database)
-    assert await outcomes(sqlite_address) == expected("sqlite")
-    assert _digest(sqlite_address.database) == before
+async def test_query_of_sqlite_runs_every_legitimate_case_and_no_other(sqlite_address: DatabaseAddress):
+    before = _hash_file(sqlite_address.database)
+    assert await run_all_cases(sqlite_address) == list_expected_outcomes("sqlite")
+    assert _hash_file(sqlite_address.database) == before
 
 
-def _digest(path: str) -> str:
+def _hash_file(path: str) -> str:
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
-def test_refused_sqlite_statements_would_have_done_harm(sqlite_address: Address, tmp_path: Path):
+def test_refused_sqlite_statements_would_have_done_harm(sqlite_address: DatabaseAddress, tmp_path: Path):
     harmless = []
-    for number, sql in enumerate(cases("sqlite", allow=False)):
+    for number, sql in enumerate(list_cases("sqlite", allow=False)):
         if sql not in _SQLITE_UNPROVEN:
             folder = tmp_path / str(number)
             folder.mkdir()
@@ -112,19 +112,21 @@ def _sqlite_state(connection: apsw.Connection, folder: Path) -> object:
 
 
 @pytest.fixture
-async def postgres_addresses(postgres_server: str) -> AsyncIterator[tuple[str, Address, Address]]:
+async def postgres_addresses(
+    postgres_server: str,
+) -> AsyncIterator[tuple[str, DatabaseAddress, DatabaseAddress]]:
     async with create_database(postgres_server) as dsn:
         reader, owner = await write_postgres(dsn)
         yield dsn, reader, owner
 
 
 async def test_query_of_postgresql_runs_every_legitimate_case_and_no_other(
-    postgres_addresses: tuple[str, Address, Address],
+    postgres_addresses: tuple[str, DatabaseAddress, DatabaseAddress],
 ):
     dsn, reader, owner = postgres_addresses
     before = await _postgres_state(dsn)
-    assert await outcomes(reader) == expected("postgresql")
-    assert await outcomes(owner) == expected("postgresql")
+    assert await run_all_cases(reader) == list_expected_outcomes("postgresql")
+    assert await run_all_cases(owner) == list_expected_outcomes("postgresql")
     assert await _postgres_state(dsn) == before
 
 
@@ -146,9 +148,9 @@ async def test_query_of_postgresql_runs_every_legitimate_case_and_no_other(
     ],
 )
 async def test_query_of_postgresql_asks_the_catalogue_what_names_run(
-    postgres_addresses: tuple[str, Address, Address], sql: str, runs: bool
+    postgres_addresses: tuple[str, DatabaseAddress, DatabaseAddress], sql: str, runs: bool
 ):
-    limiter = QueryLimiter(registered(postgres_addresses[1]))
+    limiter = QueryLimiter(build_registered_database(postgres_addresses[1]))
     try:
         await limiter.run_query("tester", sqlguard.check_statement("postgresql", sql), 100)
         ran = True
@@ -182,10 +184,10 @@ _POSTGRES_PROVEN = (
 
 
 async def test_refused_postgresql_statements_would_have_done_harm(
-    postgres_addresses: tuple[str, Address, Address],
+    postgres_addresses: tuple[str, DatabaseAddress, DatabaseAddress],
 ):
     dsn = postgres_addresses[0]
-    assert set(_POSTGRES_PROVEN) <= set(cases("postgresql", allow=False))
+    assert set(_POSTGRES_PROVEN) <= set(list_cases("postgresql", allow=False))
     harmless = [sql for sql in _POSTGRES_PROVEN if not await _harms_postgres(dsn, sql)]
     assert harmless == []
 
@@ -193,9 +195,9 @@ async def test_refused_postgresql_statements_would_have_done_harm(
 async def _harms_postgres(dsn: str, sql: str) -> bool:
     connection = await asyncpg.connect(dsn, server_settings={"statement_timeout": "5000"})
     try:
-        before = await _state(connection)
+        before = await _read_state(connection)
         await connection.execute(sql)
-        after = await _state(connection)
+        after = await _read_state(connection)
         await connection.execute(
             "drop table if exists pwn; drop view if exists evil; create schema if not exists victim;"
             " delete from audit; insert into audit values (1, 'start'); deallocate all;"
@@ -209,12 +211,12 @@ async def _harms_postgres(dsn: str, sql: str) -> bool:
 async def _postgres_state(dsn: str) -> object:
     connection = await asyncpg.connect(dsn)
     try:
-        return await _state(connection)
+        return await _read_state(connection)
     finally:
         await connection.close()
 
 
-async def _state(connection: Any) -> object:
+async def _read_state(connection: Any) -> object:
     row = await connection.fetchrow(
         "select (select count(*) from pg_class), (select count(*) from pg_proc), (select count(*) from pg_roles),"
         " (select count(*) from pg_namespace), (select string_agg(msg, ',') from audit), (select count(*) from users),"
@@ -229,7 +231,7 @@ async def _state(connection: Any) -> object:
 
 
 @pytest.fixture(scope="module")
-def mysql_address() -> Iterator[tuple[str, Address]]:
+def mysql_address() -> Iterator[tuple[str, DatabaseAddress]]:
     with mysql_server() as dsn:
         if dsn is None:
             pytest.skip("no MariaDB: install mariadb-server-core and -client-core, or set TEST_MYSQL_DSN")
@@ -245,33 +247,39 @@ def mysql_address() -> Iterator[tuple[str, Address]]:
                     cursor.execute(statement)
         parts = urlsplit(dsn)
         at = ("mysql", "guard_test", parts.hostname or "", parts.port or 3306)
-        yield dsn, Address(*at, "guard_reader", "guard")
+        yield dsn, DatabaseAddress(*at, "guard_reader", "guard")
 
 
-async def test_query_of_mysql_runs_every_legitimate_case_and_no_other(mysql_address: tuple[str, Address]):
+async def test_query_of_mysql_runs_every_legitimate_case_and_no_other(
+    mysql_address: tuple[str, DatabaseAddress],
+):
     dsn, reader = mysql_address
-    assert await outcomes(reader) == expected("mysql")
-    owner = Address("mysql", "guard_test", reader.host, reader.port, unquote(urlsplit(dsn).username or ""))
+    assert await run_all_cases(reader) == list_expected_outcomes("mysql")
+    owner = DatabaseAddress(
+        "mysql", "guard_test", reader.host, reader.port, unquote(urlsplit(dsn).username or "")
+    )
     owner.password = unquote(urlsplit(dsn).password or "")
-    assert await outcomes(owner) == expected("mysql")
+    assert await run_all_cases(owner) == list_expected_outcomes("mysql")
     with connect_mysql(dsn, database="guard_test") as connection, connection.cursor() as cursor:
         cursor.execute("select group_concat(msg) from audit")
         assert cursor.fetchone() == ("start,b",)
 
 
 async def test_login_of_mysql_with_more_rights_than_reading_is_known_as_unsafe(
-    mysql_address: tuple[str, Address],
+    mysql_address: tuple[str, DatabaseAddress],
 ):
     dsn, reader = mysql_address
-    owner = Address("mysql", "guard_test", reader.host, reader.port, unquote(urlsplit(dsn).username or ""))
+    owner = DatabaseAddress(
+        "mysql", "guard_test", reader.host, reader.port, unquote(urlsplit(dsn).username or "")
+    )
     owner.password = unquote(urlsplit(dsn).password or "")
-    assert (await QueryLimiter(registered(reader)).check_login()).unsafe == ()
-    assert "may all privileges" in (await QueryLimiter(registered(owner)).check_login()).unsafe
+    assert (await QueryLimiter(build_registered_database(reader)).check_login()).unsafe == ()
+    assert "may all privileges" in (await QueryLimiter(build_registered_database(owner)).check_login()).unsafe
 
 
-async def test_query_of_mysql_is_killed_at_its_timeout(mysql_address: tuple[str, Address]):
+async def test_query_of_mysql_is_killed_at_its_timeout(mysql_address: tuple[str, DatabaseAddress]):
     dsn, reader = mysql_address
-    limiter = QueryLimiter(registered(reader, timeout_seconds=0.5))
+    limiter = QueryLimiter(build_registered_database(reader, timeout_seconds=0.5))
     slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<1000) SELECT COUNT(*) FROM n a, n b, n c"
     with pytest.raises(errors.TooLarge):
         await limiter.run_query("tester", sqlguard.check_statement("mysql", slow), 10)
@@ -290,5 +298,5 @@ async def test_query_of_mssql_runs_every_legitimate_case_and_no_other():
         )
     parts = urlsplit(dsn)
     at = ("mssql", parts.path.lstrip("/"), parts.hostname or "", parts.port or 1433)
-    address = Address(*at, unquote(parts.username or ""), unquote(parts.password or ""))
-    assert await outcomes(address) == expected("mssql")
+    address = DatabaseAddress(*at, unquote(parts.username or ""), unquote(parts.password or ""))
+    assert await run_all_cases(address) == list_expected_outcomes("mssql")

@@ -17,11 +17,11 @@ LAPTOP = {"machine": "laptop", "tool": "claude-code", "project": "shop"}
 LAPTOP_ID = "laptop-claude-code-shop"
 
 
-def agent(name: str | None = "ann", projects=SHOP, key: str = "key_ann", **more) -> access.Caller:
+def agent_caller(name: str | None = "ann", projects=SHOP, key: str = "key_ann", **more) -> access.Caller:
     return access.Caller("agent", projects, key, name, **more)
 
 
-def machine(projects=SHOP, key: str = "key_sync", **more) -> access.Caller:
+def sync_caller(projects=SHOP, key: str = "key_sync", **more) -> access.Caller:
     return access.Caller("sync", projects, key, **more)
 
 
@@ -34,7 +34,7 @@ async def guarded(database, clock):
     await calls.bus.close()
 
 
-async def refused(code: str, running) -> errors.Refusal:
+async def refusal_of(code: str, running) -> errors.Refusal:
     with pytest.raises(errors.Refusal) as refusal:
         await running
     assert refusal.value.code == code
@@ -42,7 +42,7 @@ async def refused(code: str, running) -> errors.Refusal:
 
 
 async def test_register_binds_an_agent_and_gives_a_sync_key_its_token_once(guarded):
-    ann, sync = guarded.anyone(agent()), guarded.anyone(machine())
+    ann, sync = guarded.anyone(agent_caller()), guarded.anyone(sync_caller())
     assert await ann.register_workspace(**LAPTOP) == {
         "workspace_id": LAPTOP_ID,
         "created": True,
@@ -114,30 +114,32 @@ async def test_register_twice_at_once_makes_one_workspace(team):
 
 
 async def test_register_rotate_gives_another_token_and_ends_the_old(guarded):
-    sync = guarded.anyone(machine())
+    sync = guarded.anyone(sync_caller())
     old = (await sync.register_workspace(**LAPTOP))["write_token"]
     other = (await sync.register_workspace(**LAPTOP, rotate=True))["write_token"]
     assert old != other
     upload = {"workspace_id": LAPTOP_ID, "path": "a.md", "content": "x"}
-    await refused("forbidden", sync.upload_knowledge(**upload, write_token=old))
+    await refusal_of("forbidden", sync.upload_knowledge(**upload, write_token=old))
     assert (await sync.upload_knowledge(**upload, write_token=other))["status"] == "created"
 
 
 async def test_register_gives_no_token_to_an_agent_that_asks_to_rotate(guarded):
-    refusal = await refused("forbidden", guarded.anyone(agent()).register_workspace(**LAPTOP, rotate=True))
+    refusal = await refusal_of(
+        "forbidden", guarded.anyone(agent_caller()).register_workspace(**LAPTOP, rotate=True)
+    )
     assert "rotate" in refusal.hint
 
 
 async def test_register_of_a_readonly_key_or_in_a_foreign_project_is_refused(guarded):
     reader = access.Caller("readonly", SHOP, "key_r")
-    await refused("forbidden", guarded.anyone(reader).register_workspace(**LAPTOP))
-    await refused(
-        "forbidden", guarded.anyone(agent()).register_workspace(machine="m", tool="t", project="bank")
+    await refusal_of("forbidden", guarded.anyone(reader).register_workspace(**LAPTOP))
+    await refusal_of(
+        "forbidden", guarded.anyone(agent_caller()).register_workspace(machine="m", tool="t", project="bank")
     )
 
 
 async def test_a_token_is_stored_as_its_digest_only(guarded):
-    token = (await guarded.anyone(machine()).register_workspace(**LAPTOP))["write_token"]
+    token = (await guarded.anyone(sync_caller()).register_workspace(**LAPTOP))["write_token"]
     rows = await guarded.database.read(
         lambda tx: tx.all("select * from workspace_token where project = $1", "shop")
     )
@@ -146,66 +148,66 @@ async def test_a_token_is_stored_as_its_digest_only(guarded):
 
 
 async def test_revoke_writer_ends_a_token_until_another_is_asked_for(guarded):
-    sync, admin = guarded.anyone(machine()), guarded.anyone(access.Caller("admin", SHOP, "key_admin"))
+    sync, admin = guarded.anyone(sync_caller()), guarded.anyone(access.Caller("admin", SHOP, "key_admin"))
     token = (await sync.register_workspace(**LAPTOP))["write_token"]
     revoke = {"action": "revoke_writer", "name": LAPTOP_ID}
     assert await admin.admin(**revoke) == {"status": "revoked", "workspace_id": LAPTOP_ID}
     assert (await admin.admin(**revoke))["status"] == "none"
     upload = {"workspace_id": LAPTOP_ID, "path": "a.md", "content": "x", "write_token": token}
-    await refused("forbidden", sync.upload_knowledge(**upload))
+    await refusal_of("forbidden", sync.upload_knowledge(**upload))
     assert "write_token" not in await sync.register_workspace(**LAPTOP)
-    await refused("forbidden", guarded.anyone(agent()).admin(**revoke))
+    await refusal_of("forbidden", guarded.anyone(agent_caller()).admin(**revoke))
     stranger = guarded.anyone(access.Caller("admin", frozenset({"bank"}), "key_other"))
-    await refused("not_found", stranger.admin(**revoke))
+    await refusal_of("not_found", stranger.admin(**revoke))
 
 
 async def test_revoke_writer_ends_the_binding_of_an_agent(guarded):
-    ann, admin = guarded.anyone(agent()), guarded.anyone(access.Caller("admin", SHOP, "key_admin"))
+    ann, admin = guarded.anyone(agent_caller()), guarded.anyone(access.Caller("admin", SHOP, "key_admin"))
     await ann.register_workspace(**LAPTOP)
     revoke = {"action": "revoke_writer", "name": LAPTOP_ID, "agent": "ann"}
     assert [(await admin.admin(**revoke))["status"] for _ in range(2)] == ["revoked", "none"]
-    await refused("forbidden", ann.write_overview(content="x", workspace_id=LAPTOP_ID))
-    await refused("not_found", ann.write_overview(content="x"))
+    await refusal_of("forbidden", ann.write_overview(content="x", workspace_id=LAPTOP_ID))
+    await refusal_of("not_found", ann.write_overview(content="x"))
 
 
 async def test_a_token_and_a_binding_survive_a_restart(guarded, clock):
-    sync, ann = guarded.anyone(machine()), guarded.anyone(agent())
+    sync, ann = guarded.anyone(sync_caller()), guarded.anyone(agent_caller())
     token = (await sync.register_workspace(**LAPTOP))["write_token"]
     await ann.register_workspace(**LAPTOP)
     again = Team(Calls(guarded.database, CATALOGUE, Settings(auth="on"), clock), clock)
     upload = {"workspace_id": LAPTOP_ID, "path": "a.md", "content": "x", "write_token": token}
-    assert (await again.anyone(machine()).upload_knowledge(**upload))["status"] == "created"
-    assert (await again.anyone(agent()).write_overview(content="# Here"))["version"] == 1
+    assert (await again.anyone(sync_caller()).upload_knowledge(**upload))["status"] == "created"
+    assert (await again.anyone(agent_caller()).write_overview(content="# Here"))["version"] == 1
 
 
 async def test_a_token_of_another_workspace_writes_nothing(guarded):
-    sync = guarded.anyone(machine())
+    sync = guarded.anyone(sync_caller())
     token = (await sync.register_workspace(**LAPTOP))["write_token"]
     other = (await sync.register_workspace(machine="desk", tool="codex", project="shop"))["workspace_id"]
-    await refused(
+    await refusal_of(
         "forbidden", sync.upload_knowledge(workspace_id=other, write_token=token, path="a.md", content="x")
     )
     assert await sync.list_knowledge(workspace_id=other) == {"files": [], "total": 0}
 
 
 async def test_an_agent_writes_to_its_own_workspace_only(guarded):
-    ann, bob = guarded.anyone(agent()), guarded.anyone(agent("bob", key="key_bob"))
+    ann, bob = guarded.anyone(agent_caller()), guarded.anyone(agent_caller("bob", key="key_bob"))
     await ann.register_workspace(**LAPTOP)
     theirs = {"workspace_id": LAPTOP_ID}
-    await refused("forbidden", bob.write_overview(content="mine now", **theirs))
-    await refused("forbidden", bob.write_knowledge(path="a.md", content="mine now", **theirs))
+    await refusal_of("forbidden", bob.write_overview(content="mine now", **theirs))
+    await refusal_of("forbidden", bob.write_knowledge(path="a.md", content="mine now", **theirs))
     await ann.write_knowledge(path="a.md", content="hers")
-    await refused("forbidden", bob.delete_knowledge(path="a.md", **theirs))
-    await refused("forbidden", bob.restore_version(path="a.md", version=1, **theirs))
+    await refusal_of("forbidden", bob.delete_knowledge(path="a.md", **theirs))
+    await refusal_of("forbidden", bob.restore_version(path="a.md", version=1, **theirs))
     assert (await bob.read_knowledge(path="a.md", **theirs))["content"] == "hers"
 
 
 async def test_an_agent_without_a_workspace_is_told_to_register(guarded):
-    await refused("not_found", guarded.anyone(agent()).write_overview(content="x"))
+    await refusal_of("not_found", guarded.anyone(agent_caller()).write_overview(content="x"))
 
 
 async def test_an_agent_writes_to_what_it_registered_last_unless_it_names_another(guarded, clock):
-    ann = guarded.anyone(agent(projects=EVERYWHERE))
+    ann = guarded.anyone(agent_caller(projects=EVERYWHERE))
     await ann.register_workspace(**LAPTOP)
     clock.advance(seconds=1)
     await ann.register_workspace(machine="desk", tool="codex", project="blog")
@@ -221,7 +223,7 @@ async def test_a_session_names_the_agent_that_is_bound(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.register_workspace(**LAPTOP)
     assert (await alice.write_overview(content="# Alice"))["workspace_id"] == LAPTOP_ID
-    await refused("not_found", bob.write_overview(content="# Bob"))
+    await refusal_of("not_found", bob.write_overview(content="# Bob"))
     assert (await alice.get_overview())["your_workspace"] == LAPTOP_ID
     assert "your_workspace" not in await bob.get_overview()
 
@@ -237,15 +239,15 @@ async def test_each_session_of_an_agent_writes_to_what_it_registered(team, clock
 
 
 async def test_workspaces_of_foreign_projects_look_like_none(guarded):
-    owner = guarded.anyone(agent(projects=EVERYWHERE))
+    owner = guarded.anyone(agent_caller(projects=EVERYWHERE))
     await owner.register_workspace(**LAPTOP)
     await owner.register_workspace(machine="vault", tool="codex", project="bank")
     await owner.write_knowledge(path="plan.md", content="the secret plan", workspace_id="vault-codex-bank")
-    ann = guarded.anyone(agent())
+    ann = guarded.anyone(agent_caller())
     theirs = {"workspace_id": "vault-codex-bank"}
     assert [each["workspace_id"] for each in (await ann.get_overview())["workspaces"]] == [LAPTOP_ID]
     assert (await ann.list_workspaces())["total"] == 1
-    await refused("forbidden", ann.list_workspaces(project="bank"))
+    await refusal_of("forbidden", ann.list_workspaces(project="bank"))
     for running in (
         ann.get_overview(**theirs),
         ann.list_knowledge(**theirs),
@@ -254,34 +256,34 @@ async def test_workspaces_of_foreign_projects_look_like_none(guarded):
         ann.list_versions(path="plan.md", **theirs),
         ann.write_overview(content="x", **theirs),
     ):
-        foreign = await refused("not_found", running)
-        never = await refused("not_found", ann.list_knowledge(workspace_id="no-such-one"))
+        foreign = await refusal_of("not_found", running)
+        never = await refusal_of("not_found", ann.list_knowledge(workspace_id="no-such-one"))
         assert foreign.message == never.message.replace("no-such-one", "vault-codex-bank")
     for mode in ("smart", "literal", "regex"):
         assert await ann.search_knowledge(query="plan", mode=mode) == {"matches": [], "truncated": False}
 
 
 async def test_workspaces_of_the_shared_project_are_read_by_all_and_written_by_few(guarded):
-    owner = guarded.anyone(agent(projects=EVERYWHERE))
+    owner = guarded.anyone(agent_caller(projects=EVERYWHERE))
     token = (
-        await guarded.anyone(machine(EVERYWHERE)).register_workspace(
+        await guarded.anyone(sync_caller(EVERYWHERE)).register_workspace(
             machine="hub", tool="codex", project="shared"
         )
     )["write_token"]
-    ann, sync = guarded.anyone(agent()), guarded.anyone(machine())
+    ann, sync = guarded.anyone(agent_caller()), guarded.anyone(sync_caller())
     assert [each["workspace_id"] for each in (await ann.list_workspaces())["workspaces"]] == [
         "hub-codex-shared"
     ]
     upload = {"workspace_id": "hub-codex-shared", "path": "a.md", "content": "x", "write_token": token}
-    await refused("forbidden", sync.upload_knowledge(**upload))
+    await refusal_of("forbidden", sync.upload_knowledge(**upload))
     await owner.register_workspace(machine="hub", tool="codex", project="shared")
     assert (await owner.write_overview(content="for all"))["version"] == 1
 
 
 @pytest.mark.parametrize("role", ["readonly", "agent", "admin", "owner", "sync"])
 async def test_every_key_reads_the_workspaces_of_its_projects(guarded, role):
-    await guarded.anyone(agent()).register_workspace(**LAPTOP)
-    await guarded.anyone(agent()).write_knowledge(path="a.md", content="fish")
+    await guarded.anyone(agent_caller()).register_workspace(**LAPTOP)
+    await guarded.anyone(agent_caller()).write_knowledge(path="a.md", content="fish")
     reader = guarded.anyone(access.Caller(role, SHOP, "key_x"))
     assert (await reader.list_workspaces())["total"] == 1
     assert (await reader.read_knowledge(workspace_id=LAPTOP_ID, path="a.md"))["content"] == "fish"
@@ -296,18 +298,18 @@ def test_what_any_key_may_do_is_to_read_workspaces():
 
 
 async def test_a_sync_key_still_reads_nothing_else(guarded):
-    await refused("forbidden", guarded.anyone(machine()).search_global(session_id="x", query="fish"))
-    await refused("forbidden", guarded.anyone(machine()).start_session(project="shop"))
+    await refusal_of("forbidden", guarded.anyone(sync_caller()).search_global(session_id="x", query="fish"))
+    await refusal_of("forbidden", guarded.anyone(sync_caller()).start_session(project="shop"))
 
 
 async def test_a_limited_key_writes_only_where_it_may(guarded):
-    free = guarded.anyone(machine())
+    free = guarded.anyone(sync_caller())
     tokens = {
         name: (await free.register_workspace(machine=name, tool="codex", project="shop"))["write_token"]
         for name in ("laptop", "desk", "tower")
     }
     limited = guarded.anyone(
-        machine(machines=frozenset({"laptop"}), workspaces=frozenset({"desk-codex-shop"}))
+        sync_caller(machines=frozenset({"laptop"}), workspaces=frozenset({"desk-codex-shop"}))
     )
     upload = {"path": "a.md", "content": "x"}
     for name in ("laptop", "desk"):
@@ -315,19 +317,19 @@ async def test_a_limited_key_writes_only_where_it_may(guarded):
             workspace_id=f"{name}-codex-shop", write_token=tokens[name], **upload
         )
         assert done["status"] == "created"
-    await refused(
+    await refusal_of(
         "forbidden",
         limited.upload_knowledge(workspace_id="tower-codex-shop", write_token=tokens["tower"], **upload),
     )
-    await refused("forbidden", limited.register_workspace(machine="tower", tool="codex", project="shop"))
-    await refused("forbidden", limited.register_workspace(machine="other", tool="codex", project="shop"))
+    await refusal_of("forbidden", limited.register_workspace(machine="tower", tool="codex", project="shop"))
+    await refusal_of("forbidden", limited.register_workspace(machine="other", tool="codex", project="shop"))
     assert (await limited.list_workspaces())["total"] == 3
 
 
 async def test_a_limited_agent_is_not_bound_elsewhere(guarded):
-    await guarded.anyone(agent()).register_workspace(machine="desk", tool="codex", project="shop")
-    same_name = guarded.anyone(agent(key="key_2", machines=frozenset({"laptop"})))
-    await refused("forbidden", same_name.write_overview(content="x", workspace_id="desk-codex-shop"))
+    await guarded.anyone(agent_caller()).register_workspace(machine="desk", tool="codex", project="shop")
+    same_name = guarded.anyone(agent_caller(key="key_2", machines=frozenset({"laptop"})))
+    await refusal_of("forbidden", same_name.write_overview(content="x", workspace_id="desk-codex-shop"))
     assert (await same_name.register_workspace(**LAPTOP))["bound"]
 
 
@@ -351,7 +353,7 @@ async def test_create_key_gives_no_wider_limits_than_its_maker_has(guarded):
         access.Caller("owner", EVERYWHERE, "key_owner", machines=frozenset({"laptop", "desk"}))
     )
     for wider in ({}, {"machines": ["tower"]}, {"workspaces": [LAPTOP_ID]}):
-        await refused("forbidden", maker.admin(action="create_key", name="x", **wider))
+        await refusal_of("forbidden", maker.admin(action="create_key", name="x", **wider))
     assert (await maker.admin(action="create_key", name="x", machines=["desk"]))["status"] == "created"
 
 

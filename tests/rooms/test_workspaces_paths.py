@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from commonplace import errors
 from commonplace.rooms.workspaces import path_rules
 
-HOSTILE = [
+REFUSED_PATHS = [
     "",
     "/etc/passwd",
     "//srv/share",
@@ -64,7 +64,7 @@ HOSTILE = [
     "x" * 5000,
     "a/" * 120 + "b",
 ]
-FINE = [
+ALLOWED_PATHS = [
     "MEMORY.md",
     "notes/cart.md",
     "a/b/c/d.md",
@@ -83,22 +83,22 @@ FINE = [
 ]
 
 
-@pytest.mark.parametrize("path", HOSTILE, ids=ascii)
+@pytest.mark.parametrize("path", REFUSED_PATHS, ids=ascii)
 def test_a_hostile_path_is_refused(path: str):
     with pytest.raises(ValueError, match="path"):
         path_rules.validate_path(path)
 
 
-@pytest.mark.parametrize("path", FINE, ids=ascii)
+@pytest.mark.parametrize("path", ALLOWED_PATHS, ids=ascii)
 def test_a_plain_path_stays_as_it_is(path: str):
     assert path_rules.validate_path(path) == path
 
 
-ODD = st.sampled_from([*"./\\:%~ $\u202e\u0301\0\n", "..", "con", "%2e", "2f", "aux.", "C:"])
+ODD_PARTS = st.sampled_from([*"./\\:%~ $\u202e\u0301\0\n", "..", "con", "%2e", "2f", "aux.", "C:"])
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.one_of(ODD, st.text(max_size=3)), max_size=12).map("".join))
+@given(st.lists(st.one_of(ODD_PARTS, st.text(max_size=3)), max_size=12).map("".join))
 @example("a/b")
 def test_what_is_accepted_stays_below_its_root_on_every_system(path: str):
     try:

@@ -31,7 +31,7 @@ shaped = st.dictionaries(st.sampled_from(WORDS), values, max_size=8).map(
 )
 
 
-def storable(utterance: object) -> bool:
+def is_storable(utterance: object) -> bool:
     text = msgspec.json.encode(utterance).decode()
     return "\\u0000" not in text
 
@@ -45,7 +45,7 @@ def storable(utterance: object) -> bool:
 def test_reader_takes_any_lines(given_lines: list[bytes], hint: str):
     reader = TranscriptReader(tool=hint)
     heard = reader.read(0, given_lines)
-    assert all(storable(each) for each in heard)
+    assert all(is_storable(each) for each in heard)
     again = TranscriptReader(reader.encode_state())
     assert again.build_summary() == reader.build_summary()
 
@@ -58,7 +58,7 @@ def test_errors_are_found_in_any_output(output: str, failed: bool):
         assert len(fault.fingerprint) == 16
 
 
-def _shell(output: str) -> dict[str, object]:
+def _shell_result(output: str) -> dict[str, object]:
     args = {"command": "make"}
     return {"id": "c", "name": "run_shell_command", "args": args, "status": "success", "result": output}
 
@@ -68,21 +68,27 @@ HOSTILE = {
     "deep objects": lambda n: b'{"a":' * (n // 5),
     "deep message": lambda n: b'{"role":"user","content":' + b"[" * (n // 2) + b"]" * (n // 2) + b"}",
     "quotes": lambda n: b'{"role":"user","content":"' + b'\\"' * (n // 2),
-    "reminders": lambda n: samples.prompt("<system-reminder>" * (n // 17)),
-    "commands": lambda n: samples.prompt("<command-name>" * (n // 14)),
-    "elements": lambda n: samples.prompt("<bash-input>a</bash-input> b" * (n // 27)),
-    "elements inside each other": lambda n: samples.prompt(
+    "reminders": lambda n: samples.claude_prompt("<system-reminder>" * (n // 17)),
+    "commands": lambda n: samples.claude_prompt("<command-name>" * (n // 14)),
+    "elements": lambda n: samples.claude_prompt("<bash-input>a</bash-input> b" * (n // 27)),
+    "elements inside each other": lambda n: samples.claude_prompt(
         "<bash-input><ide_selection>" * (n // 27) + "</bash-input>"
     ),
-    "report": lambda n: samples.gemini("gemini", "m", "", toolCalls=[_shell("\nDirectory: x" * (n // 13))]),
-    "trailer": lambda n: samples.gemini(
-        "gemini", "m", "", toolCalls=[_shell("Output: " + "\nSignal: 9" * (n // 11) + "z")]
+    "report": lambda n: samples.gemini_line(
+        "gemini", "m", "", toolCalls=[_shell_result("\nDirectory: x" * (n // 13))]
     ),
-    "many blocks": lambda n: samples.answer(*[samples.words("a")] * (n // 30)),
-    "long command": lambda n: samples.answer(samples.tool("t", "Bash", command="cd " * (n // 3))),
-    "failures": lambda n: samples.result("t", "\n".join(["Error: " + "a.'/" * 90] * (n // 400)), failed=True),
-    "patch": lambda n: samples.answer(
-        samples.tool("t", "x", command="*** Begin Patch\n" + "*** Add File: a\n" * (n // 16))
+    "trailer": lambda n: samples.gemini_line(
+        "gemini", "m", "", toolCalls=[_shell_result("Output: " + "\nSignal: 9" * (n // 11) + "z")]
+    ),
+    "many blocks": lambda n: samples.claude_answer(*[samples.text_block("a")] * (n // 30)),
+    "long command": lambda n: samples.claude_answer(
+        samples.tool_use_block("t", "Bash", command="cd " * (n // 3))
+    ),
+    "failures": lambda n: samples.claude_tool_result(
+        "t", "\n".join(["Error: " + "a.'/" * 90] * (n // 400)), failed=True
+    ),
+    "patch": lambda n: samples.claude_answer(
+        samples.tool_use_block("t", "x", command="*** Begin Patch\n" + "*** Add File: a\n" * (n // 16))
     ),
 }
 
@@ -93,7 +99,7 @@ def test_reader_spends_time_in_step_with_size(made):
     def seconds(size: int) -> float:
         line = made(size)
         started = process_time()
-        call = samples.answer(samples.tool("t", "Bash", command="make"))
+        call = samples.claude_answer(samples.tool_use_block("t", "Bash", command="make"))
         TranscriptReader().read(0, [call, line, call, line])
         TranscriptReader(tool="gemini-cli").read(0, [line])
         return process_time() - started

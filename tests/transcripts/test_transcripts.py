@@ -11,11 +11,11 @@ from commonplace.transcripts.reader import OutdatedState, TranscriptReader, Utte
 START = 1_787_220_000 * SECOND
 
 
-def said(lines: list[bytes], **given: str) -> list[tuple[int, str, str, str]]:
+def read_utterances(lines: list[bytes], **given: str) -> list[tuple[int, str, str, str]]:
     return [(each.line, each.role, each.text, each.tool) for each in TranscriptReader(**given).read(0, lines)]
 
 
-def summed_up(lines: list[bytes]) -> dict[str, object]:
+def summarize(lines: list[bytes]) -> dict[str, object]:
     reader = TranscriptReader()
     reader.read(0, lines)
     summary = reader.build_summary()
@@ -23,13 +23,13 @@ def summed_up(lines: list[bytes]) -> dict[str, object]:
 
 
 CLAUDE = [
-    samples.line(type="file-history-snapshot", messageId="m", snapshot={}),
-    samples.prompt("Why is the cart empty?", 1),
-    samples.answer({"type": "thinking", "thinking": "hm", "signature": "x"}, n=2),
-    samples.answer(samples.words("Let me look."), n=3),
-    samples.answer(samples.tool("t1", "Read", file_path="/home/ann/shop/cart.py"), n=4),
-    samples.result("t1", "def cart(): ...", 5),
-    samples.answer(samples.words("It is cleared twice."), n=6, message="msg_2"),
+    samples.json_line(type="file-history-snapshot", messageId="m", snapshot={}),
+    samples.claude_prompt("Why is the cart empty?", 1),
+    samples.claude_answer({"type": "thinking", "thinking": "hm", "signature": "x"}, n=2),
+    samples.claude_answer(samples.text_block("Let me look."), n=3),
+    samples.claude_answer(samples.tool_use_block("t1", "Read", file_path="/home/ann/shop/cart.py"), n=4),
+    samples.claude_tool_result("t1", "def cart(): ...", 5),
+    samples.claude_answer(samples.text_block("It is cleared twice."), n=6, message="msg_2"),
 ]
 
 
@@ -43,7 +43,7 @@ def test_claude_is_read_as_chat_without_the_bulk():
 
 
 def test_claude_summary_counts_tokens_once_a_message():
-    found = summed_up(CLAUDE)
+    found = summarize(CLAUDE)
     assert {
         name: found[name]
         for name in ("input_tokens", "output_tokens", "cached_tokens", "tools", "tool_calls")
@@ -68,19 +68,19 @@ def test_claude_summary_counts_tokens_once_a_message():
     ("lines", "title"),
     [
         ([], "Fix it"),
-        ([samples.line(type="summary", summary="Cart fixed", leafUuid="u1")], "Cart fixed"),
-        ([samples.line(type="last-prompt", lastPrompt="Go on")], "Go on"),
+        ([samples.json_line(type="summary", summary="Cart fixed", leafUuid="u1")], "Cart fixed"),
+        ([samples.json_line(type="last-prompt", lastPrompt="Go on")], "Go on"),
         (
             [
-                samples.line(type="ai-title", aiTitle="Cart bug"),
-                samples.line(type="last-prompt", lastPrompt="x"),
+                samples.json_line(type="ai-title", aiTitle="Cart bug"),
+                samples.json_line(type="last-prompt", lastPrompt="x"),
             ],
             "Cart bug",
         ),
         (
             [
-                samples.line(type="custom-title", customTitle="Mine"),
-                samples.line(type="ai-title", aiTitle="x"),
+                samples.json_line(type="custom-title", customTitle="Mine"),
+                samples.json_line(type="ai-title", aiTitle="x"),
             ],
             "Mine",
         ),
@@ -88,25 +88,27 @@ def test_claude_summary_counts_tokens_once_a_message():
 )
 def test_claude_title_is_the_first_that_is_there_in_the_vendors_order(lines: list[bytes], title: str):
     first = [
-        samples.prompt("<local-command-stdout>ok</local-command-stdout>"),
-        samples.prompt("Caveat: The messages below were generated", 1),
-        samples.prompt("hidden", 2, isMeta=True),
-        samples.prompt("Fix it", 3),
-        samples.prompt("And that", 4),
+        samples.claude_prompt("<local-command-stdout>ok</local-command-stdout>"),
+        samples.claude_prompt("Caveat: The messages below were generated", 1),
+        samples.claude_prompt("hidden", 2, isMeta=True),
+        samples.claude_prompt("Fix it", 3),
+        samples.claude_prompt("And that", 4),
     ]
-    assert summed_up([*first, *lines])["title"] == title
+    assert summarize([*first, *lines])["title"] == title
 
 
 def test_claude_leaves_out_what_a_person_did_not_say():
     lines = [
-        samples.prompt("<command-name>/review</command-name>\n<command-args>cart.py</command-args>", 1),
-        samples.prompt("Go<system-reminder>be brief</system-reminder> on", 2),
-        samples.prompt("[Request interrupted by user]", 3),
-        samples.prompt("from a team mate", 4, teamName="team"),
-        samples.prompt("from a sub-agent", 5, isSidechain=True),
-        samples.prompt("This session is continued: the cart was fixed.", 6, isCompactSummary=True),
+        samples.claude_prompt(
+            "<command-name>/review</command-name>\n<command-args>cart.py</command-args>", 1
+        ),
+        samples.claude_prompt("Go<system-reminder>be brief</system-reminder> on", 2),
+        samples.claude_prompt("[Request interrupted by user]", 3),
+        samples.claude_prompt("from a team mate", 4, teamName="team"),
+        samples.claude_prompt("from a sub-agent", 5, isSidechain=True),
+        samples.claude_prompt("This session is continued: the cart was fixed.", 6, isCompactSummary=True),
     ]
-    assert said(lines) == [
+    assert read_utterances(lines) == [
         (0, "user", "/review cart.py", ""),
         (1, "user", "Go on", ""),
         (5, "summary", "This session is continued: the cart was fixed.", ""),
@@ -115,25 +117,25 @@ def test_claude_leaves_out_what_a_person_did_not_say():
 
 def test_claude_sub_agents_own_file_is_read_as_its_chat():
     lines = [
-        samples.prompt("Find callers", 1, isSidechain=True, agentId="a1"),
-        samples.answer(samples.words("Three."), n=2, isSidechain=True),
+        samples.claude_prompt("Find callers", 1, isSidechain=True, agentId="a1"),
+        samples.claude_answer(samples.text_block("Three."), n=2, isSidechain=True),
     ]
-    assert said(lines) == [(0, "user", "Find callers", ""), (1, "assistant", "Three.", "")]
-    assert summed_up(lines)["is_child"] is True
+    assert read_utterances(lines) == [(0, "user", "Find callers", ""), (1, "assistant", "Three.", "")]
+    assert summarize(lines)["is_child"] is True
 
 
 def test_claude_compaction_is_counted_and_history_before_it_stays():
     lines = [
         *CLAUDE,
-        samples.claude("system", None, 9, subtype="compact_boundary"),
-        samples.prompt("More", 10),
+        samples.claude_line("system", None, 9, subtype="compact_boundary"),
+        samples.claude_prompt("More", 10),
     ]
-    assert summed_up(lines)["compactions"] == 1
-    assert [text for _, _, text, _ in said(lines)][0::4] == ["Why is the cart empty?", "More"]
+    assert summarize(lines)["compactions"] == 1
+    assert [text for _, _, text, _ in read_utterances(lines)][0::4] == ["Why is the cart empty?", "More"]
 
 
 CODEX_HEAD = [
-    samples.codex(
+    samples.codex_line(
         "session_meta",
         0,
         id="c0de",
@@ -142,25 +144,25 @@ CODEX_HEAD = [
         git={"branch": "trunk"},
         source="cli",
     ),
-    samples.codex("session_meta", 0, id="parent", cwd="/elsewhere"),
-    samples.codex("turn_context", 0, cwd="/home/ann/shop", model="gpt-5.5"),
-    samples.spoken("developer", "You are Codex"),
-    samples.spoken("user", "<environment_context>\n<cwd>/home/ann</cwd></environment_context>"),
-    samples.spoken("user", "# AGENTS.md instructions for /home/ann"),
+    samples.codex_line("session_meta", 0, id="parent", cwd="/elsewhere"),
+    samples.codex_line("turn_context", 0, cwd="/home/ann/shop", model="gpt-5.5"),
+    samples.codex_message("developer", "You are Codex"),
+    samples.codex_message("user", "<environment_context>\n<cwd>/home/ann</cwd></environment_context>"),
+    samples.codex_message("user", "# AGENTS.md instructions for /home/ann"),
 ]
 
 
 def test_codex_legacy_says_each_thing_once():
     lines = [
         *CODEX_HEAD,
-        samples.spoken("user", "continue", 1),
-        samples.codex("event_msg", 1, type="user_message", message="continue"),
-        samples.codex("event_msg", 2, type="agent_message", message="Done."),
-        samples.spoken("assistant", "Done.", 2),
-        samples.spoken("user", "continue", 3),
-        samples.codex("event_msg", 3, type="user_message", message="continue"),
+        samples.codex_message("user", "continue", 1),
+        samples.codex_line("event_msg", 1, type="user_message", message="continue"),
+        samples.codex_line("event_msg", 2, type="agent_message", message="Done."),
+        samples.codex_message("assistant", "Done.", 2),
+        samples.codex_message("user", "continue", 3),
+        samples.codex_line("event_msg", 3, type="user_message", message="continue"),
     ]
-    assert said(lines) == [
+    assert read_utterances(lines) == [
         (6, "user", "continue", ""),
         (8, "assistant", "Done.", ""),
         (10, "user", "continue", ""),
@@ -172,25 +174,28 @@ def test_codex_paginated_says_each_thing_once():
     reply = {"type": "AgentMessage", "id": "j", "content": [{"type": "Text", "text": "Like this."}]}
     lines = [
         *CODEX_HEAD,
-        samples.codex("event_msg", 1, type="item_completed", item=item),
-        samples.spoken("user", "How do I fix this?", 1),
-        samples.spoken("assistant", "Like this.", 2),
-        samples.codex("event_msg", 2, type="item_completed", item=reply),
+        samples.codex_line("event_msg", 1, type="item_completed", item=item),
+        samples.codex_message("user", "How do I fix this?", 1),
+        samples.codex_message("assistant", "Like this.", 2),
+        samples.codex_line("event_msg", 2, type="item_completed", item=reply),
     ]
-    assert said(lines) == [(6, "user", "How do I fix this?", ""), (8, "assistant", "Like this.", "")]
+    assert read_utterances(lines) == [
+        (6, "user", "How do I fix this?", ""),
+        (8, "assistant", "Like this.", ""),
+    ]
 
 
 def test_codex_summary_tells_where_and_with_what():
     usage = {"input_tokens": 900, "cached_input_tokens": 800, "output_tokens": 50, "total_tokens": 950}
     lines = [
         *CODEX_HEAD,
-        samples.spoken("user", "Fix the cart", 1),
-        samples.codex("event_msg", 2, type="token_count", info={"total_token_usage": usage}),
-        samples.codex("event_msg", 3, type="token_count", info={"total_token_usage": usage}),
-        samples.codex("event_msg", 3, type="token_count", info=None),
-        samples.codex("compacted", 4, message="The cart was fixed.", replacement_history=[]),
+        samples.codex_message("user", "Fix the cart", 1),
+        samples.codex_line("event_msg", 2, type="token_count", info={"total_token_usage": usage}),
+        samples.codex_line("event_msg", 3, type="token_count", info={"total_token_usage": usage}),
+        samples.codex_line("event_msg", 3, type="token_count", info=None),
+        samples.codex_line("compacted", 4, message="The cart was fixed.", replacement_history=[]),
     ]
-    found = summed_up(lines)
+    found = summarize(lines)
     kept = ("format", "session", "cwd", "branch", "model", "title", "compactions")
     assert [found[name] for name in kept] == [
         "codex",
@@ -211,38 +216,40 @@ def test_codex_calls_show_their_command_and_the_files_of_a_patch():
     shell = json.dumps({"command": ["bash", "-lc", "make test"], "workdir": "/home/ann/shop"})
     lines = [
         *CODEX_HEAD,
-        samples.codex("response_item", 1, type="function_call", name="shell", arguments=shell, call_id="a"),
-        samples.codex(
+        samples.codex_line(
+            "response_item", 1, type="function_call", name="shell", arguments=shell, call_id="a"
+        ),
+        samples.codex_line(
             "response_item", 2, type="custom_tool_call", name="apply_patch", input=patch, call_id="b"
         ),
-        samples.codex(
+        samples.codex_line(
             "response_item", 3, type="local_shell_call", call_id="c", action={"command": ["ls", "-l"]}
         ),
-        samples.codex(
+        samples.codex_line(
             "response_item", 4, type="function_call", name="odd", arguments="{not json", call_id="d"
         ),
     ]
-    assert said(lines) == [
+    assert read_utterances(lines) == [
         (6, "tool", "make test", "shell"),
         (7, "tool", "cart.py, docs/x.md", "apply_patch"),
         (8, "tool", "ls -l", "local_shell"),
         (9, "tool", "{not json", "odd"),
     ]
-    done = samples.codex(
+    done = samples.codex_line(
         "response_item", 5, type="custom_tool_call_output", call_id="b", output="Success. Updated two files."
     )
-    assert [(file.path, file.edits) for file in summed_up([*lines, done])["files"]] == [
+    assert [(file.path, file.edits) for file in summarize([*lines, done])["files"]] == [
         ("cart.py", 1),
         ("docs/x.md", 1),
     ]
 
 
 GEMINI = [
-    samples.line(
+    samples.json_line(
         sessionId="9e", projectHash="ab", startTime="2026-08-20T10:00:00.000Z", kind="main", lastUpdated="bad"
     ),
-    samples.gemini("user", "m1", [{"text": "List the files"}], 1),
-    samples.gemini(
+    samples.gemini_line("user", "m1", [{"text": "List the files"}], 1),
+    samples.gemini_line(
         "gemini",
         "m2",
         "Here they are.",
@@ -250,7 +257,7 @@ GEMINI = [
         model="gemini-3-pro",
         tokens={"input": 50, "output": 7, "cached": 20},
     ),
-    samples.gemini(
+    samples.gemini_line(
         "gemini",
         "m2",
         "Here they are.",
@@ -266,19 +273,19 @@ GEMINI = [
             }
         ],
     ),
-    samples.gemini("info", "m3", "Update available", 4),
-    samples.line(**{"$set": {"lastUpdated": "2026-08-20T10:00:30.000Z", "summary": "Listing"}}),
-    samples.line(**{"$rewindTo": "m2"}),
+    samples.gemini_line("info", "m3", "Update available", 4),
+    samples.json_line(**{"$set": {"lastUpdated": "2026-08-20T10:00:30.000Z", "summary": "Listing"}}),
+    samples.json_line(**{"$rewindTo": "m2"}),
 ]
 
 
 def test_gemini_lines_say_a_message_once_however_often_it_is_told():
-    assert said(GEMINI) == [
+    assert read_utterances(GEMINI) == [
         (1, "user", "List the files", ""),
         (2, "assistant", "Here they are.", ""),
         (3, "tool", "/a/b.py", "read_file"),
     ]
-    found = summed_up(GEMINI)
+    found = summarize(GEMINI)
     assert (found["title"], found["input_tokens"], found["output_tokens"], found["skipped_lines"]) == (
         "Listing",
         30,
@@ -320,19 +327,19 @@ def test_gemini_document_of_old_is_read_like_lines(indent: int | None):
 def test_plain_lines_are_read_with_their_tools():
     call = {"id": "c1", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
     lines = [
-        samples.line(role="system", content="You are kind"),
-        samples.line(role="user", content="Look", timestamp=1_787_220_000),
-        samples.line(role="assistant", content=None, tool_calls=[call]),
-        samples.line(role="tool", tool_call_id="c1", content="a.py"),
-        samples.line(role="assistant", content=[{"type": "text", "text": "One file."}]),
-        samples.line(role="narrator", content="odd"),
+        samples.json_line(role="system", content="You are kind"),
+        samples.json_line(role="user", content="Look", timestamp=1_787_220_000),
+        samples.json_line(role="assistant", content=None, tool_calls=[call]),
+        samples.json_line(role="tool", tool_call_id="c1", content="a.py"),
+        samples.json_line(role="assistant", content=[{"type": "text", "text": "One file."}]),
+        samples.json_line(role="narrator", content="odd"),
     ]
-    assert said(lines) == [
+    assert read_utterances(lines) == [
         (1, "user", "Look", ""),
         (2, "tool", "ls", "bash"),
         (4, "assistant", "One file.", ""),
     ]
-    found = summed_up(lines)
+    found = summarize(lines)
     assert (found["format"], found["title"], found["skipped_lines"], found["started_at"]) == (
         "plain",
         "Look",
@@ -342,8 +349,15 @@ def test_plain_lines_are_read_with_their_tools():
 
 
 def test_reader_skips_and_counts_what_it_does_not_know():
-    lines = [b"", b"not json", b"[1]", b"{}", samples.line(type="from-the-future", sessionId="x"), *CLAUDE]
-    found = summed_up(lines)
+    lines = [
+        b"",
+        b"not json",
+        b"[1]",
+        b"{}",
+        samples.json_line(type="from-the-future", sessionId="x"),
+        *CLAUDE,
+    ]
+    found = summarize(lines)
     assert (found["skipped_lines"], found["lines"], found["user_messages"]) == (4, 12, 1)
 
 
@@ -374,7 +388,7 @@ def test_reader_goes_on_from_its_state_as_if_it_had_never_stopped(lines: list[by
 
 
 def test_reader_over_a_page_reads_a_sub_agents_file_as_its_own():
-    lines = [samples.prompt(f"step {n}", n, isSidechain=True) for n in range(10)]
+    lines = [samples.claude_prompt(f"step {n}", n, isSidechain=True) for n in range(10)]
     first = TranscriptReader()
     first.read(0, lines)
     assert [each.text for each in TranscriptReader.for_pages(first.encode_state()).read(7, lines[7:9])] == [
@@ -393,7 +407,10 @@ def test_state_stays_small_however_much_was_read():
     reader = TranscriptReader()
     for n in range(3000):
         reader.read(
-            2 * n, samples.ran(n, f"make target-{n}", f"Exit code 2\nValueError: odd {'x' * n}", failed=True)
+            2 * n,
+            samples.claude_command(
+                n, f"make target-{n}", f"Exit code 2\nValueError: odd {'x' * n}", failed=True
+            ),
         )
     summary = reader.build_summary()
     assert (len(summary.commands), len(summary.errors)) == (200, 200)

@@ -9,26 +9,26 @@ from commonplace.transcripts.error_messages import find_errors, fingerprint_erro
 from commonplace.transcripts.reader import TranscriptReader
 from commonplace.transcripts.work_log import LoggedCommand, LoggedCommit, TouchedFile
 
-MISSING = "Exit code 1\nTraceback (most recent call last):\n  File \"/home/ann/app.py\", line 3\nModuleNotFoundError: No module named 'yaml'"
+MISSING_MODULE_OUTPUT = "Exit code 1\nTraceback (most recent call last):\n  File \"/home/ann/app.py\", line 3\nModuleNotFoundError: No module named 'yaml'"
 
 
 PATCH = "*** Begin Patch"
 RUNNING = "Chunk ID: 1\nWall time: 0.1 seconds\nProcess running with session ID 5\nOutput:\n"
 
 
-def read(*parts: list[bytes]) -> TranscriptReader:
+def read_parts(*parts: list[bytes]) -> TranscriptReader:
     reader = TranscriptReader()
     reader.read(0, [line for part in parts for line in part])
     return reader
 
 
 def test_error_tells_what_followed_until_the_command_passed():
-    reader = read(
-        samples.ran(0, "python app.py", MISSING, failed=True),
-        samples.ran(18, "cd /home/ann && cat requirements.txt", ""),
-        samples.ran(2, "pip install pyyaml", "Successfully installed pyyaml"),
-        samples.edited(4, "/home/ann/requirements.txt"),
-        samples.ran(6, "cd /home/ann && python app.py --verbose", "started"),
+    reader = read_parts(
+        samples.claude_command(0, "python app.py", MISSING_MODULE_OUTPUT, failed=True),
+        samples.claude_command(18, "cd /home/ann && cat requirements.txt", ""),
+        samples.claude_command(2, "pip install pyyaml", "Successfully installed pyyaml"),
+        samples.claude_edit(4, "/home/ann/requirements.txt"),
+        samples.claude_command(6, "cd /home/ann && python app.py --verbose", "started"),
     )
     [problem] = reader.build_summary().errors
     assert (problem.text, problem.command, problem.line, problem.times) == (
@@ -45,10 +45,10 @@ def test_error_tells_what_followed_until_the_command_passed():
 
 def test_error_that_gives_way_to_another_counts_as_settled():
     other = "Exit code 1\nValueError: bad port"
-    reader = read(
-        samples.ran(0, "python app.py", MISSING, failed=True),
-        samples.ran(2, "pip install pyyaml", "ok"),
-        samples.ran(4, "python app.py", other, failed=True),
+    reader = read_parts(
+        samples.claude_command(0, "python app.py", MISSING_MODULE_OUTPUT, failed=True),
+        samples.claude_command(2, "pip install pyyaml", "ok"),
+        samples.claude_command(4, "python app.py", other, failed=True),
     )
     by_text = {each.text: each for each in reader.build_summary().errors}
     assert by_text["ModuleNotFoundError: No module named 'yaml'"].followed_by == ["pip install pyyaml"]
@@ -56,57 +56,70 @@ def test_error_that_gives_way_to_another_counts_as_settled():
 
 
 def test_error_met_twice_is_one_with_its_count():
-    reader = read(
-        samples.ran(0, "pytest tests/test_a.py", MISSING, failed=True),
-        samples.ran(2, "pytest tests/test_a.py -x", MISSING.replace("line 3", "line 7"), failed=True),
+    reader = read_parts(
+        samples.claude_command(0, "pytest tests/test_a.py", MISSING_MODULE_OUTPUT, failed=True),
+        samples.claude_command(
+            2, "pytest tests/test_a.py -x", MISSING_MODULE_OUTPUT.replace("line 3", "line 7"), failed=True
+        ),
     )
     assert [(each.times, each.fixed_line) for each in reader.build_summary().errors] == [(2, 0)]
 
 
 def test_error_behind_a_pipe_is_seen_though_the_exit_code_hides_it():
     output = "Traceback (most recent call last):\nKeyError: 'port'"
-    reader = read(samples.ran(0, "python app.py 2>&1 | tail -5", output))
+    reader = read_parts(samples.claude_command(0, "python app.py 2>&1 | tail -5", output))
     assert [each.text for each in reader.build_summary().errors] == ["KeyError: 'port'"]
 
 
 def test_problems_are_told_once_and_again_when_they_are_settled():
     reader = TranscriptReader()
-    reader.read(0, samples.ran(0, "python app.py", MISSING, failed=True))
+    reader.read(0, samples.claude_command(0, "python app.py", MISSING_MODULE_OUTPUT, failed=True))
     [met] = reader.take_changed_errors()[0]
     assert reader.take_changed_errors() == ([], [])
     assert met.fixed_line == 0
     again = TranscriptReader(reader.encode_state())
-    again.read(2, [*samples.ran(2, "pip install pyyaml", "ok"), *samples.ran(4, "python app.py", "ok")])
+    again.read(
+        2,
+        [
+            *samples.claude_command(2, "pip install pyyaml", "ok"),
+            *samples.claude_command(4, "python app.py", "ok"),
+        ],
+    )
     [settled] = again.take_changed_errors()[0]
     assert (settled.fingerprint, settled.fixed_line) == (met.fingerprint, 5)
 
 
 def test_call_that_a_person_refused_is_no_error():
     refused = "The user doesn't want to proceed with this tool use."
-    assert read(samples.ran(0, "rm -r build", refused, failed=True)).build_summary().errors == []
+    assert (
+        read_parts(samples.claude_command(0, "rm -r build", refused, failed=True)).build_summary().errors
+        == []
+    )
 
 
 def test_error_of_a_misused_tool_is_its_first_line():
     misused = "<tool_use_error>String to replace not found in file.\nString: x = 1</tool_use_error>"
     call = [
-        samples.answer(samples.tool("e", "Edit", file_path="/a/x.py")),
-        samples.result("e", misused, failed=True),
+        samples.claude_answer(samples.tool_use_block("e", "Edit", file_path="/a/x.py")),
+        samples.claude_tool_result("e", misused, failed=True),
     ]
-    assert [each.text for each in read(call).build_summary().errors] == [
+    assert [each.text for each in read_parts(call).build_summary().errors] == [
         "String to replace not found in file."
     ]
 
 
 def test_command_that_passed_has_no_other_exit_code_whatever_it_printed():
-    reader = read(samples.ran(0, "grep -r code .", "docs.md: exit code 3 means that nothing was found"))
+    reader = read_parts(
+        samples.claude_command(0, "grep -r code .", "docs.md: exit code 3 means that nothing was found")
+    )
     assert reader.build_summary().commands == [LoggedCommand("grep -r code .", 1, 0, 0, 1)]
 
 
 def test_commands_are_counted_with_their_exit_codes():
-    reader = read(
-        samples.ran(0, "make", "Exit code 2\nmake: *** [all] Error 1", failed=True),
-        samples.ran(2, "make", "done"),
-        samples.ran(4, "ls", "a"),
+    reader = read_parts(
+        samples.claude_command(0, "make", "Exit code 2\nmake: *** [all] Error 1", failed=True),
+        samples.claude_command(2, "make", "done"),
+        samples.claude_command(4, "ls", "a"),
     )
     assert reader.build_summary().commands == [
         LoggedCommand("make", 2, 1, 0, 3),
@@ -115,15 +128,18 @@ def test_commands_are_counted_with_their_exit_codes():
 
 
 def test_files_are_counted_by_reads_and_edits():
-    look = [samples.answer(samples.tool("r", "Read", file_path="/a/x.py"), n=9), samples.result("r", "x", 9)]
-    reader = read(samples.edited(0, "/a/x.py"), look, samples.edited(4, "/a/y.py"))
+    look = [
+        samples.claude_answer(samples.tool_use_block("r", "Read", file_path="/a/x.py"), n=9),
+        samples.claude_tool_result("r", "x", 9),
+    ]
+    reader = read_parts(samples.claude_edit(0, "/a/x.py"), look, samples.claude_edit(4, "/a/y.py"))
     assert reader.build_summary().files == [TouchedFile("/a/x.py", 1, 1, 3), TouchedFile("/a/y.py", 0, 1, 5)]
 
 
-def called(tool: str, output: str, *, failed: bool = False) -> list[bytes]:
+def claude_call(tool: str, output: str, *, failed: bool = False) -> list[bytes]:
     return [
-        samples.answer(samples.tool("e", tool, file_path="/a/x.py")),
-        samples.result("e", output, failed=failed),
+        samples.claude_answer(samples.tool_use_block("e", tool, file_path="/a/x.py")),
+        samples.claude_tool_result("e", output, failed=failed),
     ]
 
 
@@ -137,30 +153,32 @@ def test_file_whose_edit_failed_was_not_edited():
         "result": [{"functionResponse": {"response": {"error": "0 occurrences found"}}}],
     }
     for lines in (
-        called("MultiEdit", "<tool_use_error>String not found.</tool_use_error>", failed=True),
-        called("Edit", "The user doesn't want to proceed with this tool use.", failed=True),
+        claude_call("MultiEdit", "<tool_use_error>String not found.</tool_use_error>", failed=True),
+        claude_call("Edit", "The user doesn't want to proceed with this tool use.", failed=True),
         [
-            samples.codex("response_item", 1, type="custom_tool_call", **patch),
-            samples.codex("response_item", 2, type="custom_tool_call_output", **unfit),
+            samples.codex_line("response_item", 1, type="custom_tool_call", **patch),
+            samples.codex_line("response_item", 2, type="custom_tool_call_output", **unfit),
         ],
-        [samples.gemini("gemini", "m1", "", 1, toolCalls=[gemini | {"status": "error"}])],
-        [samples.gemini("gemini", "m1", "", 1, toolCalls=[gemini | {"status": "cancelled"}])],
+        [samples.gemini_line("gemini", "m1", "", 1, toolCalls=[gemini | {"status": "error"}])],
+        [samples.gemini_line("gemini", "m1", "", 1, toolCalls=[gemini | {"status": "cancelled"}])],
     ):
-        assert read(lines).build_summary().files == []
+        assert read_parts(lines).build_summary().files == []
 
 
 def test_error_of_an_edit_names_the_tool_and_the_file():
-    [problem] = read(called("Edit", "String not found.", failed=True)).build_summary().errors
+    [problem] = read_parts(claude_call("Edit", "String not found.", failed=True)).build_summary().errors
     assert problem.command == "Edit /a/x.py"
 
 
 def test_step_that_patched_files_names_them_all_and_a_failed_edit_is_none():
-    patch = samples.tool("p", "apply_patch", command=f"{PATCH}\n*** Update File: a.py\n*** Add File: b.py")
-    reader = read(
-        samples.ran(0, "make", "Exit code 2\nValueError: odd", failed=True),
-        called("Edit", "String not found.", failed=True),
-        [samples.answer(patch), samples.result("p", "Done")],
-        samples.ran(2, "make", "built"),
+    patch = samples.tool_use_block(
+        "p", "apply_patch", command=f"{PATCH}\n*** Update File: a.py\n*** Add File: b.py"
+    )
+    reader = read_parts(
+        samples.claude_command(0, "make", "Exit code 2\nValueError: odd", failed=True),
+        claude_call("Edit", "String not found.", failed=True),
+        [samples.claude_answer(patch), samples.claude_tool_result("p", "Done")],
+        samples.claude_command(2, "make", "built"),
     )
     assert reader.build_summary().errors[0].followed_by == ["edit a.py, b.py"]
 
@@ -168,31 +186,33 @@ def test_step_that_patched_files_names_them_all_and_a_failed_edit_is_none():
 def test_exit_code_is_not_invented():
     call = {"id": "c1", "function": {"name": "bash", "arguments": '{"command": "make"}'}}
     plain = [
-        samples.line(role="assistant", content=None, tool_calls=[call]),
-        samples.line(role="tool", tool_call_id="c1", content="make: *** No rule to make target 'x'."),
+        samples.json_line(role="assistant", content=None, tool_calls=[call]),
+        samples.json_line(role="tool", tool_call_id="c1", content="make: *** No rule to make target 'x'."),
     ]
     shell = {"name": "shell", "arguments": '{"command":["make"]}', "call_id": "a"}
     codex = [
-        samples.codex("response_item", 1, type="function_call", **shell),
-        samples.codex("response_item", 2, type="function_call_output", call_id="a", output=RUNNING),
+        samples.codex_line("response_item", 1, type="function_call", **shell),
+        samples.codex_line("response_item", 2, type="function_call_output", call_id="a", output=RUNNING),
     ]
-    behind = samples.ran(0, "make", "Command running in background with ID: b1")
+    behind = samples.claude_command(0, "make", "Command running in background with ID: b1")
     for lines in (plain, codex, behind):
-        assert read(lines).build_summary().commands == [LoggedCommand("make", 1, 0, None, 1)]
+        assert read_parts(lines).build_summary().commands == [LoggedCommand("make", 1, 0, None, 1)]
 
 
 def test_command_that_still_runs_has_not_overcome_its_error():
-    reader = read(
-        samples.ran(0, "make", "Exit code 2\nValueError: odd", failed=True),
-        samples.edited(2, "/a/x.py"),
-        samples.ran(4, "make", "Command running in background with ID: b1"),
+    reader = read_parts(
+        samples.claude_command(0, "make", "Exit code 2\nValueError: odd", failed=True),
+        samples.claude_edit(2, "/a/x.py"),
+        samples.claude_command(4, "make", "Command running in background with ID: b1"),
     )
     assert [each.fixed_line for each in reader.build_summary().errors] == [0]
 
 
 def test_commits_are_known_by_what_git_printed():
     output = "[main 1a2b3c4] Clear the cart once\n 1 file changed, 2 insertions(+)"
-    reader = read(samples.ran(0, 'git add -A && git commit -m "Clear the cart once"', output))
+    reader = read_parts(
+        samples.claude_command(0, 'git add -A && git commit -m "Clear the cart once"', output)
+    )
     [commit] = reader.build_summary().commits
     assert commit == LoggedCommit("1a2b3c4", "main", "Clear the cart once", 1, commit.at)
 
@@ -208,10 +228,10 @@ def test_commits_are_known_by_what_git_printed():
 def test_codex_exit_codes_are_read_in_every_shape(output: str):
     call = {"type": "function_call", "name": "shell", "arguments": '{"command":["make"]}', "call_id": "a"}
     lines = [
-        samples.codex("response_item", 1, **call),
-        samples.codex("response_item", 2, type="function_call_output", call_id="a", output=output),
+        samples.codex_line("response_item", 1, **call),
+        samples.codex_line("response_item", 2, type="function_call_output", call_id="a", output=output),
     ]
-    summary = read(lines).build_summary()
+    summary = read_parts(lines).build_summary()
     assert summary.commands == [LoggedCommand("make", 1, 1, 3, 1)]
     assert [each.text for each in summary.errors] == ["ImportError: no"]
 
@@ -224,8 +244,8 @@ def test_codex_command_of_a_script_counts_once():
         "exit_code": 0,
         "aggregated_output": "[main def5678] x",
     }
-    lines = [samples.codex("event_msg", n, type="item_completed", item=item) for n in range(2)]
-    summary = read(lines).build_summary()
+    lines = [samples.codex_line("event_msg", n, type="item_completed", item=item) for n in range(2)]
+    summary = read_parts(lines).build_summary()
     assert [(each.command, each.runs) for each in summary.commands] == [("git commit -m x", 1)]
     assert [each.commit for each in summary.commits] == ["def5678"]
 
@@ -244,8 +264,8 @@ def test_gemini_shell_failure_is_an_error():
             }
         ],
     }
-    lines = [samples.gemini("gemini", "m1", "", 1, toolCalls=[call])]
-    summary = read(lines).build_summary()
+    lines = [samples.gemini_line("gemini", "m1", "", 1, toolCalls=[call])]
+    summary = read_parts(lines).build_summary()
     assert summary.commands == [LoggedCommand("npm test", 1, 1, 1, 0)]
     assert [each.text for each in summary.errors] == ["Error: Cannot find module 'left-pad'"]
 
@@ -264,7 +284,11 @@ TRAILER = "Error: (none)\nExit Code: {}\nSignal: (none)\nBackground PIDs: (none)
             2,
             ["make: *** No rule to make target 'x'."],
         ),
-        (f"Command: a\nb\nDirectory: x\nOutput: {MISSING[12:]}\n" + TRAILER.format(1), 1, [MISSING[-43:]]),
+        (
+            f"Command: a\nb\nDirectory: x\nOutput: {MISSING_MODULE_OUTPUT[12:]}\n" + TRAILER.format(1),
+            1,
+            [MISSING_MODULE_OUTPUT[-43:]],
+        ),
         ("Output: (empty)\nExit Code: 1", 1, []),
         ("Output: (empty)\nError: spawn /bin/sh ENOENT\nSignal: 9", None, ["Error: spawn /bin/sh ENOENT"]),
         ("Output: Error: all is well\nProcess Group PGID: 71", 0, []),
@@ -282,12 +306,12 @@ def test_gemini_report_of_a_command_is_read_without_its_labels(
         "status": "success",
         "result": [{"functionResponse": {"response": {"output": output}}}],
     }
-    summary = read([samples.gemini("gemini", "m1", "", 1, toolCalls=[call])]).build_summary()
+    summary = read_parts([samples.gemini_line("gemini", "m1", "", 1, toolCalls=[call])]).build_summary()
     assert [each.text for each in summary.errors] == errors
     assert [each.exit_code for each in summary.commands] == [code]
 
 
-SAME = [
+SAME_ERRORS = [
     ("KeyError: 'user_4242'", "KeyError: 'user_17'"),
     (
         "FileNotFoundError: [Errno 2] No such file or directory: '/tmp/a/x.txt'",
@@ -323,14 +347,14 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
+@pytest.mark.parametrize(("one", "other"), SAME_ERRORS)
 def test_fingerprint_is_the_same_wherever_and_whenever_it_was_met(one: str, other: str):
     assert [each.fingerprint for each in find_errors(one, failed=True)] == [
         each.fingerprint for each in find_errors(other, failed=True)
     ]
 
 
-OTHER = [
+DIFFERENT_ERRORS = [
     ("ModuleNotFoundError: No module named 'yaml'", "ModuleNotFoundError: No module named 'toml'"),
     ("Error: Cannot find module '@a/b'", "Error: Cannot find module '@a/c'"),
     (
@@ -343,7 +367,7 @@ OTHER = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), OTHER)
+@pytest.mark.parametrize(("one", "other"), DIFFERENT_ERRORS)
 def test_fingerprint_tells_errors_apart_that_need_another_remedy(one: str, other: str):
     assert [each.fingerprint for each in find_errors(one, failed=True)] != [
         each.fingerprint for each in find_errors(other, failed=True)
@@ -374,5 +398,5 @@ def test_errors_name_the_cause_before_the_tests_that_failed_of_it():
 
 
 def test_fault_of_a_question_is_found_by_the_same_fingerprint():
-    [met] = find_errors(MISSING, failed=True)
+    [met] = find_errors(MISSING_MODULE_OUTPUT, failed=True)
     assert fingerprint_error("ModuleNotFoundError: No module named 'yaml'").fingerprint == met.fingerprint

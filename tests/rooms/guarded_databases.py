@@ -1,4 +1,4 @@
-"""Databases that agents may read in tests: the shared cases, the tables they were written for, and their logins."""
+"""Databases for tests of memory_db: the shared cases of the SQL guard, their tables and their logins."""
 
 import json
 import os
@@ -28,8 +28,8 @@ from patience import PATIENCE_SECONDS
 
 HERE = Path(__file__).parent
 CASES: list[dict[str, Any]] = json.loads((HERE / "sql_guard_cases.json").read_text())
-# What only the database's own catalogue or rights can tell.
-BY_CATALOGUE = frozenset(
+# Only the catalog or the rights of the database can refuse these.
+REFUSED_BY_CATALOG = frozenset(
     {
         "SELECT wipe_users()",
         "SELECT * FROM wipe_users()",
@@ -40,13 +40,13 @@ BY_CATALOGUE = frozenset(
 )
 
 
-def cases(dialect: str, *, allow: bool) -> list[str]:
+def list_cases(dialect: str, *, allow: bool) -> list[str]:
     return [case["sql"] for case in CASES if case["dialect"] == dialect and case["allow"] is allow]
 
 
 @dataclass
-class Address:
-    """Where a database is and who reads it, as the operator's environment would say it."""
+class DatabaseAddress:
+    """Address and login of a database, as an operator sets them in the environment."""
 
     dialect: str
     database: str
@@ -55,7 +55,7 @@ class Address:
     user: str = ""
     password: str = ""
 
-    def environment(self, name: str, **more: str) -> dict[str, str]:
+    def build_environment(self, name: str, **more: str) -> dict[str, str]:
         parts = {
             "TYPE": self.dialect,
             "NAME": self.database,
@@ -67,27 +67,27 @@ class Address:
         return {f"DB_{name}_{part}": value for part, value in (parts | more).items() if value}
 
 
-def forget_registered() -> None:
+def clear_registered_databases() -> None:
     config.load_registered_databases.cache_clear()
     query_limiter.cache_clear()
 
 
-async def refused(call: Awaitable[Any]) -> str:
-    """The code that the call was refused with."""
+async def refusal_code_of(call: Awaitable[Any]) -> str:
+    """The code of the refusal that the call raises."""
     with pytest.raises(errors.Refusal) as refusal:
         await call
     return refusal.value.code
 
 
-def write_sqlite(path: Path) -> Address:
+def write_sqlite(path: Path) -> DatabaseAddress:
     connection = apsw.Connection(str(path))
     connection.execute((HERE / "sql_guard_sqlite.sql").read_text()).fetchall()
     connection.close()
-    return Address("sqlite", str(path))
+    return DatabaseAddress("sqlite", str(path))
 
 
-async def write_postgres(dsn: str) -> tuple[Address, Address]:
-    """The tables, with the login that may only read and the one that may do everything."""
+async def write_postgres(dsn: str) -> tuple[DatabaseAddress, DatabaseAddress]:
+    """Create the tables; return the addresses of the read-only login and of the owner."""
     password = secrets.token_hex(8)
     connection = await asyncpg.connect(dsn)
     try:
@@ -101,14 +101,16 @@ async def write_postgres(dsn: str) -> tuple[Address, Address]:
     parts = urlsplit(dsn)
     host = unquote(parts.hostname or "") or parse_qs(parts.query)["host"][0]
     at = ("postgresql", parts.path.lstrip("/"), host, parts.port or 5432)
-    return Address(*at, "ro_user", password), Address(*at, parts.username or "", parts.password or "")
+    return DatabaseAddress(*at, "ro_user", password), DatabaseAddress(
+        *at, parts.username or "", parts.password or ""
+    )
 
 
 @contextmanager
 def mysql_server() -> Iterator[str | None]:
-    """The address of a server: the one that is given, or one that is started if MariaDB is installed."""
-    if given := os.environ.get("TEST_MYSQL_DSN"):
-        yield given
+    """The DSN of TEST_MYSQL_DSN, or of a server started here if MariaDB is installed."""
+    if dsn := os.environ.get("TEST_MYSQL_DSN"):
+        yield dsn
         return
     if not (shutil.which("mariadbd") and shutil.which("mariadb-install-db")):
         yield None
@@ -160,7 +162,7 @@ def connect_mysql(dsn: str, **more: Any) -> Any:
     raise TimeoutError(dsn)
 
 
-def registered(address: Address, **more: Any) -> RegisteredDatabase:
+def build_registered_database(address: DatabaseAddress, **more: Any) -> RegisteredDatabase:
     return RegisteredDatabase(
         "guard",
         address.dialect,
@@ -173,9 +175,9 @@ def registered(address: Address, **more: Any) -> RegisteredDatabase:
     )
 
 
-async def outcomes(address: Address) -> dict[str, bool]:
-    """For each case, whether it ran."""
-    limiter = QueryLimiter(registered(address, timeout_seconds=PATIENCE_SECONDS))
+async def run_all_cases(address: DatabaseAddress) -> dict[str, bool]:
+    """For each case, whether it was run."""
+    limiter = QueryLimiter(build_registered_database(address, timeout_seconds=PATIENCE_SECONDS))
     ran: dict[str, bool] = {}
     for case in CASES:
         if case["dialect"] == address.dialect:
@@ -187,5 +189,5 @@ async def outcomes(address: Address) -> dict[str, bool]:
     return ran
 
 
-def expected(dialect: str) -> dict[str, bool]:
+def list_expected_outcomes(dialect: str) -> dict[str, bool]:
     return {case["sql"]: case["allow"] for case in CASES if case["dialect"] == dialect}
