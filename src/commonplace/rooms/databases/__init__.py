@@ -1,4 +1,4 @@
-"""Databases of the operator that agents may read, and nothing more than read."""
+"""Databases of the operator, which agents can query but not change."""
 
 from commonplace.room import Room
 from commonplace.rooms.databases.operations import db
