@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from commonplace import access, activity, audit, errors, events
+from commonplace import access, activity, audit, errors, events, masking
 from commonplace.access import Caller
 from commonplace.activity import ActivityRecorder, AgentSession
 from commonplace.clock import Clock
 from commonplace.config import Settings
-from commonplace.operation import Operation, OperationFamily
-from commonplace.screening import screen_arguments
+from commonplace.operation import ALL_ARGUMENTS, Operation, OperationFamily
 from commonplace.search.engine import SearchEngine
 from commonplace.store.database import Database, Tx
 
@@ -75,6 +74,11 @@ class Call:
         name = access.normalize_project_name(project)
         access.require_project(self.caller, name, writes=self.writes)
         return name
+
+    def list_read_projects(self, *, include_shared: bool) -> list[str]:
+        """This call's project, and the shared one."""
+        shared = [access.SHARED] if include_shared and self.project != access.SHARED else []
+        return [self.project, *shared]
 
     def require_admin(self) -> None:
         access.require_role(self.caller, "admin", "This")
@@ -148,7 +152,7 @@ class Calls:
         try:
             operation, rest = pick()
             access.require_role(caller, operation.role, operation.name)
-            safe, masked = screen_arguments(operation, rest, self.settings.secrets)
+            safe, masked = self._mask_arguments(operation, rest)
             answer = await self._run_until_answered(operation, operation.parse_arguments(safe), caller)
             outcome = "ok"
         except errors.Refusal as refusal:
@@ -164,6 +168,21 @@ class Calls:
         return (
             replace(answer, notices=[*answer.notices, _format_masking_notice(masked)]) if masked else answer
         )
+
+    def _mask_arguments(
+        self, operation: Operation, arguments: Mapping[str, Any]
+    ) -> tuple[Mapping[str, Any], list[str]]:
+        """The arguments of a write without secrets, and the kinds of secrets that were in them."""
+        if not operation.writes or operation.verbatim == ALL_ARGUMENTS:
+            return arguments, []
+        verbatim = {name for name in arguments if operation.aliases.get(name, name) in operation.verbatim}
+        clean, kinds = masking.mask_arguments(arguments, verbatim)
+        if kinds and self.settings.secrets == "refuse":
+            raise errors.Invalid(
+                f"The arguments contain a secret ({', '.join(kinds)}).",
+                hint="Remove it: what is stored here is read by others.",
+            )
+        return clean, kinds
 
     async def _run_until_answered(
         self, operation: Operation, arguments: dict[str, Any], caller: Caller

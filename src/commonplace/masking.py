@@ -6,8 +6,10 @@ randomness alone: digests, commits and ids are everyday text here.
 
 import re
 from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import re2
 
@@ -31,6 +33,7 @@ class MaskingRule:
     mask: str
 
 
+_MIN_SECRET_CHARACTERS = 12
 _START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
 _QUOTE = r"\\{0,8}[\"']"
 _IS = r"\s{0,3}[:=]\s{0,3}"
@@ -238,6 +241,29 @@ def mask_secrets(text: str) -> MaskedText:
         if found:
             counts[rule.kind] += found
     return MaskedText(text, dict(counts))
+
+
+def mask_arguments(
+    arguments: Mapping[str, Any], verbatim: Collection[str]
+) -> tuple[dict[str, Any], list[str]]:
+    """The arguments with secrets masked, except those named in `verbatim`; and the kinds of secrets that there were."""
+    kinds: set[str] = set()
+    clean = {
+        name: value if name in verbatim else _mask_value(value, kinds) for name, value in arguments.items()
+    }
+    return clean, sorted(kinds)
+
+
+def _mask_value(value: Any, kinds: set[str]) -> Any:
+    if isinstance(value, str):
+        if len(value) < _MIN_SECRET_CHARACTERS:
+            return value
+        safe = mask_secrets(value)
+        kinds.update(safe.kinds)
+        return safe.text
+    if isinstance(value, Mapping):
+        return {_mask_value(name, kinds): _mask_value(item, kinds) for name, item in value.items()}
+    return [_mask_value(item, kinds) for item in value] if isinstance(value, list) else value
 
 
 @cache

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.search import text
-from commonplace.search.stem import query_stems, stem
+from commonplace.search.text import query_stems, stem
 
 
 @pytest.mark.parametrize(

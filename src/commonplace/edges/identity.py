@@ -48,7 +48,7 @@ class Identity:
         operator_token: str = "",
         environ: Mapping[str, str] = os.environ,
     ) -> None:
-        self._database, self._settings, self._clock = database, settings, clock
+        self._database, self._auth_on, self._clock = database, settings.auth_on, clock
         self._fixed_callers = _build_fixed_callers(operator_token, environ)
         self._cached_callers: OrderedDict[str, tuple[Caller, int]] = OrderedDict()
         self._cache_generation = 0
@@ -68,18 +68,18 @@ class Identity:
     async def identify(self, headers: Mapping[str, str], address: str = "", query: bytes = b"") -> Caller:
         """The caller of a request, by its headers (names in lower case); a key in the URL is refused."""
         secret = _read_bearer_token(headers)
-        caller = await self._find_caller(secret) if secret or self._settings.auth_on else None
+        caller = await self._find_caller(secret) if secret or self._auth_on else None
         in_query = bool(query) and b"api_key=" in unquote_to_bytes(query).lower()
         if in_query:
             caller = None
-        elif caller is None and not self._settings.auth_on:
+        elif caller is None and not self._auth_on:
             caller = access.LOCAL
         if caller is None:
             reason = "key in the address" if in_query else "unknown key" if secret else "no key"
             # The guide documents these words for fail2ban: do not change them.
             _log.warning("unauthenticated", extra={"address": address, "reason": reason})
             raise self._failed_keys.count_failure(address, self._clock())
-        return caller if self._settings.auth_on else _apply_agent_header(caller, headers.get("x-agent-id"))
+        return caller if self._auth_on else _apply_agent_header(caller, headers.get("x-agent-id"))
 
     def forget_cached_keys(self) -> None:
         """Clear the cache after a key was revoked, here or by another replica; running lookups are not cached."""

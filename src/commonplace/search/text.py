@@ -3,17 +3,19 @@
 A name is kept whole and in parts, and whole without its separators, so that `getUserName`, `get_user_name` and
 `get-user-name` are one token. A word with accents is kept with them and without. What is written without spaces
 (Chinese, Japanese, Korean) is kept as pairs of signs, and names in other letters inside of it as names. Only letters
-and digits are left in a token, so no store needs quoting rules.
+and digits are left in a token, so no store needs quoting rules. English words are stored as their stems (Porter's
+algorithm, from the Snowball library); another algorithm would need a new index of every store (decision 0008).
 """
 
 import hashlib
 import re
+import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
-from commonplace.search.stem import query_stems, stem
+import Stemmer
 
 _RUN = re.compile(r"[^\W_](?:[\w./\\:#@$-]*\w)?")
 _PIECE = re.compile(r"[^\W_]+")
@@ -26,6 +28,8 @@ _KANA = re.compile(r"[\u3040-\u30ff]")
 _ACCENTS = re.compile(r"(?<=[A-Za-z\u0370-\u03ff\u0415\u0435])[\u0300-\u036f]+")
 _MAX_TOKEN_CHARACTERS = 64
 _LETTERS = re.compile(r"[a-z]+")
+_SHORTEST_STEMMED = 3
+_VOWEL_Y_SUFFIX = re.compile(r"[a-z]*[aeiou]y(?:e|al|er|ful|ment|over)s?")
 
 _words = str.split
 # Letters that Unicode does not take apart.
@@ -157,3 +161,28 @@ def starts_with_title(body: str, title: str) -> bool:
 def prepend_title(title: str, passage: str) -> str:
     """A passage as a model reads it: under its title, unless that is how it begins."""
     return passage if starts_with_title(passage, title) else f"{title}\n{passage}".strip()
+
+
+class _ThreadStemmer(threading.local):
+    """A Snowball stemmer keeps state while it works, so each thread has its own."""
+
+    def __init__(self) -> None:
+        self.stem_word = Stemmer.Stemmer("porter", 0).stemWord
+
+
+_stemmer = _ThreadStemmer()
+
+
+def stem(word: str) -> str:
+    """The stem of a lower-case English word; one of two letters is a stem already."""
+    if len(word) < _SHORTEST_STEMMED:
+        return word
+    stemmed: str = _stemmer.stem_word(word)
+    return stemmed
+
+
+def query_stems(word: str) -> tuple[str, ...]:
+    """The stems to search for: entries written before PyStemmer have `deployment` where `deploy` is stored now."""
+    stemmed = stem(word)
+    former = word.removesuffix("s")
+    return (stemmed, former) if _VOWEL_Y_SUFFIX.fullmatch(word) and former != stemmed else (stemmed,)

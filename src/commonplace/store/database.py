@@ -1,8 +1,6 @@
 """What a store can do. A transaction function awaits nothing but its `tx`: on SQLite it runs inside a thread."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cache
 from typing import Any, Literal, Protocol, TypeVar
 
 Row = Mapping[str, Any]
@@ -56,14 +54,3 @@ class Database(Protocol):
 
     async def close(self) -> None:
         """Finish what was accepted, then let go."""
-
-
-_PARAMETER = re.compile(r"\$(\d+)")
-_IN_LIST = re.compile(r"= any\(\$(\d+)\)")
-
-
-@cache
-def sqlite_text(sql: str) -> str:
-    """SQLite reads `$3` as a name and binds it silently wrong; `?3` is a position. Lists travel as JSON."""
-    listed = _IN_LIST.sub(r"in (select value from json_each(?\1))", sql)
-    return _PARAMETER.sub(r"?\1", listed)

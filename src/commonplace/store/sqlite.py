@@ -3,9 +3,11 @@
 import asyncio
 import contextlib
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -16,7 +18,7 @@ import msgspec
 from commonplace import errors
 from commonplace.clock import Clock
 from commonplace.data_folder import DataFolder
-from commonplace.store.database import Kind, Row, Value, Work, sqlite_text
+from commonplace.store.database import Kind, Row, Value, Work
 
 T = TypeVar("T")
 
@@ -32,6 +34,15 @@ _PRAGMAS = (
     "pragma mmap_size=2147418112",
     "pragma temp_store=memory",
 )
+_PARAMETER = re.compile(r"\$(\d+)")
+_IN_LIST = re.compile(r"= any\(\$(\d+)\)")
+
+
+@cache
+def translate_parameters(sql: str) -> str:
+    """SQLite reads `$3` as a name and binds it silently wrong; `?3` is a position. Lists travel as JSON."""
+    listed = _IN_LIST.sub(r"in (select value from json_each(?\1))", sql)
+    return _PARAMETER.sub(r"?\1", listed)
 
 
 class SqliteTx:
@@ -42,7 +53,7 @@ class SqliteTx:
         self._columns: dict[str, tuple[str, ...]] = {}
 
     def execute(self, sql: str, values: Sequence[Value] = ()) -> apsw.Cursor:
-        return self._connection.execute(sqlite_text(sql), [_bind_value(value) for value in values])
+        return self._connection.execute(translate_parameters(sql), [_bind_value(value) for value in values])
 
     async def run(self, sql: str, *values: Value) -> int:
         before = self._connection.total_changes()
@@ -66,7 +77,7 @@ class SqliteTx:
         return [dict(zip(columns, row, strict=True)) for row in cursor]
 
     async def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
-        text = sqlite_text(sql)
+        text = translate_parameters(sql)
         for row in rows:
             self._connection.execute(text, tuple(map(_bind_value, row)))
 

@@ -13,7 +13,6 @@ from commonplace.rooms.knowledge.recall import (
     build_document_warning,
     explain_match,
     is_instruction_like,
-    list_searched_projects,
     note_shown_documents,
     prepared_question,
     recall_documents,
@@ -71,7 +70,7 @@ async def _find_offers(call: Call, question: Question, types: Sequence[str], rea
         return []
     wanted, projects = (
         EntryFilter(call.now, (store.DOCUMENT_KIND,), tuple(types)),
-        list_searched_projects(call, include_shared=True),
+        call.list_read_projects(include_shared=True),
     )
     found = await recall_documents(call, question, projects, wanted, 2 * _MAX_OFFERS)
     shown = [each for each in found if not is_instruction_like(each.row)][:_MAX_OFFERS]

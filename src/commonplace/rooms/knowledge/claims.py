@@ -10,8 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commonplace.search.stem import stem
-from commonplace.search.text import STOP_WORDS
+from commonplace.search.text import STOP_WORDS, stem
 
 _MAX_COMPARED_CHARACTERS = 8000
 _MAX_CLAIMS = 40

@@ -5,19 +5,18 @@ transaction. `writing.py` writes the result, and compares again with documents t
 """
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from commonplace import errors
+from commonplace import errors, masking
 from commonplace.access import Caller
 from commonplace.call import Call, Calls
 from commonplace.config import Settings
 from commonplace.rooms.knowledge import model, store
 from commonplace.rooms.knowledge.claims import Claim, extract_claims, find_clash, is_correction
-from commonplace.rooms.knowledge.cleaning import clean_text
-from commonplace.rooms.knowledge.recall import list_searched_projects
 from commonplace.search import index, text
 from commonplace.search.entry_filter import EntryFilter
 from commonplace.search.find import find_entries_by_words
@@ -30,6 +29,34 @@ _MIN_RECALL_TOKENS = 8
 _MAX_NEAR_DOCUMENTS = 8
 _MAX_SERVED_DOCUMENTS = 50
 _MAX_COMPARED_CHARACTERS = 20_000
+_HIDDEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]")
+_INSTRUCTIONS = re.compile(
+    r"(?i)\b(?:ignore|disregard|forget|override) (?:all |any |the |your |my ){0,3}(?:previous|prior|above|earlier|system)"
+    r"|\byou are now\b|\bact as (?:an? |the )?(?:admin|root|system|developer)"
+    r"|\b(?:reveal|print|show|send|post|upload|exfiltrate|leak) (?:me |us )?(?:the |your |all |every )?"
+    r"(?:system prompt|instructions|secrets?|passwords?|api keys?|tokens?|credentials|\.env)"
+    r"|\bdo not (?:tell|inform|mention|reveal)[^.\n]{0,40}\b(?:user|human|anyone|operator)"
+    r"|</?(?:system|assistant|user|instructions?|memory)>|\[(?:system|inst)\]"
+    r"|\b(?:curl|wget)\b[^\n|]{0,200}\|\s*(?:ba|z)?sh\b|\bnew instructions?:|\bsystem prompt:"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CleanText:
+    text: str
+    flags: tuple[str, ...]
+    masked: tuple[str, ...]
+    """The kinds of secrets that were masked."""
+
+
+def clean_text(original: str) -> CleanText:
+    """The text without secrets and hidden characters, flagged if it reads like instructions to a model."""
+    visible = _HIDDEN.sub("", original)
+    flags = ["hidden_characters"] if visible != original else []
+    if _INSTRUCTIONS.search(visible):
+        flags.append("instruction_like")
+    safe = masking.mask_secrets(visible)
+    return CleanText(safe.text, tuple(flags), safe.kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +195,7 @@ async def _load_served_documents(call: Call) -> list[Row]:
         return []
     rows: list[Row] = []
     uses = call.search.uses.list_uses_of_session(call.session.id)
-    for project in list_searched_projects(call, include_shared=True):
+    for project in call.list_read_projects(include_shared=True):
         unwritten = [use.id for use in uses if use.project == project]
         rows += await store.list_served_documents(
             call.tx, project, call.session.id, unwritten, _MAX_SERVED_DOCUMENTS

@@ -1,29 +1,10 @@
 """The versions of documents in the store: every change of content or status is one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from commonplace.store.database import Row, Tx, Value
+from commonplace.store.database import Row, Tx
 
 MAX_LISTED_VERSIONS = 100
-
-
-async def insert_document_version(
-    tx: Tx, row: Mapping[str, Value], author: str, what: str, reason: str, content: str
-) -> None:
-    await tx.run(
-        "insert into document_version (project, document, version, at, author, what, status, title, content, reason)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-        row["project"],
-        row["id"],
-        row["version"],
-        row["updated_at"],
-        author,
-        what,
-        row["status"],
-        row["title"],
-        content,
-        reason,
-    )
 
 
 async def list_document_versions(tx: Tx, project: str, identity: str, until: int) -> Sequence[Row]:

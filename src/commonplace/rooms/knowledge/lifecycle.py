@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from commonplace import errors
 from commonplace.call import Call
 from commonplace.rooms.knowledge import model, store
-from commonplace.rooms.knowledge.recall import list_searched_projects
 from commonplace.store import ids
 from commonplace.store.database import Row
 
@@ -14,7 +13,7 @@ _MAX_SUCCESSORS = 100
 
 async def resolve_successor(call: Call, identity: str, given: str) -> str:
     """The whole id of what replaces a document: another one, here or in shared knowledge, that it does not replace."""
-    projects = list_searched_projects(call, include_shared=True)
+    projects = call.list_read_projects(include_shared=True)
     found = await ids.find_ids_by_prefix(call.tx, "document", projects, given)
     if not found:
         raise errors.NotFound(
@@ -48,7 +47,7 @@ async def refuse_active_duplicate(call: Call, row: Row) -> None:
     """A document that comes back must not say what an active one says already."""
     if model.resolve_status(row["status"], row["expires_at"], call.now) == "active":
         return
-    projects = list_searched_projects(call, include_shared=True)
+    projects = call.list_read_projects(include_shared=True)
     twin = await store.find_identical_document(
         call.tx, projects, row["title"], row["content"], call.now, but=row["id"]
     )
@@ -68,7 +67,7 @@ async def restore_documents(
     doubled: list[dict[str, str]] = []
     digests = [store.compute_digest(row["title"], row["content"]) for row in rows]
     active = await store.find_identical_ids(
-        call.tx, list_searched_projects(call, include_shared=True), digests, call.now
+        call.tx, call.list_read_projects(include_shared=True), digests, call.now
     )
     for row, digest in zip(rows, digests, strict=True):
         if row["former"] != "active" or active.setdefault(digest, row["id"]) == row["id"]:

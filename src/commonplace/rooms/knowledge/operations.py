@@ -15,7 +15,6 @@ from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_doc
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENTS_CHANGED
 from commonplace.rooms.knowledge.global_search import search_all_projects
 from commonplace.rooms.knowledge.recall import (
-    list_searched_projects,
     note_shown_documents,
     prepared_question,
     recall_documents,
@@ -64,7 +63,10 @@ async def query(
         include_inactive,
         since,
     )
-    question, projects = prepared_question(call, query), list_searched_projects(call, include_shared)
+    question, projects = (
+        prepared_question(call, query),
+        call.list_read_projects(include_shared=include_shared),
+    )
     found = await recall_documents(call, question, projects, wanted, limit)
     if not found:
         return await _answer_nothing_found(call, question, projects, max_tokens)
@@ -126,7 +128,7 @@ async def get_by_id(
     version: int | None = None,
 ) -> model.StoredItem:
     """One document, message, item, spec, file or function, whole."""
-    for scope in list_searched_projects(call, include_shared=project is None):
+    for scope in call.list_read_projects(include_shared=project is None):
         for prefix, finder in call.catalogue.finders.items():
             if doc_id.startswith(prefix) and (found := await finder(call, scope, doc_id)):
                 if prefix == "doc_":

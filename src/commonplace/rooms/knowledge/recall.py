@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commonplace import access
 from commonplace.call import Call
 from commonplace.clock import format_age, iso
 from commonplace.rooms.knowledge import evidence, model, store
@@ -80,11 +79,6 @@ def _defer_repeats(found: Sequence[RecalledDocument], limit: int) -> list[Recall
         (again if content in seen else first).append(each)
         seen.add(content)
     return [*first, *again][:limit]
-
-
-def list_searched_projects(call: Call, include_shared: bool) -> list[str]:
-    shared = [access.SHARED] if include_shared and call.project != access.SHARED else []
-    return [call.project, *shared]
 
 
 def note_shown_documents(call: Call, rows: Sequence[tuple[str, str]], opened: bool) -> None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import msgspec
 
-from commonplace.rooms.knowledge import history
 from commonplace.search import index, text
 from commonplace.search.usage import EntryUse
 from commonplace.store.counters import advance_counter
@@ -81,7 +80,7 @@ async def insert_document(
     }
     places = ", ".join(f"${n}" for n in range(1, len(row) + 1))
     await tx.run(f"insert into document ({', '.join(row)}) values ({places})", *row.values())
-    await history.insert_document_version(tx, row, author, "created", "", content)
+    await insert_document_version(tx, row, author, "created", "", content)
     await _insert_tags(tx, project, identity, tags)
     await advance_counter(tx, project, "documents", 1)
     await index.put_entries(tx, [_build_index_entry(row, tags, files, content_words)])
@@ -108,7 +107,7 @@ async def update_document_content(
         row["id"],
         *(after[name] for name in names),
     )
-    await history.insert_document_version(tx, after, author, "content", "", str(after["content"]))
+    await insert_document_version(tx, after, author, "content", "", str(after["content"]))
     tags, files = decode_texts(after["tags"]), decode_texts(after["files"])
     await _insert_tags(tx, row["project"], row["id"], tags)
     await index.put_entries(tx, [_build_index_entry(after, tags, files, content_words)])
@@ -137,7 +136,7 @@ async def update_document_statuses(
             now,
             superseded_by or ("" if status == "active" else row["superseded_by"]),
         )
-        await history.insert_document_version(tx, after, author, "status", reason, "")
+        await insert_document_version(tx, after, author, "status", reason, "")
         await advance_counter(
             tx, row["project"], "documents", (status == "active") - (row["status"] == "active")
         )
@@ -317,6 +316,25 @@ async def mark_expired_documents(tx: Tx, now: int) -> None:
 
 async def delete_old_served_documents(tx: Tx, before: int) -> None:
     await tx.run("delete from served where at < $1", before)
+
+
+async def insert_document_version(
+    tx: Tx, row: Mapping[str, Value], author: str, what: str, reason: str, content: str
+) -> None:
+    await tx.run(
+        "insert into document_version (project, document, version, at, author, what, status, title, content, reason)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        row["project"],
+        row["id"],
+        row["version"],
+        row["updated_at"],
+        author,
+        what,
+        row["status"],
+        row["title"],
+        content,
+        reason,
+    )
 
 
 async def _insert_tags(tx: Tx, project: str, identity: str, tags: Sequence[str]) -> None:

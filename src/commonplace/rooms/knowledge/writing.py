@@ -22,7 +22,6 @@ from commonplace.rooms.knowledge.drafts import (
     measure_similarity,
 )
 from commonplace.rooms.knowledge.events import DOCUMENT_STORED
-from commonplace.rooms.knowledge.recall import list_searched_projects
 from commonplace.search import index
 from commonplace.store.counters import lock_project
 from commonplace.store.database import Row, Value
@@ -67,7 +66,7 @@ def _with_owner(call: Call, draft: Draft) -> Draft:
 
 
 async def _refuse_known(call: Call, draft: Draft, recalled_id: str) -> None:
-    projects = list_searched_projects(call, include_shared=True)
+    projects = call.list_read_projects(include_shared=True)
     twin = await store.find_identical_document(call.tx, projects, draft.title, draft.content, call.now)
     if twin is not None:
         raise errors.Duplicate(
