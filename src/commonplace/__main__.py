@@ -1,8 +1,8 @@
-"""The command line: `commonplace serve`, or another command."""
+"""The entry point: argv -> a quick command for agents, or the parser of `cli/`."""
 
 import sys
 
-# Commands that an agent waits for, by their first words: they start without the flags of all the others.
+# Commands that an agent waits for, by their first words: they start without building the parser.
 QUICK_COMMANDS = {
     ("hook",): "commonplace.client.hooks.program",
     ("stdio",): "commonplace.client.commands.stdio",
@@ -14,7 +14,7 @@ _HELP_FLAGS = {"-h", "--help"}
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; what is refused goes to standard error with its hint, and gives its exit code."""
+    """Run one command. A refusal is printed to standard error with its hint and sets the exit code."""
     given = sys.argv[1:] if argv is None else argv
     for words, module in QUICK_COMMANDS.items():
         if tuple(given[: len(words)]) == words and _HELP_FLAGS.isdisjoint(given):
@@ -27,7 +27,7 @@ def _run_parsed(given: list[str]) -> int:
 
     from commonplace.cli.parser import build_parser  # noqa: PLC0415 - the same
 
-    # Importing makes nothing but lasting objects: looking through them for garbage costs a tenth of the start.
+    # Imports create only lasting objects: collecting garbage among them costs a tenth of the start.
     gc.set_threshold(100_000, 50, 100)
     arguments = build_parser().parse_args(given)
     from commonplace import errors  # noqa: PLC0415 - --help should not wait for it

@@ -1,4 +1,4 @@
-"""The data folder: held by one process at a time, and known to be the one that was created."""
+"""The data folder: locked by one process at a time. A database that has disappeared is refused, not created again."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ _LOCK = "commonplace.lock"
 
 
 class DataFolder:
-    """Holds the folder until closed; a second process is refused in words."""
+    """Locks the folder until closed; raises Unavailable if another process has it."""
 
     def __init__(self, path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -28,8 +28,8 @@ class DataFolder:
         if created and not there:
             self.close()
             raise errors.Unavailable(
-                f"The database {self.database} is gone or empty, though this folder had one.",
-                hint=f"To go on, restore {DATABASE} from a backup into {self.path}. Nothing was created in its place.",
+                f"The database {self.database} is missing or empty, but this folder had one.",
+                hint=f"Restore {DATABASE} from a backup into {self.path}. No new database was created.",
             )
 
     def mark_created(self) -> None:
@@ -40,7 +40,7 @@ class DataFolder:
 
 
 def find_holder(path: Path) -> int | None:
-    """The process that holds the folder, if one does."""
+    """The id of the process that has the folder open, if any."""
     try:
         lock_file(path / _LOCK).close()
     except errors.Unavailable as taken:
@@ -51,7 +51,7 @@ def find_holder(path: Path) -> int | None:
 
 
 def lock_file(path: Path) -> IO[str]:
-    """The lock of a file, until it is closed; Unavailable names the process that has it."""
+    """Lock a file until it is closed; raises Unavailable with the id of the process that has it."""
     file = path.open("a+")
     try:
         _lock_handle(file)
@@ -61,7 +61,7 @@ def lock_file(path: Path) -> IO[str]:
         file.close()
         raise errors.Unavailable(
             f"Another process (pid {pid}) has the data folder {path.parent} open.",
-            hint="Use that server, stop it, or give this one another folder with --data.",
+            hint="Use that server, stop it, or use another folder with --data.",
             pid=int(pid),
         ) from None
     file.truncate(0)

@@ -274,7 +274,7 @@ async def test_server_that_cannot_start_is_an_error_in_its_own_words(tmp_path: P
     (tmp_path / "commonplace.created").touch()
     async with proxied("--data", str(tmp_path)) as agent:
         error = (await agent.ask("initialize", **HELLO))["error"]
-        assert (error["code"], "is gone or empty" in error["message"]) == (UNAVAILABLE, True)
+        assert (error["code"], "is missing or empty" in error["message"]) == (UNAVAILABLE, True)
 
 
 @pytest.fixture

@@ -36,10 +36,10 @@ def test_scan_says_what_it_would_do_then_does_it_then_finds_nothing_to_do(tmp_pa
     assert "Would register or update 1" in dry.stdout
     assert "net/retry.py:1 retry_with_backoff" in dry.stdout
     assert _list_functions(flags) == []
-    assert "1 added, 0 updated, 0 moved, 0 gone, 0 as they were." in run_command(*scan).stdout
+    assert "1 added, 0 updated, 0 moved, 0 gone, 0 unchanged." in run_command(*scan).stdout
     assert _list_functions(flags) == ["net/retry.py#retry_with_backoff"]
     again = run_command(*scan)
-    assert "0 added, 0 updated, 0 moved, 0 gone, 1 as they were." in again.stdout
+    assert "0 added, 0 updated, 0 moved, 0 gone, 1 unchanged." in again.stdout
     assert (again.returncode, again.stderr) == (0, "")
 
 

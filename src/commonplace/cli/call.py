@@ -1,4 +1,4 @@
-"""commonplace call <operation>: flags from the operation's own schema."""
+"""`commonplace call OPERATION`: the flags come from the operation's schema."""
 
 import argparse
 import sys
@@ -23,7 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"  {tool.name:32} {tool.description.splitlines()[0][:90]}")
         return 0
     if name not in tools:
-        raise errors.NotFound(f"There is no operation '{name}'.", hint="commonplace call lists them.")
+        raise errors.NotFound(f"There is no operation '{name}'.", hint="List them with: commonplace call")
     flags = _operation_flags(tools[name]).parse_args(arguments.rest)
     reply = operation_call.call_operation(name, _collect_arguments(flags), flags)
     print(msgspec.json.format(msgspec.json.encode(reply), indent=2).decode())
@@ -46,7 +46,9 @@ def _operation_flags(tool: Tool) -> argparse.ArgumentParser:
         "--json", metavar="OBJECT", help="all arguments as one JSON object; - reads standard input"
     )
     flags.add_argument("--data", metavar="DIR", help="data folder of the server")
-    flags.add_argument("--store", metavar="STORE", help="its store, when it is not running on this machine")
+    flags.add_argument(
+        "--store", metavar="STORE", help="the server's store, if no server runs on this machine"
+    )
     return flags
 
 
@@ -72,11 +74,11 @@ def _parse_object(text: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError as wrong:
-        raise errors.Invalid(f"--json is no JSON object: {wrong}.") from None
+        raise errors.Invalid(f"--json is not a valid JSON object: {wrong}.") from None
 
 
 def _parse_value(text: Any) -> Any:
-    """Objects and lists may be typed as JSON; everything else is text that the operation's types convert."""
+    """Objects and lists may be JSON; other text is converted by the operation's types."""
     if isinstance(text, str) and text[:1] in "{[":
         try:
             return msgspec.json.decode(text)

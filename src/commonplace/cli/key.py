@@ -1,4 +1,4 @@
-"""commonplace key create|list|revoke|revoke-writer."""
+"""`commonplace key create`, `list`, `revoke` and `revoke-writer`."""
 
 import argparse
 from typing import Any
@@ -17,9 +17,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print_created(reply: dict[str, Any]) -> None:
     print(
-        f"{reply['key']}\n\nThis is {reply['name']}'s key ({reply['role']}). It is shown only now: keep it safe."
+        f"{reply['key']}\n\nThis is {reply['name']}'s key ({reply['role']}). It is shown only once: keep it safe."
     )
-    print(f'Give it to an agent as a header: "Authorization: Bearer {reply["key"]}"')
+    print(f'Agents send it as a header: "Authorization: Bearer {reply["key"]}"')
 
 
 def _print_keys(reply: dict[str, Any]) -> None:
@@ -38,7 +38,7 @@ def _print_revoked(reply: dict[str, Any]) -> None:
 
 
 def _print_writer_revoked(reply: dict[str, Any]) -> None:
-    done = "No longer writes to" if reply["status"] == "revoked" else "Did not write to"
+    done = "Revoked write access to" if reply["status"] == "revoked" else "Had no write access to"
     print(f"{done} {reply['workspace_id']}.")
 
 

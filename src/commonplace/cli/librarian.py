@@ -1,4 +1,4 @@
-"""commonplace librarian scan|watch|enrich: keep the function registry true to the source."""
+"""`commonplace librarian scan`, `watch` and `enrich`: keep the function registry in step with the source."""
 
 import argparse
 import contextlib
@@ -20,90 +20,90 @@ from commonplace.librarian.watch import TreeWatch
 
 
 def run(arguments: argparse.Namespace) -> int:
-    acts = {"scan": _scan, "watch": _watch, "enrich": _enrich}
+    acts = {"scan": _run_scan, "watch": _run_watch, "enrich": _run_enrich}
     acts[arguments.act](arguments)
     return 0
 
 
-def _caller(arguments: argparse.Namespace) -> CallOperation:
+def _operation_caller(arguments: argparse.Namespace) -> CallOperation:
     def call(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         return operation_call.call_operation(name, given, arguments)
 
     return call
 
 
-def _scan(arguments: argparse.Namespace) -> None:
+def _run_scan(arguments: argparse.Namespace) -> None:
     started = time.monotonic()
-    scan = TreeScan(SourceTree(Path(arguments.path), _prefix(arguments)))
+    scan = TreeScan(SourceTree(Path(arguments.path), _prefix_of_tree(arguments)))
     scan.refresh_files(progress_bar("reading"))
-    registry = FunctionRegistry(_caller(arguments), arguments.project)
+    registry = FunctionRegistry(_operation_caller(arguments), arguments.project)
     difference = registry.compute_difference(scan)
     print(f"{len(scan.files)} files, {scan.lines} lines read in {time.monotonic() - started:.1f} s.")
     if arguments.dry_run:
-        print(_would(difference))
+        print(_format_plan(difference))
     else:
-        print(_did(registry.apply_difference(difference, progress_bar("registering")), difference))
+        print(_format_outcome(registry.apply_difference(difference, progress_bar("registering")), difference))
 
 
-def _prefix(arguments: argparse.Namespace) -> str:
+def _prefix_of_tree(arguments: argparse.Namespace) -> str:
     given: str = arguments.prefix.strip("/")
     return f"{given}/" if given else ""
 
 
-def _would(difference: RegistryDifference) -> str:
+def _format_plan(difference: RegistryDifference) -> str:
     lines = [f"  {function.file}:{function.line} {function.name}" for function, _ in difference.changed[:20]]
     more = len(difference.changed) - len(lines)
     told = f"Would register or update {len(difference.changed)}, mark {len(difference.gone)} as gone"
     return "\n".join(
-        [f"{told}; {difference.unchanged} are as they were.", *lines, *([f"  and {more} more"] * (more > 0))]
+        [f"{told}; {difference.unchanged} are unchanged.", *lines, *([f"  and {more} more"] * (more > 0))]
     )
 
 
-def _did(outcome: SyncOutcome, difference: RegistryDifference) -> str:
+def _format_outcome(outcome: SyncOutcome, difference: RegistryDifference) -> str:
     return (
         f"{outcome.added} added, {outcome.updated} updated, {outcome.moved} moved, {outcome.gone} gone,"
-        f" {difference.unchanged + len(difference.lines)} as they were."
+        f" {difference.unchanged + len(difference.lines)} unchanged."
     )
 
 
-def _watch(arguments: argparse.Namespace) -> None:
+def _run_watch(arguments: argparse.Namespace) -> None:
     stop = threading.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: stop.set())
-    scan = TreeScan(SourceTree(Path(arguments.path), _prefix(arguments)))
+    scan = TreeScan(SourceTree(Path(arguments.path), _prefix_of_tree(arguments)))
 
-    def told(outcome: SyncOutcome) -> None:
-        print(_did(outcome, RegistryDifference()).rsplit(",", 1)[0] + ".", flush=True)
+    def print_outcome(outcome: SyncOutcome) -> None:
+        print(_format_outcome(outcome, RegistryDifference()).rsplit(",", 1)[0] + ".", flush=True)
 
-    TreeWatch(scan, FunctionRegistry(_caller(arguments), arguments.project), told).run(
+    TreeWatch(scan, FunctionRegistry(_operation_caller(arguments), arguments.project), print_outcome).run(
         stop, progress_bar("reading")
     )
 
 
-def _enrich(arguments: argparse.Namespace) -> None:
-    endpoint = ModelEndpoint(arguments.model, _key())
-    call, end = start_librarian_session(_caller(arguments), arguments.project)
+def _run_enrich(arguments: argparse.Namespace) -> None:
+    endpoint = ModelEndpoint(arguments.model, _read_model_key())
+    call, end = start_librarian_session(_operation_caller(arguments), arguments.project)
     with contextlib.ExitStack() as session:
         session.callback(end)
         enrichment = Enrichment(call, arguments.project, arguments.budget)
         if arguments.dry_run:
             print(
-                f"Would send {_told(enrichment.plan_run(), arguments.price)} to {endpoint.url} ({endpoint.model})."
+                f"Would send {_format_enrichment(enrichment.plan_run(), arguments.price)} to {endpoint.url} ({endpoint.model})."
             )
             print("Nothing was sent.")
         else:
             print(
-                f"Described {_told(enrichment.run(endpoint, progress_bar('describing')), arguments.price)}."
+                f"Described {_format_enrichment(enrichment.run(endpoint, progress_bar('describing')), arguments.price)}."
             )
 
 
-def _key() -> str:
+def _read_model_key() -> str:
     return os.environ.get("COMMONPLACE_LIBRARIAN_KEY") or os.environ.get("ANTHROPIC_API_KEY", "")
 
 
-def _told(run: EnrichmentRun, price: list[float] | None) -> str:
+def _format_enrichment(run: EnrichmentRun, price: list[float] | None) -> str:
     cost = f", {run.compute_cost((price[0], price[1])):.4f} at these prices" if price else ""
     rest = f" ({run.failed} answers were unusable)" if run.failed else ""
     rest += f" ({run.without_code} have no source text)" if run.without_code else ""
-    ended = "; the budget ends there" if run.over_budget else ""
+    ended = "; the budget is used up" if run.over_budget else ""
     return f"{run.described} of {run.waiting} functions: {run.prompt_tokens} + {run.completion_tokens} tokens{cost}{rest}{ended}"

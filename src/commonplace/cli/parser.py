@@ -1,4 +1,4 @@
-"""Every command with its flags and its help."""
+"""Every command with its flags and help. Client commands add theirs in `client/commands/client_parser.py`."""
 
 import argparse
 import importlib
@@ -10,8 +10,8 @@ from commonplace.client.commands.command_flags import Commands, RawHelp, add_sto
 _DESCRIPTION = "Shared memory and coordination for teams of AI coding agents, over MCP."
 _EPILOG = """first steps:
   commonplace serve                         start the server; prints how to connect each agent
-  commonplace connect claude                tell an agent about it; install adds hooks and transcripts
-  commonplace status                        is it running, who is there, what is locked
+  commonplace connect claude                connect an agent; `install` adds hooks and transcripts
+  commonplace status                        show whether it runs, active sessions and locks
   commonplace call memory_health            run any operation from the shell
   commonplace key create --name ann --role owner   make the first key, then: serve --auth on
 """
@@ -38,7 +38,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _run_with_operations(module: str) -> Callable[[argparse.Namespace], int]:
-    """A client command that also works without a server: it is handed the way to the operations."""
+    """Run a client command that also works without a server: it is passed a function that calls operations."""
 
     def run(arguments: argparse.Namespace) -> int:
         from commonplace.cli import operation_call  # noqa: PLC0415 - --help should not wait for it
@@ -64,15 +64,15 @@ def _add_serve(commands: Commands) -> None:
     serve.add_argument(
         "--archives", metavar="PLACE", help="where transcripts go: store, DIR, or s3://bucket/prefix (store)"
     )
-    serve.add_argument("--transport", choices=("http", "stdio"), help="how agents speak to it (http)")
-    serve.add_argument("--toolsets", metavar="A,B", help="offer only these sets of tools (all)")
+    serve.add_argument("--transport", choices=("http", "stdio"), help="how agents connect (http)")
+    serve.add_argument("--toolsets", metavar="A,B", help="offer only these toolsets (all)")
     serve.add_argument(
-        "--auth", choices=("on", "off"), help="ask every caller for a key (off; loopback only)"
+        "--auth", choices=("on", "off"), help="require a key from every caller (off: only on loopback)"
     )
     serve.add_argument(
-        "--insecure", action="store_true", default=None, help="listen beyond this machine without keys"
+        "--insecure", action="store_true", default=None, help="allow other machines without keys"
     )
-    serve.add_argument("--allowed-hosts", metavar="A,B", help="names by which clients may reach it")
+    serve.add_argument("--allowed-hosts", metavar="A,B", help="host names that clients may use")
     serve.add_argument("--allowed-origins", metavar="A,B", help="web origins that may call it")
     serve.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), help="how much to log (info)"
@@ -84,21 +84,21 @@ def _add_serve(commands: Commands) -> None:
         " whose key is COMMONPLACE_EMBEDDINGS_KEY (on)",
     )
     serve.add_argument(
-        "--secrets", choices=("mask", "refuse"), help="what is done to secrets in texts (mask)"
+        "--secrets", choices=("mask", "refuse"), help="mask secrets in texts, or refuse such texts (mask)"
     )
     serve.add_argument(
-        "--idle-seconds", type=int, metavar="N", help="end after this long without a connection (0: never)"
+        "--idle-seconds", type=int, metavar="N", help="stop after N seconds without a connection (0: never)"
     )
     serve.add_argument(
         "--librarian",
         metavar="P=DIR,..",
-        help="keep the function registry of these projects true to these folders",
+        help="keep the function registry of these projects in step with these folders",
     )
     serve.set_defaults(run=run_lazily("commonplace.cli.serve"))
 
 
-_SERVE = """Run the server. Nothing has to be configured: data goes to a folder, SQLite is inside.
-Every flag can be given as COMMONPLACE_<FLAG> in the environment, e.g. COMMONPLACE_PORT=9000."""
+_SERVE = """Run the server. Nothing needs to be configured: data goes to a folder, in SQLite.
+Every flag can also be set as COMMONPLACE_<FLAG> in the environment, e.g. COMMONPLACE_PORT=9000."""
 
 
 def _add_call(commands: Commands) -> None:
@@ -109,38 +109,38 @@ def _add_call(commands: Commands) -> None:
         formatter_class=RawHelp,
         add_help=False,
     )
-    call.add_argument("operation", nargs="?", help="its name; without one, all are listed")
+    call.add_argument("operation", nargs="?", help="its name (default: list all)")
     call.add_argument(
         "rest", nargs=argparse.REMAINDER, help="its arguments as flags; OPERATION --help shows them"
     )
     call.set_defaults(run=run_lazily("commonplace.cli.call"))
 
 
-CALL_DESCRIPTION = """Run one operation as the local operator, on the running server or straight on the data folder.
+CALL_DESCRIPTION = """Run one operation as the local operator, on the running server or directly on the data folder.
   commonplace call memory_start_session --project shop --claude-instance ann
   commonplace call memory_query --session-id ID --query "idle connections" --tags db pool
   echo '{"project": "shop"}' | commonplace call memory_start_session --json -
-COMMONPLACE_URL and COMMONPLACE_KEY name another server."""
+Set COMMONPLACE_URL and COMMONPLACE_KEY to use another server."""
 
 
 def _add_key(commands: Commands) -> None:
     key = commands.add_parser("key", help="create, list and revoke keys")
     acts = key.add_subparsers(title="acts", metavar="ACT", required=True)
-    create = acts.add_parser("create", help="make a key; it is shown once")
-    create.add_argument("--name", required=True, help="whose key it is")
+    create = acts.add_parser("create", help="create a key; it is shown once")
+    create.add_argument("--name", required=True, help="the key's name, such as its owner")
     create.add_argument("--role", default="agent", choices=("readonly", "agent", "admin", "owner", "sync"))
-    create.add_argument("--projects", nargs="*", metavar="P", help="projects that it may use; '*' = all")
+    create.add_argument("--projects", nargs="*", metavar="P", help="projects it can use; '*' = all")
     create.add_argument(
         "--machines", nargs="*", metavar="M", help="write only to workspaces of these machines"
     )
     create.add_argument("--workspaces", nargs="*", metavar="W", help="write only to these workspaces")
     create.add_argument("--agent", help="bind it to one agent name")
     create.add_argument("--expires-in-days", type=int, metavar="N")
-    acts.add_parser("list", help="all keys, without their secrets")
-    revoke = acts.add_parser("revoke", help="stop a key at once")
+    acts.add_parser("list", help="list keys, without their secrets")
+    revoke = acts.add_parser("revoke", help="revoke a key at once")
     revoke.add_argument("name", help="its name or id")
     writer = acts.add_parser(
-        "revoke-writer", help="stop a workspace's write token, or an agent there, at once"
+        "revoke-writer", help="revoke a workspace's write token, or an agent's access, at once"
     )
     writer.add_argument("name", help="the workspace's id")
     writer.add_argument("--agent", help="this agent instead of the write token")
@@ -156,34 +156,41 @@ def _add_key(commands: Commands) -> None:
 
 
 def _add_status(commands: Commands) -> None:
-    status = commands.add_parser("status", help="is it running, who is there, what is locked")
+    status = commands.add_parser("status", help="show whether it runs, active sessions and locks")
     add_store_flags(status)
     status.set_defaults(run=run_lazily("commonplace.cli.status"))
 
 
 def _add_librarian(commands: Commands) -> None:
-    librarian = commands.add_parser("librarian", help="keep the function registry true to the source")
+    librarian = commands.add_parser("librarian", help="keep the function registry in step with the source")
     acts = librarian.add_subparsers(title="acts", metavar="ACT", required=True)
-    scan = acts.add_parser("scan", help="read a source tree and register what it declares")
-    scan.add_argument("--dry-run", action="store_true", help="only say what would change")
+    scan = acts.add_parser("scan", help="read a source tree and register its functions")
+    scan.add_argument("--dry-run", action="store_true", help="only show what would change")
     watch = acts.add_parser("watch", help="the same, and again whenever a file changes")
     for act in (scan, watch):
         act.add_argument("path", help="folder of the sources; .gitignore is respected")
-        act.add_argument("--prefix", default="", metavar="DIR", help="where the tree stands in the project")
+        act.add_argument("--prefix", default="", metavar="DIR", help="the tree's folder in the project")
     enrich = acts.add_parser(
-        "enrich", help="have a model describe what waits", description=_ENRICH, formatter_class=RawHelp
+        "enrich",
+        help="have a model describe undescribed functions",
+        description=_ENRICH,
+        formatter_class=RawHelp,
     )
-    enrich.add_argument("--model", required=True, metavar="URL#NAME", help="who is asked; code is sent there")
-    enrich.add_argument("--budget", type=int, default=100_000, metavar="TOKENS", help="never more (100000)")
-    enrich.add_argument("--price", type=float, nargs=2, metavar=("IN", "OUT"), help="of a million tokens")
-    enrich.add_argument("--dry-run", action="store_true", help="only say what it would cost; nothing is sent")
+    enrich.add_argument("--model", required=True, metavar="URL#NAME", help="the model; code is sent there")
+    enrich.add_argument(
+        "--budget", type=int, default=100_000, metavar="TOKENS", help="at most so many tokens (100000)"
+    )
+    enrich.add_argument(
+        "--price", type=float, nargs=2, metavar=("IN", "OUT"), help="prices per million tokens"
+    )
+    enrich.add_argument("--dry-run", action="store_true", help="only show the cost; nothing is sent")
     for name, act in acts.choices.items():
-        act.add_argument("--project", required=True, help="whose functions these are")
+        act.add_argument("--project", required=True, help="the project of the functions")
         add_store_flags(act)
         act.set_defaults(run=run_lazily("commonplace.cli.librarian"), act=name)
 
 
-_ENRICH = """Send the source of functions that nobody has described to a model and keep its summaries.
+_ENRICH = """Send the source of functions without a description to a model and store its summaries.
   commonplace librarian enrich --project shop --model http://127.0.0.1:11434/v1#qwen3 --dry-run
   commonplace librarian enrich --project shop --model anthropic#MODEL --budget 200000 --price 1 5
 The key is COMMONPLACE_LIBRARIAN_KEY or ANTHROPIC_API_KEY in the environment."""
@@ -191,20 +198,25 @@ The key is COMMONPLACE_LIBRARIAN_KEY or ANTHROPIC_API_KEY in the environment."""
 
 def _add_distill(commands: Commands) -> None:
     distill = commands.add_parser(
-        "distill", help="turn a closed blackboard into a draft", description=_DISTILL, formatter_class=RawHelp
+        "distill",
+        help="have a model summarize a closed blackboard",
+        description=_DISTILL,
+        formatter_class=RawHelp,
     )
     distill.add_argument("session", help="the blackboard: session_...")
-    distill.add_argument("--project", required=True, help="where the draft is kept")
+    distill.add_argument("--project", required=True, help="the project of the draft")
     distill.add_argument(
-        "--model", required=True, metavar="URL#NAME", help="who is asked; the record is sent there"
+        "--model", required=True, metavar="URL#NAME", help="the model; the record is sent there"
     )
-    distill.add_argument("--budget", type=int, default=20_000, metavar="TOKENS", help="of the record (20000)")
-    distill.add_argument("--dry-run", action="store_true", help="only say what would be sent")
+    distill.add_argument(
+        "--budget", type=int, default=20_000, metavar="TOKENS", help="size of the record (20000)"
+    )
+    distill.add_argument("--dry-run", action="store_true", help="only show what would be sent")
     add_store_flags(distill)
     distill.set_defaults(run=_run_with_operations("commonplace.client.commands.distill"))
 
 
-_DISTILL = """Send the public record of a closed blackboard to a model and keep its summary as a draft for review.
+_DISTILL = """Send the public record of a closed blackboard to a model and store its summary as a draft for review.
   commonplace distill session_0123456789abcdef --project shop --model http://127.0.0.1:11434/v1#qwen3
 The key is COMMONPLACE_LIBRARIAN_KEY or ANTHROPIC_API_KEY in the environment."""
 
@@ -212,17 +224,17 @@ The key is COMMONPLACE_LIBRARIAN_KEY or ANTHROPIC_API_KEY in the environment."""
 def _add_verify(commands: Commands) -> None:
     verify = commands.add_parser(
         "verify",
-        help="compare what documents cite with a checkout",
+        help="compare the citations of documents with a checkout",
         description=_VERIFY,
         formatter_class=RawHelp,
     )
     verify.add_argument("path", help="the checkout")
-    verify.add_argument("--project", required=True, help="whose documents")
+    verify.add_argument("--project", required=True, help="the project of the documents")
     add_store_flags(verify)
     verify.set_defaults(run=_run_with_operations("commonplace.client.commands.verify"))
 
 
-_VERIFY = """Look up every path, path:line, path:first-last and path#symbol that the project's documents cite and tell the
-server whether it is fresh, drifted or gone; search results say so from then on. What cannot be judged here (too large,
-outside of the checkout, an address on the web) is unchecked. Only hashes leave this machine.
+_VERIFY = """Check every path, path:line, path:first-last and path#symbol that the project's documents cite, and report to the
+server whether it is fresh, drifted or gone; search results then show it. What cannot be checked (too large, outside of
+the checkout, a web address) is unchecked. Only hashes leave this machine.
   commonplace verify . --project shop"""

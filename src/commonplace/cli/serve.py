@@ -1,4 +1,4 @@
-"""commonplace serve: over HTTP for everybody, or over stdio for the one agent that started it."""
+"""`commonplace serve`: over HTTP for everybody, or over stdio for the one agent that started it."""
 
 import argparse
 import asyncio
@@ -37,8 +37,8 @@ def _render_banner(url: str, settings: Settings) -> str:
     return f"""Commonplace listens at {url} (data: {store}; keys: {settings.auth}).
 
 Connect your agents ({", ".join(AGENTS)}):
-  one of them                     commonplace connect claude --url {url}{key}
-  all, with hooks and transcripts commonplace install --url {url}{key}
-  by hand                         claude mcp add --transport http commonplace {url}/mcp
+  one agent                       commonplace connect claude --url {url}{key}
+  all, with hooks and uploads     commonplace install --url {url}{key}
+  manually                        claude mcp add --transport http commonplace {url}/mcp
 
 Stop with Ctrl-C."""

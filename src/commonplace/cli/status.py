@@ -1,4 +1,4 @@
-"""commonplace status: is it running, who is there, what is locked."""
+"""`commonplace status`: whether the server runs, active sessions and locks."""
 
 import argparse
 import os
@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _find_agents_server() -> remote.RemoteServer | None:
-    """The server that the environment or config.toml names: what this machine's agents speak to."""
+    """The server that the environment or config.toml names, which this machine's agents use."""
     named = os.environ.get("COMMONPLACE_URL") or remote.read_configuration().get("url")
     return remote.find_server() if named else None
 

@@ -1,4 +1,4 @@
-"""Which project a folder belongs to. Hooks ask it before every edit, so it reads files and starts no git."""
+"""Which project a folder belongs to. Hooks need it before every edit, so this reads files and never runs git."""
 
 import os
 import re
@@ -18,8 +18,8 @@ def project_of_folder(cwd: str | Path) -> str:
 def project_from_files(cwd: str | Path) -> str:
     """`project` of .commonplace.toml at the repository's root, else the repository's name.
 
-    A linked worktree has the name of the main one, so that all of them share one memory. A folder outside of any
-    repository is a project by its own name.
+    A linked worktree has the name of the main one, so that all share one memory. A folder outside of a repository is
+    a project by its own name.
     """
     folder = Path(cwd).expanduser()
     root = find_repository(folder)
@@ -34,20 +34,20 @@ def project_from_files(cwd: str | Path) -> str:
 
 
 def _name_from_folder(folder: str) -> str:
-    """A folder's name, or one that a server takes: those of other folders have words, and not too many."""
+    """The folder's name if the server accepts it as a project; else a shortened one that ends in a digest."""
     words = _BETWEEN_WORDS.sub("_", folder.lower()).strip("_")
     if words and len(words) <= _MAX_NAME_CHARACTERS:
         return folder
     if not folder:
         return "root"
-    import hashlib  # noqa: PLC0415 - few folders are called so
+    import hashlib  # noqa: PLC0415 - few folders have such names
 
     digest = hashlib.sha256(folder.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGEST_CHARACTERS]
     return f"{words[: _MAX_NAME_CHARACTERS - _DIGEST_CHARACTERS - 1].rstrip('_') or 'folder'}_{digest}"
 
 
 def find_repository(folder: Path) -> Path | None:
-    """The root of the working tree that the folder is in."""
+    """The root of the working tree that contains the folder."""
     for place in (folder, *folder.parents):
         if (place / ".git").exists():
             return place
@@ -55,7 +55,7 @@ def find_repository(folder: Path) -> Path | None:
 
 
 def find_main_worktree(root: Path) -> Path:
-    """The main working tree of a linked one; any other is its own."""
+    """The main working tree of a linked one; for any other, itself."""
     try:
         pointer = (root / ".git").read_text(encoding="utf-8")
         inside = root / pointer.removeprefix("gitdir:").strip()

@@ -14,7 +14,7 @@ from commonplace.client.commands import guard
 
 def guarded(shop: Path, act: str = "install") -> None:
     for name in ("pre-commit", "post-commit"):
-        getattr(guard, act)(shop / ".git/hooks", name)
+        getattr(guard, f"{act}_hook")(shop / ".git/hooks", name)
 
 
 async def command(shop: Path, act: str) -> None:
@@ -154,7 +154,7 @@ async def test_going_past_is_recorded_and_told_to_the_holder(team, near, shop):
     ]
     work = (await alice.get_active_work())["recent_work_items"]
     assert [(item["title"], item["agent"], item["files"]) for item in work] == [
-        (f"Commit {commit} went past the guard", bob.name, ["src/cart.py"])
+        (f"Commit {commit} bypassed the guard", bob.name, ["src/cart.py"])
     ]
 
 

@@ -202,6 +202,6 @@ def test_reminder_fits_whole_whatever_is_locked():
     session = HookSession("s", "shop", "alice", "/", "claude", boot_context.encode_pack(known))
     locks = {"locks": [{"file": "y" * 200}] * 10, "your_locks": [{"file": "z" * 100}] * 20}
     told = boot_context.render_reminder(session, {"unread": 2}, locks, "auto")
-    shown = json.loads(told.partition("as memory_start_session tells it:\n")[2])
+    shown = json.loads(told.partition("as memory_start_session returned it:\n")[2])
     assert (len(told.encode()) <= boot_context.MAX_CONTEXT_BYTES, shown["messages"]) == (True, {"unread": 2})
     assert shown["learnings"] == known["learnings"][: len(shown["learnings"])]

@@ -365,7 +365,7 @@ def test_install_hooks_run_from_a_shell(user: User):
 
 
 def test_uninstall_without_an_install_says_so(user: User):
-    assert user.runs("uninstall", "--yes") == "Nothing to take away.\n"
+    assert user.runs("uninstall", "--yes") == "Nothing to remove.\n"
 
 
 def test_uninstall_of_files_that_are_gone_forgets_them(user: User):
@@ -373,7 +373,7 @@ def test_uninstall_of_files_that_are_gone_forgets_them(user: User):
     (user.home / ".claude.json").unlink()
     (user.home / ".claude/settings.json").write_text("{}")
     user.runs("uninstall", "--yes")
-    assert user.runs("uninstall", "--yes") == "Nothing to take away.\n"
+    assert user.runs("uninstall", "--yes") == "Nothing to remove.\n"
     assert not (user.home / ".claude").exists()
 
 

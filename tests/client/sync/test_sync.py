@@ -160,7 +160,7 @@ def test_sync_spools_while_the_server_is_away_and_sends_even_what_the_agent_dele
         machine.url = server.url
         sent = machine.sync("run", "--spool")
         assert (sent.code, sent.out.partition(" sent")[0]) == (1, "1 transcripts")
-        assert sent.err.strip().endswith("never-written.jsonl: it was deleted before it was sent.")
+        assert sent.err.strip().endswith("never-written.jsonl: deleted before it was sent.")
         assert archived(server, "lap-claude-code-shop", "away-1") == text
         assert list((machine.state / "spool").rglob("*.*")) == []
 

@@ -15,7 +15,7 @@ from machine import Machine
 
 from commonplace import access, zstd
 from commonplace.client.agents import load_transcripts
-from commonplace.client.agents.claude.transcripts import slug_of
+from commonplace.client.agents.claude.transcripts import project_slug
 from commonplace.client.project import project_of_folder
 from commonplace.client.sync import (
     agent_transcripts,
@@ -67,7 +67,7 @@ def test_claude_folder_comes_from_the_lines_or_from_neighbours(machine):
 
 def test_claude_memory_folder_of_a_long_path_is_found_by_its_beginning(machine):
     long = Path("/" + "deep/" * 60)
-    named = machine.home / ".claude/projects" / f"{slug_of(long)}-1a2b3c"
+    named = machine.home / ".claude/projects" / f"{project_slug(long)}-1a2b3c"
     named.mkdir(parents=True)
     assert claude.memory_folder(long) == named / "memory"
     assert claude.memory_folder(Path("/home/ann/a_b.c")).parent.name == "-home-ann-a-b-c"

@@ -1,4 +1,4 @@
-"""The commands at the agents' side: their flags and their help."""
+"""Flags and help of the client commands. `cli/parser.py` adds them to the others."""
 
 import argparse
 
@@ -8,7 +8,7 @@ from commonplace.client.commands.command_flags import Commands, RawHelp, run_laz
 
 
 def add_client_commands(commands: Commands) -> None:
-    """Every command that runs beside an agent, in the order of --help."""
+    """Add every client command, in the order of --help."""
     _add_connect(commands)
     _add_install(commands)
     _add_uninstall(commands)
@@ -21,7 +21,7 @@ def add_client_commands(commands: Commands) -> None:
 def _add_stdio(commands: Commands) -> None:
     command = commands.add_parser(
         "stdio",
-        help="for agents that start a program: speak to the one server",
+        help="MCP over standard input and output, passed on to the one server",
         description=_STDIO,
         formatter_class=RawHelp,
     )
@@ -30,30 +30,30 @@ def _add_stdio(commands: Commands) -> None:
 
 
 _STDIO = """Pass MCP between standard input and output and the server of this machine, which is started if none runs
-and outlives this command. As many agents as you like share it.
+and outlives this command. Any number of agents can share it.
   claude mcp add commonplace -- commonplace stdio"""
 
 
 def _add_connect(commands: Commands) -> None:
     command = commands.add_parser(
         "connect",
-        help="write the server into an agent's settings",
+        help="add the server to an agent's settings",
         description=_CONNECT,
         formatter_class=RawHelp,
     )
-    command.add_argument("agent", choices=(*AGENTS, "all"), help="all: every one that is found here")
-    command.add_argument("--print", action="store_true", help="only print what belongs into its settings")
-    command.add_argument("--dry-run", action="store_true", help="only show what would change")
+    command.add_argument("agent", choices=(*AGENTS, "all"), help="all: every agent on this machine")
+    command.add_argument("--print", action="store_true", help="only print the entry for its settings")
+    command.add_argument("--dry-run", action="store_true", help="only show the changes")
     scope = command.add_mutually_exclusive_group()
     scope.add_argument(
-        "--project-scope", action="store_true", help="into the project's files; they get no key"
+        "--project-scope", action="store_true", help="write to the project's settings, without the key"
     )
-    scope.add_argument("--user", action="store_true", help="into the user's own settings (default)")
+    scope.add_argument("--user", action="store_true", help="write to your own settings (default)")
     _add_server_flags(command)
     command.set_defaults(run=run_lazily("commonplace.client.commands.connect"))
 
 
-_CONNECT = """Write the server, with its key, into the settings of an agent. All else that stands there stays.
+_CONNECT = """Add the server, with its key, to the settings of an agent. Everything else in them stays as it is.
   commonplace connect claude
   commonplace connect all --url https://memory.example.com --key KEY
   commonplace connect cursor --print"""
@@ -61,25 +61,30 @@ _CONNECT = """Write the server, with its key, into the settings of an agent. All
 
 def _add_install(commands: Commands) -> None:
     command = commands.add_parser(
-        "install", help="set up the agents of this machine", description=_INSTALL, formatter_class=RawHelp
+        "install",
+        help="connect the agents on this machine, with hooks and uploads",
+        description=_INSTALL,
+        formatter_class=RawHelp,
     )
-    _add_agent_flags(command, "those that are found")
+    _add_agent_flags(command, "default: those on this machine")
     _add_server_flags(command)
-    command.add_argument("--sync-token", metavar="T", help="the uploader's key, of the role sync")
-    command.add_argument("--learnings", type=int, metavar="N", help="look up so many for every prompt (0)")
-    command.add_argument("--no-schedule", action="store_true", help="do not upload transcripts regularly")
+    command.add_argument("--sync-token", metavar="T", help="the uploader's key, with the role sync")
+    command.add_argument(
+        "--learnings", type=int, metavar="N", help="add up to N learnings to every prompt (0)"
+    )
+    command.add_argument("--no-schedule", action="store_true", help="do not schedule uploads of transcripts")
     command.set_defaults(run=run_lazily("commonplace.client.commands.install"), removes=False)
 
 
-_INSTALL = """Give each agent of this machine the server, the hooks, and a schedule that uploads transcripts.
-Shows a diff and asks before it writes. What stands in the settings stays, to the byte.
+_INSTALL = """Connect each agent on this machine to the server, install its hooks, and schedule uploads of transcripts.
+Shows a diff and asks before it writes. Everything else in the settings stays as it is, to the byte.
   commonplace install
   commonplace install --agent claude codex --yes"""
 
 
 def _add_uninstall(commands: Commands) -> None:
-    command = commands.add_parser("uninstall", help="take away exactly what install and connect added")
-    _add_agent_flags(command, "all")
+    command = commands.add_parser("uninstall", help="remove exactly what install and connect added")
+    _add_agent_flags(command, "default: all")
     command.set_defaults(run=run_lazily("commonplace.client.commands.install"), removes=True)
 
 
@@ -90,76 +95,76 @@ def _add_agent_flags(command: argparse.ArgumentParser, default: str) -> None:
         nargs="+",
         choices=AGENTS,
         metavar="A",
-        help=f"only these ({default}): {', '.join(AGENTS)}",
+        help=f"only these agents ({default}): {', '.join(AGENTS)}",
     )
-    command.add_argument("--yes", action="store_true", help="do not ask")
-    command.add_argument("--dry-run", action="store_true", help="only show what would change")
+    command.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    command.add_argument("--dry-run", action="store_true", help="only show the changes")
 
 
 def _add_server_flags(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--url", help="the server's address (the one that this machine speaks to)")
-    command.add_argument("--key", help="the agent's key (COMMONPLACE_KEY, else the one that is configured)")
+    command.add_argument("--url", help="the server's address (default: the server that this machine uses)")
+    command.add_argument("--key", help="the agent's key (default: COMMONPLACE_KEY, else the configured one)")
 
 
 def _add_hook(commands: Commands) -> None:
     command = commands.add_parser(
-        "hook", help="what an agent's own hooks run", description=_HOOK, formatter_class=RawHelp
+        "hook", help="the program that an agent's hooks run", description=_HOOK, formatter_class=RawHelp
     )
-    command.add_argument("agent", choices=AGENTS_WITH_HOOKS, help="whose input it is")
+    command.add_argument("agent", choices=AGENTS_WITH_HOOKS, help="the agent that sends the event")
 
 
-_HOOK = """Read an agent's hook event from standard input, act on it, and answer as that agent expects: the project's
-memory when a session starts, a lease before an edit, the transcript to the uploader when it stops.
-`commonplace install` writes it into the settings of your agents."""
+_HOOK = """Read an agent's hook event from standard input, act on it, and answer in that agent's format: load the
+project's memory when a session starts, take a lease before an edit, upload the transcript when the agent stops.
+`commonplace install` adds this command to the settings of your agents."""
 
 
 def _add_guard(commands: Commands) -> None:
     guard = commands.add_parser("guard", help="refuse commits of files that another agent has leased")
     acts = guard.add_subparsers(title="acts", metavar="ACT", required=True)
-    acts.add_parser("install", help="put the check before every commit of this repository")
-    acts.add_parser("uninstall", help="take it away again; other hooks stay as they are")
+    acts.add_parser("install", help="check every commit in this repository")
+    acts.add_parser("uninstall", help="remove the check; other hooks stay as they are")
     for act in ("install", "uninstall"):
         acts.choices[act].set_defaults(run=run_lazily("commonplace.client.commands.guard"), act=act)
-    acts.add_parser("check", help="check the files that are staged now")
+    acts.add_parser("check", help="check the staged files now")
 
 
 def _add_sync(commands: Commands) -> None:
     command = commands.add_parser(
         "sync",
-        help="send transcripts and tracked files to their workspaces",
+        help="upload transcripts and tracked files",
         description=_SYNC,
         formatter_class=RawHelp,
     )
     acts = command.add_subparsers(title="acts", metavar="ACT", dest="act")
-    for each in (command, acts.add_parser("run", help="send what changed (what plain sync does)")):
+    for each in (command, acts.add_parser("run", help="upload what changed (the default)")):
         _add_sync_flags(each)
-    acts.add_parser("test", help="address, token, clock and permissions, in words")
-    tracked = acts.add_parser("init-manifest", help="say which files of a folder are kept in a workspace")
+    acts.add_parser("test", help="check address, token, clock and permissions")
+    tracked = acts.add_parser("init-manifest", help="create a manifest of tracked files")
     tools = ", ".join(AGENTS[name].transcript_tool for name in AGENTS_WITH_TRANSCRIPTS)
     tracked.add_argument("--tool", required=True, help=f"the agent: {tools} or another")
     tracked.add_argument("--project", required=True)
     tracked.add_argument("--cwd", required=True, metavar="DIR", help="the folder that the agent works in")
-    hook = acts.add_parser("hook", help="for an agent's hook: spool its transcript and return at once")
-    hook.add_argument("--tool", help="the agent, if its folder does not tell")
-    hook.add_argument("event", nargs="?", help="the hook's JSON, if not on standard input")
+    hook = acts.add_parser("hook", help="for an agent's hook: spool its transcript and return")
+    hook.add_argument("--tool", help="the agent, if the transcript's folder does not identify it")
+    hook.add_argument("event", nargs="?", help="the hook's JSON (default: standard input)")
     command.set_defaults(run=run_lazily("commonplace.client.commands.sync"))
 
 
 def _add_sync_flags(command: argparse.ArgumentParser) -> None:
-    # Given to both parsers: a default of the inner one would undo what the outer one was told.
+    # Added to both parsers without a default: the inner parser's default would override the outer one's value.
     for flag, told in _SYNC_FLAGS.items():
         command.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=told)
 
 
 _SYNC_FLAGS = {
-    "--dry-run": "only say what would be sent",
+    "--dry-run": "only show what would be sent",
     "--raw": "do not mask secrets",
-    "--spool": "only what hooks have spooled",
+    "--spool": "send only what hooks have spooled",
 }
 
 
-_SYNC = """Send what is new of every agent's transcripts, and the tracked files, to this machine's workspaces.
-Secrets are masked first. It goes on where it stopped, and what a server that is away missed is sent by the next run.
+_SYNC = """Upload new lines of every agent's transcripts, and tracked files, to this machine's workspaces.
+Secrets are masked first. Each run continues where the last one stopped; if no server answers, the next run sends it.
   commonplace sync test
   commonplace sync --dry-run
   commonplace sync init-manifest --tool claude-code --project shop --cwd ~/shop"""

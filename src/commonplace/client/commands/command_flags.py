@@ -1,4 +1,4 @@
-"""What the flags of every command are made of."""
+"""Building blocks for the flags of commands."""
 
 import argparse
 import importlib
@@ -21,4 +21,6 @@ def run_lazily(module: str) -> Callable[[argparse.Namespace], int]:
 
 def add_store_flags(command: argparse.ArgumentParser) -> None:
     command.add_argument("--data", metavar="DIR", help="data folder of the server")
-    command.add_argument("--store", metavar="STORE", help="its store, when it is not running on this machine")
+    command.add_argument(
+        "--store", metavar="STORE", help="the server's store, if no server runs on this machine"
+    )

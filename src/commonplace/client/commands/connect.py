@@ -1,4 +1,4 @@
-"""commonplace connect: write the server into an agent's settings, or print what belongs there."""
+"""`commonplace connect`: add the server to an agent's settings, or print the entry."""
 
 import argparse
 import sys
@@ -55,13 +55,13 @@ def _connection_edits(
     of_agent = load_settings(agent.name)
     if scope == "project" and not of_agent.has_project_scope:
         raise errors.Invalid(
-            f"{agent.title} reads no servers from a project.", hint="Leave out --project-scope."
+            f"{agent.title} has no project settings for servers.", hint="Omit --project-scope."
         )
     return [RequestedEdit(wish, agent.name) for wish in of_agent.connection_edits(here, server, scope)]
 
 
 def _print_entries(chosen: Sequence[AgentProgram], here: Machine, server: RemoteServer, scope: Scope) -> None:
-    """What belongs into the file on standard output, which file on standard error."""
+    """Print the entry to standard output and the file's path to standard error."""
     for agent in chosen:
         text: bytes | None = None
         for each in _connection_edits(agent, here, server, scope):
@@ -79,4 +79,4 @@ def _print_report(
     names = ", ".join(agent.title for agent in chosen)
     print(f"{names}: {'connected' if changed else 'already connected'} to {server.url}/mcp.")
     if scope == "project" and server.key:
-        print("The key is not in the project's files: set COMMONPLACE_KEY where the agent runs.")
+        print("The key is not written to project settings: set COMMONPLACE_KEY where the agent runs.")

@@ -1,4 +1,4 @@
-"""commonplace distill: have a model turn a closed blackboard into a knowledge document, as a draft for review."""
+"""`commonplace distill`: have a model summarize a closed blackboard as a draft document for review."""
 
 import argparse
 import contextlib
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace, call: CallOperation) -> int:
     if arguments.dry_run:
         tokens = (len(_SYSTEM_PROMPT) + len(record.encode())) // _BYTES_PER_TOKEN
         print(
-            f"Would send about {tokens} tokens to {endpoint.url} ({endpoint.model}) and get at most {_MAX_ANSWER_TOKENS}."
+            f"Would send about {tokens} tokens to {endpoint.url} ({endpoint.model}) and receive at most {_MAX_ANSWER_TOKENS}."
         )
         print("Nothing was sent.")
         return 0
@@ -43,10 +43,10 @@ def _read_model_key() -> str:
 
 
 def _read_record(call: CallOperation, board: str, budget: int) -> str:
-    """The public record of the blackboard, newest and most referenced first, as the budget allows."""
+    """The blackboard's public messages within the token budget, newest and most referenced first."""
     session = call("get_session", {"session_id": board})["session"]
     if session["status"] == "active":
-        raise errors.Conflict(f"{board} is still open.", hint="Close it first: close_session.")
+        raise errors.Conflict(f"{board} is still open.", hint="Call close_session first.")
     asked = {"session_id": board, "limit": 1000, "max_tokens": budget, "visibility_filter": "public"}
     messages = call("get_context", asked).get("messages", [])
     spoken = "\n\n".join(f"[{each['sequence']}] {each['sender']}: {each['content']}" for each in messages)
@@ -54,10 +54,10 @@ def _read_record(call: CallOperation, board: str, budget: int) -> str:
 
 
 def _store_draft(call: CallOperation, project: str, title: str, content: str) -> str:
-    """Store it and take it out of what is found at once: a person looks at it first."""
+    """Store the draft with status review_pending, so that a person reviews it before it is found."""
     if not title.strip() or not content.strip():
         raise errors.Unavailable(
-            "The model's answer has no title and text.", hint="Try again, or another model."
+            "The model's answer has no title or no text.", hint="Try again, or use another model."
         )
     started = call("memory_start_session", {"project": project, "claude_instance": _AGENT_NAME})
     session = {"session_id": started["session_id"]}

@@ -1,4 +1,4 @@
-"""commonplace guard install, uninstall: a check before every commit of a git repository."""
+"""`commonplace guard install` and `uninstall`: run the check before every commit in a git repository."""
 
 import argparse
 import contextlib
@@ -30,11 +30,11 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             uninstall_hook(folder, name)
     if arguments.act == "install":
-        print(f"The guard stands in {folder}")
+        print(f"The guard is installed in {folder}")
         if not _is_inside_repository(folder):
-            print("  core.hooksPath leads there: every repository that uses this folder is guarded.")
+            print("  core.hooksPath points there: every repository that uses this folder is guarded.")
     else:
-        print(f"The guard is gone from {folder}")
+        print(f"The guard was removed from {folder}")
         _delete_if_empty(folder)
     return 0
 
@@ -46,16 +46,16 @@ def _is_inside_repository(folder: Path) -> bool:
 
 
 def _delete_if_empty(folder: Path) -> None:
-    """One that install made; to git a folder without hooks is as good as none."""
+    """Delete a folder without hooks, which install may have made."""
     with contextlib.suppress(OSError):
         folder.rmdir()
 
 
 def install_hook(folder: Path, name: str) -> None:
-    """Into a shell's script that is there, before its own lines; any other hook is kept beside ours and called."""
+    """Insert our lines at the top of an existing shell script; any other hook is renamed and called by ours."""
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / name
-    present = _exists(place)
+    present = _hook_exists(place)
     if present and _is_editable_script(place, _strip_guard_lines(place.read_bytes())):
         first, _, rest = _strip_guard_lines(place.read_bytes()).partition(b"\n")
         place.write_bytes(first + b"\n" + _render_guard_lines(name) + rest)
@@ -67,24 +67,24 @@ def install_hook(folder: Path, name: str) -> None:
 
 
 def uninstall_hook(folder: Path, name: str) -> None:
-    """What was there before is there again, to the byte."""
+    """Restore what was there before, to the byte."""
     place, kept = folder / name, folder / f"{name}{_KEPT_SUFFIX}"
-    if not _exists(place) or _BEGIN_LINE not in (now := place.read_bytes()):
+    if not _hook_exists(place) or _BEGIN_LINE not in (now := place.read_bytes()):
         return
     if (rest := _strip_guard_lines(now)) != _OWN_SCRIPT_HEAD:
         place.write_bytes(rest)
-    elif _exists(kept):
+    elif _hook_exists(kept):
         kept.replace(place)
     else:
         place.unlink()
 
 
-def _exists(place: Path) -> bool:
+def _hook_exists(place: Path) -> bool:
     return place.exists() or place.is_symlink()
 
 
 def _is_editable_script(place: Path, script: bytes) -> bool:
-    """A script of a shell that git would run. One behind a link may be anybody's; one of ours is written anew."""
+    """Whether it is a shell script that git runs. Links may lead to other people's files, and our own is rewritten."""
     if place.is_symlink() or not os.access(place, os.X_OK) or script == _OWN_SCRIPT_HEAD:
         return False
     first, line_end, _ = script.partition(b"\n")
@@ -100,9 +100,9 @@ def _strip_guard_lines(script: bytes) -> bytes:
 
 
 def _render_guard_lines(name: str, *, chained: bool = False) -> bytes:
-    """-P: what lies in the repository is not what Python should import. $PPID is git, which runs both hooks."""
+    """-P keeps Python from importing modules of the repository. $PPID is git, which runs both hooks."""
     python = shlex.quote(sys.executable)
-    gone = shlex.quote(f"commonplace guard: {sys.executable} is gone, nothing was checked")
+    gone = shlex.quote(f"commonplace guard: {sys.executable} does not exist, nothing was checked")
     lines = [
         f"if [ -x {python} ]; then",
         f'  {python} -P -m commonplace guard {_ACT_OF_HOOK[name]} "$PPID" || exit $?',

@@ -1,4 +1,4 @@
-"""commonplace install and uninstall: server, hooks and schedule for the agents of this machine, and back."""
+"""`commonplace install` and `uninstall`: server, hooks and schedule for the agents on this machine."""
 
 import argparse
 import sys
@@ -47,17 +47,17 @@ def _run_install(arguments: argparse.Namespace) -> int:
     _print_diffs(changed, secrets)
     if telling:
         print(schedule.describe_schedule(here, by))
-    if arguments.dry_run or not _confirm(arguments.yes):
+    if arguments.dry_run or not _confirm_changes(arguments.yes):
         return 0
     kept = changes.apply_changes(changed, installed, secrets)
     _set_schedule(here, by, installed, telling=telling)
     _print_changes(changed, kept)
-    print(f"{', '.join(agent.title for agent in chosen)}: set up for {server.url}.")
+    print(f"{', '.join(agent.title for agent in chosen)}: connected to {server.url}.")
     for agent in chosen:
         if note := load_settings(agent.name).note:
             print(note)
     if not by and not arguments.no_schedule:
-        print("No scheduler was found: hooks upload transcripts, the rest with commonplace sync run.")
+        print("No scheduler was found: hooks upload transcripts; run `commonplace sync run` for the rest.")
     return 0
 
 
@@ -80,10 +80,10 @@ def _run_uninstall(arguments: argparse.Namespace) -> int:
     last = installed.list_agents() <= leaving
     changed = changes.plan_removals(installed, leaving | {""} if last else leaving)
     if not changed and not (last and installed.schedule):
-        print("Nothing to take away.")
+        print("Nothing to remove.")
         return 0
     _print_diffs(changed, client_config.read_written_secrets())
-    if arguments.dry_run or not _confirm(arguments.yes):
+    if arguments.dry_run or not _confirm_changes(arguments.yes):
         return 0
     if last:
         _remove_schedule(installed)
@@ -96,23 +96,25 @@ def _print_diffs(changed: Sequence[FileChange], secrets: Sequence[str]) -> None:
         print(change.render_diff(secrets), end="")
 
 
-def _confirm(yes: bool) -> bool:
+def _confirm_changes(yes: bool) -> bool:
     if yes:
         return True
     if not sys.stdin.isatty():
-        raise errors.Invalid("Nobody is there to agree.", hint="Give --yes, or only look with --dry-run.")
+        raise errors.Invalid(
+            "Cannot ask for confirmation without a terminal.", hint="Pass --yes, or --dry-run to only look."
+        )
     return input("Write these changes? [y/N] ").strip().lower() in {"y", "yes"}
 
 
 def _set_schedule(here: Machine, by: str, installed: InstallRecord, *, telling: bool) -> None:
-    """Hooks upload as well, so a schedule that can not be set is told and stops nothing."""
+    """Hooks upload too, so a failure to set the schedule is only reported."""
     if not telling:
         return
     _remove_schedule(installed)
     try:
         installed.schedule = schedule.start_schedule(here, by)
     except errors.Unavailable as refusal:
-        print(f"commonplace: no schedule was set: {refusal.message}", file=sys.stderr)
+        print(f"commonplace: the schedule was not set: {refusal.message}", file=sys.stderr)
     install_record.save_record(installed)
 
 
@@ -122,7 +124,7 @@ def _remove_schedule(installed: InstallRecord) -> None:
     try:
         schedule.stop_schedule(installed.schedule)
     except errors.Unavailable as refusal:
-        print(f"commonplace: the schedule stays: {refusal.message}", file=sys.stderr)
+        print(f"commonplace: the schedule was not removed: {refusal.message}", file=sys.stderr)
     installed.schedule = None
     install_record.save_record(installed)
 
@@ -131,4 +133,4 @@ def _print_changes(changed: Sequence[FileChange], kept: Path | None) -> None:
     for change in changed:
         print(f"{'Removed' if change.after is None else 'Wrote'} {change.path}")
     if kept:
-        print(f"The files as they were: {kept}")
+        print(f"Backups: {kept}")

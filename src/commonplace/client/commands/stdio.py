@@ -1,4 +1,4 @@
-"""commonplace stdio: for agents that speak to a program of their own; everything goes on to the one server."""
+"""`commonplace stdio`: MCP over standard input and output, passed on to the one server (`client/proxy/`)."""
 
 import argparse
 import os
@@ -14,14 +14,16 @@ _INTERRUPTED_EXIT_CODE = 130
 
 
 def add_stdio_flags(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--data", metavar="DIR", help="data folder whose server to use, started if need be")
-    command.add_argument("--url", help="another server, which is never started from here")
-    command.add_argument("--key", help="key to show it; better in the environment, as COMMONPLACE_KEY")
+    command.add_argument(
+        "--data", metavar="DIR", help="use the server of this data folder; start it if none runs"
+    )
+    command.add_argument("--url", help="use the server at this address; never start one")
+    command.add_argument("--key", help="its key; better set as COMMONPLACE_KEY in the environment")
     command.add_argument("--toolsets", metavar="A,B", help="offer only these sets of tools (all)")
 
 
 def main(words: list[str]) -> int:
-    """The quick way in: an agent waits, so nothing is read of the other commands."""
+    """Run without building the parser of the other commands: an agent waits."""
     command = argparse.ArgumentParser("commonplace stdio", add_help=False)
     add_stdio_flags(command)
     return run(command.parse_args(words[1:]))
@@ -43,9 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _build_upstream(arguments: argparse.Namespace) -> "McpUpstream":
-    """The flags first, then the environment, then config.toml, then the data folder of this machine.
+    """From the flags, else the environment, else config.toml, else this machine's data folder.
 
-    A key that config.toml names is for the server that it names, or for this machine's own.
+    The key in config.toml is used only for the server that it names, or for this machine's own.
     """
     from commonplace.client import remote  # noqa: PLC0415 - as above
     from commonplace.client.proxy.server_location import FolderServer, NamedServer  # noqa: PLC0415 - as above
@@ -68,5 +70,5 @@ def _build_upstream(arguments: argparse.Namespace) -> "McpUpstream":
 def _parse_toolsets(toolsets: str) -> str:
     names = [name.strip() for name in toolsets.split(",") if name.strip()]
     if not all(name.isidentifier() and name.isascii() for name in names):
-        raise ValueError(f"'{toolsets}' are not names of toolsets.")
+        raise ValueError(f"'{toolsets}' is not a list of toolset names.")
     return ",".join(names)

@@ -1,4 +1,4 @@
-"""commonplace sync: send this machine's transcripts and tracked files to their workspaces."""
+"""`commonplace sync`: upload this machine's transcripts and tracked files."""
 
 import argparse
 import sys
@@ -77,7 +77,7 @@ def _run_init_manifest(arguments: argparse.Namespace) -> int:
             workspace = workspaces.find_or_register(tool, arguments.project)
             known.save_folder(str(Path(arguments.cwd).expanduser().resolve()))
     except remote.ServerUnreachable as away:
-        raise errors.Unavailable(str(away), hint="Try again when it runs.") from None
+        raise errors.Unavailable(str(away), hint="Start the server and try again.") from None
     except remote.ServerRefusal as refused:
         raise sync_settings.to_refusal(refused) from None
     finally:

@@ -1,1 +1,1 @@
-"""Refuse commits of files that another agent has leased."""
+"""Refuse commits of files that another agent has leased. `commands/guard.py` installs the check in a repository."""

@@ -1,7 +1,7 @@
-"""commonplace guard check, committed: what the hooks of a git repository run.
+"""`commonplace guard check` and `guard committed`: what the hooks of a git repository run.
 
-`check` stands before a commit and refuses files that another agent has leased. `committed` stands behind it and notes
-a commit that went past the check, as `git commit --no-verify` allows.
+`check` runs before a commit and refuses files that another agent has leased. `committed` runs after it and reports a
+commit that bypassed the check, as `git commit --no-verify` allows.
 """
 
 import os
@@ -30,11 +30,11 @@ _NOT_NAME = re.compile(r"[^\w.-]+")
 
 
 def main(words: list[str]) -> int:
-    """`given` are the words of the command line: guard check|committed [PID OF GIT]."""
+    """`words` are the words of the command line: guard check|committed [PID OF GIT]."""
     act = {"check": _check_staged_files, "committed": _report_unchecked_commit}[words[1]]
     try:
         return act(words[2] if len(words) > 2 else "")  # noqa: PLR2004 - the third word
-    except Exception as wrong:  # noqa: BLE001 - the outermost line: our faults keep nobody from committing
+    except Exception as wrong:  # noqa: BLE001 - the outermost line: a fault of ours must not prevent a commit
         fault_log.log_fault(f"guard {words[1]}", wrong)
         _print_error(f"commonplace guard: nothing was checked ({wrong})")
         return 0
@@ -56,11 +56,11 @@ def _check_staged_files(pid: str) -> int:
     return 0
 
 
-_BYPASS_TEXT = "`git commit --no-verify` goes past this; the holders are told."
+_BYPASS_TEXT = "`git commit --no-verify` bypasses this check; the holders are then notified."
 
 
 def list_refusals(visit: HookRun, files: list[str]) -> list[str]:
-    """A line for every file that must not be committed now."""
+    """One line for every file that must not be committed now."""
     if visit.tool == "git":
         return [leases.format_conflict(conflict) for conflict in _list_lock_conflicts(visit, files)]
     before = visit.state.load_leases()
@@ -74,8 +74,8 @@ def list_refusals(visit: HookRun, files: list[str]) -> list[str]:
 
 
 _STALE_TEXT = (
-    "{file}: your lease on it lapsed after your edit, and it was granted anew since. Somebody else may have changed"
-    " the file: look at it, then commit again."
+    "{file}: your lease lapsed after your edit and was granted again since. Another agent may have changed"
+    " the file: check it, then commit again."
 )
 
 
@@ -86,7 +86,7 @@ def _list_lock_conflicts(visit: HookRun, files: list[str]) -> list[leases.LeaseC
 
 
 def _list_changed_files(visit: HookRun, lost: dict[str, EditLease]) -> list[str]:
-    """The files that others touched after our lease on them was granted."""
+    """The files that others edited after our lease on them was granted."""
     if not lost:
         return []
     reply = visit.call_in_session(
@@ -112,13 +112,13 @@ def _report_unchecked_commit(pid: str) -> int:
     if not _was_unchecked(pid):
         return 0
     commit, files = git.run_git("rev-parse", "HEAD"), git.list_committed_files()
-    fault_log.log_text("guard", f"commit {commit} went past the check")
+    fault_log.log_text("guard", f"commit {commit} bypassed the check")
     visit = _hook_run_of_commit()
     conflicts = _list_lock_conflicts(visit, files)
     notes = "\n".join(leases.format_conflict(conflict) for conflict in conflicts)
     visit.call_in_session(
         "memory_update_work",
-        title=f"Commit {commit[:12]} went past the guard",
+        title=f"Commit {commit[:12]} bypassed the guard",
         status="completed",
         files_touched=files[:_MAX_FILES_REPORTED],
         notes=notes[:10_000],
@@ -129,14 +129,14 @@ def _report_unchecked_commit(pid: str) -> int:
             "memory_send_message",
             to_instance=holder,
             subject=f"Commit {commit[:12]} changed files that you hold",
-            message=f"{visit.ensure_session().agent} committed {', '.join(theirs[:20])} past the guard.",
+            message=f"{visit.ensure_session().agent} committed {', '.join(theirs[:20])}, bypassing the guard.",
         )
     _keep_notices(visit)
     return 0
 
 
 def _was_unchecked(pid: str) -> bool:
-    """Neither this run of git nor this very tree was checked; a rebase or a pick is no commit of ours."""
+    """Whether neither this git process nor this tree was checked; commits of a rebase or cherry-pick do not count."""
     mark = git.git_folder() / _CHECKED_FILE
     try:
         checked = mark.read_text(encoding="utf-8").split()
@@ -149,13 +149,13 @@ def _was_unchecked(pid: str) -> bool:
 
 
 def _keep_notices(visit: HookRun) -> None:
-    """News that came with an answer is the agent's; its next hook tells it."""
+    """Keep notices that came with a reply for the agent's next hook."""
     if visit.tool != "git":
         visit.state.put_notices(visit.context)
 
 
 def _hook_run_of_commit() -> HookRun:
-    """As the agent that commits, if one can be told; else as a person, who holds no lease."""
+    """A run for the agent that commits, if it can be found; else for a person, who holds no leases."""
     root = git.worktree_root().resolve()
     hook_settings = read_hook_settings()
     hook_settings = hook_settings._replace(seconds=max(hook_settings.seconds, _MIN_SECONDS))
@@ -169,7 +169,8 @@ def _hook_run_of_commit() -> HookRun:
 
 
 def _find_agent_session(root: Path) -> tuple[str, str]:
-    """What its environment says, else the one session of this working tree with which the most processes are shared."""
+    """The session and tool of the committing agent: from the environment, else the one session of this working tree
+    that shares the most parent processes."""
     given = next((os.environ[name] for name in _SESSION_VARIABLES if os.environ.get(name)), "")
     if given:
         known = HookState(given).load_session()

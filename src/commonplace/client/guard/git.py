@@ -1,4 +1,4 @@
-"""What is asked of git itself."""
+"""Runs git."""
 
 import subprocess
 from pathlib import Path
@@ -7,11 +7,11 @@ _TIMEOUT_SECONDS = 10
 
 
 class GitFailed(Exception):  # noqa: N818 - git's own answer
-    """git said no."""
+    """git failed."""
 
 
 def run_git(*words: str, folder: Path | None = None) -> str:
-    """Without its final line end."""
+    """The output of a git command without its last line end."""
     try:
         done = subprocess.run(  # noqa: S603 - no shell
             ["git", *words],  # noqa: S607 - the user's own git
@@ -32,17 +32,17 @@ def worktree_root() -> Path:
 
 
 def git_folder() -> Path:
-    """Of this working tree: .git, or what stands for it in a linked one."""
+    """The git folder of this working tree; a linked one has its own."""
     return Path(run_git("rev-parse", "--absolute-git-dir"))
 
 
 def find_hooks_folder() -> Path:
-    """Where git looks for hooks: core.hooksPath, else beside the repository's other files."""
+    """Where git looks for hooks: core.hooksPath, else the repository's `hooks`."""
     return worktree_root() / run_git("rev-parse", "--git-path", "hooks", folder=worktree_root())
 
 
 def list_staged_files() -> list[str]:
-    """The files that the commit changes; of a merge, those that are neither side's own."""
+    """The files that the commit changes; in a merge, those that differ from both sides."""
     names = _list_names("diff", "--cached", "--name-only", "--no-renames", "--no-ext-diff", "-z")
     if (git_folder() / "MERGE_HEAD").exists():
         theirs = set(_list_names("diff", "--cached", "--name-only", "--no-renames", "-z", "MERGE_HEAD"))

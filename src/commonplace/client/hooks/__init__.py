@@ -1,1 +1,6 @@
-"""What an agent's own hooks run: `commonplace hook <agent>`. It imports little and never stops the agent."""
+"""`commonplace hook <agent>`, the program that an agent's hooks run.
+
+`program.py` reads the event and writes the answer, `actions.py` does what the event calls for. How each agent spells
+its events is in `client/agents/<agent>/hooks.py`. A hook runs before every edit: it imports little, waits at most a
+fraction of a second for the server, and never stops the agent.
+"""

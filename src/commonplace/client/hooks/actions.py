@@ -1,4 +1,4 @@
-"""What each kind of event brings about."""
+"""What a hook does for each kind of event: start a session, take a lease, report an edit, spool a transcript."""
 
 import os
 from collections.abc import Callable
@@ -23,7 +23,7 @@ _MAX_FILES = 200
 
 
 def on_session_start(visit: HookRun) -> HookAnswer:
-    """Also after a compaction or a resume: the session goes on if it is alive, else another begins."""
+    """Start a session, or continue a live one after a compaction or a resume."""
     delete_old_states()
     visit.state.clear_mark(_COMPACTED_MARK)
     session = visit.state.load_session()
@@ -38,7 +38,7 @@ def on_session_start(visit: HookRun) -> HookAnswer:
 
 
 def remind_after_compaction(visit: HookRun) -> None:
-    """After a compaction some agents start again; others are reminded by the first event that they hear."""
+    """Remind the model at the first event that can add context, for agents that send no session start then."""
     if visit.state.has_mark(_COMPACTED_MARK):
         _add_reminder(visit)
         visit.state.clear_mark(_COMPACTED_MARK)
@@ -59,7 +59,7 @@ def on_prompt(visit: HookRun) -> HookAnswer:
             if _INSTRUCTIONS_WARNING not in one.get("warning", "")
         ]
         if found:
-            visit.context.append("\n".join(["What this team has learnt that may bear on this:", *found]))
+            visit.context.append("\n".join(["What this team has learned that may be relevant:", *found]))
     return HookAnswer()
 
 
@@ -75,7 +75,7 @@ def on_before_edit(visit: HookRun) -> HookAnswer:
 
 
 def on_after_edit(visit: HookRun) -> HookAnswer:
-    """Tell the others what was touched, and the agent who else was there."""
+    """Report the edited files, and tell the agent who else edited them."""
     files = _repository_paths(visit)
     if files:
         reply = visit.call_in_session(
@@ -104,13 +104,13 @@ def on_stop(visit: HookRun) -> HookAnswer:
 
 
 def on_session_end(visit: HookRun) -> HookAnswer:
-    """Leases are free at once; what was handed over stays: who ends nothing in words hands nothing over."""
+    """End our session, which frees its leases. The summary is empty, so an earlier handoff is kept."""
     _spool_transcript(visit, at_once=True)
     session = visit.state.load_session()
     if session is not None:
         files = list(visit.state.load_leases())
         try:
-            visit.call(
+            visit.call_operation(
                 "memory_end_session",
                 session_id=session.session_id,
                 summary="",
@@ -140,7 +140,7 @@ def _repository_paths(visit: HookRun) -> list[str]:
 
 
 def _add_reminder(visit: HookRun) -> None:
-    """What a model forgot when its context was cut."""
+    """Add the boot pack again: the model lost it when its context was compacted."""
     before = visit.ensure_session()
     heartbeat = visit.call_in_session("memory_heartbeat", status="busy")
     session = visit.ensure_session()
@@ -151,11 +151,11 @@ def _add_reminder(visit: HookRun) -> None:
 
 
 def _spool_transcript(visit: HookRun, *, at_once: bool = False) -> None:
-    """The transcript goes to the uploader, another process; a turn ends often, so not at every one."""
+    """Spool the transcript, and start the uploader process at most once per interval: turns end often."""
     path = visit.event.transcript
     if not path or not visit.settings.transcripts:
         return
-    from commonplace.client.sync import spool  # noqa: PLC0415 - most hooks hand over nothing
+    from commonplace.client.sync import spool  # noqa: PLC0415 - most hooks spool nothing
 
     payload = {
         "tool": visit.tool,

@@ -1,4 +1,4 @@
-"""What went wrong in hooks: COMMONPLACE_HOME/hooks.log, and the same before it."""
+"""The log of faults in hooks: COMMONPLACE_HOME/hooks.log, and the previous file as hooks.log.1."""
 
 import os
 import time
@@ -9,11 +9,11 @@ _MAX_LOG_BYTES = 256 * 1024
 
 
 def log_fault(where: str, wrong: BaseException) -> None:
-    """One line; a hook that cannot even write it stays silent."""
+    """Append one line; a hook that cannot write it stays silent."""
     at = wrong.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next
-    line = f" (line {at.tb_lineno} of {os.path.basename(at.tb_frame.f_code.co_filename)})" if at else ""  # noqa: PTH119 - it is a text
+    line = f" (line {at.tb_lineno} of {os.path.basename(at.tb_frame.f_code.co_filename)})" if at else ""  # noqa: PTH119 - a string, not a Path
     log_text(where, f"{type(wrong).__name__}: {wrong}{line}")
 
 

@@ -1,4 +1,4 @@
-"""What an agent's hook tells us and what it is answered, in words that are the same for every agent."""
+"""An agent's hook event and our answer, in terms that are the same for every agent."""
 
 from typing import Literal, NamedTuple
 
@@ -10,7 +10,7 @@ EventKind = Literal[
 class HookEvent(NamedTuple):
     kind: EventKind
     name: str
-    """As the agent calls it."""
+    """The agent's own name for the event."""
     session: str
     cwd: str
     files: tuple[str, ...] = ()
@@ -20,7 +20,7 @@ class HookEvent(NamedTuple):
 
 
 class HookAnswer(NamedTuple):
-    """`context` is for the model, `warning` for the person too; `denial` keeps the edit from happening."""
+    """`context` goes to the model, `warning` to the person too; `denial` prevents the edit."""
 
     context: str = ""
     denial: str = ""
@@ -28,7 +28,7 @@ class HookAnswer(NamedTuple):
 
 
 class HookOutput(NamedTuple):
-    """What the hook's process leaves behind."""
+    """What the hook process writes, and its exit code."""
 
     stdout: str = ""
     stderr: str = ""

@@ -1,4 +1,4 @@
-"""One run of a hook: who the agent is, its session with us, and how the server is asked."""
+"""One run of a hook: the agent, its session on the server, and calls within the hook's time limit."""
 
 import os
 import re
@@ -37,14 +37,14 @@ class HookRun:
         self._answered = False
 
     def _find_tree(self) -> WorkingTree:
-        """The repository in which the session began: an agent that walks into another one is a guest there."""
+        """The repository where the session started, even if the agent has since moved to another."""
         known = self.state.load_session()
         return find_working_tree(known.root if known and Path(known.root).is_dir() else self.event.cwd)
 
-    def call(self, operation: str, **arguments: Any) -> dict[str, Any]:
-        """One call; a server that does not answer in time is away, and nothing more is asked of it.
+    def call_operation(self, operation: str, **arguments: Any) -> dict[str, Any]:
+        """Call an operation; a server that does not answer in time counts as unreachable.
 
-        The time counts from the start of this process; a server that has answered is given more.
+        The time limit starts with the process; a server that has answered once gets more.
         """
         server = remote.find_server()
         if server is None:
@@ -56,20 +56,20 @@ class HookRun:
         return reply
 
     def call_in_session(self, operation: str, **arguments: Any) -> dict[str, Any]:
-        """The same as our session; one that has ended is followed by another."""
+        """Call an operation in our session; a session that has ended is replaced by a new one."""
         session = self.ensure_session()
         try:
-            return self.call(operation, session_id=session.session_id, **arguments)
+            return self.call_operation(operation, session_id=session.session_id, **arguments)
         except remote.ServerRefusal as refused:
             if refused.code != "session_not_found":
                 raise
-        return self.call(operation, session_id=self.start_session(session).session_id, **arguments)
+        return self.call_operation(operation, session_id=self.start_session(session).session_id, **arguments)
 
     def ensure_session(self) -> HookSession:
         return self.state.load_session() or self.start_session()
 
     def start_session(self, dead: HookSession | None = None) -> HookSession:
-        """Begin a session; of hooks that run at once one does, and the others go on with its session."""
+        """Start a session. Of several hooks at once, one starts it and the others use it."""
         if not self.state.claim_mark(_STARTING_MARK, self.settings.seconds):
             while time.monotonic() < self._deadline and self.state.has_mark(_STARTING_MARK):
                 time.sleep(_POLL_SECONDS)
@@ -84,7 +84,7 @@ class HookRun:
         return session if session != dead else None
 
     def _begin_session(self) -> HookSession:
-        """What the agent must know of its session goes into its context."""
+        """Start a session on the server, save it, and add the boot context."""
         reply = self._call_start_session(self._name)
         session = HookSession(
             reply["session_id"],
@@ -100,28 +100,28 @@ class HookRun:
         return session
 
     def _call_start_session(self, name: str) -> dict[str, Any]:
-        """A key that speaks for one agent alone gives its own name."""
+        """With a key that is bound to one agent the server uses that agent's name."""
         given = {
             "project": project.project_of_folder(self.tree.root),
             "working_directory": self.tree.root,
             "token_budget": boot_context.PACK_TOKENS,
         }
         try:
-            return self.call("memory_start_session", claude_instance=name, **given)
+            return self.call_operation("memory_start_session", claude_instance=name, **given)
         except remote.ServerRefusal as refused:
             if refused.code != "forbidden":
                 raise
-        return self.call("memory_start_session", claude_instance=_UNKNOWN_AGENT, **given)
+        return self.call_operation("memory_start_session", claude_instance=_UNKNOWN_AGENT, **given)
 
 
 def _shorten_session_id(session: str) -> str:
-    """Enough to tell sessions apart; a UUID that begins with the time differs at its end."""
+    """Enough to tell sessions apart; time-ordered UUIDs differ at the end."""
     plain = _NOT_NAME.sub("", session)
     return plain[-_TAG_CHARACTERS:] if _TIME_ORDERED_UUID.match(session) else plain[:_TAG_CHARACTERS]
 
 
 def _process_age() -> float:
-    """For how long this process has been; for how long it has worked, where the system tells no more."""
+    """Seconds since this process started, or its CPU seconds where the system does not tell."""
     try:
         started = int(Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19])
         return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
@@ -130,7 +130,7 @@ def _process_age() -> float:
 
 
 def list_ancestors() -> list[int]:
-    """The processes above this one, nearest first, where the system tells: a commit's agent is found among them."""
+    """The ids of the parent processes, nearest first, on Linux. The guard finds the agent of a commit by them."""
     found: list[int] = []
     pid = os.getppid()
     while pid > 1 and len(found) < _MAX_ANCESTORS:

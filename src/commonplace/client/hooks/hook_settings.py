@@ -1,4 +1,4 @@
-"""How the hooks behave: COMMONPLACE_HOOKS_<NAME> first, then [hooks] in config.toml, else these."""
+"""Settings of the hooks: COMMONPLACE_HOOKS_<NAME>, else [hooks] in config.toml, else the defaults below."""
 
 import os
 from typing import Any, NamedTuple
@@ -11,15 +11,15 @@ _LOCK_MODES = ("auto", "check", "off")
 
 class HookSettings(NamedTuple):
     lock: str = "auto"
-    """auto: take the lease before an edit; check: only look; off: neither."""
+    """auto: take a lease before an edit; check: only look for leases of others; off: neither."""
     minutes: int = 30
-    """How long a lease lasts after the last sign of life."""
+    """How long a lease lasts after the session's last activity."""
     seconds: float = 0.3
-    """The longest that an agent waits for the server."""
+    """How long an agent waits for the server at most."""
     learnings: int = 0
-    """How many are added to a prompt."""
+    """How many learnings are added to a prompt."""
     transcripts: bool = True
-    """Whether they are handed to `commonplace sync`."""
+    """Whether transcripts are spooled for `commonplace sync`."""
 
 
 def read_hook_settings() -> HookSettings:
@@ -34,7 +34,7 @@ def read_hook_settings() -> HookSettings:
 
 
 def _parse_setting(name: str, value: Any, default: Any) -> Any:
-    """What cannot be read is as if it were not there, and stands in the log."""
+    """The parsed value; an invalid one is logged and replaced by the default."""
     if isinstance(default, bool):
         return str(value).lower() in ("1", "true", "yes", "on")
     try:
@@ -42,6 +42,6 @@ def _parse_setting(name: str, value: Any, default: Any) -> Any:
     except (TypeError, ValueError):
         read = None
     if read is None or (name == "lock" and read not in _LOCK_MODES):
-        fault_log.log_text("settings", f"hooks.{name} cannot be {value!r}; it is {default!r}.")
+        fault_log.log_text("settings", f"hooks.{name} cannot be {value!r}; using {default!r}.")
         return default
     return read

@@ -1,6 +1,6 @@
-"""What the hooks of one agent session remember between two runs, under COMMONPLACE_HOME/hooks/<session>.
+"""What the hooks of one agent session remember between runs, in COMMONPLACE_HOME/hooks/<session>.
 
-Hooks of one session run at the same time, so every part is its own file that is replaced whole or appended to.
+Hooks of one session can run at the same time, so each part is a file that is replaced as a whole or appended to.
 """
 
 import json
@@ -20,7 +20,7 @@ _MAX_NOTICES = 50
 
 
 class HookSession(NamedTuple):
-    """Our session beside the agent's own."""
+    """Our session on the server that belongs to an agent's session."""
 
     session_id: str
     project: str
@@ -36,7 +36,7 @@ class EditLease(NamedTuple):
     at: float
     """When it was granted, by this machine's clock."""
     reasoned: bool = False
-    """Whether the agent took it itself and said why."""
+    """Whether the agent took the lease itself and gave a reason."""
 
 
 class HookState:
@@ -57,7 +57,7 @@ class HookState:
         beside.replace(self.folder / "session.json")
 
     def load_leases(self) -> dict[str, EditLease]:
-        """The lease under which each file was last edited."""
+        """The last lease of each edited file."""
         lines = _read_json_lines(self.folder / "leases.jsonl")
         return {line["file"]: EditLease(line["token"], line["at"], line["reasoned"]) for line in lines}
 
@@ -69,7 +69,7 @@ class HookState:
             self._append_lines("leases.jsonl", kept)
 
     def is_first_time(self, mark: str) -> bool:
-        """Whether this is the first time, even if two ask at once."""
+        """Whether this is the first call with this text; True for only one of two at once."""
         return self.set_mark(f"said-{zlib.crc32(mark.encode()):08x}")
 
     def set_mark(self, name: str) -> bool:
@@ -81,7 +81,7 @@ class HookState:
         return True
 
     def claim_mark(self, name: str, seconds: float) -> bool:
-        """Mark it; a mark that is older than that was left by a process that died."""
+        """Set the mark, also over one older than `seconds`, which a process that died has left."""
         if self.set_mark(name):
             return True
         try:
@@ -97,7 +97,7 @@ class HookState:
         (self.folder / name).unlink(missing_ok=True)
 
     def restart_interval(self, name: str, seconds: float) -> bool:
-        """Whether this name was last asked for longer ago than that; from now on it counts anew."""
+        """Whether `seconds` have passed since this last returned True for the name."""
         place = self.folder / name
         try:
             recent = time.time() - place.stat().st_mtime < seconds
@@ -134,7 +134,7 @@ class HookState:
 
 
 def list_hook_sessions() -> dict[str, HookSession]:
-    """The sessions that hooks of this machine know, by the names of their folders."""
+    """The sessions of all agents on this machine, by folder name."""
     kept = {
         place.parent.name: HookState(place.parent.name).load_session()
         for place in _states_folder().glob("*/session.json")
@@ -143,7 +143,7 @@ def list_hook_sessions() -> dict[str, HookSession]:
 
 
 def delete_old_states() -> None:
-    """An agent that was killed never says goodbye."""
+    """Delete the state of sessions that never ended, such as those of killed agents."""
     oldest = time.time() - _RETENTION_DAYS * 86_400
     for folder in _states_folder().glob("*"):
         try:
@@ -178,7 +178,7 @@ def _write_file(place: Path, text: str, how: int) -> None:
 
 
 def _read_json_lines(place: Path) -> list[dict[str, Any]]:
-    """A line that was cut off in the middle counts for nothing."""
+    """The objects in a JSON Lines file; an incomplete line is skipped."""
     try:
         text = place.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:

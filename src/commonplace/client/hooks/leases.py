@@ -1,4 +1,4 @@
-"""Leases before an edit: taken for our session, or found with somebody else."""
+"""Leases on the files of an edit: acquire them for our session, or report who holds them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ _REASON_PREFIX = "editing ("
 
 
 def list_conflicts(visit: HookRun, files: Sequence[str]) -> list[LeaseConflict]:
-    """Whose leases meet these files; nothing is taken."""
+    """Leases of others that cover these files; none is acquired."""
     found: list[LeaseConflict] = []
     for file in files:
         reply = visit.call_in_session("memory_get_locks", path_pattern=file)
@@ -22,7 +22,7 @@ def list_conflicts(visit: HookRun, files: Sequence[str]) -> list[LeaseConflict]:
 
 
 def acquire_leases(visit: HookRun, files: Sequence[str], minutes: int) -> list[LeaseConflict]:
-    """Lease them all for this session; else whose leases are in the way."""
+    """Acquire leases on all files for this session, or return the conflicts."""
     known = visit.state.load_leases()
     unknown = [file for file in files if file not in known]
     reasoned = [file for file in files if file in known and known[file].reasoned]
@@ -38,7 +38,7 @@ def acquire_leases(visit: HookRun, files: Sequence[str], minutes: int) -> list[L
 
 
 def _list_own_leases(visit: HookRun, files: list[str]) -> list[str]:
-    """Of these the reason that it gave stays."""
+    """Those files that the agent has leased itself; the reason it gave is kept."""
     if not files:
         return []
     about = {"path_pattern": files[0]} if len(files) == 1 else {}
@@ -62,7 +62,7 @@ def _lock_files(visit: HookRun, files: Sequence[str], reason: str, minutes: int)
 
 
 def _is_own_lease(visit: HookRun, conflict: LeaseConflict) -> bool:
-    """The agent may hold it in a session that it started itself; another window of the same name may not."""
+    """Whether the same agent holds it in a session that it started itself; not another window of the same name."""
     if conflict["held_by"] != visit.ensure_session().agent:
         return False
     reason = str(conflict.get("reason", ""))
@@ -74,16 +74,16 @@ def _lease_reason(visit: HookRun) -> str:
 
 
 def render_denial(visit: HookRun, conflicts: Sequence[LeaseConflict]) -> str:
-    """Who, why, since when, until when, and what to do."""
+    """The text of a denial: the holder, the reason, the times, and what to do."""
     holders = ", ".join(dict.fromkeys(str(conflict["held_by"]) for conflict in conflicts))
     files = list(dict.fromkeys(str(conflict["file"]) for conflict in conflicts))
     return "\n".join(
         [
             *dict.fromkeys(format_conflict(conflict) for conflict in conflicts[:_MAX_CONFLICTS_SHOWN]),
-            "Nothing was changed. What can be done:",
-            "- work on another file first;",
-            f"- wait for it: memory_lock_files with files={files[:_MAX_CONFLICTS_SHOWN]} and wait_seconds=60;",
-            f"- ask {holders}: memory_send_message with to_instance.",
+            "Nothing was changed. You can:",
+            "- work on another file first",
+            f"- wait for it: memory_lock_files with files={files[:_MAX_CONFLICTS_SHOWN]} and wait_seconds=60",
+            f"- ask {holders}: memory_send_message with to_instance",
             f"The session_id for these tools is {visit.ensure_session().session_id}",
         ]
     )
@@ -92,7 +92,7 @@ def render_denial(visit: HookRun, conflicts: Sequence[LeaseConflict]) -> str:
 def format_conflict(conflict: LeaseConflict) -> str:
     through = conflict.get("lock") or conflict["file"]
     over = f" (by its lease on {through})" if through != conflict["file"] else ""
-    quiet = " The holder has been quiet for a while." if conflict.get("stale") else ""
+    quiet = " The holder has been inactive for a while." if conflict.get("stale") else ""
     why = conflict.get("reason") or "no reason given"
     return (
         f"{conflict['file']} is leased by {conflict['held_by']}{over} since {conflict['since']}"

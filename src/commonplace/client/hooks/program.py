@@ -1,4 +1,4 @@
-"""commonplace hook AGENT: read the agent's event, act, answer. Whatever goes wrong, the agent goes on."""
+"""`commonplace hook AGENT`: read the agent's event, act on it, answer. A fault never stops the agent."""
 
 import json
 import sys
@@ -14,16 +14,16 @@ from commonplace.client.hooks.hook_settings import read_hook_settings
 _MAX_INPUT_BYTES = 64 * 1024 * 1024
 _UNAUTHENTICATED = 401
 _KEY_MISSING = "The server asks for a key: set COMMONPLACE_KEY, or `key` in config.toml."
-_KEY_UNKNOWN = "The server does not know the key in COMMONPLACE_KEY or config.toml: it was revoked, or is of another server."
+_KEY_UNKNOWN = "The server rejects the key in COMMONPLACE_KEY or config.toml: it was revoked, or belongs to another server."
 
 
 def main(words: list[str]) -> int:
-    """`given` are the words of the command line: hook AGENT."""
+    """`words` are the words of the command line: hook AGENT."""
     agent = words[1] if len(words) > 1 else ""
     try:
         output = run(agent, sys.stdin.buffer.read(_MAX_INPUT_BYTES))
         _write_output(output)
-    except Exception as wrong:  # noqa: BLE001 - the outermost line: an agent must not stumble over its memory
+    except Exception as wrong:  # noqa: BLE001 - the outermost line: a fault of ours must not stop the agent
         fault_log.log_fault(f"hook {agent}", wrong)
         return 0
     return output.code
@@ -31,7 +31,7 @@ def main(words: list[str]) -> int:
 
 def run(agent: str, sent: bytes) -> HookOutput:
     if agent not in AGENTS_WITH_HOOKS:
-        return HookOutput(stderr=f"commonplace hook: name an agent: {', '.join(AGENTS_WITH_HOOKS)}")
+        return HookOutput(stderr=f"commonplace hook: give an agent, one of {', '.join(AGENTS_WITH_HOOKS)}")
     payload = json.loads(sent)
     if not isinstance(payload, dict):
         return HookOutput()
@@ -59,7 +59,7 @@ def answer_event(agent: str, hooks: AgentHooks, event: HookEvent) -> HookAnswer:
 
 
 def _add_context(visit: HookRun, hooks: AgentHooks, answer: HookAnswer) -> HookAnswer:
-    """What the model should know rides on the first answer that can carry it: a denial only where nothing else can."""
+    """Add waiting context to an answer that can carry it; a denial carries it only where no other answer can."""
     if visit.event.kind == "session_end":
         return HookAnswer()
     takes_context = visit.event.kind in hooks.context_kinds
@@ -75,12 +75,12 @@ def _add_context(visit: HookRun, hooks: AgentHooks, answer: HookAnswer) -> HookA
 def _warn_once(
     visit: HookRun, hooks: AgentHooks, refused: remote.ServerUnreachable | remote.ServerRefusal
 ) -> str:
-    """Said once in an agent's session, where it can be heard."""
+    """The warning about a failed call, once per session and only where it can be shown."""
     fault_log.log_fault(f"hook {visit.tool} {visit.event.kind}", refused)
     if visit.event.kind not in hooks.warning_kinds:
         return ""
     if isinstance(refused, remote.ServerUnreachable):
-        why, text = "away", f"{refused} Edits are not checked against the leases of others until it is back."
+        why, text = "away", f"{refused} Until it is back, edits are not checked against the leases of others."
     elif refused.status == _UNAUTHENTICATED:
         why, text = "key", _KEY_UNKNOWN if _has_key() else _KEY_MISSING
     else:
@@ -94,7 +94,7 @@ def _has_key() -> bool:
 
 
 def _write_output(output: HookOutput) -> None:
-    """Bytes, since an agent reads UTF-8 whatever the terminal speaks."""
+    """Write bytes, because agents read UTF-8 whatever the locale is."""
     for stream, text in ((sys.stdout, output.stdout), (sys.stderr, output.stderr)):
         if text:
             stream.buffer.write(text.encode("utf-8", "replace") + b"\n")

@@ -1,7 +1,7 @@
-"""Where a file stands in its repository, so that every agent means the same by the same path.
+"""A file's path in its repository, so that the same path means the same file to every agent.
 
-A path may come absolute or relative, through links, from another working tree of the repository, with a drive and
-backslashes, or in another case; it leaves as `src/app.py`.
+A path may be absolute or relative, go through links, name another working tree of the repository, or be written with a
+drive and backslashes or in another case. The result looks like `src/app.py`.
 """
 
 import os
@@ -19,9 +19,9 @@ _WSL_PREFIX = re.compile(r"^[\\/]{2}wsl(?:\.localhost|\$)[\\/][^\\/]+(?=[\\/])",
 
 class WorkingTree(NamedTuple):
     root: str
-    """Of the working tree; outside of a repository, the folder itself."""
+    """The root of the working tree; outside of a repository, the folder itself."""
     main: str
-    """The main working tree: what all the trees of one repository share. Nothing outside of a repository."""
+    """The main working tree, the same for all working trees of a repository; empty outside of one."""
 
 
 def find_working_tree(cwd: str) -> WorkingTree:
@@ -33,19 +33,19 @@ def find_working_tree(cwd: str) -> WorkingTree:
 
 
 def repository_path(file: str, cwd: str, tree: WorkingTree) -> str | None:
-    """The file's path from the root of its working tree; None for one that is outside of the repository."""
+    """The file's path from the root of its working tree; None if it is outside of the repository."""
     whole = join_path(_translate_mount(file), cwd)
     if is_foreign_path(whole):
         return relative_by_text(whole, tree.root)
     asked = Path(whole)
     if asked.name in ("", ".."):
         return None
-    # A link that leads out of the repository is still a file of it, which two agents may both write through.
+    # A link that leads out of the repository is still a file in it, and two agents may write through it.
     return _path_in_tree(asked.resolve(), tree) or _path_in_tree(asked.parent.resolve() / asked.name, tree)
 
 
 def is_foreign_path(path: str) -> bool:
-    """Whether the path is one of Windows while this is not."""
+    """Whether this is a Windows path on another system."""
     return os.name != "nt" and (bool(_DRIVE.match(path)) or path.startswith("\\\\"))
 
 
@@ -56,7 +56,7 @@ def join_path(file: str, cwd: str) -> str:
 
 
 def relative_by_text(path: str, root: str) -> str | None:
-    """By their texts alone. Windows ignores case and takes either slash; `..` that leaves the root leaves it."""
+    """The path below `root`, compared as text; Windows paths ignore case and accept both slashes."""
     windows = any(
         _DRIVE.match(text) or text.startswith("\\\\") for text in map(_strip_extended_prefix, (path, root))
     )
@@ -69,7 +69,7 @@ def relative_by_text(path: str, root: str) -> str | None:
 
 
 def _strip_extended_prefix(path: str) -> str:
-    """Without the prefix that lifts Windows' limit on length."""
+    """The path without the prefix for long Windows paths."""
     return _EXTENDED_PREFIX.sub(lambda found: "\\\\" if "unc" in found[0].lower() else "", path)
 
 
@@ -84,7 +84,7 @@ def _split_path(path: str, *, windows: bool) -> list[str]:
 
 
 def _translate_mount(file: str) -> str:
-    """As this machine spells it: a drive under WSL is a mount, and the other way round."""
+    """The path as this machine spells it: under WSL a drive is a mount, and vice versa."""
     if os.name == "nt":
         return _MOUNTED_DRIVE.sub(r"\1:", file)
     if found := _WSL_PREFIX.match(file):
@@ -110,13 +110,13 @@ def _path_in_tree(path: Path, tree: WorkingTree) -> str | None:
 
 
 def _restore_case(root: Path, names: tuple[str, ...]) -> tuple[str, ...]:
-    """In the case in which the folder lists them, where the file system does not tell cases apart."""
+    """The names in their stored case, on file systems that ignore case."""
     if not (root / ".GIT").exists():
         return names
     spelled: list[str] = []
     for name in names:
         folder = root.joinpath(*spelled)
-        listed = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208 - names are all that is asked
+        listed = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208 - only names are needed
         alike = [one for one in listed if one.casefold() == name.casefold()]
         spelled.append(name if name in listed or not alike else alike[0])
     return tuple(spelled)

@@ -1,1 +1,5 @@
-"""Write this server and its hooks into the settings of coding agents, and take out again exactly that."""
+"""Writes the server and hooks into the settings of agents, and removes exactly that again.
+
+An agent's `settings.py` says which `setting_edits` it needs, `changes.py` plans and applies them, `documents.py` edits
+JSON and TOML in place, and `install_record.py` remembers how to undo each edit.
+"""

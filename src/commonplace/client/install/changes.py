@@ -1,4 +1,4 @@
-"""What a command would change: worked out first, shown as a diff, then written."""
+"""Plans the changes to settings files, shows them as diffs, and applies them."""
 
 import copy
 import difflib
@@ -25,7 +25,7 @@ _BEARER = re.compile(r"(Bearer )(?!\$|\{)[^\s\"']+")
 
 @dataclass(frozen=True, slots=True)
 class RequestedEdit:
-    """A wish, and for whom."""
+    """An edit with the agent and part that it is for."""
 
     edit: SettingEdit
     agent: str = ""
@@ -40,7 +40,7 @@ class FileChange:
     record: FileRecord
 
     def render_diff(self, secrets: Collection[str] = ()) -> str:
-        """As `diff -u` shows it; keys are not shown."""
+        """The change as a unified diff, with secrets masked."""
         sides = (self.before, self.after)
         before, after = (_split_lines(each, secrets) for each in sides)
         here, there = ("/dev/null" if each is None else str(self.path) for each in sides)
@@ -53,9 +53,7 @@ class FileChange:
 def plan_additions(
     installed: InstallRecord, wanted: Sequence[RequestedEdit], parts: Collection[tuple[str, EditPart]] = ()
 ) -> list[FileChange]:
-    """What has to change for the wishes to come true. All that was done earlier for one of `parts` and is wanted no
-    more goes.
-    """
+    """The file changes for these edits. Earlier edits for one of `parts` that are not requested any more are undone."""
     paths = dict.fromkeys(each.edit.path for each in wanted)
     paths |= dict.fromkeys(Path(each.path) for each in installed.files if _list_parts(each) & set(parts))
     changes = [
@@ -66,7 +64,7 @@ def plan_additions(
 
 
 def plan_removals(installed: InstallRecord, agents: Collection[str]) -> list[FileChange]:
-    """What has to change for all that was added for these agents to be gone."""
+    """The file changes that undo every edit for these agents."""
     changes = []
     for known in installed.files:
         path = Path(known.path)
@@ -80,12 +78,14 @@ def plan_removals(installed: InstallRecord, agents: Collection[str]) -> list[Fil
 def apply_changes(
     changes: Sequence[FileChange], installed: InstallRecord, secrets: Collection[str] = ()
 ) -> Path | None:
-    """Write the changes; where the files as they were are kept, if there were any. What goes was ours alone."""
+    """Write the changes; return the folder with backups of the changed files, if there were any."""
     _record_before_writing(changes, installed)
     backups, kept = files.new_backup_folder(), None
     for change in changes:
         if files.read(change.path) != change.before:
-            raise errors.Conflict(f"{change.path} was changed by somebody else.", hint="Try again.")
+            raise errors.Conflict(
+                f"{change.path} was changed by another program meanwhile.", hint="Run the command again."
+            )
         if change.before is not None and change.after not in {None, change.before}:
             files.back_up_file(change.path, change.before, backups)
             kept = backups
@@ -154,7 +154,7 @@ def _blank_content(raw: bytes | None) -> str | None:
 
 
 def _record_before_writing(changes: Sequence[FileChange], installed: InstallRecord) -> None:
-    """Before anything is written: whatever happens then, all that may stand in a file is known."""
+    """Save the record before anything is written, so that an interrupted run can be undone."""
     for change in changes:
         made = files.list_missing_folders(change.path) if change.after is not None else []
         installed.folders += [folder for folder in made if folder not in installed.folders]
@@ -174,11 +174,11 @@ def _write_change(change: FileChange, secrets: Collection[str]) -> None:
             private = any(secret and secret.encode() in change.after for secret in secrets)
             files.write(change.path, change.after, private=private)
     except OSError as fault:
-        raise errors.Unavailable(f"{change.path} can not be written ({fault.strerror}).") from None
+        raise errors.Unavailable(f"{change.path} cannot be written ({fault.strerror}).") from None
 
 
 def _forget_removed(changes: Sequence[FileChange], installed: InstallRecord) -> None:
-    """Forget what is gone, and remove the folders that were made for it and hold nothing any more."""
+    """Remove undone edits from the record, and delete folders that we made and that are empty now."""
     for change in changes:
         installed.replace_file_record(change.record)
     install_record.save_record(installed)

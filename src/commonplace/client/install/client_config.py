@@ -1,4 +1,4 @@
-"""Which server the agents shall speak to, and how the commands of this machine remember it."""
+"""Which server agents are connected to, and the edits of config.toml that remember it."""
 
 import os
 from pathlib import Path
@@ -16,29 +16,31 @@ MAX_LEARNINGS = 10
 
 
 def choose_server(url: str | None, key: str | None) -> RemoteServer:
-    """What was given first, then what this machine speaks to already, then where `commonplace serve` listens."""
+    """The given server, else the one this machine uses already, else the default address of `commonplace serve`."""
     configured = _read_config()
     try:
         address = remote.validate_url(url or remote.find_server_url(configured) or DEFAULT_URL)
     except ValueError as wrong:
-        raise errors.Invalid(f"{wrong}.", hint=f"Such as {DEFAULT_URL}.") from None
+        raise errors.Invalid(f"{wrong}.", hint=f"For example {DEFAULT_URL}.") from None
     known = {} if _names_another_server(address, url, configured) else configured
     return RemoteServer(address, require_key_characters("--key", _read_key(known) if key is None else key))
 
 
 def require_key_characters(flag: str, secret: str) -> str:
-    """A key stands in a header, which takes no blanks, no line ends and no letters beyond ASCII."""
+    """A key is sent in a header, so it must be printable ASCII without spaces."""
     if not secret.isascii() or not secret.isprintable() or " " in secret:
-        raise errors.Invalid(f"{flag} has characters that no key has.", hint="Give the key alone.")
+        raise errors.Invalid(f"{flag} contains characters that a key cannot have.", hint="Pass only the key.")
     return secret
 
 
 def choose_learnings(given: int | None) -> int:
-    """How many the hooks add to a prompt: as was asked for, else as it is configured."""
+    """How many learnings hooks add to a prompt: as given, else as configured."""
     told = _read_config().get("hooks")
     count = told.get("learnings", 0) if given is None and isinstance(told, dict) else given or 0
     if not isinstance(count, int) or not 0 <= count <= MAX_LEARNINGS:
-        raise errors.Invalid(f"{count} is no number of learnings.", hint=f"From 0 to {MAX_LEARNINGS}.")
+        raise errors.Invalid(
+            f"{count} is not a valid number of learnings.", hint=f"Use 0 to {MAX_LEARNINGS}."
+        )
     return count
 
 
@@ -49,7 +51,7 @@ def plan_config_edits(
     prompts: int | None = None,
     sync_token: str | None = None,
 ) -> list[RequestedEdit]:
-    """A server that is found by its data folder is not written down: it may listen elsewhere tomorrow."""
+    """The edits of config.toml. A server that was found by its data folder is not written: its address may change."""
     configured = _read_config()
     named = url or os.environ.get("COMMONPLACE_URL") or os.environ.get("COMMONPLACE_DATA")
     wishes: list[SettingEdit] = [PutValue(_config_path(), ("url",), server.url)] if named else []
@@ -68,7 +70,7 @@ def plan_config_edits(
 
 
 def _names_another_server(address: str, url: str | None, configured: dict[str, Any]) -> bool:
-    """The tokens that config.toml refers to were given for another server: the one it names, or this machine's."""
+    """Whether the tokens in config.toml belong to another server: the one it names, or this machine's."""
     if remote.configuration_for(address, configured) != configured:
         return True
     return bool(url) and address != (remote.find_server_url(configured) or DEFAULT_URL)
@@ -80,13 +82,13 @@ def _secret_edits(name: str, secret: str) -> list[SettingEdit]:
 
 
 def _is_key_from_environment(key: str) -> bool:
-    """The user decided that the key is in no file of ours."""
+    """Whether config.toml already refers to a variable that holds this key."""
     kind, _, name = str(_read_config().get("key", "")).partition(":")
     return kind == "env" and os.environ.get(name) == key
 
 
 def read_written_secrets() -> list[str]:
-    """What earlier commands wrote down."""
+    """The secrets that earlier commands wrote to files."""
     return [
         (files.read(remote.client_home() / name) or b"").decode().strip() for name in ("key", "sync_token")
     ]
@@ -96,7 +98,7 @@ def _read_config() -> dict[str, Any]:
     try:
         return remote.read_configuration()
     except (OSError, ValueError) as wrong:
-        raise errors.Invalid(f"{_config_path()} can not be read ({wrong}).", hint="Mend it.") from None
+        raise errors.Invalid(f"{_config_path()} cannot be read ({wrong}).", hint="Fix the file.") from None
 
 
 def _read_key(configured: dict[str, Any]) -> str:
@@ -104,8 +106,8 @@ def _read_key(configured: dict[str, Any]) -> str:
         return remote.read_secret("key", configured)
     except OSError as fault:
         raise errors.NotFound(
-            f"The key that {_config_path()} names can not be read ({fault.strerror}).",
-            hint="Give --key KEY.",
+            f"The key that {_config_path()} names cannot be read ({fault.strerror}).",
+            hint="Pass --key KEY.",
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""The settings files of agents: read, changed and given back with their encoding, line ends and byte order mark."""
+"""Edits settings files in JSON and TOML, keeping their encoding, line ends and byte order mark."""
 
 import tomllib
 from collections.abc import Callable, Sequence
@@ -21,13 +21,13 @@ from commonplace.client.install.setting_edits import (
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r\n"
-_HINT = "Mend the file, or see what belongs in it with: commonplace connect AGENT --print"
+_HINT = "Fix the file, or add the entry that this prints: commonplace connect AGENT --print"
 
 
 def apply_edit(
     path: Path, raw: bytes | None, wish: SettingEdit, earlier: AppliedEdit | None
 ) -> tuple[bytes, AppliedEdit]:
-    """The file with the wish in it, and the edit that takes it back; `earlier` did the same wish before."""
+    """The file with the edit applied, and what undoes it; `earlier` is the same edit of an earlier run."""
     if isinstance(wish, WriteFile):
         return _replace_file(raw, wish, earlier)
     changed, edit = _edit_text(path, raw or b"", lambda text: _apply_to_text(path, text, wish, earlier))
@@ -36,7 +36,7 @@ def apply_edit(
 
 
 def undo_edits(path: Path, raw: bytes, edits: Sequence[AppliedEdit]) -> bytes | None:
-    """The file without what the edits added, the last one first; nothing if a file that is ours goes."""
+    """The file with the edits undone, last one first; None if the whole file was ours."""
     for edit in reversed(edits):
         if edit.act == "whole":
             return edit.before.encode() if edit.before is not None else None
@@ -45,7 +45,7 @@ def undo_edits(path: Path, raw: bytes, edits: Sequence[AppliedEdit]) -> bytes | 
 
 
 def is_empty_document(path: Path, raw: bytes) -> bool:
-    """Nothing stands in the file but what every file of its kind has."""
+    """Whether the document has no content."""
     text = raw.removeprefix(_BYTE_ORDER_MARK)
     return not text.strip(_BLANKS) or (not _is_toml(path) and json_edits.is_empty_json(text))
 
@@ -60,7 +60,7 @@ def _replace_file(
 
 
 def _merge_edits(earlier: AppliedEdit | None, edit: AppliedEdit) -> AppliedEdit:
-    """An edit of what we wrote before is the same edit with another value: taking it back leads to the beginning."""
+    """A repeated edit is the earlier one with a new value: undoing it restores the original."""
     return edit if earlier is None else msgspec.structs.replace(earlier, value=edit.value)
 
 
@@ -97,7 +97,7 @@ def _apply_to_toml(
 ) -> tuple[bytes, AppliedEdit]:
     changed, edit = toml_edits.put_toml_value(text, wish.at, wish.value)
     if earlier is not None and changed != text:
-        # What was added as text is taken away as that text, so another value means to begin again.
+        # Text that was added is undone as text, so a new value starts from the original.
         changed, edit = toml_edits.put_toml_value(
             toml_edits.undo_toml_edit(text, earlier), wish.at, wish.value
         )
@@ -125,7 +125,7 @@ def _decode_text(path: Path, raw: bytes) -> str:
 
 
 def _unreadable_error(path: Path, place: str) -> errors.Invalid:
-    told = f"{path} can not be read ({place}). It was left as it is."
+    told = f"{path} cannot be read ({place}). It was not changed."
     return errors.Invalid(told, hint=_HINT, path=str(path))
 
 
@@ -133,5 +133,5 @@ def _shape_error(path: Path, text: bytes, conflict: errors.Conflict) -> errors.C
     start = conflict.details.get("start")
     line = 0 if start is None else text[:start].count(b"\n") + 1
     place = f", line {line}" if line else ""
-    told = f"{path}{place}: {conflict.message}. It was left as it is."
+    told = f"{path}{place}: {conflict.message}. It was not changed."
     return errors.Conflict(told, hint=_HINT, path=str(path))

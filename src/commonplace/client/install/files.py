@@ -1,4 +1,4 @@
-"""Write files so that nobody ever sees half of one, and keep what was there before."""
+"""Writes files atomically, and keeps backups of what was there before."""
 
 import glob
 import os
@@ -18,14 +18,14 @@ def read(path: Path) -> bytes | None:
         return None
     except OSError as fault:
         raise errors.Invalid(
-            f"{path} can not be read ({fault.strerror}). It was left as it is.",
-            hint="Move away what stands in its place, or give yourself the right to read it.",
+            f"{path} cannot be read ({fault.strerror}). It was not changed.",
+            hint="Make it a file that you can read.",
             path=str(path),
         ) from None
 
 
 def write(path: Path, content: bytes, *, private: bool) -> None:
-    """Beside the file, then in its place; a link keeps leading where it did, and the mode stays."""
+    """Replace the file atomically; symbolic links and the mode are kept."""
     target = path.resolve()
     beside = target.with_name(f"{_temporary_prefix(target)}{secrets.token_hex(4)}")
     how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -45,7 +45,7 @@ def write(path: Path, content: bytes, *, private: bool) -> None:
 
 
 def delete_leftovers(path: Path) -> None:
-    """Take away what a command that was killed left beside a file."""
+    """Delete temporary files that a killed command left beside the file."""
     target = path.resolve()
     for stray in target.parent.glob(f"{glob.escape(_temporary_prefix(target))}*"):
         stray.unlink(missing_ok=True)
@@ -56,7 +56,7 @@ def _temporary_prefix(target: Path) -> str:
 
 
 def back_up_file(path: Path, content: bytes, backups: Path) -> None:
-    """A copy of what stood in a file; it may hold secrets, so only its owner may read it."""
+    """Keep a copy of a file's content; it may hold secrets, so only its owner can read it."""
     kept = backups / str(path).replace(":", "").lstrip("/\\")
     for folder in reversed([kept.parent, *kept.parent.parents]):
         if not folder.exists():
@@ -65,12 +65,12 @@ def back_up_file(path: Path, content: bytes, backups: Path) -> None:
 
 
 def new_backup_folder() -> Path:
-    """Where one command keeps the files that it changes."""
+    """A folder for the backups of one command."""
     return remote.client_home() / "backups" / datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
 
 
 def list_missing_folders(path: Path) -> list[str]:
-    """The folders above a file that are not there, the outermost first."""
+    """The parent folders of a file that do not exist, outermost first."""
     return [str(each) for each in reversed(path.parents) if not each.exists()]
 
 
@@ -83,7 +83,7 @@ def remove_if_empty(folder: Path) -> bool:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Its name is on disk too; Windows opens no folders."""
+    """Flush the folder, so that the new name is on disk; Windows cannot."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""COMMONPLACE_HOME/installed.json: what was written where, so that it can be taken away again."""
+"""The record of what was written where (COMMONPLACE_HOME/installed.json), so that it can be undone."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ class FileRecord(msgspec.Struct, omit_defaults=True):
     edits: list[AppliedEdit] = []
     created: bool = False
     blank: str | None = None
-    """What an existing file without any content said."""
+    """The content of an existing file that was blank."""
 
 
 class ScheduleRecord(msgspec.Struct, omit_defaults=True):
@@ -28,14 +28,14 @@ class InstallRecord(msgspec.Struct, omit_defaults=True):
     version: int = 1
     files: list[FileRecord] = []
     folders: list[str] = []
-    """Those that were made for the files, the outermost first."""
+    """Folders that were made for the files, outermost first."""
     schedule: ScheduleRecord | None = None
 
     def find_file(self, path: Path) -> FileRecord | None:
         return next((each for each in self.files if each.path == str(path)), None)
 
     def replace_file_record(self, record: FileRecord) -> None:
-        """What is known of the file from now on; a record without edits is forgotten."""
+        """Replace the record of a file; one without edits is dropped."""
         self.files = [each for each in self.files if each.path != record.path]
         self.files += [record] if record.edits else []
 
@@ -54,7 +54,7 @@ def load_record() -> InstallRecord:
         return InstallRecord()
     except msgspec.DecodeError as fault:
         raise errors.Invalid(
-            f"{_record_path()} can not be read ({fault}).", hint="Restore or remove it."
+            f"{_record_path()} cannot be read ({fault}).", hint="Restore or delete it."
         ) from None
 
 

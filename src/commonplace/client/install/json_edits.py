@@ -1,4 +1,4 @@
-"""Add to a JSON document and take away again; every byte that is not part of it stays."""
+"""Adds to a JSON document and undoes that; every other byte stays as it is."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ SpanReplacement = tuple[int, int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How the document is laid out, so that what is added looks like the rest."""
+    """The document's indentation and line ends, so that additions look like the rest."""
 
     text: bytes
     newline: bytes
@@ -26,7 +26,7 @@ class _Layout:
 
 
 def put_value(text: bytes, at: Sequence[str], value: Any) -> tuple[bytes, AppliedEdit]:
-    """The text with the value at these keys; an edit that made nothing has neither `before` nor keys made."""
+    """The text with the value at these keys, and the applied edit."""
     root, found = _find_value(text, at)
     if found is None:
         return _insert_missing(text, root, at, value, AppliedEdit("put", list(at), value))
@@ -38,7 +38,7 @@ def put_value(text: bytes, at: Sequence[str], value: Any) -> tuple[bytes, Applie
 
 
 def ensure_value(text: bytes, at: Sequence[str], value: Any) -> tuple[bytes, AppliedEdit]:
-    """The text with something at these keys: what is there already stays."""
+    """The text with a value at these keys; an existing value is kept."""
     _, found = _find_value(text, at)
     if found is not None:
         return text, AppliedEdit("ensure", list(at), found.to_python(), made=len(at))
@@ -50,9 +50,9 @@ def ensure_value(text: bytes, at: Sequence[str], value: Any) -> tuple[bytes, App
 def append_element(
     text: bytes, at: Sequence[str], value: Any, earlier: Any = None
 ) -> tuple[bytes, AppliedEdit]:
-    """The text with the element in the array at these keys, in the place of the one that we put there earlier.
+    """The text with the element in the array at these keys, replacing the one that we added earlier.
 
-    An element that runs the same command is ours, too, whatever its user made of it.
+    An element that runs the same command counts as ours, even if the user has changed it.
     """
     root, found = _find_value(text, at)
     if found is None:
@@ -75,7 +75,7 @@ def append_element(
 
 
 def undo_edit(text: bytes, edit: AppliedEdit) -> bytes:
-    """The text without what the edit added, whatever else happened to it since."""
+    """The text without what the edit added, whatever else has changed since."""
     root = jsonc.parse(text)
     path = _find_path(root, edit.at)
     if path is None:
@@ -91,7 +91,7 @@ def undo_edit(text: bytes, edit: AppliedEdit) -> bytes:
 
 
 def is_empty_json(text: bytes) -> bool:
-    """Nothing is in the document: no member and no comment."""
+    """Whether the document has neither members nor comments."""
     shown = text.strip(_BLANKS)
     return shown[:1] + shown[-1:] == b"{}" and not shown[1:-1].strip(_BLANKS)
 
@@ -103,7 +103,7 @@ def _find_value(text: bytes, at: Sequence[str]) -> tuple[JsonValue, JsonValue | 
 
 
 def _find_path(root: JsonValue, at: Sequence[str]) -> list[tuple[JsonValue, JsonValue]] | None:
-    """Each holder with the value in it, down to the end of the keys; nothing if a key is missing."""
+    """Each container with the value in it along the keys; None if a key is missing."""
     holder, steps = root, []
     for depth, key in enumerate(at):
         if holder.kind != "object":
@@ -118,13 +118,13 @@ def _find_path(root: JsonValue, at: Sequence[str]) -> list[tuple[JsonValue, Json
 
 def _shape_conflict(at: Sequence[str], found: JsonValue) -> errors.Conflict:
     place = ".".join(at) or "the document"
-    return errors.Conflict(f"{place} is not what this agent reads there", start=found.start)
+    return errors.Conflict(f"{place} does not have the type that this agent expects", start=found.start)
 
 
 def _insert_missing(
     text: bytes, root: JsonValue, at: Sequence[str], value: Any, edit: AppliedEdit
 ) -> tuple[bytes, AppliedEdit]:
-    """Add the first key that is missing, with all that belongs below it."""
+    """Add the first missing key with everything below it."""
     holder, depth = root, 0
     while (member := holder.find_member(at[depth])) is not None:
         holder, depth = member.value, depth + 1
@@ -176,7 +176,7 @@ def _add_to_empty(layout: _Layout, holder: JsonValue, key: str, value: Any, edit
 
 
 def _skip_comments(text: bytes, holder: JsonValue, anchor: int) -> tuple[int, bool]:
-    """After the comments that stand on the same line, and whether the last of them ends the line."""
+    """The position after comments on the same line, and whether the last one ends the line."""
     broken = False
     for start, end in holder.comments:
         between = text[anchor:start]
@@ -197,7 +197,7 @@ def _remove_member(text: bytes, edit: AppliedEdit, depth: int) -> bytes:
 
 
 def _remove_elements(text: bytes, edit: AppliedEdit) -> bytes:
-    """Without the element, and without all that still runs its command where it was changed or repeated since."""
+    """The text without the element and without every element that runs its command."""
     while True:
         _, holder = _find_value(text, edit.at)
         shorter = _remove_first_match(text, holder, edit) if holder and holder.kind == "array" else text
@@ -223,12 +223,12 @@ def _remove_first_match(text: bytes, holder: JsonValue, edit: AppliedEdit) -> by
 
 
 def _runs_same_command(element: Any, value: Any) -> bool:
-    """It runs the command that the value runs; what runs none is never the same."""
+    """Whether both run a command in common."""
     return not set(_list_commands(value)).isdisjoint(_list_commands(element))
 
 
 def _list_commands(value: Any) -> list[str]:
-    """Every command that stands anywhere in a hook."""
+    """Every command anywhere in a hook."""
     if isinstance(value, dict):
         own = [value["command"]] if isinstance(value.get("command"), str) else []
         return own + [each for inner in value.values() for each in _list_commands(inner)]
@@ -236,7 +236,7 @@ def _list_commands(value: Any) -> list[str]:
 
 
 def _remove_empty_containers(text: bytes, edit: AppliedEdit, depth: int) -> bytes:
-    """Take away, from the inside out, the containers that were made for the edit and hold nothing any more."""
+    """Remove, from the inside out, containers that were made for the edit and are empty now."""
     for level in range(depth - 1, edit.made - 1, -1):
         path = _find_path(jsonc.parse(text), edit.at[: level + 1])
         if path is None or path[-1][1].items or path[-1][1].comments:
@@ -259,14 +259,14 @@ def _remove_item(text: bytes, holder: JsonValue, item: JsonItem, edit: AppliedEd
 
 
 def _blanks_start(text: bytes, holder: JsonValue, item: JsonItem) -> int:
-    """Where the blanks before the item start; a comment's own blanks belong to the comment."""
+    """The start of the whitespace before the item; whitespace before a comment belongs to the comment."""
     ends = [holder.start + 1, *(end for _, end in holder.comments if end <= item.start)]
     ends += [each.end for each in holder.items if each.end <= item.start]
     return max(len(text[: item.start].rstrip(_BLANKS)), *ends)
 
 
 def _replace_spans(text: bytes, cuts: Sequence[SpanReplacement]) -> bytes:
-    """The text with each span replaced; of two at one place the first stays first."""
+    """The text with each span replaced; two replacements at one position keep their order."""
     parts, place = [], 0
     for start, end, replacement in sorted(cuts, key=lambda cut: cut[0]):
         parts += [text[place:start], replacement]
@@ -283,7 +283,7 @@ def _detect_layout(text: bytes) -> _Layout:
 
 
 def _own_indent(text: bytes, start: int) -> bytes | None:
-    """What stands before this place on its line, if that is nothing but blanks."""
+    """The whitespace before this position, if there is nothing else on its line."""
     lead = text[text.rfind(b"\n", 0, start) + 1 : start]
     return lead if not lead.strip(_BLANKS) and b"\n" in text[:start] else None
 
@@ -300,7 +300,7 @@ def _render_in_place(text: bytes, old: JsonValue, value: Any) -> bytes:
 
 
 def _render_item(layout: _Layout, key: str, value: Any, indent: bytes | None) -> bytes:
-    """The value as text; on one line without an indent."""
+    """The item as text, on one line if `indent` is None."""
     name = json.dumps(key, ensure_ascii=False) + ": " if key else ""
     if indent is None:
         return (name + json.dumps(value, ensure_ascii=False)).encode()

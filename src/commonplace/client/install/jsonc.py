@@ -1,7 +1,7 @@
-"""Where everything stands in a JSON document that may have comments and trailing commas.
+"""Byte positions of everything in a JSON document that may have comments and trailing commas.
 
-The JavaScript grammar reads it: it knows both, is fast on megabytes and gives byte positions. Whatever JavaScript
-allows beyond JSON is refused here.
+Uses the JavaScript grammar of tree-sitter, which knows both, is fast on megabytes and gives byte positions. What
+JavaScript allows beyond JSON is refused.
 """
 
 import json
@@ -18,7 +18,7 @@ _MAX_DEPTH = 200
 
 
 class NotJson(ValueError):  # noqa: N818 - what the text is, not a fault of ours
-    """The text is no JSON, with or without comments."""
+    """The text is not valid JSON, even with comments."""
 
     def __init__(self, line: int) -> None:
         super().__init__(f"line {line}")
@@ -27,7 +27,7 @@ class NotJson(ValueError):  # noqa: N818 - what the text is, not a fault of ours
 
 @dataclass(slots=True)
 class JsonValue:
-    """A value and where it stands; `start` and `end` are bytes of the document."""
+    """A value with its byte positions in the document."""
 
     kind: str
     start: int
@@ -37,7 +37,7 @@ class JsonValue:
     comments: list[tuple[int, int]] = field(default_factory=list)
 
     def to_python(self) -> Any:
-        """The value as Python has it; of equal keys the last one counts."""
+        """The value as Python objects; of equal keys the last one counts."""
         if self.kind == "object":
             return {item.key: item.value.to_python() for item in self.items}
         return [item.value.to_python() for item in self.items] if self.kind == "array" else self.scalar
@@ -48,7 +48,7 @@ class JsonValue:
 
 @dataclass(slots=True)
 class JsonItem:
-    """A member of an object or an element of an array, with the comma that follows it, if one does."""
+    """A member of an object or an element of an array, with the position of the comma after it."""
 
     start: int
     end: int
@@ -59,7 +59,7 @@ class JsonItem:
 
 @lru_cache(maxsize=2)
 def parse(text: bytes) -> JsonValue:
-    """An edit looks at the same text several times, and some agents keep megabytes in their settings."""
+    """Cached, because an edit parses the same text several times and some agents keep megabytes in their settings."""
     tree = _parse_tree(text)
     inside = [node for node in _find_document(tree).children[1:-1] if node.type != "comment"]
     if len(inside) != 1:
@@ -92,7 +92,7 @@ def _find_document(tree: Tree) -> Found:
 
 
 def _find_fault(node: Found) -> Found:
-    """The first place that the grammar could not read."""
+    """The first node that the grammar could not parse."""
     for child in node.children:
         if child.is_error or child.is_missing:
             return child

@@ -1,4 +1,4 @@
-"""The machine whose agents are set up: where things are on it and how this program is started there."""
+"""The machine whose agents are set up: its folders, and the command that starts this program."""
 
 import os
 import shlex
@@ -13,7 +13,7 @@ from pathlib import Path
 class Machine:
     home: Path
     project_folder: Path
-    """The project that the command was given in."""
+    """The project that the command was run in."""
     program: tuple[str, ...]
     platform: str = sys.platform
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -23,18 +23,18 @@ class Machine:
         return self.platform == "win32"
 
     def environment_folder(self, variable: str, default: Path) -> Path:
-        """A folder that the environment may name."""
+        """The folder that a variable names, else the default."""
         named = self.environment.get(variable)
         return Path(named).expanduser() if named else default
 
     @property
     def config_folder(self) -> Path:
-        """Where programs keep what a user sets, on systems that follow XDG."""
+        """The XDG configuration folder."""
         return self.environment_folder("XDG_CONFIG_HOME", self.home / ".config")
 
     @property
     def app_settings_folder(self) -> Path:
-        """Where programs with windows keep what a user sets."""
+        """The folder of desktop applications' settings on this platform."""
         if self.is_windows:
             return self.environment_folder("APPDATA", self.home / "AppData" / "Roaming")
         return (
@@ -45,11 +45,11 @@ class Machine:
         return any(shutil.which(each, path=self.environment.get("PATH")) for each in programs)
 
     def hook_command(self, agent: str) -> str:
-        """The command that an agent's hooks run, for a shell."""
+        """The shell command that an agent's hooks run."""
         return self.shell_command((*self.program, "hook", agent))
 
     def shell_command(self, words: tuple[str, ...]) -> str:
-        """Forward slashes and double quotes are read alike by cmd, PowerShell and the bash of git on Windows."""
+        """On Windows with forward slashes and double quotes, which cmd, PowerShell and git's bash all accept."""
         if not self.is_windows:
             return shlex.join(words)
         return " ".join(
@@ -62,14 +62,12 @@ def this_machine() -> Machine:
 
 
 def _project_folder(folder: Path) -> Path:
-    """The root of the checkout that holds a folder, else the folder itself."""
+    """The root of the checkout that contains the folder, else the folder."""
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
 
 
 def _find_program() -> tuple[str, ...]:
-    """The installed script, which stands beside its interpreter; else the interpreter with the package, never with
-    one that lies where an agent happens to work.
-    """
+    """The installed script, else `python -m commonplace` with -P, so that no module in the current folder is run."""
     interpreter = Path(sys.executable)
     for name in ("commonplace", "commonplace.exe"):
         if (interpreter.parent / name).is_file():

@@ -1,4 +1,4 @@
-"""Let the machine itself run `commonplace sync run` every quarter of an hour, by whatever it has for that."""
+"""Schedules `commonplace sync run` every 15 minutes with systemd, launchd, cron or the Windows Task Scheduler."""
 
 import os
 import shlex
@@ -16,11 +16,11 @@ _UNIT_NAME = "commonplace-sync"
 _LAUNCHD_LABEL = "dev.commonplace.sync"
 _TIMEOUT_SECONDS = 20
 _PATH_VARIABLES = ("COMMONPLACE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_DATA_HOME")
-"""What says that our state, transcripts or the server's data are elsewhere; a scheduler starts with none of it."""
+"""Variables that move our state, transcripts or the server's data; schedulers do not inherit them."""
 
 
 def find_scheduler(machine: Machine) -> str:
-    """What runs things at their time here; nothing if nothing does."""
+    """Which scheduler this machine has; empty if none."""
     if machine.is_windows:
         return "schtasks"
     if machine.platform == "darwin":
@@ -34,7 +34,7 @@ def find_scheduler(machine: Machine) -> str:
 
 
 def schedule_edits(machine: Machine, by: str) -> list[SettingEdit]:
-    """The files that it reads."""
+    """The files that the scheduler reads."""
     if by == "systemd":
         folder = machine.config_folder / "systemd" / "user"
         return [
@@ -48,7 +48,7 @@ def schedule_edits(machine: Machine, by: str) -> list[SettingEdit]:
 
 
 def start_schedule(machine: Machine, by: str) -> ScheduleRecord:
-    """Tell it; what is needed to take this back."""
+    """Enable the schedule; return what is needed to remove it."""
     if by == "cron":
         return _add_to_crontab(machine)
     for command in _start_commands(machine, by):
@@ -57,14 +57,14 @@ def start_schedule(machine: Machine, by: str) -> ScheduleRecord:
 
 
 def is_scheduled(machine: Machine, by: str, scheduled: ScheduleRecord | None) -> bool:
-    """It was told this already."""
+    """Whether this schedule is already enabled."""
     if scheduled is None or scheduled.kind != by:
         return False
     return scheduled.line.strip() == _schedule_line(machine, by)
 
 
 def stop_schedule(scheduled: ScheduleRecord) -> None:
-    """Before its files go."""
+    """Disable the schedule, before its files are deleted."""
     if scheduled.kind == "cron":
         _remove_from_crontab(scheduled)
     for command in _stop_commands(scheduled.kind):
@@ -72,7 +72,7 @@ def stop_schedule(scheduled: ScheduleRecord) -> None:
 
 
 def describe_schedule(machine: Machine, by: str) -> str:
-    """What is going to be told, for people."""
+    """The commands that enable the schedule, as text."""
     if by == "cron":
         return f"crontab: {_cron_line(machine)}"
     return "\n".join(shlex.join(command) for command in _start_commands(machine, by))
@@ -83,7 +83,7 @@ def _sync_command(machine: Machine) -> tuple[str, ...]:
 
 
 def _schedule_line(machine: Machine, by: str) -> str:
-    """What it was told, where no file of ours says it."""
+    """The schedule as text, for schedulers without a file of ours."""
     if by == "cron":
         return _cron_line(machine)
     return _windows_task(machine) if by == "schtasks" else ""

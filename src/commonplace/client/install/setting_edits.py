@@ -1,4 +1,4 @@
-"""What an agent's settings shall say, and what was done to make them say it."""
+"""Edits of an agent's settings, and the record of an applied edit."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ EditPart = Literal["settings", "connection", "hooks", "schedule"]
 
 @dataclass(frozen=True, slots=True)
 class PutValue:
-    """The member at these keys has this value."""
+    """Set the value at these keys."""
 
     path: Path
     at: tuple[str, ...]
@@ -21,7 +21,7 @@ class PutValue:
 
 @dataclass(frozen=True, slots=True)
 class EnsureValue:
-    """There is a member at these keys; what stands there is left, and it goes only when nothing else is left."""
+    """Set the value at these keys unless there is one; undone only if nothing else is in the object."""
 
     path: Path
     at: tuple[str, ...]
@@ -30,7 +30,7 @@ class EnsureValue:
 
 @dataclass(frozen=True, slots=True)
 class AppendElement:
-    """The array at these keys has this element."""
+    """Add this element to the array at these keys."""
 
     path: Path
     at: tuple[str, ...]
@@ -39,7 +39,7 @@ class AppendElement:
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """The file is ours from its first byte to its last."""
+    """Write the whole file, which is ours."""
 
     path: Path
     text: str
@@ -49,15 +49,15 @@ SettingEdit = PutValue | EnsureValue | AppendElement | WriteFile
 
 
 class AppliedEdit(msgspec.Struct, omit_defaults=True):
-    """One wish as it was fulfilled: what is needed to take it back."""
+    """An edit as it was applied, with what is needed to undo it. Stored in installed.json."""
 
     act: Literal["put", "ensure", "append", "whole"]
     at: list[str]
     value: Any = None
     agent: str = ""
     part: EditPart = "connection"
-    made: int = 0  # keys from this one on were not there before
-    before: str | None = None  # what a replaced value said, as it was written
-    entry: str | None = None  # the same, where only the entry is put back and not the whole document
-    inside: str | None = None  # the blanks between the brackets of a container that had been empty
-    text: str | None = None  # what was added, where text is added as such
+    made: int = 0  # the keys from this index on were created
+    before: str | None = None  # the text of a replaced value, or of a whole document
+    entry: str | None = None  # the text of a replaced TOML entry
+    inside: str | None = None  # the whitespace inside a container that had been empty
+    text: str | None = None  # the text that was added to a TOML document

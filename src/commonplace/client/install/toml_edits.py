@@ -1,7 +1,7 @@
-"""Add to a TOML document and take away again; every byte that is not part of it stays.
+"""Adds to a TOML document and undoes that; every other byte stays as it is.
 
-tomlkit keeps what it reads but not what it read before an entry came and went, so entries are added, replaced and taken
-away as text wherever that gives the wanted document, and by tomlkit where it does not.
+tomlkit does not restore the original text when an entry is added and removed again. So entries are edited as text
+wherever that gives the wanted document, and with tomlkit only where it does not.
 """
 
 import copy
@@ -18,7 +18,7 @@ from commonplace.client.install.setting_edits import AppliedEdit
 
 
 def put_toml_value(text: str, at: Sequence[str], value: Any) -> tuple[str, AppliedEdit]:
-    """The text with the value at these keys; an edit that made nothing adds no text."""
+    """The text with the value at these keys, and the applied edit."""
     document = tomllib.loads(text)
     edit = AppliedEdit("put", list(at), value, made=_count_known_keys(document, at))
     there = edit.made == len(at)
@@ -33,7 +33,7 @@ def put_toml_value(text: str, at: Sequence[str], value: Any) -> tuple[str, Appli
 
 
 def undo_toml_edit(text: str, edit: AppliedEdit) -> str:
-    """The text without what the edit added, whatever else happened to it since."""
+    """The text without what the edit added, whatever else has changed since."""
     if edit.before is not None and text == edit.text:
         return edit.before
     document = tomllib.loads(text)
@@ -42,7 +42,7 @@ def undo_toml_edit(text: str, edit: AppliedEdit) -> str:
     if edit.entry is not None and (restored := _restore_entry(text, document, edit)):
         return restored
     replaced = tomllib.loads(edit.entry or edit.before or "")
-    for depth in range(len(edit.at)):  # an entry may be written below the header of its table
+    for depth in range(len(edit.at)):  # an entry may be below the header of its table
         if _count_known_keys(replaced, edit.at[depth:]) == len(edit.at) - depth:
             value = _value_at(replaced, edit.at[depth:])
             return _rewrite_document(text, edit.at, value, _document_with(document, edit.at, value))
@@ -50,7 +50,7 @@ def undo_toml_edit(text: str, edit: AppliedEdit) -> str:
 
 
 def _replace_entry(text: str, edit: AppliedEdit) -> str | None:
-    """Another value in the place of the entry, in the manner in which that is written."""
+    """Replace the entry's value, in the entry's own style."""
     if (span := toml_spans.find_span(text, edit.at)) is None:
         return None
     first, last = span
@@ -63,7 +63,7 @@ def _replace_entry(text: str, edit: AppliedEdit) -> str | None:
 
 
 def _restore_entry(text: str, document: dict[str, Any], edit: AppliedEdit) -> str | None:
-    """The entry that stood there, as it was written."""
+    """Put back the original text of the entry."""
     span = toml_spans.find_span(text, edit.at)
     if span is None or edit.entry is None:
         return None
@@ -72,7 +72,7 @@ def _restore_entry(text: str, document: dict[str, Any], edit: AppliedEdit) -> st
 
 
 def _is_same_beside(text: str, document: dict[str, Any], at: Sequence[str]) -> bool:
-    """All but the entry is as in the document."""
+    """Whether everything but the entry is as in the document."""
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -104,7 +104,7 @@ def _add_entry(text: str, edit: AppliedEdit) -> str:
 
 
 def _plan_addition(text: str, at: Sequence[str], value: Any) -> tuple[str, int]:
-    """What to add and where: a table at the end, a key of the document before everything that is no comment."""
+    """What to add and where: a table at the end, a top-level key before the first statement."""
     newline = _detect_newline(text)
     ended = newline if text and not text.endswith("\n") else ""
     if len(at) > 1 and not isinstance(value, Mapping):
@@ -172,7 +172,7 @@ def _require_document(text: str, wanted: dict[str, Any], at: Sequence[str]) -> s
 
 def _change_conflict(at: Sequence[str]) -> errors.Conflict:
     place = ".".join(at)
-    return errors.Conflict(f"{place} can not be changed without changing something else", place=place)
+    return errors.Conflict(f"{place} cannot be changed without changing something else", place=place)
 
 
 def _parses_to(text: str, wanted: dict[str, Any]) -> bool:
@@ -183,7 +183,7 @@ def _parses_to(text: str, wanted: dict[str, Any]) -> bool:
 
 
 def _count_known_keys(document: Mapping[str, Any], at: Sequence[str]) -> int:
-    """How many of the keys are there."""
+    """How many of the keys exist."""
     holder: Any = document
     for depth, key in enumerate(at):
         if not isinstance(holder, Mapping):

@@ -1,4 +1,4 @@
-"""Where entries stand in a TOML document: the parser tells what a document says, not where."""
+"""Positions of entries in a TOML document, which the parser does not report."""
 
 import re
 import tomllib
@@ -13,14 +13,14 @@ Keys = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class TomlStatement:
-    """A header, or a key with its value; remarks and blank lines are none. Its line's end is no part of it."""
+    """A table header or a key with its value, without its line end. Comments and blank lines are not statements."""
 
     start: int
     end: int
     table: Keys
-    """The table that it opens or stands in; one of an array has a key that no other has."""
+    """The table that it opens or belongs to; a table of an array has a unique last key."""
     leaves: frozenset[Keys]
-    """Every key that it gives a value, from the document's root; none if it is a header."""
+    """The full keys of all values that it sets; empty for a header."""
 
     @property
     def is_header(self) -> bool:
@@ -31,7 +31,7 @@ class TomlStatement:
 
 
 def find_span(text: str, at: Sequence[str]) -> tuple[TomlStatement, TomlStatement] | None:
-    """The first and the last statement of the entry at these keys, if nothing else stands between them."""
+    """The first and last statement of the entry at these keys; None if other statements are between them."""
     every = _split_statements(text)
     places = [place for place, each in enumerate(every) if each.is_part_of(tuple(at))]
     if not places or places[-1] - places[0] + 1 != len(places):
@@ -40,7 +40,7 @@ def find_span(text: str, at: Sequence[str]) -> tuple[TomlStatement, TomlStatemen
 
 
 def find_table_end(text: str, at: Sequence[str]) -> int | None:
-    """Where the table at these keys can be given one more key; nowhere if no header opens it."""
+    """Where a key can be added to the table at these keys; None if it has no header."""
     own = [each for each in _split_statements(text) if each.table == tuple(at)]
     return own[-1].end if own and own[0].is_header else None
 
@@ -67,7 +67,7 @@ def _split_statements(text: str) -> list[TomlStatement]:
 
 
 def _parse_piece(piece: str) -> dict[str, Any] | None:
-    """Nothing while a value goes on in the next line."""
+    """The parsed piece; None while a value continues on the next line."""
     try:
         return tomllib.loads(piece)
     except tomllib.TOMLDecodeError:

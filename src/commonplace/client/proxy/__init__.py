@@ -1,5 +1,6 @@
-"""The thin proxy: an agent's standard input and output, passed through to the one server of this machine.
+"""`commonplace stdio`: passes MCP between an agent's standard streams and the one server of this machine.
 
-It starts with every agent, so it imports nothing but the standard library, and of that little: threads and plain
-sockets are there in a few milliseconds, asyncio and http.client take ten times as long to import.
+`relay.py` reads lines and writes answers, `upstream.py` sends them to the server, `server_location.py` finds the server or
+starts it. It starts with every agent, so it uses threads and plain sockets: asyncio and http.client take ten times as
+long to import.
 """

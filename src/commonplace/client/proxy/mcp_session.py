@@ -1,4 +1,4 @@
-"""The session of the era that has sessions: kept so that it can be opened again without a word to the agent."""
+"""The MCP session of the 2025 protocol, kept so that it can be reopened on a restarted server unnoticed."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ class ProxySession:
         self._settings: dict[str, RpcMessage] = {}
         self._renew_lock = threading.Lock()
         self.is_open = threading.Event()
-        """Clear while an introduction is under way: what follows it has to wait for its session."""
+        """Clear during `initialize`: later messages wait for its session."""
         self.is_open.set()
 
     @property
@@ -32,7 +32,7 @@ class ProxySession:
         return self._id
 
     def begin_session(self) -> None:
-        """The agent introduces itself: whatever session it had, it means another one now."""
+        """The agent sends `initialize`: forget the previous session."""
         self.is_open.clear()
         self._settings.clear()
 
@@ -47,7 +47,7 @@ class ProxySession:
             self._introduction, self._id = message, session_id
 
     def remember_setting(self, message: RpcMessage, line: bytes) -> None:
-        """What a server forgets when it ends: subscriptions and the level of its log."""
+        """Remember subscriptions and the log level, which a server forgets when it ends."""
         if message.method not in (SUBSCRIBE, _UNSUBSCRIBE, _LEVEL) or "error" in json.loads(line):
             return
         uri = str(message.params.get("uri", ""))
@@ -57,7 +57,7 @@ class ProxySession:
             self._settings[uri] = message
 
     def renew_session(self, lost: str) -> None:
-        """Another session in place of the lost one, with all that the agent set in it."""
+        """Replace a lost session, with the subscriptions and log level that the agent had set."""
         with self._renew_lock:
             if self._id != lost or self._introduction is None:
                 return
@@ -72,7 +72,7 @@ class ProxySession:
             self._send_quietly(message)
 
     def change_notices(self) -> list[bytes]:
-        """Nobody knows what changed while nobody listened, so everything the agent listens to may have."""
+        """Notices that everything the agent listens to may have changed, because nobody listened meanwhile."""
         lists = [_encode_notice(f"notifications/{name}/list_changed", {}) for name in _LIST_KINDS]
         return lists + [
             _encode_notice("notifications/resources/updated", {"uri": uri}) for uri in self._settings if uri

@@ -1,4 +1,4 @@
-"""One line of an agent: what it is, and what has to be said about it over HTTP."""
+"""One JSON-RPC message of an agent, and the HTTP headers that go with it."""
 
 import json
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 INTERNAL_ERROR: Final = -32603
-# Of the range that JSON-RPC leaves to implementations and MCP does not use.
+# In the range that JSON-RPC leaves to implementations and MCP does not use.
 UNAVAILABLE: Final = -32000
 OUTCOME_UNKNOWN: Final = -32001
 REFUSED: Final = -32003
@@ -22,7 +22,7 @@ Id = str | int
 
 
 class RpcRefusal(Exception):  # noqa: N818 - an answer, not a fault
-    """What the agent is told instead of an answer of the server."""
+    """The JSON-RPC error that the agent gets instead of the server's answer."""
 
     def __init__(self, code: int, text: str, **details: Any) -> None:
         super().__init__(text)
@@ -36,7 +36,7 @@ class RpcRefusal(Exception):  # noqa: N818 - an answer, not a fault
 
 
 class RpcMessage:
-    """A request, a notification, or an answer to a question of the server."""
+    """A request, a notification, or an answer to a request of the server."""
 
     __slots__ = ("_fields", "line", "version")
 
@@ -50,7 +50,7 @@ class RpcMessage:
         self.line, self._fields = line, read
         meta = self.params.get("_meta")
         self.version = meta.get(_VERSION_KEY) if isinstance(meta, dict) else None
-        """The protocol version that a message of the stateless era carries; None in the era of sessions."""
+        """The protocol version in a stateless message (2026); None in the protocol with sessions (2025)."""
 
     @property
     def id(self) -> Id | None:
@@ -75,7 +75,7 @@ class RpcMessage:
         return self.version is not None
 
     def protocol_headers(self) -> list[str]:
-        """What the stateless era repeats in headers; the era of sessions has its own."""
+        """The headers that repeat parts of a stateless message."""
         if not self.is_stateless:
             return []
         lines = [
@@ -91,7 +91,7 @@ def encode_message(message: dict[str, Any]) -> bytes:
 
 
 def encode_header_value(value: str) -> str:
-    """As it is where a header can carry it, else wrapped as the protocol says; never with a line end."""
+    """The value if a header can carry it, else base64 as the protocol defines; never with a line end."""
     plain = value.isascii() and value.isprintable() and value == value.strip()
     if plain and not value.startswith(_BASE64_PREFIX):
         return value

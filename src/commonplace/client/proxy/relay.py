@@ -1,4 +1,4 @@
-"""From an agent's lines to the server and back: many requests at once, both eras at any time."""
+"""Relays an agent's lines to the server and the answers back: many requests at once, in both protocol eras."""
 
 import contextlib
 import os
@@ -23,13 +23,13 @@ from commonplace.client.proxy.upstream import Exchange, McpUpstream, SessionLost
 from commonplace.client.proxy.workers import WorkerThreads
 
 _CHUNK_BYTES: Final = 64 * 1024
-# More than a server takes: it knows its own bound, and tells who asked.
+# More than the server accepts: it has its own limit and answers with it.
 _MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 _MAX_WORKERS: Final = 256
 _MAX_STREAMS: Final = 64
 _SESSION_ATTEMPTS: Final = 2
 _STREAM_OPEN_SECONDS: Final = 2.0
-# How long answers may still take after the agent has closed its side.
+# How long answers may take after the agent has closed its input.
 _LAST_ANSWERS_SECONDS: Final = 5.0
 
 
@@ -45,7 +45,7 @@ class StdioRelay:
         self._listening: dict[Id, ReopenedStream] = {}
 
     def run(self) -> None:
-        """Until the agent closes its side; what it asked before that is answered."""
+        """Relay until the agent closes its input; requests sent before that are answered."""
         for line in _read_lines(self._input):
             try:
                 self._handle_line(line)
@@ -99,7 +99,7 @@ class StdioRelay:
         self._listening.pop(request_id, None)
 
     def _cancel_request(self, request_id: object) -> None:
-        """Closing the answer tells the server in both eras, and no answer follows."""
+        """Closing the connection cancels the request in both eras; no answer follows."""
         if not isinstance(request_id, str | int):
             return
         if exchange := self._running.get(request_id):
@@ -121,7 +121,7 @@ class StdioRelay:
     def _forward_in_session(self, exchange: Exchange) -> None:
         self._session.is_open.wait()
         if exchange.message.method == SUBSCRIBE and self._push_stream is not None:
-            # What changes from now on has to find the stream open.
+            # Changes from now on must find the stream open.
             self._push_stream.is_open.wait(_STREAM_OPEN_SECONDS)
         for _ in range(_SESSION_ATTEMPTS):
             lost = self._session.id
@@ -135,7 +135,7 @@ class StdioRelay:
                 self._open_push_stream()
             else:
                 return
-        raise RpcRefusal(REFUSED, "The server does not keep the session that it gave.")
+        raise RpcRefusal(REFUSED, "The server does not know the session that it just created.")
 
     def _forward_initialize(self, message: RpcMessage) -> None:
         exchange = Exchange(message)
@@ -148,7 +148,7 @@ class StdioRelay:
         self._session.is_open.set()
 
     def _open_push_stream(self) -> None:
-        """The session's stream, opened for the session as it is now."""
+        """Open the push stream for the current session, or reopen it."""
         if self._push_stream is not None:
             self._push_stream.reopen_stream()
             return
@@ -161,20 +161,22 @@ class StdioRelay:
 
     @contextlib.contextmanager
     def _answer_failures(self, message: RpcMessage) -> Iterator[None]:
-        """Who asked is answered, whatever happens."""
+        """Answer a request with an error, whatever fails."""
         try:
             yield
         except RpcRefusal as refused:
             self._write_refusal(message, refused)
         except Exception as wrong:  # noqa: BLE001 - the outermost line: an agent waits for an answer
-            self._write_refusal(message, RpcRefusal(INTERNAL_ERROR, f"The proxy made a mistake: {wrong!r}"))
+            self._write_refusal(
+                message, RpcRefusal(INTERNAL_ERROR, f"Internal error of the proxy: {wrong!r}")
+            )
 
     def _write_refusal(self, message: RpcMessage, refused: RpcRefusal) -> None:
         if message.is_request:
             self._write_line(refused.to_line(message.id))
 
     def _write_line(self, line: bytes) -> None:
-        """Whole lines; an agent that has gone needs none."""
+        """Write a whole line; an agent that has gone away is ignored."""
         rest = memoryview(line + b"\n")
         with self._write_lock, contextlib.suppress(OSError):
             while rest:
@@ -182,7 +184,7 @@ class StdioRelay:
 
 
 def _read_lines(descriptor: int) -> Iterator[bytes | None]:
-    """Each line without its end; None in place of one that was too long and has been skipped."""
+    """Each line without its end; None for a line that was too long and was skipped."""
     line, skipping = bytearray(), False
     while chunk := _read_chunk(descriptor):
         *ended, rest = chunk.split(b"\n")

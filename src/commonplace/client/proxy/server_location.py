@@ -1,4 +1,4 @@
-"""Where the server is: at an address that somebody named, or wherever the server of a data folder listens."""
+"""Where the server is: at a given address, or at the address in the beacon of a data folder, started if needed."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from commonplace.beacon import read_beacon
 from commonplace.client.kept_http import ConnectionFailed, KeptConnection
 from commonplace.client.proxy.message import UNAVAILABLE, RpcRefusal
 
-# Time for another server to come up, or for one that is going down to leave the folder.
+# Time for another server to start, or for one that is stopping to leave the folder.
 _START_SECONDS: Final = 20.0
 _POLL_SECONDS: Final = 0.02
 _START_LOCK: Final = "start.lock"
@@ -18,17 +18,17 @@ _START_LOCK: Final = "start.lock"
 
 class ServerLocation(Protocol):
     def server_url(self) -> str:
-        """The server's address; a server is started where that is ours to do."""
+        """The server's address; starts the server of a data folder if none runs."""
 
     def running_url(self) -> str | None:
-        """The address of a server that seems to run already."""
+        """The address of a server that seems to run; never starts one."""
 
     def mark_lost(self, url: str) -> None:
-        """Nobody answered there, or no longer."""
+        """No server answers at this address any more."""
 
 
 class NamedServer:
-    """A server that somebody else runs."""
+    """A server at a given address, which is never started from here."""
 
     def __init__(self, url: str) -> None:
         self._url = url.rstrip("/").removesuffix("/mcp")
@@ -43,7 +43,7 @@ class NamedServer:
         try:
             KeptConnection(url).close()
         except ConnectionFailed as away:
-            hint = "Start it, or look at COMMONPLACE_URL, --url and config.toml."
+            hint = "Start it, or check COMMONPLACE_URL, --url and config.toml."
             raise RpcRefusal(UNAVAILABLE, f"No server answers at {url} ({away}).", hint=hint) from None
 
 
@@ -57,7 +57,7 @@ class FolderServer:
 
     def server_url(self) -> str:
         if not self._known_url:
-            # The first time its beacon is believed: asking it costs a round trip, and the message will tell.
+            # The first time the beacon is trusted: a check would cost a round trip, and the message will show it.
             found = None if self._is_beacon_doubted else self.running_url()
             self._known_url = found or self._wake_server()
         return self._known_url
@@ -88,7 +88,7 @@ class FolderServer:
             raise RpcRefusal(UNAVAILABLE, text) from None
 
     def _start_under_lock(self) -> str:
-        """Many may want to start it at once: who holds the lock does, the others wait for its beacon."""
+        """Of many processes that want to start it, the one with the lock does; the others wait for the beacon."""
         from commonplace import data_folder as folder  # noqa: PLC0415 - as above
         from commonplace import errors  # noqa: PLC0415 - most proxies find a server
 
@@ -103,7 +103,7 @@ class FolderServer:
             except errors.Unavailable:
                 time.sleep(_POLL_SECONDS)
         raise RpcRefusal(
-            UNAVAILABLE, f"Another process is starting the server of {self._folder}, without success."
+            UNAVAILABLE, f"Another process tries to start the server of {self._folder}, without success."
         )
 
     def _start_server(self, until: float) -> str:
@@ -118,18 +118,18 @@ class FolderServer:
             if server.has_ended:
                 raise RpcRefusal(UNAVAILABLE, f"The server could not be started. {server.last_error()}")
             time.sleep(_POLL_SECONDS)
-        raise RpcRefusal(UNAVAILABLE, f"The server did not start in time; {server.log} says more.")
+        raise RpcRefusal(UNAVAILABLE, f"The server did not start in time; see {server.log}.")
 
 
 if sys.platform == "win32":
 
     def _is_process_alive(pid: int) -> bool:
-        """There signal 0 would end the process; that nobody listens has to be proof enough."""
+        """On Windows signal 0 would end the process, so a refused connection must be proof enough."""
         return pid > 0
 else:
 
     def _is_process_alive(pid: int) -> bool:
-        """A server that was killed leaves its beacon, and its port may be another program's by now."""
+        """A killed server leaves its beacon behind, and another program may have its port by now."""
         try:
             os.kill(pid, 0)
         except ProcessLookupError:

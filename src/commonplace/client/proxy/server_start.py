@@ -1,4 +1,4 @@
-"""Starts the server of a data folder as a process of its own, which outlives whoever started it."""
+"""Starts the server of a data folder as a separate process that outlives the proxy."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ _IDLE_SECONDS: Final = 1800
 _POLL_SECONDS: Final = 0.05
 _LOG_NAME: Final = "server.log"
 _MAX_LOG_BYTES: Final = 4 * 1024 * 1024
-# What belongs to one agent and not to the server that all of them share.
+# Settings of one agent, not of the server that all agents share.
 _AGENT_VARIABLES: Final = frozenset(
     {
         "COMMONPLACE_URL",
@@ -29,11 +29,11 @@ _AGENT_VARIABLES: Final = frozenset(
 
 
 class StartedServer:
-    """A server that is coming up."""
+    """A server process that is starting."""
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path, before: int) -> None:
         self._process, self.log, self._before = process, log, before
-        # Whoever started a process has to take note of its end, else it stays on the list of processes.
+        # A child that nobody waits for stays a zombie.
         threading.Thread(target=process.wait, daemon=True).start()
 
     @property
@@ -41,21 +41,21 @@ class StartedServer:
         return self._process.poll() is not None
 
     def last_error(self) -> str:
-        """What it said to people since it was started; never the log of its work."""
+        """The last message for people in its log since the start."""
         with self.log.open("rb") as log:
             log.seek(self._before)
             lines = log.read().decode("utf-8", "replace").splitlines()
         said = [line for line in lines if line.startswith("commonplace: ")]
-        return said[-1].removeprefix("commonplace: ") if said else f"{self.log} says more."
+        return said[-1].removeprefix("commonplace: ") if said else f"See {self.log}."
 
 
 def wait_until_free(folder: Path, answering: Callable[[], str | None], until: float) -> str | None:
-    """Waits while another process has the folder open: a server that comes (its address), or one that goes."""
+    """Wait while another process holds the folder; return the address if it is a server that comes up."""
     while (pid := folders.find_holder(folder)) is not None:
         if url := answering():
             return url
         if time.monotonic() > until:
-            raise RpcRefusal(UNAVAILABLE, f"The process {pid} has {folder} open and answers nobody.")
+            raise RpcRefusal(UNAVAILABLE, f"The process {pid} has {folder} open but does not answer.")
         time.sleep(_POLL_SECONDS)
     return None
 
@@ -81,7 +81,7 @@ def start_server(folder: Path) -> StartedServer:
 
 
 def _serve_command(folder: Path) -> list[str]:
-    # -P: a folder that an agent works in may hold a module of any name.
+    # -P: the current folder may contain a module of any name.
     command = [
         sys.executable,
         "-P",

@@ -1,7 +1,7 @@
-"""Streams of news that outlive the server they come from.
+"""Streams of notifications that survive a restart of the server.
 
-A stream alone is no reason to start a server: it waits until there is one again, and then tells the agent to look
-again at all it listens to, since nobody knows what changed meanwhile.
+A stream alone never starts a server: it waits until one runs again. Then it tells the agent that everything it listens
+to may have changed.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ _LIST_NOTICES: Final = {
 
 
 class ReopenedStream:
-    """What both eras' streams have in common: they are opened again and again until they are stopped."""
+    """A stream that is reopened until it is stopped."""
 
     def __init__(self, upstream: McpUpstream, write: WriteLine) -> None:
         self._upstream, self._write = upstream, write
@@ -56,7 +56,7 @@ class ReopenedStream:
 
 
 class ListenStream(ReopenedStream):
-    """`subscriptions/listen` of the stateless era."""
+    """`subscriptions/listen` of the stateless protocol (2026)."""
 
     def __init__(self, upstream: McpUpstream, write: WriteLine, message: RpcMessage) -> None:
         super().__init__(upstream, write)
@@ -77,13 +77,13 @@ class ListenStream(ReopenedStream):
             for notice in _list_change_notices(heard["params"]):
                 self._write(notice)
         elif "method" in heard:
-            # A result would say that this server ends; the stream goes on with the next one.
+            # A result means that this server ends; the stream continues on the next one.
             self._acknowledged = True
             self._write(line)
 
 
 class PushStream(ReopenedStream):
-    """What the era of sessions pushes to a session without being asked."""
+    """The GET stream of the protocol with sessions (2025)."""
 
     def __init__(self, upstream: McpUpstream, write: WriteLine, session: ProxySession) -> None:
         super().__init__(upstream, write)
@@ -91,7 +91,7 @@ class PushStream(ReopenedStream):
         self.is_open = threading.Event()
 
     def run(self) -> None:
-        # A server that refuses has no such stream, and everything else works without it.
+        # A server that refuses has no such stream; everything else works without it.
         with contextlib.suppress(RpcRefusal):
             for line in self._read_until_stopped(self._new_exchange):
                 self._write(line)

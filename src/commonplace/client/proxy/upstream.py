@@ -1,4 +1,4 @@
-"""The server as the proxy sees it: asked, and asked again where that can harm nobody."""
+"""The proxy's requests to the server, repeated on a restarted server where that is safe."""
 
 import json
 import threading
@@ -29,25 +29,25 @@ _ATTEMPTS: Final = 3
 _FIRST_ERROR_STATUS: Final = 400
 _UNAUTHORIZED: Final = 401
 _NOT_FOUND: Final = 404
-_KEY_HINT: Final = "Give a key: COMMONPLACE_KEY, --key, or config.toml."
+_KEY_HINT: Final = "Set a key: COMMONPLACE_KEY, --key, or `key` in config.toml."
 _LIST_TOOLS_MESSAGE: Final = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 
 
 class SessionLost(Exception):  # noqa: N818 - a state of the world, not a fault of ours
-    """The server knows the session of this message no more."""
+    """The server does not know the session of this message any more."""
 
 
 class Exchange:
-    """One request under way; another thread may cancel it, which ends its answer."""
+    """One request in progress; another thread may cancel it."""
 
     def __init__(self, message: RpcMessage, session: list[str] | None = None, method: str = "POST") -> None:
         self.message, self.method = message, method
         self.session = session or []
-        """The headers that name its session, in the era that has them."""
+        """The headers that name its session, in the protocol that has sessions."""
         self.cancelled = False
         self.session_id = ""
         self.on_stream_open: Callable[[], None] | None = None
-        """Told when the answer turns out to be a stream."""
+        """Called when the answer is a stream."""
         self._connection: KeptConnection | None = None
         self._lock = threading.Lock()
 
@@ -58,7 +58,7 @@ class Exchange:
                 self._connection.cut()
 
     def set_connection(self, connection: KeptConnection | None) -> None:
-        """The connection that cancelling would cut."""
+        """Set the connection that `cancel_exchange` cuts."""
         with self._lock:
             self._connection = connection
             if connection is not None and self.cancelled:
@@ -77,7 +77,7 @@ class McpUpstream:
         self._fixed_headers += [f"Authorization: Bearer {encode_header_value(key)}"] if key else []
 
     def wake_server(self) -> None:
-        """Sees to it that a server runs; the connection that shows it is kept for the first request."""
+        """Make sure that a server runs; keep the connection for the first request."""
         for _ in range(_ATTEMPTS):
             url = self.location.server_url()
             try:
@@ -86,13 +86,13 @@ class McpUpstream:
                 self.location.mark_lost(url)
             else:
                 return
-        raise RpcRefusal(UNAVAILABLE, "The server ends again and again before it answers.")
+        raise RpcRefusal(UNAVAILABLE, "The server keeps ending before it answers.")
 
     def close(self) -> None:
         self._connections.close()
 
     def send_anywhere(self, exchange: Exchange) -> Iterator[bytes]:
-        """What the server says to a message, whichever server it is by then."""
+        """The lines of the answer, from whichever server runs by then."""
         for _ in range(_ATTEMPTS):
             url = self.location.server_url()
             try:
@@ -105,10 +105,10 @@ class McpUpstream:
                 self._require_repeatable(exchange.message, url)
             else:
                 return
-        raise RpcRefusal(UNAVAILABLE, "The server ends again and again before it answers.")
+        raise RpcRefusal(UNAVAILABLE, "The server keeps ending before it answers.")
 
     def send_once(self, url: str, exchange: Exchange) -> Iterator[bytes]:
-        """What the server at an address says, once."""
+        """The lines of the answer from the server at this address, without a retry."""
         connection = self._connections.take(url)
         exchange.set_connection(connection)
         whole = False
@@ -130,18 +130,18 @@ class McpUpstream:
         return build_request(url, exchange.method, self._path, headers, body)
 
     def _require_repeatable(self, message: RpcMessage, url: str) -> None:
-        """Reading twice is reading; writing twice may be writing twice."""
+        """Refuse to repeat a call that may have written."""
         if message.method != "tools/call":
             self.location.mark_lost(url)
         elif message.params.get("name") not in self._list_read_only_tools(url):
             raise RpcRefusal(
                 OUTCOME_UNKNOWN,
-                "The server ended before it answered; what was asked may have been done or not.",
-                hint="Look before you ask again. The next call reaches a running server.",
+                "The server ended before it answered; the call may or may not have been carried out.",
+                hint="Check the state before you repeat the call. The next call reaches a running server.",
             )
 
     def _list_read_only_tools(self, url: str) -> set[str]:
-        """By what the server says of its own tools; it runs again once it has answered this. None if it cannot."""
+        """The tools with readOnlyHint, as the restarted server lists them; empty if it does not answer."""
         try:
             self.location.mark_lost(url)
             (line,) = self.send_anywhere(Exchange(RpcMessage(_LIST_TOOLS_MESSAGE)))
@@ -165,7 +165,7 @@ def _read_answer_lines(exchange: Exchange, answer: StreamedAnswer) -> Iterator[b
 
 
 def _read_refusal(exchange: Exchange, status: int, body: bytes) -> Iterator[bytes]:
-    """As the server said it where it speaks JSON-RPC, else in our words; always to the one who asked."""
+    """The server's JSON-RPC error with the request's id, or an RpcRefusal made from any other error body."""
     if status == _NOT_FOUND and exchange.session:
         raise SessionLost
     try:

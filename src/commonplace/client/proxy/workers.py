@@ -1,4 +1,4 @@
-"""Threads that take turns: as many as there is work at once, up to a bound."""
+"""A pool of threads that grows with the number of jobs, up to a limit."""
 
 import queue
 import threading
@@ -16,7 +16,7 @@ class WorkerThreads:
         self._busy = 0
 
     def start_job(self, job: Job) -> None:
-        """Returns at once, or when one of too many is done."""
+        """Run the job in a thread; waits while too many are running."""
         self._free_slots.acquire()
         with self._changed:
             self._busy += 1
@@ -29,7 +29,7 @@ class WorkerThreads:
             threading.Thread(target=self._run_jobs, args=(job,), daemon=True).start()
 
     def wait_for_jobs(self, seconds: float) -> None:
-        """Waits for what was started, but not for ever."""
+        """Wait for the running jobs, at most `seconds`."""
         with self._changed:
             self._changed.wait_for(lambda: self._busy == 0, seconds)
             for _ in range(self._idle):

@@ -16,7 +16,7 @@ _TOOL_OF_AGENT = {name: AGENTS[name].transcript_tool for name in AGENTS_WITH_TRA
 
 
 def load_all_agent_transcripts() -> dict[str, AgentTranscripts]:
-    """By the tool's name."""
+    """The transcript part of every agent that has one, by tool name."""
     return {tool: load_transcripts(agent) for agent, tool in _TOOL_OF_AGENT.items()}
 
 
@@ -25,7 +25,7 @@ def find_agent_transcripts(tool: str) -> AgentTranscripts | None:
 
 
 def list_transcripts(configured: SyncSettings) -> Iterator[Transcript]:
-    """Every transcript on this machine; `tools` of [sync] names the agents if not all are wanted."""
+    """Every transcript on this machine, of the agents that `tools` in [sync] allows."""
     for tool, agent in load_all_agent_transcripts().items():
         if is_wanted(tool, configured):
             yield from agent.list_transcripts()

@@ -1,9 +1,9 @@
-"""Any other agent: files that a pattern in config.toml names.
+"""Transcripts of agents without a folder in `client/agents/`: files that a pattern in config.toml matches.
 
 [[sync.globs]]
 tool = "aider"
 glob = "~/notes/aider/**/*.jsonl"
-project = "shop"        # else by the `cwd` of its lines, else by where the file lies
+project = "shop"        # else from the `cwd` in its lines, else from the file's folder
 """
 
 import glob
@@ -40,7 +40,7 @@ def name_project(path: Path) -> str:
 
 
 def _fixed_folder(pattern: str) -> Path:
-    """The part of a pattern that is a plain folder."""
+    """The folder before the first wildcard of a pattern."""
     parts = Path(pattern).parts
     fixed = next((place for place, part in enumerate(parts) if _GLOB_CHARACTERS & set(part)), len(parts) - 1)
     return Path(*parts[:fixed])

@@ -1,6 +1,6 @@
-"""`commonplace sync hook`: an agent's hook hands over its transcript and goes on at once.
+"""`commonplace sync hook`: spool the transcript that an agent's hook names, and return at once.
 
-An agent waits for this program, so it imports little and never fails: what goes wrong is found by the next run.
+The agent waits for this program, so it imports little and never fails; the next run finds what it missed.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ _MAX_INPUT_BYTES = 16 * 1024 * 1024
 
 
 def main(words: list[str]) -> int:
-    """The words of the command: `sync hook [--tool T] [JSON]`; without JSON it comes from standard input."""
+    """`words` are those of the command line: sync hook [--tool T] [JSON]; without JSON, standard input is read."""
     rest = words[2:]
     tool = rest[rest.index("--tool") + 1] if "--tool" in rest[:-1] else ""
     inline = next((word for word in rest if word.startswith("{")), None)
@@ -28,7 +28,7 @@ def main(words: list[str]) -> int:
 
 
 def spool_event(event: dict[str, Any], tool: str = "") -> bool:
-    """Spool every transcript that the event names; whether there was one."""
+    """Spool every transcript that the event names; return whether there was one."""
     known = {"tool": tool, "cwd": event.get("cwd"), "project": os.environ.get("COMMONPLACE_PROJECT")}
     session = _text_field(event, "thread-id") or _text_field(event, "session_id")
     own = {"session_id": session} if session else {}

@@ -1,4 +1,4 @@
-"""Which files of a machine belong to a workspace: COMMONPLACE_HOME/manifests/<workspace_id>.json."""
+"""Manifests: which local files are tracked in a workspace (COMMONPLACE_HOME/manifests/<workspace_id>.json)."""
 
 import json
 import os
@@ -31,7 +31,7 @@ class Manifest(msgspec.Struct, frozen=True):
     tracked_dirs: list[TrackedFolder] = []
 
     def list_files(self) -> Iterator[tuple[Path, str]]:
-        """Every tracked file that is there, and its path in the workspace."""
+        """Every tracked file that exists, with its path in the workspace."""
         for one in self.tracked:
             if (path := expand_path(one.local)).is_file():
                 yield path, one.upload
@@ -56,12 +56,13 @@ def read_manifest(path: Path) -> Manifest:
         return msgspec.json.decode(path.read_bytes(), type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
         raise errors.Invalid(
-            f"{path} is no manifest ({wrong}).", hint="Mend it, or remove it and run sync init-manifest."
+            f"{path} is not a valid manifest ({wrong}).",
+            hint="Fix it, or delete it and run: sync init-manifest",
         ) from None
 
 
 def write_manifest(manifest: Manifest) -> Path:
-    """Keep a manifest; what somebody added to one of the same workspace stays."""
+    """Write a manifest; entries that were added to an existing one by hand are kept."""
     path = remote.client_home() / "manifests" / f"{manifest.workspace_id}.json"
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     merged = msgspec.to_builtins(manifest)

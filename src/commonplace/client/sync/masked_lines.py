@@ -1,6 +1,6 @@
-"""What leaves this machine of a transcript: its lines, with their secrets masked.
+"""Transcript lines with their secrets masked, as they leave this machine.
 
-A line's mask depends on that line alone, so that sent offsets can be found again from the file when the state is lost.
+Masking a line depends on that line alone, so sent offsets can be found again from the file if the state is lost.
 """
 
 import contextlib
@@ -13,23 +13,23 @@ from commonplace import masking
 
 
 class LineMasker:
-    """Counts what it hides."""
+    """Masks lines and counts what it masked."""
 
     def __init__(self, *, raw: bool = False) -> None:
         self._raw = raw
         self.counts: Counter[str] = Counter()
 
     def copy_without_counts(self) -> "LineMasker":
-        """The same, with a count of its own."""
+        """A masker with the same setting and no counts yet."""
         return LineMasker(raw=self._raw)
 
     def mask_lines(self, lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-        """Each line's own length, and what is sent of it."""
+        """For each line its original length and the bytes to send."""
         for line in lines:
             yield len(line), line if self._raw else self.mask_line(line)
 
     def mask_line(self, line: bytes) -> bytes:
-        """The line with its secrets masked; any other byte stays, and JSON stays JSON."""
+        """The line with its secrets masked; other bytes stay as they are, and JSON stays valid."""
         text = line.decode("utf-8", "surrogateescape")
         found = masking.mask_secrets(text)
         if not found.counts:
@@ -56,7 +56,7 @@ def _parse_json(text: str) -> Any:
 
 
 def _mask_value(value: Any) -> Any:
-    """The same value with every text in it masked: for the rare line that a mask would tear."""
+    """The value with every string in it masked, for the rare line whose JSON a mask would break."""
     if isinstance(value, str):
         return masking.mask_secrets(value).text
     if isinstance(value, list):

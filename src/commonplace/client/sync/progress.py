@@ -1,4 +1,4 @@
-"""A bar on a terminal; silence anywhere else."""
+"""A progress bar on a terminal; nothing elsewhere."""
 
 import contextlib
 import sys
@@ -9,7 +9,7 @@ _REDRAW_SECONDS = 0.1
 
 
 class ByteProgress:
-    """How many bytes of how many were dealt with."""
+    """Bytes processed out of a total."""
 
     def __init__(self, whole: int) -> None:
         self._whole, self._done, self._shown = max(whole, 1), 0, 0.0

@@ -1,4 +1,4 @@
-"""Whose project a transcript belongs to."""
+"""Which project a transcript belongs to."""
 
 from pathlib import Path
 
@@ -11,14 +11,14 @@ from commonplace.client.sync.transcript import Transcript
 
 
 class TranscriptProjects:
-    """Once known it stays: a folder may be gone when more of its transcript comes."""
+    """Remembers each transcript's project: its folder may be gone when more of it is sent."""
 
     def __init__(self, known: SyncState, configured: SyncSettings) -> None:
         self._state = known
         self._excluded = [expand_path(folder) for folder in configured.exclude]
 
     def find_project(self, transcript: Transcript, text: Path, cwd: str = "") -> str | None:
-        """None if the configuration leaves its folder out. `text` is where its lines can be read."""
+        """The project; None if the configuration excludes its folder. `text` is the file to read the lines from."""
         archive = self._state.find_archive(transcript.tool, transcript.archive_id)
         if archive or transcript.project:
             return archive.project if archive else transcript.project

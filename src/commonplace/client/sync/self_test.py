@@ -1,4 +1,4 @@
-"""`commonplace sync test`: address, token, clock and permissions, in words."""
+"""`commonplace sync test`: check address, token, clock and permissions."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ class TestFinding:
 
 
 def run_self_test() -> Iterator[TestFinding]:
-    """What is as it should be and what is not; after a fault that hides the rest it ends."""
+    """Every finding, good or bad; stops after a fault that makes further checks impossible."""
     yield from _check_home()
     try:
         configured = sync_settings.read_sync_settings()
@@ -57,7 +57,7 @@ def _check_clock(server: remote.RemoteServer) -> TestFinding:
         return TestFinding("clock", "the server does not send its time")
     apart = abs(parsedate_to_datetime(date).timestamp() - time.time())
     fault = errors.Invalid if apart > _MAX_SKEW_SECONDS else None
-    return TestFinding("clock", f"{apart:.0f} s apart from the server's", fault)
+    return TestFinding("clock", f"{apart:.0f} s apart from the server's clock", fault)
 
 
 def _check_permissions(
@@ -75,14 +75,14 @@ def _check_token(wire: UploadClient, server: remote.RemoteServer) -> TestFinding
         seen = wire.call("list_workspaces", limit=1)
     except remote.ServerRefusal as refused:
         return TestFinding("token", str(refused), type(sync_settings.to_refusal(refused)))
-    given = "accepted" if server.key else "none is set, and the server asks for none"
+    given = "accepted" if server.key else "not set, and the server requires none"
     return TestFinding("token", f"{given}; {seen.get('total', 0)} workspaces can be read")
 
 
 def _check_write_access(
     wire: UploadClient, known: sync_state.SyncState, configured: sync_settings.SyncSettings
 ) -> Iterator[TestFinding]:
-    """Whether what waits may be sent. Only its workspaces tell, so they are registered, as a run does first."""
+    """Whether unsent transcripts may be sent. This registers their workspaces, as a run does first."""
     workspaces = MachineWorkspaces(wire, known, machine_name(remote.read_configuration()))
     belonging = TranscriptProjects(known, configured)
     waiting = [each for each, _ in unsent.list_unsent_transcripts(known, configured)]
@@ -96,9 +96,9 @@ def _check_write_access(
             told = f"{project} of {tool}: {refusal} {refusal.body.get('hint', '')}".rstrip()
             yield TestFinding("permissions", told, type(sync_settings.to_refusal(refusal)))
     if places and not refused:
-        yield TestFinding("permissions", f"{len(places)} workspaces that wait for transcripts can be written")
+        yield TestFinding("permissions", f"{len(places)} workspaces with unsent transcripts can be written")
     elif not places:
-        yield TestFinding("permissions", "nothing waits to be sent, so none was tried")
+        yield TestFinding("permissions", "nothing to send, so no workspace was tried")
 
 
 def _check_home() -> Iterator[TestFinding]:

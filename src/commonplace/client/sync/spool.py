@@ -1,7 +1,7 @@
-"""What could not be sent yet: one small file a job, under COMMONPLACE_HOME/spool.
+"""The spool of transcripts that are not sent yet: one small file per job, in COMMONPLACE_HOME/spool.
 
-A hook calls this before its agent goes on, so it imports little and writes once. A job names a transcript by its
-path; the text stays where the agent keeps it. The uploader is another process, which outlives the agent.
+Hooks call this while their agent waits, so it imports little and writes once. A job names a transcript by its path;
+the text stays where the agent keeps it. The uploader is a separate process that outlives the agent.
 """
 
 import contextlib
@@ -18,8 +18,8 @@ from commonplace.client import remote
 
 _MAX_LOG_BYTES = 1_000_000
 TRANSCRIPT = "transcript"
-"""The one kind of job: {tool, transcript_path, session_id, cwd?, project?, kept?}, of path and id one at
-least; `kept` is where its text is held."""
+"""The only kind of job: {tool, transcript_path, session_id, cwd?, project?, kept?}, with a path or an id;
+`kept` is the path of the spooled text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class SpoolJob:
     kind: str
     payload: dict[str, Any]
     files: tuple[Path, ...]
-    """Every file that asks for this same job; all of them go when it is done."""
+    """Every file with this same job; all are deleted when it is done."""
 
 
 def spool_folder() -> Path:
@@ -35,7 +35,7 @@ def spool_folder() -> Path:
 
 
 def add_job(kind: str, payload: dict[str, Any]) -> None:
-    """Leave one job; it is there whole or not at all."""
+    """Add one job, atomically."""
     place = spool_folder()
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     final = place / f"{time.time_ns():020d}-{os.getpid()}.json"
@@ -47,7 +47,7 @@ def add_job(kind: str, payload: dict[str, Any]) -> None:
 
 
 def start_uploader() -> None:
-    """Send what is spooled in a process of its own, which goes on when the agent and its terminal are gone."""
+    """Send the spool in a separate process that outlives the agent and its terminal."""
     import subprocess  # noqa: PLC0415 - a hook that spools nothing need not load it
 
     apart: dict[str, Any] = (
@@ -63,7 +63,7 @@ def start_uploader() -> None:
 
 
 def _open_log() -> BinaryIO:
-    """What the uploader says, since nobody watches it; begun anew when it is long."""
+    """The uploader's log file, emptied when it is too long."""
     place = remote.client_home() / "sync.log"
     long = place.exists() and place.stat().st_size > _MAX_LOG_BYTES
     descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if long else os.O_APPEND), 0o600)
@@ -71,7 +71,7 @@ def _open_log() -> BinaryIO:
 
 
 def list_jobs() -> list[SpoolJob]:
-    """What waits, oldest first; equal jobs are one, a file that is no job is put aside as `.broken`."""
+    """All jobs, oldest first. Equal jobs are merged; an invalid file is renamed to `.broken`."""
     waiting: dict[str, tuple[dict[str, Any], list[Path]]] = {}
     for path in sorted(spool_folder().glob("*.json")):
         job = _read_job(path)
@@ -89,7 +89,7 @@ def finish_job(job: SpoolJob) -> None:
 
 @contextlib.contextmanager
 def hold_sync_lock() -> Iterator[bool]:
-    """Whether this process may send: one at a time. The lock goes with the process, however it ends."""
+    """Yield whether this process may send, one at a time. The lock ends with the process."""
     remote.client_home().mkdir(mode=0o700, parents=True, exist_ok=True)
     with (remote.client_home() / "sync.lock").open("a+b") as lock:
         yield _lock_descriptor(lock.fileno())

@@ -1,7 +1,7 @@
-"""Transcripts that wait for a server that is away, kept from their agent's own tidying up.
+"""The texts of spooled transcripts, kept even if their agent deletes them while the server is away.
 
-A hard link costs no space, grows with its file, and stays when the agent deletes it after its thirty days; only on
-another disk is it a copy.
+A hard link costs no space, grows with its file, and stays when the agent deletes the file after thirty days. On another
+disk it is a copy.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from commonplace.client.sync.transcript import Transcript
 
 
 def spool_transcripts(transcripts: Iterable[Transcript]) -> None:
-    """Spool every transcript that is not spooled yet, and hold on to its text."""
+    """Spool every transcript that is not spooled yet, with its text."""
     spooled = {job.payload.get("kept") for job in spool.list_jobs()}
     for transcript in transcripts:
         with contextlib.suppress(FileNotFoundError):
@@ -28,7 +28,7 @@ def spool_transcripts(transcripts: Iterable[Transcript]) -> None:
 
 
 def spooled_text_path(path: Path) -> Path:
-    """Where the text of a transcript is held, if it is."""
+    """The path of a transcript's spooled text, whether it exists or not."""
     return spool.spool_folder() / "kept" / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}-{path.name}"
 
 
@@ -47,7 +47,7 @@ def _link_text(path: Path) -> Path:
 
 
 def _is_same_text(held: Path, path: Path) -> bool:
-    """The same file, or a copy of it as it is now."""
+    """Whether it is the same file, or an up-to-date copy."""
     if not held.exists():
         return False
     one, other = held.stat(), path.stat()

@@ -1,4 +1,4 @@
-"""One run: tracked files, what is spooled, then every transcript that changed."""
+"""One run of sync: tracked files, spooled transcripts, then every transcript that changed."""
 
 import time
 from collections import Counter
@@ -53,7 +53,7 @@ class SyncReport:
     conflicts: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     forbidden: bool = False
-    """One of the failures is that this key may not write there."""
+    """Whether one of the failures was a missing permission to write."""
     pending: list[Transcript] = field(default_factory=list)
 
 
@@ -63,10 +63,10 @@ def run_sync(options: SyncOptions) -> SyncReport:
         with spool.hold_sync_lock() as alone:
             waiting = _list_spooled_files()
             if not alone:
-                raise errors.Conflict("Another sync is running.", hint="It sends what is spooled, too.")
+                raise errors.Conflict("Another sync is running.", hint="It also sends what is spooled.")
             with sync_state.open_state(server and server.url) as known:
                 report = _run_or_spool(server, known, options)
-        # Whoever came while the lock was held went away again, so its job is looked for after the lock is free.
+        # A process that found the lock held has left its job behind, so look again after the lock is free.
         if not options.spool or not _list_spooled_files() - waiting:
             return report
 
@@ -86,7 +86,7 @@ def _run_or_spool(server: remote.RemoteServer | None, known: SyncState, options:
 
 
 def _plan_run(known: SyncState) -> SyncReport:
-    """What a run would look at; nothing is asked of the server."""
+    """What a run would send; the server is not called."""
     found = list(unsent.list_unsent_transcripts(known, sync_settings.read_sync_settings()))
     report = SyncReport(pending=[transcript for transcript, _ in found], bytes=sum(size for _, size in found))
     for path in manifest.list_manifests():
@@ -125,7 +125,7 @@ class _SyncRun:
         except remote.ServerUnreachable as away:
             _spool_unsent(self._known, [transcript for transcript, _ in found])
             raise errors.Unavailable(
-                str(away), hint="What was to be sent is spooled; the next run sends it."
+                str(away), hint="Unsent transcripts are spooled; the next run sends them."
             ) from None
         finally:
             progress.close()
@@ -165,10 +165,10 @@ class _SyncRun:
 
     def _report_missing(self, transcript: Transcript) -> None:
         if transcript.path == agent_transcripts.NOWHERE:
-            told = f"{transcript.tool}, session {transcript.session_id}: there is no transcript of it."
+            told = f"{transcript.tool}, session {transcript.session_id}: no transcript found."
             self._report.failures.append(told)
         elif self._known.find_archive(transcript.tool, transcript.archive_id) is None:
-            self._report.failures.append(f"{transcript.path}: it was deleted before it was sent.")
+            self._report.failures.append(f"{transcript.path}: deleted before it was sent.")
 
     def _send_transcript(
         self,
@@ -179,7 +179,7 @@ class _SyncRun:
         cwd: str = "",
         at_rest: bool = False,
     ) -> bool:
-        """Whether nothing of it is left to send for now."""
+        """Send one transcript; return whether nothing of it is left to send for now."""
         with self._reporting(str(transcript.path)):
             project = self._belonging.find_project(transcript, text, cwd)
             if project is None:
@@ -197,7 +197,7 @@ class _SyncRun:
 
 
 class _FailureReport:
-    """One file's trouble is reported and the run goes on; a server that is away, or a wrong token, ends it."""
+    """Reports a failure with one file and continues; an unreachable server or a wrong token ends the run."""
 
     def __init__(self, report: SyncReport, what: str) -> None:
         self._report, self._what = report, what
@@ -223,7 +223,7 @@ def _format_fault(fault: Exception) -> str:
 
 
 def _spool_unsent(known: SyncState, found: Sequence[Transcript]) -> None:
-    """Hold on to what is unsent, else to what hooks have handed over, until there is a server."""
+    """Spool the unsent transcripts, or those that hooks have spooled, with their texts until a server runs."""
     configured = sync_settings.read_sync_settings()
     belonging = TranscriptProjects(known, configured)
     spooled_texts.spool_transcripts(
@@ -234,7 +234,7 @@ def _spool_unsent(known: SyncState, found: Sequence[Transcript]) -> None:
 def _name_projects(
     belonging: TranscriptProjects, transcripts: Iterable[tuple[Transcript, str]]
 ) -> Iterator[Transcript]:
-    """Each with its project, which may be hard to tell when its folder is gone."""
+    """Each transcript with its project, because the folder may be gone later."""
     for transcript, cwd in transcripts:
         if project := belonging.find_project(transcript, transcript.path, cwd):
             yield replace(transcript, project=project)
@@ -243,7 +243,7 @@ def _name_projects(
 def _transcript_of_job(
     job: spool.SpoolJob, configured: sync_settings.SyncSettings
 ) -> tuple[Transcript, Path | None]:
-    """The transcript of a job, and where its text is; nowhere if its agent deleted it unsent."""
+    """The transcript of a job and the path of its text; None if its agent deleted it unsent."""
     named, tool, session = (
         str(job.payload.get(key) or "") for key in ("transcript_path", "tool", "session_id")
     )
@@ -270,7 +270,7 @@ def _cwd_of_job(job: spool.SpoolJob) -> str:
 
 
 def _wait_until_quiet(path: Path) -> None:
-    """An agent's last words may come right after it said that it stopped."""
+    """An agent may write its last lines right after its stop event."""
     until = time.monotonic() + _SETTLE_SECONDS
     while path.is_file() and FileStamp.read_stamp(path).is_being_written and time.monotonic() < until:
         time.sleep(_POLL_SECONDS)

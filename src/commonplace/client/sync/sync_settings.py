@@ -1,4 +1,4 @@
-"""What config.toml says to the sync client, and how a server's refusal is told to its user."""
+"""The uploader's settings in config.toml, and its server's refusals as errors."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ _Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class GlobSetting(msgspec.Struct, frozen=True):
-    """Files of an agent that has no adapter."""
+    """Transcript files of an agent that is not in the registry."""
 
     tool: _Text
     glob: _Text
@@ -20,7 +20,7 @@ class GlobSetting(msgspec.Struct, frozen=True):
 
 
 class SyncSettings(msgspec.Struct, frozen=True):
-    """The table [sync]."""
+    """The table [sync] in config.toml."""
 
     tools: list[str] | None = None
     exclude: list[str] = []
@@ -28,13 +28,11 @@ class SyncSettings(msgspec.Struct, frozen=True):
 
 
 def find_sync_server() -> remote.RemoteServer | None:
-    """The server with the sync client's token; none if nothing says where one is."""
+    """The server with the uploader's token; None if no address is known."""
     try:
         return remote.find_server("sync_token")
     except (OSError, ValueError) as wrong:
-        raise errors.Invalid(
-            f"config.toml cannot be used: {wrong}.", hint=str(remote.client_home())
-        ) from None
+        raise errors.Invalid(f"config.toml is invalid: {wrong}.", hint=str(remote.client_home())) from None
 
 
 def require_sync_server() -> remote.RemoteServer:
@@ -53,8 +51,8 @@ def read_sync_settings() -> SyncSettings:
         return msgspec.convert(remote.read_configuration().get("sync", {}), SyncSettings)
     except msgspec.ValidationError as wrong:
         raise errors.Invalid(
-            f"[sync] of config.toml cannot be used: {wrong}.",
-            hint=f"Mend {remote.client_home() / 'config.toml'}: tools and exclude are lists of texts.",
+            f"[sync] in config.toml is invalid: {wrong}.",
+            hint=f"Fix {remote.client_home() / 'config.toml'}: tools and exclude are lists of strings.",
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""What was sent, in COMMONPLACE_HOME/state.db. All of it can be found again from the server: losing it costs time."""
+"""What was sent so far, in COMMONPLACE_HOME/state.db. If it is lost, it is restored from the server, slowly."""
 
 import os
 import sqlite3
@@ -28,7 +28,7 @@ create table if not exists folder (path text primary key);
 
 @dataclass(frozen=True, slots=True)
 class SentArchive:
-    """How far one session's transcript was sent. `path`, `size` and `changed_ns` are of the file when all of it was."""
+    """How far a transcript was sent. `path`, `size` and `changed_ns` describe the file when it was last sent completely."""
 
     tool: str
     session: str
@@ -44,7 +44,7 @@ class SentArchive:
 
     @property
     def id(self) -> str:
-        """What the server calls it; a file that was written anew is another archive."""
+        """The archive's id on the server; a rewritten file becomes another archive."""
         return self.session if self.revision == 1 else f"{self.session}.r{self.revision}"
 
     def matches_file(self, stamp: FileStamp) -> bool:
@@ -64,7 +64,7 @@ class LocalWorkspace:
 
 
 class SyncState:
-    """One server's share of the state."""
+    """The state for one server."""
 
     def __init__(self, database: sqlite3.Connection, server: str) -> None:
         self._database, self._server = database, server
@@ -107,7 +107,7 @@ class SyncState:
         )
 
     def find_tracked_digests(self, workspace: str, path: str) -> tuple[str, str] | None:
-        """The digests of a file here and there when they last agreed, or when their conflict was reported."""
+        """The digests of the local and the stored text when they last agreed, or when their conflict was reported."""
         found: tuple[str, str] | None = self._database.execute(
             "select local_sha256, stored_sha256 from knowledge where server = ? and workspace = ? and path = ?",
             (self._server, workspace, path),
@@ -122,12 +122,12 @@ class SyncState:
 
     @classmethod
     def of_last_server(cls, database: sqlite3.Connection) -> "SyncState":
-        """Of the server that was sent to last: what is written to the table again gets another rowid."""
+        """The state for the server that was sent to last; replaced rows get a new rowid."""
         found = database.execute("select server from archive order by rowid desc limit 1").fetchone()
         return cls(database, found[0] if found else "")
 
     def list_folders(self) -> list[str]:
-        """Every folder that an agent was seen to work in."""
+        """Every folder that an agent has worked in."""
         return [path for (path,) in self._database.execute("select path from folder order by path")]
 
     def save_folder(self, path: str) -> None:
@@ -136,7 +136,7 @@ class SyncState:
 
 @contextmanager
 def open_state(server: str | None) -> Iterator[SyncState]:
-    """The state for one server, or for the last one. It holds write tokens, so nobody else may read the file."""
+    """The state for one server, or for the last one. The file holds write tokens, so only its owner can read it."""
     place = remote.client_home() / "state.db"
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _create_private_file(place)

@@ -1,4 +1,4 @@
-"""Tracked files on their way to a workspace. Nothing that somebody else wrote there is written over."""
+"""Uploads tracked files to a workspace without overwriting what others wrote there."""
 
 import hashlib
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from commonplace.client.sync.sync_state import LocalWorkspace, SyncState
 from commonplace.client.sync.upload_client import UploadClient
 
 _NO_TEXT_SHA256 = "0" * 64
-"""As a base: there must be no other text yet."""
+"""As `base_sha256`: there must be no text yet."""
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class TrackedOutcome:
 
 
 class TrackedUpload:
-    """The tracked files of one workspace."""
+    """Uploads the tracked files of one workspace."""
 
     def __init__(
         self,
@@ -54,18 +54,18 @@ class TrackedUpload:
     def _store_conflict_copy(
         self, path: str, text: str, digest: str, refused: remote.ServerRefusal, *, known: bool
     ) -> str:
-        """Somebody else's text stands there and stays; this one is kept beside it. The stored one's digest."""
+        """Another text is stored and stays; store this one beside it. Returns the digest of the stored text."""
         theirs = str(refused.body.get("sha256") or "")
         if not theirs and not known:
             return self._upload_with_renewal(path, text, None)
         place = PurePosixPath(path)
         beside = str(place.with_name(f"{place.stem}.conflict-{digest[:8]}{place.suffix}"))
         self._upload_with_renewal(beside, text, None)
-        self.outcome.conflicts.append(f"{path}: the server has another text; this one is kept as {beside}")
+        self.outcome.conflicts.append(f"{path}: the server has another text; this one was stored as {beside}")
         return theirs or _NO_TEXT_SHA256
 
     def _upload_with_renewal(self, path: str, text: str, expected: str | None) -> str:
-        """The digest of what is stored now; a token that ended is replaced once."""
+        """Upload, renewing an expired write token once; returns the digest of the stored text."""
         try:
             return self._upload_once(path, text, expected)
         except remote.ServerRefusal as refused:

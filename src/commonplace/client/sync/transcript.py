@@ -1,4 +1,4 @@
-"""One transcript of one agent, and how its first lines are read."""
+"""A transcript on this machine, and what an agent declares about its transcripts."""
 
 import contextlib
 import hashlib
@@ -23,14 +23,14 @@ class Transcript:
     session_id: str
     path: Path
     whole: bool = False
-    """The agent writes the file anew each time, so it is sent only when it has come to rest."""
+    """The agent rewrites the file each time, so it is sent only when it has been quiet for a while."""
     name: str = ""
     project: str = ""
-    """Given outright; else it comes from the folder that the agent worked in."""
+    """If known; else it comes from the folder that the agent worked in."""
 
     @property
     def archive_id(self) -> str:
-        """The session's id in the letters that a server takes; one that had to change stays unlike any other."""
+        """The session's id in characters that the server accepts; a changed one ends in a digest to stay unique."""
         plain = _NOT_IN_ID.sub("-", self.session_id).lstrip("-._:@+~")[:_MAX_ID_CHARACTERS]
         if plain == self.session_id:
             return plain
@@ -61,7 +61,7 @@ class AgentTranscripts(NamedTuple):
 
 
 def read_first_objects(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects among a transcript's first lines; what is none is passed over."""
+    """The JSON objects among a transcript's first lines; other lines are skipped."""
     with (
         contextlib.suppress(OSError, transcript_file.UnreadableTranscript),
         transcript_file.open_transcript(path) as lines,

@@ -1,4 +1,4 @@
-"""A transcript's raw bytes, plain or compressed, line by line from an offset."""
+"""Reads a transcript file, plain or compressed, line by line from an offset."""
 
 import hashlib
 import io
@@ -12,7 +12,7 @@ from typing import BinaryIO
 from commonplace import zstd
 
 MAX_PIECE_BYTES = 8 * 1024 * 1024
-"""A longer line comes in pieces, so that no line fills the memory."""
+"""A longer line is read in pieces, to bound memory."""
 _TAIL_BYTES = 4096
 _BUFFER_BYTES = 256 * 1024
 _SETTLED_SECONDS = 600
@@ -21,12 +21,12 @@ _CLOCK_SKEW_SECONDS = 5.0
 
 
 class UnreadableTranscript(Exception):  # noqa: N818 - a state of the file, not a fault of ours
-    """The file is broken."""
+    """The file cannot be unpacked."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """What a look at the folder tells about a file."""
+    """A file's size and modification time."""
 
     path: Path
     size: int
@@ -39,18 +39,18 @@ class FileStamp:
 
     @property
     def is_being_written(self) -> bool:
-        """Somebody writes it right now; the clock of a network folder may be a little ahead."""
+        """Whether it was changed just now; the clock of a network folder may be slightly ahead."""
         return -_CLOCK_SKEW_SECONDS < time.time() - self.changed_ns / 1e9 < _MOVING_SECONDS
 
     @property
     def is_settled(self) -> bool:
-        """Nobody has written it for so long that an unfinished line is how it ended."""
+        """Whether it has been quiet for so long that an incomplete last line will stay so."""
         return time.time() - self.changed_ns / 1e9 >= _SETTLED_SECONDS
 
 
 @contextmanager
 def open_transcript(path: Path) -> Iterator[BinaryIO]:
-    """The transcript's own bytes; a .zst is unpacked on the way."""
+    """The transcript's bytes; a .zst file is decompressed."""
     try:
         with _open_raw(path) as lines:
             yield lines
@@ -65,7 +65,7 @@ def _open_raw(path: Path) -> BinaryIO:
 
 
 def read_lines_from(path: Path, offset: int, *, unfinished: bool) -> Iterator[bytes]:
-    """Every whole line from the offset on; the last one without its end only if `unfinished`."""
+    """Every whole line from the offset on; also an incomplete last line if `unfinished`."""
     with open_transcript(path) as lines:
         lines.seek(offset)
         while line := lines.readline(MAX_PIECE_BYTES):
@@ -74,7 +74,7 @@ def read_lines_from(path: Path, offset: int, *, unfinished: bool) -> Iterator[by
 
 
 def digest_before(path: Path, offset: int) -> str:
-    """A digest of what stands right before the offset: it changes when the file was written anew."""
+    """A digest of the bytes right before the offset; it differs if the file was rewritten."""
     start = max(0, offset - _TAIL_BYTES)
     with open_transcript(path) as lines:
         lines.seek(start)

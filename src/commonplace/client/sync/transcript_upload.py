@@ -1,4 +1,4 @@
-"""One transcript after another, each from where it stopped; only whole lines, secrets masked."""
+"""Sends the new lines of transcripts, each from where the last run stopped: whole lines only, secrets masked."""
 
 import hashlib
 from dataclasses import replace
@@ -36,7 +36,7 @@ class TranscriptUpload:
     def send_new_lines(
         self, transcript: Transcript, project: str, path: Path, *, at_rest: bool = False
     ) -> UploadStatus:
-        """Send what is new of a transcript, whose text may lie elsewhere by now; `at_rest`: its agent says so."""
+        """Send the new lines of a transcript from `path`, which may be its spooled text. `at_rest`: its agent has stopped."""
         stamp = FileStamp.read_stamp(path)
         archive = self._state.find_archive(transcript.tool, transcript.archive_id)
         if stamp.size == 0 or (archive and archive.matches_file(stamp)):
@@ -56,14 +56,14 @@ class TranscriptUpload:
         return self._close_archive(archive, before, stamp)
 
     def _mark_given_up(self, transcript: Transcript, stamp: FileStamp) -> None:
-        """What is too large stays so: it is told once, and again only when the file changes."""
+        """Report a transcript that is too large once, and again only when the file changes."""
         if archive := self._state.find_archive(transcript.tool, transcript.archive_id):
             self._state.save_archive(archive.mark_complete(stamp))
 
     def _find_archive_start(
         self, transcript: Transcript, project: str, archive: SentArchive | None, path: Path
     ) -> SentArchive:
-        """Where to go on; a file that was written anew begins another archive."""
+        """The archive to continue; a rewritten file starts a new revision."""
         if archive is None:
             workspace = self._workspaces.find_or_register(transcript.tool, project)
             return SentArchive(transcript.tool, transcript.archive_id, workspace.id, project)
@@ -72,7 +72,7 @@ class TranscriptUpload:
         return archive
 
     def _close_archive(self, archive: SentArchive, before: SentArchive, stamp: FileStamp) -> UploadStatus:
-        """The file need not be looked at again until it changes, unless its last line has no end yet."""
+        """Mark the file as sent until it changes, unless its last line is incomplete."""
         if archive.raw_offset >= stamp.size or stamp.path.suffix == ".zst":
             self._state.save_archive(archive.mark_complete(stamp))
             return "sent"
@@ -94,7 +94,7 @@ class TranscriptUpload:
                 workspace = self._workspaces.register(archive.tool, archive.project)
                 archive = _move_to_workspace(archive, workspace)
         raise remote.ServerRefusal(
-            409, {"error": "conflict", "message": f"{path} cannot be brought in step."}
+            409, {"error": "conflict", "message": f"{path} cannot be matched with its archive on the server."}
         )
 
     def _send_parts(
@@ -131,7 +131,7 @@ class TranscriptUpload:
     def _align_with_server(
         self, archive: SentArchive, stored: StoredArchive, path: Path, *, unfinished: bool
     ) -> SentArchive:
-        """Find what the server holds in the file again; what is not its beginning stays there as it is."""
+        """Find the end of the server's bytes in the file; if they are not its beginning, start a new revision."""
         raw = sent = 0
         digest = hashlib.sha256()
         lines = transcript_file.read_lines_from(path, 0, unfinished=unfinished)
@@ -152,7 +152,7 @@ def _start_next_revision(archive: SentArchive) -> SentArchive:
 
 
 def _move_to_workspace(archive: SentArchive, workspace: LocalWorkspace) -> SentArchive:
-    """A server that forgot the workspace forgot its archives too."""
+    """A server without the workspace has no archives of it either."""
     if workspace.id == archive.workspace:
         return archive
     return SentArchive(archive.tool, archive.session, workspace.id, archive.project)

@@ -1,4 +1,4 @@
-"""What changed on this machine since it was sent."""
+"""What has changed on this machine since it was last sent."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ from commonplace.client.sync.transcript_file import FileStamp
 
 
 def list_unsent_transcripts(known: SyncState, configured: SyncSettings) -> Iterator[tuple[Transcript, int]]:
-    """Every transcript that changed, and about how much of it is unsent."""
+    """Every transcript that changed, with about how many bytes are unsent."""
     belonging = TranscriptProjects(known, configured)
     for transcript in _tell_sessions_apart(agent_transcripts.list_transcripts(configured)):
         try:
@@ -40,7 +40,7 @@ def list_unsent_files(known: SyncState, tracked: Manifest) -> Iterator[str]:
 
 
 def _tell_sessions_apart(transcripts: Iterable[Transcript]) -> Iterator[Transcript]:
-    """Two files may claim one session; the second is told apart by its folder."""
+    """Two files may have the same session id; the second gets a digest of its folder."""
     seen: set[tuple[str, str]] = set()
     for transcript in transcripts:
         key = transcript.tool, transcript.session_id

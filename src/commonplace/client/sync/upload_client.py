@@ -92,7 +92,7 @@ class UploadClient:
             raise remote.unreachable(self._server, error) from None
 
     def _send(self, request: bytes) -> tuple[int, bytes]:
-        """Send, and once more if the kept connection was closed: no request here does harm when sent twice."""
+        """Send, and once more if the kept connection was closed: all requests here are safe to repeat."""
         if self._connection is not None:
             try:
                 return self._send_once(self._connection, request)

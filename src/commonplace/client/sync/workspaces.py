@@ -1,4 +1,4 @@
-"""The workspaces that this machine writes to: registered when first needed, each with the token that may write to it."""
+"""The workspaces that this machine writes to, registered when first needed, with their write tokens."""
 
 import socket
 from typing import Any
@@ -8,11 +8,11 @@ from commonplace.client.sync.sync_state import LocalWorkspace, SyncState
 from commonplace.client.sync.upload_client import UploadClient
 
 REGISTER_AGAIN_STATUSES = frozenset({403, 404})
-"""The server does not know the workspace, or not this token for it: it is registered again."""
+"""The server does not know the workspace or its write token: register again."""
 
 
 def machine_name(configured: dict[str, Any]) -> str:
-    """What this machine is called."""
+    """This machine's name: `machine` in config.toml, else the host name."""
     return str(configured.get("machine") or socket.gethostname().split(".")[0] or "machine")
 
 
@@ -26,7 +26,7 @@ class MachineWorkspaces:
         )
 
     def require_write_access(self, tool: str, project: str) -> None:
-        """Whether this token may write there: refused, or registered. A write token that works stays."""
+        """Raise ServerRefusal if this token may not write there. An existing write token is kept."""
         known = self._state.find_workspace(self._machine, tool, project)
         if known is None:
             self.register(tool, project)
@@ -34,7 +34,7 @@ class MachineWorkspaces:
             self._client.call("register_workspace", machine=self._machine, tool=tool, project=project)
 
     def register(self, tool: str, project: str, machine: str = "") -> LocalWorkspace:
-        """The workspace with a token that was never seen before: the server shows each one only once."""
+        """Register the workspace and get a new write token; the server shows each token only once."""
         triple = {"machine": machine or self._machine, "tool": tool, "project": project}
         reply = self._client.call("register_workspace", **triple)
         if not reply.get("write_token"):
@@ -42,7 +42,10 @@ class MachineWorkspaces:
         if not reply.get("write_token"):
             raise remote.ServerRefusal(
                 403,
-                {"error": "forbidden", "message": "The server gave no write token: is this a sync token?"},
+                {
+                    "error": "forbidden",
+                    "message": "The server returned no write token: use a key with the role sync.",
+                },
             )
         workspace = LocalWorkspace(**triple, id=reply["workspace_id"], write_token=reply["write_token"])
         self._state.save_workspace(workspace)

@@ -1,4 +1,4 @@
-"""A cited place as people write it: a path, its lines or a symbol of it, and the commit it was true at."""
+"""Parses a cited place: a path with optional lines, symbol and commit."""
 
 import re
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class CitedPlace:
 
     @property
     def names_one_file(self) -> bool:
-        """An address on the web, or a pattern, does not."""
+        """False for web addresses and patterns."""
         return not _NOT_ONE_FILE.match(self.path)
 
     @property
@@ -30,7 +30,7 @@ class CitedPlace:
 
 
 def parse_citation(cited: str) -> CitedPlace:
-    """`path`, `path:5`, `path:5-9`, `path#L5-L9`, `path#symbol` or `path::symbol`, each with `@commit` if known."""
+    """`path`, `path:5`, `path:5-9`, `path#L5-L9`, `path#symbol` or `path::symbol`, each optionally with `@commit`."""
     found = _PLACE.fullmatch(cited.strip().replace("\\", "/"))
     if found is None:
         return CitedPlace(cited)

@@ -1,4 +1,4 @@
-"""Where a file defines a name: by its syntax where the language is known, else by the look of its lines."""
+"""Finds where a file defines a name: by its syntax if the language is known, else by its lines (`outlines.py`)."""
 
 import re
 from bisect import bisect_left
@@ -16,7 +16,7 @@ from commonplace.librarian.language import Language
 from commonplace.librarian.source_tree import MAX_SOURCE_BYTES
 
 _words = str.split
-# Beside the functions and classes that the librarian records: what else gives something a name.
+# Node types that declare a name, in addition to the functions and classes that the librarian records.
 _DECLARING_TYPES = frozenset(
     _words(
         "assignment assignment_expression type_alias_statement variable_declarator pair public_field_definition"
@@ -57,7 +57,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class DefinitionSearch:
-    """`certain` unless the name still stands in a file whose syntax is not understood."""
+    """`certain` is False if the name occurs in a file whose syntax is not understood."""
 
     definitions: Sequence[Definition]
     certain: bool = True
@@ -65,14 +65,14 @@ class DefinitionSearch:
 
 @dataclass(frozen=True, slots=True)
 class _ScopedName:
-    """A pair of an object gives way to everything that is declared."""
+    """A name with its scopes. Pairs of object literals rank below declarations."""
 
     scope: tuple[str, ...]
     is_pair: bool
 
 
 def find_definitions(path: str, source: bytes, symbol: str) -> DefinitionSearch:
-    """Likeliest first; what bears one name several times, as overloads do, is one definition."""
+    """The definitions, most likely first; several of one name, such as overloads, are one definition."""
     names = _split_symbol(symbol)
     if not names:
         return DefinitionSearch(())
@@ -90,7 +90,7 @@ def find_definitions(path: str, source: bytes, symbol: str) -> DefinitionSearch:
 
 
 def _split_symbol(symbol: str) -> tuple[str, ...]:
-    """`Class::method(int)`, `(*Server).Handle` and `Class#method` as their names."""
+    """The names in `Class::method(int)`, `(*Server).Handle` or `Class#method`."""
     plain = _DECORATION.sub("", _ARGUMENTS.sub("", symbol)).replace("#", ".")
     return tuple(part for part in normalize_dotted_name(plain).split(".") if part)
 
@@ -108,7 +108,7 @@ def _list_matches(
 
 
 def _is_in_scope(cited: tuple[str, ...], scope: tuple[str, ...], known: frozenset[str]) -> bool:
-    """The cited scopes in their order; in front may stand what names the file, as packages and modules do."""
+    """Whether the cited scopes occur in order; leading ones may name the file, as packages and modules do."""
     while cited and cited[0] in known and cited[0] not in scope:
         cited = cited[1:]
     rest = iter(scope)
@@ -122,7 +122,7 @@ def _join_nodes(nodes: Sequence[Node]) -> Definition:
 def _walk_declarations(
     root: Node, source: bytes, spoken: Language, name: str
 ) -> Iterator[tuple[_ScopedName, Node]]:
-    """Everything that may declare the name; only what holds it is walked."""
+    """Every node that may declare the name; only subtrees that contain the name are walked."""
     occurrences = [found.start() for found in re.finditer(re.escape(name.encode()), source)]
     declaring = _DECLARING_TYPES | spoken.functions | spoken.classes | spoken.containers
     waiting: list[tuple[Node, tuple[str, ...]]] = [(root, ())]
@@ -142,7 +142,7 @@ def _contains_occurrence(node: Node, occurrences: list[int]) -> bool:
 
 
 def _declared_names(node: Node, spoken: Language) -> list[tuple[str, ...]]:
-    """What the node gives a name to: mostly one thing."""
+    """The names that a node declares, usually one."""
     if not node.is_named or (node.type in _ONLY_WITH_BODY and node.child_by_field_name("body") is None):
         return []
     if node.type == "call":
@@ -155,7 +155,7 @@ def _declared_names(node: Node, spoken: Language) -> list[tuple[str, ...]]:
 
 
 def _accessor_symbols(call: Node) -> Sequence[Node]:
-    """Ruby makes accessors by calls."""
+    """The symbols of a Ruby call that defines accessors."""
     arguments = call.child_by_field_name("arguments")
     if arguments is None or node_text(call.child_by_field_name("method")) not in _RUBY_MAKERS:
         return ()
@@ -175,7 +175,7 @@ def _naming_nodes(node: Node) -> Sequence[Node]:
 
 
 def _innermost_declarator(declarator: Node) -> Node:
-    """In C the name stands inside its type: `*name(int)`, `(*name)[3]`."""
+    """In C the name is inside its type: `*name(int)`, `(*name)[3]`."""
     for _ in range(_MAX_DEPTH):
         if not declarator.type.endswith("_declarator") or declarator.type == "variable_declarator":
             break
@@ -187,7 +187,7 @@ def _innermost_declarator(declarator: Node) -> Node:
 
 
 def _include_decorators(node: Node) -> Node:
-    """With its decorators, modifiers and type, unless they belong to neighbours too."""
+    """The node with its decorators, modifiers and type, unless they also belong to siblings."""
     while (
         (around := node.parent) is not None
         and around.type in _WRAPPER_TYPES

@@ -1,4 +1,4 @@
-"""Definitions by the look of their lines, for files whose grammar is not at hand, and the sections of Markdown."""
+"""Finds definitions by regular expressions, for languages without a parser, and sections of Markdown."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -26,12 +26,12 @@ Outline = tuple[int, str]
 
 
 def split_lines(text: str) -> list[str]:
-    """As editors count them."""
+    """Lines as editors count them."""
     return re.split(r"\r\n|\r|\n", text.removesuffix("\n").removesuffix("\r"))
 
 
 def find_outlines(path: str, text: str, symbol: str, name: str) -> Iterator[Outline]:
-    """The first line and the text of what defines the name."""
+    """The line number and text of each definition of the name."""
     lines = split_lines(text)
     if PurePosixPath(path).suffix.lower() in _MARKDOWN:
         yield from _find_sections(lines, symbol)
@@ -44,7 +44,7 @@ def find_outlines(path: str, text: str, symbol: str, name: str) -> Iterator[Outl
 
 
 def _read_block(lines: Sequence[str], start: int) -> Iterator[str]:
-    """To the next line that is indented no deeper and does not carry the definition on."""
+    """The lines up to the next one that is not indented deeper and does not continue the definition."""
     yield lines[start]
     indent = _indent_width(lines[start])
     for line in lines[start + 1 :]:
@@ -58,7 +58,7 @@ def _indent_width(line: str) -> int:
 
 
 def _find_sections(lines: Sequence[str], symbol: str) -> Iterator[Outline]:
-    """To the next heading that is no lower."""
+    """The section with this heading, up to the next heading of the same or a higher level."""
     headings = [(at, found) for at, line in enumerate(lines) if (found := _HEADING.match(line))]
     for place, (start, heading) in enumerate(headings):
         if _heading_slug(heading[2]) == _heading_slug(symbol):

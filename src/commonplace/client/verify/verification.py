@@ -1,4 +1,4 @@
-"""Compare what documents cite with a checkout: `commonplace verify PATH --project P`. Only hashes leave the machine."""
+"""Compares every citation of a project with a checkout and reports the findings to the server."""
 
 import hashlib
 import re
@@ -25,7 +25,7 @@ CallOperation = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class CitationFinding:
-    """`line` is where a thing stands now that was cited by its lines and has moved."""
+    """`line` is the new first line of cited lines that have moved."""
 
     document: str
     place: str
@@ -46,7 +46,7 @@ class _Candidate:
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """Where the cited thing stands, likeliest first; `certain` that it is nowhere else."""
+    """Possible places of the cited thing, most likely first; `certain` that there are no others."""
 
     candidates: Sequence[_Candidate] = ()
     certain: bool = True
@@ -58,7 +58,7 @@ def verify_citations(
     project: str,
     show: Callable[[CitationFinding], None] = lambda _finding: None,
 ) -> Counter[str]:
-    """Look at every citation of the project and report; how many are fresh, drifted, gone or unchecked."""
+    """Check every citation of the project and report it; returns the number in each state."""
     totals: Counter[str] = Counter()
     cursor: str | None = None
     while True:
@@ -76,7 +76,7 @@ def verify_citations(
 
 
 def check_citation(root: Path, citation: Mapping[str, Any]) -> CitationFinding:
-    """What stands at a cited place now, against what stood there when it was cited or first looked at."""
+    """Compare a cited place with its fingerprint from when it was cited or first checked."""
     cited = parse_citation(citation["place"])
     state, spot = _judge_place(root, cited, citation.get("fingerprint") or "")
     moved = spot.line if cited.first and spot.line != cited.first else 0
@@ -102,12 +102,12 @@ def _judge_place(root: Path, cited: CitedPlace, before: str) -> tuple[str, _Cand
 
 
 def _find_cited_file(root: Path, cited: CitedPlace) -> Path | None:
-    """The cited file or folder; none if it is outside of this checkout or cannot be read whole."""
+    """The cited file or folder; None if it is outside of the checkout or too large."""
     if not cited.names_one_file or "\0" in cited.path:
         return None
     try:
         file = (root / cited.path).resolve()
-    except RuntimeError:  # links that lead to themselves
+    except RuntimeError:  # a loop of symbolic links
         return None
     if not file.is_relative_to(root.resolve()):
         return None
@@ -142,7 +142,7 @@ def _find_candidates(cited: CitedPlace, source: bytes) -> _Candidates:
 
 
 def _find_moved_lines(cited: CitedPlace, source: bytes, before: str) -> Sequence[_Candidate]:
-    """The cited lines a little higher or lower, if they stand there once."""
+    """The cited lines further up or down, if they occur there once."""
     width = cited.last - cited.first + 1
     if not cited.first or cited.symbol or width > _MAX_CITED_LINES:
         return ()
@@ -156,7 +156,7 @@ def _find_moved_lines(cited: CitedPlace, source: bytes, before: str) -> Sequence
         for line, window in windows
         if _fingerprint_text(window) == before and any(re.search(r"\w", each) for each in window)
     ]
-    # Windows that overlap are one text with blank lines around it.
+    # Overlapping matches are one text with blank lines around it.
     return [_Candidate(before, found[0])] if found and found[-1] - found[0] < width else ()
 
 
@@ -170,7 +170,7 @@ def _fingerprint_text(texts: Iterable[str]) -> str:
 
 
 def _fingerprint_at_commit(root: Path, file: Path, cited: CitedPlace) -> str:
-    """What stood there at the cited commit, if git and the commit are there."""
+    """The fingerprint at the cited commit; empty if git or the commit is missing."""
     if not cited.commit:
         return ""
     at = f"{cited.commit}:./{file.relative_to(root.resolve()).as_posix()}"

@@ -17,7 +17,7 @@ from commonplace.client.install.setting_edits import PutValue, SettingEdit
 from commonplace.client.remote import RemoteServer
 
 _EDITORS = "Write|Edit|MultiEdit|NotebookEdit"
-# A session that ends waits no longer than its hooks ask for.
+# The end of a session waits for hooks at most as long as they ask for.
 _EVENTS = (
     HookTrigger("SessionStart"),
     HookTrigger("PreToolUse", _EDITORS),
@@ -29,20 +29,22 @@ _EVENTS = (
 _PROMPT_EVENT = HookTrigger("UserPromptSubmit")
 
 
-def _folder(machine: Machine) -> Path:
+def _claude_folder(machine: Machine) -> Path:
     return machine.environment_folder("CLAUDE_CONFIG_DIR", machine.home / ".claude")
 
 
 def _is_installed(machine: Machine) -> bool:
-    return _folder(machine).is_dir() or _servers(machine).exists() or machine.has_program("claude")
+    return (
+        _claude_folder(machine).is_dir() or _servers_path(machine).exists() or machine.has_program("claude")
+    )
 
 
-def _servers(machine: Machine) -> Path:
+def _servers_path(machine: Machine) -> Path:
     return machine.environment_folder("CLAUDE_CONFIG_DIR", machine.home) / ".claude.json"
 
 
 def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
-    path = machine.project_folder / ".mcp.json" if scope == "project" else _servers(machine)
+    path = machine.project_folder / ".mcp.json" if scope == "project" else _servers_path(machine)
     entry = {"type": "http", "url": f"{server.url}/mcp"}
     headers = authorization_header(server, scope, f"${{{KEY_VARIABLE}}}")
     return [PutValue(path, ("mcpServers", ENTRY), add_headers(entry, headers))]
@@ -51,7 +53,7 @@ def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> l
 def _hook_edits(machine: Machine, prompts: bool) -> list[SettingEdit]:
     events = (*_EVENTS, _PROMPT_EVENT) if prompts else _EVENTS
     return hook_group_edits(
-        _folder(machine) / "settings.json", events, {"command": machine.hook_command("claude")}
+        _claude_folder(machine) / "settings.json", events, {"command": machine.hook_command("claude")}
     )
 
 

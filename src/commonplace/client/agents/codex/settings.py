@@ -16,7 +16,7 @@ from commonplace.client.install.machine import Machine
 from commonplace.client.install.setting_edits import PutValue, SettingEdit
 from commonplace.client.remote import RemoteServer
 
-# Codex gives a session's end three seconds at most.
+# Codex gives the end of a session three seconds at most.
 _EVENTS = (
     HookTrigger("SessionStart"),
     HookTrigger("PreToolUse", "apply_patch"),
@@ -26,21 +26,19 @@ _EVENTS = (
     HookTrigger("SessionEnd", timeout_seconds=3),
 )
 _PROMPT_EVENT = HookTrigger("UserPromptSubmit")
-_NOTE = (
-    "Codex runs a hook only after you trusted it: start codex, open /hooks and trust those of commonplace."
-)
+_NOTE = "Codex runs a hook only after you have trusted it: start codex, open /hooks and trust those of commonplace."
 
 
-def _folder(machine: Machine) -> Path:
+def _codex_folder(machine: Machine) -> Path:
     return machine.environment_folder("CODEX_HOME", machine.home / ".codex")
 
 
 def _is_installed(machine: Machine) -> bool:
-    return _folder(machine).is_dir() or machine.has_program("codex")
+    return _codex_folder(machine).is_dir() or machine.has_program("codex")
 
 
 def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
-    folder = machine.project_folder / ".codex" if scope == "project" else _folder(machine)
+    folder = machine.project_folder / ".codex" if scope == "project" else _codex_folder(machine)
     entry: dict[str, Any] = {"url": f"{server.url}/mcp"}
     if server.key and scope == "project":
         entry["bearer_token_env_var"] = KEY_VARIABLE
@@ -52,7 +50,7 @@ def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> l
 def _hook_edits(machine: Machine, prompts: bool) -> list[SettingEdit]:
     events = (*_EVENTS, _PROMPT_EVENT) if prompts else _EVENTS
     return hook_group_edits(
-        _folder(machine) / "hooks.json", events, {"command": machine.hook_command("codex")}
+        _codex_folder(machine) / "hooks.json", events, {"command": machine.hook_command("codex")}
     )
 
 

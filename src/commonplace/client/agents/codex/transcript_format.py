@@ -1,6 +1,6 @@
-"""Codex rollouts: what the model was sent (response items) beside what the person saw (events).
+"""Parses Codex rollouts, which record what the model was sent (response items) and what the person saw (events).
 
-The same words come twice, once each way, so whichever comes second is dropped.
+The same words are recorded in both ways; the second record is dropped.
 """
 
 import hashlib
@@ -30,18 +30,18 @@ from commonplace.transcripts.transcript_event import (
 from commonplace.transcripts.transcript_state import TokenCounts, TranscriptState
 
 _split = str.split
-_TYPES = frozenset(
+_RECORD_TYPES = frozenset(
     _split(
         "session_meta response_item event_msg turn_context compacted world_state inter_agent_communication"
         " inter_agent_communication_metadata security_risk_score"
     )
 )
-_BARE = frozenset(
+_BARE_TYPES = frozenset(
     _split(
         "message function_call function_call_output reasoning local_shell_call custom_tool_call custom_tool_call_output"
     )
 )
-_INJECTED = (
+_INJECTED_PREFIXES = (
     "<environment_context>",
     "<user_instructions>",
     "<INSTRUCTIONS>",
@@ -52,16 +52,16 @@ _INJECTED = (
     "<subagent_notification>",
     "# AGENTS.md",
 )
-_CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
-_RESULTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
-_REFUSED = ("exec command rejected by user", "patch rejected by user", "aborted by user")
-_UNFIT = "apply_patch verification failed"
+_CALL_TYPES = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
+_RESULT_TYPES = ("function_call_output", "custom_tool_call_output", "tool_search_output")
+_REFUSED_TEXTS = ("exec command rejected by user", "patch rejected by user", "aborted by user")
+_FAILED_PATCH_TEXT = "apply_patch verification failed"
 
 
 def _is_own_record(record: Record) -> bool:
     kind = record.get("type")
-    return (kind in _TYPES and isinstance(record.get("payload"), dict)) or (
-        kind in _BARE and "message" not in record and "uuid" not in record
+    return (kind in _RECORD_TYPES and isinstance(record.get("payload"), dict)) or (
+        kind in _BARE_TYPES and "message" not in record and "uuid" not in record
     )
 
 
@@ -69,16 +69,16 @@ def _parse_record(record: Record, facts: TranscriptState) -> ParsedLine | None:
     kind = record.get("type")
     at = parse_time(record.get("timestamp"))
     payload = record.get("payload")
-    if kind in _BARE and payload is None:
-        return ParsedLine(at, _response(record, facts))
-    if kind not in _TYPES or not isinstance(payload, dict):
+    if kind in _BARE_TYPES and payload is None:
+        return ParsedLine(at, _parse_response_item(record, facts))
+    if kind not in _RECORD_TYPES or not isinstance(payload, dict):
         return None
     if kind == "response_item":
-        return ParsedLine(at, _response(payload, facts))
+        return ParsedLine(at, _parse_response_item(payload, facts))
     if kind == "event_msg":
-        return ParsedLine(at, _event(payload, facts))
+        return ParsedLine(at, _parse_event_message(payload, facts))
     if kind == "session_meta":
-        _open(payload, facts)
+        _record_session(payload, facts)
     elif kind == "turn_context":
         facts.model = text_or_empty(payload.get("model"))[:100] or facts.model
         facts.cwd = facts.cwd or text_or_empty(payload.get("cwd"))[:1000]
@@ -89,8 +89,8 @@ def _parse_record(record: Record, facts: TranscriptState) -> ParsedLine | None:
     return ParsedLine(at, [])
 
 
-def _open(payload: Record, facts: TranscriptState) -> None:
-    """A forked file holds its parents' openings too: the first is its own."""
+def _record_session(payload: Record, facts: TranscriptState) -> None:
+    """A forked file also has its parents' session_meta records; the first is its own."""
     if facts.session:
         return
     facts.session = text_or_empty(payload.get("session_id") or payload.get("id"))[:200]
@@ -100,34 +100,34 @@ def _open(payload: Record, facts: TranscriptState) -> None:
     facts.extend_time_span(parse_time(payload.get("timestamp")))
 
 
-def _response(item: Record, facts: TranscriptState) -> list[TranscriptEvent]:
+def _parse_response_item(item: Record, facts: TranscriptState) -> list[TranscriptEvent]:
     kind = item.get("type")
     if kind == "message":
-        return _message(item, facts)
+        return _parse_message(item, facts)
     if kind == "agent_message":
-        return _words(
+        return _first_occurrence(
             "assistant",
             join_text_blocks(item.get("content")) or text_or_empty(item.get("message")),
             "item",
             facts,
         )
-    if kind in _CALLS:
-        return [_called(item)]
-    if kind in _RESULTS:
-        return _returned(item)
+    if kind in _CALL_TYPES:
+        return [_parse_call(item)]
+    if kind in _RESULT_TYPES:
+        return _parse_result(item)
     return []
 
 
-def _message(item: Record, facts: TranscriptState) -> list[TranscriptEvent]:
+def _parse_message(item: Record, facts: TranscriptState) -> list[TranscriptEvent]:
     words = join_text_blocks(item.get("content"))
     if item.get("role") == "assistant":
-        return _words("assistant", words, "item", facts)
-    if item.get("role") == "user" and not words.lstrip().startswith(_INJECTED):
-        return _words("user", words, "item", facts)
+        return _first_occurrence("assistant", words, "item", facts)
+    if item.get("role") == "user" and not words.lstrip().startswith(_INJECTED_PREFIXES):
+        return _first_occurrence("user", words, "item", facts)
     return []
 
 
-def _words(role: str, words: str, source: str, facts: TranscriptState) -> list[TranscriptEvent]:
+def _first_occurrence(role: str, words: str, source: str, facts: TranscriptState) -> list[TranscriptEvent]:
     words = words.strip()
     if not words:
         return []
@@ -141,7 +141,7 @@ def _words(role: str, words: str, source: str, facts: TranscriptState) -> list[T
     return [Message(role, words)]
 
 
-def _called(item: Record) -> TranscriptEvent:
+def _parse_call(item: Record) -> TranscriptEvent:
     name = item.get("name") or str(item.get("type")).removesuffix("_call")
     given = decode_inner_json(item.get("arguments"))
     if given is None:
@@ -149,14 +149,14 @@ def _called(item: Record) -> TranscriptEvent:
     return build_tool_call(item.get("call_id") or item.get("id"), name, given)
 
 
-def _returned(item: Record) -> list[TranscriptEvent]:
-    """What a person did not allow tells nothing of the tool."""
+def _parse_result(item: Record) -> list[TranscriptEvent]:
+    """The result of a call; nothing for one that a person refused."""
     output = item.get("output")
     words = extract_response_text(output)
-    if words.startswith(_REFUSED):
+    if words.startswith(_REFUSED_TEXTS):
         return []
     unfit = get_nested(output, "success") is False or get_nested(output, "isError") is True
-    failed = True if unfit or words.startswith(_UNFIT) else None
+    failed = True if unfit or words.startswith(_FAILED_PATCH_TEXT) else None
     if words.startswith('{"output"'):
         within = decode_inner_json(words)
         code = parse_exit_code(get_nested(within, "metadata", "exit_code"))
@@ -166,40 +166,40 @@ def _returned(item: Record) -> list[TranscriptEvent]:
     return [build_tool_result(item.get("call_id"), words, failed)]
 
 
-def _event(payload: Record, facts: TranscriptState) -> list[TranscriptEvent]:
+def _parse_event_message(payload: Record, facts: TranscriptState) -> list[TranscriptEvent]:
     kind = payload.get("type")
     if kind == "user_message":
-        return _words("user", text_or_empty(payload.get("message")), "event", facts)
+        return _first_occurrence("user", text_or_empty(payload.get("message")), "event", facts)
     if kind == "agent_message":
-        return _words("assistant", text_or_empty(payload.get("message")), "event", facts)
+        return _first_occurrence("assistant", text_or_empty(payload.get("message")), "event", facts)
     if kind == "item_completed":
-        return _completed(payload.get("item"), facts)
+        return _parse_completed(payload.get("item"), facts)
     if kind == "token_count":
-        _count(get_nested(payload, "info", "total_token_usage"), facts)
+        _count_tokens(get_nested(payload, "info", "total_token_usage"), facts)
     elif kind == "thread_name_updated":
         facts.set_title(titles.CUSTOM_TITLE, text_or_empty(payload.get("thread_name")))
     return []
 
 
-def _completed(item: Any, facts: TranscriptState) -> list[TranscriptEvent]:
-    """A turn's item, in the spelling of either version."""
+def _parse_completed(item: Any, facts: TranscriptState) -> list[TranscriptEvent]:
+    """An item of a turn, in the spelling of either version."""
     kind = text_or_empty(get_nested(item, "type")).replace("_", "").lower()
     if kind == "usermessage":
-        return _words("user", join_text_blocks(item.get("content")), "event", facts)
+        return _first_occurrence("user", join_text_blocks(item.get("content")), "event", facts)
     if kind == "agentmessage":
-        return _words(
+        return _first_occurrence(
             "assistant",
             join_text_blocks(item.get("content")) or text_or_empty(item.get("text")),
             "event",
             facts,
         )
     if kind == "commandexecution":
-        return _ran(item, facts)
+        return _parse_command(item, facts)
     return []
 
 
-def _ran(item: Record, facts: TranscriptState) -> list[TranscriptEvent]:
-    """A command that a script ran has no call of its own; one that the model called has been seen."""
+def _parse_command(item: Record, facts: TranscriptState) -> list[TranscriptEvent]:
+    """A command that a script ran has no call record; one that the model called was recorded already."""
     identity = text_or_empty(item.get("call_id") or item.get("id"))[:100]
     if not identity or facts.remember_key(f"ran {identity}") is not None:
         return []
@@ -213,8 +213,8 @@ def _ran(item: Record, facts: TranscriptState) -> list[TranscriptEvent]:
     return [build_tool_call(identity, "exec_command", {"command": item.get("command")}), result]
 
 
-def _count(usage: Any, facts: TranscriptState) -> None:
-    """Codex counts the whole session each time."""
+def _count_tokens(usage: Any, facts: TranscriptState) -> None:
+    """Codex reports the total of the session each time."""
     if isinstance(usage, dict):
         cached = count_or_zero(usage.get("cached_input_tokens"))
         given = max(0, count_or_zero(usage.get("input_tokens")) - cached)

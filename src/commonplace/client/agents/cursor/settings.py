@@ -26,23 +26,23 @@ _EVENTS = (
 _PROMPT_EVENT = HookTrigger("beforeSubmitPrompt")
 
 
-def _folder(root: Path) -> Path:
+def _cursor_folder(root: Path) -> Path:
     return root / ".cursor"
 
 
 def _is_installed(machine: Machine) -> bool:
-    return _folder(machine.home).is_dir() or machine.has_program("cursor", "cursor-agent")
+    return _cursor_folder(machine.home).is_dir() or machine.has_program("cursor", "cursor-agent")
 
 
 def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
-    folder = _folder(machine.project_folder if scope == "project" else machine.home)
+    folder = _cursor_folder(machine.project_folder if scope == "project" else machine.home)
     headers = authorization_header(server, scope, f"${{env:{KEY_VARIABLE}}}")
     entry = add_headers({"url": f"{server.url}/mcp"}, headers)
     return [PutValue(folder / "mcp.json", ("mcpServers", ENTRY), entry)]
 
 
 def _hook_edits(machine: Machine, prompts: bool) -> list[SettingEdit]:
-    path, command = _folder(machine.home) / "hooks.json", machine.hook_command("cursor")
+    path, command = _cursor_folder(machine.home) / "hooks.json", machine.hook_command("cursor")
     wishes: list[SettingEdit] = [EnsureValue(path, ("version",), 1)]
     for event in (*_EVENTS, _PROMPT_EVENT) if prompts else _EVENTS:
         matcher = {"matcher": event.matcher} if event.matcher else {}

@@ -24,12 +24,12 @@ _EVENTS = (
     HookTrigger("PreCompress"),
     HookTrigger("AfterAgent"),
     HookTrigger("SessionEnd"),
-    HookTrigger("BeforeAgent"),  # the first that is heard after a compaction, with or without learnings
+    HookTrigger("BeforeAgent"),  # the first event with context after a compaction, so always installed
 )
 _TIMEOUT_UNITS_PER_SECOND = 1000
 
 
-def _settings(folder: Path) -> Path:
+def _settings_path(folder: Path) -> Path:
     return folder / ".gemini" / "settings.json"
 
 
@@ -38,14 +38,14 @@ def _is_installed(machine: Machine) -> bool:
 
 
 def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
-    path = _settings(machine.project_folder if scope == "project" else machine.home)
+    path = _settings_path(machine.project_folder if scope == "project" else machine.home)
     headers = authorization_header(server, scope, f"${KEY_VARIABLE}")
     return [PutValue(path, ("mcpServers", ENTRY), add_headers({"httpUrl": f"{server.url}/mcp"}, headers))]
 
 
 def _hook_edits(machine: Machine, _prompts: bool) -> list[SettingEdit]:
     handler = {"name": ENTRY, "command": machine.hook_command("gemini")}
-    return hook_group_edits(_settings(machine.home), _EVENTS, handler, _TIMEOUT_UNITS_PER_SECOND)
+    return hook_group_edits(_settings_path(machine.home), _EVENTS, handler, _TIMEOUT_UNITS_PER_SECOND)
 
 
 SETTINGS = AgentSettings(

@@ -1,4 +1,4 @@
-"""Gemini CLI chats: a message a line, told again when it changes; before April 2026 one document for the whole chat."""
+"""Parses Gemini CLI chats: one message per line, repeated when it changes; before April 2026 one JSON document."""
 
 import re
 from typing import Any
@@ -28,18 +28,20 @@ from commonplace.transcripts.transcript_event import (
 from commonplace.transcripts.transcript_state import TokenCounts, TranscriptState
 
 _ROLES = {"user": "user", "gemini": "assistant", "info": "", "error": "system", "warning": ""}
-# It reaches the closing quote or the end of the line, so no character is looked at twice.
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?', re.DOTALL)
-# How a command is reported to the model: forks and older versions say more of it.
-_REPORT = re.compile(r"\A(?:Command: (?s:.*?)\nDirectory: [^\n]*\n)?(?:Output|Stdout): ")
-_TRAILER = re.compile(r"(?:\n(?:Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]{0,400}){1,4}\Z")
-_LONGEST_TRAILER = 2_000
-_CODE = re.compile(r"^Exit Code: (-?\d{1,5}|\(none\))$", re.MULTILINE)
-_SIGNAL = re.compile(r"^Signal: (?!\(none\))", re.MULTILINE)
-_NO_ERROR = "\nError: (none)"
-_STDERR = "\nStderr: "
-_EMPTY = "(empty)"
-_PARTIAL = 256_000
+# Possessive, up to the closing quote or the end of the line, so no character is matched twice.
+_STRING_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?', re.DOTALL)
+# How a command is reported to the model; forks and older versions add a head.
+_REPORT_HEAD = re.compile(r"\A(?:Command: (?s:.*?)\nDirectory: [^\n]*\n)?(?:Output|Stdout): ")
+_REPORT_TRAILER = re.compile(
+    r"(?:\n(?:Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]{0,400}){1,4}\Z"
+)
+_MAX_TRAILER_CHARACTERS = 2_000
+_EXIT_CODE = re.compile(r"^Exit Code: (-?\d{1,5}|\(none\))$", re.MULTILINE)
+_SIGNAL_LINE = re.compile(r"^Signal: (?!\(none\))", re.MULTILINE)
+_NO_ERROR_TEXT = "\nError: (none)"
+_STDERR_MARK = "\nStderr: "
+_EMPTY_OUTPUT = "(empty)"
+_MAX_PARTIAL_BYTES = 256_000
 _MESSAGE_DEPTH = 2
 
 
@@ -54,20 +56,22 @@ def _parse_record(record: Record, facts: TranscriptState) -> ParsedLine | None:
         facts.abandon_since_prompt(text_or_empty(record.get("$rewindTo"))[:64])
         return ParsedLine(None, [])
     if isinstance(update := record.get("$set"), dict):
-        _note(update, facts)
-        return ParsedLine(parse_time(update.get("lastUpdated")), _messages(update.get("messages"), facts))
+        _record_facts(update, facts)
+        return ParsedLine(
+            parse_time(update.get("lastUpdated")), _parse_messages(update.get("messages"), facts)
+        )
     if "projectHash" in record or "sessionId" in record:
-        _note(record, facts)
-        return ParsedLine(parse_time(record.get("startTime")), _messages(record.get("messages"), facts))
+        _record_facts(record, facts)
+        return ParsedLine(parse_time(record.get("startTime")), _parse_messages(record.get("messages"), facts))
     if record.get("type") not in _ROLES:
         return None
     identity = text_or_empty(record.get("id"))[:64]
     if record.get("type") == "user" and identity and identity not in facts.prompt_lines:
         facts.record_prompt(identity)
-    return ParsedLine(parse_time(record.get("timestamp")), _message(record, facts))
+    return ParsedLine(parse_time(record.get("timestamp")), _parse_message(record, facts))
 
 
-def _note(record: Record, facts: TranscriptState) -> None:
+def _record_facts(record: Record, facts: TranscriptState) -> None:
     facts.session = facts.session or text_or_empty(record.get("sessionId"))[:200]
     facts.set_title(titles.SUMMARY_TITLE, text_or_empty(record.get("summary")))
     if record.get("kind") == "subagent":
@@ -76,17 +80,17 @@ def _note(record: Record, facts: TranscriptState) -> None:
     facts.extend_time_span(parse_time(record.get("lastUpdated")))
 
 
-def _messages(messages: Any, facts: TranscriptState) -> list[TranscriptEvent]:
-    """A checkpoint, or an old document, holds all messages at once."""
+def _parse_messages(messages: Any, facts: TranscriptState) -> list[TranscriptEvent]:
+    """The messages of a checkpoint or an old document, which have all of them at once."""
     events: list[TranscriptEvent] = []
     for message in list_records(messages):
         at = parse_time(message.get("timestamp"))
         facts.extend_time_span(at)
-        events += [event._replace(at=at) for event in _message(message, facts)]
+        events += [event._replace(at=at) for event in _parse_message(message, facts)]
     return events
 
 
-def _message(message: Record, facts: TranscriptState) -> list[TranscriptEvent]:
+def _parse_message(message: Record, facts: TranscriptState) -> list[TranscriptEvent]:
     role = _ROLES.get(text_or_empty(message.get("type")), "")
     identity = text_or_empty(message.get("id"))[:64]
     words = join_text_blocks(message.get("content")).strip()
@@ -101,12 +105,12 @@ def _message(message: Record, facts: TranscriptState) -> list[TranscriptEvent]:
         given = max(0, count_or_zero(tokens.get("input")) - cached)
         facts.add_tokens(identity, TokenCounts(given, count_or_zero(tokens.get("output")), cached))
     for call in list_records(message.get("toolCalls")):
-        events += _call(call, facts)
+        events += _parse_call(call, facts)
     return events
 
 
-def _call(call: Record, facts: TranscriptState) -> list[TranscriptEvent]:
-    """A call is told again when it ends; each half of it counts once, and one that was cancelled has no end."""
+def _parse_call(call: Record, facts: TranscriptState) -> list[TranscriptEvent]:
+    """A call is recorded again when it ends; start and end count once each, and a cancelled call has no end."""
     identity, status = text_or_empty(call.get("id"))[:64], text_or_empty(call.get("status"))
     ended = status in ("success", "error", "cancelled")
     before = facts.remember_key(f"c {identity}", "ended" if ended else "begun")
@@ -115,19 +119,25 @@ def _call(call: Record, facts: TranscriptState) -> list[TranscriptEvent]:
         events.append(build_tool_call(identity, call.get("name"), call.get("args")))
     if ended and before != "ended" and status != "cancelled":
         output = extract_response_text(call.get("result")) or extract_response_text(call.get("resultDisplay"))
-        report = _REPORT.match(output) if get_nested(call, "args", "command") else None
-        result = _reported(identity, output, report.end()) if report else build_tool_result(identity, output)
+        report = _REPORT_HEAD.match(output) if get_nested(call, "args", "command") else None
+        result = (
+            _parse_command_report(identity, output, report.end())
+            if report
+            else build_tool_result(identity, output)
+        )
         events.append(result._replace(failed=result.failed or status == "error"))
     return events
 
 
-def _reported(identity: str, output: str, start: int) -> ToolResult:
-    """A command by what it printed; without an exit code and without a signal it ended well."""
-    found = _TRAILER.search(output, max(start, len(output) - _LONGEST_TRAILER))
+def _parse_command_report(identity: str, output: str, start: int) -> ToolResult:
+    """The result of a command; without an exit code and a signal it succeeded."""
+    found = _REPORT_TRAILER.search(output, max(start, len(output) - _MAX_TRAILER_CHARACTERS))
     trailer = found[0] if found else ""
-    stdout, _, stderr = output[start : len(output) - len(trailer)].removesuffix(_NO_ERROR).partition(_STDERR)
-    printed = "\n".join(part for part in (stdout, stderr) if part.strip() not in ("", _EMPTY))
-    killed, code = bool(_SIGNAL.search(trailer)), _CODE.search(trailer)
+    stdout, _, stderr = (
+        output[start : len(output) - len(trailer)].removesuffix(_NO_ERROR_TEXT).partition(_STDERR_MARK)
+    )
+    printed = "\n".join(part for part in (stdout, stderr) if part.strip() not in ("", _EMPTY_OUTPUT))
+    killed, code = bool(_SIGNAL_LINE.search(trailer)), _EXIT_CODE.search(trailer)
     if code is None:
         return ToolResult(identity, printed, killed, None if killed else 0)
     number = None if code[1] == "(none)" else int(code[1])
@@ -135,21 +145,21 @@ def _reported(identity: str, output: str, start: int) -> ToolResult:
 
 
 def _parse_document_line(line: bytes, facts: TranscriptState) -> ParsedLine | None:
-    """A line of a document that was written over many lines: its messages are put together again, one by one."""
-    bare = _STRING.sub(b"", line)
+    """One line of a pretty-printed document; its messages are reassembled one by one."""
+    bare = _STRING_TOKEN.sub(b"", line)
     depth = facts.depth + bare.count(b"{") + bare.count(b"[") - bare.count(b"}") - bare.count(b"]")
     inside = facts.depth > _MESSAGE_DEPTH or depth > _MESSAGE_DEPTH
     before, facts.depth = facts.depth, max(0, depth)
     if inside:
-        return _part(line, facts)
+        return _add_document_part(line, facts)
     if before == 1 and depth == 1:
-        return _field(line, facts)
+        return _parse_document_field(line, facts)
     return ParsedLine(None, [])
 
 
-def _part(line: bytes, facts: TranscriptState) -> ParsedLine | None:
+def _add_document_part(line: bytes, facts: TranscriptState) -> ParsedLine | None:
     facts.partial_size += len(line)
-    if facts.partial_size <= _PARTIAL:
+    if facts.partial_size <= _MAX_PARTIAL_BYTES:
         facts.partial.append(line)
     else:
         facts.partial.clear()
@@ -159,14 +169,14 @@ def _part(line: bytes, facts: TranscriptState) -> ParsedLine | None:
     facts.partial, facts.partial_size = [], 0
     if message is None:
         return None
-    return ParsedLine(parse_time(message.get("timestamp")), _message(message, facts))
+    return ParsedLine(parse_time(message.get("timestamp")), _parse_message(message, facts))
 
 
-def _field(line: bytes, facts: TranscriptState) -> ParsedLine | None:
+def _parse_document_field(line: bytes, facts: TranscriptState) -> ParsedLine | None:
     field = decode_record(b"{" + line.strip().rstrip(b",") + b"}")
     if field is None:
         return None
-    _note(field, facts)
+    _record_facts(field, facts)
     return ParsedLine(None, [])
 
 

@@ -1,4 +1,6 @@
-"""Gemini CLI: ~/.gemini/tmp/<hash of the folder>/chats/session-*.jsonl; before 2026-04 one .json document a session."""
+"""Where Gemini CLI keeps transcripts: ~/.gemini/tmp/<hash of the folder>/chats/session-*.jsonl; before April 2026 one
+.json document per session.
+"""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -11,24 +13,24 @@ _TOOL = AGENTS["gemini"].transcript_tool
 _FOLDER_NAME = ".gemini"
 
 
-def _home() -> Path:
+def _gemini_home() -> Path:
     return Path("~/.gemini").expanduser()
 
 
 def _list_transcripts() -> Iterator[Transcript]:
-    chats = (_home() / "tmp").glob("*/chats/**/*.json*")
+    chats = (_gemini_home() / "tmp").glob("*/chats/**/*.json*")
     yield from (_transcript_at(path) for path in sorted(chats) if path.suffix in {".jsonl", ".json"})
 
 
 def _transcript_at(path: Path) -> Transcript:
-    """A sub-agent's file lies in a folder with its parent's name."""
+    """A sub-agent's file is in a folder with its parent's name."""
     parent = f"{path.parent.name}." if path.parent.name != "chats" else ""
     return Transcript(_TOOL, parent + path.stem, path, whole=path.suffix == ".json")
 
 
 def _find_work_folder(path: Path, known: Iterable[str]) -> str:
-    """The folder whose hash names the place: as a file there says, else one that another agent worked in."""
-    place = _place(path)
+    """The folder with this hash: from `.project_root` there, else among the folders that other agents worked in."""
+    place = _project_folder(path)
     written = place / ".project_root"
     if written.is_file():
         return written.read_text(encoding="utf-8").strip()
@@ -36,16 +38,16 @@ def _find_work_folder(path: Path, known: Iterable[str]) -> str:
 
 
 def _name_project(path: Path) -> str:
-    return f"gemini-{_place(path).name[:8]}"
+    return f"gemini-{_project_folder(path).name[:8]}"
 
 
-def _place(path: Path) -> Path:
+def _project_folder(path: Path) -> Path:
     above = [folder for folder in path.parents if folder.name == "chats"]
     return above[-1].parent if above else path.parent
 
 
 TRANSCRIPTS = AgentTranscripts(
-    _home,
+    _gemini_home,
     _FOLDER_NAME,
     _list_transcripts,
     _transcript_at,

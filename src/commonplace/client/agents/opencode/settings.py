@@ -29,30 +29,30 @@ _EVENTS = (
 )
 
 
-def _folder(machine: Machine) -> Path:
+def _opencode_folder(machine: Machine) -> Path:
     return machine.config_folder / "opencode"
 
 
 def _is_installed(machine: Machine) -> bool:
-    return _folder(machine).is_dir() or machine.has_program("opencode")
+    return _opencode_folder(machine).is_dir() or machine.has_program("opencode")
 
 
 def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
-    path = _settings(machine.project_folder if scope == "project" else _folder(machine))
+    path = _settings_path(machine.project_folder if scope == "project" else _opencode_folder(machine))
     headers = authorization_header(server, scope, f"{{env:{KEY_VARIABLE}}}")
     entry: dict[str, Any] = {"type": "remote", "url": f"{server.url}/mcp"}
-    if _nested(path):
+    if _has_nested_servers(path):
         return [PutValue(path, ("mcp", "servers", ENTRY), add_headers(entry, headers))]
     return [PutValue(path, ("mcp", ENTRY), add_headers(entry | {"enabled": True}, headers))]
 
 
-def _settings(folder: Path) -> Path:
+def _settings_path(folder: Path) -> Path:
     with_comments = folder / "opencode.jsonc"
     return with_comments if with_comments.exists() else folder / "opencode.json"
 
 
-def _nested(path: Path) -> bool:
-    """The second version of the settings keeps servers one level deeper."""
+def _has_nested_servers(path: Path) -> bool:
+    """Whether the settings are of the second version, which keeps servers one level deeper."""
     try:
         servers = jsonc.parse(path.read_bytes()).to_python()["mcp"]["servers"]
     except (OSError, jsonc.NotJson, KeyError, TypeError):
@@ -64,7 +64,7 @@ def _hook_edits(machine: Machine, prompts: bool) -> list[SettingEdit]:
     words = [*machine.program, "hook", "opencode"]
     plugin = Path(__file__).with_name("plugin.js").read_text(encoding="utf-8")
     plugin = plugin.replace("__PROGRAM__", json.dumps(words)).replace("__PROMPTS__", json.dumps(prompts))
-    return [WriteFile(_folder(machine) / "plugins" / "commonplace.js", plugin)]
+    return [WriteFile(_opencode_folder(machine) / "plugins" / "commonplace.js", plugin)]
 
 
 SETTINGS = AgentSettings(

@@ -18,31 +18,40 @@ from commonplace.client.remote import RemoteServer
 
 _EVENTS = (
     HookTrigger("SessionStart"),
-    HookTrigger("UserPromptSubmit"),  # the first that is heard after a compaction, with or without learnings
+    HookTrigger("UserPromptSubmit"),  # the first event with context after a compaction, so always installed
     HookTrigger("PreToolUse"),
     HookTrigger("PostToolUse"),
     HookTrigger("PreCompact"),
     HookTrigger("Stop"),
 )
-_INPUT = "commonplace-key"
-_ASKED = {"type": "promptString", "id": _INPUT, "description": "Key of Commonplace", "password": True}
+_KEY_INPUT_ID = "commonplace-key"
+_KEY_INPUT = {
+    "type": "promptString",
+    "id": _KEY_INPUT_ID,
+    "description": "Commonplace key",
+    "password": True,
+}
 
 
-def _user(machine: Machine) -> Path:
+def _user_folder(machine: Machine) -> Path:
     return machine.app_settings_folder / "Code" / "User"
 
 
 def _is_installed(machine: Machine) -> bool:
-    return _user(machine).is_dir() or (machine.home / ".copilot").is_dir() or machine.has_program("code")
+    return (
+        _user_folder(machine).is_dir() or (machine.home / ".copilot").is_dir() or machine.has_program("code")
+    )
 
 
 def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
     path = (
-        machine.project_folder / ".vscode" / "mcp.json" if scope == "project" else _user(machine) / "mcp.json"
+        machine.project_folder / ".vscode" / "mcp.json"
+        if scope == "project"
+        else _user_folder(machine) / "mcp.json"
     )
-    headers = authorization_header(server, scope, f"${{input:{_INPUT}}}")
+    headers = authorization_header(server, scope, f"${{input:{_KEY_INPUT_ID}}}")
     entry = add_headers({"type": "http", "url": f"{server.url}/mcp"}, headers)
-    asked = [AppendElement(path, ("inputs",), _ASKED)] if headers and scope == "project" else []
+    asked = [AppendElement(path, ("inputs",), _KEY_INPUT)] if headers and scope == "project" else []
     return [PutValue(path, ("servers", ENTRY), entry), *asked]
 
 

@@ -17,24 +17,26 @@ _EVENTS = ("pre_write_code", "post_write_code", "post_cascade_response_with_tran
 _PROMPT_EVENT = "pre_user_prompt"
 
 
-def _folder(machine: Machine) -> Path:
+def _windsurf_folder(machine: Machine) -> Path:
     return machine.home / ".codeium" / "windsurf"
 
 
 def _is_installed(machine: Machine) -> bool:
-    return _folder(machine).is_dir() or machine.has_program("windsurf")
+    return _windsurf_folder(machine).is_dir() or machine.has_program("windsurf")
 
 
 def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
     entry = add_headers({"serverUrl": f"{server.url}/mcp"}, authorization_header(server, scope, ""))
-    return [PutValue(_folder(machine) / "mcp_config.json", ("mcpServers", ENTRY), entry)]
+    return [PutValue(_windsurf_folder(machine) / "mcp_config.json", ("mcpServers", ENTRY), entry)]
 
 
 def _hook_edits(machine: Machine, prompts: bool) -> list[SettingEdit]:
     command = machine.hook_command("windsurf")
     run = {"command": command} | ({"powershell": f"& {command}"} if machine.is_windows else {})
     events = (*_EVENTS, _PROMPT_EVENT) if prompts else _EVENTS
-    return [AppendElement(_folder(machine) / "hooks.json", ("hooks", event), run) for event in events]
+    return [
+        AppendElement(_windsurf_folder(machine) / "hooks.json", ("hooks", event), run) for event in events
+    ]
 
 
 SETTINGS = AgentSettings(
