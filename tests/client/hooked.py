@@ -11,6 +11,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from agent_samples import load_samples
 
 import product
 from commonplace.client.hooks import program
@@ -97,98 +98,12 @@ class Agent:
 
     def sends(self, kind: str, *files: str) -> dict[str, Any]:
         """The event in this agent's own words."""
-        return SENDERS[self.tool](self, EVENTS[self.tool][kind], files)
+        sample = load_samples()[self.tool]
+        return sample.build_payload(self, sample.EVENTS[kind], files)
 
     @property
     def known(self) -> dict[str, Any]:
         return {"session_id": self.session, "transcript_path": self.transcript or None, "cwd": str(self.cwd)}
-
-
-def _as_claude(agent: Agent, name: str, files: tuple[str, ...]) -> dict[str, Any]:
-    tool = (
-        {"tool_name": "Edit", "tool_use_id": "toolu_1", "tool_input": {"file_path": files[0]}}
-        if files
-        else {}
-    )
-    return agent.known | {"hook_event_name": name, "permission_mode": "default", "source": "startup"} | tool
-
-
-def _as_codex(agent: Agent, name: str, files: tuple[str, ...]) -> dict[str, Any]:
-    changes = "".join(f"*** Update File: {file}\n@@\n-a\n+b\n" for file in files)
-    patch = f"*** Begin Patch\n{changes}*** End Patch\n"
-    tool = {"tool_name": "apply_patch", "tool_input": {"command": patch}, "turn_id": "1"} if files else {}
-    return agent.known | {"hook_event_name": name, "model": "gpt-5", "source": "startup"} | tool
-
-
-def _as_gemini(agent: Agent, name: str, files: tuple[str, ...]) -> dict[str, Any]:
-    tool = {"tool_name": "replace", "tool_input": {"file_path": files[0], "old_string": "a"}} if files else {}
-    return (
-        agent.known
-        | {"hook_event_name": name, "timestamp": "2026-08-21T10:00:00Z", "source": "startup"}
-        | tool
-    )
-
-
-def _as_cursor(agent: Agent, name: str, files: tuple[str, ...]) -> dict[str, Any]:
-    sent = {
-        "conversation_id": agent.session, "generation_id": "g", "hook_event_name": name, "model": "m",
-        "workspace_roots": [str(agent.cwd)], "cursor_version": "2.4", "transcript_path": agent.known["transcript_path"],
-    }  # fmt: skip
-    if not files:
-        return sent
-    if name == "afterFileEdit":
-        return sent | {"file_path": files[0], "edits": [{"old_string": "a", "new_string": "b"}]}
-    return sent | {"tool_name": "Write", "tool_input": json.dumps({"file_path": files[0], "content": "b"})}
-
-
-def _as_vscode(agent: Agent, name: str, files: tuple[str, ...]) -> dict[str, Any]:
-    tool = {"tool_name": "replace_string_in_file", "tool_input": {"filePath": files[0]}} if files else {}
-    return (
-        agent.known | {"hook_event_name": name, "timestamp": "2026-08-21T10:00:00Z", "source": "new"} | tool
-    )
-
-
-def _as_windsurf(agent: Agent, name: str, files: tuple[str, ...]) -> dict[str, Any]:
-    told = {"file_path": files[0], "edits": [{"old_string": "a", "new_string": "b"}]} if files else {}
-    return {"agent_action_name": name, "trajectory_id": agent.session, "execution_id": "e", "tool_info": told}
-
-
-def _as_opencode(agent: Agent, name: str, files: tuple[str, ...]) -> dict[str, Any]:
-    tool = {"tool_name": "edit", "tool_input": {"filePath": files[0]}} if files else {}
-    return agent.known | {"hook_event_name": name} | tool
-
-
-SENDERS = {
-    "claude": _as_claude, "codex": _as_codex, "gemini": _as_gemini, "cursor": _as_cursor, "vscode": _as_vscode,
-    "windsurf": _as_windsurf, "opencode": _as_opencode,
-}  # fmt: skip
-
-_CLAUDE = {
-    "session_start": "SessionStart", "before_edit": "PreToolUse", "after_edit": "PostToolUse",
-    "prompt": "UserPromptSubmit", "stop": "Stop", "before_compact": "PreCompact", "session_end": "SessionEnd",
-}  # fmt: skip
-EVENTS = {
-    "claude": _CLAUDE,
-    "codex": _CLAUDE,
-    "vscode": {name: event for name, event in _CLAUDE.items() if name != "session_end"},
-    "gemini": {
-        "session_start": "SessionStart", "before_edit": "BeforeTool", "after_edit": "AfterTool",
-        "prompt": "BeforeAgent", "stop": "AfterAgent", "before_compact": "PreCompress", "session_end": "SessionEnd",
-    },
-    "cursor": {
-        "session_start": "sessionStart", "before_edit": "preToolUse", "after_edit": "afterFileEdit",
-        "prompt": "beforeSubmitPrompt", "stop": "stop", "before_compact": "preCompact", "session_end": "sessionEnd",
-    },
-    "windsurf": {
-        "before_edit": "pre_write_code", "after_edit": "post_write_code", "prompt": "pre_user_prompt",
-        "stop": "post_cascade_response",
-    },
-    "opencode": {
-        "session_start": "session.created", "before_edit": "tool.execute.before",
-        "after_edit": "tool.execute.after", "prompt": "chat.message", "stop": "session.idle",
-        "before_compact": "experimental.session.compacting", "session_end": "session.deleted",
-    },
-}  # fmt: skip
 
 
 async def run(command: list[str], cwd: Path, environ: dict[str, str], sent: bytes = b"") -> Done:

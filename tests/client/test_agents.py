@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hooked import EVENTS, SENDERS
-from settings_of_agents import EVERY
+from agent_samples import load_samples
 
 import commonplace.client.agents as registry
 from commonplace.__main__ import main
@@ -73,17 +72,20 @@ def test_settings_run_hooks_only_at_events_that_the_hooks_know(agent: str):
     assert written <= set(hooks.events)
 
 
-def test_every_agent_stands_in_every_table():
-    assert set(EVERY) == set(AGENTS)
-    assert set(EVENTS) == set(AGENTS_WITH_HOOKS)
-    assert set(SENDERS) == set(AGENTS_WITH_HOOKS)
+@pytest.mark.parametrize("agent", AGENTS)
+def test_agent_has_a_sample_for_the_tests(agent: str):
+    sample = load_samples()[agent]
+    assert sample.SETTINGS
+    assert sample.CONNECTION
+    assert bool(sample.PROJECT_CONNECTION) == registry.load_settings(agent).has_project_scope
+    assert bool(sample.EVENTS) == (agent in AGENTS_WITH_HOOKS)
 
 
 @pytest.mark.parametrize("agent", AGENTS_WITH_HOOKS)
 def test_simulated_agent_sends_events_that_the_hooks_know(agent: str):
     known = registry.load_hooks(agent).events
-    assert {name: known[event] for name, event in EVENTS[agent].items()} == {
-        name: name for name in EVENTS[agent]
+    assert {name: known[event] for name, event in load_samples()[agent].EVENTS.items()} == {
+        name: name for name in load_samples()[agent].EVENTS
     }
 
 

@@ -4,7 +4,8 @@ import io
 import json
 
 import pytest
-from hooked import EVENTS, Done
+from agent_samples import load_samples
+from hooked import Done
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,7 +45,9 @@ async def test_edit_is_denied_in_the_agents_own_way(team, agent, tool):
     assert denied.code == (2 if tool == "windsurf" else 0)
 
 
-@pytest.mark.parametrize("tool", [tool for tool in AGENTS_WITH_HOOKS if "session_start" in EVENTS[tool]])
+@pytest.mark.parametrize(
+    "tool", [tool for tool in AGENTS_WITH_HOOKS if "session_start" in load_samples()[tool].EVENTS]
+)
 async def test_start_tells_the_boot_pack(team, near, tool):
     alice = await team.agent("alice", project="shop")
     await alice.record_learning(topic="Cart totals", content="Round at the end.")
@@ -170,7 +173,9 @@ NAMES = st.sampled_from([
     "hook_event_name", "agent_action_name", "tool_name", "tool_input", "session_id", "conversation_id",
     "trajectory_id", "cwd", "workspace_roots", "file_path", "tool_info", "prompt", "transcript_path",
 ])  # fmt: skip
-WORDS = st.sampled_from([name for events in EVENTS.values() for name in events.values()] + ["Edit", "Write"])
+WORDS = st.sampled_from(
+    [name for sample in load_samples().values() for name in sample.EVENTS.values()] + ["Edit", "Write"]
+)
 
 
 @settings(max_examples=150, deadline=None)

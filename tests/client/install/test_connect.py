@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from settings_of_agents import EVERY
+from agent_samples import load_samples
+from agent_samples.server import BEARER, MCP
 from user import User
 
 from commonplace.client import remote
@@ -15,62 +16,6 @@ from commonplace.client.agents import AGENTS, load_settings
 from commonplace.client.remote import RemoteServer
 
 SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key")
-MCP = "http://127.0.0.1:9123/mcp"
-BEARER = {"Authorization": "Bearer cp_test_key"}
-
-# The file of the user's own settings, where in it, and what.
-OWN: dict[str, tuple[str, tuple[str, ...], Any]] = {
-    "claude": (".claude.json", ("mcpServers",), {"type": "http", "url": MCP, "headers": BEARER}),
-    "codex": (".codex/config.toml", ("mcp_servers",), {"url": MCP, "http_headers": BEARER}),
-    "gemini": (".gemini/settings.json", ("mcpServers",), {"httpUrl": MCP, "headers": BEARER}),
-    "cursor": (".cursor/mcp.json", ("mcpServers",), {"url": MCP, "headers": BEARER}),
-    "vscode": (".config/Code/User/mcp.json", ("servers",), {"type": "http", "url": MCP, "headers": BEARER}),
-    "windsurf": (
-        ".codeium/windsurf/mcp_config.json",
-        ("mcpServers",),
-        {"serverUrl": MCP, "headers": BEARER},
-    ),
-    "opencode": (
-        ".config/opencode/opencode.json",
-        ("mcp",),
-        {"type": "remote", "url": MCP, "enabled": True, "headers": BEARER},
-    ),
-}
-
-
-def _by(reference: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {reference}"}
-
-
-# The same in the files of a project, which name where the key comes from.
-PROJECT: dict[str, tuple[str, tuple[str, ...], Any]] = {
-    "claude": (
-        ".mcp.json",
-        ("mcpServers",),
-        {"type": "http", "url": MCP, "headers": _by("${COMMONPLACE_KEY}")},
-    ),
-    "codex": (
-        ".codex/config.toml",
-        ("mcp_servers",),
-        {"url": MCP, "bearer_token_env_var": "COMMONPLACE_KEY"},
-    ),
-    "gemini": (
-        ".gemini/settings.json",
-        ("mcpServers",),
-        {"httpUrl": MCP, "headers": _by("$COMMONPLACE_KEY")},
-    ),
-    "cursor": (".cursor/mcp.json", ("mcpServers",), {"url": MCP, "headers": _by("${env:COMMONPLACE_KEY}")}),
-    "vscode": (
-        ".vscode/mcp.json",
-        ("servers",),
-        {"type": "http", "url": MCP, "headers": _by("${input:commonplace-key}")},
-    ),
-    "opencode": (
-        "opencode.json",
-        ("mcp",),
-        {"type": "remote", "url": MCP, "enabled": True, "headers": _by("{env:COMMONPLACE_KEY}")},
-    ),
-}
 
 
 def _entry(path: Path, at: tuple[str, ...]) -> Any:
@@ -84,7 +29,7 @@ def _entry(path: Path, at: tuple[str, ...]) -> Any:
 @pytest.mark.parametrize("agent", AGENTS)
 def test_connect_writes_what_the_agent_reads(user: User, agent: str):
     user.runs("connect", agent, *SERVER)
-    path, at, entry = OWN[agent]
+    path, at, entry = load_samples()[agent].CONNECTION
     assert _entry(user.home / path, at) == entry
     assert stat.S_IMODE((user.home / path).stat().st_mode) == 0o600
 
@@ -94,7 +39,7 @@ def test_connect_puts_no_key_into_a_project(user: User, agent: str):
     (user.project / "deep" / "inside").mkdir(parents=True)
     user.enters(user.project / "deep" / "inside")
     out = user.runs("connect", agent, "--project-scope", *SERVER)
-    path, at, entry = PROJECT[agent]
+    path, at, entry = load_samples()[agent].PROJECT_CONNECTION
     assert _entry(user.project / path, at) == entry
     assert b"cp_test_key" not in (user.project / path).read_bytes()
     assert "COMMONPLACE_KEY" in out
@@ -116,14 +61,14 @@ def test_connect_refuses_windsurf_for_a_project(user: User):
 @pytest.mark.parametrize("agent", AGENTS)
 def test_connect_without_a_key_sends_none(user: User, agent: str):
     user.runs("connect", agent, "--url", "http://127.0.0.1:9123")
-    path, at, entry = OWN[agent]
+    path, at, entry = load_samples()[agent].CONNECTION
     bare = {name: value for name, value in entry.items() if name not in {"headers", "http_headers"}}
     assert _entry(user.home / path, at) == bare
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_connect_twice_and_uninstall_give_back_the_settings(user: User, agent: str):
-    user.has(EVERY[agent])
+    user.has(load_samples()[agent].SETTINGS)
     before = user.snapshot()
     user.runs("connect", agent, *SERVER)
     connected = user.snapshot()
@@ -137,7 +82,7 @@ def test_connect_twice_and_uninstall_give_back_the_settings(user: User, agent: s
 def test_connect_print_shows_the_entry_and_writes_nothing(user: User, agent: str):
     before = user.snapshot()
     code, out, error = user.tries("connect", agent, "--print", *SERVER)
-    path, at, entry = OWN[agent]
+    path, at, entry = load_samples()[agent].CONNECTION
     shown = tomllib.loads(out) if path.endswith(".toml") else json.loads(out)
     for key in (*at, "commonplace"):
         shown = shown[key]
@@ -148,7 +93,7 @@ def test_connect_print_shows_the_entry_and_writes_nothing(user: User, agent: str
 
 
 def test_connect_dry_run_shows_the_diff(user: User):
-    user.has(EVERY["cursor"])
+    user.has(load_samples()["cursor"].SETTINGS)
     before = user.snapshot()
     shown = user.runs("connect", "cursor", "--dry-run", *SERVER)
     assert (
@@ -160,7 +105,7 @@ def test_connect_dry_run_shows_the_diff(user: User):
 
 
 def test_connect_all_writes_to_the_agents_that_are_there(user: User):
-    user.has(EVERY["gemini"] | EVERY["cursor"])
+    user.has(load_samples()["gemini"].SETTINGS | load_samples()["cursor"].SETTINGS)
     user.runs("connect", "all", *SERVER)
     assert b"9123" in (user.home / ".gemini/settings.json").read_bytes()
     assert b"9123" in (user.home / ".cursor/mcp.json").read_bytes()
@@ -171,7 +116,7 @@ def test_connect_takes_server_and_key_from_the_environment(user: User):
     user.set("COMMONPLACE_URL", "http://127.0.0.1:9123/")
     user.set("COMMONPLACE_KEY", "cp_test_key")
     user.runs("connect", "claude")
-    path, at, entry = OWN["claude"]
+    path, at, entry = load_samples()["claude"].CONNECTION
     assert _entry(user.home / path, at) == entry
 
 
@@ -245,7 +190,7 @@ def test_connect_to_another_server_takes_no_key_of_the_one_before_along(user: Us
     user.runs("install", "--agent", "claude", "--yes", *SERVER, "--sync-token", "cp_sync")
     before = _configured(user)
     user.runs("connect", "claude", "--url", "http://other:1")
-    path, at, _ = OWN["claude"]
+    path, at, _ = load_samples()["claude"].CONNECTION
     assert _entry(user.home / path, at) == {"type": "http", "url": "http://other:1/mcp"}
     assert _configured(user) == {"url": "http://other:1", "key": "", "sync_token": ""}
     user.runs("connect", "claude", *SERVER)

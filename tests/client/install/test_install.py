@@ -9,43 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from settings_of_agents import BYTE_ORDER_MARK, EVERY
+from agent_samples import load_samples
+from agent_samples.server import BEARER, BYTE_ORDER_MARK, MCP
 from user import User
 
 from commonplace.client.agents import AGENTS
 from patience import PATIENCE_SECONDS
 
 SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key")
-MCP = "http://127.0.0.1:9123/mcp"
-BEARER = {"Authorization": "Bearer cp_test_key"}
 
-# Where the agent's hooks stand, and how many seconds (or parts of one) a session's start may take.
-HOOKS = {
-    "claude": (
-        ".claude/settings.json",
-        {"SessionStart", "PreToolUse", "PostToolUse", "PreCompact", "Stop", "SessionEnd"},
-    ),
-    "codex": (
-        ".codex/hooks.json",
-        {"SessionStart", "PreToolUse", "PostToolUse", "PreCompact", "Stop", "SessionEnd"},
-    ),
-    "gemini": (
-        ".gemini/settings.json",
-        {"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "PreCompress", "AfterAgent", "SessionEnd"},
-    ),
-    "cursor": (
-        ".cursor/hooks.json",
-        {"sessionStart", "preToolUse", "afterFileEdit", "preCompact", "stop", "sessionEnd"},
-    ),
-    "vscode": (
-        ".copilot/hooks/commonplace.json",
-        {"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PreCompact", "Stop"},
-    ),
-    "windsurf": (
-        ".codeium/windsurf/hooks.json",
-        {"pre_write_code", "post_write_code", "post_cascade_response_with_transcript"},
-    ),
-}
 EDITIONS: dict[str, Callable[[bytes], bytes]] = {
     "as it is": lambda content: content,
     "CRLF": lambda content: content.replace(b"\n", b"\r\n"),
@@ -66,7 +38,7 @@ def _commands(value: object) -> list[str]:
 @pytest.mark.parametrize("edition", EDITIONS)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_uninstall_gives_back_the_settings_of_every_agent(user: User, agent: str, edition: str):
-    user.has({name: EDITIONS[edition](content) for name, content in EVERY[agent].items()})
+    user.has({name: EDITIONS[edition](content) for name, content in load_samples()[agent].SETTINGS.items()})
     before = user.snapshot()
     user.runs("install", "--agent", agent, "--yes", *SERVER)
     installed = user.snapshot()
@@ -79,7 +51,7 @@ def test_uninstall_gives_back_the_settings_of_every_agent(user: User, agent: str
 
 def test_uninstall_leaves_nothing_where_there_was_nothing(user: User):
     before = user.snapshot()
-    user.runs("install", "--agent", *EVERY, "--yes", *SERVER)
+    user.runs("install", "--agent", *AGENTS, "--yes", *SERVER)
     assert len(user.snapshot()) > len(before) + 10
     user.runs("uninstall", "--yes")
     assert user.snapshot() == before
@@ -91,10 +63,10 @@ def test_uninstall_leaves_nothing_where_there_was_nothing(user: User):
     assert left <= {"backups"}
 
 
-@pytest.mark.parametrize("agent", HOOKS)
+@pytest.mark.parametrize("agent", [name for name in AGENTS if load_samples()[name].HOOKS])
 def test_install_runs_our_program_at_the_events_of_the_agent(user: User, agent: str):
     user.runs("install", "--agent", agent, "--yes", *SERVER)
-    path, events = HOOKS[agent]
+    path, events = load_samples()[agent].HOOKS
     hooks = user.reads(path)["hooks"]
     assert set(hooks) == events
     commands = {command for event in hooks.values() for command in _commands(event)}
@@ -159,7 +131,7 @@ def test_install_refuses_when_no_agent_is_there(user: User):
 
 
 def test_install_asks_and_does_nothing_without_an_answer(user: User):
-    user.has(EVERY["claude"])
+    user.has(load_samples()["claude"].SETTINGS)
     before = user.snapshot()
     code, out, error = user.tries("install", *SERVER)
     assert code == 2
@@ -169,7 +141,7 @@ def test_install_asks_and_does_nothing_without_an_answer(user: User):
 
 
 def test_install_dry_run_shows_a_diff_without_the_key_and_writes_nothing(user: User):
-    user.has(EVERY["claude"] | EVERY["codex"])
+    user.has(load_samples()["claude"].SETTINGS | load_samples()["codex"].SETTINGS)
     before = user.snapshot()
     shown = user.runs("install", "--dry-run", *SERVER)
     assert f"--- {user.home}/.claude/settings.json" in shown
@@ -189,7 +161,11 @@ def test_uninstall_dry_run_writes_nothing_and_hides_the_key(user: User):
 
 
 def test_uninstall_takes_only_ours_when_the_user_changed_the_rest(user: User):
-    user.has(EVERY["claude"] | EVERY["codex"] | EVERY["cursor"])
+    user.has(
+        load_samples()["claude"].SETTINGS
+        | load_samples()["codex"].SETTINGS
+        | load_samples()["cursor"].SETTINGS
+    )
     user.runs("install", "--yes", *SERVER)
     path = user.home / ".claude/settings.json"
     settings = json.loads(path.read_bytes())
@@ -200,13 +176,15 @@ def test_uninstall_takes_only_ours_when_the_user_changed_the_rest(user: User):
     config.write_bytes(b'approval = "never"\n' + config.read_bytes() + b'\n[mcp_servers.mine]\nurl = "u"\n')
     user.runs("uninstall", "--yes")
 
-    expected = json.loads(EVERY["claude"][".claude/settings.json"])
+    expected = json.loads(load_samples()["claude"].SETTINGS[".claude/settings.json"])
     expected["hooks"]["Stop"] = [{"hooks": [{"type": "command", "command": "mine"}]}]
     assert json.loads(path.read_bytes()) == expected | {"model": "sonnet"}
     left = tomllib.loads(config.read_text())
     assert set(left["mcp_servers"]) == {"docs", "mine"}
     assert left["approval"] == "never"
-    assert (user.home / ".cursor/hooks.json").read_bytes() == EVERY["cursor"][".cursor/hooks.json"]
+    assert (user.home / ".cursor/hooks.json").read_bytes() == load_samples()["cursor"].SETTINGS[
+        ".cursor/hooks.json"
+    ]
 
 
 def test_uninstall_keeps_a_file_of_ours_that_the_user_filled(user: User):
@@ -220,14 +198,18 @@ def test_uninstall_keeps_a_file_of_ours_that_the_user_filled(user: User):
 
 
 def test_uninstall_of_one_agent_leaves_the_others(user: User):
-    user.has(EVERY["claude"] | EVERY["gemini"])
+    user.has(load_samples()["claude"].SETTINGS | load_samples()["gemini"].SETTINGS)
     user.runs("install", "--yes", *SERVER)
     user.runs("uninstall", "--agent", "claude", "--yes")
-    assert {name: (user.home / name).read_bytes() for name in EVERY["claude"]} == EVERY["claude"]
+    assert {
+        name: (user.home / name).read_bytes() for name in load_samples()["claude"].SETTINGS
+    } == load_samples()["claude"].SETTINGS
     assert b"commonplace" in (user.home / ".gemini/settings.json").read_bytes()
     assert (user.home / ".commonplace/config.toml").exists()
     user.runs("uninstall", "--agent", "gemini", "--yes")
-    assert (user.home / ".gemini/settings.json").read_bytes() == EVERY["gemini"][".gemini/settings.json"]
+    assert (user.home / ".gemini/settings.json").read_bytes() == load_samples()["gemini"].SETTINGS[
+        ".gemini/settings.json"
+    ]
     assert not (user.home / ".commonplace/config.toml").exists()
 
 
@@ -245,7 +227,7 @@ def test_uninstall_gives_back_an_entry_that_was_there_before(user: User):
 
 
 def test_install_again_with_another_server_replaces_ours(user: User):
-    user.has(EVERY["claude"] | EVERY["codex"])
+    user.has(load_samples()["claude"].SETTINGS | load_samples()["codex"].SETTINGS)
     before = user.snapshot()
     user.runs("install", "--yes", *SERVER)
     user.runs("install", "--yes", "--url", "https://memory.example.com/", "--key", "cp_other")
@@ -263,7 +245,10 @@ def test_install_again_with_another_server_replaces_ours(user: User):
 
 
 def test_install_refuses_a_file_that_it_can_not_read_and_changes_none(user: User):
-    user.has(EVERY["codex"] | {".claude/settings.json": b'{\n  "model": "opus",\n  "hooks": {oops}\n}'})
+    user.has(
+        load_samples()["codex"].SETTINGS
+        | {".claude/settings.json": b'{\n  "model": "opus",\n  "hooks": {oops}\n}'}
+    )
     before = user.snapshot()
     code, _, error = user.tries("install", "--yes", *SERVER)
     assert code == 2
@@ -273,15 +258,20 @@ def test_install_refuses_a_file_that_it_can_not_read_and_changes_none(user: User
 
 
 def test_install_keeps_copies_of_what_it_changes(user: User):
-    user.has(EVERY["claude"])
+    user.has(load_samples()["claude"].SETTINGS)
     user.runs("install", "--yes", *SERVER)
     kept = [path for path in (user.home / ".commonplace/backups").rglob("*") if path.is_file()]
-    assert {path.read_bytes() for path in kept} == set(EVERY["claude"].values())
+    assert {path.read_bytes() for path in kept} == set(load_samples()["claude"].SETTINGS.values())
     assert {stat.S_IMODE(path.stat().st_mode) for path in kept} == {0o600}
 
 
 def test_install_keeps_modes_and_links(user: User):
-    user.has({"dotfiles/settings.json": EVERY["claude"][".claude/settings.json"], ".claude.json": b"{}"})
+    user.has(
+        {
+            "dotfiles/settings.json": load_samples()["claude"].SETTINGS[".claude/settings.json"],
+            ".claude.json": b"{}",
+        }
+    )
     (user.home / ".claude").mkdir()
     (user.home / ".claude/settings.json").symlink_to(user.home / "dotfiles/settings.json")
     (user.home / ".claude.json").chmod(0o640)
@@ -296,7 +286,7 @@ def test_install_keeps_modes_and_links(user: User):
 
 
 def test_install_keeps_the_key_to_its_owner(user: User):
-    user.runs("install", "--agent", *EVERY, "--yes", *SERVER)
+    user.runs("install", "--agent", *AGENTS, "--yes", *SERVER)
     holding = [
         path for path in user.home.rglob("*") if path.is_file() and b"cp_test_key" in path.read_bytes()
     ]

@@ -1,0 +1,19 @@
+"""What the tests know of each agent program, one module per agent of the registry.
+
+A sample has `SETTINGS` (files as users have them), `CONNECTION` and `PROJECT_CONNECTION` (file, keys and entry that
+connect writes; None without a project scope), `HOOKS` (file and events that install writes; None if it is not JSON),
+`EVENTS` (the agent's name of each kind of event) and `build_payload` (what its hook sends).
+"""
+
+from importlib import import_module
+from typing import Any
+
+from commonplace.client.agents import AGENTS
+
+SAMPLES: dict[str, Any] = {}
+
+
+def load_samples() -> dict[str, Any]:
+    if not SAMPLES:
+        SAMPLES.update({name: import_module(f"agent_samples.{name}") for name in AGENTS})
+    return SAMPLES
