@@ -42,6 +42,7 @@ EVENTS = {
     "session_start": "SessionStart", "before_edit": "PreToolUse", "after_edit": "PostToolUse",
     "prompt": "UserPromptSubmit", "stop": "Stop", "before_compact": "PreCompact", "session_end": "SessionEnd",
 }  # fmt: skip
+DENIAL = (0, {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}})
 
 
 def build_payload(agent: Any, name: str, files: tuple[str, ...]) -> dict[str, Any]:

@@ -40,6 +40,7 @@ HOOKS = (
 )
 
 EVENTS = claude.EVENTS
+DENIAL = claude.DENIAL
 
 
 def build_payload(agent: Any, name: str, files: tuple[str, ...]) -> dict[str, Any]:

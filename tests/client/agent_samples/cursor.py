@@ -35,6 +35,7 @@ EVENTS = {
         "session_start": "sessionStart", "before_edit": "preToolUse", "after_edit": "afterFileEdit",
         "prompt": "beforeSubmitPrompt", "stop": "stop", "before_compact": "preCompact", "session_end": "sessionEnd",
     }  # fmt: skip
+DENIAL = (0, {"permission": "deny"})
 
 
 def build_payload(agent: Any, name: str, files: tuple[str, ...]) -> dict[str, Any]:

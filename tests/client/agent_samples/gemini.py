@@ -34,6 +34,7 @@ EVENTS = {
         "session_start": "SessionStart", "before_edit": "BeforeTool", "after_edit": "AfterTool",
         "prompt": "BeforeAgent", "stop": "AfterAgent", "before_compact": "PreCompress", "session_end": "SessionEnd",
     }  # fmt: skip
+DENIAL = (0, {"decision": "deny"})
 
 
 def build_payload(agent: Any, name: str, files: tuple[str, ...]) -> dict[str, Any]:

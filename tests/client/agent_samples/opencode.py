@@ -37,6 +37,7 @@ EVENTS = {
         "after_edit": "tool.execute.after", "prompt": "chat.message", "stop": "session.idle",
         "before_compact": "experimental.session.compacting", "session_end": "session.deleted",
     }  # fmt: skip
+DENIAL = (0, {})
 
 
 def build_payload(agent: Any, name: str, files: tuple[str, ...]) -> dict[str, Any]:

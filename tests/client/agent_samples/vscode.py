@@ -31,6 +31,7 @@ HOOKS = (
 )
 
 EVENTS = {name: event for name, event in claude.EVENTS.items() if name != "session_end"}
+DENIAL = claude.DENIAL
 
 
 def build_payload(agent: Any, name: str, files: tuple[str, ...]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ EVENTS = {
         "before_edit": "pre_write_code", "after_edit": "post_write_code", "prompt": "pre_user_prompt",
         "stop": "post_cascade_response",
     }  # fmt: skip
+DENIAL = (2, {})
 
 
 def build_payload(agent: Any, name: str, files: tuple[str, ...]) -> dict[str, Any]:
