@@ -92,7 +92,7 @@ async def test_older_token_is_refused_once(team, near, shop):
     team.clock.advance(minutes=30, seconds=16)
     await own.lock_files(session_id=session_id, files=["src/cart.py"])
     refused = await alice.commit()
-    assert (refused.code, "granted anew" in refused.stderr) == (1, True)
+    assert (refused.code, "granted again" in refused.stderr) == (1, True)
     assert (await alice.commit()).code == 0
 
 

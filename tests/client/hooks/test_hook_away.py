@@ -103,7 +103,7 @@ async def test_key_is_asked_for_once_and_its_own_name_is_used(alone, tmp_path):
             session_id=server.call("memory_start_session", operator, project="shop")["session_id"],
         )  # fmt: skip
         ann = alone(server.url, COMMONPLACE_KEY=made["key"], COMMONPLACE_HOOKS_SECONDS=str(PATIENCE_SECONDS))
-        assert "known there as the agent ann of the project shop" in (await ann.start()).context
+        assert "this session is the agent ann in the project shop" in (await ann.start()).context
 
 
 async def test_key_that_the_server_does_not_know_is_named(alone, tmp_path):
@@ -113,7 +113,7 @@ async def test_key_that_the_server_does_not_know_is_named(alone, tmp_path):
                 server.url, COMMONPLACE_KEY="smk_gone", COMMONPLACE_HOOKS_SECONDS=str(PATIENCE_SECONDS)
             ).start()
         ).context
-    assert "does not know the key" in warned
+    assert "rejects the key" in warned
 
 
 async def test_setting_that_cannot_be_read_is_as_usual_and_stands_in_the_log(alone, closed, home):

@@ -123,7 +123,7 @@ def test_sync_names_tool_and_session_of_a_job_whose_transcript_is_nowhere(machin
     machine.url = "http://127.0.0.1:9"
     handed_over(machine, "codex", **{"thread-id": "u9", "cwd": str(machine.home)})
     told = machine.sync("--spool")
-    assert (told.code, told.err.strip()) == (1, "codex, session u9: there is no transcript of it.")
+    assert (told.code, told.err.strip()) == (1, "codex, session u9: no transcript found.")
 
 
 @pytest.mark.parametrize(
