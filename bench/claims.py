@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from bench.tables import table
+from bench.tables import print_table
 from commonplace.rooms.knowledge import claims
 
 ROOT = Path(__file__).parent.parent
@@ -28,7 +28,7 @@ def measure_pairs(contradicting: list[Any], compatible: list[Any]) -> tuple[floa
     return hits / ((hits + alarms) or 1), hits / len(contradicting)
 
 
-def sections() -> list[str]:
+def list_sections() -> list[str]:
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
     texts = [page.read_text(encoding="utf-8") for page in sorted(pages)]
     cut = [section for text in texts for section in re.split(r"\n(?=#|\n)", text)]
@@ -40,7 +40,7 @@ def count_alarms(texts: list[str]) -> int:
     return sum(claims.find_clash(one, other) is not None for one, other in combinations(claimed, 2))
 
 
-def measure(pairs: dict[str, list[Any]], texts: list[str]) -> list[str]:
+def measure_rules(pairs: dict[str, list[Any]], texts: list[str]) -> list[str]:
     first = measure_pairs(pairs["contradicting"], pairs["compatible"])
     second = measure_pairs(pairs["further_contradicting"], pairs["further_compatible"])
     return [f"{100 * share:.1f}" for share in (*first, *second)] + [str(count_alarms(texts))]
@@ -48,16 +48,16 @@ def measure(pairs: dict[str, list[Any]], texts: list[str]) -> list[str]:
 
 def main() -> None:
     pairs = json.loads((ROOT / "tests/rooms/claim_pairs.json").read_text(encoding="utf-8"))
-    texts = sections()
-    rows = [["all rules", "", *measure(pairs, texts)]]
+    texts = list_sections()
+    rows = [["all rules", "", *measure_rules(pairs, texts)]]
     for name, words in list(vars(claims).items()):
         if isinstance(words, frozenset | dict) and re.match(r"_[A-Z]", name) and name != "_SECONDS":
             setattr(claims, name, type(words)())
-            rows.append([f"without {name}", str(len(words)), *measure(pairs, texts)])
+            rows.append([f"without {name}", str(len(words)), *measure_rules(pairs, texts)])
             setattr(claims, name, words)
     columns = ("rules", "words", "precision 1", "recall 1", "precision 2", "recall 2", "alarms")
     sizes = {name: len(listed) for name, listed in pairs.items()}
-    table(f"Pairs: {sizes}; {len(texts) * (len(texts) - 1) // 2} pairs of sections", columns, rows)
+    print_table(f"Pairs: {sizes}; {len(texts) * (len(texts) - 1) // 2} pairs of sections", columns, rows)
 
 
 if __name__ == "__main__":

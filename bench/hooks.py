@@ -1,4 +1,4 @@
-"""python -m bench.hooks: what an agent waits for at its hooks, beside the bare interpreter."""
+"""python -m bench.hooks: how long an agent waits for its hooks, compared with the bare interpreter."""
 
 import argparse
 import json
@@ -11,39 +11,41 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.__main__ import free_port, started
+from bench.__main__ import free_port, running_server
 
 HOOK = [sys.executable, "-m", "commonplace", "hook", "claude"]
 FILE = "src/cart.py"
 
 
-def sent(root: Path, session: str, event: str, **more: object) -> bytes:
+def build_event(root: Path, session: str, event: str, **more: object) -> bytes:
     return json.dumps({"session_id": session, "cwd": str(root), "hook_event_name": event, **more}).encode()
 
 
-def edit(root: Path, session: str, file: str = FILE) -> bytes:
-    return sent(root, session, "PreToolUse", tool_name="Edit", tool_input={"file_path": str(root / file)})
+def build_edit_event(root: Path, session: str, file: str = FILE) -> bytes:
+    return build_event(
+        root, session, "PreToolUse", tool_name="Edit", tool_input={"file_path": str(root / file)}
+    )
 
 
-def run(command: list[str], environ: dict[str, str], given: bytes) -> tuple[float, float, bytes]:
-    before, worked = time.perf_counter(), work()
+def run_hook(command: list[str], environ: dict[str, str], given: bytes) -> tuple[float, float, bytes]:
+    before, worked = time.perf_counter(), read_child_cpu_seconds()
     done = subprocess.run(command, input=given, env=environ, capture_output=True, check=True, timeout=10)
-    return 1e3 * (time.perf_counter() - before), 1e3 * (work() - worked), done.stdout
+    return 1e3 * (time.perf_counter() - before), 1e3 * (read_child_cpu_seconds() - worked), done.stdout
 
 
-def work() -> float:
-    """CPU seconds of the processes that were waited for: on a busy machine the figure that stays."""
+def read_child_cpu_seconds() -> float:
+    """CPU seconds of child processes that ended; unlike wall time they do not depend on the machine's load."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-def row(
+def print_row(
     what: str, command: list[str], environ: dict[str, str], given: bytes, rounds: int, said: bytes
 ) -> None:
-    """The answer is checked too: a fast hook that does nothing is no figure."""
+    """The answer is checked too: a hook that does nothing would be fast."""
     waits, works = [], []
     for _ in range(rounds):
-        waited, worked, answer = run(command, environ, given)
+        waited, worked, answer = run_hook(command, environ, given)
         assert said in answer if said else not answer, answer
         waits.append(waited)
         works.append(worked)
@@ -68,19 +70,35 @@ def main() -> None:
             f"| {'milliseconds, ' + str(rounds) + ' runs each':44} |     p50 |     p95 |   least | CPU p50 |"
         )
         print(f"|{'-' * 46}|" + "--------:|" * 4)
-        row("interpreter alone", [sys.executable, "-c", "pass"], here, b"", rounds, b"")
-        run(HOOK, away, edit(root, "nobody"))
-        row("before an edit, server away", HOOK, away, edit(root, "nobody"), rounds, b"")
-        with started(port, "-m", "commonplace", "serve", "--port", str(port), "--data", f"{folder}/data"):
-            run(HOOK, here, sent(root, "alice", "SessionStart"))
-            run(HOOK, here, edit(root, "alice"))
-            run(HOOK, here, sent(root, "bob", "SessionStart"))
-            row("before an edit, lease taken or renewed", HOOK, here, edit(root, "alice"), rounds, b"")
-            row("before an edit, held by another: denied", HOOK, here, edit(root, "bob"), rounds, b'"deny"')
-            touched = json.loads(edit(root, "alice")) | {"hook_event_name": "PostToolUse"}
-            row("after an edit, reported", HOOK, here, json.dumps(touched).encode(), rounds, b"")
-            again = sent(root, "alice", "SessionStart", source="compact")
-            row("session start after a compaction", HOOK, here, again, rounds, b"additionalContext")
+        print_row("interpreter alone", [sys.executable, "-c", "pass"], here, b"", rounds, b"")
+        run_hook(HOOK, away, build_edit_event(root, "nobody"))
+        print_row("before an edit, server away", HOOK, away, build_edit_event(root, "nobody"), rounds, b"")
+        with running_server(
+            port, "-m", "commonplace", "serve", "--port", str(port), "--data", f"{folder}/data"
+        ):
+            run_hook(HOOK, here, build_event(root, "alice", "SessionStart"))
+            run_hook(HOOK, here, build_edit_event(root, "alice"))
+            run_hook(HOOK, here, build_event(root, "bob", "SessionStart"))
+            print_row(
+                "before an edit, lease taken or renewed",
+                HOOK,
+                here,
+                build_edit_event(root, "alice"),
+                rounds,
+                b"",
+            )
+            print_row(
+                "before an edit, held by another: denied",
+                HOOK,
+                here,
+                build_edit_event(root, "bob"),
+                rounds,
+                b'"deny"',
+            )
+            touched = json.loads(build_edit_event(root, "alice")) | {"hook_event_name": "PostToolUse"}
+            print_row("after an edit, reported", HOOK, here, json.dumps(touched).encode(), rounds, b"")
+            again = build_event(root, "alice", "SessionStart", source="compact")
+            print_row("session start after a compaction", HOOK, here, again, rounds, b"additionalContext")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""python -m bench.librarian: read the running Python's own library, register it, and look again."""
+"""python -m bench.librarian: scan the standard library of the running Python, register it, and scan again."""
 
 import argparse
 import asyncio
@@ -22,13 +22,13 @@ from commonplace.librarian.source_tree import SourceTree
 from commonplace.server import open_calls
 
 
-class Memory:
+class PeakMemory:
     """The largest sum of resident memory of this process and its children."""
 
     def __init__(self) -> None:
         self.peak = 0
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread = threading.Thread(target=self._record_peak, daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -38,7 +38,7 @@ class Memory:
         self._stop.set()
         self._thread.join()
 
-    def _look(self) -> None:
+    def _record_peak(self) -> None:
         own = psutil.Process()
         while not self._stop.wait(0.1):
             total = 0
@@ -56,13 +56,13 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=100_000, help="read no more than this; 0 = all")
     arguments = parser.parse_args()
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    with tempfile.TemporaryDirectory() as folder, Memory() as memory:
-        asyncio.run(measure(excerpt(Path(arguments.path), Path(folder), arguments.lines)))
+    with tempfile.TemporaryDirectory() as folder, PeakMemory() as memory:
+        asyncio.run(measure_scan(copy_excerpt(Path(arguments.path), Path(folder), arguments.lines)))
     print(f"peak memory of all processes: {memory.peak / 2**20:.0f} MB")
-    print(f"CPU: {_cpu():.1f} s")
+    print(f"CPU: {_read_cpu_seconds():.1f} s")
 
 
-def excerpt(path: Path, folder: Path, lines: int) -> Path:
+def copy_excerpt(path: Path, folder: Path, lines: int) -> Path:
     """Every n-th file of the tree, so many that they have about this many lines."""
     if not lines:
         return path
@@ -75,12 +75,12 @@ def excerpt(path: Path, folder: Path, lines: int) -> Path:
     return folder
 
 
-def _cpu() -> float:
+def _read_cpu_seconds() -> float:
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in usage)
 
 
-async def measure(path: Path) -> None:
+async def measure_scan(path: Path) -> None:
     scan = TreeScan(SourceTree(path))
     started = time.perf_counter()
     await asyncio.to_thread(scan.refresh_files)

@@ -1,4 +1,4 @@
-"""python -m bench.proxy: what the stdio proxy costs, at the start and per call, beside what it could be compared to."""
+"""python -m bench.proxy: the cost of the stdio proxy at start and per call, compared with HTTP and `serve`."""
 
 import argparse
 import contextlib
@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 
 import psutil
 
-from bench.__main__ import free_port, started
+from bench.__main__ import free_port, running_server
 
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 
 
-class Piped:
+class PipedServer:
     """A program that speaks MCP on its pipes."""
 
     def __init__(self, *command: str) -> None:
@@ -39,30 +39,30 @@ class Piped:
         self.process.stdout.close()
 
 
-def listed(*command: str) -> None:
-    """From nothing to the tools, as a client does it."""
-    piped = Piped(*command)
+def list_tools_once(*command: str) -> None:
+    """Start the program, initialize, list the tools and end it, as a client does."""
+    piped = PipedServer(*command)
     piped.ask("initialize", **HELLO)
     assert piped.ask("tools/list")["result"]["tools"]
     piped.close()
 
 
-def milliseconds(act: Callable[[], object]) -> float:
+def measure_milliseconds(act: Callable[[], object]) -> float:
     before = time.perf_counter()
     act()
     return 1e3 * (time.perf_counter() - before)
 
 
-def in_turns(acts: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """One of each in every round, so that whatever else the machine does meets all of them alike."""
+def measure_in_turns(acts: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+    """Run one of each in every round, so that the load of the machine affects all of them alike."""
     measured: dict[str, list[float]] = {what: [] for what in acts}
     for _ in range(rounds):
         for what, act in acts.items():
-            measured[what].append(milliseconds(act))
+            measured[what].append(measure_milliseconds(act))
     return measured
 
 
-def show(title: str, measured: dict[str, list[float]], floor: str) -> None:
+def print_comparison(title: str, measured: dict[str, list[float]], floor: str) -> None:
     print(f"{title:52}{'min ms':>9}{'p50 ms':>9}{'x ' + floor:>25}")
     lowest = statistics.median(measured[floor])
     for what, times in measured.items():
@@ -70,20 +70,20 @@ def show(title: str, measured: dict[str, list[float]], floor: str) -> None:
         print(f"  {what:50}{min(times):9.2f}{middle:9.2f}{middle / lowest:25.1f}", flush=True)
 
 
-def start_up(folder: str, spare: str, rounds: int) -> None:
+def measure_start_up(folder: str, spare: str, rounds: int) -> None:
     def spawned() -> None:
         subprocess.run([sys.executable, "-c", "pass"], check=True)
 
     acts = {
         "bare interpreter": spawned,
-        "commonplace stdio (server runs)": lambda: listed("stdio", "--data", folder),
-        "serve --transport stdio": lambda: listed("serve", "--transport", "stdio", "--data", spare),
+        "commonplace stdio (server runs)": lambda: list_tools_once("stdio", "--data", folder),
+        "serve --transport stdio": lambda: list_tools_once("serve", "--transport", "stdio", "--data", spare),
     }
-    in_turns(acts, 1)
-    show("spawn, initialize, tools/list, end", in_turns(acts, rounds), "bare interpreter")
+    measure_in_turns(acts, 1)
+    print_comparison("spawn, initialize, tools/list, end", measure_in_turns(acts, rounds), "bare interpreter")
 
 
-def locks_call(piped: Piped) -> dict[str, object]:
+def build_locks_call(piped: PipedServer) -> dict[str, object]:
     """The parameters of a call that reads, in a session of its own."""
     named = {"project": "bench", "claude_instance": "bench"}
     began = piped.ask("tools/call", name="memory_start_session", arguments=named)
@@ -91,11 +91,11 @@ def locks_call(piped: Piped) -> dict[str, object]:
     return {"name": "memory_get_locks", "arguments": {"session_id": session}}
 
 
-def per_call(folder: str, spare: str, port: int, rounds: int) -> None:
+def measure_calls(folder: str, spare: str, port: int, rounds: int) -> None:
     straight = http.client.HTTPConnection("127.0.0.1", port)
-    proxy = Piped("stdio", "--data", folder)
-    own = Piped("serve", "--transport", "stdio", "--data", spare)
-    call, owns = locks_call(proxy), locks_call(own)
+    proxy = PipedServer("stdio", "--data", folder)
+    own = PipedServer("serve", "--transport", "stdio", "--data", spare)
+    call, owns = build_locks_call(proxy), build_locks_call(own)
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).encode()
 
     def over_http() -> None:
@@ -107,8 +107,8 @@ def per_call(folder: str, spare: str, port: int, rounds: int) -> None:
         "commonplace stdio": lambda: proxy.ask("tools/call", **call),
         "serve --transport stdio": lambda: own.ask("tools/call", **owns),
     }
-    in_turns(acts, 20)
-    show("one call of memory_get_locks", in_turns(acts, rounds), "HTTP, kept connection")
+    measure_in_turns(acts, 20)
+    print_comparison("one call of memory_get_locks", measure_in_turns(acts, rounds), "HTTP, kept connection")
     print(f"memory of the proxy: {psutil.Process(proxy.process.pid).memory_info().rss / 1e6:.0f} MB")
     for piped in (proxy, own):
         piped.close()
@@ -116,8 +116,8 @@ def per_call(folder: str, spare: str, port: int, rounds: int) -> None:
 
 
 @contextlib.contextmanager
-def compiled() -> Iterator[None]:
-    """With the byte code of all modules at hand, as an installed package has it, whatever the environment says."""
+def with_bytecode_cache() -> Iterator[None]:
+    """Let Python cache bytecode, as it does for an installed package, whatever the environment says."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = folder
@@ -131,13 +131,13 @@ def main() -> None:
     given = parser.parse_args()
     port = free_port()
     with (
-        compiled(),
+        with_bytecode_cache(),
         tempfile.TemporaryDirectory() as folder,
         tempfile.TemporaryDirectory() as spare,
-        started(port, "-m", "commonplace", "serve", "--port", str(port), "--data", folder),
+        running_server(port, "-m", "commonplace", "serve", "--port", str(port), "--data", folder),
     ):
-        start_up(folder, spare, given.starts)
-        per_call(folder, spare, port, given.calls)
+        measure_start_up(folder, spare, given.starts)
+        measure_calls(folder, spare, port, given.calls)
 
 
 if __name__ == "__main__":

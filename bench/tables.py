@@ -1,13 +1,13 @@
-"""Tables as Markdown, row by row as they become known."""
+"""Markdown tables, printed row by row."""
 
 from collections.abc import Sequence
 
 
-def line(cells: Sequence[str]) -> str:
+def format_row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    print(f"\n{title}\n\n{line(columns)}\n|{'---|' * len(columns)}")
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    print(f"\n{title}\n\n{format_row(columns)}\n|{'---|' * len(columns)}")
     for row in rows:
-        print(line(row))
+        print(format_row(row))

@@ -13,8 +13,8 @@ from pathlib import Path
 from time import perf_counter, thread_time
 from typing import Any
 
-from bench.retrieval import call, close, opened
-from bench.tables import table
+from bench.retrieval import call_operation, close_product, open_product
+from bench.tables import print_table
 from commonplace import errors
 from commonplace.call import Calls
 from commonplace.config import Settings
@@ -31,17 +31,17 @@ class Timer:
     inside: list[float] = field(default_factory=list)
 
     async def __call__(self, work: Callable[[Any], Awaitable[Any]]) -> Any:
-        async def timed(tx: Any) -> Any:
+        async def timed_work(tx: Any) -> Any:
             began = thread_time()
             try:
                 return await work(tx)
             finally:
                 self.inside.append(1e3 * (thread_time() - began))
 
-        return await self.write(timed)
+        return await self.write(timed_work)
 
 
-def documents() -> list[tuple[str, str]]:
+def cut_documents() -> list[tuple[str, str]]:
     """(title, content) of every piece of our pages."""
     pages = {page.stem: page.read_text(encoding="utf-8") for page in sorted(PAGES.glob("docs/**/*.md"))}
     return [
@@ -51,7 +51,9 @@ def documents() -> list[tuple[str, str]]:
     ]
 
 
-async def measure(calls: Calls, operation: str, arguments: list[dict[str, Any]]) -> tuple[float, float]:
+async def measure_operation(
+    calls: Calls, operation: str, arguments: list[dict[str, Any]]
+) -> tuple[float, float]:
     """Milliseconds inside the transaction (CPU) and of the whole call (wall clock), at the median."""
     timer = Timer(calls.database.write)
     calls.database.write = timer  # type: ignore[method-assign]
@@ -59,7 +61,7 @@ async def measure(calls: Calls, operation: str, arguments: list[dict[str, Any]])
     for given in arguments:
         began = perf_counter()
         try:
-            await call(calls, operation, **given)
+            await call_operation(calls, operation, **given)
         except errors.Duplicate:
             continue
         whole.append(1e3 * (perf_counter() - began))
@@ -67,12 +69,12 @@ async def measure(calls: Calls, operation: str, arguments: list[dict[str, Any]])
     return statistics.median(timer.inside), statistics.median(whole)
 
 
-async def run(rounds: int) -> None:
-    async with opened("sqlite", replace(Settings(), embeddings="off")) as calls:
-        session = (await call(calls, "memory_start_session", project="bench", claude_instance="writer"))[
-            "session_id"
-        ]
-        texts = documents()
+async def print_ratios(rounds: int) -> None:
+    async with open_product("sqlite", replace(Settings(), embeddings="off")) as calls:
+        session = (
+            await call_operation(calls, "memory_start_session", project="bench", claude_instance="writer")
+        )["session_id"]
+        texts = cut_documents()
         texts *= -(-2 * rounds // len(texts))
         learnings = [
             {"session_id": session, "topic": f"{title} {n}", "content": f"Note {n}. {content}"}
@@ -83,13 +85,15 @@ async def run(rounds: int) -> None:
             for n, (title, content) in enumerate(texts[rounds : 2 * rounds])
         ]
         results = {
-            "memory_heartbeat": await measure(calls, "memory_heartbeat", [{"session_id": session}] * rounds),
-            "memory_record_learning": await measure(calls, "memory_record_learning", learnings),
-            "memory_store": await measure(calls, "memory_store", stored),
+            "memory_heartbeat": await measure_operation(
+                calls, "memory_heartbeat", [{"session_id": session}] * rounds
+            ),
+            "memory_record_learning": await measure_operation(calls, "memory_record_learning", learnings),
+            "memory_store": await measure_operation(calls, "memory_store", stored),
         }
-        await close(calls)
+        await close_product(calls)
     floor = results["memory_heartbeat"][0]
-    table(
+    print_table(
         f"Time inside SQLite's writer, {DOCUMENT_CHARACTERS} characters, {rounds} calls, medians",
         ("operation", "CPU ms inside the transaction", "x heartbeat", "whole call ms"),
         [
@@ -102,7 +106,7 @@ async def run(rounds: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser("bench.writer", description=__doc__)
     parser.add_argument("--rounds", type=int, default=150, help="calls of each operation")
-    asyncio.run(run(parser.parse_args().rounds))
+    asyncio.run(print_ratios(parser.parse_args().rounds))
 
 
 if __name__ == "__main__":

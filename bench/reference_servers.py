@@ -1,4 +1,4 @@
-"""What the product is compared with: a bare ASGI route on the same stack, and an echo tool on the official SDK."""
+"""Servers that the product is compared with: a bare ASGI route on the same stack, an echo tool on the official SDK."""
 
 import argparse
 import asyncio
@@ -7,8 +7,8 @@ import msgspec
 import uvicorn
 
 
-async def bare(_scope, receive, send) -> None:
-    """JSON in, JSON out, nothing between."""
+async def bare_route(_scope, receive, send) -> None:
+    """Decode JSON, encode JSON, nothing else."""
     body = (await receive())["body"]
     message = msgspec.json.decode(body)
     answer = {"jsonrpc": "2.0", "id": message["id"], "result": {"content": [{"type": "text", "text": "{}"}]}}
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("kind", choices=("bare", "sdk"))
     parser.add_argument("--port", type=int, required=True)
     arguments = parser.parse_args()
-    app = bare if arguments.kind == "bare" else sdk_app()
+    app = bare_route if arguments.kind == "bare" else sdk_app()
     lifespan = "off" if arguments.kind == "bare" else "on"
     config = uvicorn.Config(app, port=arguments.port, log_level="error", access_log=False, lifespan=lifespan)
     asyncio.run(uvicorn.Server(config).serve())

@@ -1,4 +1,4 @@
-"""A model that remembers on disk what it embedded, so that a second run measures the search and not the model."""
+"""An embedding model with a cache on disk, so that a second run measures the search and not the model."""
 
 import asyncio
 import hashlib
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 
-class Remembered:
+class CachedModel:
     patience = None
 
     def __init__(self, model: Any, path: Path) -> None:
@@ -18,7 +18,7 @@ class Remembered:
         self._known = dict(zip(kept["keys"].tolist(), kept["values"], strict=True)) if kept else {}
 
     @classmethod
-    async def place(cls, engine: Any, path: Path) -> None:
+    async def install_in(cls, engine: Any, path: Path) -> None:
         model = await engine.load_model(engine.choice)
         engine._models[engine.choice] = await asyncio.to_thread(cls, model, path)  # noqa: SLF001
 

@@ -12,7 +12,7 @@ Request = Callable[[int], bytes]
 """The bytes of the n-th request."""
 
 
-def post(path: str, port: int, body: bytes, **headers: str) -> bytes:
+def build_post(path: str, port: int, body: bytes, **headers: str) -> bytes:
     lines = [f"POST {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", f"Content-Length: {len(body)}"]
     lines += ["Content-Type: application/json", "Accept: application/json, text/event-stream"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
@@ -20,7 +20,7 @@ def post(path: str, port: int, body: bytes, **headers: str) -> bytes:
 
 
 @dataclass(frozen=True)
-class Measured:
+class LoadResult:
     calls: int
     seconds: float
     cpu_seconds: float
@@ -34,7 +34,7 @@ class Measured:
     def cpu_micros(self) -> float:
         return 1e6 * self.cpu_seconds / max(self.calls, 1)
 
-    def quantile(self, q: float) -> float:
+    def latency_quantile(self, q: float) -> float:
         """Milliseconds."""
         return 1e3 * statistics.quantiles(self.latencies, n=1000)[int(q * 1000) - 1]
 
@@ -72,7 +72,9 @@ async def connect(port: int) -> Connection:
     return connection
 
 
-async def drive(port: int, pids: list[int], request: Request, *, clients: int, seconds: float) -> Measured:
+async def measure_load(
+    port: int, pids: list[int], request: Request, *, clients: int, seconds: float
+) -> LoadResult:
     """Load the server with `clients` callers for `seconds`; its processes' CPU time is read around the run."""
     connections = [await connect(port) for _ in range(clients)]
     latencies: list[float] = []
@@ -87,15 +89,17 @@ async def drive(port: int, pids: list[int], request: Request, *, clients: int, s
                 raise RuntimeError(answer[:400].decode())
             n += clients
 
-    cpu, started = cpu_seconds(pids), time.perf_counter()
+    cpu, started = read_cpu_seconds(pids), time.perf_counter()
     await asyncio.gather(*(caller(place, connection) for place, connection in enumerate(connections)))
-    measured = Measured(len(latencies), time.perf_counter() - started, cpu_seconds(pids) - cpu, latencies)
+    measured = LoadResult(
+        len(latencies), time.perf_counter() - started, read_cpu_seconds(pids) - cpu, latencies
+    )
     for connection in connections:
         connection.transport.close()
     return measured
 
 
-def cpu_seconds(pids: list[int]) -> float:
+def read_cpu_seconds(pids: list[int]) -> float:
     """Of these processes and their children: PostgreSQL has one for each connection."""
     processes = [psutil.Process(pid) for pid in pids]
     processes += [child for process in processes for child in process.children(recursive=True)]

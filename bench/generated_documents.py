@@ -1,4 +1,4 @@
-"""A project filled with made documents: words by Zipf's law, vectors in clusters, as real ones lie."""
+"""A project of generated documents: words follow Zipf's law and vectors form clusters, as in real projects."""
 
 import random
 import secrets
@@ -23,8 +23,8 @@ QUESTIONS = 120
 
 
 @dataclass
-class Filled:
-    """How long the words took, how long the vectors, and questions about some of the documents."""
+class FilledProject:
+    """Seconds to index the words and the vectors, and questions about some of the documents."""
 
     words: float
     words_cpu: float
@@ -32,32 +32,32 @@ class Filled:
     questions: list[str]
 
 
-async def filled(calls: Calls, size: int) -> Filled:
+async def fill_project(calls: Calls, size: int) -> FilledProject:
     generator = np.random.default_rng(7)
-    vocabulary = [_word(n) for n in range(VOCABULARY)]
+    vocabulary = [_make_word(n) for n in range(VOCABULARY)]
     ranks = np.minimum(generator.zipf(1.15, size=size * WORDS) - 1, VOCABULARY - 1).reshape(size, WORDS)
-    done = Filled(0.0, 0.0, 0.0, [])
+    done = FilledProject(0.0, 0.0, 0.0, [])
     pick = random.Random(7)
     asked = set(pick.sample(range(size), min(size, QUESTIONS)))
     for start in range(0, size, BATCH):
         texts = [" ".join(vocabulary[rank] for rank in row) for row in ranks[start : start + BATCH]]
         done.questions += [
-            _question(texts[place - start], pick)
+            _make_question(texts[place - start], pick)
             for place in range(start, start + len(texts))
             if place in asked
         ]
         began, cpu = perf_counter(), process_time()
-        await calls.database.write(lambda tx, texts=texts: _put(tx, texts))
+        await calls.database.write(lambda tx, texts=texts: _insert_documents(tx, texts))
         done.words += perf_counter() - began
         done.words_cpu += process_time() - cpu
     began = perf_counter()
     if calls.search.has_embeddings:
-        await _vectors(calls, generator)
+        await _insert_vectors(calls, generator)
     done.vectors = perf_counter() - began
     return done
 
 
-def _word(n: int) -> str:
+def _make_word(n: int) -> str:
     letters = "bcdfghklmnprstvz"
     vowels = "aeiou"
     word = ""
@@ -69,11 +69,11 @@ def _word(n: int) -> str:
     return word
 
 
-def _question(text: str, pick: random.Random) -> str:
+def _make_question(text: str, pick: random.Random) -> str:
     return " ".join(pick.sample(text.split(), 6))
 
 
-async def _put(tx: Tx, texts: list[str]) -> None:
+async def _insert_documents(tx: Tx, texts: list[str]) -> None:
     """What memory_store writes, for many at once: the document, its version and its words."""
     entries = []
     rows: list[Any] = []
@@ -94,7 +94,7 @@ async def _put(tx: Tx, texts: list[str]) -> None:
     await index.put_entries(tx, entries)
 
 
-async def _vectors(calls: Calls, generator: Any) -> None:
+async def _insert_vectors(calls: Calls, generator: Any) -> None:
     dialect = sqlite if calls.database.kind == "sqlite" else postgres
     centres = generator.normal(size=(200, 384)).astype(np.float32)
     rows = await calls.database.read(
