@@ -226,6 +226,7 @@ async def stage(database, clock):
 
 @pytest.mark.parametrize("surface", SURFACES)
 @pytest.mark.parametrize(("tool", "picked", "act"), ACTS)
+@pytest.mark.slow
 async def test_access_is_as_declared(
     stage: Stage, surface: str, tool: str, picked: dict[str, str], act: Operation
 ):

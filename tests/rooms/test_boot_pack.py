@@ -1,6 +1,7 @@
 """The boot pack stays within its token budget, in one order, most valuable parts first."""
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -56,6 +57,7 @@ def _widest_pack() -> BootPack:
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
+@pytest.mark.slow
 def test_pack_is_within_any_budget_and_in_field_order(parts: list[PackPart], token_budget: int):
     text = msgspec.json.encode(fit_boot_pack(_widest_pack(), parts, token_budget))
     pack = msgspec.json.decode(text)
@@ -68,6 +70,7 @@ def test_pack_is_within_any_budget_and_in_field_order(parts: list[PackPart], tok
 @settings(
     max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
+@pytest.mark.slow
 def test_pack_counts_every_omitted_item(parts: list[PackPart], token_budget: int):
     pack = msgspec.to_builtins(fit_boot_pack(_widest_pack(), parts, token_budget))
     for part in parts:

@@ -13,6 +13,8 @@ from commonplace.client.install.machine import Machine
 from commonplace.client.install.setting_edits import PutValue, WriteFile
 from commonplace.client.remote import RemoteServer
 
+pytestmark = pytest.mark.processes
+
 INSTALL = ("install", "--agent", "cursor", "--yes", "--url", "http://127.0.0.1:9123")
 
 # Programs of the system stand in for themselves: one keeps the table, the other writes down what it was told.
