@@ -49,7 +49,7 @@ def test_file_that_is_no_database_is_refused_with_the_way_back(tmp_path: Path, c
     (tmp_path / "commonplace.db").write_text("this is a text file, not a database\n" * 100)
     with pytest.raises(errors.Unavailable, match=r"commonplace\.db") as refused:
         Sqlite(tmp_path, clock)
-    assert "restore" in (refused.value.hint or "")
+    assert "Restore" in (refused.value.hint or "")
     assert (tmp_path / "commonplace.db").read_text().startswith("this is a text file")
 
 

@@ -1,1 +1,1 @@
-"""Finding by words and by meaning: what is put here in a transaction is found by the next call."""
+"""Search by words and by meaning. What a transaction puts into the index is found by the next call."""

@@ -1,4 +1,4 @@
-"""Vectors held as one bit per dimension: 48 bytes each, so that a million are looked through in milliseconds.
+"""Vectors as codes of one bit per dimension: 48 bytes each, so that a million are searched in milliseconds.
 
 The codes only choose candidates; their order comes from the stored values. Codes of rows that are gone stay until
 the next rebuild: the query that reads the values drops them.
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 _WORD_BITS = 64
 _CHUNK_CODES = 32_768
-# Reading the codes is what takes time. Of many, half of their bits tell which few deserve the other half: on real
+# Reading the codes takes the time. With many codes, half of the bits choose candidates for the other half: on real
 # vectors 0.5 % of the ten nearest are lost when one in eight is kept of eight thousand, fewer of more.
 _MIN_CODES_TO_HALVE = 200_000
 _LIKELY_SHARE = 32
@@ -63,7 +63,7 @@ class BitCodes:
 
     @property
     def is_outgrown(self) -> bool:
-        """The centre was taken from too few to speak for all."""
+        """Was the centre computed from too few vectors?"""
         return self.size > _REBUILD_GROWTH * max(self.built_at, _MIN_BUILT_CODES)
 
     def add_rows(self, rows: list[tuple[int, bytes]]) -> None:
@@ -110,7 +110,7 @@ class BitCodes:
 
 
 def _count_differing_bits(code: Words, rows: Sequence[Words]) -> Any:
-    """In how many bits each column differs from the code; a chunk of them stays in the processor's cache."""
+    """The number of bits in which each column differs from the code, by chunks that fit the processor's cache."""
     narrow = len(code) * _WORD_BITS < _BYTE
     distances: Any = np.zeros(len(rows[0]), np.uint8 if narrow else np.uint16)
     differing, counts = np.empty(_CHUNK_CODES, np.uint64), np.empty(_CHUNK_CODES, np.uint8)
@@ -123,12 +123,12 @@ def _count_differing_bits(code: Words, rows: Sequence[Words]) -> Any:
 
 
 def _pick_least(distances: Distances, most: int) -> npt.NDArray[np.intp]:
-    """Where the smallest `most` stand, and those that are equal to the largest of them."""
+    """The indexes of the smallest `most`, and of those equal to the largest of them."""
     return np.flatnonzero(distances <= _find_threshold(distances, most))
 
 
 def _pick_likely(distances: Distances, least: int) -> npt.NDArray[np.intp]:
-    """About one in `_LIKELY`, by a line that a sample draws; the smallest `least` in any case."""
+    """About one in `_LIKELY_SHARE`, by a threshold from a sample; at least the smallest `least`."""
     sample = distances[::_SAMPLE_STEP]
     found = np.flatnonzero(distances <= _find_threshold(sample, max(1, len(sample) // _LIKELY_SHARE)))
     return found if len(found) >= least else _pick_least(distances, least)

@@ -27,7 +27,7 @@ _BATCH_TEXTS = 8
 _REQUEST_SECONDS = 30.0
 _MAX_RESPONSE_BYTES = 64_000_000
 _REJECTED_STATUSES = frozenset({400, 413, 422, 500})
-"""What endpoints answer to a text that they cannot take."""
+"""How endpoints reject a text."""
 _TABLE_DIMENSIONS = 2
 _SETTINGS_HINT = "Check --embeddings and COMMONPLACE_EMBEDDINGS_KEY."
 
@@ -52,7 +52,7 @@ class OnnxModel:
         if not (folder / "model.onnx").is_file() or not (folder / "tokenizer.json").is_file():
             raise errors.Unavailable(
                 f"{folder} has no model.onnx and tokenizer.json.",
-                hint="Name a folder with an ONNX sentence encoder.",
+                hint="Set --embeddings to a folder with an ONNX sentence encoder.",
             )
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
@@ -71,7 +71,7 @@ class OnnxModel:
         return vector
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Texts of like length go together: padding is work for nothing."""
+        """Batches have texts of similar length, because padding costs time."""
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
         batches = [order[start : start + _BATCH_TEXTS] for start in range(0, len(order), _BATCH_TEXTS)]
         found = np.concatenate([self._embed_batch([texts[place] for place in batch]) for batch in batches])
@@ -124,10 +124,12 @@ class EndpointModel:
         except urllib.error.HTTPError as refused:
             refused.close()
             wrong = TextRejected if refused.code in _REJECTED_STATUSES else errors.Unavailable
-            raise wrong(f"The embeddings endpoint answers {refused.code}.", hint=_SETTINGS_HINT) from refused
+            raise wrong(
+                f"The embeddings endpoint returned status {refused.code}.", hint=_SETTINGS_HINT
+            ) from refused
         except (OSError, http.client.HTTPException) as away:
             raise errors.Unavailable(
-                f"The embeddings endpoint does not answer ({type(away).__name__}).", hint=_SETTINGS_HINT
+                f"The embeddings endpoint is not reachable ({type(away).__name__}).", hint=_SETTINGS_HINT
             ) from away
 
 
@@ -137,19 +139,19 @@ def _parse_vectors(answer: bytes, expected: int) -> Vectors:
         vectors = np.array([row["embedding"] for row in rows], np.float32)
     except (ValueError, KeyError, TypeError, OverflowError) as unread:
         raise TextRejected(
-            "The embeddings endpoint answers with something else.", hint=_SETTINGS_HINT
+            "The response of the embeddings endpoint has no `data` with embeddings.", hint=_SETTINGS_HINT
         ) from unread
     shaped = vectors.ndim == _TABLE_DIMENSIONS and len(vectors) == expected and vectors.size > 0
     if not shaped or not np.isfinite(vectors).all():
         raise TextRejected(
-            "The embeddings endpoint gives no sound vector for each text.", hint=_SETTINGS_HINT
+            "The embeddings endpoint did not return one finite vector for each text.", hint=_SETTINGS_HINT
         )
     return vectors
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
-        """Texts go to the address that the operator named and to no other."""
+        """Texts are sent only to the address that the operator configured."""
 
 
 def _normalize_vectors(vectors: Any) -> Vectors:

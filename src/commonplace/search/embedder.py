@@ -1,4 +1,4 @@
-"""Takes what waits for vectors off the queue, in the background, a few at a time."""
+"""Embeds queued entries in the background, a few at a time."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ _MAX_PASSAGES_AT_ONCE = 32
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A part of the text of the entry `n`, as a model reads it."""
+    """A part of the text of entry `n`, as the model reads it."""
 
     n: int
     id: str
@@ -45,9 +45,9 @@ class Embedder:
         self._task: asyncio.Task[None] | None = None
         self._chosen = False
         self.last_error = ""
-        """Why the last attempt failed; empty after one that did not."""
+        """Why the last attempt failed; empty after a success."""
         self.without_vectors = 0
-        """How many texts the model did not take since the start: they are found by words."""
+        """The number of texts that the model rejected since the start; they are found by words only."""
 
     async def open(self) -> None:
         self._task = asyncio.create_task(self._run_forever())
@@ -70,7 +70,9 @@ class Embedder:
             try:
                 worked = await self._embed_next()
             except Exception as failed:  # noqa: BLE001 - nobody else hears it, and the queue must go on
-                _log.warning("Embedding waits: %s", failed, exc_info=not isinstance(failed, errors.Refusal))
+                _log.warning(
+                    "Embedding failed, retrying: %s", failed, exc_info=not isinstance(failed, errors.Refusal)
+                )
                 self.last_error = str(failed) or type(failed).__name__
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
@@ -83,7 +85,7 @@ class Embedder:
                 used = loop.time()
 
     async def _embed_next(self) -> int:
-        """Embed the next few; how many there were."""
+        """Embed the next entries; return their number."""
         engine = self._engine
         now = engine.clock()
         if not self._chosen:
@@ -112,7 +114,7 @@ class Embedder:
         )
 
     async def _compute_vectors(self, project: str, texts: list[Passage]) -> list[tuple[int, int, object]]:
-        """(entry, part, vector) of each text that the model takes; asked a few at a time, as endpoints want it."""
+        """(entry, part, vector) of each text that the model accepts, in requests of limited size."""
         model = await self._engine.load_model(self._engine.choice)
         loop = asyncio.get_running_loop()
         vectors: list[object] = []
@@ -122,7 +124,7 @@ class Embedder:
         made = list(zip(texts, vectors, strict=True))
         if refused := sorted({each.id for each, vector in made if vector is None}):
             self.without_vectors += len(refused)
-            _log.warning("The model does not take these of %s: %s", project, ", ".join(refused))
+            _log.warning("The model rejected these entries of %s: %s", project, ", ".join(refused))
         return [(each.n, each.part, vector) for each, vector in made if vector is not None]
 
     async def _claim_passages(self, tx: Tx, project: str, numbers: list[int], now: int) -> list[Passage]:

@@ -1,4 +1,4 @@
-"""What the engine expects of a model, whichever it is; loads none of them."""
+"""The interface of an embedding model. The implementations are in `embed.py`, which is imported when first needed."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
 class EmbeddingModel(Protocol):
     floor: float
-    """The cosine below which two texts have nothing to do with each other."""
+    """The cosine below which two texts are unrelated."""
 
     patience: float | None
-    """How many seconds a question waits for its vector; none where it takes as long as it takes."""
+    """The seconds that a question waits for its vector; None for no limit."""
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """One unit vector for each text."""
 
     def embed_question(self, question: str) -> "Vector":
-        """The same for a question, which somebody waits for."""
+        """The unit vector of a question that a caller waits for."""
 
 
 class TextRejected(errors.Unavailable):
-    """The model is there, and has no vectors for these texts."""
+    """The model works, but rejects these texts."""
 
 
 def embed_each(model: EmbeddingModel, texts: Sequence[str]) -> "list[Vector | None]":
-    """The vector of each text; none for a text that the model does not even take alone, though it takes others."""
+    """The vector of each text, or None for a text that the model rejects while it accepts others."""
     try:
         return list(model.embed(texts))
     except TextRejected:

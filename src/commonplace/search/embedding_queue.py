@@ -1,4 +1,4 @@
-"""Which model the vectors in use were made by, and the move from one to the next, in the store."""
+"""The tables of vectors: the queue of entries without one, the model in use, and the change to another model."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _DIALECTS = {"sqlite": sqlite, "postgresql": postgres}
 
 
 async def load_model_in_use(tx: Tx) -> str | None:
-    """The setting whose model's vectors are compared; none before there are any."""
+    """The setting of the model whose vectors are compared; None while there are no vectors."""
     row = await tx.one(
         "select value from setting where name = $1 and exists (select 1 from embedding)", _MODEL_IN_USE
     )
@@ -21,7 +21,7 @@ async def load_model_in_use(tx: Tx) -> str | None:
 
 
 async def choose_model(tx: Tx, choice: str) -> None:
-    """Vectors are made by this from now on; those of another stay in use until every entry has its own."""
+    """Make new vectors with this model; those of the former one stay in use until every entry has a new one."""
     current = await _load_setting(tx, _MODEL_IN_USE)
     following = await _load_setting(tx, _NEXT_MODEL)
     if current is None:
@@ -34,13 +34,13 @@ async def choose_model(tx: Tx, choice: str) -> None:
 
 
 async def load_vector_width(tx: Tx, model: str) -> int | None:
-    """How long the vectors of this model are; none before there are any."""
+    """The length of this model's vectors; None while there are none."""
     known = await _load_setting(tx, _WIDTH_PREFIX + model)
     return int(known) if known else None
 
 
 async def complete_model_change(tx: Tx, name: str) -> None:
-    """Nothing waits any more: the next model's vectors are the ones in use."""
+    """When the queue is empty, use the vectors of the next model and delete the others."""
     following = await _load_setting(tx, _NEXT_MODEL)
     if following is None or await tx.one("select 1 as yes from embedding_queue limit 1"):
         return
@@ -59,7 +59,7 @@ async def list_queued_entries(tx: Tx, now: int, most: int) -> list[Row]:
 
 
 async def claim_queued_entries(tx: Tx, project: str, numbers: list[int], now: int, until: int) -> list[Row]:
-    """Ours for a while: another replica leaves these alone, and a crash only delays them."""
+    """Claim entries for a time: other replicas skip them, and after a crash they are due again."""
     claimed = await tx.all(
         "update embedding_queue set due_at = $4, tries = tries + 1"
         " where project = $1 and n = any($2) and due_at <= $3 returning n",
@@ -80,7 +80,7 @@ async def claim_queued_entries(tx: Tx, project: str, numbers: list[int], now: in
 async def store_vectors(
     tx: Tx, project: str, model: str, numbers: list[int], found: list[tuple[int, int, Any]]
 ) -> None:
-    """Keep the vectors of the entries that are still there, and take all of them off the queue."""
+    """Store the vectors of entries that still exist, and remove all of them from the queue."""
     rows = await tx.all(
         "select e.n from embedding_queue q join entry e on e.project = q.project and e.n = q.n"
         " where q.project = $1 and q.n = any($2)",
@@ -101,7 +101,7 @@ async def store_vectors(
 
 
 async def _require_width(tx: Tx, model: str, found: int) -> None:
-    """Vectors of another length are those of another model under the same name: all are made again."""
+    """If the length changed, another model uses the same name: embed everything again."""
     known = await load_vector_width(tx, model)
     if known not in (None, found):
         await tx.run("delete from embedding where model = $1", model)

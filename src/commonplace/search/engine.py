@@ -1,4 +1,4 @@
-"""The search engine of a running server: asks questions, keeps the models, and feeds the vectors in the background."""
+"""The search engine of a running server: builds questions, holds the models, and runs the embedder."""
 
 import asyncio
 import contextlib
@@ -27,21 +27,21 @@ _OFF = "off"
 _BUNDLED = "on"
 
 ModelInUse = tuple[str, int | None]
-"""The setting whose vectors are compared, and how long they are where that is known."""
+"""The setting of the model in use, and the length of its vectors if known."""
 
 
 def name_model(choice: str) -> str:
-    """What is stored with each vector, so that only like is compared with like."""
+    """The name that is stored with each vector; only vectors of one name are compared."""
     return bundled_model.NAME if choice == _BUNDLED else choice
 
 
 def prepare_question(argument: str) -> Callable[[Any, Mapping[str, Any], Caller], Awaitable[Question]]:
-    """What an operation prepares that searches for the text of one of its arguments."""
+    """The `prepare` of an operation that searches for the text of one argument."""
     return lambda calls, arguments, _caller: calls.search.build_question(arguments[argument])
 
 
 class SearchEngine:
-    """Opened by the server; without that, questions are answered from what is indexed and nothing is embedded."""
+    """Without `open` it answers from the index and embeds nothing."""
 
     def __init__(
         self, database: Database, settings: Settings, clock: Clock, sources: Sequence[SearchSource]
@@ -87,7 +87,7 @@ class SearchEngine:
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     async def write_uses(self) -> None:
-        """Write down what was shown since the last time."""
+        """Write the uses since the last time."""
         uses = self.uses.take_uses()
         if not uses:
             return
@@ -100,17 +100,17 @@ class SearchEngine:
         await self.database.write(write)
 
     async def drain_queue(self) -> None:
-        """Embed everything that waits, now."""
+        """Embed all queued entries now."""
         if self.has_embeddings:
             await self._embedder.drain_queue()
 
     @property
     def last_error(self) -> str:
-        """Why vectors are not made at present; empty while they are."""
+        """Why embedding fails at present, or an empty text."""
         return self._embedder.last_error or self._last_error
 
     async def count_queued_entries(self, tx: Tx) -> int:
-        """How many entries wait for their vectors; nothing waits where none are made."""
+        """The number of entries that wait for vectors; 0 without embeddings."""
         return await index.count_queued_entries(tx) if self.has_embeddings else 0
 
     @property
@@ -118,7 +118,7 @@ class SearchEngine:
         return self._embedder.without_vectors
 
     async def build_question(self, text: str) -> Question:
-        """The question with its vector, if any vectors are there to compare it with. Never inside a transaction."""
+        """The question, with its vector if there are vectors to compare. Never call it inside a transaction."""
         if not self.has_embeddings or not text.strip():
             return Question(text)
         try:
@@ -131,7 +131,7 @@ class SearchEngine:
         return Question(text)
 
     async def _build_vector_question(self, text: str) -> Question | None:
-        """None if no vectors are there, or while the model rests after it was away."""
+        """None if there are no vectors, or for some seconds after the model was unavailable."""
         used = await self._load_in_use()
         if used is None:
             return None
@@ -147,7 +147,7 @@ class SearchEngine:
         return question
 
     async def _load_in_use(self) -> ModelInUse | None:
-        """Asked once a second at most, once there are vectors at all."""
+        """Read from the store at most once a second."""
         now = asyncio.get_running_loop().time()
         if self._used is None or now - self._used_at > 1:
             self._used, self._used_at = await self.database.read(_load_model_in_use), now
@@ -158,28 +158,28 @@ class SearchEngine:
         model = await self.load_model(choice)
         vector = await self._compute_vector(model, text)
         if len(vector) != (width or len(vector)):
-            raise TextRejected(f"Vectors of the model are {len(vector)} long now, not {width}.")
+            raise TextRejected(f"The model's vectors have {len(vector)} dimensions now, not {width}.")
         return Question(text, name_model(choice), vector, model.floor)
 
     async def _compute_vector(self, model: EmbeddingModel, text: str) -> Any:
-        """An endpoint that is slow must not make everybody slow."""
+        """A slow endpoint must not slow down every search."""
         try:
             async with asyncio.timeout(model.patience):
                 return await asyncio.get_running_loop().run_in_executor(
                     self._threads, model.embed_question, text
                 )
         except TimeoutError:
-            raise errors.Unavailable(f"The model takes longer than {model.patience} s.") from None
+            raise errors.Unavailable(f"The embedding model took longer than {model.patience} s.") from None
 
     async def load_model(self, choice: str) -> EmbeddingModel:
-        """Read once, by whoever needs it first, away from the loop."""
+        """Load the model once, in a thread."""
         async with self._loading:
             if choice not in self._models:
                 self._models[choice] = await asyncio.to_thread(_load_model, choice, self._key)
             return self._models[choice]
 
     def unload_models(self) -> None:
-        """Give the memory back; the next question reads the model again."""
+        """Free the memory; the next question loads the model again."""
         self._models.clear()
 
 

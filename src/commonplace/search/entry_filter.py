@@ -1,4 +1,4 @@
-"""What may be found at all: the filter that stands inside every index query."""
+"""The filter of every index query: kinds, types, tags, status, expiry and time of change."""
 
 from dataclasses import dataclass
 

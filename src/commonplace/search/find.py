@@ -1,4 +1,4 @@
-"""Words and vectors together: each side proposes candidates, both sides judge all of them."""
+"""Search by words and vectors: each proposes candidates, and the scores of both are fused."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ _VECTOR_WEIGHT = 0.7
 _MAX_QUESTION_TERMS = 24
 _MAX_TEXT_TERMS = 8
 _DIALECTS = {"sqlite": sqlite, "postgresql": postgres}
-# An entry whose vector is not made yet is judged by its words, but never as better than a good match.
+# An entry without a vector yet is scored by its words, capped at a good match.
 _MAX_UNKNOWN_SCORE = 2.0
 
 VectorIndex = sqlite.SqliteVectors | postgres.PostgresVectors
@@ -30,7 +30,7 @@ VectorIndex = sqlite.SqliteVectors | postgres.PostgresVectors
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked; with its vector, and the model that made it, when there is one."""
+    """The text of a question, with its vector and model if there is one."""
 
     text: str
     model: str = ""
@@ -64,7 +64,7 @@ class Hit:
 
     @property
     def matched_words(self) -> list[str]:
-        """The tokens of the question that it has, the telling ones first."""
+        """The tokens of the question that matched, the rarest first."""
         return self.terms.list_matched_terms(self.row["counts"])
 
 
@@ -76,7 +76,7 @@ async def find_entries(
     wanted: EntryFilter,
     most: int = _MAX_CANDIDATES,
 ) -> list[Hit]:
-    """The best first, of all these projects; nothing that shares neither a word nor a meaning."""
+    """The entries of these projects that share a word or are near in meaning, the best first."""
     hits: list[Hit] = []
     for project in projects:
         hits += await _find_in_project(tx, vectors, question, project, wanted, most)
@@ -86,7 +86,7 @@ async def find_entries(
 async def find_entries_by_words(
     tx: Tx, question: str, project: str, wanted: EntryFilter, most: int
 ) -> list[Hit]:
-    """The same by its rarest words alone: for a write, which waits for no model."""
+    """The same by the rarest words of a text, without vectors: a write does not wait for a model."""
     terms = await _load_terms(tx, project, question, _MAX_TEXT_TERMS)
     rows = await _find_with_words(tx, project, terms, wanted, most)
     return rank_hits([_build_hit(row, terms, None, 0) for row in rows], Question(question))
@@ -146,7 +146,7 @@ def _is_near(hit: Hit, question: Question) -> bool:
 
 
 def rank_hits(hits: list[Hit], question: Question) -> list[Hit]:
-    """Scores of each side are put on one scale over all candidates, then added."""
+    """Normalise both scores over all candidates (z-score), then add them with their weights."""
     mean, spread = _mean_and_deviation([hit.word_score for hit in hits])
     middle, width = _mean_and_deviation([hit.similarity for hit in hits if hit.similarity is not None])
     for hit in hits:

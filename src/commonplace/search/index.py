@@ -1,4 +1,4 @@
-"""The index: put and remove inside the transaction of the write itself."""
+"""The search index: put, remove and change entries, inside the transaction of the write itself."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,12 +11,12 @@ from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx, Value
 
 NEVER_EXPIRES = 2**62
-"""When an entry expires that never does: a number keeps the index query plain."""
+"""The expiry of entries that never expire; a number keeps the index query simple."""
 
 BLACKBOARD_KIND = "blackboard"
 TRANSCRIPT_KIND = "session"
 KINDS_WITHOUT_VECTORS = (BLACKBOARD_KIND, TRANSCRIPT_KIND)
-"""The kinds that are found by their words alone: too many, and too short-lived or too long, to be worth vectors."""
+"""The kinds without vectors: too many, and too short-lived or too long, to be worth embedding."""
 
 _TITLE_WEIGHT = 2
 _DIALECTS = {"sqlite": sqlite, "postgresql": postgres}
@@ -24,8 +24,8 @@ _DIALECTS = {"sqlite": sqlite, "postgresql": postgres}
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """What can be found. `kind` says whose table `id` names; `body` is indexed, not kept; `counted` are its words, if
-    they were counted before the transaction."""
+    """What can be found: `kind` and `id` name it, `body` is indexed but not stored, and `counted` are its words if they
+    were counted before the transaction."""
 
     project: str
     kind: str
@@ -41,7 +41,7 @@ class IndexEntry:
 
 
 async def put_entries(tx: Tx, entries: Sequence[IndexEntry]) -> None:
-    """Index these, each in place of what stood under its kind and id; their vectors follow in the background."""
+    """Add or replace entries by kind and id; vectors follow in the background."""
     for project in sorted({entry.project for entry in entries}):
         theirs = [entry for entry in entries if entry.project == project]
         last = await _reserve_numbers(tx, project, len(theirs))
@@ -51,7 +51,7 @@ async def put_entries(tx: Tx, entries: Sequence[IndexEntry]) -> None:
 
 
 async def remove_entries(tx: Tx, project: str, kind: str, ids: Sequence[str]) -> None:
-    """Forget these: their words, their vectors and their place in the queue."""
+    """Remove entries with their words and vectors, also from the queue."""
     gone = await tx.all(
         "delete from entry where project = $1 and kind = $2 and id = any($3) returning n, counts, length",
         project,
@@ -67,7 +67,7 @@ async def remove_entries(tx: Tx, project: str, kind: str, ids: Sequence[str]) ->
 
 
 async def update_entry_status(tx: Tx, project: str, kind: str, ids: Sequence[str], status: str) -> None:
-    """The entries have another status; their words stay where they are."""
+    """Change the status of entries without indexing them again."""
     await tx.run(
         "update entry set status = $4 where project = $1 and kind = $2 and id = any($3)",
         project,
@@ -88,7 +88,7 @@ async def update_entry_expiry(tx: Tx, project: str, kind: str, identity: str, ex
 
 
 async def count_queued_entries(tx: Tx) -> int:
-    """How many entries still wait for their vectors, in all projects."""
+    """The number of entries of all projects that wait for vectors."""
     row = await tx.one("select count(*) as n from embedding_queue")
     return int(row["n"]) if row else 0
 
@@ -117,7 +117,7 @@ async def list_entries_after(
 
 
 def _numbered_by(tx: Tx, project: str) -> str:
-    """FTS5 knows rows by one number for the whole file; PostgreSQL counts, and locks, within the project."""
+    """FTS5 has one row number for the whole file; PostgreSQL counts, and locks, within the project."""
     return "" if tx.kind == "sqlite" else project
 
 
@@ -141,7 +141,7 @@ async def _insert_entries(tx: Tx, project: str, numbered: list[tuple[int, IndexE
 async def _update_statistics(
     tx: Tx, project: str, found: Iterable[tuple[Counter[str], int]], sign: int
 ) -> None:
-    """Keep what BM25 needs to know of the project: how many entries, how long, and how many have a term."""
+    """Update what BM25 needs: the number of entries, their length, and how many have each term."""
     entries, words, terms = 0, 0, Counter[str]()
     for counts, length in found:
         entries, words = entries + 1, words + length
@@ -152,7 +152,7 @@ async def _update_statistics(
 
 
 def count_entry_words(entry: IndexEntry, body_words: Counter[str] | None = None) -> Counter[str]:
-    """A title says what a document is about, so its words weigh more; one cut from the text says nothing more.
+    """Words of title and tags count double, except those of a title that is the beginning of the body.
 
     `body_words` are those of the body, where they were counted before.
     """

@@ -1,4 +1,4 @@
-"""Lines that hold a text or match a pattern, one after the other, in linear time and within a budget.
+"""Search lines for a text or a pattern, in linear time and within a budget.
 
 RE2 never goes back, so no pattern can make a search explode; what a pattern may still cost for each character is
 bounded by its compiled size. Search away from the event loop: it waits for the processor, not for a store.
@@ -21,15 +21,15 @@ MAX_QUERY_CHARACTERS = 1000
 MAX_SHOWN_BYTES = 500
 _MAX_PATTERN_BYTES = 1 << 20
 _MAX_PROGRAM_SIZE = 1000
-# A longer line is searched in pieces, so that the time is looked at in between; `^` and `$` mean the line all the same.
+# A longer line is searched in pieces, with a check of the budget in between; `^` and `$` still mean the line.
 _PIECE_BYTES = 16_384
 OVERLAP_BYTES = 1024
-# What may mean another thing in many lines than in one: the ends of the whole text, and flags.
+# Syntax that means something else in many lines than in one: the ends of the text, and flags.
 _WHOLE_TEXT_SYNTAX = re.compile(r"\\[AzZC]|\(\?(?!:)")
 
 
 class ScanBudget:
-    """What a search may read in all, over as many texts as it is given; `spent` says that it was not enough."""
+    """The bytes, lines and seconds that one search may use over all its texts; `spent` is true if they ran out."""
 
     def __init__(
         self, *, bytes_: int, lines: int, seconds: float, clock: Callable[[], float] = time.monotonic
@@ -39,7 +39,7 @@ class ScanBudget:
         self.spent = False
 
     def spend(self, bytes_: int, lines: int = 1) -> bool:
-        """May so much more be read?"""
+        """Spend so much; return whether the budget still lasts."""
         self._bytes -= bytes_
         self._lines -= lines
         if self._bytes < 0 or self._lines < 0 or self._clock() > self._ends:
@@ -48,11 +48,11 @@ class ScanBudget:
 
 
 class Pattern:
-    """What is looked for; made once, used for every line."""
+    """A compiled pattern."""
 
     def __init__(self, query: str, mode: PatternMode = "literal", *, case_sensitive: bool = False) -> None:
         if not query or len(query) > MAX_QUERY_CHARACTERS:
-            raise errors.Invalid(f"A query has 1 to {MAX_QUERY_CHARACTERS} characters.")
+            raise errors.Invalid(f"The query must have 1 to {MAX_QUERY_CHARACTERS} characters.")
         self._compiled = _compile_pattern(query, mode, case_sensitive)
         self._anywhere = self._compiled
         if mode == "regex":
@@ -62,7 +62,7 @@ class Pattern:
             raise errors.Invalid("The pattern is too large.", hint="Use smaller repetitions.")
 
     def may_match(self, block: Sequence[bytes]) -> bool:
-        """May one of these lines match? Asked of all at once, for most never do."""
+        """Can one of these lines match? One test for a block of lines, because most blocks have no match."""
         if self._anywhere is None or len(block) == 1:
             return True
         return self._anywhere.search(b"\n".join(block)) is not None
@@ -70,8 +70,8 @@ class Pattern:
     def find_match(
         self, line: bytes, budget: ScanBudget, *, begins: bool = True, ends: bool = True
     ) -> tuple[int, int] | None:
-        """Where in the line the first match is, in bytes; none too when the budget ends on the way. Of a part of a
-        line the outermost byte is only looked at, so that `^` and `$` mean the line."""
+        """The first match in the line, as byte offsets; None also if the budget runs out. In a part of a line the outermost
+        byte is only context, so that `^` and `$` mean the line."""
         start, last = int(not begins), len(line) - int(not ends)
         while True:
             end = min(start + _PIECE_BYTES, last)
@@ -85,7 +85,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class LineMatch:
-    """A line by its number, cut around what was found if it is long, with the lines around it."""
+    """A matching line with its number and the lines around it; a long line is cut around the match."""
 
     line: int
     text: str
@@ -96,7 +96,7 @@ class LineMatch:
 def search_lines(
     lines: Iterable[str | bytes], pattern: Pattern, budget: ScanBudget, context: int = 0, first: int = 1
 ) -> Iterator[LineMatch]:
-    """Each line that matches, in order, until the lines or the budget end; the first line has the number `first`."""
+    """The matching lines in order, until the lines or the budget end; the first line has the number `first`."""
     before: deque[bytes] = deque(maxlen=context)
     waiting: deque[LineMatch] = deque()
     for block in _split_blocks(lines, budget):
@@ -119,7 +119,7 @@ def search_lines(
 
 
 def _split_blocks(lines: Iterable[str | bytes], budget: ScanBudget) -> Iterator[list[bytes]]:
-    """As many lines together as are looked at in one step; what the budget does not allow is left out."""
+    """The lines in blocks that are searched in one step, as far as the budget allows."""
     block: list[bytes] = []
     size = 0
     for line in lines:
@@ -136,7 +136,7 @@ def _split_blocks(lines: Iterable[str | bytes], budget: ScanBudget) -> Iterator[
 
 
 def cut_line(line: bytes, start: int = 0, end: int = 0, most: int = MAX_SHOWN_BYTES) -> str:
-    """The line as it is shown: whole, or the part around what was found."""
+    """The line, or the part of it around the match."""
     if len(line) <= most:
         return line.decode(errors="replace")
     left = max(0, min(start - (most - min(end - start, most)) // 2, len(line) - most))
@@ -156,8 +156,8 @@ def _compile_pattern(query: str, mode: PatternMode, case_sensitive: bool) -> Any
     except re2.error as wrong:
         said = wrong.args[0].decode(errors="replace") if wrong.args else "not a pattern"
         raise errors.Invalid(
-            f"This is no regular expression: {said[:200]}.",
-            hint="The syntax is RE2's: no look-around, no back-references; mode='literal' takes the text as it is.",
+            f"Invalid regular expression: {said[:200]}.",
+            hint="Use RE2 syntax, without look-around and back-references, or mode='literal'.",
         ) from None
     finally:
         re2.purge()  # its cache would keep the memory of 128 patterns

@@ -14,11 +14,11 @@ _INSERT_ENTRY = (
     " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, array_to_tsvector($13))"
 )
 _INDEXED_DIMENSIONS = 384
-# Below this a project's vectors are compared one by one: exact, and faster than a graph with a filter.
+# Up to here all vectors of a project are compared: exact, and faster than a graph with a filter.
 _MAX_EXACT_VECTORS = 8_000
 _OVERSAMPLING = 2
 _WIDENING_FACTOR = 8
-# In a subquery, for what is cast from a parameter would be read anew for every row.
+# In a subquery, because a cast parameter would be parsed again for every row.
 _QUESTION_VECTOR = "(select cast(cast($3 as text) as halfvec))"
 
 
@@ -29,7 +29,7 @@ async def insert_entries(
 
 
 async def update_term_counts(tx: Tx, project: str, terms: Counter[str], sign: int) -> None:
-    """In the order of terms, so that writers of one project cannot deadlock."""
+    """Sorted, so that writers of one project cannot deadlock."""
     ordered = sorted(terms)
     await tx.run(
         "insert into term (project, term, n) select $1, each.term, each.n"
@@ -44,7 +44,7 @@ async def update_term_counts(tx: Tx, project: str, terms: Counter[str], sign: in
 async def find_by_words(
     tx: Tx, project: str, terms: QueryTerms, wanted: EntryFilter, most: int
 ) -> Sequence[Row]:
-    """GIN finds them; how much of the question each has, for its length, says which are worth a closer look."""
+    """GIN finds the entries; the weight of their matching terms for their length orders the candidates."""
     before = text.project_prefix(project)
     order, worth = ("e.n desc", []) if terms.common else _order_by_worth(terms, before, 4)
     clause, values = wanted.build_clause(4 + len(worth))
@@ -60,7 +60,7 @@ async def find_by_words(
 
 
 def _order_by_worth(terms: QueryTerms, before: str, first: int) -> tuple[str, list[Value]]:
-    """An order, with its parameters from `$first` on."""
+    """An `order by` expression and its parameters from `$first` on."""
     named = [term for group in terms.searched for term in group]
     has = " + ".join(
         f"case when e.words @@ (select cast(cast(${first + 1 + 2 * n} as text) as tsquery))"
@@ -75,12 +75,12 @@ def _order_by_worth(terms: QueryTerms, before: str, first: int) -> tuple[str, li
 
 
 class PostgresVectors:
-    """pgvector keeps them; nothing is held here."""
+    """Vectors in pgvector; nothing is held in memory."""
 
     async def find_nearest(
         self, tx: Tx, project: str, model: str, question: Any, wanted: EntryFilter, most: int
     ) -> Sequence[tuple[Row, float]]:
-        """The nearest entries that are wanted, looking wider while too few of the nearest are."""
+        """The nearest entries that pass the filter; searches wider while there are too few."""
         clause, values = wanted.build_clause(6)
         row = await tx.one("select n from counter where project = $1 and name = 'embedding'", project)
         there = row["n"] if row else 0
@@ -117,7 +117,7 @@ class PostgresVectors:
         return [(row, row["near"]) for row in rows]
 
     async def _choose_distance(self, tx: Tx, dimensions: int, there: int, most: int) -> str:
-        """The expression that the index is made of, or, for a small project, one that it is not."""
+        """The indexed expression, or for a small project one that reads all its vectors."""
         if dimensions != _INDEXED_DIMENSIONS or there <= _MAX_EXACT_VECTORS:
             return f"value <#> {_QUESTION_VECTOR}"
         await tx.all(

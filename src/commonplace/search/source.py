@@ -1,4 +1,4 @@
-"""Where the text of a kind of entry is read again: to embed it, and to show it."""
+"""How the texts of one kind of entry are loaded again, to embed and to show them."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass

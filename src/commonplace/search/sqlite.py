@@ -36,7 +36,7 @@ async def insert_entries(
 
 
 async def update_term_counts(tx: Tx, project: str, terms: Counter[str], sign: int) -> None:
-    """FTS5 could count them, but only by reading every row that has one. One statement: a document has hundreds."""
+    """Kept apart, because FTS5 counts a term by reading every row that has it. One statement for hundreds of terms."""
     await tx.run(
         "insert into term (project, term, n) select $1, key, $3 * value from json_each($2) where true"
         " on conflict (project, term) do update set n = term.n + excluded.n",
@@ -63,7 +63,7 @@ async def find_by_words(
 
 
 class SqliteVectors:
-    """The codes of each project and model, read when first needed and kept in step by every query."""
+    """The codes of each project and model, loaded when first needed and updated by every query."""
 
     def __init__(self) -> None:
         self._codes: dict[tuple[str, str], BitCodes] = {}
@@ -72,7 +72,7 @@ class SqliteVectors:
     async def find_nearest(
         self, tx: Tx, project: str, model: str, question: Any, wanted: EntryFilter, most: int
     ) -> Sequence[tuple[Row, float]]:
-        """The nearest entries that are wanted, looking wider while too few of the nearest are."""
+        """The nearest entries that pass the filter; searches wider while there are too few."""
         codes = await self._load_codes(tx, project, model, len(question))
         width = most * _OVERSAMPLING
         while True:
@@ -87,7 +87,7 @@ class SqliteVectors:
     async def measure_entries(
         self, tx: Tx, project: str, model: str, question: Any, numbers: Sequence[int]
     ) -> Sequence[tuple[Row, float]]:
-        """How near these entries are, whichever way they were found."""
+        """The similarity of these entries to the question."""
         rows = await tx.all(
             "select v.n, v.part, v.value from json_each($2) asked cross join embedding v indexed by embedding_entry"
             " on v.project = $1 and v.n = asked.value where v.model = $3 and length(v.value) = $4",
@@ -135,7 +135,7 @@ class SqliteVectors:
 async def _load_entries(
     tx: Tx, project: str, nearest: Sequence[tuple[Row, float]], wanted: EntryFilter, most: int
 ) -> list[tuple[Row, float]]:
-    """The first of these that are wanted; an entry is read only when it is among them."""
+    """The nearest that pass the filter, loaded page by page."""
     found: list[tuple[Row, float]] = []
     clause, values = wanted.build_clause(3)
     for start in range(0, len(nearest), most):

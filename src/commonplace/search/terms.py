@@ -1,4 +1,4 @@
-"""The words of a question, what each is worth in a project, and how well an entry answers them (BM25)."""
+"""The terms of a question, their weights in a project, and the BM25 score of an entry."""
 
 import math
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from commonplace.store.database import Tx
 _K1 = 1.5
 _B = 0.9
 _MAX_QUESTION_TOKENS = 100
-# A question made of common words would read half the index; its rare ones decide the order anyway.
+# A question of common words would read half the index; its rare words decide the order anyway.
 _MAX_CANDIDATE_ROWS = 3000
 _GROUPED_TERMS = 3
 
@@ -29,7 +29,7 @@ class QueryTerms:
     common: bool
 
     def score_entry(self, counts: str, length: int) -> float:
-        """Hundreds of entries are scored for a question, so this calls nothing."""
+        """Inlined, because a question scores hundreds of entries."""
         norm = _K1 * (1 - _B + _B * length / self.mean_length)
         score = 0.0
         for term, worth in self.worth.items():
@@ -42,7 +42,7 @@ class QueryTerms:
 
     @property
     def loosened_terms(self) -> "QueryTerms":
-        """Each searched term by itself: when no entry has the common ones together."""
+        """Each term alone, for when no entry has the common ones together."""
         return replace(self, searched=tuple((term,) for group in self.searched for term in group))
 
     @property
@@ -50,14 +50,14 @@ class QueryTerms:
         return any(len(group) > 1 for group in self.searched)
 
     def list_matched_terms(self, counts: str) -> list[str]:
-        """Which words an entry has, the telling ones first."""
+        """The terms that an entry has, the rarest first."""
         return sorted(
             (term for term in self.worth if f" {term}:" in counts), key=lambda term: -self.worth[term]
         )
 
 
 def split_question(question: str) -> list[tuple[str, ...]]:
-    """The distinct words of a question, each as its tokens; of a long text, the first."""
+    """The distinct words of a question as their tokens, up to a limit."""
     words: list[tuple[str, ...]] = []
     room = _MAX_QUESTION_TOKENS
     for word in dict.fromkeys(text.tokenize_question(question)):
@@ -94,7 +94,7 @@ def _inverse_frequency(frequency: int, total: int) -> float:
 
 
 async def load_term_frequencies(tx: Tx, project: str, tokens: list[str]) -> dict[str, int]:
-    """How many entries of the project have each token; none for a token that nobody has."""
+    """The number of entries of the project that have each token; tokens without entries are left out."""
     rows = await tx.all(
         "select term, n from term where project = $1 and term = any($2) and n > 0", project, tokens
     )
@@ -102,7 +102,7 @@ async def load_term_frequencies(tx: Tx, project: str, tokens: list[str]) -> dict
 
 
 async def load_project_totals(tx: Tx, project: str) -> tuple[int, int]:
-    """How many entries the project has, and how many words they have together."""
+    """The number of entries of the project, and of all their words."""
     rows = await tx.all(
         "select name, n from counter where project = $1 and name in ('entries', 'entry_words')", project
     )

@@ -1,4 +1,4 @@
-"""Text as the index sees it: tokens that suit prose and code, and passages that fit a model's window.
+"""Tokens of a text for the index, for prose and code, and passages that fit a model's window.
 
 A name is kept whole and in parts, and whole without its separators, so that `getUserName`, `get_user_name` and
 `get-user-name` are one token. A word with accents is kept with them and without. What is written without spaces
@@ -32,7 +32,7 @@ _SHORTEST_STEMMED = 3
 _VOWEL_Y_SUFFIX = re.compile(r"[a-z]*[aeiou]y(?:e|al|er|ful|ment|over)s?")
 
 _words = str.split
-# Letters that Unicode does not take apart.
+# Letters that Unicode does not decompose.
 _SPELT = str.maketrans(
     {pair[0]: pair[1:] for pair in _words("ßss æae ÆAE œoe ŒOE øo ØO łl ŁL đd ĐD \u0131i")}
 )
@@ -52,12 +52,12 @@ _OVERLAP_CHARACTERS = 150
 
 
 def tokenize(text: str) -> list[str]:
-    """Every token of the text, stop words dropped, in order."""
+    """The tokens of the text in order, without stop words."""
     return [token for run in _split_runs(text) for token in _expand_run(run)]
 
 
 def tokenize_question(question: str) -> list[tuple[str, ...]]:
-    """The words of a question, each as the tokens to look for; those that are nothing but stop words dropped."""
+    """The words of a question, each as the tokens to search for, without stop words."""
     words = (_expand_run(run, asking=True) for run in _split_runs(question))
     return [word for word in words if word]
 
@@ -79,7 +79,7 @@ def _expand_run(run: str, asking: bool = False) -> tuple[str, ...]:
 
 
 def _tokenize_signs(span: str, asking: bool) -> list[str]:
-    """A sign alone would match half of all texts, so it is asked for only where it stands alone."""
+    """A single sign would match half of all texts, so a question uses it only if it stands alone."""
     pairs = [span[at : at + 2] for at in range(len(span) - 1)]
     return pairs if asking and pairs else pairs + [sign for sign in span if not _KANA.match(sign)]
 
@@ -104,7 +104,7 @@ def _tokenize_piece(piece: str, asking: bool) -> list[str]:
 
 
 def _fold_accents(piece: str) -> str:
-    """Without accents, as people type who have none on their keyboard."""
+    """Without accents, as typed on a keyboard that has none."""
     if piece.isascii():
         return piece
     apart = unicodedata.normalize("NFKD", piece).translate(_SPELT)
@@ -112,12 +112,12 @@ def _fold_accents(piece: str) -> str:
 
 
 def _bound_token(token: str) -> str:
-    """A name that is too long for an index is found by its digest."""
+    """The token, or its digest if it is too long for the index."""
     return token if len(token) <= _MAX_TOKEN_CHARACTERS else hashlib.blake2s(token.encode()).hexdigest()
 
 
 def _stem_word(part: str, asking: bool) -> tuple[str, ...]:
-    """A word by its stem; what is longer than any word, or not of plain letters, as it is."""
+    """The stem of a word; other tokens stay as they are."""
     if len(part) > _MAX_TOKEN_CHARACTERS or not _LETTERS.fullmatch(part):
         return (part,)
     return query_stems(part) if asking else (stem(part),)
@@ -125,12 +125,12 @@ def _stem_word(part: str, asking: bool) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def project_prefix(project: str) -> str:
-    """What stands before each token in an index: one project's postings are physically its own."""
+    """The prefix of each token in the index: each project has its own postings."""
     return hashlib.blake2s(project.encode(), digest_size=4).hexdigest()
 
 
 def split_passages(text: str, size: int = PASSAGE_CHARACTERS) -> list[str]:
-    """The text in overlapping cuts, made at the end of a line or sentence where there is one near."""
+    """The text in overlapping passages, cut at the end of a line or sentence if one is near."""
     return list(_cut_passages(text.strip(), size)) or [""]
 
 
@@ -153,13 +153,13 @@ def _find_boundary(text: str, least: int, most: int) -> int:
 
 
 def starts_with_title(body: str, title: str) -> bool:
-    """The title is the body's own beginning."""
+    """Does the body start with the title?"""
     start = " ".join(body[: len(title) * 2 + 16].split())
     return start.startswith(" ".join(title.rstrip(".… ").split()))
 
 
 def prepend_title(title: str, passage: str) -> str:
-    """A passage as a model reads it: under its title, unless that is how it begins."""
+    """The passage under its title, unless it starts with it."""
     return passage if starts_with_title(passage, title) else f"{title}\n{passage}".strip()
 
 

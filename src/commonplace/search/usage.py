@@ -1,4 +1,4 @@
-"""What was shown to whom: gathered while reading, written down a moment later, in one transaction for many."""
+"""Which entries were shown to which session: collected in memory by reads, written together a second later."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class EntryUse:
 
 
 class UseLog:
-    """Bounded: under a storm the oldest are forgotten, which costs nothing but a count."""
+    """Bounded: if too many come, the oldest are dropped, and only counts are lost."""
 
     def __init__(self) -> None:
         self._uses: deque[EntryUse] = deque(maxlen=_MAX_UNWRITTEN_USES)
@@ -34,5 +34,5 @@ class UseLog:
         return taken
 
     def list_uses_of_session(self, session: str) -> list[EntryUse]:
-        """Those of a session that are not written down yet."""
+        """The uses of a session that are not written yet."""
         return [use for use in islice(self._uses.copy(), _MAX_UNWRITTEN_USES) if use.session == session]

@@ -1,4 +1,4 @@
-"""What a store can do. A transaction function awaits nothing but its `tx`: on SQLite it runs inside a thread."""
+"""The interface of a store. A transaction function awaits nothing but its `tx`, because on SQLite it runs in a thread."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeVar
@@ -16,13 +16,13 @@ class Tx(Protocol):
     kind: Kind
 
     async def run(self, sql: str, *values: Value) -> int:
-        """Change rows; how many were changed."""
+        """Run a statement; return the number of changed rows."""
 
     async def one(self, sql: str, *values: Value) -> Row | None:
-        """The first row, or none."""
+        """Return the first row, or None."""
 
     async def all(self, sql: str, *values: Value) -> Sequence[Row]:
-        """Every row."""
+        """Return all rows."""
 
     async def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
         """Run one statement for each row of values."""
@@ -50,7 +50,7 @@ class Database(Protocol):
         """Call `heard` with the projects that other replicas announced; with None if some may have been missed."""
 
     async def stop_listening(self) -> None:
-        """Call nobody any more, and announce nothing."""
+        """Stop calling `heard` and stop announcing."""
 
     async def close(self) -> None:
-        """Finish what was accepted, then let go."""
+        """Finish accepted transactions, then close."""

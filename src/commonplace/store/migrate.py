@@ -66,7 +66,7 @@ def list_migrations(kind: Kind) -> list[Migration]:
 
 
 async def migrate(database: Database) -> int:
-    """Bring the schema to this code's version; ten servers may start at once. How many files were applied."""
+    """Migrate the schema to this code's version, also while other servers start; return the number of files applied."""
     known = list_migrations(database.kind)
     return await database.write(lambda tx: _apply_migrations(tx, known))
 

@@ -1,4 +1,4 @@
-"""PostgreSQL through asyncpg: a pool that may write, a pool that cannot, and one connection that listens."""
+"""PostgreSQL through asyncpg: a pool for writes, a read-only pool, and connections that send and receive notifications."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ _CLOCK = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)
 
 class _Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg is untyped
     def get_reset_query(self) -> str:
-        """No session state is used, so the second round trip on release is saved."""
+        """No session state is used, so a release needs no reset query."""
         return ""
 
 
@@ -64,7 +64,7 @@ class PostgresTx:
 
 
 class Postgres:
-    """`clock` is given by tests alone; otherwise the primary's own clock decides about leases."""
+    """Only tests pass `clock`; else the primary's clock decides about leases."""
 
     kind: Kind = "postgresql"
 
@@ -84,8 +84,8 @@ class Postgres:
             )
         except (*_UNAVAILABLE_ERRORS, asyncpg.PostgresError, ValueError) as away:
             raise errors.Unavailable(
-                f"PostgreSQL does not answer ({type(away).__name__}).",
-                hint="Check the address in --store and that the server is up.",
+                f"PostgreSQL is not reachable ({type(away).__name__}).",
+                hint="Check the address in --store, and that the server runs.",
             ) from away
         return cls(dsn, writers, readers, clock)
 
@@ -100,7 +100,7 @@ class Postgres:
                     return await work(PostgresTx(connection, self._clock))
             except (asyncpg.SerializationError, asyncpg.DeadlockDetectedError):
                 await asyncio.sleep(random.uniform(0, 0.01 * 2**tries))  # noqa: S311 - jitter is no secret
-        raise errors.Unavailable("Too many writers changed the same thing at once.", hint="Try again.")
+        raise errors.Unavailable("Too many concurrent writes to the same rows.", hint="Try again.")
 
     def announce(self, projects: set[str]) -> None:
         """NOTIFY inside a transaction serialises commits, so hints go out on a connection of their own."""
@@ -154,7 +154,7 @@ class Postgres:
     async def _receive_notifications(
         self, heard: Callable[[set[str] | None], None], tried: asyncio.Event
     ) -> None:
-        """Reconnects for ever; what was announced meanwhile may have been anything."""
+        """Reconnect forever; after a reconnect call `heard` with None, because announcements may be lost."""
         while True:
             try:
                 connection = await _connect(self.dsn)
@@ -180,7 +180,7 @@ class _Closing:
 
 
 async def _connect(dsn: str, **server: str) -> Any:
-    """A connection; who gives up while it is made does not leave it open."""
+    """Connect; a cancelled caller does not leave the connection open."""
     connecting = asyncio.ensure_future(asyncpg.connect(dsn, **_connection_settings(**server)))
     try:
         return await asyncio.shield(connecting)
@@ -207,19 +207,19 @@ def _connection_settings(**server: str) -> dict[str, Any]:
 
 @contextlib.asynccontextmanager
 async def _acquire_connection(pool: Any) -> AsyncIterator[Any]:
-    """A connection; a store that is away is one named, retryable refusal."""
+    """A connection of the pool; connection errors become `Unavailable`."""
     try:
         async with pool.acquire(timeout=4) as connection:
             yield connection
     except _UNAVAILABLE_ERRORS as away:
         raise errors.Unavailable(
-            f"PostgreSQL does not answer ({type(away).__name__}).",
-            hint="Try again; if the call was a write, look first whether it was done.",
+            f"PostgreSQL is not reachable ({type(away).__name__}).",
+            hint="Try again; after a write, check first whether it was done.",
         ) from away
 
 
 def _split_payloads(projects: set[str]) -> list[str]:
-    """NOTIFY takes 8 kB at most."""
+    """Payloads of less than 8 kB, the limit of NOTIFY."""
     payloads: list[str] = []
     for project in sorted(projects):
         if payloads and len(f"{payloads[-1]},{project}".encode()) <= _MAX_PAYLOAD_BYTES:

@@ -1,4 +1,4 @@
-"""What the schema itself says, so that nobody must keep a list of tables."""
+"""Questions to the schema itself, so that no list of tables is kept in code."""
 
 from commonplace.store.database import Kind, Tx
 

@@ -86,7 +86,7 @@ class SqliteTx:
 
 
 class _Job:
-    """One caller's transaction on its way through a thread."""
+    """One caller's transaction in the queue of a thread."""
 
     __slots__ = ("_future", "_loop", "_work")
 
@@ -102,7 +102,7 @@ class _Job:
         return self._future.cancelled()
 
     def run_to_end(self, tx: SqliteTx) -> Any:
-        """Run the coroutine to its end here: it has nothing to wait for."""
+        """Run the coroutine to its end in this thread: it never suspends."""
         step = self._work(tx)
         if not isinstance(step, Coroutine):
             raise TypeError("a transaction is a coroutine function")
@@ -154,7 +154,7 @@ class Sqlite:
     def connect(self, *, read_only: bool = False) -> apsw.Connection:
         connection = apsw.Connection(str(self.folder.database))
         connection.set_busy_handler(_make_busy_handler())
-        # Plans that look at bound values are prepared again for each call: ten times the cost, and never the same plan.
+        # Otherwise statements are prepared again for other bound values: ten times the cost, and unstable plans.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         for pragma in _PRAGMAS:
             connection.execute(pragma).fetchall()
@@ -169,13 +169,13 @@ class Sqlite:
         return await self._submit(self._writes, work)
 
     def announce(self, projects: set[str]) -> None:
-        """Nobody else has this file open."""
+        """Nothing to do: one process has the file open."""
 
     async def listen(self, heard: Callable[[set[str] | None], None]) -> None:
-        """The same: events of this process reach its listeners directly."""
+        """Nothing to do: events of this process reach its listeners directly."""
 
     async def stop_listening(self) -> None:
-        """Nothing was begun."""
+        """Nothing to stop."""
 
     async def close(self) -> None:
         if self._closed:
@@ -238,7 +238,7 @@ def _in_transaction(job: _Job, tx: SqliteTx, begin: str) -> _Outcome:
 
 
 def _in_one_commit(jobs: list[_Job], tx: SqliteTx) -> list[_Outcome]:
-    """One commit for all who wait; a savepoint keeps one caller's failure from the others."""
+    """One commit for all waiting callers, with a savepoint for each, so that a failure concerns one caller only."""
     try:
         tx.execute("begin immediate")
         outcomes = [_in_savepoint(job, tx) for job in jobs]
@@ -290,25 +290,25 @@ def _bind_value(value: Value) -> int | float | str | bytes | None:
 def _translate_error(error: BaseException) -> BaseException:
     if isinstance(error, apsw.FullError):
         return errors.Unavailable(
-            "The disk is full; nothing was written.", hint="Free some space, then try again."
+            "The disk is full; nothing was written.", hint="Free disk space, then try again."
         )
     if isinstance(error, apsw.BusyError | apsw.IOError | apsw.ReadOnlyError | apsw.CantOpenError):
         return errors.Unavailable(
-            f"The database cannot be written ({type(error).__name__}); nothing was changed.",
-            hint="Check the disk of the data folder, then try again.",
+            f"Cannot write to the database ({type(error).__name__}); nothing was changed.",
+            hint="Check the disk and the permissions of the data folder, then try again.",
         )
     return error
 
 
 def build_damage_error(database: Path, error: apsw.Error) -> errors.Unavailable:
     return errors.Unavailable(
-        f"The database {database} cannot be opened: {error}.",
-        hint=f"To go on, restore {database.name} from a backup into {database.parent}.",
+        f"Cannot open the database {database}: {error}.",
+        hint=f"Restore {database.name} from a backup into {database.parent}.",
     )
 
 
 def _make_busy_handler() -> Callable[[int], bool]:
-    """SQLite's own back-off starves; short random waits are fair."""
+    """Short random waits are fair; SQLite's own back-off starves callers."""
     started = 0.0
 
     def wait(tries: int) -> bool:

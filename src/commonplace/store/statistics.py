@@ -1,4 +1,4 @@
-"""Statistics that SQLite plans by: those of a large store from the first day.
+"""Statistics for SQLite's query planner: those of a large store, from the first day.
 
 Without any, SQLite reads a whole project where an index would find a row; with those of a small store it keeps
 plans that do not fit when the store has grown. So they are written down once, as a large store would have them.
@@ -35,7 +35,7 @@ async def write_large_statistics(tx: Tx) -> None:
 
 
 def _format_stat(columns: int, unique: int) -> str:
-    """Rows in all, then rows for one value of the first column, of the first two, and so on."""
+    """All rows, then the rows for one value of the first column, of the first two, and so on."""
     per_prefix = [_ROWS_PER_PROJECT, *[_ROWS_PER_PREFIX] * (columns - 1)][:columns]
     if unique:
         per_prefix[-1] = 1

@@ -1,4 +1,4 @@
-"""What a team knows: documents and learnings with versions, evidence and a way to find them."""
+"""Documents and learnings of a team: versions, evidence, and search."""
 
 from commonplace.room import Room
 from commonplace.rooms.knowledge.boot import INTERFACE_UPDATES_SECTION, LEARNINGS_SECTION, PATTERNS_SECTION

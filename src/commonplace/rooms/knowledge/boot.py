@@ -48,7 +48,7 @@ class _Offer:
 
 
 async def _choose_offers(call: Call, start: StartingSession, types: Sequence[str]) -> list[dict[str, Any]]:
-    """What fits the task, then what fits the agent's last work; what is newest fills the rest."""
+    """Documents about the task, then about the agent's last work, then the newest."""
     looks: tuple[Callable[[], Awaitable[list[_Offer]]], ...] = (
         lambda: _find_offers(call, prepared_question(call, start.task), types, ""),
         lambda: _find_offers(call, Question(_describe_last_work(start)), types, "your last work; "),
@@ -65,7 +65,7 @@ async def _choose_offers(call: Call, start: StartingSession, types: Sequence[str
 
 
 async def _find_offers(call: Call, question: Question, types: Sequence[str], reason: str) -> list[_Offer]:
-    """Nobody asked for what is offered, so nothing that reads like orders is."""
+    """Leaves out what reads like instructions, because nobody asked for these documents."""
     if not question.text.strip():
         return []
     wanted, projects = (
@@ -93,7 +93,7 @@ async def _list_newest_offers(call: Call, start: StartingSession, types: Sequenc
 
 
 def _describe_last_work(start: StartingSession) -> str:
-    """The words of what the agent did last, and the names of the files that it changed."""
+    """The titles of the last handoff and work item, and the names of their files."""
     left = [row for row in (start.handoff, start.work) if row]
     files = dict.fromkeys(file for row in left for file in store.decode_texts(row["files"]))
     return " ".join(

@@ -1,4 +1,4 @@
-"""What a document cites: a path, a line or a symbol, at a commit, and whether that still holds."""
+"""Citations of documents: a path, line or symbol at a commit, and whether it still looks the same."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ class Citation:
 
 
 class Finding(BaseModel):
-    """What somebody with a checkout saw at a cited place."""
+    """The state of a cited place in somebody's checkout."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -40,7 +40,7 @@ Findings = Annotated[list[Finding], Field(max_length=500)]
 
 
 def parse_citation(place: str) -> Citation | None:
-    """`path`, `path:line`, `path#symbol`, each with `@commit` if known; None for what is no path at all."""
+    """Parse `path`, `path:line` or `path#symbol`, each with an optional `@commit`; None if it is not a path."""
     found = _CITED_PLACE.fullmatch(place.strip().replace("\\", "/"))
     if found is None:
         return None
@@ -51,14 +51,14 @@ def parse_citation(place: str) -> Citation | None:
 
 
 def extract_file_stem(place: str) -> str:
-    """The name of a cited file without its folder and its ending."""
+    """The file's name without folder and extension."""
     cited = parse_citation(place)
     path = cited.path if cited else place
     return path.rstrip("/").rpartition("/")[2].lstrip(".").partition(".")[0]
 
 
 async def replace_citations(tx: Tx, project: str, document: str, places: Sequence[str]) -> None:
-    """The document cites these and nothing else; it was written just now, so each is to be looked at anew."""
+    """Replace the citations of a document; each one is unchecked again."""
     cited = {found.place: found for place in places if (found := parse_citation(place))}
     await tx.run("delete from citation where project = $1 and document = $2", project, document)
     await tx.many(
@@ -87,7 +87,7 @@ async def list_citations_after(
 
 
 async def update_citation_states(tx: Tx, project: str, findings: Sequence[Finding], now: int) -> None:
-    """The first look at a place fixes what it looked like; later ones are measured against that."""
+    """Record the states; the fingerprint of a fresh place is what later checks compare with."""
     await tx.many(
         "update citation set state = $4, checked_at = $5,"
         " fingerprint = case when $4 = 'fresh' then CAST($6 as text) else fingerprint end"
@@ -97,7 +97,7 @@ async def update_citation_states(tx: Tx, project: str, findings: Sequence[Findin
 
 
 async def find_broken_citations(tx: Tx, project: str, documents: Sequence[str]) -> Mapping[str, Row]:
-    """For each document that has evidence which no longer holds: the worst of it."""
+    """The worst broken citation of each document that has one."""
     rows = await tx.all(
         "select document, place, state from citation where project = $1 and document = any($2)"
         " and state in ('drifted', 'gone') order by document, state, place",

@@ -1,4 +1,4 @@
-"""As much of a text as there is room for: the passage that answers best, and what stands around it."""
+"""Excerpts of a text within a number of bytes: the best passage and the text around it."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,12 @@ _ELLIPSIS = "…"
 
 
 def count_json_bytes(value: object) -> int:
-    """How many bytes it takes in a reply."""
+    """The size of a value in a reply."""
     return len(msgspec.json.encode(value))
 
 
 def fit_excerpt(content: str, question: str, part: int, most: int) -> str:
-    """Cut so that it fits as it is sent, where a line break takes two bytes."""
+    """Cut an excerpt that fits as JSON, where a line break takes two bytes."""
     shorter = cut_excerpt(content, question, part, most)
     size = count_json_bytes(shorter) - len('""')
     if size <= most:
@@ -26,7 +26,7 @@ def fit_excerpt(content: str, question: str, part: int, most: int) -> str:
 
 
 def truncate_line(given: str, most: int) -> str:
-    """All of a line, or its beginning, in at most so many bytes as it is sent."""
+    """The line, or its beginning, within so many bytes of JSON."""
     if count_json_bytes(given) - len('""') <= most:
         return given
     room = max(most - len(_ELLIPSIS.encode()), 0)
@@ -36,7 +36,7 @@ def truncate_line(given: str, most: int) -> str:
 
 
 def cut_excerpt(content: str, question: str, part: int, most: int) -> str:
-    """All of it, or the passage that answers best with what stands around it, in at most so many bytes."""
+    """The text, or its best passage with the text around it, within so many bytes."""
     if len(content.encode()) <= most:
         return content
     asked = set(text.tokenize(question))
@@ -55,7 +55,7 @@ def _pick_passage(passages: Sequence[str], asked: set[str], part: int) -> str:
 
 
 def _extend_passage(content: str, passage: str, most: int) -> str:
-    """Half of what is left goes before the passage, half behind it; both ends at a line's or a word's."""
+    """Add text before and after the passage, in equal parts, cut at a line or a word."""
     at = content.index(passage)
     before, after = content[:at].encode(), content[at + len(passage) :].encode()
     spare = most - len(passage.encode())

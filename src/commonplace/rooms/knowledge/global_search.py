@@ -1,4 +1,4 @@
-"""A search over every kind of entry, in which no kind crowds out the others."""
+"""memory_search_global: a search over all projects and all kinds of entries."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _BrokenEvidence = Mapping[tuple[str, str], Row]
 async def search_all_projects(
     call: Call, question: Question, projects: Sequence[str], types: tuple[str, ...], limit: int
 ) -> list[model.GlobalResult]:
-    """The best of all, less where the evidence is gone."""
+    """The best results of all kinds, with a penalty for broken evidence."""
     hits = await _find_hits(call, question, projects, types, limit)
     near = sorted(hits, key=lambda hit: -hit.relevance)[: limit * 2 + 10]
     broken = await _find_broken_evidence(call, near)
@@ -41,7 +41,7 @@ async def search_all_projects(
 async def _find_hits(
     call: Call, question: Question, projects: Sequence[str], types: tuple[str, ...], limit: int
 ) -> list[Hit]:
-    """Whole things and parts of larger ones are looked for apart, since parts are many."""
+    """Search whole items and parts of larger ones separately, so that the many parts do not crowd out the rest."""
     sources = call.search.sources.values()
     hits: list[Hit] = []
     for parts in (False, True):
@@ -64,7 +64,7 @@ def _limit_parts(call: Call, hits: Sequence[Hit]) -> Iterator[Hit]:
 
 
 async def _find_broken_evidence(call: Call, hits: Sequence[Hit]) -> _BrokenEvidence:
-    """The worst evidence of each document, by its project and id."""
+    """The worst broken citation of each document, by project and id."""
     found: dict[tuple[str, str], Row] = {}
     for project in dict.fromkeys(hit.project for hit in hits if hit.kind == store.DOCUMENT_KIND):
         documents = [hit.id for hit in hits if (hit.project, hit.kind) == (project, store.DOCUMENT_KIND)]

@@ -1,4 +1,4 @@
-"""The versions of documents in the store: every change of content or status is one."""
+"""The table of document versions: every change of content or status is one."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ MAX_LISTED_VERSIONS = 100
 
 
 async def list_document_versions(tx: Tx, project: str, identity: str, until: int) -> Sequence[Row]:
-    """This one and those before it, newest first, without their texts."""
+    """The versions up to `until`, newest first, without their texts."""
     return await tx.all(
         "select version, at, author, what, status, title, reason from document_version"
         " where project = $1 and document = $2 and version <= $3 order by version desc limit $4",
@@ -20,7 +20,7 @@ async def list_document_versions(tx: Tx, project: str, identity: str, until: int
 
 
 async def find_version_text(tx: Tx, project: str, identity: str, number: int) -> Row | None:
-    """The title and the content that a version had: those of the last change of content until then."""
+    """The title and content at a version: those of the last change of content up to it."""
     return await tx.one(
         "select title, content from document_version where project = $1 and document = $2 and version <= $3"
         " and what <> 'status' order by version desc limit 1",

@@ -1,4 +1,4 @@
-"""What holds when documents end, replace each other and come back."""
+"""Rules for documents that are replaced, archived and restored."""
 
 from collections.abc import Sequence
 
@@ -12,16 +12,16 @@ _MAX_SUCCESSORS = 100
 
 
 async def resolve_successor(call: Call, identity: str, given: str) -> str:
-    """The whole id of what replaces a document: another one, here or in shared knowledge, that it does not replace."""
+    """The full id of the document that replaces this one; refuses itself and cycles."""
     projects = call.list_read_projects(include_shared=True)
     found = await ids.find_ids_by_prefix(call.tx, "document", projects, given)
     if not found:
         raise errors.NotFound(
-            f"There is no document '{given}'.", hint="superseded_by is the id of a document."
+            f"There is no document '{given}'.", hint="Set superseded_by to the id of an existing document."
         )
     if found[0][1] == identity:
         raise errors.Invalid(
-            "A document cannot replace itself.", hint="superseded_by names another document."
+            "A document cannot replace itself.", hint="Set superseded_by to the id of another document."
         )
     await _refuse_cycle(call, projects, identity, found[0][1])
     return found[0][1]
@@ -36,7 +36,7 @@ async def _refuse_cycle(call: Call, projects: Sequence[str], identity: str, afte
         if following == identity:
             raise errors.Conflict(
                 f"{after} is itself replaced by {identity}.",
-                hint=f"Set {after} active first, if it is the one that holds.",
+                hint=f"If {after} is the valid one, set its status to active first.",
                 id=after,
             )
         if not following:
@@ -44,7 +44,7 @@ async def _refuse_cycle(call: Call, projects: Sequence[str], identity: str, afte
 
 
 async def refuse_active_duplicate(call: Call, row: Row) -> None:
-    """A document that comes back must not say what an active one says already."""
+    """Refuse to reactivate a document if an active one has the same text."""
     if model.resolve_status(row["status"], row["expires_at"], call.now) == "active":
         return
     projects = call.list_read_projects(include_shared=True)
@@ -53,8 +53,8 @@ async def refuse_active_duplicate(call: Call, row: Row) -> None:
     )
     if twin is not None:
         raise errors.Duplicate(
-            "An active document says this already, word for word.",
-            hint="Use that one, or archive it first.",
+            "An active document has the same text.",
+            hint="Use that document, or archive it first.",
             id=twin["id"],
         )
 
@@ -62,7 +62,7 @@ async def refuse_active_duplicate(call: Call, row: Row) -> None:
 async def restore_documents(
     call: Call, rows: Sequence[Row], tag: str
 ) -> tuple[list[Row], list[dict[str, str]]]:
-    """Each gets its former status, but for those whose text is active elsewhere: what was done, and what was not."""
+    """Give each document its former status, except where an active one has the same text; return both lists."""
     done: list[Row] = []
     doubled: list[dict[str, str]] = []
     digests = [store.compute_digest(row["title"], row["content"]) for row in rows]

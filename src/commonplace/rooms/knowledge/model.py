@@ -1,4 +1,4 @@
-"""Documents as callers give them and as replies show them."""
+"""The arguments and replies of this room, and the rules that need no store: expiry, status, warnings."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
@@ -31,7 +31,7 @@ DocumentType = Literal[
     "function_ref",
     "spec",
 ]
-# memory_store lists them once: models pay for every time.
+# Listed in the schema of memory_store only, because models pay for every list.
 RequestedType = Annotated[DocumentType, WithJsonSchema({"type": "string"})]
 DocumentStatus = Literal[
     "active", "deprecated", "superseded", "archived", "conflicted", "review_pending", "expired"
@@ -40,7 +40,7 @@ DetailLevel = Literal["auto", "snippet", "full"]
 
 QueryText = Annotated[str, Field(min_length=1, max_length=4000)]
 DocumentTitle = Annotated[str, StringConstraints(min_length=1, max_length=300, strip_whitespace=True)]
-# Over the limit is too_large, which the gate says, whatever the alphabet.
+# The limit is in bytes; `drafts.py` refuses more as too_large.
 DocumentContent = Annotated[str, Field(min_length=1, json_schema_extra={"maxLength": MAX_CONTENT_BYTES})]
 Tag = Annotated[str, StringConstraints(min_length=1, max_length=64, strip_whitespace=True, to_lower=True)]
 DocumentTags = Annotated[list[Tag], Field(max_length=32)]
@@ -65,7 +65,7 @@ _STATUS_WARNINGS = {
 
 
 def compute_expiry(type_: str, days: int | None, now: int) -> int | None:
-    """When it ends: as told, else as its type says, else never."""
+    """The time after `days`, else after the lifetime of the type, else never."""
     after = days or _LIFETIME_DAYS.get(type_)
     return now + after * DAY if after else None
 
@@ -75,7 +75,7 @@ def resolve_status(status: str, ends: int | None, now: int) -> str:
 
 
 def format_warning(status: str, changed_at: int, now: int, *more: str) -> str | None:
-    """What a reader must know before trusting it; the age is that of the content, not of its status."""
+    """The warnings as one line; the age is that of the content, not of the status."""
     notes = [_STATUS_WARNINGS[status]] if status in _STATUS_WARNINGS else []
     if now - changed_at >= STALE_MICROSECONDS:
         notes.append(f"unchanged for {format_age(changed_at, now)}: check before use")
@@ -111,7 +111,7 @@ class QueryAnswer(Reply):
 
 
 class StoredItem(Reply):
-    """A document by its id; other rooms' things have the same fields."""
+    """The reply of memory_get_by_id, for the items of every room."""
 
     found: bool
     id: str
@@ -127,7 +127,7 @@ class StoredItem(Reply):
     truncated: bool = False
     versions: Any = []
     version_count: int = 0
-    """How many there are, where `versions` does not list them all."""
+    """The number of versions, if `versions` does not list them all."""
     interface: dict[str, Any] = {}
     links: Any = {}
     warning: str | None = None
@@ -179,11 +179,11 @@ class TagChange(Reply):
     restored_count: int | None = None
     docs: list[dict[str, str]] = []
     still_archived: list[dict[str, str]] = []
-    """What was not restored, because an active document says the same word for word."""
+    """Not restored, because an active document has the same text."""
 
 
 class GlobalResult(Reply):
-    """One result of a search everywhere. A file has its `path`, and a passage of a session its first `line`."""
+    """One result of memory_search_global. A file has its `path`, a passage of a session its first `line`."""
 
     kind: str
     id: str
@@ -222,7 +222,7 @@ class CitationReport(Reply):
 
 
 def count_unlisted_versions(count: int, listed: Sequence[Row]) -> int:
-    """How many versions there are, if that is more than are listed."""
+    """The number of versions if not all are listed, else 0."""
     return count if count > len(listed) else 0
 
 
@@ -233,7 +233,7 @@ def render_version(row: Row) -> dict[str, Any]:
 
 
 def render_interface(row: Row) -> dict[str, Any]:
-    """What the document says of an interface, without what it leaves open."""
+    """The interface that a document describes, without empty fields."""
     schema = msgspec.json.decode(row["interface_schema"]) if row["interface_schema"] else None
     told = {
         "name": row["interface_name"],

@@ -1,4 +1,4 @@
-"""Search, read and keep what a team knows."""
+"""Operations on documents: search, read, store, change status. Writing: `drafts.py`, `writing.py`; ranking: `recall.py`."""
 
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Annotated, Any
@@ -53,7 +53,7 @@ async def query(
     max_tokens: model.TokenBudget = 4000,
     detail: model.DetailLevel = "auto",
 ) -> model.QueryAnswer:
-    """Search the team's knowledge by words and meaning. Ask before solving again."""
+    """Search the team's knowledge by words and meaning. Use it before solving a problem."""
     since = call.now - updated_within_days * DAY if updated_within_days else 0
     wanted = EntryFilter(
         call.now,
@@ -80,7 +80,7 @@ async def query(
 async def _answer_nothing_found(
     call: Call, question: Question, projects: list[str], max_tokens: int
 ) -> model.QueryAnswer:
-    """Say so, and what comes nearest of everything active, however far it is."""
+    """Say so, and name the nearest active documents, however far they are."""
     anything = Question(question.text, question.model, question.vector, -1.0)
     near = await find_entries(
         call.tx,
@@ -102,7 +102,7 @@ async def _answer_nothing_found(
 
 
 async def _list_similar_titles(call: Call, question: str, projects: list[str]) -> list[str]:
-    """Of the newest titles, those that share the most of their spelling with the question."""
+    """The newest titles that are spelled most like the question."""
     newer = [
         title
         for each in projects
@@ -116,7 +116,7 @@ async def _list_similar_titles(call: Call, question: str, projects: list[str]) -
 
 
 def _split_letter_pairs(given: str) -> set[str]:
-    """Letters that stand together: a slip of the pen leaves most of them."""
+    """Pairs of neighbouring letters; a typing error leaves most of them unchanged."""
     return {word[at : at + 2] for word in given.lower().split() for at in range(len(word) - 1)}
 
 
@@ -127,7 +127,7 @@ async def get_by_id(
     project: str | None = None,
     version: int | None = None,
 ) -> model.StoredItem:
-    """One document, message, item, spec, file or function, whole."""
+    """Get a document, message, item, spec, file or function by id."""
     for scope in call.list_read_projects(include_shared=project is None):
         for prefix, finder in call.catalogue.finders.items():
             if doc_id.startswith(prefix) and (found := await finder(call, scope, doc_id)):
@@ -135,7 +135,7 @@ async def get_by_id(
                     note_shown_documents(call, [(scope, found["id"])], opened=True)
                 return await _build_item(call, found, version)
     return model.StoredItem(
-        found=False, id=doc_id, message="There is no such id in this project or in shared knowledge."
+        found=False, id=doc_id, message="No such id in this project or in shared knowledge."
     )
 
 
@@ -148,7 +148,7 @@ async def _build_item(call: Call, found: Mapping[str, Any], version: int | None)
     listed = await history.list_document_versions(call.tx, kept.project, kept.id, version)
     text = await history.find_version_text(call.tx, kept.project, kept.id, version)
     if text is None or listed[0]["version"] != version:
-        raise errors.NotFound(f"{kept.id} has no version {version}.", hint="`versions` lists them.")
+        raise errors.NotFound(f"{kept.id} has no version {version}.", hint="Choose one from `versions`.")
     kept.title, kept.content, kept.status = text["title"], text["content"], listed[0]["status"]
     kept.versions = [model.render_version(each) for each in listed]
     kept.version_count = model.count_unlisted_versions(found["version"], listed)
@@ -198,7 +198,7 @@ async def store_document(
     expires_in_days: model.ExpiryDays | None = None,
     force_store: bool = False,
 ) -> model.StoreReceipt:
-    """Keep a document. files_related cites path, path:line or path#symbol, @commit. force_store replaces its namesake."""
+    """Store a document. files_related: path, path:line or path#symbol, @commit. force_store updates the one with its title."""
     return await write_document(call, call.prepared, force=force_store, status="stored")
 
 
@@ -229,7 +229,7 @@ async def record_learning(
     tags: model.DocumentTags | None = None,
     files_related: model.CitedPlaces | None = None,
 ) -> model.StoreReceipt:
-    """Keep what you learned the hard way."""
+    """Save a lesson (symptom, cause, fix) for the team."""
     return await write_document(call, call.prepared, force=False, status="recorded")
 
 
@@ -245,7 +245,7 @@ async def search_global(
     memory_types: list[model.RequestedType] | None = None,
     limit: model.ResultLimit = 10,
 ) -> model.GlobalAnswer:
-    """Search all projects, files and transcripts that you may see."""
+    """Search all projects, files and transcripts you can see."""
     projects = [
         name
         for name in await store.list_indexed_projects(call.tx, _MAX_PROJECTS)
@@ -278,7 +278,7 @@ async def change_status(
     superseded_by: model.DocumentId | None = None,
     reason: model.StatusReason | None = None,
 ) -> model.StatusChanged:
-    """Say that a document is outdated, replaced, disputed, or good again."""
+    """Mark a document outdated, replaced, disputed or active."""
     await lock_project(call.tx, call.project, "documents")
     identity = await ids.resolve_id(call.tx, "document", call.project, doc_id)
     row = await store.load_document(call.tx, call.project, identity)
@@ -346,7 +346,7 @@ def _list_titles(rows: Any) -> list[dict[str, str]]:
 async def list_citations(
     call: Call, project: str, cursor: str | None = None, limit: Annotated[int, evidence.CITATION_LIMIT] = 200
 ) -> model.CitationPage:
-    """What the project's documents cite; `commonplace verify` compares it with a checkout."""
+    """List what documents cite; `commonplace verify` compares it with a checkout."""
     document, _, place = (cursor or "").partition("|")
     rows = await evidence.list_citations_after(call.tx, call.project, (document, place), limit, call.now)
     following = f"{rows[-1]['document']}|{rows[-1]['place']}" if len(rows) == limit else None
@@ -361,7 +361,7 @@ async def list_citations(
     example={"project": "shop", "findings": []},
 )
 async def report_citations(call: Call, project: str, findings: evidence.Findings) -> model.CitationReport:
-    """Tell what a checkout shows at cited places: fresh, drifted or gone; unchecked where it cannot tell."""
+    """Report the state of cited places in a checkout: fresh, drifted, gone, or unchecked."""
     await evidence.update_citation_states(call.tx, call.project, findings, call.now)
     states = [each.state for each in findings]
     call.subject = f"{len(findings)} citations"

@@ -1,4 +1,4 @@
-"""Finding documents for somebody: the order, the explanation and the cut of the text, within a budget."""
+"""Ranking of documents for a question, and results with an explanation and an excerpt, within a budget."""
 
 import re
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _NON_SPACE = re.compile(r"\S+")
 
 @dataclass(frozen=True, slots=True)
 class RecalledDocument:
-    """A hit with its document and what is known of its evidence."""
+    """A hit with its document and its worst broken citation."""
 
     hit: Hit
     row: Row
@@ -41,7 +41,7 @@ class RecalledDocument:
 
 
 def prepared_question(call: Call, given: str) -> Question:
-    """With a vector if one was prepared for this text; else by words."""
+    """The prepared question with its vector if it has this text, else one without a vector."""
     prepared = call.prepared
     return prepared if isinstance(prepared, Question) and prepared.text == given else Question(given)
 
@@ -49,7 +49,7 @@ def prepared_question(call: Call, given: str) -> Question:
 async def recall_documents(
     call: Call, question: Question, projects: Sequence[str], wanted: EntryFilter, limit: int
 ) -> list[RecalledDocument]:
-    """The best documents: by relevance, a little by use, less where the evidence is gone; no two alike."""
+    """The best documents: relevance, a small bonus for use, a penalty for broken evidence."""
     hits = await find_entries(call.tx, call.search.vectors, question, projects, wanted)
     near = hits[: limit * 2 + 10]
     found: list[RecalledDocument] = []
@@ -62,7 +62,7 @@ async def recall_documents(
 
 
 def _score_hit(hit: Hit, row: Row, broken: Row | None) -> RecalledDocument:
-    """Use speaks for a document, but never louder than a tenth of a standard deviation."""
+    """The bonus for use is a tenth of a standard deviation at most."""
     bonus = _MAX_USE_BONUS * min(1.0, row["opened"] / _USES_FOR_FULL_BONUS)
     return RecalledDocument(
         hit, row, broken, hit.score + bonus - (EVIDENCE_PENALTIES[broken["state"]] if broken else 0)
@@ -70,7 +70,7 @@ def _score_hit(hit: Hit, row: Row, broken: Row | None) -> RecalledDocument:
 
 
 def _defer_repeats(found: Sequence[RecalledDocument], limit: int) -> list[RecalledDocument]:
-    """What says the same as a better one comes after all others."""
+    """Move documents with the same text as a better one to the end."""
     first: list[RecalledDocument] = []
     again: list[RecalledDocument] = []
     seen: set[str] = set()
@@ -82,7 +82,7 @@ def _defer_repeats(found: Sequence[RecalledDocument], limit: int) -> list[Recall
 
 
 def note_shown_documents(call: Call, rows: Sequence[tuple[str, str]], opened: bool) -> None:
-    """Note that these (project, id) were shown."""
+    """Note that the documents with these (project, id) were shown."""
     session = call.session.id if call.session else ""
     call.search.uses.add_uses(
         [
@@ -109,7 +109,7 @@ def explain_match(recalled: RecalledDocument, question: str, now: int) -> str:
 
 
 def _list_matched_words(question: str, matched: Sequence[str]) -> list[str]:
-    """The words of the question that a text has; of a word that it has in part only, those parts."""
+    """The words of the question that matched; only the matching parts of a word that matched in part."""
     whole: dict[str, str] = {}
     for word in _NON_SPACE.findall(question):
         tokens = set(text.tokenize(word))
@@ -124,20 +124,20 @@ def _find_named_file(question: str, files: Sequence[str]) -> str:
 
 
 def _tokenize_file_name(file: str) -> set[str]:
-    """The words of a file's name; its folder and its ending are those of many files."""
+    """The words of a file's name, without folder and extension, which many files share."""
     tokens = text.tokenize(evidence.extract_file_stem(file))
     return set(tokens[:-1] or tokens)
 
 
 def truncate_question(question: str, max_tokens: int) -> str:
-    """The question as a reply repeats it: a long one is known to who asked it."""
+    """The question as a reply repeats it, truncated."""
     return truncate_line(question, max_tokens * _BYTES_PER_TOKEN // _QUESTION_SHARE)
 
 
 def render_results(
     recalled: Sequence[RecalledDocument], question: str, detail: model.DetailLevel, max_tokens: int, now: int
 ) -> list[model.QueryResult]:
-    """Results with as much text as the budget gives each; the last ones fall away if not even a line is left."""
+    """Results with text within the budget; the last are left out if not even a line fits."""
     around = model.QueryAnswer(
         query=truncate_question(question, max_tokens), result_count=len(recalled), results=[]
     )
@@ -159,7 +159,7 @@ def render_results(
 
 
 def _shrink_result(result: model.QueryResult, room: int) -> None:
-    """Tags, then all but the first words of a line, give way to a small budget."""
+    """Shorten tags, then title, reason and warning, until the result fits."""
     while result.tags and count_json_bytes(result) > room:
         result.tags = result.tags[: len(result.tags) // 2]
     for name in ("title", "why", "warning"):
@@ -173,14 +173,14 @@ def _shrink_result(result: model.QueryResult, room: int) -> None:
 
 
 def _allot_bytes(detail: model.DetailLevel, room: int, results: int, wanted: int) -> int:
-    """In full, a text that fits is given whole before the others get theirs."""
+    """With detail=full, a text that fits is shown whole; else each result gets an equal share."""
     if detail == "snippet":
         return min(_SNIPPET_BYTES, room)
     return room if detail == "full" and wanted <= room else room // results
 
 
 def _render_result(recalled: RecalledDocument, question: str, now: int) -> model.QueryResult:
-    """A result without its text."""
+    """The result without its text."""
     row, hit = recalled.row, recalled.hit
     status = model.resolve_status(row["status"], row["expires_at"], now)
     return model.QueryResult(
@@ -203,7 +203,7 @@ def _render_result(recalled: RecalledDocument, question: str, now: int) -> model
 
 
 def build_document_warning(row: Row, broken: Row | None, now: int) -> str | None:
-    """What a reader must know of a document before trusting it."""
+    """What a reader must know before trusting the document."""
     status = model.resolve_status(row["status"], row["expires_at"], now)
     replaced = f"replaced by {row['superseded_by']}" if row["superseded_by"] else ""
     return model.format_warning(

@@ -1,4 +1,4 @@
-"""The newest of what is active and unexpired in a project, as lists and packs show it."""
+"""Queries for the newest active documents of a project."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ _ACTIVE_CLAUSE = "status = 'active' and (expires_at is null or expires_at > $2)"
 async def list_newest_of_types(
     tx: Tx, project: str, now: int, types: Sequence[str], limit: int
 ) -> Sequence[Row]:
-    """Documents of these types that do not read like orders: nobody asked for what is offered."""
+    """Documents of these types, except those that read like instructions: nobody asked for them."""
     return await tx.all(
         "select project, id, title, content, status, flags, superseded_by, changed_at, expires_at from document"
         f" where project = $1 and {_ACTIVE_CLAUSE} and type = any($3) and flags not like '%instruction_like%'"

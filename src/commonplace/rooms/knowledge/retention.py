@@ -1,4 +1,4 @@
-"""Retention of documents: marks what has expired, and deletes old rows that say what was shown to whom."""
+"""Retention of documents: marks expired ones, and deletes old rows about what sessions were shown."""
 
 from commonplace.clock import DAY
 from commonplace.config import Settings

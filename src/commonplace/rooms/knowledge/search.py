@@ -1,4 +1,4 @@
-"""Documents as a source of the search index, and what is written down when they are found or opened."""
+"""Documents as a source of the search index, and the counts of their uses."""
 
 from collections.abc import Sequence
 

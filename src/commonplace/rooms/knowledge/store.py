@@ -1,4 +1,4 @@
-"""Documents and their tags in the store; each change is a version and moves the index with it."""
+"""The tables of documents, their tags and what sessions were shown. Each change writes a version and the index entry."""
 
 import hashlib
 import secrets
@@ -34,7 +34,7 @@ _UNSET_FIELDS: dict[str, Value] = {
 
 
 def compute_digest(title: str, content: str) -> str:
-    """Equal for texts that differ only in space and case."""
+    """A digest that ignores white space and case."""
     plain = "\n".join(" ".join(part.split()).lower() for part in (title, content))
     return hashlib.sha256(plain.encode()).hexdigest()[:32]
 
@@ -123,7 +123,7 @@ async def update_document_statuses(
     now: int,
     superseded_by: str = "",
 ) -> None:
-    """Each row gets its status: a version is kept, the index follows, the content's age is untouched."""
+    """Set the status of each row, with a version and in the index; `changed_at` stays."""
     for row, status in zip(rows, statuses, strict=True):
         after = {**row, "status": status, "version": row["version"] + 1, "updated_at": now}
         await tx.run(
@@ -144,7 +144,7 @@ async def update_document_statuses(
 
 
 async def update_document_expiry(tx: Tx, row: Row, expires_at: int | None) -> None:
-    """The document ends at another time, or never."""
+    """Set the time of expiry; None means never."""
     await tx.run(
         "update document set expires_at = $3 where project = $1 and id = $2",
         row["project"],
@@ -155,7 +155,7 @@ async def update_document_expiry(tx: Tx, row: Row, expires_at: int | None) -> No
 
 
 async def list_document_counts(tx: Tx) -> Sequence[Row]:
-    """How many active documents each project has; kept as a counter, so that nobody counts a million rows."""
+    """The number of active documents of each project, from a counter."""
     return await tx.all("select project, n from counter where name = 'documents' order by project")
 
 
@@ -171,7 +171,7 @@ async def load_document(tx: Tx, project: str, identity: str) -> Row | None:
 
 
 async def list_indexed_projects(tx: Tx, limit: int) -> list[str]:
-    """The projects that have anything to find."""
+    """The projects that have index entries."""
     rows = await tx.all(
         "select project from counter where name = 'entries' and n > 0 order by project limit $1", limit
     )
@@ -181,7 +181,7 @@ async def list_indexed_projects(tx: Tx, limit: int) -> list[str]:
 async def find_identical_document(
     tx: Tx, projects: Sequence[str], title: str, content: str, now: int, but: str = ""
 ) -> Row | None:
-    """An active document with the same words, other than this one."""
+    """An active document with the same digest, other than `but`."""
     return await tx.one(
         "select id, title from document where project = any($1) and digest = $2 and status = 'active'"
         " and (expires_at is null or expires_at > $3) and id <> $4 order by created_at, id limit 1",
@@ -195,7 +195,7 @@ async def find_identical_document(
 async def find_identical_ids(
     tx: Tx, projects: Sequence[str], digests: Sequence[str], now: int
 ) -> dict[str, str]:
-    """The active document of each of these digests, by its id."""
+    """The id of the active document with each of these digests."""
     rows = await tx.all(
         "select digest, min(id) as id from document where project = any($1) and digest = any($2)"
         " and status = 'active' and (expires_at is null or expires_at > $3) group by digest",
@@ -213,7 +213,7 @@ async def find_document_by_title(
     title: str,
     now: int,
 ) -> Row | None:
-    """The active document of this type and title, whatever the case of its letters."""
+    """The active document of this type and title, ignoring case."""
     return await tx.one(
         f"select {_DOCUMENT_COLUMNS} from document where project = $1 and type = $2 and lower(title) = lower($3)"
         " and status = 'active' and (expires_at is null or expires_at > $4) order by changed_at desc, id limit 1",
@@ -253,7 +253,7 @@ async def insert_archived_documents(tx: Tx, tag: str, rows: Sequence[Row], now: 
 
 
 async def delete_archive_marks(tx: Tx, row: Row) -> None:
-    """Somebody decided on this document by itself: restoring by a tag no longer does."""
+    """After a decision on this one document, restoring by tag must not change it."""
     await tx.run(
         "delete from archived where project = $1 and tag = any($2) and document = $3",
         row["project"],
@@ -263,7 +263,7 @@ async def delete_archive_marks(tx: Tx, row: Row) -> None:
 
 
 async def pop_archived_documents(tx: Tx, project: str, tag: str) -> Sequence[Row]:
-    """What archiving by this tag changed and nobody decided on since; each row with its `former` status."""
+    """The documents archived by this tag and not changed since, with their `former` status; forgets the marks."""
     rows = await tx.all(
         f"select {_prefix_columns('d')}, a.former from archived a join document d on d.project = a.project"
         " and d.id = a.document where a.project = $1 and a.tag = $2 and d.status = 'archived' order by d.id",
@@ -275,7 +275,7 @@ async def pop_archived_documents(tx: Tx, project: str, tag: str) -> Sequence[Row
 
 
 async def increment_use_counts(tx: Tx, project: str, column: str, ids: Sequence[str]) -> None:
-    """Counted one by one as they come, so the same document may stand twice."""
+    """Add one for each id; an id may be listed more than once."""
     await tx.many(
         f"update document set {column} = {column} + 1 where project = $1 and id = $2",
         [(project, identity) for identity in sorted(ids)],
@@ -293,7 +293,7 @@ async def record_served_documents(tx: Tx, uses: Sequence[EntryUse]) -> None:
 async def list_served_documents(
     tx: Tx, project: str, session: str, also: Sequence[str], limit: int
 ) -> Sequence[Row]:
-    """The texts that a session was given, and these besides."""
+    """The documents that a session was shown, and those in `also`."""
     return await tx.all(
         "select id, title, content from document where project = $1 and (id = any($3) or id in"
         " (select document from served where project = $1 and session = $2 order by at desc limit $4))",
@@ -305,7 +305,7 @@ async def list_served_documents(
 
 
 async def mark_expired_documents(tx: Tx, now: int) -> None:
-    """What is past its time says so; queries left it out already."""
+    """Set the status of documents past their time; queries leave them out already."""
     rows = await tx.all(
         f"select {_DOCUMENT_COLUMNS} from document where status = 'active' and expires_at <= $1 order by expires_at limit $2",
         now,
@@ -348,7 +348,7 @@ async def _insert_tags(tx: Tx, project: str, identity: str, tags: Sequence[str])
 def _build_index_entry(
     row: Mapping[str, Value], tags: Sequence[str], files: Sequence[str], content_words: Counter[str] | None
 ) -> index.IndexEntry:
-    """Also the interface and the cited files are words that a document is found by."""
+    """A document is also found by its interface and its cited files."""
     content, more = str(row["content"]), "\n".join((str(row["interface_name"]), *files))
     entry = index.IndexEntry(
         project=str(row["project"]),
