@@ -2,6 +2,7 @@
 
 from commonplace.room import Room
 from commonplace.rooms.backlog.boot import BACKLOG_SECTION
+from commonplace.rooms.backlog.claims import renew_claims_on_activity
 from commonplace.rooms.backlog.events import BACKLOG_CHANGED
 from commonplace.rooms.backlog.finders import FINDERS
 from commonplace.rooms.backlog.operations import (
@@ -12,6 +13,7 @@ from commonplace.rooms.backlog.operations import (
     update_backlog_item,
 )
 from commonplace.rooms.backlog.resources import BACKLOG
+from commonplace.rooms.backlog.retention import delete_claims_without_session
 
 ROOM = Room(
     name="backlog",
@@ -19,7 +21,9 @@ ROOM = Room(
     toolset="work",
     operations=(add_backlog_item, list_backlog, update_backlog_item, complete_backlog_item, batch_backlog),
     boot_sections=(BACKLOG_SECTION,),
+    retention=(delete_claims_without_session,),
     resources=(BACKLOG,),
     finders=FINDERS,
+    on_activity=(renew_claims_on_activity,),
     events=(BACKLOG_CHANGED,),
 )

@@ -1,4 +1,4 @@
-"""Changes of a backlog item under the project's backlog lock: claim, edit, move, unblock.
+"""Changes of a backlog item under the project's backlog lock: edit, assign, move, unblock. Claims: `claims.py`.
 
 The operations call these; what a change computes is in `model.py`, the SQL in `store.py`.
 """
@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from commonplace import errors
 from commonplace.call import Call
 from commonplace.project import ensure_project, list_all_project_names
-from commonplace.rooms.backlog import model, store
-from commonplace.rooms.backlog.events import BACKLOG_CHANGED
+from commonplace.rooms.backlog import claims, model, store
+from commonplace.rooms.backlog.claims import emit_backlog_changed
 from commonplace.rooms.backlog.model import BacklogItem
 from commonplace.rooms.messages.store import notify_agents
 from commonplace.store import ids
@@ -49,7 +49,7 @@ async def load_locked_item(call: Call, id_prefix: str, expected_version: int | N
             current=row["version"],
         )
     call.subject = row["id"]
-    return row
+    return await claims.release_lapsed_claim(call, row)
 
 
 async def resolve_dependencies(call: Call, project: str, id_prefixes: Sequence[str]) -> list[str]:
@@ -62,35 +62,36 @@ async def resolve_dependencies(call: Call, project: str, id_prefixes: Sequence[s
     return list(dict.fromkeys(resolved))
 
 
-def claim_fields(call: Call, row: Row) -> dict[str, str]:
-    """Return the edit that assigns the item to the caller; refuse if another agent has it."""
-    owner = row["assigned_to"] or row["completed_by"]
-    if row["closed"] or row["assigned_to"] not in ("", call.agent):
-        raise errors.Conflict(
-            f"{row['id']} is {row['status']} and belongs to {owner}.",
-            hint="List unclaimed items with memory_list_backlog(ready=true).",
-            owner=owner,
-            item_status=row["status"],
-        )
-    return {"status": "in_progress", "assigned_to": call.agent}
-
-
 async def edit_item(
     call: Call, row: Row, edits: Mapping[str, str], dependencies: list[str] | None = None
 ) -> Row:
     """Update the fields that differ and record their old values."""
-    values = model.apply_edits(row, edits, call.agent, call.now)
+    session = call.own_session
+    values = model.apply_edits(
+        row, edits, model.ItemEditor(call.agent, session.project, session.id, call.now)
+    )
+    if values["claim_session"] == session.id:
+        await store.insert_claim(call.tx, session.project, session.id, row["project"], row["id"])
     changes = model.diff_fields(row, values)
     if dependencies is not None:
         changes |= await _update_dependencies(call, row, dependencies)
     if not changes:
-        return row
+        has_moved = values["claim_session"] != row["claim_session"]
+        return await store.update_claim(call.tx, row, values) if has_moved else row
     updated = await store.update_item(call.tx, row, values, call.now)
     if updated is None:
         raise errors.Conflict(f"{row['id']} was changed meanwhile.", hint="Retry the same call.")
     await store.insert_changes(call.tx, updated, changes, call.agent, call.now)
     emit_backlog_changed(call, row["project"], row["id"])
     return updated
+
+
+async def notify_assignee(call: Call, previous: str, row: Row) -> None:
+    """Notify the agent that an item was assigned to, unless it did so itself."""
+    assignee = row["assigned_to"]
+    if assignee and assignee not in (previous, call.agent):
+        text = f"{call.agent} assigned {row['id']} to you: {row['title']}"
+        await notify_agents(call.tx, row["project"], [assignee], text, call.now)
 
 
 async def _update_dependencies(call: Call, row: Row, dependencies: list[str]) -> dict[str, tuple[str, str]]:
@@ -140,11 +141,7 @@ async def move_item(call: Call, row: Row, target: str) -> Row:
     if target == row["project"]:
         return row
     project, item = row["project"], row["id"]
-    linked = [
-        need["needs"]
-        for need in await store.list_dependencies(call.tx, [project], [item])
-        if not need["closed"]
-    ]
+    linked = await store.list_open_dependencies(call.tx, project, item)
     linked += [dependent["id"] for dependent in await store.list_dependents(call.tx, project, item)]
     if linked and not row["closed"]:
         raise errors.Conflict(
@@ -154,14 +151,12 @@ async def move_item(call: Call, row: Row, target: str) -> Row:
         )
     await ensure_project(call.tx, target, call.now)
     moved = await store.move_item_rows(call.tx, row, target, await lock_backlog(call, target), call.now)
+    if row["claim_session"]:
+        await store.insert_claim(call.tx, row["claim_project"], row["claim_session"], target, item)
     await store.insert_changes(call.tx, moved, {"project": (project, target)}, call.agent, call.now)
     emit_backlog_changed(call, project, item)
     emit_backlog_changed(call, target, item)
     return moved
-
-
-def emit_backlog_changed(call: Call, project: str, item: str) -> None:
-    call.emit(BACKLOG_CHANGED, project=project, id=item)
 
 
 async def render_item(call: Call, row: Row) -> BacklogItem:

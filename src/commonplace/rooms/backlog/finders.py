@@ -13,7 +13,7 @@ async def find_backlog_item(call: Call, project: str, id_prefix: str) -> dict[st
     if row is None:
         return None
     item = model.BacklogItem.from_row(
-        row, await store.list_dependencies(call.tx, [project], [row["id"]]), row["updated_at"]
+        row, await store.list_dependencies(call.tx, [project], [row["id"]]), call.now
     )
     dependents = await store.list_dependents(call.tx, project, row["id"])
     return model.render_item_document(

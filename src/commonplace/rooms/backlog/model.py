@@ -7,7 +7,7 @@ import msgspec
 from pydantic import AfterValidator, Field
 
 from commonplace.access import ALL_PROJECTS
-from commonplace.clock import format_age, iso
+from commonplace.clock import HOUR, format_age, iso
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 from commonplace.store.ids import Id
@@ -30,6 +30,8 @@ EDITABLE_FIELDS = (
     "deferred_reason",
     "resolution",
 )
+CLAIM_LIFETIME = 4 * HOUR
+"""How long a claim holds after the last call of its session; the longest lease on files holds as long."""
 _SNIPPET_CHARACTERS = 160
 
 ItemTitle = Annotated[str, Field(min_length=1, max_length=300)]
@@ -67,6 +69,9 @@ class BacklogItem(Reply):
     created_by: str
     description: str = ""
     assigned_to: str = ""
+    claimed_until: str = ""
+    was_claimed_by: str = ""
+    was_claimed_until: str = ""
     tags: list[str] = []
     milestone: str = ""
     deferred_reason: str = ""
@@ -77,7 +82,8 @@ class BacklogItem(Reply):
     completed_at: str = ""
 
     @classmethod
-    def from_row(cls, row: Row, needs: Sequence[Row], now: int) -> "BacklogItem":
+    def from_row(cls, stored: Row, needs: Sequence[Row], now: int) -> "BacklogItem":
+        row = with_lapsed_claim(stored, now)
         own_needs = [need for need in needs if need["item"] == row["id"]]
         stored_fields = {
             name: row[name]
@@ -90,6 +96,9 @@ class BacklogItem(Reply):
             updated=iso(row["updated_at"]),
             age=format_age(row["created_at"], now),
             completed_at=iso(row["completed_at"]) if row["completed_at"] else "",
+            claimed_until=iso(row["claimed_until"]) if row["claimed_until"] else "",
+            was_claimed_by=row["was_claimed_by"],
+            was_claimed_until=iso(row["was_claimed_until"]) if row["was_claimed_until"] else "",
             depends_on=[need["needs"] for need in own_needs],
             blocked_by=[need["needs"] for need in own_needs if not need["closed"]],
         )
@@ -126,6 +135,13 @@ class CompletedItem(Reply):
     unblocked: list[str] = []
 
 
+class OpenClaim(Reply):
+    """An item that a session had claimed when it ended."""
+
+    id: str
+    title: str
+
+
 class BatchReply(Reply):
     status: str
     action: str
@@ -135,6 +151,7 @@ class BatchReply(Reply):
 
 class BacklogFilters(msgspec.Struct, frozen=True):
     projects: list[str]
+    now: int
     status: str | None = None
     priority: str | None = None
     assigned_to: str | None = None
@@ -157,15 +174,81 @@ def decode_texts(text: str) -> list[str]:
     return msgspec.json.decode(text, type=list[str])
 
 
-def apply_edits(row: Row, edits: Mapping[str, str], agent: str, now: int) -> dict[str, Any]:
+class ItemEditor(msgspec.Struct, frozen=True):
+    """Who edits an item, and when."""
+
+    agent: str
+    project: str
+    session: str
+    now: int
+
+
+def is_claim_lapsed(row: Row, now: int) -> bool:
+    return bool(row["claim_session"]) and row["claimed_until"] <= now
+
+
+def with_lapsed_claim(row: Row, now: int) -> Row:
+    """Return the item as it is once its claim has lapsed: open, and unassigned if the claim assigned it."""
+    return {**row, **release_values(row, row["claimed_until"])} if is_claim_lapsed(row, now) else row
+
+
+def release_values(row: Row, until: int) -> dict[str, Any]:
+    """Return the columns that change when a claim ends without its item being done."""
+    return {
+        **_NO_CLAIM,
+        "status": "open",
+        "assigned_to": "" if row["claim_assigned"] else row["assigned_to"],
+        "was_claimed_by": row["assigned_to"],
+        "was_claimed_until": until,
+    }
+
+
+_NO_CLAIM: dict[str, Any] = {
+    "claim_project": "",
+    "claim_session": "",
+    "claim_assigned": 0,
+    "claimed_until": None,
+}
+
+
+def _claim_values(
+    row: Row, edits: Mapping[str, str], values: Mapping[str, Any], by: ItemEditor
+) -> dict[str, Any]:
+    """Return the claim columns after an edit. An agent that sets an item in progress for itself claims it."""
+    in_progress = values["status"] == "in_progress"
+    if in_progress and values["assigned_to"] == by.agent and edits.keys() & {"status", "assigned_to"}:
+        assigned = row["claim_assigned"] if row["claim_session"] else int(row["assigned_to"] != by.agent)
+        return {
+            "claim_project": by.project,
+            "claim_session": by.session,
+            "claim_assigned": assigned,
+            "claimed_until": by.now + CLAIM_LIFETIME,
+            "was_claimed_by": "",
+            "was_claimed_until": None,
+        }
+    stays = in_progress and values["assigned_to"] == row["assigned_to"]
+    claim = {name: row[name] for name in _NO_CLAIM} if stays else _NO_CLAIM
+    taken = values["assigned_to"] != row["assigned_to"] or values["status"] in CLOSED_STATUSES
+    return {
+        **claim,
+        "was_claimed_by": "" if taken else row["was_claimed_by"],
+        "was_claimed_until": None if taken else row["was_claimed_until"],
+    }
+
+
+def apply_edits(row: Row, edits: Mapping[str, str], by: ItemEditor) -> dict[str, Any]:
     """Return the item's fields after an edit; closing sets who completed it and when, reopening clears that."""
     values = {name: edits.get(name, row[name]) for name in EDITABLE_FIELDS}
+    if edits.get("assigned_to") == "" and "status" not in edits and row["status"] == "in_progress":
+        values["status"] = "open"
     closed = values["status"] in CLOSED_STATUSES
     if not closed:
         values["resolution"] = ""
-    completion = (row["completed_by"], row["completed_at"]) if row["closed"] else (agent, now)
+    completion = (row["completed_by"], row["completed_at"]) if row["closed"] else (by.agent, by.now)
     completed_by, completed_at = completion if closed else ("", None)
-    return values | {
+    return {
+        **values,
+        **_claim_values(row, edits, values, by),
         "rank": PRIORITY_RANKS[values["priority"]],
         "closed": int(closed),
         "completed_by": completed_by,
@@ -216,6 +299,9 @@ def render_item_document(
     optional_fields = (
         "priority",
         "assigned_to",
+        "claimed_until",
+        "was_claimed_by",
+        "was_claimed_until",
         "milestone",
         "deferred_reason",
         "resolution",

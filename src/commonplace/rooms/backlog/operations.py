@@ -6,7 +6,7 @@ from commonplace import errors
 from commonplace.call import Call
 from commonplace.operation import Operation, alias, operation
 from commonplace.project import ensure_project
-from commonplace.rooms.backlog import edits, model, store
+from commonplace.rooms.backlog import claims, edits, model, store
 from commonplace.rooms.backlog.model import (
     AllProjects,
     BacklogFilters,
@@ -54,7 +54,8 @@ async def add_backlog_item(
     )
     if dependencies:
         await store.replace_dependencies(call.tx, target_project, row["id"], dependencies)
-    edits.emit_backlog_changed(call, target_project, row["id"])
+    await edits.notify_assignee(call, "", row)
+    claims.emit_backlog_changed(call, target_project, row["id"])
     call.subject = row["id"]
     return ChangedItem.from_item("added", await edits.render_item(call, row))
 
@@ -77,6 +78,7 @@ async def list_backlog(
     all_projects = isinstance(project, AllProjects)
     filters = BacklogFilters(
         projects=await edits.list_visible_projects(call) if all_projects else [call.project],
+        now=call.now,
         status=status,
         priority=priority,
         assigned_to=assigned_to,
@@ -112,9 +114,10 @@ async def update_backlog_item(
     project: str | None = None,
     depends_on: model.Dependencies | None = None,
     claim: bool = False,
+    force: bool = False,
     expected_version: int | None = None,
 ) -> ChangedItem:
-    """Update a task; claim takes a free one, assigned_to "" frees it."""
+    """Update a task; claim takes a free one (blocked: force) until your session ends, assigned_to "" frees it."""
     target_project = call.resolve_project(project) if project is not None else None
     fields = {
         "status": status,
@@ -131,12 +134,13 @@ async def update_backlog_item(
             "There is nothing to change.", hint="Pass at least one field of the item, or claim=true."
         )
     row = await edits.load_locked_item(call, item_id, expected_version)
-    edits_wanted |= edits.claim_fields(call, row) if claim else {}
+    edits_wanted |= await claims.require_claimable(call, row, force=force) if claim else {}
     dependencies = (
         await edits.resolve_dependencies(call, row["project"], depends_on) if depends_on is not None else None
     )
     edited = await edits.edit_item(call, row, edits_wanted, dependencies)
     await edits.notify_unblocked(call, row, edited)
+    await edits.notify_assignee(call, row["assigned_to"], edited)
     moved = await edits.move_item(call, edited, target_project or row["project"])
     outcome = "updated" if moved["project"] == row["project"] else "moved"
     return ChangedItem.from_item(outcome, await edits.render_item(call, moved))

@@ -12,7 +12,8 @@ _MAX_RESOURCE_ITEMS = 50
 @operation("resource:backlog", role="readonly", session=False)
 async def read_backlog(call: Call, project: str) -> BacklogListing:
     """List the open items of the project, by priority, then oldest."""
-    rows, total = await store.find_items(call.tx, BacklogFilters(projects=[project]), _MAX_RESOURCE_ITEMS, 0)
+    filters = BacklogFilters(projects=[project], now=call.now)
+    rows, total = await store.find_items(call.tx, filters, _MAX_RESOURCE_ITEMS, 0)
     dependencies = (
         await store.list_dependencies(call.tx, [project], [row["id"] for row in rows]) if rows else []
     )

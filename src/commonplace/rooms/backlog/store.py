@@ -1,21 +1,29 @@
 """SQL of backlog items, their dependencies and their change history."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from commonplace.rooms.backlog.model import PRIORITY_RANKS, BacklogFilters, encode_texts
+from commonplace.clock import MINUTE
+from commonplace.project import list_all_project_names
+from commonplace.rooms.backlog.model import CLAIM_LIFETIME, PRIORITY_RANKS, BacklogFilters, encode_texts
 from commonplace.store.database import Row, Tx, Value
 
 _EDITABLE_COLUMNS = (
     "title, description, priority, rank, status, closed, assigned_to, milestone, deferred_reason, resolution,"
-    " completed_by, completed_at"
+    " completed_by, completed_at, claim_project, claim_session, claim_assigned, claimed_until, was_claimed_by,"
+    " was_claimed_until"
 )
 _CREATION_COLUMNS = "tags, created_by, created_at"
 _COLUMNS_AFTER_PROJECT = f"id, n, {_EDITABLE_COLUMNS}, {_CREATION_COLUMNS}, updated_at, version"
 _ITEM_COLUMNS = f"project, {_COLUMNS_AFTER_PROJECT}"
+_EXTENSION_INTERVAL = MINUTE
+_CLAIM_LAPSED = "(claim_session <> '' and claimed_until <= {now})"
+_IS_OPEN = f"(status = 'open' or {_CLAIM_LAPSED})"
+_IS_UNASSIGNED = f"(assigned_to = '' or claim_assigned = 1 and {_CLAIM_LAPSED})"
+_IS_ASSIGNED = f"(assigned_to = {{}} and not (claim_assigned = 1 and {_CLAIM_LAPSED}))"
 _IS_BLOCKED = (
     "exists (select 1 from backlog_need join backlog as needed"
     " on needed.project = backlog_need.project and needed.id = backlog_need.needs"
@@ -28,7 +36,7 @@ async def insert_item(
 ) -> Row:
     row = await tx.one(
         f"insert into backlog (project, {_COLUMNS_AFTER_PROJECT}) values ($1, $2, $3, $4, $5, $6, $7, 'open', 0, $8, $9, $10, '', '', null,"
-        f" $11, $12, $13, $13, 1) returning {_ITEM_COLUMNS}",
+        f" '', '', 0, null, '', null, $11, $12, $13, $13, 1) returning {_ITEM_COLUMNS}",
         *(
             project,
             f"backlog_{secrets.token_hex(6)}",
@@ -62,10 +70,82 @@ async def update_item(tx: Tx, row: Row, values: Mapping[str, Any], now: int) -> 
     return await tx.one(
         "update backlog set title = $5, description = $6, priority = $7, rank = $8, status = $9, closed = $10,"
         " assigned_to = $11, milestone = $12, deferred_reason = $13, resolution = $14, completed_by = $15,"
-        " completed_at = $16, updated_at = $4, version = version + 1 where project = $1 and id = $2 and version = $3"
+        " completed_at = $16, claim_project = $17, claim_session = $18, claim_assigned = $19, claimed_until = $20,"
+        " was_claimed_by = $21, was_claimed_until = $22,"
+        " updated_at = $4, version = version + 1 where project = $1 and id = $2 and version = $3"
         f" returning {_ITEM_COLUMNS}",
         *(row["project"], row["id"], row["version"], now),
         *(values[column] for column in _EDITABLE_COLUMNS.split(", ")),
+    )
+
+
+async def update_claim(tx: Tx, row: Row, values: Mapping[str, Any]) -> Row:
+    """Give the claim to another session of the same agent; the item is not another version for it."""
+    updated = await tx.one(
+        "update backlog set claim_project = $3, claim_session = $4, claimed_until = $5 where project = $1 and id = $2"
+        f" returning {_ITEM_COLUMNS}",
+        *(row["project"], row["id"]),
+        *(values["claim_project"], values["claim_session"], values["claimed_until"]),
+    )
+    return updated or row
+
+
+async def insert_claim(tx: Tx, claim_project: str, session: str, project: str, item: str) -> None:
+    """Record that a session claims an item; a row whose claim has passed to another does no harm."""
+    await tx.run(
+        "insert into backlog_claim (project, session, item_project, item) values ($1, $2, $3, $4)"
+        " on conflict (project, session, item_project, item) do nothing",
+        *(claim_project, session, project, item),
+    )
+
+
+async def list_claimed_ids(tx: Tx, claim_project: str, session: str) -> dict[str, list[str]]:
+    """Return the ids of what the session has claimed, by the project of the item."""
+    rows = await tx.all(
+        "select item_project, item from backlog_claim where project = $1 and session = $2"
+        " order by item_project, item",
+        claim_project,
+        session,
+    )
+    items_by_project: dict[str, list[str]] = {}
+    for row in rows:
+        items_by_project.setdefault(row["item_project"], []).append(row["item"])
+    return items_by_project
+
+
+async def list_claimed_items(tx: Tx, project: str, items: Sequence[str], session: str) -> Sequence[Row]:
+    """List those of the items that the session still has."""
+    return await tx.all(
+        f"select {_ITEM_COLUMNS} from backlog where project = $1 and id = any($2) and claim_session = $3 order by n",
+        project,
+        list(items),
+        session,
+    )
+
+
+async def extend_claims(tx: Tx, project: str, items: Sequence[str], session: str, now: int) -> None:
+    """Extend claims that have run for a while; each call asks for it, and most need not write."""
+    await tx.run(
+        "update backlog set claimed_until = $4 where project = $1 and id = any($2) and claim_session = $3"
+        " and claimed_until < $5",
+        project,
+        list(items),
+        session,
+        now + CLAIM_LIFETIME,
+        now + CLAIM_LIFETIME - _EXTENSION_INTERVAL,
+    )
+
+
+async def delete_claims_of_session(tx: Tx, claim_project: str, session: str) -> None:
+    await tx.run("delete from backlog_claim where project = $1 and session = $2", claim_project, session)
+
+
+async def delete_orphaned_claims(tx: Tx) -> None:
+    """Delete the records of sessions that no longer exist."""
+    await tx.run(
+        "delete from backlog_claim where project = any($1) and not exists (select 1 from session"
+        " where session.project = backlog_claim.project and session.id = backlog_claim.session)",
+        await list_all_project_names(tx),
     )
 
 
@@ -125,6 +205,10 @@ async def list_dependency_edges(tx: Tx, project: str, items: Sequence[str]) -> l
     return [(row["item"], row["needs"]) for row in rows]
 
 
+async def list_open_dependencies(tx: Tx, project: str, item: str) -> list[str]:
+    return [need["needs"] for need in await list_dependencies(tx, [project], [item]) if not need["closed"]]
+
+
 async def list_dependents(tx: Tx, project: str, item: str) -> Sequence[Row]:
     """List the open items that depend on this one, and whether each is still blocked."""
     return await tx.all(
@@ -154,33 +238,47 @@ async def find_items(tx: Tx, filters: BacklogFilters, limit: int, offset: int) -
 
 def _filter_conditions(filters: BacklogFilters) -> tuple[str, list[Value]]:
     conditions, values = list[str](), list[Value]([filters.projects])
-
-    def add_condition(condition: str, value: Value) -> None:
-        values.append(value)
-        conditions.append(condition.format(f"${len(values)}"))
-
-    for column in ("status", "priority", "assigned_to", "milestone"):
-        if (value := getattr(filters, column)) is not None:
-            add_condition(f"{column} = {{}}", value)
-    if filters.tag is not None:
-        add_condition("replace(tags, {}, '') <> tags", msgspec.json.encode(filters.tag).decode())
-    if filters.ready_for is not None:
-        add_condition("status = 'open' and (assigned_to = '' or assigned_to = {})", filters.ready_for)
-        conditions.append(f"not {_IS_BLOCKED}")
-    if not filters.include_done and filters.status is None:
-        conditions.append("closed = 0")
+    for condition, argument in _list_conditions(filters):
+        if argument is not None:
+            values.append(argument)
+        placeholder = f"${len(values)}"
+        if "{now}" in condition:
+            values.append(filters.now)
+        conditions.append(condition.format(placeholder, now=f"${len(values)}"))
     return "".join(f" and {condition}" for condition in conditions), values
 
 
-async def list_own_or_ready_items(tx: Tx, project: str, agent: str, limit: int) -> Sequence[Row]:
-    """List the agent's open items, then those that it could claim."""
+def _list_conditions(filters: BacklogFilters) -> Iterator[tuple[str, str | None]]:
+    """Yield each condition with the value for its `{}`; what looks at a claim also has `{now}`."""
+    for column in ("priority", "milestone"):
+        if (value := getattr(filters, column)) is not None:
+            yield f"{column} = {{}}", value
+    if filters.status == "open":
+        yield _IS_OPEN, None
+    elif filters.status is not None:
+        yield f"status = {{}} and not {_CLAIM_LAPSED}", filters.status
+    elif not filters.include_done:
+        yield "closed = 0", None
+    if filters.assigned_to is not None:
+        yield (_IS_ASSIGNED, filters.assigned_to) if filters.assigned_to else (_IS_UNASSIGNED, None)
+    if filters.tag is not None:
+        yield "replace(tags, {}, '') <> tags", msgspec.json.encode(filters.tag).decode()
+    if filters.ready_for is not None:
+        yield f"{_IS_OPEN} and ({_IS_UNASSIGNED} or {_IS_ASSIGNED}) and not {_IS_BLOCKED}", filters.ready_for
+
+
+async def list_own_or_ready_items(tx: Tx, project: str, agent: str, limit: int, now: int) -> Sequence[Row]:
+    """List the open items that the agent has or had claimed, then those that it could claim."""
+    lapsed = _CLAIM_LAPSED.format(now="$4")
     return await tx.all(
         f"select {_ITEM_COLUMNS} from backlog where project = $1 and closed = 0"
-        f" and (assigned_to = $2 or (assigned_to = '' and status = 'open' and not {_IS_BLOCKED}))"
-        " order by case when assigned_to = $2 then 0 else 1 end, rank, created_at, n limit $3",
+        f" and (assigned_to = $2 or ((assigned_to = '' or claim_assigned = 1 and {lapsed})"
+        f" and (status = 'open' or {lapsed}) and not {_IS_BLOCKED}))"
+        " order by case when assigned_to = $2 or was_claimed_by = $2 then 0 else 1 end, rank, created_at, n limit $3",
         project,
         agent,
         limit,
+        now,
     )
 
 

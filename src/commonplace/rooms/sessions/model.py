@@ -6,6 +6,7 @@ from pydantic import Field, StringConstraints
 
 from commonplace.clock import DAY
 from commonplace.operation import Reply
+from commonplace.rooms.backlog.model import OpenClaim
 
 UNKNOWN_AGENT = "unknown"
 DOCUMENT_LIFETIMES = {"handoff": 28 * DAY, "learning": 180 * DAY}
@@ -52,3 +53,5 @@ class EndedSession(Reply):
     handoff_id: str = ""
     learning_id: str = ""
     released_locks: list[str] = []
+    open_claims: list[OpenClaim] = []
+    """Backlog items that were claimed and not completed; they are ready again."""

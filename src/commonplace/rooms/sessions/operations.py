@@ -15,6 +15,7 @@ from commonplace.operation import alias, operation
 from commonplace.project import ensure_project
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.agents.model import MAX_TASK_CHARACTERS
+from commonplace.rooms.backlog.claims import release_claims_of_session
 from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_document, prepare_record
 from commonplace.rooms.knowledge.writing import write_document, write_record
 from commonplace.rooms.locks import paths
@@ -190,6 +191,7 @@ async def end_session(
         call.tx, session, _canonical_files(files, session.working_directory), call.now
     )
     await work.close_work_of_session(call.tx, call.project, session.id, call.now)
+    open_claims = await release_claims_of_session(call, session)
     released = await locks.release_leases_of_session(call.tx, call.project, session.id, await call.tx.clock())
     await store.mark_agent_idle(call.tx, session, call.now - SESSION_LIVE_MICROSECONDS, call.now)
     call.subject = handoff_id
@@ -197,7 +199,11 @@ async def end_session(
     if released:
         call.emit(FILES_RELEASED, agent=call.agent, files=released)
     return EndedSession(
-        status="ended", handoff_id=handoff_id, learning_id=learning_id, released_locks=released
+        status="ended",
+        handoff_id=handoff_id,
+        learning_id=learning_id,
+        released_locks=released,
+        open_claims=open_claims,
     )
 
 

@@ -1,0 +1,75 @@
+"""Claims of backlog items. A claim is a lease of a session: its calls renew it, and it lapses with the session.
+
+A claim that lapsed in silence is shown as lapsed by `model.with_lapsed_claim` and written down by the next change
+of its item. `edits.py` makes the claim itself.
+"""
+
+from commonplace import activity, errors
+from commonplace.activity import AgentSession
+from commonplace.call import Call
+from commonplace.rooms.backlog import model, store
+from commonplace.rooms.backlog.events import BACKLOG_CHANGED
+from commonplace.rooms.backlog.model import OpenClaim
+from commonplace.store.counters import advance_counter
+from commonplace.store.database import Row, Tx
+
+
+def emit_backlog_changed(call: Call, project: str, item: str) -> None:
+    call.emit(BACKLOG_CHANGED, project=project, id=item)
+
+
+async def require_claimable(call: Call, row: Row, *, force: bool) -> dict[str, str]:
+    """Return the edit that assigns the item to the caller; refuse if another agent has it or it is blocked."""
+    owner = row["assigned_to"] or row["completed_by"]
+    if row["closed"] or row["assigned_to"] not in ("", call.agent):
+        raise errors.Conflict(
+            f"{row['id']} is {row['status']} and belongs to {owner}.",
+            hint="List unclaimed items with memory_list_backlog(ready=true).",
+            owner=owner,
+            item_status=row["status"],
+        )
+    blocked_by = await store.list_open_dependencies(call.tx, row["project"], row["id"])
+    if blocked_by and not force:
+        raise errors.Conflict(
+            f"{row['id']} is blocked by {', '.join(blocked_by)}.",
+            hint="Complete what blocks it first, or claim it anyway with force=true.",
+            blocked_by=blocked_by,
+        )
+    return {"status": "in_progress", "assigned_to": call.agent}
+
+
+async def release_lapsed_claim(call: Call, row: Row) -> Row:
+    """Write down that another session's claim lapsed and notify it; the caller holds the backlog lock."""
+    if not model.is_claim_lapsed(row, call.now) or row["claim_session"] == call.own_session.id:
+        return row
+    text = f"Your claim on {row['id']} lapsed, and {call.agent} has changed it since: {row['title']}"
+    await activity.notify_sessions(call.tx, row["claim_project"], [row["claim_session"]], text, call.now)
+    return await _release_claim(call, row, row["claimed_until"])
+
+
+async def release_claims_of_session(call: Call, session: AgentSession) -> list[OpenClaim]:
+    """Make ready again what the session has claimed and not completed."""
+    released = []
+    for project, items in (await store.list_claimed_ids(call.tx, session.project, session.id)).items():
+        await advance_counter(call.tx, project, "backlog")
+        for row in await store.list_claimed_items(call.tx, project, items, session.id):
+            await _release_claim(call, row, call.now)
+            released.append(OpenClaim(id=row["id"], title=row["title"]))
+    await store.delete_claims_of_session(call.tx, session.project, session.id)
+    return released
+
+
+async def _release_claim(call: Call, row: Row, until: int) -> Row:
+    values = {**row, **model.release_values(row, until)}
+    released = await store.update_item(call.tx, row, values, call.now)
+    if released is None:
+        raise errors.Conflict(f"{row['id']} was changed meanwhile.", hint="Retry the same call.")
+    changes = model.diff_fields(row, values)
+    await store.insert_changes(call.tx, released, changes, row["assigned_to"], call.now)
+    emit_backlog_changed(call, row["project"], row["id"])
+    return released
+
+
+async def renew_claims_on_activity(tx: Tx, session: AgentSession, now: int) -> None:
+    for project, items in (await store.list_claimed_ids(tx, session.project, session.id)).items():
+        await store.extend_claims(tx, project, items, session.id, now)

@@ -1,0 +1,175 @@
+"""Claims of backlog items: leases of a session, which lapse with it and make the item ready again."""
+
+import pytest
+
+from commonplace import errors
+from commonplace.clock import iso
+from commonplace.rooms.backlog.model import CLAIM_LIFETIME
+from team import Agent, Team
+
+
+async def _claim_item(team: Team, claimer: Agent, **fields) -> str:
+    lead = await team.agent("lead")
+    item = (await lead.add_backlog_item(title="Cart", **fields))["id"]
+    await claimer.update_backlog_item(item_id=item, claim=True)
+    return item
+
+
+async def _list_ready(agent: Agent) -> list[tuple[str, str]]:
+    items = (await agent.list_backlog(ready=True)).get("items", [])
+    return [(item["id"], item.get("was_claimed_by", "")) for item in items]
+
+
+async def test_a_claim_shows_until_when_it_holds(team: Team):
+    bob = await team.agent("bob")
+    await _claim_item(team, bob)
+    (listed,) = (await bob.list_backlog())["items"]
+    assert (listed["status"], listed["assigned_to"]) == ("in_progress", "bob")
+    assert listed["claimed_until"] == iso(team.clock.now + CLAIM_LIFETIME)
+    assert "was_claimed_by" not in listed
+
+
+async def test_an_item_is_ready_again_when_the_session_of_its_claim_ends(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    item = await _claim_item(team, bob)
+    ended = await bob.end_session(summary="enough")
+    assert ended["open_claims"] == [{"id": item, "title": "Cart"}]
+    assert await _list_ready(carol) == [(item, "bob")]
+    (listed,) = (await carol.list_backlog())["items"]
+    assert (listed["status"], listed["was_claimed_until"]) == ("open", iso(team.clock.now))
+    claimed = await carol.update_backlog_item(item_id=item, claim=True)
+    assert (claimed["item_status"], claimed["assigned_to"]) == ("in_progress", "carol")
+    assert "was_claimed_by" not in claimed
+
+
+async def test_a_claim_lapses_when_its_session_is_silent_and_its_holder_is_told_who_took_it(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    item = await _claim_item(team, bob)
+    team.clock.now += CLAIM_LIFETIME - 1
+    assert await _list_ready(carol) == []
+    team.clock.now += 1
+    assert await _list_ready(carol) == [(item, "bob")]
+    assert (await carol.list_backlog(status="in_progress"))["total"] == 0
+    assert (await carol.list_backlog(status="open"))["total"] == 1
+    assert (await carol.list_backlog(assigned_to="bob"))["total"] == 0
+    assert (await carol.list_backlog(assigned_to=""))["total"] == 1
+    await carol.update_backlog_item(item_id=item, claim=True)
+    (notice,) = (await bob.heartbeat())["_notice"]
+    assert item in notice
+    assert "carol" in notice
+    with pytest.raises(errors.Conflict):
+        await bob.update_backlog_item(item_id=item, claim=True)
+
+
+async def test_every_call_of_the_session_renews_its_claims(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    item = await _claim_item(team, bob)
+    elsewhere = (await bob.add_backlog_item(title="Ledger", project="bank"))["id"]
+    await bob.update_backlog_item(item_id=elsewhere, claim=True)
+    team.clock.now += CLAIM_LIFETIME - 1
+    await bob.heartbeat()
+    team.clock.now += CLAIM_LIFETIME - 1
+    with pytest.raises(errors.Conflict):
+        await carol.update_backlog_item(item_id=item, claim=True)
+    with pytest.raises(errors.Conflict):
+        await carol.update_backlog_item(item_id=elsewhere, claim=True)
+
+
+async def test_a_holder_that_returns_keeps_a_claim_that_nobody_took(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    item = await _claim_item(team, bob)
+    team.clock.now += 2 * CLAIM_LIFETIME
+    await bob.update_backlog_item(item_id=item, priority="high")
+    assert await _list_ready(carol) == []
+    assert (await bob.complete_backlog_item(item_id=item))["completed_by"] == "bob"
+
+
+async def test_an_assignment_stays_when_the_claim_lapses(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    item = await _claim_item(team, bob, assigned_to="bob")
+    await bob.end_session(summary="enough")
+    assert await _list_ready(carol) == []
+    returned = await team.agent("bob")
+    assert await _list_ready(returned) == [(item, "bob")]
+
+
+async def test_the_next_boot_pack_names_what_the_agent_had_claimed(team: Team):
+    bob = await team.agent("bob")
+    item = await _claim_item(team, bob)
+    lead = await team.agent("lead")
+    for number in range(6):
+        await lead.add_backlog_item(title=f"Urgent {number}", priority="critical")
+    await bob.end_session(summary="enough")
+    first = (await team.agent("bob")).started["backlog"][0]
+    assert (first["id"], first["was_claimed_by"]) == (item, "bob")
+
+
+async def test_another_session_of_the_same_agent_takes_the_claim_over(team: Team):
+    bob = await team.agent("bob")
+    item = await _claim_item(team, bob)
+    second = await team.agent("bob")
+    await second.update_backlog_item(item_id=item, claim=True)
+    assert "open_claims" not in await bob.end_session(summary="enough")
+    assert await _list_ready(second) == []
+    assert (await second.end_session(summary="enough"))["open_claims"] == [{"id": item, "title": "Cart"}]
+
+
+async def test_a_completed_item_is_not_an_open_claim(team: Team):
+    bob = await team.agent("bob")
+    item = await _claim_item(team, bob)
+    await bob.complete_backlog_item(item_id=item)
+    assert "open_claims" not in await bob.end_session(summary="enough")
+    assert (await (await team.agent("carol")).get_by_id(doc_id=item))["status"] == "done"
+
+
+async def test_unassigning_a_claimed_item_makes_it_ready(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    item = await _claim_item(team, bob)
+    freed = await bob.update_backlog_item(item_id=item, assigned_to="")
+    assert freed["item_status"] == "open"
+    assert "claimed_until" not in freed
+    assert await _list_ready(carol) == [(item, "")]
+
+
+async def test_a_blocked_item_is_claimed_only_with_force(team: Team):
+    bob = await team.agent("bob")
+    first = (await bob.add_backlog_item(title="first"))["id"]
+    second = (await bob.add_backlog_item(title="second", depends_on=[first]))["id"]
+    with pytest.raises(errors.Conflict) as refused:
+        await bob.update_backlog_item(item_id=second, claim=True)
+    assert refused.value.details == {"blocked_by": [first]}
+    forced = await bob.update_backlog_item(item_id=second, claim=True, force=True)
+    assert forced["item_status"] == "in_progress"
+
+
+async def test_setting_an_item_in_progress_for_oneself_is_a_claim(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    item = (await bob.add_backlog_item(title="Cart"))["id"]
+    await bob.update_backlog_item(item_id=item, status="in_progress", assigned_to="bob")
+    await bob.end_session(summary="enough")
+    assert await _list_ready(carol) == [(item, "bob")]
+
+
+async def test_a_claim_moves_with_its_item(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    item = await _claim_item(team, bob)
+    await carol.update_backlog_item(item_id=item, project="web")
+    team.clock.now += CLAIM_LIFETIME - 1
+    await bob.heartbeat()
+    team.clock.now += CLAIM_LIFETIME - 1
+    (moved,) = (await carol.list_backlog(project="web"))["items"]
+    assert moved["assigned_to"] == "bob"
+    assert (await bob.end_session(summary="enough"))["open_claims"] == [{"id": item, "title": "Cart"}]
+
+
+async def test_the_assignee_is_told_once_with_the_id(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    added = (await alice.add_backlog_item(title="Cart", assigned_to="bob"))["id"]
+    assert (await bob.list_backlog())["_notice"] == [f"alice assigned {added} to you: Cart"]
+    free = (await alice.add_backlog_item(title="Tax"))["id"]
+    await alice.update_backlog_item(item_id=free, assigned_to="bob")
+    await alice.update_backlog_item(item_id=free, priority="high", assigned_to="bob")
+    assert (await bob.list_backlog())["_notice"] == [f"alice assigned {free} to you: Tax"]
+    assert "_notice" not in await bob.list_backlog()
+    await bob.add_backlog_item(title="Mine", assigned_to="bob")
+    assert "_notice" not in await bob.list_backlog()
