@@ -119,7 +119,7 @@ async def _fill_page(page: PageRequest, reader: TranscriptReader, builder: _Page
             raw = raw[find_line_start(raw, number - frame.position.lines_before) :] if number else raw
         is_last = frame.position.end >= page.archive.bytes
         number, pending = await asyncio.to_thread(
-            _read_lines, pending + raw, is_last, number, reader, builder
+            _read_whole_lines, pending + raw, is_last, number, reader, builder
         )
         if builder.is_full:
             return number
@@ -127,23 +127,23 @@ async def _fill_page(page: PageRequest, reader: TranscriptReader, builder: _Page
     return max(number, page.offset + 1) if page.frames else page.archive.total_lines
 
 
-def _read_lines(
+def _read_whole_lines(
     raw: bytes, is_last: bool, number: int, reader: TranscriptReader, builder: _PageBuilder
 ) -> tuple[int, bytes]:
     """Read whole lines while there is room; return the next line number and the bytes of an unfinished line."""
-    whole, newline, rest = raw.rpartition(b"\n")
-    for line in _split_lines(whole, bool(newline), rest if is_last else b""):
+    complete, newline, rest = raw.rpartition(b"\n")
+    for line in _iterate_lines(complete, bool(newline), rest if is_last else b""):
         if builder.is_full or not builder.add_line(reader.read(number, [line])):
             break
         number += 1
     return number, b"" if is_last else rest
 
 
-def _split_lines(whole: bytes, has_lines: bool, unfinished: bytes) -> Iterator[bytes]:
+def _iterate_lines(complete: bytes, has_lines: bool, unfinished: bytes) -> Iterator[bytes]:
     start = 0
     while has_lines:
-        end = whole.find(b"\n", start)
-        yield whole[start:] if end < 0 else whole[start:end]
+        end = complete.find(b"\n", start)
+        yield complete[start:] if end < 0 else complete[start:end]
         if end < 0:
             break
         start = end + 1

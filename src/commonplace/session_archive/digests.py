@@ -29,8 +29,8 @@ async def extend_digest(stored: SessionBytes | None, appended: bytes | bytearray
 
 async def _hash_stored_bytes(stored: SessionBytes) -> "_Hash":
     archive = stored.archive
-    if known := _running.get(archive.sha256):
-        return known.copy()
+    if running_hash := _running.get(archive.sha256):
+        return running_hash.copy()
     running = hashlib.sha256()
     async for piece in stored.read_all():
         await asyncio.to_thread(running.update, piece)

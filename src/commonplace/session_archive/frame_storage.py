@@ -26,11 +26,11 @@ _S3_RETRY_OPTIONS: Any = {"max_retries": 2, "retry_timeout": timedelta(seconds=1
 
 
 class FrameStorage(Protocol):
-    """Stores bodies by name. Every method may block; `get` raises FileNotFoundError for an unknown name."""
+    """Stores bodies by name. Every method may block; `read_body` raises FileNotFoundError for an unknown name."""
 
-    def put(self, name: str, body: bytes) -> None: ...
-    def get(self, name: str) -> bytes: ...
-    def remove(self, name: str) -> None: ...
+    def write_body(self, name: str, body: bytes) -> None: ...
+    def read_body(self, name: str) -> bytes: ...
+    def delete_body(self, name: str) -> None: ...
 
 
 def new_body_name(project: str, sha256: str) -> str:
@@ -54,14 +54,14 @@ async def fetch_body(storage: str, address: str) -> bytes:
             "This session is stored outside of the database, and the setting `archives` does not say where.",
             hint="Start the server with the same --archives as when the session was uploaded.",
         )
-    return await asyncio.to_thread(opened.get, address)
+    return await asyncio.to_thread(opened.read_body, address)
 
 
 class _FolderStorage:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def put(self, name: str, body: bytes) -> None:
+    def write_body(self, name: str, body: bytes) -> None:
         path = self._folder / name
         partial = path.with_suffix(".part")
         try:
@@ -74,7 +74,7 @@ class _FolderStorage:
         except OSError as error:
             raise _storage_unavailable(error.strerror or "") from None
 
-    def get(self, name: str) -> bytes:
+    def read_body(self, name: str) -> bytes:
         try:
             return (self._folder / name).read_bytes()
         except FileNotFoundError as error:
@@ -84,7 +84,7 @@ class _FolderStorage:
         except OSError as error:
             raise _storage_unavailable(error.strerror or "") from None
 
-    def remove(self, name: str) -> None:
+    def delete_body(self, name: str) -> None:
         path = self._folder / name
         try:
             path.unlink(missing_ok=True)
@@ -108,19 +108,19 @@ class _S3Storage:
         except obstore.exceptions.BaseError as error:
             raise _storage_unavailable(type(error).__name__) from None
 
-    def put(self, name: str, body: bytes) -> None:
+    def write_body(self, name: str, body: bytes) -> None:
         try:
             self._obstore.put(self._store, name, body)
         except self._obstore.exceptions.BaseError as error:
             raise _storage_unavailable(type(error).__name__) from None
 
-    def get(self, name: str) -> bytes:
+    def read_body(self, name: str) -> bytes:
         try:
             return bytes(self._obstore.get(self._store, name).bytes())
         except self._obstore.exceptions.BaseError as error:
             raise _storage_unavailable(type(error).__name__) from None
 
-    def remove(self, name: str) -> None:
+    def delete_body(self, name: str) -> None:
         try:
             self._obstore.delete(self._store, name)
         except FileNotFoundError:

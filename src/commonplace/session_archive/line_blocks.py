@@ -26,7 +26,7 @@ class LineBlock:
 async def split_into_blocks(pieces: AsyncIterator[bytes]) -> AsyncIterator[LineBlock]:
     splitter = _BlockSplitter()
     async for piece in pieces:
-        for block in splitter.add(piece):
+        for block in splitter.add_piece(piece):
             yield block
     if splitter.pending:
         yield splitter.flush()
@@ -37,7 +37,7 @@ class _BlockSplitter:
         self.pending = b""
         self._line, self._begins = 0, True
 
-    def add(self, piece: bytes) -> Iterator[LineBlock]:
+    def add_piece(self, piece: bytes) -> Iterator[LineBlock]:
         lines, newline, self.pending = (self.pending + piece).rpartition(b"\n")
         if newline:
             yield from self._whole_lines(lines)

@@ -112,7 +112,7 @@ class LineScan:
         """Show the message if the match is in one; else the argument or output of a tool; else the raw line."""
         utterances = TranscriptReader(tool=archive.tool).read(line_match.line, [line])
         role, words = next(
-            ((said.role, said.text) for said in utterances if self._find_span(said.text)),
+            ((utterance.role, utterance.text) for utterance in utterances if self._find_span(utterance.text)),
             (_UNPARSED_ROLE if not utterances else utterances[0].role, ""),
         )
         record = decode_record(line) or {}
@@ -121,7 +121,8 @@ class LineScan:
                 (text for text in _iterate_texts(record, _MAX_JSON_DEPTH) if self._find_span(text)), ""
             )
         at = next(
-            (said.at for said in utterances if said.at is not None), parse_time(record.get("timestamp"))
+            (utterance.at for utterance in utterances if utterance.at is not None),
+            parse_time(record.get("timestamp")),
         )
         if at is not None and not self._query.since <= at <= self._query.until:
             return None

@@ -21,7 +21,7 @@ class PassagePiece(msgspec.Struct, array_like=True, frozen=True):
     text: str
 
 
-class Passage(msgspec.Struct, array_like=True, frozen=True):
+class SessionPassage(msgspec.Struct, array_like=True, frozen=True):
     number: int
     pieces: list[PassagePiece]
 
@@ -39,19 +39,19 @@ class Passage(msgspec.Struct, array_like=True, frozen=True):
 
 
 def append_utterances(
-    last: Passage | None, next_number: int, utterances: Iterable[Utterance]
-) -> list[Passage]:
+    last: SessionPassage | None, next_number: int, utterances: Iterable[Utterance]
+) -> list[SessionPassage]:
     """The passages of these utterances; the first of them continues `last`, which is not full."""
     number, pieces = (last.number, list(last.pieces)) if last else (next_number, [])
-    passages: list[Passage] = []
+    passages: list[SessionPassage] = []
     size = sum(len(piece.text) for piece in pieces)
     for piece in _split_utterances(utterances):
         if pieces and size + len(piece.text) > MAX_PASSAGE_CHARACTERS:
-            passages.append(Passage(number, pieces))
+            passages.append(SessionPassage(number, pieces))
             number, pieces, size = number + 1, [], 0
         pieces.append(piece)
         size += len(piece.text)
-    return [*passages, Passage(number, pieces)] if pieces else passages
+    return [*passages, SessionPassage(number, pieces)] if pieces else passages
 
 
 def _split_utterances(utterances: Iterable[Utterance]) -> Iterable[PassagePiece]:
@@ -68,7 +68,7 @@ def _split_utterances(utterances: Iterable[Utterance]) -> Iterable[PassagePiece]
                 yield PassagePiece(utterance.line, utterance.role, utterance.at, part)
 
 
-def pack_passage(passage: Passage) -> bytes:
+def pack_passage(passage: SessionPassage) -> bytes:
     return zstd.compress(msgspec.msgpack.encode(passage.pieces), level=3)
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from commonplace.search import text
 from commonplace.session_archive import passages
-from commonplace.session_archive.passages import Passage
+from commonplace.session_archive.passages import SessionPassage
 from commonplace.transcripts import reader
 from commonplace.transcripts.json_record import decode_record
 from commonplace.transcripts.reader import TranscriptReader, TranscriptSummary
@@ -26,7 +26,7 @@ class StudyProgress(msgspec.Struct, array_like=True):
 
     lines: int = 0
     passages: int = 0
-    last_passage: Passage | None = None
+    last_passage: SessionPassage | None = None
     reader: bytes = b""
 
 
@@ -39,7 +39,7 @@ class StudyResult:
     lines: int = 0
     state: bytes = b""
     summary: TranscriptSummary | None = None
-    passages: Sequence[tuple[Passage, bytes, Counter[str]]] = ()
+    passages: Sequence[tuple[SessionPassage, bytes, Counter[str]]] = ()
     errors: Sequence[tuple[LoggedError, Counter[str]]] = ()
     dropped_fingerprints: Sequence[str] = ()
 

@@ -143,9 +143,9 @@ def _check_function_call(node: Any, checked: CheckedStatement) -> None:
 
 
 def _check_function_name(name: SqlName, checked: CheckedStatement) -> None:
-    known = name.name in allowed.load_function_names("postgresql")
-    if name.schema == "pg_catalog" or (known and not name.schema):
-        if not known:
+    is_listed = name.name in allowed.load_function_names("postgresql")
+    if name.schema == "pg_catalog" or (is_listed and not name.schema):
+        if not is_listed:
             raise verdict.forbidden_function(name)
         if not name.schema:
             checked.builtin_functions.add(name)
@@ -201,8 +201,8 @@ def _check_field(node: Any, checked: CheckedStatement) -> None:
     for part in node.indirection:
         if isinstance(part, ast.String):
             name = str(part.sval)
-            known = name in allowed.load_function_names("postgresql")
-            if not known and postgres_names.ACTING_FUNCTIONS.match(name):
+            is_listed = name in allowed.load_function_names("postgresql")
+            if not is_listed and postgres_names.ACTING_FUNCTIONS.match(name):
                 raise verdict.forbidden_function(name)
             checked.fields.add(name)
 

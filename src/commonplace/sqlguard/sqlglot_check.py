@@ -148,19 +148,19 @@ def _correct_tree(dialect: Dialect, tree: exp.Expr) -> None:
                 join.set("on", exp.true())
     if dialect == "mssql":
         for column in list(tree.find_all(exp.Column)):
-            whole, part = column.table, column.name
-            if re.fullmatch(r"\$\d*", whole or part) and not column.db:
-                column.replace(exp.Var(this=f"{whole}.{part}" if whole else part))
+            qualifier, name = column.table, column.name
+            if re.fullmatch(r"\$\d*", qualifier or name) and not column.db:
+                column.replace(exp.Var(this=f"{qualifier}.{name}" if qualifier else name))
 
 
 def _check_tree(dialect: Dialect, tree: exp.Expr) -> None:
     _require_reading_statement(dialect, tree)
     for node in tree.walk():
         kind = type(node).__name__
-        known = kind in allowed.load_names("nodes") or isinstance(node, exp.Func)
+        is_listed = kind in allowed.load_names("nodes") or isinstance(node, exp.Func)
         if kind in _ACTING_NODES and not _is_session_variable(node):
             raise forbidden_statement(f"{kind} is not allowed in a read-only statement.")
-        if not known and kind not in _ACTING_NODES and not isinstance(node, _extra_node_type(tree)):
+        if not is_listed and kind not in _ACTING_NODES and not isinstance(node, _extra_node_type(tree)):
             raise forbidden_statement(f"{kind} is not allowed in a read-only statement.")
         _check_node(dialect, node)
     sqlglot_runaway.require_bounded_statement(dialect, tree)

@@ -18,6 +18,6 @@ async def delete_orphaned_bodies(calls: Any) -> None:
     before = calls.clock() - DAY
     orphans = await database.write(lambda tx: store.mark_orphaned_bodies(tx, before))
     for _, address in orphans:
-        await asyncio.to_thread(storage.remove, address)
+        await asyncio.to_thread(storage.delete_body, address)
     if orphans:
         await database.write(lambda tx: store.delete_bodies(tx, orphans))

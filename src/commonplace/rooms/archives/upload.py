@@ -128,5 +128,5 @@ async def _write_bodies_outside(calls: Any, project: str, packed: list[PackedFra
     now = calls.clock()
     await calls.database.write(lambda tx: store.insert_announced_bodies(tx, project, list(bodies), now))
     for address, body in bodies.items():
-        await asyncio.to_thread(storage.put, address, body)
+        await asyncio.to_thread(storage.write_body, address, body)
     return [replace(frame, body=b"") if frame.address else frame for frame in frames]

@@ -61,7 +61,7 @@ class TableColumns(Reply):
     columns: list[TableColumn]
 
 
-class QueryResult(Reply):
+class DatabaseQueryResult(Reply):
     database: str
     row_count: int
     truncated: bool

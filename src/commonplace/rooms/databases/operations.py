@@ -15,11 +15,11 @@ from commonplace.rooms.databases import config, model, store
 from commonplace.rooms.databases.config import RegisteredDatabase
 from commonplace.rooms.databases.model import (
     DatabaseListing,
+    DatabaseQueryResult,
     DatabaseTable,
     DatabaseTables,
     ListedDatabase,
     QueryPlan,
-    QueryResult,
     TableColumn,
     TableColumns,
 )
@@ -77,10 +77,10 @@ async def _check_query(
         return refused
 
 
-async def _run_query(plan: QueryPlan) -> QueryResult:
+async def _run_query(plan: QueryPlan) -> DatabaseQueryResult:
     started = perf_counter()
     result = await query_limiter(plan.database).run_query(plan.agent, plan.checked, plan.max_rows)
-    return QueryResult(
+    return DatabaseQueryResult(
         database=plan.database.name,
         row_count=len(result.rows),
         truncated=result.truncated,
