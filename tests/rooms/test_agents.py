@@ -37,6 +37,7 @@ async def test_heartbeat_sets_status_and_current_task(team: Team):
                 "stale": False,
                 "sessions": 1,
                 "locks": 0,
+                "last_active": iso(team.clock.now),
                 "current_task": "cart",
                 "last_heartbeat": iso(team.clock.now),
             }
@@ -101,17 +102,55 @@ async def test_heartbeat_does_not_add_a_removed_agent_again(team: Team):
     assert [agent["instance"] for agent in (await bob.list_agents())["agents"]] == ["bob"]
 
 
-async def test_agent_status_is_stale_five_minutes_after_the_last_heartbeat(team: Team):
+async def _status_by_agent(agent) -> dict[str, tuple[str, bool]]:
+    listed = (await agent.get_agent_status())["agents"]
+    return {entry["instance"]: (entry["status"], entry["stale"]) for entry in listed}
+
+
+async def test_an_agent_that_calls_is_busy_and_not_stale_without_any_heartbeat(team: Team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
-    await alice.heartbeat()
-
-    async def stale_by_agent() -> dict[str, bool]:
-        return {agent["instance"]: agent["stale"] for agent in (await bob.get_agent_status())["agents"]}
-
+    team.clock.advance(minutes=10)
+    await alice.record_learning(topic="Carts", content="Totals are in cents.")
+    assert await _status_by_agent(bob) == {"alice": ("busy", False), "bob": ("busy", False)}
     team.clock.advance(minutes=5)
-    assert await stale_by_agent() == {"alice": False, "bob": True}
+    assert await _status_by_agent(bob) == {"alice": ("busy", False), "bob": ("busy", False)}
     team.clock.advance(seconds=1)
-    assert await stale_by_agent() == {"alice": True, "bob": True}
+    assert await _status_by_agent(bob) == {"alice": ("idle", True), "bob": ("busy", False)}
+
+
+async def test_a_read_counts_as_activity_too(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    team.clock.advance(minutes=10)
+    await alice.list_backlog()
+    await team.calls.activity.flush_pending()
+    assert (await _status_by_agent(bob))["alice"] == ("busy", False)
+
+
+async def test_a_heartbeat_without_a_status_changes_none(team: Team):
+    alice = await team.agent("alice")
+    await alice.heartbeat(status="error", current_task="cart")
+    assert (await alice.heartbeat())["agent_status"] == "error"
+    assert (await _status_by_agent(alice))["alice"] == ("error", False)
+    await alice.heartbeat(status="idle")
+    assert (await alice.heartbeat())["agent_status"] == "idle"
+    assert (await _status_by_agent(alice))["alice"] == ("idle", False)
+
+
+async def test_calls_after_a_reported_idle_show_the_agent_busy_again(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await alice.heartbeat(status="idle")
+    team.clock.advance(minutes=6)
+    await alice.record_learning(topic="Carts", content="Totals are in cents.")
+    assert (await _status_by_agent(bob))["alice"] == ("busy", False)
+
+
+async def test_an_agent_whose_sessions_ended_is_idle(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await alice.heartbeat(status="busy")
+    await alice.end_session(summary="done")
+    assert (await _status_by_agent(bob))["alice"] == ("idle", False)
+    team.clock.advance(minutes=6)
+    assert (await _status_by_agent(bob))["alice"] == ("idle", True)
 
 
 async def test_agent_status_counts_live_sessions(team: Team):

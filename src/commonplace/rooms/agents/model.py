@@ -9,7 +9,7 @@ from commonplace.clock import MINUTE, iso
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 
-HEARTBEAT_STALE_AFTER = 5 * MINUTE
+AGENT_STALE_AFTER = 5 * MINUTE
 
 HeartbeatStatus = Literal["idle", "busy", "error"]
 AgentTier = Literal["admin", "named", "worker", "pending"]
@@ -25,6 +25,17 @@ class HeartbeatReply(Reply):
     leases_renewed: int
 
 
+def derive_status(row: Row, now: int) -> str:
+    """Return the status that the agent reported; calls after an old report, or without one, show it busy."""
+    active_at, reported_at = row["active_at"], row["status_at"]
+    is_report_recent = reported_at is not None and now - reported_at <= AGENT_STALE_AFTER
+    if row["status"] != "idle" and reported_at is not None:
+        return str(row["status"])
+    if is_report_recent or active_at is None or now - active_at > AGENT_STALE_AFTER:
+        return "idle"
+    return "busy"
+
+
 class AgentStatus(Reply):
     instance: str
     project: str
@@ -33,20 +44,22 @@ class AgentStatus(Reply):
     sessions: int
     locks: int
     current_task: str = ""
+    last_active: str | None = None
     last_heartbeat: str | None = None
 
     @classmethod
     def from_row(cls, row: Row, now: int) -> "AgentStatus":
-        heartbeat_at = row["heartbeat_at"]
+        last_active = max(row["active_at"] or 0, row["last_seen_at"] or 0)
         return cls(
             instance=row["name"],
             project=row["project"],
-            status=row["status"],
-            stale=heartbeat_at is None or now - heartbeat_at > HEARTBEAT_STALE_AFTER,
+            status=derive_status(row, now),
+            stale=now - last_active > AGENT_STALE_AFTER,
             sessions=row["sessions"],
             locks=row["locks"],
             current_task=row["current_task"],
-            last_heartbeat=iso(heartbeat_at) if heartbeat_at else None,
+            last_active=iso(last_active) if last_active else None,
+            last_heartbeat=iso(row["heartbeat_at"]) if row["heartbeat_at"] else None,
         )
 
 

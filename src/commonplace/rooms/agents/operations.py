@@ -18,27 +18,32 @@ from commonplace.rooms.agents.model import (
     HeartbeatStatus,
     RosterAgent,
     TaskText,
+    derive_status,
     total_of_rows,
 )
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.messages import store as messages
+from commonplace.store.database import Row
+
+_UNKNOWN_STATUS: Row = {"status": "idle", "status_at": None, "current_task": ""}
 
 
 @operation(
     "memory_heartbeat", writes=True, idempotent=True, example={"status": "busy", "current_task": "cart"}
 )
 async def heartbeat(
-    call: Call, status: HeartbeatStatus = "idle", current_task: TaskText | None = None
+    call: Call, status: HeartbeatStatus | None = None, current_task: TaskText | None = None
 ) -> HeartbeatReply:
-    """Report your status; renews locks, counts unread mail."""
-    previous = await store.load_reported_status(call.tx, call.project, call.agent)
-    task = previous.task if current_task is None else current_task
+    """Report your status (kept if omitted); renews locks, counts unread mail."""
+    previous = await store.load_reported_status(call.tx, call.project, call.agent) or _UNKNOWN_STATUS
+    task = previous["current_task"] if current_task is None else current_task
     await store.record_heartbeat(call.tx, call.project, call.agent, status, task, call.now)
-    if (status, task) != (previous.status, previous.task):
-        call.emit(AGENT_CHANGED, agent=call.agent, status=status, task=task)
+    reported = status or derive_status({**previous, "active_at": call.now}, call.now)
+    if (status or previous["status"], task) != (previous["status"], previous["current_task"]):
+        call.emit(AGENT_CHANGED, agent=call.agent, status=reported, task=task)
     return HeartbeatReply(
         status="ok",
-        agent_status=status,
+        agent_status=reported,
         timestamp=iso(call.now),
         unread=await messages.count_unread_messages(call.tx, call.project, call.agent),
         leases_renewed=await locks.renew_leases(call.tx, call.own_session, await call.tx.clock()),
@@ -53,7 +58,14 @@ async def get_agent_status(
     rows = await store.list_agent_statuses(
         call.tx, call.project, instance, call.now - SESSION_LIVE_MICROSECONDS, call.now
     )
-    return AgentStatusListing.from_rows(rows, call.now)
+    return AgentStatusListing.from_rows([_with_own_activity(call, row) for row in rows], call.now)
+
+
+def _with_own_activity(call: Call, row: Row) -> Row:
+    """Count this call as activity of its agent; the store learns of a read up to a second later."""
+    own_session = call.session
+    is_caller = own_session and (row["project"], row["name"]) == (own_session.project, own_session.agent)
+    return {**row, "active_at": call.now} if is_caller else row
 
 
 @operation("memory_list_agents", role="readonly")

@@ -96,7 +96,7 @@ async def mark_session_ended(tx: Tx, session: AgentSession, now: int) -> bool:
 async def mark_agent_idle(tx: Tx, session: AgentSession, live_since: int, now: int) -> None:
     """Set the agent to idle when its last live session ends."""
     await tx.run(
-        "update agent set status = 'idle', current_task = '', last_seen_at = $3 where project = $1 and name = $2"
+        "update agent set status = 'idle', status_at = null, current_task = '', last_seen_at = $3 where project = $1 and name = $2"
         " and not exists (select 1 from session where session.project = $1 and session.agent = $2"
         " and session.ended_at is null and session.active_at > $4)",
         session.project,
