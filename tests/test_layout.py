@@ -30,7 +30,7 @@ FLOORS = (
         "background",
         "window",
     ),
-    ("arguments", "audit", "activity", "events", "operation", "resource", "project"),
+    ("arguments", "activity", "events", "operation", "resource", "project"),
     ("search",),
     ("session_archive",),
     ("call", "boot", "room"),

@@ -1,4 +1,7 @@
-"""May this caller do this, in this project?"""
+"""May this caller do this, in this project? Roles, projects and the caller of a request.
+
+Who a caller is, is decided by `edges/identity.py`; the checks are made by `call.py`.
+"""
 
 import re
 import unicodedata
@@ -10,12 +13,12 @@ from commonplace import errors
 
 Role = Literal["readonly", "agent", "admin", "owner", "sync"]
 RequiredRole = Role | Literal["any"]
-"""What an operation asks of a caller: a role that includes this one, or `any`."""
+"""The role that an operation requires; `any` is met by every role."""
 
 SHARED = "shared"
 ALL_PROJECTS = "*"
 
-# What a role may do besides its own; `sync` carries files up and, beyond that, does only what any may.
+# The roles that each role includes. `sync` uploads files, and may otherwise do only what `any` may.
 _INCLUDES: dict[Role, frozenset[Role]] = {
     "readonly": frozenset({"readonly"}),
     "agent": frozenset({"readonly", "agent", "sync"}),
@@ -23,14 +26,14 @@ _INCLUDES: dict[Role, frozenset[Role]] = {
     "owner": frozenset({"readonly", "agent", "admin", "owner", "sync"}),
     "sync": frozenset({"sync"}),
 }
-# Letters and digits of any script belong to a name; `\w` has the underscore besides them.
-_BETWEEN = re.compile(r"[\W_]+")
-_NAME_LENGTH = 64
+# Names keep letters and digits of every script; `\w` also matches the underscore.
+_SEPARATORS = re.compile(r"[\W_]+")
+_MAX_NAME_CHARACTERS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls: a key, or somebody on this machine while keys are off."""
+    """Who makes a call: a key, or somebody on this machine while keys are off."""
 
     role: Role
     projects: frozenset[str]
@@ -48,13 +51,13 @@ class Caller:
         return ALL_PROJECTS in self.projects or project in self.projects
 
     def can_write_workspace(self, machine: str, workspace: str) -> bool:
-        """May it write for this workspace of this machine? A key may be limited to some of either."""
+        """May it write for this workspace of this machine? A key may be limited to machines or workspaces."""
         limited = self.machines or self.workspaces
         return not limited or machine in self.machines or workspace in self.workspaces
 
     @property
     def identity(self) -> str:
-        """Stable text that tells callers apart; never a secret."""
+        """A stable text that distinguishes callers; never a secret."""
         return f"{self.key}:{self.role}"
 
 
@@ -63,18 +66,18 @@ OPERATOR = Caller("owner", frozenset({ALL_PROJECTS}), agent="operator", operator
 
 
 def join_words(name: str, mark: str) -> str:
-    """A name in lower case, with one mark for every run of characters that are no letters or digits."""
-    return _BETWEEN.sub(mark, unicodedata.normalize("NFC", name).lower()).strip(mark)
+    """The name in lower case, with one `mark` for every run of characters that are not letters or digits."""
+    return _SEPARATORS.sub(mark, unicodedata.normalize("NFC", name).lower()).strip(mark)
 
 
 @lru_cache(maxsize=4096)
 def normalize_project_name(project: str) -> str:
-    """The one spelling of a project's name."""
+    """The one spelling of a project name."""
     name = join_words(project, "_")
-    if not name or len(name) > _NAME_LENGTH:
+    if not name or len(name) > _MAX_NAME_CHARACTERS:
         raise errors.Invalid(
-            f"'{project[:80]}' is not a project's name.",
-            hint=f"Use letters and digits, {_NAME_LENGTH} at most.",
+            f"Invalid project name '{project[:80]}'.",
+            hint=f"Use 1 to {_MAX_NAME_CHARACTERS} letters and digits.",
         )
     return name
 
@@ -82,8 +85,8 @@ def normalize_project_name(project: str) -> str:
 def require_role(caller: Caller, role: RequiredRole, operation: str) -> None:
     if not caller.has_role(role):
         raise errors.Forbidden(
-            f"{operation} needs the role {role}; this key has {caller.role}.",
-            hint="Ask an owner of this server for a key with that role.",
+            f"{operation} requires the role {role}; this key has the role {caller.role}.",
+            hint=f"Ask an owner of this server for a key with the role {role}.",
         )
 
 
@@ -97,5 +100,5 @@ def require_project(caller: Caller, project: str, *, writes: bool) -> None:
         return
     raise errors.Forbidden(
         f"This key has no access to the project '{project}'.",
-        hint="Use a project of this key, or ask an owner to widen its scope.",
+        hint="Use a project of this key, or ask an owner of this server to add the project to it.",
     )

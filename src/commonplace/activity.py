@@ -1,7 +1,8 @@
-"""The session of a call: who it belongs to, that it is alive, and the news that waits for it.
+"""Sessions of agents: who a session belongs to, that it is alive, and the notices that wait for it.
 
-A session's id is a secret of its owner, so the store knows only a digest of it. The project is read from the id
-itself (its length stands in the last two hex digits), so that no table must be asked across projects.
+A session id is a secret of its owner, so the store keeps only a digest. The id contains its project, and the project's
+length in the last two hex digits, so that no query has to search across projects. Starting and ending sessions is
+`rooms/sessions`.
 """
 
 import asyncio
@@ -56,7 +57,7 @@ def project_from_session_id(session_id: str) -> str:
 
 
 async def load_session(tx: Tx, session_id: str, caller: Caller) -> AgentSession:
-    """The session, if this caller may act for it; another's is answered like one that never was."""
+    """The session, if this caller may act for it; a session of somebody else is answered like an unknown one."""
     row = await tx.one(
         "select project, id, agent, agent_type, key_id, working_directory, ended_at,"
         " exists (select 1 from notice where notice.project = session.project and notice.session = session.id) as news"
@@ -70,7 +71,7 @@ async def load_session(tx: Tx, session_id: str, caller: Caller) -> AgentSession:
         raise _session_not_found()
     if row["ended_at"] is not None:
         raise errors.SessionNotFound(
-            "This session has ended.", hint="Start another with memory_start_session."
+            "This session has ended.", hint="Call memory_start_session to start another."
         )
     return AgentSession(
         row["project"],
@@ -84,11 +85,11 @@ async def load_session(tx: Tx, session_id: str, caller: Caller) -> AgentSession:
 
 
 def _session_not_found() -> errors.SessionNotFound:
-    return errors.SessionNotFound(hint="Call memory_start_session and use the session_id that it returns.")
+    return errors.SessionNotFound(hint="Call memory_start_session and pass the session_id that it returns.")
 
 
 async def notify_sessions(tx: Tx, project: str, sessions: Sequence[str], text: str, now: int) -> None:
-    """Leave news that rides on the next reply to each of these sessions."""
+    """Store a notice that is delivered with the next reply to each of these sessions."""
     await tx.many(
         "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
         [(project, session, now, secrets.token_hex(4), text) for session in sessions],
@@ -96,7 +97,7 @@ async def notify_sessions(tx: Tx, project: str, sessions: Sequence[str], text: s
 
 
 async def notify_agent(tx: Tx, project: str, agent: str, text: str, now: int) -> None:
-    """The same for every live session of an agent."""
+    """Store a notice for every live session of the agent."""
     rows = await tx.all(
         "select id from session where project = $1 and agent = $2 and ended_at is null order by started_at desc limit 20",
         project,
@@ -115,7 +116,7 @@ async def take_notices(tx: Tx, session: AgentSession) -> list[str]:
 
 
 class ActivityRecorder:
-    """Marks sessions alive: at once in a call that writes, within a second after one that reads."""
+    """Marks sessions as alive: at once in a call that writes, within a second after one that reads."""
 
     def __init__(self, database: Database, clock: Clock, on_activity: Sequence[OnActivity]) -> None:
         self._database, self._clock, self._on_activity = database, clock, on_activity
@@ -145,7 +146,7 @@ class ActivityRecorder:
             await act(tx, session, now)
 
     def mark_touched(self, session: AgentSession, now: int) -> None:
-        """The touch is committed; until it is due again calls need not write."""
+        """Remember that the touch was committed; the next one is due after the interval."""
         if len(self._touched) > 50_000:  # noqa: PLR2004 - only a bound on memory
             self._touched.clear()
         self._touched[session.id] = now

@@ -1,4 +1,4 @@
-"""What is wrong with the arguments of a call, in words that an agent can act on; and times as arguments."""
+"""Checks of arguments that hold for every operation, refusals that say how to correct them, and shared argument types."""
 
 import difflib
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class InvalidValue(ValueError):  # noqa: N818 - pydantic passes on a ValueError, and this one is an answer
-    """A value breaks a rule of its argument; the hint is how to keep it."""
+    """A value that its argument does not accept; the hint says how to correct it."""
 
     def __init__(self, wrong: str, hint: str) -> None:
         super().__init__(wrong)
@@ -28,7 +28,9 @@ def _parse_time(at: Any) -> Any:
     try:
         given = datetime.fromisoformat(at)
     except ValueError:
-        raise InvalidValue("is no time", "Give a time in ISO-8601, such as 2026-01-15T08:00:00Z") from None
+        raise InvalidValue(
+            "is not a valid time", "Pass a time in ISO 8601, such as 2026-01-15T08:00:00Z"
+        ) from None
     aware = given if given.tzinfo else given.replace(tzinfo=UTC)
     return (aware - _EPOCH) // timedelta(microseconds=1)
 
@@ -38,17 +40,19 @@ TimeArgument = Annotated[
     pydantic.BeforeValidator(_parse_time, json_schema_input_type=str),
     pydantic.Field(json_schema_extra={"type": "string"}),
 ]
-"""A time as text, ISO-8601; without a zone it is UTC. In microseconds."""
+"""A time as ISO 8601 text; UTC if it has no zone. The operation gets microseconds."""
 
 
 AgentName = Annotated[str, pydantic.Field(min_length=1, max_length=64, pattern=r"^\w[\w.@:+-]*$")]
 
 
 def require_storable(value: Any) -> None:
-    """PostgreSQL stores no NUL and nothing stores half a character, so no store is offered one."""
+    """Refuse NUL characters, which PostgreSQL cannot store, and lone surrogates, which no store can."""
     if isinstance(value, str):
         if "\0" in value or (not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value)):
-            raise errors.Invalid("A text holds a NUL or half a character.", hint="Send plain UTF-8 text.")
+            raise errors.Invalid(
+                "A text contains a NUL or an unpaired surrogate.", hint="Send valid UTF-8 text without NUL."
+            )
     elif isinstance(value, Mapping):
         for name, each in value.items():
             require_storable(name)
@@ -59,7 +63,7 @@ def require_storable(value: Any) -> None:
 
 
 def drop_nulls(given: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> dict[str, Any]:
-    """Null for an argument that may be left out means that it is left out."""
+    """Null for an optional argument means that it is left out."""
     return {
         name: value
         for name, value in given.items()
@@ -74,7 +78,7 @@ def refusal_from_validation_error(wrong: pydantic.ValidationError, known: list[s
         near = difflib.get_close_matches(strange[0], known, n=1, cutoff=0.5)
         meant = f"Did you mean '{near[0]}'? " if near else ""
         return errors.UnknownArgument(
-            f"There is no argument '{strange[0]}'.", hint=f"{meant}Known: {', '.join(known) or 'none'}."
+            f"Unknown argument '{strange[0]}'.", hint=f"{meant}Known: {', '.join(known) or 'none'}."
         )
     told = [_describe_problem(each, ".".join(map(str, each["loc"])) or "arguments") for each in problems[:5]]
     hints = dict.fromkeys(hint for _, hint in told)
@@ -82,14 +86,14 @@ def refusal_from_validation_error(wrong: pydantic.ValidationError, known: list[s
 
 
 def _describe_problem(problem: ErrorDetails, name: str) -> tuple[str, str]:
-    """What is wrong with the argument of this name, and what would be right."""
+    """The problem with this argument, and how to correct it."""
     context = problem.get("ctx", {})
     correct = f"Correct {name} and call again"
     match problem["type"]:
         case "value_error":
             return f"{name}: {context['error']}", getattr(context["error"], "hint", correct)
         case "missing":
-            return f"{name} is missing", f"Give {name}"
+            return f"Missing `{name}`", f"Pass {name}"
         case "string_pattern_mismatch":
-            return f"{name} is not spelled as it must be", f"It matches {context['pattern']}"
+            return f"Invalid {name}", f"{name} must match {context['pattern']}"
     return f"{name}: {problem['msg']}", correct

@@ -1,8 +1,13 @@
-"""The one path of a call: role, secrets, arguments, project, transaction, operation, audit, events, commit, publish."""
+"""The one path of a call: role, secrets, arguments, project, transaction, operation, audit, events, commit, publish.
+
+Every surface runs operations through `Calls`; an operation sees its `Call`. What an operation is: `operation.py`.
+Who may do what: `access.py`.
+"""
 
 import asyncio
 import contextlib
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -10,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from commonplace import access, activity, audit, errors, events, masking
+from commonplace import access, activity, errors, events, masking
 from commonplace.access import Caller
 from commonplace.activity import ActivityRecorder, AgentSession
 from commonplace.clock import Clock
@@ -25,10 +30,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _LOOK_AGAIN_SECONDS = 1.0
+_MAX_AUDIT_DETAIL_CHARACTERS = 500
 
 
 class WaitForEvents(Exception):  # noqa: N818 - not a fault
-    """Nothing to answer yet: undo, wait for news of the project, try again; `answer` is given when time is up."""
+    """Nothing to answer yet: roll back, wait for an event of the project, run again; `answer` is the reply at the end."""
 
     def __init__(self, call: "Call", answer: Any, seconds: float) -> None:
         super().__init__()
@@ -57,7 +63,7 @@ class Call:
 
     @property
     def agent(self) -> str:
-        """Who acts: the session's agent, else the key's."""
+        """The agent that acts: the session's, else the key's."""
         return self.session.agent if self.session else self.caller.agent or "unknown"
 
     @property
@@ -68,7 +74,7 @@ class Call:
         return self.session
 
     def resolve_project(self, project: str | None) -> str:
-        """A project named by an argument, in its one spelling, if the caller may use it; none = this call's."""
+        """The normalized name of a project that the caller may use; None means the call's own project."""
         if project is None:
             return self.project
         name = access.normalize_project_name(project)
@@ -128,11 +134,11 @@ class Calls:
     def find_operation(self, name: str, given: Mapping[str, Any]) -> tuple[Operation, Mapping[str, Any]]:
         tool = self.catalogue.tools.get(name)
         if tool is None:
-            raise errors.NotFound(f"There is no operation '{name}'.", hint="tools/list names them all.")
+            raise errors.NotFound(f"Unknown operation '{name}'.", hint="Call tools/list for all names.")
         return tool.pick_operation(given) if isinstance(tool, OperationFamily) else (tool, given)
 
     async def run(self, name: str, given: Mapping[str, Any], caller: Caller) -> Answer:
-        """Run the operation of a tool's name."""
+        """Run the tool of this name."""
         return await self._run_audited(name, given, caller, lambda: self.find_operation(name, given))
 
     async def run_operation(
@@ -203,7 +209,7 @@ class Calls:
         )
 
     async def _wait_for_events(self, later: WaitForEvents, again: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Listen first, then look again, so that no news falls between; leases lapse silently, so look each second."""
+        """Listen first, then run again, so that no event is missed. Leases lapse without an event, so run every second."""
         heard, loop = asyncio.Event(), asyncio.get_running_loop()
         ends = loop.time() + later.seconds
         stop = await self.bus.listen_to_project(later.project, lambda _: heard.set())
@@ -260,7 +266,7 @@ class Calls:
     async def bind_call(
         self, tx: Tx, caller: Caller, session_id: str | None, project: object, *, writes: bool
     ) -> Call:
-        """A call with the session and the project that its arguments name, if the caller may use both."""
+        """A call with the session and the project that its arguments name; the caller must be allowed to use both."""
         call = Call(tx, caller, self.clock(), self.catalogue, self.settings, writes, self.search)
         if session_id is not None:
             call.session = await activity.load_session(tx, session_id, caller)
@@ -270,8 +276,8 @@ class Calls:
         return call
 
     async def _record_call(self, call: Call, operation: Operation) -> list[str]:
-        """What belongs to the same transaction as the act itself."""
-        await audit.insert_audit_row(
+        """Write the audit row, the activity and the events in the transaction of the operation; return its notices."""
+        await insert_audit_row(
             call.tx, call.project, call.now, operation.name, "ok", call.agent, call.caller, call.subject
         )
         if call.session and self.activity.is_touch_due(call.session, call.now):
@@ -289,11 +295,30 @@ class Calls:
         named = given.get("project")
         project = named if isinstance(named, str) and caller.sees_project(named) else ""
         await self.database.write(
-            lambda tx: audit.insert_audit_row(
+            lambda tx: insert_audit_row(
                 tx, project, self.clock(), name, refusal.code, caller.agent or "", caller, refusal.message
             )
         )
 
 
 def _format_masking_notice(masked: list[str]) -> str:
-    return f"Masked before it was kept: {', '.join(masked)}."
+    return f"Secrets were masked before storing: {', '.join(masked)}."
+
+
+async def insert_audit_row(
+    tx: Tx, project: str, now: int, operation: str, outcome: str, agent: str, caller: Caller, detail: str
+) -> None:
+    """Every write and every refusal leaves one row, in the transaction of the act itself."""
+    await tx.run(
+        "insert into audit (project, at, id, operation, outcome, agent, key_id, role, detail)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        project,
+        now,
+        secrets.token_hex(6),
+        operation[:64],
+        outcome,
+        agent,
+        caller.key,
+        caller.role,
+        detail[:_MAX_AUDIT_DETAIL_CHARACTERS],
+    )

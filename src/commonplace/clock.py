@@ -1,7 +1,7 @@
 """The time, in whole microseconds since 1970 UTC.
 
-Leases must not end because somebody set the machine's clock, so small corrections are followed and jumps are
-not: after a jump the clock goes on from the last true reading by the monotonic clock.
+Leases must not end because somebody set the machine's clock. So the clock follows small corrections and ignores jumps:
+after a jump it continues from the last good reading with the monotonic clock.
 """
 
 import time
@@ -50,7 +50,7 @@ _STEPS = ((365 * DAY, "y"), (30 * DAY, "mo"), (DAY, "d"), (HOUR, "h"), (MINUTE, 
 
 
 def format_age(at: int, now: int) -> str:
-    """How long ago, as people say it: just now, 5min, 3h, yesterday, 12d, 4mo, 2y."""
+    """How long ago, in one short word: just now, 5min, 3h, yesterday, 12d, 4mo, 2y."""
     passed = max(0, now - at)
     if DAY <= passed < 2 * DAY:
         return "yesterday"

@@ -1,4 +1,4 @@
-"""Settings, frozen, read once: the command line first, then COMMONPLACE_* in the environment, then the default."""
+"""The settings of a server, read once: from the command line, then COMMONPLACE_* in the environment, then defaults."""
 
 import ipaddress
 import os
@@ -68,7 +68,7 @@ class Settings:
 
 
 def read_settings(given: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Settings:
-    """Settings from the arguments that were given (None = not given) and the environment."""
+    """Settings from command-line arguments (None means not passed) and the environment."""
     chosen: dict[str, Any] = {}
     for each in fields(Settings):
         value = given.get(each.name)
@@ -99,7 +99,7 @@ def _parse_setting(name: str, value: Any) -> Any:
 
 
 def _parse_archive_location(archives: str) -> str:
-    """Where full frames of archives go: into the store, a bucket, or a folder."""
+    """Where archives are stored: `store`, an S3 bucket, or a folder."""
     if archives == "store":
         return archives
     if archives.startswith("s3://"):
@@ -115,7 +115,7 @@ def _parse_integer(name: str, value: Any) -> int:
     try:
         return int(value)
     except ValueError:
-        raise errors.Invalid(f"{name} is a whole number, not '{value}'.") from None
+        raise errors.Invalid(f"{name} must be an integer, not '{value}'.") from None
 
 
 _CHOICES = {
@@ -140,7 +140,7 @@ def require_model(settings: Settings) -> None:
 def _validate_settings(settings: Settings) -> Settings:
     for name, choices in _CHOICES.items():
         if getattr(settings, name) not in choices:
-            raise errors.Invalid(f"{name} is one of: {', '.join(choices)}.")
+            raise errors.Invalid(f"{name} must be one of: {', '.join(choices)}.")
     if settings.store != "sqlite" and not settings.store.startswith(("postgresql://", "postgres://")):
-        raise errors.Invalid("store is 'sqlite' or 'postgresql://user@host/database'.")
+        raise errors.Invalid("store must be 'sqlite' or 'postgresql://user@host/database'.")
     return settings

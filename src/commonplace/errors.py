@@ -5,16 +5,16 @@ Refusal
 │   └── UnknownArgument
 ├── Unauthenticated    no key, or one that is unknown, revoked or expired
 ├── Forbidden          the role or the project of the caller does not allow it
-├── NotFound           no such thing that the caller may see
+├── NotFound           it does not exist, or the caller may not see it
 │   └── SessionNotFound
-├── Conflict           the thing is not as the caller believes
+├── Conflict           the state is not what the caller assumed
 │   ├── Duplicate
 │   └── StaleToken
 ├── TooLarge           over a documented limit
 ├── TooMany            over a rate or a count
-└── Unavailable        the store, or a part that the call needs, is away; try again
+└── Unavailable        the store, or something the call needs, does not answer; try again
 
-The first line of a class's docstring is its default sentence.
+The first line of a class's docstring is its default message.
 """
 
 from typing import Any, ClassVar
@@ -34,7 +34,7 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault
         super().__init__(self.message)
 
     def to_dict(self) -> dict[str, Any]:
-        """The one shape in which every surface shows a refusal."""
+        """The one shape in which every surface returns a refusal."""
         shown = {"error": self.code, "message": self.message}
         if self.hint:
             shown["hint"] = self.hint
@@ -49,13 +49,13 @@ class Invalid(Refusal):
 
 
 class UnknownArgument(Invalid):
-    """There is no such argument."""
+    """Unknown argument."""
 
     code = "unknown_argument"
 
 
 class Unauthenticated(Refusal):
-    """A valid key is needed."""
+    """A valid key is required."""
 
     code = "unauthenticated"
     status = 401
@@ -71,7 +71,7 @@ class Forbidden(Refusal):
 
 
 class NotFound(Refusal):
-    """There is no such thing here."""
+    """Not found, or not visible to this caller."""
 
     code = "not_found"
     status = 404
@@ -79,13 +79,13 @@ class NotFound(Refusal):
 
 
 class SessionNotFound(NotFound):
-    """No such session of this caller."""
+    """This caller has no such session."""
 
     code = "session_not_found"
 
 
 class Conflict(Refusal):
-    """The thing has changed, or is taken."""
+    """The state has changed, or the name is taken."""
 
     code = "conflict"
     status = 409
@@ -93,13 +93,13 @@ class Conflict(Refusal):
 
 
 class Duplicate(Conflict):
-    """This exists already."""
+    """It already exists."""
 
     code = "duplicate"
 
 
 class StaleToken(Conflict):
-    """The lease was granted to another holder since."""
+    """The lease has been granted to another holder since."""
 
     code = "stale_token"
 
@@ -113,7 +113,7 @@ class TooLarge(Refusal):
 
 
 class TooMany(Refusal):
-    """Too many at once."""
+    """A limit on rate or number was reached."""
 
     code = "too_many"
     status = 429

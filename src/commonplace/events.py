@@ -1,4 +1,8 @@
-"""Publish after commit; who listens. The event rows are the truth, everything here only says 'look'."""
+"""Events: declared types, stored rows, and the bus that delivers committed events to listeners.
+
+The rows are the truth; notifications between processes only say "read the rows again". Operations emit events with
+`call.emit`; `rooms/<room>/events.py` declares the types.
+"""
 
 import asyncio
 import contextlib
@@ -21,7 +25,7 @@ _PAGE_EVENTS = 500
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that became true. `audience` is empty for everyone who sees the project."""
+    """Something that became true. An empty `audience` means everyone who may read the project."""
 
     project: str
     kind: str
@@ -71,7 +75,7 @@ class EventType:
 
 
 def can_see_event(event: Event, caller: Caller) -> bool:
-    """May this caller know of the event? The audience names an agent, a type of agents, an inbox, or a role."""
+    """May this caller see the event? The audience names an agent, a type of agents, an inbox, or a role."""
     if not can_read_project(caller, event.project):
         return False
     kind, _, name = event.audience.partition(":")
@@ -89,13 +93,13 @@ async def append_events(tx: Tx, events: list[Event]) -> None:
     by_project: dict[str, list[Event]] = defaultdict(list)
     for event in events:
         by_project[event.project].append(event)
-    for project, theirs in sorted(by_project.items()):
-        last = await advance_counter(tx, project, "event", len(theirs))
-        first = last - len(theirs) + 1
+    for project, project_events in sorted(by_project.items()):
+        last = await advance_counter(tx, project, "event", len(project_events))
+        first = last - len(project_events) + 1
         await tx.many(
             "insert into event (project, n, at, kind, uri, actor, audience, body)"
             " values ($1, $2, $3, $4, $5, $6, $7, $8)",
-            [_row_from_event(event, first + place) for place, event in enumerate(theirs)],
+            [_row_from_event(event, first + index) for index, event in enumerate(project_events)],
         )
 
 
@@ -111,7 +115,7 @@ async def list_events_after(tx: Tx, project: str, n: int, limit: int = _PAGE_EVE
 
 
 async def delete_events_before(tx: Tx, before: int) -> None:
-    """Events older than this; their numbers are never given again."""
+    """Delete old events; their numbers are never used again."""
     rows = await tx.all("select project from counter where name = $1 order by project", "event")
     projects = [row["project"] for row in rows]
     await tx.run("delete from event where project = any($1) and at < $2", projects, before)
@@ -123,7 +127,7 @@ async def load_last_event_number(tx: Tx, project: str) -> int:
 
 
 class EventBus:
-    """Feeds listeners from the event rows, whichever replica wrote them."""
+    """Delivers event rows to listeners, whichever replica wrote them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -146,27 +150,27 @@ class EventBus:
                 await self._task
 
     def publish_committed(self, projects: set[str]) -> None:
-        """This process committed events of these projects."""
+        """Tell listeners, here and in other replicas, that this process committed events of these projects."""
         self._database.announce(projects)
         self.wake_listeners(projects)
 
-    def watch_project(self, project: str, told: Callable[[], None]) -> None:
-        """Call `told` at the hint itself, before the caller has its answer: for caches that must never be late."""
-        self._watchers[project].append(told)
+    def watch_project(self, project: str, callback: Callable[[], None]) -> None:
+        """Call `callback` before the reply of the call is sent: for caches that must never be stale."""
+        self._watchers[project].append(callback)
 
     def wake_listeners(self, projects: set[str] | None) -> None:
-        """Something happened in these projects; in any of them, if none are named."""
+        """These projects have new events; None means that any project may have."""
         projects = self._watchers.keys() | self._listeners.keys() if projects is None else projects
         for project in projects & self._watchers.keys():
-            for told in self._watchers[project]:
-                told()
-        heard = projects & self._listeners.keys()
-        if heard:
-            self._dirty |= heard
+            for callback in self._watchers[project]:
+                callback()
+        changed = projects & self._listeners.keys()
+        if changed:
+            self._dirty |= changed
             self._wake.set()
 
     async def listen_to_project(self, project: str, listener: EventListener) -> Callable[[], None]:
-        """Call `listener` for every event from now on; returns how to stop."""
+        """Call `listener` for every event from now on; return a function that stops it."""
         if project not in self._listeners:
             self._cursor[project] = await self._database.read(lambda tx: load_last_event_number(tx, project))
         self._listeners[project].add(listener)

@@ -268,12 +268,12 @@ def _mask_value(value: Any, kinds: set[str]) -> Any:
 
 @cache
 def _compile_pattern(secret: str) -> re.Pattern[str]:
-    """Made when its sign is first seen: most are never needed."""
+    """Compiled when its sign is first found; most are never needed."""
     return re.compile(secret)
 
 
 def _compile_signs() -> re2.Set:
-    """All signs as one automaton: which rules to try is told by reading the text once."""
+    """All signs as one automaton: one pass over the text says which rules to try."""
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.max_mem = 8 * 1024 * 1024

@@ -1,4 +1,8 @@
-"""What an operation is, read from its function: the signature is the schema, the docstring the description."""
+"""What an operation is, read from its function: the signature is the schema, the docstring is the description.
+
+`@operation(...)` wraps a typed async function and registers nothing; a room lists its operations in its `Room`.
+`call.py` runs them.
+"""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,17 +31,17 @@ _SESSION_FIELD: dict[SessionRequirement, dict[str, Any]] = {
 }
 
 
-# Given what runs the call, its checked arguments and its caller.
+# Called with the `Calls` that run the operation, its validated arguments and the caller.
 Prepare = Callable[[Any, Mapping[str, Any], Caller], Awaitable[Any]]
 
 
 class Reply(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """One compact object: what is empty is left out."""
+    """The reply of an operation; fields that have their default value are left out of the JSON."""
 
 
 @dataclass(frozen=True)
 class ArgumentAliases:
-    """Other spellings that callers may use for an argument."""
+    """Other names that callers may use for an argument."""
 
     names: tuple[str, ...]
 
@@ -63,7 +67,7 @@ class Operation:
 
     @property
     def is_recorded(self) -> bool:
-        """Does a call leave a row in the audit? Every write does, and a read that says so."""
+        """Does a call leave an audit row? Every write does, and every read that is declared `audited`."""
         return self.writes or self.audited
 
     @cached_property
@@ -100,7 +104,7 @@ class Operation:
         return "project" in self._argument_types
 
     def parse_arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Check the arguments against the function's own types; refuse in words that help."""
+        """Validate the arguments against the function's own types."""
         spelled = self._resolve_aliases(given)
         require_storable(given)
         try:
@@ -118,7 +122,9 @@ class Operation:
         for name, value in given.items():
             first = self.aliases.get(name, name)
             if first in spelled:
-                raise errors.Invalid(f"'{name}' and '{first}' are the same argument.", hint="Give it once.")
+                raise errors.Invalid(
+                    f"'{name}' and '{first}' are the same argument.", hint=f"Pass only '{first}'."
+                )
             spelled[first] = value
         return spelled
 
@@ -139,9 +145,9 @@ def operation(
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Wrap a function as an operation; nothing is registered, the catalogue lists it.
 
-    `prepare` is what takes long or waits: it runs before the transaction and its answer is `call.prepared`.
-    `after_commit` is what may wait for others: it runs after the commit, on what the function returned, and gives the reply.
-    `verbatim` names arguments that are not searched for secrets, because they are keys or the room does it itself.
+    `prepare` runs before the transaction and may take long or wait; its result is `call.prepared`.
+    `after_commit` runs after the commit and may wait; it turns what the function returned into the reply.
+    `verbatim` names the arguments that are not searched for secrets: keys, and texts that the room masks itself.
     """
     return lambda function: Operation(
         name,
@@ -161,7 +167,7 @@ def operation(
 
 @dataclass(frozen=True)
 class OperationFamily:
-    """One tool whose `action` picks one of several operations, each with its own arguments and role."""
+    """One tool whose `action` selects one of several operations, each with its own arguments and role."""
 
     name: str
     description: str
@@ -176,7 +182,8 @@ class OperationFamily:
         action = rest.pop("action", None)
         if not isinstance(action, str) or action not in self.actions:
             raise errors.Invalid(
-                f"action is one of: {', '.join(self.actions)}.", hint="Say which act you want."
+                f"Unknown action '{action}'." if action else "Missing `action`.",
+                hint=f"Set `action` to one of: {', '.join(self.actions)}.",
             )
         chosen = self.actions[action]
         elsewhere = self._argument_names - chosen.argument_model.model_fields.keys()

@@ -1,4 +1,4 @@
-"""Opens the store, wires the edges, closes in order."""
+"""Opens the store, starts the background work, serves HTTP or stdio, and closes everything in order."""
 
 import contextlib
 import logging
@@ -28,7 +28,7 @@ _FIRST_RETENTION_SECONDS = 60
 
 
 async def open_store(settings: Settings, clock: Clock) -> Database:
-    """The adapter that the settings name; only the driver that is used is imported."""
+    """The store that the settings name; only its driver is imported."""
     if settings.store == "sqlite":
         from commonplace.store.sqlite import Sqlite  # noqa: PLC0415 - see above
 
@@ -40,7 +40,7 @@ async def open_store(settings: Settings, clock: Clock) -> Database:
 
 @contextlib.asynccontextmanager
 async def open_calls(settings: Settings) -> AsyncIterator[Calls]:
-    """A migrated store with the path of a call on it; every surface starts here."""
+    """A migrated store, and the `Calls` that run operations on it; every surface starts here."""
     clock = SteadyClock()
     database = await open_store(settings, clock)
     try:
@@ -52,7 +52,7 @@ async def open_calls(settings: Settings) -> AsyncIterator[Calls]:
 
 @contextlib.asynccontextmanager
 async def run_background_work(calls: Calls) -> AsyncIterator[Calls]:
-    """The work that goes on between calls: events out, activity down, old rows away."""
+    """Deliver events, write activity, feed the search index and apply retention while the block runs."""
     await calls.bus.open()
     calls.activity.open()
     await calls.search.open()
@@ -71,7 +71,7 @@ async def run_background_work(calls: Calls) -> AsyncIterator[Calls]:
 
 @contextlib.asynccontextmanager
 async def _run_librarian(calls: Calls) -> AsyncIterator[None]:
-    """With the librarian at work on the folders that the settings name."""
+    """Run the librarian on the folders that the settings name."""
     if not calls.settings.librarian:
         yield
         return
@@ -84,7 +84,7 @@ async def _run_librarian(calls: Calls) -> AsyncIterator[None]:
 
 
 async def load_or_create_secret(database: Database, name: str) -> bytes:
-    """A random secret that all replicas and restarts share."""
+    """A random secret that all replicas share and that survives restarts."""
 
     async def made_once(tx: Tx) -> bytes:
         await tx.run(
@@ -112,7 +112,7 @@ async def delete_old_rows(calls: Calls) -> None:
 
 
 async def serve_http(settings: Settings, announce: Callable[[str], None]) -> None:
-    """Listen until a signal says to stop; `announce` is told the address."""
+    """Serve until a signal stops it; `announce` is called with the address."""
     from commonplace.beacon import Beacon  # noqa: PLC0415 - as above
     from commonplace.edges.application import build_application  # noqa: PLC0415 - as above
     from commonplace.edges.http import listener  # noqa: PLC0415 - stdio, which must start at once, needs none of HTTP
@@ -141,7 +141,7 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
 
 
 async def serve_stdio(settings: Settings) -> None:
-    """Serve the one agent that started this process; who may read its pipes is on this machine."""
+    """Serve the agent that started this process over its pipes."""
     async with open_calls(settings) as calls, run_background_work(calls):
         publisher = Publisher()
         identity = Identity(calls.database, settings, calls.clock)
@@ -160,22 +160,22 @@ def _format_host(host: str) -> str:
 
 
 def _require_keys_or_loopback(settings: Settings) -> None:
-    """Without keys only this machine may call."""
+    """Without keys only programs on this machine may call."""
     if settings.is_loopback or settings.auth_on or settings.insecure:
         return
     raise errors.Forbidden(
-        f"Listening on {settings.host} without keys would let everybody in.",
+        f"Refusing to listen on {settings.host} without keys: everybody could call this server.",
         hint="Use --auth on (commonplace key create makes the first key), --host 127.0.0.1, or --insecure.",
     )
 
 
 async def _require_owner_key(calls: Calls) -> None:
-    """A server that asks for keys that nobody has is locked for ever; one that strangers reach must have them."""
+    """A server that other machines can reach needs an owner's key; without one nobody could administer it."""
     settings = calls.settings
     if settings.is_loopback or settings.insecure:
         return
     if not await calls.database.read(lambda tx: keys.has_other_owner_key(tx, "", calls.clock())):
         raise errors.Forbidden(
-            f"There is no owner's key yet, and {settings.host} is not this machine alone.",
-            hint="Make the first: commonplace key create --name NAME --role owner",
+            f"No owner's key exists, and other machines can reach {settings.host}.",
+            hint="Create one: commonplace key create --name NAME --role owner",
         )

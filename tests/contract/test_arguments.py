@@ -20,9 +20,9 @@ async def refused(running: Any) -> errors.Refusal:
     ("operation", "given", "hint"),
     [
         ("read_knowledge", {"workspace_id": ID, "path": "../x"}, "notes/cart.md"),
-        ("list_sessions", {"workspace_id": ID, "since": "yesterday"}, "ISO-8601"),
+        ("list_sessions", {"workspace_id": ID, "since": "yesterday"}, "ISO 8601"),
         ("read_session", {"workspace_id": ID, "session_id": "a b"}, "[A-Za-z0-9]"),
-        ("read_knowledge", {"workspace_id": ID}, "Give path"),
+        ("read_knowledge", {"workspace_id": ID}, "Pass path"),
         ("read_knowledge", {"workspace_id": ID, "path": "a.md", "limit": 0}, "limit"),
     ],
 )

@@ -94,7 +94,7 @@ async def test_write_is_refused_where_the_policy_says_so(team, operation):
 async def test_masking_is_told_with_the_reply(team):
     alice = await team.agent("alice")
     told = await alice.heartbeat(current_task=f"with {KEY}")
-    assert told["_notice"] == ["Masked before it was kept: github token."]
+    assert told["_notice"] == ["Secrets were masked before storing: github token."]
 
 
 async def test_file_is_locked_under_the_name_that_it_has(team):

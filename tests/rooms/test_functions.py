@@ -105,7 +105,7 @@ async def test_register_function_keeps_no_secret(team):
     alice = await team.agent("alice")
     key = "ghp_" + "a1B2" * 9
     made = await alice.register_function(**RETRY, gotchas=f"needs {key}", code=f"TOKEN = '{key}'")
-    assert made["_notice"] == ["Masked before it was kept: github token."]
+    assert made["_notice"] == ["Secrets were masked before storing: github token."]
     document = await alice.get_by_id(doc_id=made["id"])
     assert key not in str(document)
     assert key not in str(await alice.become_librarian())

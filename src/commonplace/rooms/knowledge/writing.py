@@ -131,7 +131,9 @@ async def _write_version(call: Call, clean: CleanDraft, former: Row | None) -> t
     else:
         document_id, files = former["id"], files or tuple(store.decode_texts(former["files"]))
         version = await _rewrite_document(call, clean, former, files)
-    await evidence.replace_citations(call.tx, call.project, document_id, files if draft.cites else ())
+    cited = files if draft.cites else ()
+    if cited or former is not None:
+        await evidence.replace_citations(call.tx, call.project, document_id, cited)
     return document_id, version
 
 
