@@ -16,8 +16,12 @@ from commonplace.call import Calls
 from commonplace.clock import SECOND
 from commonplace.store.database import Database
 from commonplace.store.migrate import migrate
-from commonplace.store.postgres import Postgres
+from commonplace.store.postgres import Postgres, PostgresTimeouts
 from commonplace.store.sqlite import Sqlite
+from patience import PATIENCE_SECONDS
+
+PATIENT_TIMEOUTS = PostgresTimeouts(*[PATIENCE_SECONDS] * 4)
+"""A loaded machine answers late; no test but those of a lost database may depend on the server's own bounds."""
 
 
 class HandClock:
@@ -121,7 +125,7 @@ async def _borrowed(store: Postgres | None, dsn: str) -> AsyncIterator[asyncpg.C
 async def open_store(address: Path | str, clock: HandClock) -> Database:
     if isinstance(address, Path):
         return Sqlite(address, clock)
-    return await Postgres.open(address, clock, pool=6)
+    return await Postgres.open(address, clock, pool=6, timeouts=PATIENT_TIMEOUTS)
 
 
 _SHAPE = (
@@ -167,7 +171,7 @@ class Template:
     async def store(self, clock: HandClock) -> Postgres:
         """The store in the copy; kept from test to test, for each connection costs a process."""
         if self._kept is None:
-            self._kept = await Postgres.open(await self.lend(), clock, pool=6)
+            self._kept = await Postgres.open(await self.lend(), clock, pool=6, timeouts=PATIENT_TIMEOUTS)
         self._kept._clock = clock
         return self._kept
 

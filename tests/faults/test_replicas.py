@@ -14,7 +14,7 @@ from commonplace.clock import SteadyClock
 from commonplace.config import Settings
 from commonplace.store.postgres import Postgres
 from patience import PATIENCE_SECONDS
-from team import Agent
+from team import PATIENT_TIMEOUTS, Agent
 
 A, B, C, D = "src/a.py", "src/b.py", "src/lib/c.py", "docs/d.md"
 MEANS = {
@@ -53,7 +53,7 @@ class Grant:
 
 
 async def _replicas(dsn, clock):
-    stores = [await Postgres.open(dsn, clock, pool=4) for _ in range(3)]
+    stores = [await Postgres.open(dsn, clock, pool=4, timeouts=PATIENT_TIMEOUTS) for _ in range(3)]
     replicas = [Calls(store, CATALOGUE, Settings(), clock or SteadyClock()) for store in stores]
     for replica in replicas:
         await replica.bus.open()

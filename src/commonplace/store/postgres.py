@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import asyncpg
@@ -63,40 +64,77 @@ class PostgresTx:
         return int(row["now"]) if row else 0
 
 
+@dataclass(frozen=True)
+class PostgresTimeouts:
+    """How long to wait for the server before a call is refused as unavailable."""
+
+    connect_seconds: float = 4
+    acquire_seconds: float = 4
+    command_seconds: float = 10
+    lock_seconds: float = 8
+
+    def connection_settings(self, **server: str) -> dict[str, Any]:
+        return {
+            "connection_class": _Connection,
+            "timeout": self.connect_seconds,
+            "command_timeout": self.command_seconds,
+            "server_settings": {
+                "application_name": "commonplace",
+                "lock_timeout": f"{self.lock_seconds * 1000:.0f}",
+                **server,
+            },
+        }
+
+
+DEFAULT_TIMEOUTS = PostgresTimeouts()
+
+
 class Postgres:
     """Only tests pass `clock`; else the primary's clock decides about leases."""
 
     kind: Kind = "postgresql"
 
-    def __init__(self, dsn: str, writers: Any, readers: Any, clock: Clock | None) -> None:
-        self.dsn = dsn
+    def __init__(
+        self, dsn: str, writers: Any, readers: Any, clock: Clock | None, timeouts: PostgresTimeouts
+    ) -> None:
+        self.dsn, self._timeouts = dsn, timeouts
         self._writers, self._readers, self._clock = writers, readers, clock
         self._dirty: set[str] = set()
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     @classmethod
-    async def open(cls, dsn: str, clock: Clock | None = None, *, pool: int = 10) -> "Postgres":
+    async def open(
+        cls,
+        dsn: str,
+        clock: Clock | None = None,
+        *,
+        pool: int = 10,
+        timeouts: PostgresTimeouts = DEFAULT_TIMEOUTS,
+    ) -> "Postgres":
+        read_only = {"default_transaction_read_only": "on"}
         try:
-            writers = await asyncpg.create_pool(dsn, min_size=1, max_size=pool, **_connection_settings())
-            readers = await asyncpg.create_pool(
-                dsn, min_size=1, max_size=pool, **_connection_settings(default_transaction_read_only="on")
-            )
+            writers, readers = [
+                await asyncpg.create_pool(
+                    dsn, min_size=1, max_size=pool, **timeouts.connection_settings(**server)
+                )
+                for server in ({}, read_only)
+            ]
         except (*_UNAVAILABLE_ERRORS, asyncpg.PostgresError, ValueError) as away:
             raise errors.Unavailable(
                 f"PostgreSQL is not reachable ({type(away).__name__}).",
                 hint="Check the address in --store, and that the server runs.",
             ) from away
-        return cls(dsn, writers, readers, clock)
+        return cls(dsn, writers, readers, clock, timeouts)
 
     async def read(self, work: Work[T]) -> T:
-        async with _acquire_connection(self._readers) as connection:
+        async with self._acquire_connection(self._readers) as connection:
             return await work(PostgresTx(connection, self._clock))
 
     async def write(self, work: Work[T]) -> T:
         for tries in range(_RETRIES):
             try:
-                async with _acquire_connection(self._writers) as connection, connection.transaction():
+                async with self._acquire_connection(self._writers) as connection, connection.transaction():
                     return await work(PostgresTx(connection, self._clock))
             except (asyncpg.SerializationError, asyncpg.DeadlockDetectedError):
                 await asyncio.sleep(random.uniform(0, 0.01 * 2**tries))  # noqa: S311 - jitter is no secret
@@ -129,10 +167,22 @@ class Postgres:
             except TimeoutError:
                 pool.terminate()
 
+    @contextlib.asynccontextmanager
+    async def _acquire_connection(self, pool: Any) -> AsyncIterator[Any]:
+        """A connection of the pool; connection errors become `Unavailable`."""
+        try:
+            async with pool.acquire(timeout=self._timeouts.acquire_seconds) as connection:
+                yield connection
+        except _UNAVAILABLE_ERRORS as away:
+            raise errors.Unavailable(
+                f"PostgreSQL is not reachable ({type(away).__name__}).",
+                hint="Try again; after a write, check first whether it was done.",
+            ) from away
+
     async def _send_notifications(self) -> None:
         while True:
             try:
-                connection = await _connect(self.dsn, synchronous_commit="off")
+                connection = await _connect(self.dsn, self._timeouts, synchronous_commit="off")
                 with contextlib.closing(_Closing(connection)):
                     await self._send_notifications_on(connection)
             except _UNAVAILABLE_ERRORS:
@@ -157,7 +207,7 @@ class Postgres:
         """Reconnect forever; after a reconnect call `heard` with None, because announcements may be lost."""
         while True:
             try:
-                connection = await _connect(self.dsn)
+                connection = await _connect(self.dsn, self._timeouts)
                 with contextlib.closing(_Closing(connection)):
                     await connection.add_listener(_CHANNEL, lambda *got: heard(set(got[3].split(","))))
                     if tried.is_set():
@@ -179,9 +229,9 @@ class _Closing:
         self._connection.terminate()
 
 
-async def _connect(dsn: str, **server: str) -> Any:
+async def _connect(dsn: str, timeouts: PostgresTimeouts, **server: str) -> Any:
     """Connect; a cancelled caller does not leave the connection open."""
-    connecting = asyncio.ensure_future(asyncpg.connect(dsn, **_connection_settings(**server)))
+    connecting = asyncio.ensure_future(asyncpg.connect(dsn, **timeouts.connection_settings(**server)))
     try:
         return await asyncio.shield(connecting)
     except asyncio.CancelledError:
@@ -194,28 +244,6 @@ async def _wait_for_termination(connection: Any) -> None:
     ended = asyncio.Event()
     connection.add_termination_listener(lambda *_: ended.set())
     await ended.wait()
-
-
-def _connection_settings(**server: str) -> dict[str, Any]:
-    return {
-        "connection_class": _Connection,
-        "timeout": 4,
-        "command_timeout": 10,
-        "server_settings": {"application_name": "commonplace", "lock_timeout": "8s", **server},
-    }
-
-
-@contextlib.asynccontextmanager
-async def _acquire_connection(pool: Any) -> AsyncIterator[Any]:
-    """A connection of the pool; connection errors become `Unavailable`."""
-    try:
-        async with pool.acquire(timeout=4) as connection:
-            yield connection
-    except _UNAVAILABLE_ERRORS as away:
-        raise errors.Unavailable(
-            f"PostgreSQL is not reachable ({type(away).__name__}).",
-            hint="Try again; after a write, check first whether it was done.",
-        ) from away
 
 
 def _split_payloads(projects: set[str]) -> list[str]:

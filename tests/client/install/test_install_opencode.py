@@ -43,7 +43,11 @@ console.log(JSON.stringify({ pack: pack.system.join(""), first, below, second, r
 def _told(user: User, plugin: Path, url: str) -> dict[str, str]:
     story = user.home / "story.mjs"
     story.write_text(STORY)
-    environment = product.environment(COMMONPLACE_URL=url, COMMONPLACE_HOME=str(user.home / "state"))
+    environment = product.environment(
+        COMMONPLACE_URL=url,
+        COMMONPLACE_HOME=str(user.home / "state"),
+        COMMONPLACE_HOOKS_SECONDS=str(PATIENCE_SECONDS),
+    )
     words = [str(NODE), str(story), str(plugin), str(user.project)]
     done = subprocess.run(
         words, capture_output=True, text=True, timeout=PATIENCE_SECONDS, env=environment, check=True
