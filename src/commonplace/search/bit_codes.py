@@ -77,19 +77,19 @@ class BitCodes:
         self.size += len(rows)
         self.last = rows[-1][0]
 
-    def find_nearest(self, question: Vector, most: int) -> list[int]:
+    def find_nearest(self, question: Vector, limit: int) -> list[int]:
         """The rows whose codes differ from the question's in the fewest bits."""
-        if self.size <= most:
-            every: list[int] = self._at[: self.size].tolist() if self.size else []
-            return every
+        if self.size <= limit:
+            row_numbers: list[int] = self._at[: self.size].tolist() if self.size else []
+            return row_numbers
         code, bits = self._encode_vectors(question[None, :])[0], self._bits[:, : self.size]
         half = -(-len(code) // 2) if self.size > _MIN_CODES_TO_HALVE else len(code)
         differing = _count_differing_bits(code[:half], list(bits[:half]))
-        likely = _pick_least(differing, most) if half == len(code) else _pick_likely(differing, most)
+        likely = _pick_least(differing, limit) if half == len(code) else _pick_likely(differing, limit)
         differing = differing[likely].astype(np.uint16)
         if half < len(code):
             differing += _count_differing_bits(code[half:], [row[likely] for row in bits[half:]])
-        nearest = np.argsort(differing, kind="stable")[:most]
+        nearest = np.argsort(differing, kind="stable")[:limit]
         at: list[int] = self._at[likely[nearest]].tolist()
         return at
 
@@ -122,17 +122,17 @@ def _count_differing_bits(code: Words, rows: Sequence[Words]) -> Any:
     return distances
 
 
-def _pick_least(distances: Distances, most: int) -> npt.NDArray[np.intp]:
+def _pick_least(distances: Distances, count: int) -> npt.NDArray[np.intp]:
     """The indexes of the smallest `most`, and of those equal to the largest of them."""
-    return np.flatnonzero(distances <= _find_threshold(distances, most))
+    return np.flatnonzero(distances <= _find_threshold(distances, count))
 
 
-def _pick_likely(distances: Distances, least: int) -> npt.NDArray[np.intp]:
+def _pick_likely(distances: Distances, min_count: int) -> npt.NDArray[np.intp]:
     """About one in `_LIKELY_SHARE`, by a threshold from a sample; at least the smallest `least`."""
     sample = distances[::_SAMPLE_STEP]
-    found = np.flatnonzero(distances <= _find_threshold(sample, max(1, len(sample) // _LIKELY_SHARE)))
-    return found if len(found) >= least else _pick_least(distances, least)
+    likely = np.flatnonzero(distances <= _find_threshold(sample, max(1, len(sample) // _LIKELY_SHARE)))
+    return likely if len(likely) >= min_count else _pick_least(distances, min_count)
 
 
-def _find_threshold(distances: Distances, most: int) -> Any:
-    return np.partition(distances, most - 1)[most - 1]
+def _find_threshold(distances: Distances, count: int) -> Any:
+    return np.partition(distances, count - 1)[count - 1]

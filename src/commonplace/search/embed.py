@@ -74,18 +74,20 @@ class OnnxModel:
         """Batches have texts of similar length, because padding costs time."""
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
         batches = [order[start : start + _BATCH_TEXTS] for start in range(0, len(order), _BATCH_TEXTS)]
-        found = np.concatenate([self._embed_batch([texts[place] for place in batch]) for batch in batches])
-        vectors = np.empty_like(found)
-        vectors[order] = found
+        sorted_vectors = np.concatenate(
+            [self._embed_batch([texts[place] for place in batch]) for batch in batches]
+        )
+        vectors = np.empty_like(sorted_vectors)
+        vectors[order] = sorted_vectors
         return vectors
 
     def _embed_batch(self, texts: list[str]) -> Vectors:
         encoded = self._tokenizer.encode_batch(texts)
         ids = np.array([each.ids for each in encoded], np.int64)
         mask = np.array([each.attention_mask for each in encoded], np.int64)
-        known = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        given = {name: value for name, value in known.items() if name in self._inputs}
-        return _normalize_vectors(self._session.run(None, given)[0][:, 0])
+        available = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        inputs = {name: value for name, value in available.items() if name in self._inputs}
+        return _normalize_vectors(self._session.run(None, inputs)[0][:, 0])
 
 
 class EndpointModel:

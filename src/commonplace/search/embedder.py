@@ -107,10 +107,10 @@ class Embedder:
     async def _embed_entries(self, project: str, numbers: list[int], now: int) -> None:
         engine = self._engine
         texts = await engine.database.write(lambda tx: self._claim_passages(tx, project, numbers, now))
-        found = await self._compute_vectors(project, texts) if texts else []
+        vectors = await self._compute_vectors(project, texts) if texts else []
         done = sorted({each.n for each in texts} | set(numbers))
         await engine.database.write(
-            lambda tx: embedding_queue.store_vectors(tx, project, engine.model_name, done, found)
+            lambda tx: embedding_queue.store_vectors(tx, project, engine.model_name, done, vectors)
         )
 
     async def _compute_vectors(self, project: str, texts: list[Passage]) -> list[tuple[int, int, object]]:
@@ -133,9 +133,9 @@ class Embedder:
         )
         texts: list[Passage] = []
         for kind in sorted({row["kind"] for row in rows}):
-            theirs = {row["id"]: row["n"] for row in rows if row["kind"] == kind}
-            for loaded in await self._engine.sources[kind].load(tx, project, list(theirs)):
-                texts += _split_passages(theirs[loaded["id"]], loaded)
+            numbers_by_id = {row["id"]: row["n"] for row in rows if row["kind"] == kind}
+            for loaded in await self._engine.sources[kind].load(tx, project, list(numbers_by_id)):
+                texts += _split_passages(numbers_by_id[loaded["id"]], loaded)
         return texts
 
 

@@ -35,8 +35,8 @@ async def choose_model(tx: Tx, choice: str) -> None:
 
 async def load_vector_width(tx: Tx, model: str) -> int | None:
     """The length of this model's vectors; None while there are none."""
-    known = await _load_setting(tx, _WIDTH_PREFIX + model)
-    return int(known) if known else None
+    width = await _load_setting(tx, _WIDTH_PREFIX + model)
+    return int(width) if width else None
 
 
 async def complete_model_change(tx: Tx, name: str) -> None:
@@ -49,11 +49,11 @@ async def complete_model_change(tx: Tx, name: str) -> None:
     await tx.run("delete from embedding where model <> $1", name)
 
 
-async def list_queued_entries(tx: Tx, now: int, most: int) -> list[Row]:
+async def list_queued_entries(tx: Tx, now: int, limit: int) -> list[Row]:
     rows = await tx.all(
         "select project, n from embedding_queue where due_at <= $1 order by due_at, project, n limit $2",
         now,
-        most,
+        limit,
     )
     return list(rows)
 
@@ -78,7 +78,7 @@ async def claim_queued_entries(tx: Tx, project: str, numbers: list[int], now: in
 
 
 async def store_vectors(
-    tx: Tx, project: str, model: str, numbers: list[int], found: list[tuple[int, int, Any]]
+    tx: Tx, project: str, model: str, numbers: list[int], vectors: list[tuple[int, int, Any]]
 ) -> None:
     """Store the vectors of entries that still exist, and remove all of them from the queue."""
     rows = await tx.all(
@@ -87,27 +87,29 @@ async def store_vectors(
         project,
         numbers,
     )
-    there = {row["n"] for row in rows}
-    if found:
-        await _require_width(tx, model, len(found[0][2]))
+    existing = {row["n"] for row in rows}
+    if vectors:
+        await _require_width(tx, model, len(vectors[0][2]))
     await tx.run(
         "delete from embedding where project = $1 and model = $2 and n = any($3)",
         project,
         model,
-        sorted(there),
+        sorted(existing),
     )
-    await _DIALECTS[tx.kind].insert_vectors(tx, project, model, [each for each in found if each[0] in there])
+    await _DIALECTS[tx.kind].insert_vectors(
+        tx, project, model, [each for each in vectors if each[0] in existing]
+    )
     await tx.run("delete from embedding_queue where project = $1 and n = any($2)", project, numbers)
 
 
-async def _require_width(tx: Tx, model: str, found: int) -> None:
+async def _require_width(tx: Tx, model: str, width: int) -> None:
     """If the length changed, another model uses the same name: embed everything again."""
-    known = await load_vector_width(tx, model)
-    if known not in (None, found):
+    former_width = await load_vector_width(tx, model)
+    if former_width not in (None, width):
         await tx.run("delete from embedding where model = $1", model)
         await _queue_all_entries(tx)
-    if known != found:
-        await _save_setting(tx, _WIDTH_PREFIX + model, str(found))
+    if former_width != width:
+        await _save_setting(tx, _WIDTH_PREFIX + model, str(width))
 
 
 async def _queue_all_entries(tx: Tx) -> None:

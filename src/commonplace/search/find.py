@@ -73,33 +73,35 @@ async def find_entries(
     vectors: VectorIndex,
     question: Question,
     projects: Sequence[str],
-    wanted: EntryFilter,
-    most: int = _MAX_CANDIDATES,
+    entry_filter: EntryFilter,
+    limit: int = _MAX_CANDIDATES,
 ) -> list[Hit]:
     """The entries of these projects that share a word or are near in meaning, the best first."""
     hits: list[Hit] = []
     for project in projects:
-        hits += await _find_in_project(tx, vectors, question, project, wanted, most)
+        hits += await _find_in_project(tx, vectors, question, project, entry_filter, limit)
     return [hit for hit in rank_hits(hits, question) if hit.word_score or _is_near(hit, question)]
 
 
 async def find_entries_by_words(
-    tx: Tx, question: str, project: str, wanted: EntryFilter, most: int
+    tx: Tx, question: str, project: str, entry_filter: EntryFilter, limit: int
 ) -> list[Hit]:
     """The same by the rarest words of a text, without vectors: a write does not wait for a model."""
     terms = await _load_terms(tx, project, question, _MAX_TEXT_TERMS)
-    rows = await _find_with_words(tx, project, terms, wanted, most)
+    rows = await _find_with_words(tx, project, terms, entry_filter, limit)
     return rank_hits([_build_hit(row, terms, None, 0) for row in rows], Question(question))
 
 
 async def _find_in_project(
-    tx: Tx, vectors: VectorIndex, question: Question, project: str, wanted: EntryFilter, most: int
+    tx: Tx, vectors: VectorIndex, question: Question, project: str, entry_filter: EntryFilter, limit: int
 ) -> list[Hit]:
     terms = await _load_terms(tx, project, question.text)
-    rows = {row["n"]: row for row in await _find_with_words(tx, project, terms, wanted, most)}
+    rows = {row["n"]: row for row in await _find_with_words(tx, project, terms, entry_filter, limit)}
     near: dict[int, tuple[float, int]] = {}
     if question.vector is not None:
-        nearest = await vectors.find_nearest(tx, project, question.model, question.vector, wanted, most)
+        nearest = await vectors.find_nearest(
+            tx, project, question.model, question.vector, entry_filter, limit
+        )
         unmeasured = list(rows.keys() - {row["n"] for row, _ in nearest})
         rows |= {row["n"]: row for row, _ in nearest}
         measured = (
@@ -112,21 +114,23 @@ async def _find_in_project(
 
 
 async def _find_with_words(
-    tx: Tx, project: str, terms: QueryTerms, wanted: EntryFilter, most: int
+    tx: Tx, project: str, terms: QueryTerms, entry_filter: EntryFilter, limit: int
 ) -> Sequence[Row]:
     if not terms.searched:
         return []
     find_words = _DIALECTS[tx.kind].find_by_words
-    rows = await find_words(tx, project, terms, wanted, most)
+    rows = await find_words(tx, project, terms, entry_filter, limit)
     return rows or (
-        await find_words(tx, project, terms.loosened_terms, wanted, most) if terms.has_groups else []
+        await find_words(tx, project, terms.loosened_terms, entry_filter, limit) if terms.has_groups else []
     )
 
 
-async def _load_terms(tx: Tx, project: str, question: str, most: int = _MAX_QUESTION_TERMS) -> QueryTerms:
+async def _load_terms(
+    tx: Tx, project: str, question: str, max_terms: int = _MAX_QUESTION_TERMS
+) -> QueryTerms:
     words = split_question(question)
     frequency = await load_term_frequencies(tx, project, list_distinct_tokens(words)) if words else {}
-    return weigh_terms(words, frequency, *await load_project_totals(tx, project), most)
+    return weigh_terms(words, frequency, *await load_project_totals(tx, project), max_terms)
 
 
 def _pick_best_parts(measured: Iterable[tuple[Row, float]]) -> dict[int, tuple[float, int]]:
@@ -147,12 +151,16 @@ def _is_near(hit: Hit, question: Question) -> bool:
 
 def rank_hits(hits: list[Hit], question: Question) -> list[Hit]:
     """Normalise both scores over all candidates (z-score), then add them with their weights."""
-    mean, spread = _mean_and_deviation([hit.word_score for hit in hits])
-    middle, width = _mean_and_deviation([hit.similarity for hit in hits if hit.similarity is not None])
+    mean, deviation = _mean_and_deviation([hit.word_score for hit in hits])
+    similarity_mean, similarity_deviation = _mean_and_deviation(
+        [hit.similarity for hit in hits if hit.similarity is not None]
+    )
     for hit in hits:
-        by_words = (hit.word_score - mean) / spread
+        by_words = (hit.word_score - mean) / deviation
         near = (
-            min(by_words, _MAX_UNKNOWN_SCORE) if hit.similarity is None else (hit.similarity - middle) / width
+            min(by_words, _MAX_UNKNOWN_SCORE)
+            if hit.similarity is None
+            else (hit.similarity - similarity_mean) / similarity_deviation
         )
         hit.score = _VECTOR_WEIGHT * near + (1 - _VECTOR_WEIGHT) * by_words
         hit.relevance = _compute_relevance(hit, question.floor)

@@ -43,27 +43,29 @@ class IndexEntry:
 async def put_entries(tx: Tx, entries: Sequence[IndexEntry]) -> None:
     """Add or replace entries by kind and id; vectors follow in the background."""
     for project in sorted({entry.project for entry in entries}):
-        theirs = [entry for entry in entries if entry.project == project]
-        last = await _reserve_numbers(tx, project, len(theirs))
-        for kind in sorted({entry.kind for entry in theirs}):
-            await remove_entries(tx, project, kind, [entry.id for entry in theirs if entry.kind == kind])
-        await _insert_entries(tx, project, list(enumerate(theirs, last - len(theirs) + 1)))
+        project_entries = [entry for entry in entries if entry.project == project]
+        last = await _reserve_numbers(tx, project, len(project_entries))
+        for kind in sorted({entry.kind for entry in project_entries}):
+            await remove_entries(
+                tx, project, kind, [entry.id for entry in project_entries if entry.kind == kind]
+            )
+        await _insert_entries(tx, project, list(enumerate(project_entries, last - len(project_entries) + 1)))
 
 
 async def remove_entries(tx: Tx, project: str, kind: str, ids: Sequence[str]) -> None:
     """Remove entries with their words and vectors, also from the queue."""
-    gone = await tx.all(
+    removed = await tx.all(
         "delete from entry where project = $1 and kind = $2 and id = any($3) returning n, counts, length",
         project,
         kind,
         list(ids),
     )
-    if not gone:
+    if not removed:
         return
-    numbers = [row["n"] for row in gone]
+    numbers = [row["n"] for row in removed]
     await tx.run("delete from embedding where project = $1 and n = any($2)", project, numbers)
     await tx.run("delete from embedding_queue where project = $1 and n = any($2)", project, numbers)
-    await _update_statistics(tx, project, [(_parse_counts(row), row["length"]) for row in gone], -1)
+    await _update_statistics(tx, project, [(_parse_counts(row), row["length"]) for row in removed], -1)
 
 
 async def update_entry_status(tx: Tx, project: str, kind: str, ids: Sequence[str], status: str) -> None:
@@ -131,7 +133,7 @@ async def _insert_entries(tx: Tx, project: str, numbered: list[tuple[int, IndexE
     await _DIALECTS[tx.kind].insert_entries(
         tx, rows, [(n, _scope_tokens(project, found)) for n, found in counts.items()]
     )
-    await _update_statistics(tx, project, [(found, found.total()) for found in counts.values()], 1)
+    await _update_statistics(tx, project, [(words, words.total()) for words in counts.values()], 1)
     await tx.many(
         "insert into embedding_queue (project, n, due_at, tries) values ($1, $2, $3, 0)",
         [(project, n, 0) for n, entry in numbered if entry.kind not in KINDS_WITHOUT_VECTORS],
@@ -139,11 +141,11 @@ async def _insert_entries(tx: Tx, project: str, numbered: list[tuple[int, IndexE
 
 
 async def _update_statistics(
-    tx: Tx, project: str, found: Iterable[tuple[Counter[str], int]], sign: int
+    tx: Tx, project: str, counted: Iterable[tuple[Counter[str], int]], sign: int
 ) -> None:
     """Update what BM25 needs: the number of entries, their length, and how many have each term."""
     entries, words, terms = 0, 0, Counter[str]()
-    for counts, length in found:
+    for counts, length in counted:
         entries, words = entries + 1, words + length
         terms.update(counts.keys())
     await advance_counter(tx, project, "entries", sign * entries)
@@ -156,11 +158,11 @@ def count_entry_words(entry: IndexEntry, body_words: Counter[str] | None = None)
 
     `body_words` are those of the body, where they were counted before.
     """
-    found = text.count_tokens(entry.body) if body_words is None else body_words.copy()
+    words = text.count_tokens(entry.body) if body_words is None else body_words.copy()
     title = "" if text.starts_with_title(entry.body, entry.title) else entry.title
     for token, times in text.count_tokens(" ".join((title, *entry.tags))).items():
-        found[token] += _TITLE_WEIGHT * times
-    return found
+        words[token] += _TITLE_WEIGHT * times
+    return words
 
 
 def _scope_tokens(project: str, counts: Counter[str]) -> dict[str, int]:

@@ -75,9 +75,9 @@ class Pattern:
         start, last = int(not begins), len(line) - int(not ends)
         while True:
             end = min(start + _PIECE_BYTES, last)
-            found = self._compiled.search(line, start, end)
-            if found is not None:
-                return (found.start(), found.end())
+            match = self._compiled.search(line, start, end)
+            if match is not None:
+                return (match.start(), match.end())
             if end == last or not budget.spend(0, 0):
                 return None
             start = end - OVERLAP_BYTES
@@ -106,11 +106,13 @@ def search_lines(
             first += len(block)
             continue
         for number, line in enumerate(block, first):
-            found = pattern.find_match(line, budget) if suspect else None
+            position = pattern.find_match(line, budget) if suspect else None
             for match in waiting:
                 match.after.append(cut_line(line))
-            if found is not None:
-                waiting.append(LineMatch(number, cut_line(line, *found), [cut_line(each) for each in before]))
+            if position is not None:
+                waiting.append(
+                    LineMatch(number, cut_line(line, *position), [cut_line(each) for each in before])
+                )
             before.append(line)
             while waiting and len(waiting[0].after) >= context:
                 yield waiting.popleft()
@@ -135,13 +137,13 @@ def _split_blocks(lines: Iterable[str | bytes], budget: ScanBudget) -> Iterator[
         yield block
 
 
-def cut_line(line: bytes, start: int = 0, end: int = 0, most: int = MAX_SHOWN_BYTES) -> str:
+def cut_line(line: bytes, start: int = 0, end: int = 0, max_bytes: int = MAX_SHOWN_BYTES) -> str:
     """The line, or the part of it around the match."""
-    if len(line) <= most:
+    if len(line) <= max_bytes:
         return line.decode(errors="replace")
-    left = max(0, min(start - (most - min(end - start, most)) // 2, len(line) - most))
-    shown = line[left : left + most].decode(errors="ignore")
-    return ("…" if left else "") + shown + ("…" if left + most < len(line) else "")
+    left = max(0, min(start - (max_bytes - min(end - start, max_bytes)) // 2, len(line) - max_bytes))
+    shown = line[left : left + max_bytes].decode(errors="ignore")
+    return ("…" if left else "") + shown + ("…" if left + max_bytes < len(line) else "")
 
 
 def _compile_pattern(query: str, mode: PatternMode, case_sensitive: bool) -> Any:
@@ -154,9 +156,9 @@ def _compile_pattern(query: str, mode: PatternMode, case_sensitive: bool) -> Any
     try:
         return re2.compile(query, options)
     except re2.error as wrong:
-        said = wrong.args[0].decode(errors="replace") if wrong.args else "not a pattern"
+        problem = wrong.args[0].decode(errors="replace") if wrong.args else "not a pattern"
         raise errors.Invalid(
-            f"Invalid regular expression: {said[:200]}.",
+            f"Invalid regular expression: {problem[:200]}.",
             hint="Use RE2 syntax, without look-around and back-references, or mode='literal'.",
         ) from None
     finally:

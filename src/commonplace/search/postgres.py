@@ -25,7 +25,7 @@ _QUESTION_VECTOR = "(select cast(cast($3 as text) as halfvec))"
 async def insert_entries(
     tx: Tx, rows: Sequence[tuple[Value, ...]], words: Sequence[tuple[int, Mapping[str, int]]]
 ) -> None:
-    await tx.many(_INSERT_ENTRY, [(*row, list(found)) for row, (_, found) in zip(rows, words, strict=True)])
+    await tx.many(_INSERT_ENTRY, [(*row, list(tokens)) for row, (_, tokens) in zip(rows, words, strict=True)])
 
 
 async def update_term_counts(tx: Tx, project: str, terms: Counter[str], sign: int) -> None:
@@ -42,32 +42,32 @@ async def update_term_counts(tx: Tx, project: str, terms: Counter[str], sign: in
 
 
 async def find_by_words(
-    tx: Tx, project: str, terms: QueryTerms, wanted: EntryFilter, most: int
+    tx: Tx, project: str, terms: QueryTerms, entry_filter: EntryFilter, limit: int
 ) -> Sequence[Row]:
     """GIN finds the entries; the weight of their matching terms for their length orders the candidates."""
-    before = text.project_prefix(project)
-    order, worth = ("e.n desc", []) if terms.common else _order_by_worth(terms, before, 4)
-    clause, values = wanted.build_clause(4 + len(worth))
+    prefix = text.project_prefix(project)
+    order, worth = ("e.n desc", []) if terms.common else _order_by_worth(terms, prefix, 4)
+    clause, values = entry_filter.build_clause(4 + len(worth))
     return await tx.all(
         f"select {ENTRY_COLUMNS} from entry e where e.project = $1 and e.words @@ cast(cast($2 as text) as tsquery){clause}"
         f" order by {order} limit $3",
         project,
-        " | ".join("(" + " & ".join(f"'{before}{term}'" for term in group) + ")" for group in terms.searched),
-        most,
+        " | ".join("(" + " & ".join(f"'{prefix}{term}'" for term in group) + ")" for group in terms.searched),
+        limit,
         *worth,
         *values,
     )
 
 
-def _order_by_worth(terms: QueryTerms, before: str, first: int) -> tuple[str, list[Value]]:
+def _order_by_worth(terms: QueryTerms, prefix: str, first: int) -> tuple[str, list[Value]]:
     """An `order by` expression and its parameters from `$first` on."""
-    named = [term for group in terms.searched for term in group]
+    terms_searched = [term for group in terms.searched for term in group]
     has = " + ".join(
         f"case when e.words @@ (select cast(cast(${first + 1 + 2 * n} as text) as tsquery))"
         f" then cast(${first + 2 + 2 * n} as double precision) else 0 end"
-        for n in range(len(named))
+        for n in range(len(terms_searched))
     )
-    worth = [part for term in named for part in (f"'{before}{term}'", terms.worth[term])]
+    worth = [part for term in terms_searched for part in (f"'{prefix}{term}'", terms.worth[term])]
     return f"({has}) / (1 + e.length / cast(${first} as double precision)) desc, e.n", [
         terms.mean_length,
         *worth,
@@ -78,14 +78,14 @@ class PostgresVectors:
     """Vectors in pgvector; nothing is held in memory."""
 
     async def find_nearest(
-        self, tx: Tx, project: str, model: str, question: Any, wanted: EntryFilter, most: int
+        self, tx: Tx, project: str, model: str, question: Any, entry_filter: EntryFilter, limit: int
     ) -> Sequence[tuple[Row, float]]:
         """The nearest entries that pass the filter; searches wider while there are too few."""
-        clause, values = wanted.build_clause(6)
+        clause, values = entry_filter.build_clause(6)
         row = await tx.one("select n from counter where project = $1 and name = 'embedding'", project)
-        there = row["n"] if row else 0
-        distance = await self._choose_distance(tx, len(question), there, most)
-        width = most * _OVERSAMPLING
+        stored = row["n"] if row else 0
+        distance = await self._choose_distance(tx, len(question), stored, limit)
+        width = limit * _OVERSAMPLING
         while True:
             rows = await tx.all(
                 f"select {ENTRY_COLUMNS}, v.part, v.near from (select n, part, 0 - ({distance}) as near from embedding"
@@ -96,10 +96,10 @@ class PostgresVectors:
                 model,
                 _format_vector(question),
                 width,
-                most,
+                limit,
                 *values,
             )
-            if len(rows) >= most or width >= there:
+            if len(rows) >= limit or width >= stored:
                 return [(row, row["near"]) for row in rows]
             width *= _WIDENING_FACTOR
 
@@ -116,31 +116,31 @@ class PostgresVectors:
         )
         return [(row, row["near"]) for row in rows]
 
-    async def _choose_distance(self, tx: Tx, dimensions: int, there: int, most: int) -> str:
+    async def _choose_distance(self, tx: Tx, dimensions: int, stored: int, limit: int) -> str:
         """The indexed expression, or for a small project one that reads all its vectors."""
-        if dimensions != _INDEXED_DIMENSIONS or there <= _MAX_EXACT_VECTORS:
+        if dimensions != _INDEXED_DIMENSIONS or stored <= _MAX_EXACT_VECTORS:
             return f"value <#> {_QUESTION_VECTOR}"
         await tx.all(
             "select set_config('hnsw.iterative_scan', 'relaxed_order', false),"
             " set_config('hnsw.ef_search', $1, false)",
-            str(most * _OVERSAMPLING),
+            str(limit * _OVERSAMPLING),
         )
         return f"cast(value as halfvec({_INDEXED_DIMENSIONS})) <#> cast({_QUESTION_VECTOR} as halfvec({_INDEXED_DIMENSIONS}))"
 
 
-async def insert_vectors(tx: Tx, project: str, model: str, found: Sequence[tuple[int, int, Any]]) -> None:
+async def insert_vectors(tx: Tx, project: str, model: str, vectors: Sequence[tuple[int, int, Any]]) -> None:
     """(entry, part, vector) each."""
     await tx.run(
         "insert into counter (project, name, n) values ($1, 'embedding', $2)"
         " on conflict (project, name) do update set n = counter.n + excluded.n",
         project,
-        len(found),
+        len(vectors),
     )
     await tx.many(
         "insert into embedding (project, model, n, part, dimensions, value)"
         " values ($1, $2, $3, $4, $5, cast(cast($6 as text) as halfvec))"
         " on conflict (project, model, n, part) do update set value = excluded.value",
-        [(project, model, n, part, len(vector), _format_vector(vector)) for n, part, vector in found],
+        [(project, model, n, part, len(vector), _format_vector(vector)) for n, part, vector in vectors],
     )
 
 

@@ -47,17 +47,17 @@ async def update_term_counts(tx: Tx, project: str, terms: Counter[str], sign: in
 
 
 async def find_by_words(
-    tx: Tx, project: str, terms: QueryTerms, wanted: EntryFilter, most: int
+    tx: Tx, project: str, terms: QueryTerms, entry_filter: EntryFilter, limit: int
 ) -> Sequence[Row]:
-    before = text.project_prefix(project)
-    clause, values = wanted.build_clause(4)
+    prefix = text.project_prefix(project)
+    clause, values = entry_filter.build_clause(4)
     order = "words.rowid desc" if terms.common else "words.rank"
     return await tx.all(
         f"select {ENTRY_COLUMNS} from words cross join entry e on e.project = $1 and e.n = words.rowid"
         f" where words match $2{clause} order by {order} limit $3",
         project,
-        " OR ".join(f"({' AND '.join(before + term for term in group)})" for group in terms.searched),
-        most,
+        " OR ".join(f"({' AND '.join(prefix + term for term in group)})" for group in terms.searched),
+        limit,
         *values,
     )
 
@@ -70,18 +70,18 @@ class SqliteVectors:
         self._lock = threading.Lock()
 
     async def find_nearest(
-        self, tx: Tx, project: str, model: str, question: Any, wanted: EntryFilter, most: int
+        self, tx: Tx, project: str, model: str, question: Any, entry_filter: EntryFilter, limit: int
     ) -> Sequence[tuple[Row, float]]:
         """The nearest entries that pass the filter; searches wider while there are too few."""
         codes = await self._load_codes(tx, project, model, len(question))
-        width = most * _OVERSAMPLING
+        width = limit * _OVERSAMPLING
         while True:
             nearest = await self._measure_codes(
                 tx, project, model, question, codes.find_nearest(question, width)
             )
-            found = await _load_entries(tx, project, nearest, wanted, most)
-            if len(found) >= most or width >= codes.size:
-                return found
+            entries = await _load_entries(tx, project, nearest, entry_filter, limit)
+            if len(entries) >= limit or width >= codes.size:
+                return entries
             width *= _WIDENING_FACTOR
 
     async def measure_entries(
@@ -133,13 +133,13 @@ class SqliteVectors:
 
 
 async def _load_entries(
-    tx: Tx, project: str, nearest: Sequence[tuple[Row, float]], wanted: EntryFilter, most: int
+    tx: Tx, project: str, nearest: Sequence[tuple[Row, float]], entry_filter: EntryFilter, limit: int
 ) -> list[tuple[Row, float]]:
     """The nearest that pass the filter, loaded page by page."""
-    found: list[tuple[Row, float]] = []
-    clause, values = wanted.build_clause(3)
-    for start in range(0, len(nearest), most):
-        some = nearest[start : start + most]
+    loaded: list[tuple[Row, float]] = []
+    clause, values = entry_filter.build_clause(3)
+    for start in range(0, len(nearest), limit):
+        some = nearest[start : start + limit]
         rows = await tx.all(
             f"select {ENTRY_COLUMNS} from entry e where e.project = $1 and e.n = any($2){clause}",
             project,
@@ -147,12 +147,12 @@ async def _load_entries(
             *values,
         )
         entries = {row["n"]: row for row in rows}
-        found += [
+        loaded += [
             ({**entries[row["n"]], "part": row["part"]}, near) for row, near in some if row["n"] in entries
         ]
-        if len(found) >= most:
+        if len(loaded) >= limit:
             break
-    return found[:most]
+    return loaded[:limit]
 
 
 def _measure_rows(question: Any, rows: Sequence[Row]) -> Sequence[tuple[Row, float]]:
@@ -161,15 +161,15 @@ def _measure_rows(question: Any, rows: Sequence[Row]) -> Sequence[tuple[Row, flo
     return list(zip(rows, measure_similarities(question, (row["value"] for row in rows)), strict=True))
 
 
-async def insert_vectors(tx: Tx, project: str, model: str, found: Sequence[tuple[int, int, Any]]) -> None:
+async def insert_vectors(tx: Tx, project: str, model: str, vectors: Sequence[tuple[int, int, Any]]) -> None:
     """(entry, part, vector) each; numbered in the order of arrival, so that readers see what is added."""
     from commonplace.search.bit_codes import pack_vector  # noqa: PLC0415 - as above
 
-    last = await advance_counter(tx, project, "embedding", len(found))
+    last = await advance_counter(tx, project, "embedding", len(vectors))
     await tx.many(
         "insert into embedding (project, model, at, n, part, value) values ($1, $2, $3, $4, $5, $6)",
         [
             (project, model, at, n, part, pack_vector(vector))
-            for at, (n, part, vector) in enumerate(found, last - len(found) + 1)
+            for at, (n, part, vector) in enumerate(vectors, last - len(vectors) + 1)
         ],
     )

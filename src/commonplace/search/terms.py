@@ -72,21 +72,25 @@ def list_distinct_tokens(words: list[tuple[str, ...]]) -> list[str]:
 
 
 def weigh_terms(
-    asked: list[tuple[str, ...]], frequency: dict[str, int], entries: int, words: int, most: int
+    question_words: list[tuple[str, ...]],
+    frequency: dict[str, int],
+    entries: int,
+    total_words: int,
+    max_terms: int,
 ) -> QueryTerms:
-    there = [token for token in list_distinct_tokens(asked) if token in frequency]
-    known = sorted(there, key=lambda token: frequency[token])[:most]
+    indexed = [token for token in list_distinct_tokens(question_words) if token in frequency]
+    chosen = sorted(indexed, key=lambda token: frequency[token])[:max_terms]
     total = max(entries, 1, max(frequency.values(), default=0))
-    worth = {token: _inverse_frequency(frequency[token], total) for token in known}
-    sums = list(accumulate(frequency[token] for token in known))
+    worth = {token: _inverse_frequency(frequency[token], total) for token in chosen}
+    sums = list(accumulate(frequency[token] for token in chosen))
     rare = sum(rows <= _MAX_CANDIDATE_ROWS for rows in sums)
-    searched: list[tuple[str, ...]] = [(token,) for token in known[:rare]]
-    common = bool(known) and not rare
+    searched: list[tuple[str, ...]] = [(token,) for token in chosen[:rare]]
+    common = bool(chosen) and not rare
     if common:
-        searched.append(tuple(known[:_GROUPED_TERMS]))
-    unknown = sum(frequency.keys().isdisjoint(word) for word in asked)
+        searched.append(tuple(chosen[:_GROUPED_TERMS]))
+    unknown = sum(frequency.keys().isdisjoint(word) for word in question_words)
     best = (sum(worth.values()) + unknown * _inverse_frequency(1, total)) * 2 * (_K1 + 1) / (2 + _K1)
-    return QueryTerms(worth, tuple(searched), max(1.0, words / max(1, entries)), best, common)
+    return QueryTerms(worth, tuple(searched), max(1.0, total_words / max(1, entries)), best, common)
 
 
 def _inverse_frequency(frequency: int, total: int) -> float:

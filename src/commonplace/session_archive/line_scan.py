@@ -88,7 +88,7 @@ class LineScan:
                 session_id=archive.session,
                 line=block.first_line,
                 role=_UNPARSED_ROLE,
-                snippet=lines.cut_line(block.content, *span, most=SNIPPET_CHARACTERS),
+                snippet=lines.cut_line(block.content, *span, max_bytes=SNIPPET_CHARACTERS),
             )
         ]
 
@@ -132,7 +132,7 @@ class LineScan:
             session_id=archive.session,
             line=line_match.line,
             role=role,
-            snippet=lines.cut_line(words.encode(), *span, most=SNIPPET_CHARACTERS)
+            snippet=lines.cut_line(words.encode(), *span, max_bytes=SNIPPET_CHARACTERS)
             if span
             else line_match.text,
             at="" if at is None else iso(at),

@@ -11,7 +11,7 @@ from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.frames import FramePosition, StoredFrame
 from commonplace.session_archive.session_bytes import SessionBytes
 from commonplace.store.database import Database, Row, Tx
-from commonplace.store.ids import SHORTEST, pick_id_by_prefix
+from commonplace.store.ids import MIN_PREFIX_CHARACTERS, pick_id_by_prefix
 
 _COLUMNS = ", ".join(field.name for field in fields(ArchivedSession))
 _MAX_CANDIDATES = 5
@@ -25,7 +25,7 @@ async def find_archive(tx: Tx, project: str, workspace: str, session: str) -> Ar
 
 async def find_session_id(tx: Tx, project: str, workspace: str, prefix: str) -> str | None:
     """The only session whose id begins with this prefix; several are refused."""
-    if len(prefix) < SHORTEST:
+    if len(prefix) < MIN_PREFIX_CHARACTERS:
         return None
     rows = await tx.all(
         "select session from archive where project = $1 and workspace = $2 and session >= $3 and session < $4"

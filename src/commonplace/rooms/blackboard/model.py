@@ -13,7 +13,7 @@ from commonplace.config import Settings
 from commonplace.operation import Reply
 from commonplace.rooms.blackboard.reader import visibility_of_audience
 from commonplace.store.database import Row
-from commonplace.store.ids import SHORTEST
+from commonplace.store.ids import MIN_PREFIX_CHARACTERS
 
 MAX_METADATA_CHARACTERS = 10_000
 MAX_INTEGER = 2**62
@@ -239,7 +239,7 @@ def encode_metadata(metadata: dict[str, Any] | None) -> str:
 
 def message_id_range(id_prefix: str) -> tuple[str, str]:
     """Return the lowest and highest message id that start with this prefix."""
-    if len(id_prefix) < SHORTEST:
+    if len(id_prefix) < MIN_PREFIX_CHARACTERS:
         return id_prefix, id_prefix
     return id_prefix.ljust(_MESSAGE_ID_CHARACTERS, "0"), id_prefix.ljust(_MESSAGE_ID_CHARACTERS, "f")
 

@@ -12,7 +12,7 @@ from commonplace.project import list_all_project_names
 from commonplace.rooms.blackboard import model, store
 from commonplace.rooms.blackboard.reader import ALL_VISIBILITIES, BlackboardReader, Visibility
 from commonplace.store.database import Row
-from commonplace.store.ids import SHORTEST
+from commonplace.store.ids import MIN_PREFIX_CHARACTERS
 
 _ID_PREFIX = "session_"
 _ID_DIGITS = 16
@@ -47,7 +47,10 @@ async def _locate_session(call: Call, session_id: str) -> tuple[str, str]:
 
 
 async def _resolve_id_prefix(call: Call, id_prefix: str) -> tuple[str, str]:
-    if not id_prefix.startswith(_ID_PREFIX) or not SHORTEST <= len(id_prefix) - len(_ID_PREFIX) < _ID_DIGITS:
+    if (
+        not id_prefix.startswith(_ID_PREFIX)
+        or not MIN_PREFIX_CHARACTERS <= len(id_prefix) - len(_ID_PREFIX) < _ID_DIGITS
+    ):
         raise session_not_found(id_prefix)
     rows = await store.list_sessions_in_id_range(
         call.tx, id_prefix.ljust(_ID_CHARACTERS, "0"), id_prefix.ljust(_ID_CHARACTERS, "f"), _MAX_CANDIDATES

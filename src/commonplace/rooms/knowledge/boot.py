@@ -33,7 +33,7 @@ class _Offer:
     row: Row
     broken: Row | None
     why: str
-    asked: str
+    question: str
     part: int = 0
 
     def render_entry(self, now: int) -> dict[str, Any]:
@@ -41,7 +41,7 @@ class _Offer:
         return {
             "id": row["id"],
             "title": row["title"],
-            "snippet": cut_excerpt(row["content"], self.asked, self.part, _SNIPPET_BYTES),
+            "snippet": cut_excerpt(row["content"], self.question, self.part, _SNIPPET_BYTES),
             "age": format_age(row["changed_at"], now),
             "why": self.why,
         } | ({"warning": warning} if warning else {})
@@ -49,16 +49,16 @@ class _Offer:
 
 async def _choose_offers(call: Call, start: StartingSession, types: Sequence[str]) -> list[dict[str, Any]]:
     """Documents about the task, then about the agent's last work, then the newest."""
-    looks: tuple[Callable[[], Awaitable[list[_Offer]]], ...] = (
+    queries: tuple[Callable[[], Awaitable[list[_Offer]]], ...] = (
         lambda: _find_offers(call, prepared_question(call, start.task), types, ""),
         lambda: _find_offers(call, Question(_describe_last_work(start)), types, "your last work; "),
         lambda: _list_newest_offers(call, start, types),
     )
     offers: dict[str, _Offer] = {}
-    for look in looks:
+    for run_query in queries:
         if len(offers) < _MAX_OFFERS:
-            for each in await look():
-                offers.setdefault(each.row["id"], each)
+            for offer in await run_query():
+                offers.setdefault(offer.row["id"], offer)
     chosen = list(offers.values())[:_MAX_OFFERS]
     note_shown_documents(call, [(each.row["project"], each.row["id"]) for each in chosen], opened=False)
     return [each.render_entry(call.now) for each in chosen]
@@ -68,12 +68,12 @@ async def _find_offers(call: Call, question: Question, types: Sequence[str], rea
     """Leaves out what reads like instructions, because nobody asked for these documents."""
     if not question.text.strip():
         return []
-    wanted, projects = (
+    entry_filter, projects = (
         EntryFilter(call.now, (store.DOCUMENT_KIND,), tuple(types)),
         call.list_read_projects(include_shared=True),
     )
-    found = await recall_documents(call, question, projects, wanted, 2 * _MAX_OFFERS)
-    shown = [each for each in found if not is_instruction_like(each.row)][:_MAX_OFFERS]
+    recalled = await recall_documents(call, question, projects, entry_filter, 2 * _MAX_OFFERS)
+    offered = [each for each in recalled if not is_instruction_like(each.row)][:_MAX_OFFERS]
     return [
         _Offer(
             each.row,
@@ -82,7 +82,7 @@ async def _find_offers(call: Call, question: Question, types: Sequence[str], rea
             question.text,
             each.hit.part,
         )
-        for each in shown
+        for each in offered
     ]
 
 

@@ -41,32 +41,32 @@ Findings = Annotated[list[Finding], Field(max_length=500)]
 
 def parse_citation(place: str) -> Citation | None:
     """Parse `path`, `path:line` or `path#symbol`, each with an optional `@commit`; None if it is not a path."""
-    found = _CITED_PLACE.fullmatch(place.strip().replace("\\", "/"))
-    if found is None:
+    match = _CITED_PLACE.fullmatch(place.strip().replace("\\", "/"))
+    if match is None:
         return None
-    line = int(found["line"] or 0)
+    line = int(match["line"] or 0)
     return Citation(
-        place.strip(), found["path"], line, found["symbol"] or "", (found["commit"] or "").lower()
+        place.strip(), match["path"], line, match["symbol"] or "", (match["commit"] or "").lower()
     )
 
 
 def extract_file_stem(place: str) -> str:
     """The file's name without folder and extension."""
-    cited = parse_citation(place)
-    path = cited.path if cited else place
+    citation = parse_citation(place)
+    path = citation.path if citation else place
     return path.rstrip("/").rpartition("/")[2].lstrip(".").partition(".")[0]
 
 
 async def replace_citations(tx: Tx, project: str, document: str, places: Sequence[str]) -> None:
     """Replace the citations of a document; each one is unchecked again."""
-    cited = {found.place: found for place in places if (found := parse_citation(place))}
+    citations = {citation.place: citation for place in places if (citation := parse_citation(place))}
     await tx.run("delete from citation where project = $1 and document = $2", project, document)
     await tx.many(
         "insert into citation (project, document, place, path, line, symbol, committed, fingerprint, state, checked_at)"
         " values ($1, $2, $3, $4, $5, $6, $7, '', 'unchecked', null)",
         [
             (project, document, each.place, each.path, each.line, each.symbol, each.commit)
-            for each in cited.values()
+            for each in citations.values()
         ],
     )
 

@@ -15,66 +15,68 @@ def count_json_bytes(value: object) -> int:
     return len(msgspec.json.encode(value))
 
 
-def fit_excerpt(content: str, question: str, part: int, most: int) -> str:
+def fit_excerpt(content: str, question: str, part: int, max_bytes: int) -> str:
     """Cut an excerpt that fits as JSON, where a line break takes two bytes."""
-    shorter = cut_excerpt(content, question, part, most)
+    shorter = cut_excerpt(content, question, part, max_bytes)
     size = count_json_bytes(shorter) - len('""')
-    if size <= most:
+    if size <= max_bytes:
         return shorter
     escapes = size - len(shorter.encode())
-    return truncate_line(cut_excerpt(content, question, part, max(most - escapes, 0)), most)
+    return truncate_line(cut_excerpt(content, question, part, max(max_bytes - escapes, 0)), max_bytes)
 
 
-def truncate_line(given: str, most: int) -> str:
+def truncate_line(line: str, max_bytes: int) -> str:
     """The line, or its beginning, within so many bytes of JSON."""
-    if count_json_bytes(given) - len('""') <= most:
-        return given
-    room = max(most - len(_ELLIPSIS.encode()), 0)
-    shorter = given.encode()[:room].decode(errors="ignore")
+    if count_json_bytes(line) - len('""') <= max_bytes:
+        return line
+    room = max(max_bytes - len(_ELLIPSIS.encode()), 0)
+    shorter = line.encode()[:room].decode(errors="ignore")
     over = count_json_bytes(shorter) - len('""') - room
     return shorter[: len(shorter) - max(over, 0)] + _ELLIPSIS
 
 
-def cut_excerpt(content: str, question: str, part: int, most: int) -> str:
+def cut_excerpt(content: str, question: str, part: int, max_bytes: int) -> str:
     """The text, or its best passage with the text around it, within so many bytes."""
-    if len(content.encode()) <= most:
+    if len(content.encode()) <= max_bytes:
         return content
-    asked = set(text.tokenize(question))
-    best = _pick_passage(text.split_passages(content), asked, part)
-    if len(best.encode()) <= most:
-        return _extend_passage(content, best, most)
-    if most >= MIN_EXCERPT_BYTES:
-        best = _pick_passage(text.split_passages(best, most), asked, 0)
-    return best.encode()[:most].decode(errors="ignore")
+    question_tokens = set(text.tokenize(question))
+    best = _pick_passage(text.split_passages(content), question_tokens, part)
+    if len(best.encode()) <= max_bytes:
+        return _extend_passage(content, best, max_bytes)
+    if max_bytes >= MIN_EXCERPT_BYTES:
+        best = _pick_passage(text.split_passages(best, max_bytes), question_tokens, 0)
+    return best.encode()[:max_bytes].decode(errors="ignore")
 
 
-def _pick_passage(passages: Sequence[str], asked: set[str], part: int) -> str:
+def _pick_passage(passages: Sequence[str], question_tokens: set[str], part: int) -> str:
     first = min(part, len(passages) - 1)
-    found = [(len(asked & set(text.tokenize(each))), n == first, -n) for n, each in enumerate(passages)]
-    return passages[-max(found)[2]]
+    scores = [
+        (len(question_tokens & set(text.tokenize(each))), n == first, -n) for n, each in enumerate(passages)
+    ]
+    return passages[-max(scores)[2]]
 
 
-def _extend_passage(content: str, passage: str, most: int) -> str:
+def _extend_passage(content: str, passage: str, max_bytes: int) -> str:
     """Add text before and after the passage, in equal parts, cut at a line or a word."""
     at = content.index(passage)
     before, after = content[:at].encode(), content[at + len(passage) :].encode()
-    spare = most - len(passage.encode())
+    spare = max_bytes - len(passage.encode())
     ahead = max(spare // 2, spare - len(after))
     earlier = _take_tail(before, ahead)
     return (earlier + passage + _take_head(after, spare - len(earlier.encode()))).strip()
 
 
-def _take_tail(before: bytes, most: int) -> str:
-    if len(before) <= most:
+def _take_tail(before: bytes, max_bytes: int) -> str:
+    if len(before) <= max_bytes:
         return before.decode()
-    kept = before[len(before) - most :].decode(errors="ignore")
-    mark = next((mark for mark in "\n " if mark in kept), "")
-    return kept.partition(mark)[2] if mark else ""
+    tail = before[len(before) - max_bytes :].decode(errors="ignore")
+    mark = next((mark for mark in "\n " if mark in tail), "")
+    return tail.partition(mark)[2] if mark else ""
 
 
-def _take_head(after: bytes, most: int) -> str:
-    if len(after) <= most:
+def _take_head(after: bytes, max_bytes: int) -> str:
+    if len(after) <= max_bytes:
         return after.decode()
-    kept = after[:most].decode(errors="ignore")
-    mark = next((mark for mark in "\n " if mark in kept), "")
-    return kept.rpartition(mark)[0] if mark else ""
+    head = after[:max_bytes].decode(errors="ignore")
+    mark = next((mark for mark in "\n " if mark in head), "")
+    return head.rpartition(mark)[0] if mark else ""

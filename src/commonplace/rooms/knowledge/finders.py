@@ -9,9 +9,9 @@ from commonplace.rooms.knowledge.recall import build_document_warning
 from commonplace.store import ids
 
 
-async def find_document(call: Call, project: str, given: str) -> dict[str, Any] | None:
-    where = await ids.find_ids_by_prefix(call.tx, "document", [project], given)
-    row = await store.load_document(call.tx, *where[0]) if where else None
+async def find_document(call: Call, project: str, prefix: str) -> dict[str, Any] | None:
+    ids_found = await ids.find_ids_by_prefix(call.tx, "document", [project], prefix)
+    row = await store.load_document(call.tx, *ids_found[0]) if ids_found else None
     if row is None:
         return None
     listed = await history.list_document_versions(call.tx, project, row["id"], row["version"])

@@ -47,30 +47,32 @@ async def _find_hits(
     for parts in (False, True):
         kinds = tuple(source.kind for source in sources if (source.whole is not None) is parts)
         if kinds:
-            wanted = EntryFilter(call.now, kinds, types)
-            found = await find_entries(call.tx, call.search.vectors, question, projects, wanted, limit * 2)
-            hits += _limit_parts(call, found)
+            entry_filter = EntryFilter(call.now, kinds, types)
+            kind_hits = await find_entries(
+                call.tx, call.search.vectors, question, projects, entry_filter, limit * 2
+            )
+            hits += _limit_parts(call, kind_hits)
     return [hit for hit in hits if hit.kind == store.DOCUMENT_KIND or call.caller.sees_project(hit.project)]
 
 
 def _limit_parts(call: Call, hits: Sequence[Hit]) -> Iterator[Hit]:
-    shown: Counter[object] = Counter()
+    counts: Counter[object] = Counter()
     for hit in hits:
         whole = call.search.sources[hit.kind].whole
         name = (hit.project, hit.kind, whole(hit.id) if whole else hit.id)
-        shown[name] += 1
-        if shown[name] <= _MAX_PARTS_OF_ONE:
+        counts[name] += 1
+        if counts[name] <= _MAX_PARTS_OF_ONE:
             yield hit
 
 
 async def _find_broken_evidence(call: Call, hits: Sequence[Hit]) -> _BrokenEvidence:
     """The worst broken citation of each document, by project and id."""
-    found: dict[tuple[str, str], Row] = {}
+    broken: dict[tuple[str, str], Row] = {}
     for project in dict.fromkeys(hit.project for hit in hits if hit.kind == store.DOCUMENT_KIND):
         documents = [hit.id for hit in hits if (hit.project, hit.kind) == (project, store.DOCUMENT_KIND)]
         worst = await evidence.find_broken_citations(call.tx, project, documents)
-        found |= {(project, identity): row for identity, row in worst.items()}
-    return found
+        broken |= {(project, identity): row for identity, row in worst.items()}
+    return broken
 
 
 def _weigh_hit(hit: Hit, broken: _BrokenEvidence) -> float:
@@ -81,8 +83,8 @@ def _weigh_hit(hit: Hit, broken: _BrokenEvidence) -> float:
 async def _load_texts(call: Call, hits: Sequence[Hit]) -> dict[tuple[str, str, str], Row]:
     loaded: dict[tuple[str, str, str], Row] = {}
     for project, kind in dict.fromkeys((hit.project, hit.kind) for hit in hits):
-        theirs = [hit.id for hit in hits if (hit.project, hit.kind) == (project, kind)]
-        rows = await call.search.sources[kind].load(call.tx, project, theirs)
+        entry_ids = [hit.id for hit in hits if (hit.project, hit.kind) == (project, kind)]
+        rows = await call.search.sources[kind].load(call.tx, project, entry_ids)
         loaded |= {(project, kind, row["id"]): row for row in rows}
     return loaded
 

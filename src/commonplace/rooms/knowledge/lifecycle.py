@@ -11,27 +11,27 @@ from commonplace.store.database import Row
 _MAX_SUCCESSORS = 100
 
 
-async def resolve_successor(call: Call, identity: str, given: str) -> str:
+async def resolve_successor(call: Call, identity: str, prefix: str) -> str:
     """The full id of the document that replaces this one; refuses itself and cycles."""
     projects = call.list_read_projects(include_shared=True)
-    found = await ids.find_ids_by_prefix(call.tx, "document", projects, given)
-    if not found:
+    matches = await ids.find_ids_by_prefix(call.tx, "document", projects, prefix)
+    if not matches:
         raise errors.NotFound(
-            f"There is no document '{given}'.", hint="Set superseded_by to the id of an existing document."
+            f"There is no document '{prefix}'.", hint="Set superseded_by to the id of an existing document."
         )
-    if found[0][1] == identity:
+    if matches[0][1] == identity:
         raise errors.Invalid(
             "A document cannot replace itself.", hint="Set superseded_by to the id of another document."
         )
-    await _refuse_cycle(call, projects, identity, found[0][1])
-    return found[0][1]
+    await _refuse_cycle(call, projects, identity, matches[0][1])
+    return matches[0][1]
 
 
 async def _refuse_cycle(call: Call, projects: Sequence[str], identity: str, after: str) -> None:
     following = after
     for _ in range(_MAX_SUCCESSORS):
-        found = await ids.find_ids_by_prefix(call.tx, "document", list(projects), following)
-        row = await store.load_document(call.tx, *found[0]) if found else None
+        matches = await ids.find_ids_by_prefix(call.tx, "document", list(projects), following)
+        row = await store.load_document(call.tx, *matches[0]) if matches else None
         following = row["superseded_by"] if row else ""
         if following == identity:
             raise errors.Conflict(
@@ -63,19 +63,19 @@ async def restore_documents(
     call: Call, rows: Sequence[Row], tag: str
 ) -> tuple[list[Row], list[dict[str, str]]]:
     """Give each document its former status, except where an active one has the same text; return both lists."""
-    done: list[Row] = []
-    doubled: list[dict[str, str]] = []
+    restored: list[Row] = []
+    duplicates: list[dict[str, str]] = []
     digests = [store.compute_digest(row["title"], row["content"]) for row in rows]
     active = await store.find_identical_ids(
         call.tx, call.list_read_projects(include_shared=True), digests, call.now
     )
     for row, digest in zip(rows, digests, strict=True):
         if row["former"] != "active" or active.setdefault(digest, row["id"]) == row["id"]:
-            done.append(row)
+            restored.append(row)
         else:
-            doubled.append({"id": row["id"], "title": row["title"], "duplicate_of": active[digest]})
-    told = f"restored with the tag {tag}"
+            duplicates.append({"id": row["id"], "title": row["title"], "duplicate_of": active[digest]})
+    reason = f"restored with the tag {tag}"
     await store.update_document_statuses(
-        call.tx, done, [row["former"] for row in done], call.agent, told, call.now
+        call.tx, restored, [row["former"] for row in restored], call.agent, reason, call.now
     )
-    return done, doubled
+    return restored, duplicates

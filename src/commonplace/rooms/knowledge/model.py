@@ -70,8 +70,8 @@ def compute_expiry(type_: str, days: int | None, now: int) -> int | None:
     return now + after * DAY if after else None
 
 
-def resolve_status(status: str, ends: int | None, now: int) -> str:
-    return "expired" if status == "active" and ends is not None and ends <= now else status
+def resolve_status(status: str, expires_at: int | None, now: int) -> str:
+    return "expired" if status == "active" and expires_at is not None and expires_at <= now else status
 
 
 def format_warning(status: str, changed_at: int, now: int, *more: str) -> str | None:
@@ -227,18 +227,18 @@ def count_unlisted_versions(count: int, listed: Sequence[Row]) -> int:
 
 
 def render_version(row: Row) -> dict[str, Any]:
-    shown = {"version": row["version"], "at": iso(row["at"]), "by": row["author"], "what": row["what"]}
-    shown |= {"status": row["status"]}
-    return shown | ({"reason": row["reason"]} if row["reason"] else {})
+    fields = {"version": row["version"], "at": iso(row["at"]), "by": row["author"], "what": row["what"]}
+    fields |= {"status": row["status"]}
+    return fields | ({"reason": row["reason"]} if row["reason"] else {})
 
 
 def render_interface(row: Row) -> dict[str, Any]:
     """The interface that a document describes, without empty fields."""
     schema = msgspec.json.decode(row["interface_schema"]) if row["interface_schema"] else None
-    told = {
+    fields = {
         "name": row["interface_name"],
         "version": row["interface_version"],
         "owner": row["interface_owner"],
         "schema": schema,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in fields.items() if value}

@@ -55,7 +55,7 @@ async def query(
 ) -> model.QueryAnswer:
     """Search the team's knowledge by words and meaning. Use it before solving a problem."""
     since = call.now - updated_within_days * DAY if updated_within_days else 0
-    wanted = EntryFilter(
+    entry_filter = EntryFilter(
         call.now,
         (store.DOCUMENT_KIND,),
         tuple(memory_types or ()),
@@ -67,10 +67,10 @@ async def query(
         prepared_question(call, query),
         call.list_read_projects(include_shared=include_shared),
     )
-    found = await recall_documents(call, question, projects, wanted, limit)
-    if not found:
+    recalled = await recall_documents(call, question, projects, entry_filter, limit)
+    if not recalled:
         return await _answer_nothing_found(call, question, projects, max_tokens)
-    results = render_results(found, query, detail, max_tokens, call.now)
+    results = render_results(recalled, query, detail, max_tokens, call.now)
     note_shown_documents(call, [(result.source, result.id) for result in results], opened=False)
     return model.QueryAnswer(
         query=truncate_question(query, max_tokens), result_count=len(results), results=results
@@ -103,21 +103,22 @@ async def _answer_nothing_found(
 
 async def _list_similar_titles(call: Call, question: str, projects: list[str]) -> list[str]:
     """The newest titles that are spelled most like the question."""
-    newer = [
+    titles = [
         title
         for each in projects
         for title in await recent_documents.list_newest_titles(call.tx, each, call.now, _MAX_COMPARED_TITLES)
     ]
-    asked = _split_letter_pairs(question)
-    pairs = {title: _split_letter_pairs(title) for title in newer}
-    return sorted(pairs, key=lambda title: -len(asked & pairs[title]) / (len(asked | pairs[title]) or 1))[
-        :_MAX_NEAREST_TITLES
-    ]
+    question_pairs = _split_letter_pairs(question)
+    pairs = {title: _split_letter_pairs(title) for title in titles}
+    return sorted(
+        pairs,
+        key=lambda title: -len(question_pairs & pairs[title]) / (len(question_pairs | pairs[title]) or 1),
+    )[:_MAX_NEAREST_TITLES]
 
 
-def _split_letter_pairs(given: str) -> set[str]:
+def _split_letter_pairs(text: str) -> set[str]:
     """Pairs of neighbouring letters; a typing error leaves most of them unchanged."""
-    return {word[at : at + 2] for word in given.lower().split() for at in range(len(word) - 1)}
+    return {word[at : at + 2] for word in text.lower().split() for at in range(len(word) - 1)}
 
 
 @operation("memory_get_by_id", role="readonly", example={"doc_id": "doc_000000000000"})
@@ -130,29 +131,29 @@ async def get_by_id(
     """Get a document, message, item, spec, file or function by id."""
     for scope in call.list_read_projects(include_shared=project is None):
         for prefix, finder in call.catalogue.finders.items():
-            if doc_id.startswith(prefix) and (found := await finder(call, scope, doc_id)):
+            if doc_id.startswith(prefix) and (item := await finder(call, scope, doc_id)):
                 if prefix == "doc_":
-                    note_shown_documents(call, [(scope, found["id"])], opened=True)
-                return await _build_item(call, found, version)
+                    note_shown_documents(call, [(scope, item["id"])], opened=True)
+                return await _build_item(call, item, version)
     return model.StoredItem(
         found=False, id=doc_id, message="No such id in this project or in shared knowledge."
     )
 
 
-async def _build_item(call: Call, found: Mapping[str, Any], version: int | None) -> model.StoredItem:
-    kept = model.StoredItem(
-        found=True, **{name: found[name] for name in model.StoredItem.__struct_fields__ if name in found}
+async def _build_item(call: Call, fields: Mapping[str, Any], version: int | None) -> model.StoredItem:
+    item = model.StoredItem(
+        found=True, **{name: fields[name] for name in model.StoredItem.__struct_fields__ if name in fields}
     )
     if version is None:
-        return kept
-    listed = await history.list_document_versions(call.tx, kept.project, kept.id, version)
-    text = await history.find_version_text(call.tx, kept.project, kept.id, version)
-    if text is None or listed[0]["version"] != version:
-        raise errors.NotFound(f"{kept.id} has no version {version}.", hint="Choose one from `versions`.")
-    kept.title, kept.content, kept.status = text["title"], text["content"], listed[0]["status"]
-    kept.versions = [model.render_version(each) for each in listed]
-    kept.version_count = model.count_unlisted_versions(found["version"], listed)
-    return kept
+        return item
+    versions = await history.list_document_versions(call.tx, item.project, item.id, version)
+    text = await history.find_version_text(call.tx, item.project, item.id, version)
+    if text is None or versions[0]["version"] != version:
+        raise errors.NotFound(f"{item.id} has no version {version}.", hint="Choose one from `versions`.")
+    item.title, item.content, item.status = text["title"], text["content"], versions[0]["status"]
+    item.versions = [model.render_version(each) for each in versions]
+    item.version_count = model.count_unlisted_versions(fields["version"], versions)
+    return item
 
 
 def _prepare_store(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> Awaitable[PreparedDraft]:
@@ -313,8 +314,10 @@ async def archive_by_tag(
     await lock_project(call.tx, call.project, "documents")
     rows = await store.list_documents_by_tag(call.tx, call.project, tag)
     await store.insert_archived_documents(call.tx, tag, rows, call.now)
-    told = reason or f"archived with the tag {tag}"
-    await store.update_document_statuses(call.tx, rows, ["archived"] * len(rows), call.agent, told, call.now)
+    status_reason = reason or f"archived with the tag {tag}"
+    await store.update_document_statuses(
+        call.tx, rows, ["archived"] * len(rows), call.agent, status_reason, call.now
+    )
     _emit_tag_change(call, tag, rows)
     return model.TagChange(status="completed", tag=tag, archived_count=len(rows), docs=_list_titles(rows))
 
@@ -323,12 +326,16 @@ async def archive_by_tag(
 async def restore_by_tag(call: Call, tag: model.Tag, project: str | None = None) -> model.TagChange:
     """Undo memory_archive_by_tag."""
     await lock_project(call.tx, call.project, "documents")
-    rows, doubled = await lifecycle.restore_documents(
+    rows, duplicates = await lifecycle.restore_documents(
         call, await store.pop_archived_documents(call.tx, call.project, tag), tag
     )
     _emit_tag_change(call, tag, rows)
     return model.TagChange(
-        status="completed", tag=tag, restored_count=len(rows), docs=_list_titles(rows), still_archived=doubled
+        status="completed",
+        tag=tag,
+        restored_count=len(rows),
+        docs=_list_titles(rows),
+        still_archived=duplicates,
     )
 
 
@@ -363,7 +370,7 @@ async def list_citations(
 async def report_citations(call: Call, project: str, findings: evidence.Findings) -> model.CitationReport:
     """Report the state of cited places in a checkout: fresh, drifted, gone, or unchecked."""
     await evidence.update_citation_states(call.tx, call.project, findings, call.now)
-    states = [each.state for each in findings]
+    states = [finding.state for finding in findings]
     call.subject = f"{len(findings)} citations"
     return model.CitationReport(
         status="recorded",

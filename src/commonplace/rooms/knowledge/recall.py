@@ -40,25 +40,27 @@ class RecalledDocument:
     score: float
 
 
-def prepared_question(call: Call, given: str) -> Question:
+def prepared_question(call: Call, text: str) -> Question:
     """The prepared question with its vector if it has this text, else one without a vector."""
     prepared = call.prepared
-    return prepared if isinstance(prepared, Question) and prepared.text == given else Question(given)
+    return prepared if isinstance(prepared, Question) and prepared.text == text else Question(text)
 
 
 async def recall_documents(
-    call: Call, question: Question, projects: Sequence[str], wanted: EntryFilter, limit: int
+    call: Call, question: Question, projects: Sequence[str], entry_filter: EntryFilter, limit: int
 ) -> list[RecalledDocument]:
     """The best documents: relevance, a small bonus for use, a penalty for broken evidence."""
-    hits = await find_entries(call.tx, call.search.vectors, question, projects, wanted)
+    hits = await find_entries(call.tx, call.search.vectors, question, projects, entry_filter)
     near = hits[: limit * 2 + 10]
-    found: list[RecalledDocument] = []
+    recalled: list[RecalledDocument] = []
     for project in dict.fromkeys(hit.project for hit in near):
-        theirs = [hit for hit in near if hit.project == project]
-        rows = await store.load_documents(call.tx, project, [hit.id for hit in theirs])
+        project_hits = [hit for hit in near if hit.project == project]
+        rows = await store.load_documents(call.tx, project, [hit.id for hit in project_hits])
         broken = await evidence.find_broken_citations(call.tx, project, list(rows))
-        found += [_score_hit(hit, rows[hit.id], broken.get(hit.id)) for hit in theirs if hit.id in rows]
-    return _defer_repeats(sorted(found, key=lambda each: -each.score), limit)
+        recalled += [
+            _score_hit(hit, rows[hit.id], broken.get(hit.id)) for hit in project_hits if hit.id in rows
+        ]
+    return _defer_repeats(sorted(recalled, key=lambda each: -each.score), limit)
 
 
 def _score_hit(hit: Hit, row: Row, broken: Row | None) -> RecalledDocument:
@@ -69,16 +71,16 @@ def _score_hit(hit: Hit, row: Row, broken: Row | None) -> RecalledDocument:
     )
 
 
-def _defer_repeats(found: Sequence[RecalledDocument], limit: int) -> list[RecalledDocument]:
+def _defer_repeats(recalled: Sequence[RecalledDocument], limit: int) -> list[RecalledDocument]:
     """Move documents with the same text as a better one to the end."""
-    first: list[RecalledDocument] = []
-    again: list[RecalledDocument] = []
+    unique: list[RecalledDocument] = []
+    repeats: list[RecalledDocument] = []
     seen: set[str] = set()
-    for each in found:
-        content = " ".join(each.row["content"].split()).lower()
-        (again if content in seen else first).append(each)
+    for document in recalled:
+        content = " ".join(document.row["content"].split()).lower()
+        (repeats if content in seen else unique).append(document)
         seen.add(content)
-    return [*first, *again][:limit]
+    return [*unique, *repeats][:limit]
 
 
 def note_shown_documents(call: Call, rows: Sequence[tuple[str, str]], opened: bool) -> None:
@@ -143,15 +145,15 @@ def render_results(
     )
     left = max_tokens * _BYTES_PER_TOKEN - count_json_bytes(around) - len(',"results":[]')
     results: list[model.QueryResult] = []
-    for place, each in enumerate(recalled):
-        result = _render_result(each, question, now)
+    for index, document in enumerate(recalled):
+        result = _render_result(document, question, now)
         if results and left - count_json_bytes(result) < MIN_EXCERPT_BYTES:
             break
         _shrink_result(result, left)
         room = max(left - count_json_bytes(result), 0)
-        content = each.row["content"]
-        share = _allot_bytes(detail, room, len(recalled) - place, len(content.encode()))
-        result.content = fit_excerpt(content, question, each.hit.part, share)
+        content = document.row["content"]
+        share = _allot_bytes(detail, room, len(recalled) - index, len(content.encode()))
+        result.content = fit_excerpt(content, question, document.hit.part, share)
         result.truncated = result.content != content
         results.append(result)
         left -= count_json_bytes(result) + len(",")
@@ -172,11 +174,11 @@ def _shrink_result(result: model.QueryResult, room: int) -> None:
             )
 
 
-def _allot_bytes(detail: model.DetailLevel, room: int, results: int, wanted: int) -> int:
+def _allot_bytes(detail: model.DetailLevel, room: int, results: int, content_bytes: int) -> int:
     """With detail=full, a text that fits is shown whole; else each result gets an equal share."""
     if detail == "snippet":
         return min(_SNIPPET_BYTES, room)
-    return room if detail == "full" and wanted <= room else room // results
+    return room if detail == "full" and content_bytes <= room else room // results
 
 
 def _render_result(recalled: RecalledDocument, question: str, now: int) -> model.QueryResult:

@@ -10,12 +10,14 @@ from commonplace.store.database import Row, Tx
 
 async def record_uses(tx: Tx, uses: Sequence[EntryUse]) -> None:
     for project in sorted({use.project for use in uses}):
-        theirs = [use for use in uses if use.project == project]
-        await store.increment_use_counts(tx, project, "opened", [use.id for use in theirs if use.opened])
+        project_uses = [use for use in uses if use.project == project]
         await store.increment_use_counts(
-            tx, project, "recalled", [use.id for use in theirs if not use.opened]
+            tx, project, "opened", [use.id for use in project_uses if use.opened]
         )
-        await store.record_served_documents(tx, theirs)
+        await store.increment_use_counts(
+            tx, project, "recalled", [use.id for use in project_uses if not use.opened]
+        )
+        await store.record_served_documents(tx, project_uses)
 
 
 async def load_indexed_documents(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:

@@ -58,10 +58,10 @@ async def insert_document(
 
     `content_words` are those of the content, where they were counted before the transaction.
     """
-    identity = f"doc_{secrets.token_hex(6)}"
+    document_id = f"doc_{secrets.token_hex(6)}"
     row: dict[str, Value] = {
         "project": project,
-        "id": identity,
+        "id": document_id,
         "type": type,
         "title": title,
         "content": content,
@@ -78,13 +78,13 @@ async def insert_document(
         "expires_at": expires_at,
         **more,
     }
-    places = ", ".join(f"${n}" for n in range(1, len(row) + 1))
-    await tx.run(f"insert into document ({', '.join(row)}) values ({places})", *row.values())
+    placeholders = ", ".join(f"${n}" for n in range(1, len(row) + 1))
+    await tx.run(f"insert into document ({', '.join(row)}) values ({placeholders})", *row.values())
     await insert_document_version(tx, row, author, "created", "", content)
-    await _insert_tags(tx, project, identity, tags)
+    await _insert_tags(tx, project, document_id, tags)
     await advance_counter(tx, project, "documents", 1)
     await index.put_entries(tx, [_build_index_entry(row, tags, files, content_words)])
-    return identity
+    return document_id
 
 
 async def update_document_content(
@@ -100,7 +100,7 @@ async def update_document_content(
     }
     after["digest"] = compute_digest(str(after["title"]), str(after["content"]))
     names = [*changed, "version", "changed_at", "updated_at", "digest"]
-    sets = ", ".join(f"{name} = ${place}" for place, name in enumerate(names, 3))
+    sets = ", ".join(f"{name} = ${position}" for position, name in enumerate(names, 3))
     await tx.run(
         f"update document set {sets} where project = $1 and id = $2",
         row["project"],
@@ -375,8 +375,8 @@ def _prefix_columns(table: str) -> str:
     return ", ".join(f"{table}.{column.strip()}" for column in _DOCUMENT_COLUMNS.split(","))
 
 
-def encode_texts(given: Sequence[str]) -> str:
-    return msgspec.json.encode(list(given)).decode()
+def encode_texts(texts: Sequence[str]) -> str:
+    return msgspec.json.encode(list(texts)).decode()
 
 
 def decode_texts(stored: object) -> list[str]:
