@@ -1,6 +1,7 @@
 """Conventions of the source tree: imports point one way, rooms look alike, files and functions stay short."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,10 @@ def test_file_and_its_functions_are_short(path: Path):
 
 def test_no_file_has_a_name_that_says_nothing():
     assert [path for path in FILES if path.stem in FORBIDDEN_NAMES] == []
+
+
+def test_no_two_modules_of_the_tests_have_one_name():
+    """pytest imports them by their bare name."""
+    paths = (path for path in Path(__file__).parent.rglob("*.py") if "node_modules" not in path.parts)
+    names = Counter(path.name for path in paths if path.name not in {"conftest.py", "__init__.py"})
+    assert [name for name, count in names.items() if count > 1] == []
