@@ -7,7 +7,6 @@ Who may do what: `access.py`.
 import asyncio
 import contextlib
 import logging
-import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _LOOK_AGAIN_SECONDS = 1.0
-_MAX_AUDIT_DETAIL_CHARACTERS = 500
 
 
 class WaitForEvents(Exception):  # noqa: N818 - not a fault
@@ -277,7 +275,7 @@ class Calls:
 
     async def _record_call(self, call: Call, operation: Operation) -> list[str]:
         """Write the audit row, the activity and the events in the transaction of the operation; return its notices."""
-        await insert_audit_row(
+        await events.insert_audit_row(
             call.tx, call.project, call.now, operation.name, "ok", call.agent, call.caller, call.subject
         )
         if call.session and self.activity.is_touch_due(call.session, call.now):
@@ -295,7 +293,7 @@ class Calls:
         named = given.get("project")
         project = named if isinstance(named, str) and caller.sees_project(named) else ""
         await self.database.write(
-            lambda tx: insert_audit_row(
+            lambda tx: events.insert_audit_row(
                 tx, project, self.clock(), name, refusal.code, caller.agent or "", caller, refusal.message
             )
         )
@@ -303,22 +301,3 @@ class Calls:
 
 def _format_masking_notice(masked: list[str]) -> str:
     return f"Secrets were masked before storing: {', '.join(masked)}."
-
-
-async def insert_audit_row(
-    tx: Tx, project: str, now: int, operation: str, outcome: str, agent: str, caller: Caller, detail: str
-) -> None:
-    """Every write and every refusal leaves one row, in the transaction of the act itself."""
-    await tx.run(
-        "insert into audit (project, at, id, operation, outcome, agent, key_id, role, detail)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-        project,
-        now,
-        secrets.token_hex(6),
-        operation[:64],
-        outcome,
-        agent,
-        caller.key,
-        caller.role,
-        detail[:_MAX_AUDIT_DETAIL_CHARACTERS],
-    )

@@ -1,4 +1,4 @@
-"""Events: declared types, stored rows, and the bus that delivers committed events to listeners.
+"""Events: declared types, stored rows, and the bus that delivers committed events to listeners. And the audit log.
 
 The rows are the truth; notifications between processes only say "read the rows again". Operations emit events with
 `call.emit`; `rooms/<room>/events.py` declares the types.
@@ -6,6 +6,7 @@ The rows are the truth; notifications between processes only say "read the rows 
 
 import asyncio
 import contextlib
+import secrets
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from commonplace.store.database import Database, Row, Tx
 
 _POLL_SECONDS = 2.0
 _PAGE_EVENTS = 500
+_MAX_AUDIT_DETAIL_CHARACTERS = 500
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -101,6 +103,25 @@ async def append_events(tx: Tx, events: list[Event]) -> None:
             " values ($1, $2, $3, $4, $5, $6, $7, $8)",
             [_row_from_event(event, first + index) for index, event in enumerate(project_events)],
         )
+
+
+async def insert_audit_row(
+    tx: Tx, project: str, now: int, operation: str, outcome: str, agent: str, caller: Caller, detail: str
+) -> None:
+    """Every write and every refusal leaves one row, in the transaction of the act itself."""
+    await tx.run(
+        "insert into audit (project, at, id, operation, outcome, agent, key_id, role, detail)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        project,
+        now,
+        secrets.token_hex(6),
+        operation[:64],
+        outcome,
+        agent,
+        caller.key,
+        caller.role,
+        detail[:_MAX_AUDIT_DETAIL_CHARACTERS],
+    )
 
 
 async def list_events_after(tx: Tx, project: str, n: int, limit: int = _PAGE_EVENTS) -> list[Event]:

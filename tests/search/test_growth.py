@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from commonplace.search import bit_codes, find, index, postgres, terms
-from commonplace.search.entry_filter import EntryFilter
+from commonplace.search import bit_codes, find, index, postgres, query
 from commonplace.search.find import Question
+from commonplace.search.query import EntryFilter
 
 PROJECT = "shop"
 NOW = 1_000_000
@@ -28,7 +28,7 @@ async def found(team, question, most=5):
 
 @pytest.fixture
 def few_are_common(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terms, "_MAX_CANDIDATE_ROWS", 10)
+    monkeypatch.setattr(query, "_MAX_CANDIDATE_ROWS", 10)
 
 
 @pytest.mark.usefixtures("few_are_common")

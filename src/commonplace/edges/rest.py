@@ -11,8 +11,7 @@ import msgspec
 from commonplace import __version__, errors
 from commonplace.call import Calls
 from commonplace.edges import archives
-from commonplace.edges.http.json_reader import read_json
-from commonplace.edges.http.request import Request
+from commonplace.edges.http.request import Request, read_json
 from commonplace.edges.http.response import Response
 from commonplace.edges.http.router import Route
 from commonplace.edges.schema import input_schema

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from commonplace.search import postgres, sqlite
-from commonplace.search.entry_filter import EntryFilter
-from commonplace.search.terms import (
+from commonplace.search.query import (
+    EntryFilter,
     QueryTerms,
     list_distinct_tokens,
     load_project_totals,

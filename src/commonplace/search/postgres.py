@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from commonplace.search import text
-from commonplace.search.entry_filter import ENTRY_COLUMNS, EntryFilter
-from commonplace.search.terms import QueryTerms
+from commonplace.search.query import ENTRY_COLUMNS, EntryFilter, QueryTerms
 from commonplace.store.database import Row, Tx, Value
 
 _INSERT_ENTRY = (

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from commonplace.search import text
-from commonplace.search.entry_filter import ENTRY_COLUMNS, EntryFilter
-from commonplace.search.terms import QueryTerms
+from commonplace.search.query import ENTRY_COLUMNS, EntryFilter, QueryTerms
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx, Value
 

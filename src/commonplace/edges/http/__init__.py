@@ -2,8 +2,7 @@
 
     listener.py      uvicorn, and a deadline for request heads that arrive too slowly
     router.py        one request: host and origin, caller, route, refusals, the outermost `except`
-    request.py       headers, and a body that is bounded before it is read
-    json_reader.py   bytes -> a JSON value, with hostile input refused
+    request.py       headers, a body that is bounded before it is read, and JSON with hostile input refused
     response.py      a whole answer, a refusal or server-sent events, with the same security headers
     refusals.py      refusals that only HTTP knows
 

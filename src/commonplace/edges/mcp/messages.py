@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from commonplace.edges.http.json_reader import read_json
 from commonplace.edges.http.refusals import MalformedJson
+from commonplace.edges.http.request import read_json
 from commonplace.edges.http.response import ReaderStalled
 from commonplace.edges.limits import ClientLimits
 

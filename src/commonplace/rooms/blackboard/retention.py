@@ -1,7 +1,6 @@
 """Close blackboards automatically when nobody has written to them for the configured time."""
 
 from commonplace import access, events
-from commonplace.call import insert_audit_row
 from commonplace.config import Settings
 from commonplace.project import list_all_project_names
 from commonplace.rooms.blackboard import model, store
@@ -14,7 +13,7 @@ async def close_idle_sessions(tx: Tx, now: int, settings: Settings) -> None:
     projects = await list_all_project_names(tx)
     closed = await store.close_idle_session_rows(tx, projects, model.idle_cutoff(now, settings), now)
     for row in closed:
-        await insert_audit_row(
+        await events.insert_audit_row(
             tx, row["project"], now, "close_session", "ok", "idle", access.OPERATOR, row["id"]
         )
     await events.append_events(

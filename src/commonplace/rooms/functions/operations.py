@@ -13,8 +13,8 @@ from commonplace.rooms.functions.resources import list_function_page
 from commonplace.rooms.functions.syncing import FunctionSync
 from commonplace.rooms.locks.paths import canonicalize_path
 from commonplace.search.engine import prepare_question
-from commonplace.search.entry_filter import EntryFilter
 from commonplace.search.find import Question, find_entries
+from commonplace.search.query import EntryFilter
 from commonplace.store import ids
 from commonplace.store.counters import lock_project
 from commonplace.store.database import Row, Value

@@ -4,8 +4,8 @@ from commonplace import access
 from commonplace.call import Call
 from commonplace.rooms.functions import model, store
 from commonplace.search import text
-from commonplace.search.entry_filter import EntryFilter
 from commonplace.search.find import find_entries_by_words
+from commonplace.search.query import EntryFilter
 from commonplace.store.database import Row
 
 _MAX_CANDIDATES = 12

@@ -17,8 +17,8 @@ from commonplace.rooms.knowledge.recall import (
     prepared_question,
     recall_documents,
 )
-from commonplace.search.entry_filter import EntryFilter
 from commonplace.search.find import Question
+from commonplace.search.query import EntryFilter
 from commonplace.store.database import Row
 
 _LEARNING_TYPES = ("learning", "gotcha", "solution")

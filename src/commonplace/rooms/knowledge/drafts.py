@@ -18,8 +18,8 @@ from commonplace.config import Settings
 from commonplace.rooms.knowledge import model, store
 from commonplace.rooms.knowledge.claims import Claim, extract_claims, find_clash, is_correction
 from commonplace.search import index, text
-from commonplace.search.entry_filter import EntryFilter
 from commonplace.search.find import find_entries_by_words
+from commonplace.search.query import EntryFilter
 from commonplace.store.database import Row, Tx, Value
 
 RELATED_SIMILARITY = 0.25

@@ -12,8 +12,8 @@ from commonplace.rooms.knowledge.recall import (
     warn_of_broken_evidence,
     warn_of_instructions,
 )
-from commonplace.search.entry_filter import EntryFilter
 from commonplace.search.find import Hit, Question, find_entries
+from commonplace.search.query import EntryFilter
 from commonplace.store.database import Row
 
 _MAX_PARTS_OF_ONE = 3

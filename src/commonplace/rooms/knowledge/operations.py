@@ -23,8 +23,8 @@ from commonplace.rooms.knowledge.recall import (
 )
 from commonplace.rooms.knowledge.writing import write_document
 from commonplace.search.engine import prepare_question
-from commonplace.search.entry_filter import EntryFilter
 from commonplace.search.find import Question, find_entries
+from commonplace.search.query import EntryFilter
 from commonplace.store import ids
 from commonplace.store.counters import lock_project
 from commonplace.store.database import Row

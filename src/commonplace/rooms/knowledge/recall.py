@@ -14,8 +14,8 @@ from commonplace.rooms.knowledge.excerpts import (
     truncate_line,
 )
 from commonplace.search import text
-from commonplace.search.entry_filter import EntryFilter
 from commonplace.search.find import Hit, Question, find_entries
+from commonplace.search.query import EntryFilter
 from commonplace.search.usage import EntryUse
 from commonplace.store.database import Row
 

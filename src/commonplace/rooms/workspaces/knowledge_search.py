@@ -8,8 +8,8 @@ from commonplace.call import Call
 from commonplace.rooms.workspaces import file_store, model
 from commonplace.rooms.workspaces.model import KnowledgeMatch
 from commonplace.search import lines, text
-from commonplace.search.entry_filter import EntryFilter
 from commonplace.search.find import Hit, Question, find_entries
+from commonplace.search.query import EntryFilter
 from commonplace.store.database import Row
 
 _MAX_SCANNED_FILES = 2000

@@ -1,12 +1,20 @@
-"""The terms of a question, their weights in a project, and the BM25 score of an entry."""
+"""What an index query asks for: the terms of a question with their weights, and the filter that entries must pass.
+
+`find.py` builds both; `sqlite.py` and `postgres.py` run them.
+"""
 
 import math
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 
-from commonplace.search import text
-from commonplace.store.database import Tx
+import msgspec
 
+from commonplace.search import text
+from commonplace.store.database import Tx, Value
+
+ENTRY_COLUMNS = (
+    "e.project, e.n, e.kind, e.id, e.type, e.status, e.title, e.counts, e.length, e.changed_at, e.expires_at"
+)
 _K1 = 1.5
 _B = 0.9
 _MAX_QUESTION_TOKENS = 100
@@ -112,3 +120,49 @@ async def load_project_totals(tx: Tx, project: str) -> tuple[int, int]:
     )
     by_name: dict[str, int] = {row["name"]: row["n"] for row in rows}
     return by_name.get("entries", 0), by_name.get("entry_words", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFilter:
+    """An empty tuple means any."""
+
+    now: int
+    kinds: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    inactive: bool = False
+    changed_since: int = 0
+    changed_until: int = 0
+
+    def build_clause(self, first: int) -> tuple[str, list[Value]]:
+        """`and ...` over an entry `e`, with its parameters from `$first` on."""
+        parts: list[str] = []
+        values: list[Value] = []
+
+        def add_condition(part: str, value: Value) -> None:
+            parts.append(part.replace("?", f"${first + len(values)}"))
+            values.append(value)
+
+        for column, allowed in (("kind", self.kinds), ("type", self.types)):
+            if allowed:
+                add_condition(f"e.{column} = any(?)", list(allowed))
+        if not self.inactive:
+            parts.append("e.status = 'active'")
+            add_condition("e.expires_at > ?", self.now)
+        if self.changed_since:
+            add_condition("e.changed_at >= ?", self.changed_since)
+        if self.changed_until:
+            add_condition("e.changed_at <= ?", self.changed_until)
+        if self.tags:
+            before = len(values)
+            values += [_build_like_pattern(tag) for tag in self.tags]
+            likes = (f"e.tags like ${first + before + n} escape '!'" for n in range(len(self.tags)))
+            parts.append(f"({' or '.join(likes)})")
+        return "".join(f" and {part}" for part in parts), values
+
+
+def _build_like_pattern(tag: str) -> str:
+    quoted = msgspec.json.encode(tag).decode()
+    for special in "!%_":
+        quoted = quoted.replace(special, f"!{special}")
+    return f"%{quoted}%"
