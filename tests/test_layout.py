@@ -31,7 +31,7 @@ FLOORS = (
         "background",
         "window",
     ),
-    ("arguments", "activity", "events", "operation", "resource", "project"),
+    ("arguments", "acting", "activity", "events", "operation", "resource", "project"),
     ("search",),
     ("session_archive",),
     ("call", "boot", "room"),

@@ -17,6 +17,8 @@ RequiredRole = Role | Literal["any"]
 
 SHARED = "shared"
 ALL_PROJECTS = "*"
+ANONYMOUS = "anonymous"
+"""The author of what is public and was written without a session and without an agent's key."""
 
 # The roles that each role includes. `sync` uploads files, and may otherwise do only what `any` may.
 _INCLUDES: dict[Role, frozenset[Role]] = {
@@ -43,6 +45,13 @@ class Caller:
     operator: bool = False
     machines: frozenset[str] = frozenset()
     workspaces: frozenset[str] = frozenset()
+    windows: tuple[str, ...] = ()
+    """Ids of the windows that the request comes from, the most specific first (`window.py`)."""
+    session: str = ""
+    """The session_id that a header or `_meta` names."""
+    seat: str = ""
+    """`tool@machine`, or the tool alone."""
+    branch: str = ""
 
     def has_role(self, role: RequiredRole) -> bool:
         return role == "any" or role in _INCLUDES[self.role]

@@ -8,6 +8,7 @@ length in the last two hex digits, so that no query has to search across project
 import asyncio
 import contextlib
 import hashlib
+import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -16,7 +17,7 @@ import msgspec
 from commonplace import background, errors
 from commonplace.access import Caller
 from commonplace.clock import HOUR, SECOND, Clock
-from commonplace.store.database import Database, Tx
+from commonplace.store.database import Database, Row, Tx
 
 SESSION_LIVE_MICROSECONDS = 24 * HOUR
 """A session that was idle for longer counts as away; its next call brings it back."""
@@ -24,6 +25,14 @@ SESSION_LIVE_MICROSECONDS = 24 * HOUR
 _TOUCH_INTERVAL_MICROSECONDS = 5 * SECOND
 _FLUSH_INTERVAL_SECONDS = 1.0
 _LENGTH_DIGITS = 2
+
+_SELECT_SESSION = (
+    "select project, id, agent, agent_type, key_id, working_directory, ended_at,"
+    " exists (select 1 from notice where notice.project = session.project and notice.session = session.id)"
+    " as has_notice from session where project = $1"
+)
+
+_SESSION_ID = re.compile(r".+_[0-9a-f]{34}")
 
 OnActivity = Callable[[Tx, "AgentSession", int], Awaitable[None]]
 
@@ -46,6 +55,11 @@ def hash_session_id(session_id: str) -> str:
     return hashlib.sha256(session_id.encode()).hexdigest()[:32]
 
 
+def is_session_id(text: str) -> bool:
+    """Does the text look like an id from memory_start_session?"""
+    return _SESSION_ID.fullmatch(text) is not None
+
+
 def project_from_session_id(session_id: str) -> str:
     try:
         length = int(session_id[-_LENGTH_DIGITS:], 16)
@@ -59,20 +73,36 @@ def project_from_session_id(session_id: str) -> str:
 async def load_session(tx: Tx, session_id: str, caller: Caller) -> AgentSession:
     """The session, if this caller may act for it; a session of somebody else is answered like an unknown one."""
     row = await tx.one(
-        "select project, id, agent, agent_type, key_id, working_directory, ended_at,"
-        " exists (select 1 from notice where notice.project = session.project and notice.session = session.id) as news"
-        " from session where project = $1 and id = $2",
+        f"{_SELECT_SESSION} and id = coalesce("
+        "(select session from session_key where session_key.project = $1 and session_key.id = $2), $2)",
         project_from_session_id(session_id),
         hash_session_id(session_id),
     )
-    if row is None or not caller.sees_project(row["project"]) or (caller.key and row["key_id"] != caller.key):
-        raise _session_not_found()
-    if caller.agent is not None and not caller.operator and caller.agent != row["agent"]:
+    if row is None or not _can_act_for(caller, row):
         raise _session_not_found()
     if row["ended_at"] is not None:
         raise errors.SessionNotFound(
             "This session has ended.", hint="Call memory_start_session to start another."
         )
+    return _session_from_row(row)
+
+
+async def find_session(tx: Tx, project: str, session: str, caller: Caller) -> AgentSession | None:
+    """The session of this digest, if it has not ended and this caller may act for it."""
+    row = await tx.one(f"{_SELECT_SESSION} and id = $2", project, session)
+    if row is None or row["ended_at"] is not None or not _can_act_for(caller, row):
+        return None
+    return _session_from_row(row)
+
+
+def _can_act_for(caller: Caller, row: Row) -> bool:
+    """A session belongs to its key, and a key that is bound to an agent acts only for that agent."""
+    if not caller.sees_project(row["project"]) or (caller.key and row["key_id"] != caller.key):
+        return False
+    return not caller.key or caller.agent is None or caller.operator or caller.agent == row["agent"]
+
+
+def _session_from_row(row: Row) -> AgentSession:
     return AgentSession(
         row["project"],
         row["id"],
@@ -80,7 +110,7 @@ async def load_session(tx: Tx, session_id: str, caller: Caller) -> AgentSession:
         row["agent_type"],
         row["key_id"],
         row["working_directory"],
-        bool(row["news"]),
+        bool(row["has_notice"]),
     )
 
 

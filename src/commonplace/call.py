@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from commonplace import access, activity, errors, events, masking
+from commonplace import access, acting, activity, errors, events, masking
 from commonplace.access import Caller
 from commonplace.activity import ActivityRecorder, AgentSession
 from commonplace.clock import Clock
@@ -61,15 +61,25 @@ class Call:
 
     @property
     def agent(self) -> str:
-        """The agent that acts: the session's, else the key's."""
-        return self.session.agent if self.session else self.caller.agent or "unknown"
+        """Who acts: the session's agent, else the key's; `anonymous` if nobody is known."""
+        return self.session.agent if self.session else self.caller.agent or access.ANONYMOUS
+
+    @property
+    def is_anonymous(self) -> bool:
+        return self.session is None and self.caller.agent is None
 
     @property
     def own_session(self) -> AgentSession:
-        """The session of an operation that always has one."""
+        """The session of an operation that needs one."""
         if self.session is None:
-            raise errors.SessionNotFound
+            raise acting.no_session()
         return self.session
+
+    def require_agent(self) -> str:
+        """Who acts, where something private is written or read."""
+        if self.is_anonymous:
+            raise acting.no_identity()
+        return self.agent
 
     def resolve_project(self, project: str | None) -> str:
         """The normalized name of a project that the caller may use; None means the call's own project."""
@@ -235,7 +245,7 @@ class Calls:
         )
         if call.emitted:
             self.bus.publish_committed({event.project for event in call.emitted})
-        if call.session is None:
+        if call.session is None or operation.session is False:
             return Answer(reply, [], call.project)
         if call.touched:
             self.activity.mark_touched(call.session, call.now)
@@ -249,9 +259,13 @@ class Calls:
     async def _run_in_transaction(
         self, tx: Tx, operation: Operation, arguments: dict[str, Any], caller: Caller, prepared: Any
     ) -> tuple[Call, Any, list[str]]:
-        session_id = arguments.pop("session_id") if operation.session else None
+        session_id = arguments.pop(operation.session_argument) if operation.session_argument else None
         project = arguments["project"] if operation.takes_project else None
         call = await self.bind_call(tx, caller, session_id, project, writes=operation.writes)
+        if operation.session is True:
+            _require_scope(call)
+        elif operation.session is False and call.named_project is None:
+            call.project = access.SHARED
         call.prepared = prepared
         if call.named_project is not None:
             arguments["project"] = call.named_project
@@ -264,10 +278,10 @@ class Calls:
     async def bind_call(
         self, tx: Tx, caller: Caller, session_id: str | None, project: object, *, writes: bool
     ) -> Call:
-        """A call with the session and the project that its arguments name; the caller must be allowed to use both."""
+        """A call with the session that acts and the project that its arguments name, if the caller may use both."""
         call = Call(tx, caller, self.clock(), self.catalogue, self.settings, writes, self.search)
-        if session_id is not None:
-            call.session = await activity.load_session(tx, session_id, caller)
+        call.session = await acting.find_acting_session(tx, caller, session_id)
+        if call.session is not None:
             call.project = call.session.project
         if isinstance(project, str):
             call.named_project = call.project = call.resolve_project(project)
@@ -278,13 +292,14 @@ class Calls:
         await events.insert_audit_row(
             call.tx, call.project, call.now, operation.name, "ok", call.agent, call.caller, call.subject
         )
-        if call.session and self.activity.is_touch_due(call.session, call.now):
-            await self.activity.touch_session(call.tx, call.session, call.now)
+        session = call.session if operation.session else None
+        if session and self.activity.is_touch_due(session, call.now):
+            await self.activity.touch_session(call.tx, session, call.now)
             call.touched = True
         if call.emitted:
             await events.append_events(call.tx, call.emitted)
-        if call.session and (call.session.has_notice or call.touched):
-            return await activity.take_notices(call.tx, call.session)
+        if session and (session.has_notice or call.touched):
+            return await activity.take_notices(call.tx, session)
         return []
 
     async def _record_refusal(
@@ -297,6 +312,16 @@ class Calls:
                 tx, project, self.clock(), name, refusal.code, caller.agent or "", caller, refusal.message
             )
         )
+
+
+def _require_scope(call: Call) -> None:
+    """Refuse a call of nobody, and one of a key's agent without a session from which no project can be told."""
+    if call.session is not None:
+        return
+    if call.is_anonymous:
+        raise acting.no_session()
+    if call.named_project is None:
+        call.project = acting.only_project(call.caller)
 
 
 def _format_masking_notice(masked: list[str]) -> str:

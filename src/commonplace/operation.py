@@ -23,11 +23,13 @@ SESSION = Annotated[
 
 
 ALL_ARGUMENTS = ("*",)
-SessionRequirement = bool | Literal["optional"]
-_SESSION_FIELD: dict[SessionRequirement, dict[str, Any]] = {
-    True: {"session_id": (SESSION, ...)},
-    "optional": {"session_id": (SESSION | None, None)},
-    False: {},
+SessionRequirement = bool | Literal["optional", "own"]
+"""True: the call needs to know who acts. `own`: `session_id` may mean something else, so the argument is another."""
+
+_SESSION_ARGUMENTS: dict[SessionRequirement, str] = {
+    True: "session_id",
+    "optional": "session_id",
+    "own": "agent_session",
 }
 
 
@@ -82,7 +84,9 @@ class Operation:
     @cached_property
     def argument_model(self) -> type[pydantic.BaseModel]:
         defaults = inspect.signature(self.function).parameters
-        fields = dict(_SESSION_FIELD[self.session])
+        fields: dict[str, Any] = (
+            {self.session_argument: (SESSION | None, None)} if self.session_argument else {}
+        )
         for name, hint in self._argument_types.items():
             default = defaults[name].default
             fields[name] = (hint, ... if default is inspect.Parameter.empty else default)
@@ -95,9 +99,17 @@ class Operation:
             for name, hint in self._argument_types.items()
             for mark in getattr(hint, "__metadata__", ())
         )
-        return {
+        aliases = {
             other: name for name, mark in found if isinstance(mark, ArgumentAliases) for other in mark.names
         }
+        if self.session == "own" and "session_id" not in self._argument_types:
+            aliases["session_id"] = self.session_argument
+        return aliases
+
+    @property
+    def session_argument(self) -> str:
+        """The argument that names the caller's own session; empty where there is none."""
+        return _SESSION_ARGUMENTS.get(self.session, "")
 
     @property
     def takes_project(self) -> bool:

@@ -116,7 +116,7 @@ def _made_up(act: Operation) -> dict[str, Any]:
     return {
         name: _value(schema["properties"][name])
         for name in schema.get("required", ())
-        if name != "session_id"
+        if name != act.session_argument
     }
 
 
@@ -174,7 +174,7 @@ class Stage:
         )
         return Key(secret, caller)
 
-    async def present(self, case: Case, role: access.Role) -> tuple[Key, dict[str, str]]:
+    async def present(self, act: Operation, case: Case, role: access.Role) -> tuple[Key, dict[str, str]]:
         """The key, and the session that is presented with it; fresh, for an act may end it."""
         key = self._keys[role, case.key_project]
         if case.session is None:
@@ -189,7 +189,7 @@ class Stage:
             await tx.run(_START_SESSION, *started)
 
         await self.calls.database.write(start)
-        return key, {"session_id": session_id}
+        return key, {act.session_argument: session_id}
 
     async def rows(self) -> dict[str, list[str]]:
         """Everything that is stored, table by table."""
@@ -235,7 +235,7 @@ async def test_access_is_as_declared(
         for case in cases(act):
             for role in ROLES:
                 stage.calls.clock.advance(seconds=1)
-                key, session = await stage.present(case, role)
+                key, session = await stage.present(act, case, role)
                 before = await stage.rows()
                 code = await attempt(tool, session | picked | arguments(act, case.project), key)
                 after = await stage.rows()

@@ -108,7 +108,7 @@ async def test_access_over_the_wire_is_as_declared(tmp_path: Path, clock: Any, s
             for case in cases(act):
                 for role in ROLES:
                     clock.advance(seconds=1)
-                    key, session = await stage.present(case, role)
+                    key, session = await stage.present(act, case, role)
                     code = await SURFACES[surface](
                         wire, tool, session | picked | arguments(act, case.project), key
                     )
@@ -121,7 +121,7 @@ async def test_access_over_the_wire_is_as_declared(tmp_path: Path, clock: Any, s
 
 async def test_readonly_view_narrows_what_any_key_may_do(tmp_path: Path, clock: Any):
     async with wired(tmp_path / "data", clock) as (stage, wire):
-        key, session = await stage.present(next(cases(ACTS[1].values[2])), "owner")
+        key, session = await stage.present(ACTS[1].values[2], next(cases(ACTS[1].values[2])), "owner")
         headers = {
             "authorization": f"Bearer {key.secret}", "mcp-protocol-version": "2026-07-28",
             "mcp-method": "tools/call", "mcp-name": "memory_lock_files", "x-mcp-readonly": "true",

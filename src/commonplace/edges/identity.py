@@ -21,6 +21,7 @@ from commonplace.access import Caller
 from commonplace.arguments import AgentName
 from commonplace.clock import MINUTE, SECOND, Clock
 from commonplace.config import Settings
+from commonplace.edges import request_windows
 from commonplace.events import EventBus
 from commonplace.rooms.admin import store
 from commonplace.store.database import Database
@@ -79,7 +80,9 @@ class Identity:
             # The guide documents these words for fail2ban: do not change them.
             _log.warning("unauthenticated", extra={"address": address, "reason": reason})
             raise self._failed_keys.count_failure(address, self._clock())
-        return caller if self._auth_on else _apply_agent_header(caller, headers.get("x-agent-id"))
+        if not self._auth_on:
+            caller = _apply_agent_header(caller, headers.get("x-agent-id"))
+        return request_windows.add_headers(caller, headers)
 
     def forget_cached_keys(self) -> None:
         """Clear the cache after a key was revoked, here or by another replica; running lookups are not cached."""

@@ -27,6 +27,7 @@ from commonplace.edges.mcp.host import (
     UnknownName,
 )
 from commonplace.edges.mcp.publisher import Publisher
+from commonplace.edges.request_windows import add_mcp_request
 from commonplace.edges.schema import tool_definition
 from commonplace.events import Event, can_see_event
 from commonplace.operation import Tool
@@ -235,7 +236,7 @@ class ProductHost:
 
 def _narrow_caller(context: McpContext) -> Caller:
     """A read-only view makes a read-only caller, so that a call is refused even if the list is ignored."""
-    caller: Caller = context.caller
+    caller = add_mcp_request(context.caller, context.meta, context.connection, context.client)
     return replace(caller, role="readonly") if context.view.readonly else caller
 
 

@@ -48,6 +48,7 @@ class McpContext(msgspec.Struct, kw_only=True):
     meta: Mapping[str, Any]  # the request's own _meta
     capabilities: Mapping[str, Any]
     channel: ClientChannel
+    connection: tuple[str, ...] = ()  # window ids of the connection, the most specific first
     log_level: str | None = None  # None: the client wants no log messages
     input_responses: Mapping[str, Any] = msgspec.field(default_factory=dict)
     request_state: str | None = None

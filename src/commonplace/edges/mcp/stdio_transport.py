@@ -6,6 +6,7 @@ The proxy of `commonplace stdio` is another program: it relays lines to a server
 
 import asyncio
 import os
+import secrets
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
@@ -38,6 +39,7 @@ from commonplace.edges.mcp.modern.modern_server import (
 from commonplace.edges.mcp.publisher import Listener, Publisher, stream_notifications
 from commonplace.edges.mcp.signed_tokens import TokenSigner
 from commonplace.edges.mcp.stdio_lines import LineReader, LineWriter, protect_stdout
+from commonplace.window import process_window
 
 # How long requests may still run after the client has closed its side.
 _FINISH_SECONDS: Final = 5.0
@@ -95,6 +97,7 @@ class StdioPipe:
         self._live = LiveSession()
         self._running: dict[RequestId, asyncio.Task[None]] = {}
         self._listening: set[asyncio.Task[None]] = set()
+        self._connection = (process_window(os.getppid()), f"stdio:{secrets.token_hex(16)}")
         self._slots = asyncio.Semaphore(limits.stdio_requests_at_once)
         self._reader = LineReader(descriptors[0], limits.body_bytes)
         self._writer = LineWriter(descriptors[1])
@@ -184,7 +187,9 @@ class StdioPipe:
 
     def _build_modern_context(self, message: Message) -> McpContext:
         require_supported(read_required_meta(read_params(message)))
-        return self._modern.build_context(message, self._caller, self._view, self._environ, self)
+        context = self._modern.build_context(message, self._caller, self._view, self._environ, self)
+        context.connection = self._connection
+        return context
 
     async def _send_listen_reply(self, request_id: RequestId, message: Message) -> None:
         reply, _code = await compute_reply(request_id, self._run_listener(request_id, message))
@@ -235,5 +240,6 @@ class StdioPipe:
             meta=read_meta(params),
             capabilities={} if introduction is None else introduction.capabilities,
             channel=self,
+            connection=self._connection,
             log_level=self._live.log_level,
         )

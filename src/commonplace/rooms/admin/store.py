@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from commonplace.access import Caller
+from commonplace.access import ALL_PROJECTS, Caller
 from commonplace.store.database import Row, Tx
 
 AUDIT_WINDOW_ROWS = 5000
@@ -78,6 +78,13 @@ async def insert_key(
         msgspec.json.encode(machines).decode(),
         msgspec.json.encode(workspaces).decode(),
     )
+
+
+async def list_bound_names(tx: Tx, project: str, key: str, now: int) -> set[str]:
+    """List the agent names of a project that belong to other keys than this one."""
+    rows = await tx.all(f"select id, agent, projects from api_key where agent <> $1 and {_IS_LIVE}", "", now)
+    own = {row["agent"] for row in rows if row["id"] == key}
+    return {row["agent"] for row in rows if {project, ALL_PROJECTS} & decode_names(row["projects"])} - own
 
 
 async def is_key_name_taken(tx: Tx, name: str, now: int) -> bool:

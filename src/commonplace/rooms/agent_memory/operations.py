@@ -5,7 +5,7 @@ The identity of the agent and blackboard sessions come from `rooms/blackboard`.
 
 from typing import Any
 
-from commonplace import access, errors
+from commonplace import access, activity, errors
 from commonplace.access import Caller
 from commonplace.call import Call
 from commonplace.operation import operation
@@ -21,7 +21,7 @@ from commonplace.store.database import Row
 @operation(
     "set_memory",
     writes=True,
-    session=False,
+    session="own",
     example={"key": "plan", "value": {"step": 1}, "expires_in": 3600},
     verbatim=("key",),
 )
@@ -84,7 +84,7 @@ async def _require_quota(
         raise refusal
 
 
-@operation("get_memory", role="readonly", session=False)
+@operation("get_memory", role="readonly", session="own")
 async def get_memory(
     call: Call, key: model.MemoryKey, session_id: BlackboardId | None = None, agent_id: AgentId | None = None
 ) -> model.MemoryEntry:
@@ -99,7 +99,7 @@ async def get_memory(
     return model.MemoryEntry.from_row(row)
 
 
-@operation("list_memory", role="readonly", session=False, example={"prefix": "plan"})
+@operation("list_memory", role="readonly", session="own", example={"prefix": "plan"})
 async def list_memory(
     call: Call,
     session_id: BlackboardId | None = None,
@@ -129,7 +129,7 @@ async def list_memory(
 @operation(
     "delete_memory",
     writes=True,
-    session=False,
+    session="own",
     destroys=True,
     idempotent=True,
     example={"key": "plan"},
@@ -150,7 +150,10 @@ async def delete_memory(
 
 async def _resolve_scope(call: Call, session_id: str | None, agent_id: str | None) -> tuple[MemoryOwner, str]:
     """Return the memory's owner and its session ("" = global)."""
-    reader = await identify_reader(call, agent_id)
+    if session_id and activity.is_session_id(session_id):
+        call.session = await activity.load_session(call.tx, session_id, call.caller)
+        session_id = None
+    reader = await identify_reader(call, agent_id, needs_agent=True)
     session = (await load_visible_session(call, session_id))["id"] if session_id else ""
     call.project = _memory_project(call.caller)
     call.subject = session or "global"

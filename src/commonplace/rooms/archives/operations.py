@@ -165,7 +165,7 @@ async def _build_page(page: PageRequest) -> Reply:
     return await (chat_page.build_chat_page if page.view == "chat" else raw_page.build_raw_page)(page)
 
 
-@operation("read_session", role="any", session=False, after_commit=_build_page)
+@operation("read_session", role="any", session="own", after_commit=_build_page)
 async def read_session(
     call: Call,
     workspace_id: WorkspaceId,
@@ -192,7 +192,7 @@ async def read_session(
 @operation(
     "search_sessions",
     role="any",
-    session=False,
+    session="own",
     prepare=session_search.scan_sessions,
     example={"query": "how did we fix ModuleNotFoundError yaml"},
 )
@@ -216,7 +216,7 @@ async def search_sessions(
     return await session_search.search_by_meaning(call, session_query)
 
 
-@operation("read_session", role="any", session=False)
+@operation("read_session", role="any", session="own")
 async def get_stored_session(
     call: Call, workspace_id: WorkspaceId, session_id: model.ArchivedSessionId
 ) -> model.StoredSession:
@@ -239,7 +239,7 @@ async def _read_span(span: ByteSpan) -> bytes:
     return slice_bytes(b"".join(raw), span.frames[0].position.first_byte, span.first, span.end)
 
 
-@operation("read_session", role="any", session=False, after_commit=_read_span)
+@operation("read_session", role="any", session="own", after_commit=_read_span)
 async def read_bytes(
     call: Call,
     workspace_id: WorkspaceId,

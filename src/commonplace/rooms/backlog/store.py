@@ -79,6 +79,18 @@ async def update_item(tx: Tx, row: Row, values: Mapping[str, Any], now: int) -> 
     )
 
 
+async def reassign_open_items(tx: Tx, project: str, agent: str, new_agent: str, now: int) -> None:
+    """Assign an agent's open items to its new name."""
+    await tx.run(
+        "update backlog set assigned_to = $3, updated_at = $4, version = version + 1"
+        " where project = $1 and assigned_to = $2 and closed = 0",
+        project,
+        agent,
+        new_agent,
+        now,
+    )
+
+
 async def update_claim(tx: Tx, row: Row, values: Mapping[str, Any]) -> Row:
     """Give the claim to another session of the same agent; the item is not another version for it."""
     updated = await tx.one(

@@ -46,7 +46,7 @@ _VISIBILITIES_BY_SCOPE: dict[model.SearchScope, tuple[Visibility, ...]] = {
 }
 
 
-@operation("create_session", writes=True, session=False, example={"purpose": "Design the cart API"})
+@operation("create_session", writes=True, session="own", example={"purpose": "Design the cart API"})
 async def create_session(
     call: Call,
     purpose: model.Purpose,
@@ -56,7 +56,7 @@ async def create_session(
 ) -> model.CreatedBlackboard:
     """Create a blackboard; share its session_id with other agents."""
     reader = await identify_reader(call, agent_id)
-    call.project = project or default_session_project(call.caller)
+    call.project = project or default_session_project(call)
     session_id = f"session_{secrets.token_hex(8)}"
     await ensure_project(call.tx, call.project, call.now)
     await store.insert_session(
@@ -73,7 +73,7 @@ async def create_session(
     )
 
 
-@operation("get_session", role="readonly", session=False)
+@operation("get_session", role="readonly", session="own")
 async def get_session(
     call: Call, session_id: model.BlackboardId, agent_id: AgentId | None = None
 ) -> model.BlackboardDetails:
@@ -96,7 +96,7 @@ async def get_session(
     )
 
 
-@operation("list_sessions", role="any", session=False, example={})
+@operation("list_sessions", role="any", session="own", example={})
 async def list_sessions(
     call: Call,
     workspace_id: WorkspaceId | None = None,
@@ -120,7 +120,7 @@ async def list_sessions(
     )
 
 
-@operation("close_session", writes=True, session=False, idempotent=True)
+@operation("close_session", writes=True, session="own", idempotent=True)
 async def close_session(
     call: Call,
     session_id: model.BlackboardId,
@@ -147,7 +147,7 @@ async def close_session(
     )
 
 
-@operation("add_message", writes=True, session=False)
+@operation("add_message", writes=True, session="own")
 async def add_message(
     call: Call,
     session_id: model.BlackboardId,
@@ -176,7 +176,7 @@ async def add_message(
     )
 
 
-@operation("add_private_note", writes=True, session=False)
+@operation("add_private_note", writes=True, session="own")
 async def add_private_note(
     call: Call,
     session_id: model.BlackboardId,
@@ -254,7 +254,7 @@ def _emit_message_added(call: Call, draft: store.BlackboardDraft, sequence: int)
     )
 
 
-@operation("get_message", role="readonly", session=False)
+@operation("get_message", role="readonly", session="own")
 async def get_message(
     call: Call,
     session_id: model.BlackboardId,
@@ -293,7 +293,8 @@ async def read_context(
     agent_id: AgentId | None = None,
 ) -> model.MessagePage:
     """Read messages in order; poll with after=next_after. max_tokens picks the best."""
-    reader = await identify_reader(call, agent_id)
+    asks_private = include_private or visibility_filter == "private"
+    reader = await identify_reader(call, agent_id, needs_agent=asks_private)
     row = await load_visible_session(call, session_id)
     view = store.MessageView(
         row["project"],
@@ -329,11 +330,11 @@ async def _select_within_tokens(
     return page
 
 
-get_context = operation("get_context", role="readonly", session=False)(read_context)
-get_messages = operation("get_messages", role="readonly", session=False)(read_context)
+get_context = operation("get_context", role="readonly", session="own")(read_context)
+get_messages = operation("get_messages", role="readonly", session="own")(read_context)
 
 
-@operation("search_context", role="readonly", session=False)
+@operation("search_context", role="readonly", session="own")
 async def search_context(
     call: Call,
     session_id: model.BlackboardId,
@@ -346,7 +347,7 @@ async def search_context(
 ) -> model.ContextSearchResults:
     """Search a blackboard's messages; tolerates typos."""
     started = perf_counter()
-    reader = await identify_reader(call, agent_id)
+    reader = await identify_reader(call, agent_id, needs_agent=scope == "private")
     row = await load_visible_session(call, session_id)
     query_words = context_search.parse_query_words(query)
     if not query_words:
@@ -381,7 +382,7 @@ async def _load_matches(
     ]
 
 
-@operation("get_session_audit", role="admin", session=False)
+@operation("get_session_audit", role="admin", session="own")
 async def get_session_audit(
     call: Call,
     session_id: model.BlackboardId,

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from commonplace import access, activity, errors
+from commonplace import access, acting, activity, errors
 from commonplace.access import Caller
 from commonplace.call import Call
 
@@ -30,12 +30,14 @@ def _require_agent_name(name: str) -> str:
 AgentId = Annotated[str, AfterValidator(_require_agent_name)]
 
 _PUBLIC_AUDIENCE, _ADMIN_AUDIENCE = "", "admin"
-_MEMORY_SESSION_ID = re.compile(r".+_[0-9a-f]{34}")
 
 
 @dataclass(frozen=True, slots=True)
 class BlackboardReader:
-    """`owner` identifies the agent where its name does not: a key that is bound to no agent may use any name."""
+    """`owner` identifies the agent where its name does not: a key that is bound to no agent may use any name.
+
+    Without a known agent it is empty, and nothing private can be written or read.
+    """
 
     name: str
     owner: str
@@ -45,12 +47,16 @@ class BlackboardReader:
     @classmethod
     def from_caller(cls, caller: Caller, *, auth_on: bool, key_is_bound: bool = True) -> "BlackboardReader":
         """Build a reader; `key_is_bound` means that the key names its agent."""
-        name = caller.agent or "unknown"
-        owner = name if not auth_on or (key_is_bound and caller.agent) else f"{name}/{caller.key}"
+        if caller.agent is None:
+            return cls(access.ANONYMOUS, "", caller.agent_type, caller.has_role("admin"))
+        name = caller.agent
+        owner = name if not auth_on or key_is_bound else f"{name}/{caller.key}"
         return cls(name, owner, caller.agent_type, caller.has_role("admin"))
 
     def audience_for(self, visibility: Visibility) -> str:
         """Return the audience of a message by this reader; an agent without a type is alone in its type."""
+        if not self._belongs_to(visibility):
+            raise acting.no_identity()
         return {
             "public": _PUBLIC_AUDIENCE,
             "private": f"agent:{self.owner}",
@@ -63,8 +69,13 @@ class BlackboardReader:
         return [
             self.audience_for(visibility)
             for visibility in visibilities
-            if visibility != "admin_only" or self.is_admin
+            if (self.is_admin if visibility == "admin_only" else self._belongs_to(visibility))
         ]
+
+    def _belongs_to(self, visibility: Visibility) -> bool:
+        if visibility == "private":
+            return bool(self.owner)
+        return visibility != "agent_only" or bool(self.owner or self.agent_type)
 
 
 def visibility_of_audience(audience: str) -> Visibility:
@@ -84,28 +95,36 @@ def select_visibilities(
 
 
 async def identify_reader(
-    call: Call, agent_id: str | None = None, sender: str | None = None
+    call: Call, agent_id: str | None = None, sender: str | None = None, *, needs_agent: bool = False
 ) -> BlackboardReader:
-    """Return the calling agent: of the key, of its session, or (auth off) as named; refuse another's name."""
+    """Return the calling agent: of its session, of the key, or (auth off) as named; refuse another's name."""
     caller, key_is_bound = call.caller, call.caller.agent is not None
-    if agent_id and _MEMORY_SESSION_ID.fullmatch(agent_id):
-        call.session = await activity.load_session(call.tx, agent_id, caller)
+    for named in (agent_id, sender):
+        if named and activity.is_session_id(named):
+            call.session = await activity.load_session(call.tx, named, caller)
+            agent_id, sender = None if agent_id == named else agent_id, None if sender == named else sender
+    if call.session is not None:
         agent_type = caller.agent_type or call.session.agent_type
-        caller, agent_id = replace(caller, agent=call.session.agent, agent_type=agent_type), None
+        caller = replace(caller, agent=call.session.agent, agent_type=agent_type)
     elif not call.settings.auth_on and (caller.agent is None or caller.operator):
         caller = replace(caller, agent=agent_id or sender or caller.agent)
     reader = BlackboardReader.from_caller(caller, auth_on=call.settings.auth_on, key_is_bound=key_is_bound)
     if {agent_id or reader.name, sender or reader.name} != {reader.name}:
         raise errors.Forbidden(
             f"You are the agent '{reader.name}' and cannot act as another.",
-            hint="Omit agent_id and sender, or pass your session_id from memory_start_session as agent_id.",
+            hint="Omit agent_id and sender, or pass your session_id from memory_start_session as agent_session.",
         )
     call.caller = caller
+    if needs_agent:
+        call.require_agent()
     return reader
 
 
-def default_session_project(caller: Caller) -> str:
+def default_session_project(call: Call) -> str:
     """Return the project of a new session when none is named."""
+    if call.session is not None:
+        return call.session.project
+    caller = call.caller
     if caller.sees_project(access.SHARED):
         return access.SHARED
     if len(caller.projects) == 1:

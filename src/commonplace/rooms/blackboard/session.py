@@ -5,7 +5,7 @@ A session id does not contain its project, so a small reference table (on every 
 
 from collections.abc import Collection
 
-from commonplace import errors
+from commonplace import activity, errors
 from commonplace.access import ALL_PROJECTS
 from commonplace.call import Call
 from commonplace.project import list_all_project_names
@@ -26,6 +26,12 @@ _project_by_session: dict[str, str] = {}
 
 async def load_visible_session(call: Call, session_id: str) -> Row:
     """Load the session if the caller sees its project, and set the call's project to it."""
+    if activity.is_session_id(session_id):
+        raise errors.NotFound(
+            "session_id is your own session from memory_start_session, not a blackboard.",
+            hint="Pass it as agent_session. Find the blackboard's session_id with list_sessions, or create one"
+            " with create_session.",
+        )
     project, full_id = await _locate_session(call, session_id)
     row = (
         await store.load_session_row(call.tx, project, full_id) if call.caller.sees_project(project) else None

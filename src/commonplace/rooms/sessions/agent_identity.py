@@ -29,6 +29,12 @@ class SessionRequest:
     working_directory: str
     spawned_by: str
     tmux_target: str
+    seat: str = ""
+    branch: str = ""
+
+    @property
+    def gives_name(self) -> bool:
+        return self.agent != UNKNOWN_AGENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +46,12 @@ class ResolvedAgent:
     role: str
     previous_start: int | None = None
     is_known: bool = False
+    refused_name: str = ""
+    """The name that was asked for and belongs to another agent."""
 
     @property
     def is_pending(self) -> bool:
         return self.tier == "pending"
-
-    @property
-    def has_name(self) -> bool:
-        return self.name != UNKNOWN_AGENT
 
 
 def resolve_requested_name(caller: Caller, requested: str) -> str:

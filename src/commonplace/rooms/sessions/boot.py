@@ -20,7 +20,6 @@ from commonplace.rooms.sessions.agent_identity import (
     suggest_identity,
 )
 from commonplace.rooms.sessions.boot_pack import PackPart
-from commonplace.rooms.sessions.model import UNKNOWN_AGENT
 from commonplace.rooms.work import store as work
 from commonplace.store.database import Row
 
@@ -106,7 +105,7 @@ async def gather_boot_parts(
         PackPart(section.name, section.rank, await section.gather(call, start))
         for section in call.catalogue.boot_sections
     ]
-    suggestion = await _find_identity_suggestion(call, start)
+    suggestion = None if request.gives_name else await _find_identity_suggestion(call, start)
     worker = {"name": agent.name, "spawned_by": request.spawned_by} if _is_worker(request, agent) else {}
     return [
         *room_parts,
@@ -124,7 +123,7 @@ async def gather_boot_parts(
 
 
 async def _find_identity_suggestion(call: Call, start: StartingSession) -> IdentitySuggestion | None:
-    if start.agent != UNKNOWN_AGENT or not start.working_directory:
+    if not start.working_directory:
         return None
     return suggest_identity(
         await store.list_agents_with_path_patterns(call.tx, start.project), start.working_directory
@@ -152,7 +151,7 @@ def render_active_agents(
 
 
 def _render_active_agent(row: Row, agent: ResolvedAgent, now: int) -> dict[str, Any]:
-    same_name = {"same_name": True} if row["agent"] == agent.name and agent.has_name else {}
+    same_name = {"same_name": True} if row["agent"] == agent.name else {}
     task = row["current_task"] or row["task"]
     task_field = {"task": task[:_MAX_SHOWN_TASK_CHARACTERS]} if task else {}
     status_field = {} if row["status"] in {None, "idle"} else {"status": row["status"]}
@@ -187,9 +186,8 @@ def format_action_needed(
     steps = (
         suggestion
         and f"If you are '{suggestion.agent}', start again with claude_instance='{suggestion.agent}'.",
-        not suggestion
-        and agent.name == UNKNOWN_AGENT
-        and "Start again with claude_instance set to your name: messages and handoffs are kept by name.",
+        agent.refused_name
+        and f"You are '{agent.name}': the name '{agent.refused_name}' is in use by another agent.",
         agent.is_pending and "Ask a project admin to add you (memory_project, action='add_agent').",
         urgent and f"Call memory_get_messages: {urgent} urgent.",
         waiting and f"{len(waiting)} work items wait for you: see blocking_others.",

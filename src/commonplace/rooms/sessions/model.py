@@ -27,6 +27,8 @@ class BootPack(Reply, kw_only=True):
     project: str
     agent: str
     session_id: str
+    already_started: bool = False
+    """The session was started before in this window, by its hook or by the agent."""
     role: str = ""
     handoff: dict[str, Any] = {}
     messages: dict[str, Any] = {}

@@ -5,14 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from commonplace import access, activity, errors
+from msgspec import structs
+
+from commonplace import access, acting, activity, errors
 from commonplace.access import Caller
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName
 from commonplace.boot import StartingSession
 from commonplace.call import Call, Calls
 from commonplace.operation import alias, operation
-from commonplace.project import ensure_project
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.agents.model import MAX_TASK_CHARACTERS
 from commonplace.rooms.backlog.claims import release_claims_of_session
@@ -21,7 +22,7 @@ from commonplace.rooms.knowledge.writing import write_document, write_record
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.locks.events import FILES_RELEASED
-from commonplace.rooms.sessions import agent_identity, boot, start_notices, store
+from commonplace.rooms.sessions import boot, start_notices, store
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.rooms.sessions.boot_pack import fit_boot_pack
 from commonplace.rooms.sessions.events import SESSION_ENDED, SESSION_STARTED
@@ -37,6 +38,10 @@ from commonplace.rooms.sessions.model import (
     ShortText,
     TokenBudget,
 )
+from commonplace.rooms.sessions.renaming import rename_agent
+from commonplace.rooms.sessions.seat import seat_id
+from commonplace.rooms.sessions.starting_agent import resolve_starting_agent
+from commonplace.rooms.sessions.window_session import plan_windows
 from commonplace.rooms.work import store as work
 from commonplace.search.engine import prepare_question
 
@@ -47,7 +52,7 @@ _MAX_TITLE_CHARACTERS = 120
     "memory_start_session",
     role="readonly",
     writes=True,
-    session=False,
+    session="own",
     example={"project": "shop", "claude_instance": "alice", "task_description": "cart totals"},
     prepare=prepare_question("task_description"),
     verbatim=("api_key",),
@@ -67,25 +72,34 @@ async def start_session(
     """Call first: returns session_id and the project's state, within token_budget."""
     if api_key is not None:
         call.caller = await _require_key_caller(call, api_key)
+    plan = await plan_windows(call, project, spawned_by or "")
     request = SessionRequest(
         claude_instance,
-        task_description,
+        task_description if call.caller.has_role("agent") else "",
         role_description or "",
         working_directory or "",
-        spawned_by or "",
+        spawned_by or plan.parent,
         tmux_target or "",
+        seat_id(call.caller, working_directory or ""),
+        call.caller.branch,
     )
-    agent = await _resolve_agent(call, request)
-    live_sessions = await store.list_live_sessions(
-        call.tx, project, agent.name, call.now - SESSION_LIVE_MICROSECONDS
-    )
+    agent = await resolve_starting_agent(call, request, plan.continued)
     session_id = activity.mint_session_id(project, agent.name)
-    start = await _open_session(call, session_id, request, agent)
-    await start_notices.notify_session_start(call, agent, live_sessions)
-    parts = await boot.gather_boot_parts(call, start, request, agent, live_sessions)
-    return fit_boot_pack(
-        BootPack(project=project, agent=agent.name, session_id=session_id), parts, token_budget
+    if plan.continued is None:
+        start = await _open_session(call, session_id, request, agent)
+    else:
+        start = await _continue_session(call, session_id, request, agent, plan.continued)
+    await acting.bind_windows(call.tx, call.caller, plan.windows, call.own_session, call.now)
+    live_sessions = await store.list_live_sessions(
+        call.tx, project, agent.name, call.now - SESSION_LIVE_MICROSECONDS, start.session
     )
+    if plan.continued is None:
+        await start_notices.notify_session_start(call, agent, live_sessions)
+    parts = await boot.gather_boot_parts(call, start, request, agent, live_sessions)
+    pack = BootPack(
+        project=project, agent=agent.name, session_id=session_id, already_started=plan.continued is not None
+    )
+    return fit_boot_pack(pack, parts, token_budget)
 
 
 async def _require_key_caller(call: Call, secret: str) -> access.Caller:
@@ -96,16 +110,12 @@ async def _require_key_caller(call: Call, secret: str) -> access.Caller:
         )
     access.require_role(key_caller, "readonly", "memory_start_session")
     access.require_project(key_caller, call.project, writes=True)
-    return key_caller
-
-
-async def _resolve_agent(call: Call, request: SessionRequest) -> ResolvedAgent:
-    project_is_registered = await ensure_project(call.tx, call.project, call.now)
-    name = agent_identity.resolve_requested_name(call.caller, request.agent)
-    worker_names = agent_identity.generate_worker_names() if request.spawned_by else []
-    roster = await store.load_agents_by_name(call.tx, call.project, [name, request.spawned_by, *worker_names])
-    return agent_identity.resolve_agent(
-        name, request, call.caller, roster, worker_names, project_is_registered=project_is_registered
+    return replace(
+        key_caller,
+        windows=call.caller.windows,
+        session=call.caller.session,
+        seat=call.caller.seat,
+        branch=call.caller.branch,
     )
 
 
@@ -123,10 +133,9 @@ async def _open_session(
         working_directory,
     )
     await store.insert_session(call.tx, session, request, call.now)
-    await store.upsert_agent_of_session(
-        call.tx, call.project, agent, request.task[:MAX_TASK_CHARACTERS], call.now
-    )
     call.session, call.subject = session, agent.name
+    if caller.has_role("agent"):
+        await _enter_roster(call, request, agent)
     call.emit(
         SESSION_STARTED,
         agent=agent.name,
@@ -134,6 +143,41 @@ async def _open_session(
     )
     start = StartingSession(
         call.project, agent.name, session.id, request.task, working_directory, agent.previous_start
+    )
+    return await boot.load_last_handoff_and_work(call, start)
+
+
+async def _enter_roster(call: Call, request: SessionRequest, agent: ResolvedAgent) -> None:
+    if not agent.is_known:
+        await store.end_reader_sessions(call.tx, call.project, agent.name, call.caller.key, call.now)
+    await store.upsert_agent_of_session(
+        call.tx, call.project, agent, request.task[:MAX_TASK_CHARACTERS], call.now
+    )
+    if not request.gives_name and not request.spawned_by:
+        await store.remember_seat_name(call.tx, call.project, request.seat, agent.name, call.now)
+
+
+async def _continue_session(
+    call: Call, session_id: str, request: SessionRequest, agent: ResolvedAgent, session: activity.AgentSession
+) -> StartingSession:
+    """Give the session a further id and, if a free name was given, that name."""
+    if agent.name != session.agent:
+        await rename_agent(call, session, agent, request)
+    await store.continue_session(call.tx, session, request, call.now)
+    await store.insert_session_key(call.tx, session, activity.hash_session_id(session_id), call.now)
+    call.session = structs.replace(
+        session,
+        agent=agent.name,
+        working_directory=session.working_directory or request.working_directory,
+    )
+    call.subject = agent.name
+    start = StartingSession(
+        call.project,
+        agent.name,
+        session.id,
+        request.task,
+        call.session.working_directory,
+        agent.previous_start,
     )
     return await boot.load_last_handoff_and_work(call, start)
 

@@ -16,7 +16,7 @@ _MAX_NOTIFIED_SESSIONS = 5
 
 async def notify_session_start(call: Call, agent: ResolvedAgent, live_sessions: Sequence[Row]) -> None:
     """Notify live sessions with the same agent name, and the admins if the agent is new and pending."""
-    namesakes = [row["id"] for row in live_sessions if row["agent"] == agent.name and agent.has_name]
+    namesakes = [row["id"] for row in live_sessions if row["agent"] == agent.name]
     if namesakes:
         text = f"Another session started as '{agent.name}' in {call.project}."
         await activity.notify_sessions(

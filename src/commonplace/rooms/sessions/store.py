@@ -12,29 +12,108 @@ _MAX_LIVE_SESSIONS = 50
 _MAX_PATTERN_AGENTS = 500
 
 
-async def load_agents_by_name(tx: Tx, project: str, names: Sequence[str]) -> Mapping[str, Row]:
+async def load_agents_by_name(
+    tx: Tx, project: str, names: Sequence[str], current_session: str = ""
+) -> Mapping[str, Row]:
+    """Load roster rows; `previous_start` is of the last session before the current one."""
     rows = await tx.all(
         "select name, tier, role_description,"
-        " (select max(started_at) from session where session.project = $1 and session.agent = agent.name)"
+        " (select max(started_at) from session where session.project = $1 and session.agent = agent.name"
+        "  and session.id <> $3)"
         " as previous_start from agent where project = $1 and name = any($2)",
         project,
         names,
+        current_session,
     )
     return {row["name"]: row for row in rows}
 
 
-async def list_live_sessions(tx: Tx, project: str, agent: str, since: int) -> Sequence[Row]:
-    """List live sessions, this agent's own first, then the most recently active."""
+async def list_live_sessions(
+    tx: Tx, project: str, agent: str, since: int, current_session: str = ""
+) -> Sequence[Row]:
+    """List live sessions of agents on the roster, this agent's own first, then the most recently active."""
     return await tx.all(
         "select session.id, session.agent, session.task, session.active_at, agent.status, agent.current_task"
-        " from session left join agent on agent.project = $1 and agent.name = session.agent"
-        " where session.project = $1 and session.ended_at is null and session.active_at > $2"
+        " from session join agent on agent.project = $1 and agent.name = session.agent"
+        " where session.project = $1 and session.ended_at is null and session.active_at > $2 and session.id <> $5"
         " order by case when session.agent = $3 then 0 else 1 end, session.active_at desc, session.id limit $4",
         project,
         since,
         agent,
         _MAX_LIVE_SESSIONS,
+        current_session,
     )
+
+
+async def list_busy_names(tx: Tx, project: str, since: int) -> set[str]:
+    """List the agents that have a live session which was active after `since`."""
+    rows = await tx.all(
+        "select distinct agent from session where project = $1 and ended_at is null and active_at > $2",
+        project,
+        since,
+    )
+    return {row["agent"] for row in rows}
+
+
+async def is_name_busy(tx: Tx, project: str, name: str, since: int) -> bool:
+    row = await tx.one(
+        "select 1 as yes from session where project = $1 and agent = $2 and ended_at is null and active_at > $3"
+        " limit 1",
+        project,
+        name,
+        since,
+    )
+    return row is not None
+
+
+async def has_live_session(tx: Tx, project: str, name: str) -> bool:
+    return await is_name_busy(tx, project, name, 0)
+
+
+async def update_session_agent(tx: Tx, session: AgentSession, name: str) -> None:
+    await tx.run(
+        "update session set agent = $3 where project = $1 and id = $2", session.project, session.id, name
+    )
+
+
+async def list_seat_names(tx: Tx, project: str, seat: str) -> list[str]:
+    rows = await tx.all("select name from seat_name where project = $1 and seat = $2", project, seat)
+    return [row["name"] for row in rows]
+
+
+async def list_taken_names(tx: Tx, project: str, tool: str) -> set[str]:
+    """List the tool's names, with and without a number, that an agent or a seat of the project has."""
+    rows = await tx.all(
+        "select name from agent where project = $1 and (name = $2 or substr(name, 1, length($3)) = $3)"
+        " union select name from seat_name where project = $1 and (name = $2 or substr(name, 1, length($3)) = $3)",
+        project,
+        tool,
+        f"{tool}-",
+    )
+    return {row["name"] for row in rows}
+
+
+async def remember_seat_name(tx: Tx, project: str, seat: str, name: str, now: int) -> None:
+    await tx.run(
+        "insert into seat_name (project, seat, name, at) values ($1, $2, $3, $4)"
+        " on conflict (project, seat, name) do update set at = excluded.at",
+        project,
+        seat,
+        name,
+        now,
+    )
+
+
+async def delete_seat_name(tx: Tx, project: str, seat: str, name: str) -> None:
+    """Forget a name of a seat whose agent got another one."""
+    await tx.run("delete from seat_name where project = $1 and seat = $2 and name = $3", project, seat, name)
+
+
+async def load_spawner(tx: Tx, session: AgentSession) -> str:
+    row = await tx.one(
+        "select spawned_by from session where project = $1 and id = $2", session.project, session.id
+    )
+    return row["spawned_by"] if row else ""
 
 
 async def list_agents_with_path_patterns(tx: Tx, project: str) -> Sequence[Row]:
@@ -49,7 +128,8 @@ async def list_agents_with_path_patterns(tx: Tx, project: str) -> Sequence[Row]:
 async def insert_session(tx: Tx, session: AgentSession, request: SessionRequest, now: int) -> None:
     await tx.run(
         "insert into session (project, id, agent, agent_type, key_id, task, role_description, working_directory,"
-        " spawned_by, tmux_target, started_at, active_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)",
+        " spawned_by, tmux_target, started_at, active_at, seat, branch)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13)",
         session.project,
         session.id,
         session.agent,
@@ -60,6 +140,45 @@ async def insert_session(tx: Tx, session: AgentSession, request: SessionRequest,
         session.working_directory,
         request.spawned_by,
         request.tmux_target,
+        now,
+        request.seat,
+        request.branch,
+    )
+
+
+async def continue_session(tx: Tx, session: AgentSession, request: SessionRequest, now: int) -> None:
+    """Update a session that was started again in its window; what the new start leaves out stays."""
+    await tx.run(
+        "update session set active_at = $3, task = case when $4 = '' then task else $4 end,"
+        " working_directory = case when working_directory = '' then $5 else working_directory end,"
+        " branch = case when $6 = '' then branch else $6 end where project = $1 and id = $2",
+        session.project,
+        session.id,
+        now,
+        request.task,
+        request.working_directory,
+        request.branch,
+    )
+
+
+async def insert_session_key(tx: Tx, session: AgentSession, secret_digest: str, now: int) -> None:
+    """Give a session a further id."""
+    await tx.run(
+        "insert into session_key (project, id, session, at) values ($1, $2, $3, $4)",
+        session.project,
+        secret_digest,
+        session.id,
+        now,
+    )
+
+
+async def end_reader_sessions(tx: Tx, project: str, name: str, key: str, now: int) -> None:
+    """End sessions of readonly keys that used a name before it came onto the roster."""
+    await tx.run(
+        "update session set ended_at = $4 where project = $1 and agent = $2 and key_id <> $3 and ended_at is null",
+        project,
+        name,
+        key,
         now,
     )
 
@@ -112,6 +231,8 @@ async def delete_expired_sessions(tx: Tx, now: int) -> None:
     for rows, retention in (
         ("session where active_at < $2", 90 * DAY),
         ("notice where at < $2", 7 * DAY),
+        ("session_key where at < $2", 90 * DAY),
+        ("seat_name where at < $2", 90 * DAY),
         ("agent where last_seen_at < $2 and tier = 'worker'", 30 * DAY),
     ):
         await tx.run(f"delete from {rows} and project = any($1)", projects, now - retention)

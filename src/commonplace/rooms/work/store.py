@@ -48,6 +48,17 @@ async def upsert_work_item(tx: Tx, session: AgentSession, columns: Mapping[str, 
     return row["id"] if row else ""
 
 
+async def update_work_agent(tx: Tx, session: AgentSession, agent: str) -> None:
+    """Give a session's work items and touched files to its agent's new name."""
+    for table in ("work", "touched"):
+        await tx.run(
+            f"update {table} set agent = $3 where project = $1 and session = $2",
+            session.project,
+            session.id,
+            agent,
+        )
+
+
 async def close_work_of_session(tx: Tx, project: str, session: str, now: int) -> None:
     """Close the items of a session that ends: in progress becomes completed, blocked becomes abandoned."""
     await tx.run(

@@ -35,7 +35,7 @@ from commonplace.store.database import Row
 _EXAMPLE_WORKSPACE_ID = "laptop-claude-code-shop"
 
 
-@operation("get_overview", role="any", session="optional", example={})
+@operation("get_overview", role="any", session="own", example={})
 async def get_overview(
     call: Call,
     workspace_id: model.WorkspaceId | None = None,
@@ -58,7 +58,7 @@ async def get_overview(
     return reply
 
 
-@operation("list_workspaces", role="any", session=False, example={"project": "shop"})
+@operation("list_workspaces", role="any", session="own", example={"project": "shop"})
 async def list_workspaces(
     call: Call,
     machine: model.MachineOrToolName | None = None,
@@ -81,7 +81,7 @@ async def list_workspaces(
     "register_workspace",
     role="sync",
     writes=True,
-    session="optional",
+    session="own",
     idempotent=True,
     example={"machine": "laptop", "tool": "claude-code", "project": "shop"},
 )
@@ -130,7 +130,7 @@ async def _issue_token(call: Call, workspace: Workspace, rotate: bool) -> str:
     return token
 
 
-@operation("list_knowledge", role="any", session=False, example={"workspace_id": _EXAMPLE_WORKSPACE_ID})
+@operation("list_knowledge", role="any", session="own", example={"workspace_id": _EXAMPLE_WORKSPACE_ID})
 async def list_knowledge(
     call: Call,
     workspace_id: model.WorkspaceId,
@@ -147,7 +147,7 @@ async def list_knowledge(
 @operation(
     "read_knowledge",
     role="any",
-    session=False,
+    session="own",
     example={"workspace_id": _EXAMPLE_WORKSPACE_ID, "path": "notes.md"},
 )
 async def read_knowledge(
@@ -168,7 +168,7 @@ async def read_knowledge(
 @operation(
     "search_knowledge",
     role="any",
-    session=False,
+    session="own",
     prepare=prepare_question("query"),
     after_commit=knowledge_search.find_matches,
     example={"query": "idle connections"},
@@ -197,7 +197,7 @@ async def search_knowledge(
     "write_overview",
     writes=True,
     prepare=knowledge_writes.prepare_overview,
-    session="optional",
+    session="own",
     idempotent=True,
     example={"content": "# Shop on my laptop"},
     verbatim=("content",),
@@ -213,7 +213,7 @@ async def write_overview(
     "write_knowledge",
     writes=True,
     prepare=knowledge_writes.prepare_file,
-    session="optional",
+    session="own",
     idempotent=True,
     example={"path": "notes/cart.md", "content": "# Cart\nTotals are in cents."},
     verbatim=("content",),
@@ -237,7 +237,7 @@ async def write_knowledge(
     role="sync",
     writes=True,
     prepare=knowledge_writes.prepare_file,
-    session=False,
+    session="own",
     idempotent=True,
     example={"workspace_id": "desk-codex-shop", "write_token": "cwt_none", "path": "a.md", "content": "# A"},
     verbatim=ALL_ARGUMENTS,
@@ -256,9 +256,7 @@ async def upload_knowledge(
     return await knowledge_writes.write_file(call, workspace, path, base_sha256, sha256)
 
 
-@operation(
-    "delete_knowledge", writes=True, session="optional", destroys=True, example={"path": "notes/cart.md"}
-)
+@operation("delete_knowledge", writes=True, session="own", destroys=True, example={"path": "notes/cart.md"})
 async def delete_knowledge(
     call: Call, path: model.KnowledgePath, workspace_id: model.WorkspaceId | None = None
 ) -> model.DeletedKnowledge:
@@ -296,7 +294,7 @@ async def _render_history(history: _FileHistory) -> model.FileVersions:
 @operation(
     "list_versions",
     role="any",
-    session=False,
+    session="own",
     after_commit=_render_history,
     example={"workspace_id": _EXAMPLE_WORKSPACE_ID},
 )
@@ -322,7 +320,7 @@ async def list_versions(
     return _FileHistory(row, rows, selected, await file_store.find_previous_text(call.tx, row, version))
 
 
-@operation("restore_version", writes=True, session="optional", example={"path": "notes/cart.md"})
+@operation("restore_version", writes=True, session="own", example={"path": "notes/cart.md"})
 async def restore_version(
     call: Call,
     path: model.KnowledgePath | None = None,

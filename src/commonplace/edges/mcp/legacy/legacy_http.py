@@ -138,6 +138,7 @@ class LegacyHttp:
             meta=read_meta(params),
             capabilities={name: {} for name in session.capabilities},
             channel=LegacyHttpChannel(request, response, self._questions, session),
+            connection=(f"mcp:{session.nonce.hex()}",) if session.nonce else (),
             log_level=self._sessions.log_level_of(session),
         )
 

@@ -1,0 +1,128 @@
+"""Who acts in a call: the session of its arguments, of a header or of a window; else the key's agent; else nobody.
+
+`call.py` asks here for every operation, so the rule is the same at every edge. The edges only collect what a request
+says (`edges/request_windows.py`); sessions are started in `rooms/sessions`, which binds windows with `bind_windows`.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from commonplace import access, activity, errors
+from commonplace.access import Caller
+from commonplace.activity import AgentSession
+from commonplace.clock import DAY
+from commonplace.store.database import Tx
+from commonplace.window import WindowKind, kind_of_window
+
+START_HINT = (
+    "Call memory_start_session(project=..., claude_instance=<your name>) first."
+    " If your client opens a new connection for each call, also pass its session_id (as agent_session where"
+    " session_id means something else)."
+)
+_BINDING_LIFETIME = 90 * DAY
+
+
+@dataclass(frozen=True, slots=True)
+class WindowBinding:
+    """A window of the request, and the live session that it belongs to."""
+
+    window: str
+    session: AgentSession
+
+    @property
+    def kind(self) -> WindowKind:
+        return kind_of_window(self.window)
+
+
+async def find_acting_session(tx: Tx, caller: Caller, named_session_id: str | None) -> AgentSession | None:
+    """The session that acts. One that the call names must exist; a header that names an ended one is ignored."""
+    if named_session_id is not None:
+        return await activity.load_session(tx, named_session_id, caller)
+    if caller.session:
+        try:
+            return await activity.load_session(tx, caller.session, caller)
+        except errors.SessionNotFound:
+            return None
+    bindings = await list_window_bindings(tx, caller)
+    return bindings[0].session if bindings else None
+
+
+async def list_window_bindings(tx: Tx, caller: Caller) -> Sequence[WindowBinding]:
+    """The windows of the request that have a live session, the most specific first."""
+    if not caller.windows:
+        return []
+    window_by_id = {_window_id(caller, window): window for window in caller.windows}
+    rows = await tx.all(
+        "select id, session_project, session from agent_window where project = $1 and id = any($2)",
+        access.SHARED,
+        list(window_by_id),
+    )
+    session_by_window: dict[str, AgentSession] = {}
+    for row in rows:
+        session = await activity.find_session(tx, row["session_project"], row["session"], caller)
+        if session is not None:
+            session_by_window[window_by_id[row["id"]]] = session
+    return [
+        WindowBinding(window, session_by_window[window])
+        for window in caller.windows
+        if window in session_by_window
+    ]
+
+
+async def bind_windows(
+    tx: Tx, caller: Caller, windows: Sequence[str], session: AgentSession, now: int
+) -> None:
+    """Make this the session of these windows, whatever they were bound to."""
+    await tx.many(
+        "insert into agent_window (project, id, kind, session_project, session, at) values ($1, $2, $3, $4, $5, $6)"
+        " on conflict (project, id) do update set session_project = excluded.session_project,"
+        " session = excluded.session, at = excluded.at",
+        [
+            (
+                access.SHARED,
+                _window_id(caller, window),
+                kind_of_window(window),
+                session.project,
+                session.id,
+                now,
+            )
+            for window in windows
+        ],
+    )
+
+
+async def has_conversation(tx: Tx, session: AgentSession) -> bool:
+    """Is the session bound to a conversation, and not only to the connection that it was started on?"""
+    row = await tx.one(
+        "select 1 as yes from agent_window where project = $1 and session = $2 and kind = 'conversation' limit 1",
+        access.SHARED,
+        session.id,
+    )
+    return row is not None
+
+
+async def delete_expired_bindings(tx: Tx, now: int) -> None:
+    await tx.run(
+        "delete from agent_window where project = $1 and at < $2", access.SHARED, now - _BINDING_LIFETIME
+    )
+
+
+def no_session() -> errors.SessionNotFound:
+    return errors.SessionNotFound("This call has no session.", hint=START_HINT)
+
+
+def no_identity() -> errors.Forbidden:
+    return errors.Forbidden("This is private, and it is not known which agent you are.", hint=START_HINT)
+
+
+def only_project(caller: Caller) -> str:
+    """The project of a key that has one; a call without a session must name any other."""
+    if len(caller.projects) == 1 and access.ALL_PROJECTS not in caller.projects:
+        return next(iter(caller.projects))
+    raise no_session()
+
+
+def _window_id(caller: Caller, window: str) -> str:
+    """A window belongs to its key: under another key the same text is another window."""
+    return hashlib.sha256(f"{caller.key}\0{window}".encode()).hexdigest()[:32]

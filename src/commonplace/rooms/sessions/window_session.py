@@ -1,0 +1,72 @@
+"""Which session a start in a window continues, and which windows it binds.
+
+A hook and its model start the same session, in either order. Another conversation on the same connection, and a
+sub-agent, start their own. Which session acts in any other call: `acting.py`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from commonplace import acting
+from commonplace.acting import WindowBinding
+from commonplace.activity import AgentSession
+from commonplace.call import Call
+from commonplace.rooms.sessions import store
+from commonplace.window import kind_of_window
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPlan:
+    """`continued`: the live session to return. `parent`: the agent whose sub-agent this is. `windows`: to bind."""
+
+    windows: tuple[str, ...]
+    continued: AgentSession | None = None
+    parent: str = ""
+
+
+async def plan_windows(call: Call, project: str, spawned_by: str) -> WindowPlan:
+    bindings = await acting.list_window_bindings(call.tx, call.caller)
+    windows, candidate = call.caller.windows, await _find_candidate(call, bindings)
+    if candidate is not None and spawned_by and not await _is_child(call, candidate, spawned_by):
+        return WindowPlan(_free_windows(windows, bindings), parent=spawned_by)
+    if candidate is not None and candidate.project == project:
+        return WindowPlan(windows, candidate)
+    if candidate is None and (parent := _find_parent(windows, bindings)):
+        return WindowPlan(_free_windows(windows, bindings), parent=parent)
+    return WindowPlan(windows)
+
+
+async def _find_candidate(call: Call, bindings: Sequence[WindowBinding]) -> AgentSession | None:
+    """The session that was named, that of this conversation or call, or that of a connection without another one."""
+    if call.session is not None and call.session.id not in {binding.session.id for binding in bindings}:
+        return call.session
+    own = _own_conversation(call.caller.windows)
+    for binding in bindings:
+        if binding.kind == "call" or binding.window == own:
+            return binding.session
+        if binding.kind == "connection" and not (
+            own and await acting.has_conversation(call.tx, binding.session)
+        ):
+            return binding.session if not _find_parent(call.caller.windows, bindings) else None
+    return None
+
+
+def _own_conversation(windows: tuple[str, ...]) -> str:
+    return next((window for window in windows if kind_of_window(window) == "conversation"), "")
+
+
+def _find_parent(windows: tuple[str, ...], bindings: Sequence[WindowBinding]) -> str:
+    """The agent of a conversation around this one: Codex names its root beside each sub-agent's own."""
+    own = _own_conversation(windows)
+    around = [binding for binding in bindings if binding.kind == "conversation" and binding.window != own]
+    return around[0].session.agent if around else ""
+
+
+def _free_windows(windows: tuple[str, ...], bindings: Sequence[WindowBinding]) -> tuple[str, ...]:
+    """A sub-agent does not take over its parent's windows."""
+    bound = {binding.window for binding in bindings}
+    return tuple(window for window in windows if window not in bound)
+
+
+async def _is_child(call: Call, session: AgentSession, spawned_by: str) -> bool:
+    return await store.load_spawner(call.tx, session) == spawned_by

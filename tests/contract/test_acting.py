@@ -1,0 +1,181 @@
+"""Who acts: the session named in a call, else the one of header or window, else the key's agent, else nobody."""
+
+from dataclasses import replace
+
+import pytest
+
+from commonplace import access, errors
+from commonplace.access import Caller
+from team import Agent, Team
+
+SHOP = frozenset({"shop"})
+SHARED_KEY = Caller("agent", frozenset({"*"}), "key_team")
+
+
+def in_window(*windows: str, caller: Caller = access.LOCAL) -> Caller:
+    return replace(caller, windows=windows)
+
+
+async def start(team: Team, caller: Caller, **arguments: object) -> dict:
+    return await team.anyone(caller).start_session(**{"project": "shop"} | arguments)
+
+
+async def value_of(agent: Agent, key: str = "plan") -> object:
+    return (await agent.get_memory(key=key))["value"]
+
+
+@pytest.mark.parametrize("caller", [access.LOCAL, SHARED_KEY], ids=["keys off", "one key"])
+async def test_private_values_of_two_windows_stay_apart(team: Team, caller: Caller):
+    alice, bob = (team.anyone(in_window(f"mcp:{name}", caller=caller)) for name in ("a", "b"))
+    await alice.start_session(project="shop", claude_instance="alice")
+    await bob.start_session(project="shop", claude_instance="bob")
+    for agent, value in ((alice, "hers"), (bob, "his")):
+        await agent.set_memory(key="plan", value=value)
+    assert (await value_of(alice), await value_of(bob)) == ("hers", "his")
+
+
+async def test_nobody_keeps_nothing_private_and_is_told_what_to_call(team: Team):
+    board = await team.anyone().create_session(purpose="design")
+    for operation, arguments in (
+        ("set_memory", {"key": "plan", "value": 1}),
+        ("get_memory", {"key": "plan"}),
+        ("list_memory", {}),
+        ("delete_memory", {"key": "plan"}),
+        ("add_private_note", {"session_id": board["session_id"], "content": "mine"}),
+        (
+            "add_message",
+            {"session_id": board["session_id"], "content": "mine", "visibility": "private"},
+        ),
+        ("get_context", {"session_id": board["session_id"], "include_private": True}),
+    ):
+        with pytest.raises(errors.Forbidden) as refused:
+            await team.anyone().call(operation, **arguments)
+        assert "memory_start_session" in (refused.value.hint or "")
+
+
+async def test_session_id_may_be_left_out_in_a_window_that_has_a_session(team: Team):
+    alice = team.anyone(in_window("claude:1", "pid:laptop:7"))
+    await alice.start_session(project="shop", claude_instance="alice")
+    locked = await alice.lock_files(files=["cart.py"])
+    by_process = team.anyone(in_window("claude-call:x", "pid:laptop:7"))
+    assert locked["success"] is True
+    assert (await by_process.get_locks())["your_locks"][0]["file"] == "cart.py"
+
+
+async def test_a_call_without_any_identity_names_the_tool_that_gives_one(team: Team):
+    with pytest.raises(errors.SessionNotFound) as refused:
+        await team.anyone().lock_files(files=["cart.py"])
+    assert "memory_start_session" in (refused.value.hint or "")
+
+
+async def test_most_specific_window_wins_and_a_named_session_wins_over_all(team: Team):
+    parent = await start(team, in_window("codex:root", "mcp:1"), claude_instance="parent")
+    child = await start(team, in_window("codex:child"), claude_instance="child")
+    carol = await team.agent("carol")
+    caller = in_window("codex:child", "codex:root", "mcp:1")
+    assert await _acting_agent(team, caller) == child["agent"]
+    assert await _acting_agent(team, in_window("codex:root")) == parent["agent"]
+    assert await _acting_agent(team, replace(caller, session=carol.session_id)) == "carol"
+    assert (
+        await _acting_agent(team, replace(caller, session=carol.session_id), parent["session_id"]) == "parent"
+    )
+
+
+async def _acting_agent(team: Team, caller: Caller, session_id: str | None = None) -> str:
+    """Whose work it is when this caller reports some."""
+    team.clock.advance(seconds=1)
+    given = {"session_id": session_id} if session_id else {}
+    agent = team.anyone(caller)
+    await agent.update_work(title="t", status="in_progress", **given)
+    work = (await agent.get_active_work(**given))["recent_work_items"]
+    return work[0]["agent"]
+
+
+async def test_window_belongs_to_its_key(team: Team):
+    keys = [Caller("agent", SHOP, name) for name in ("key_1", "key_2")]
+    await start(team, in_window("mcp:1", caller=keys[0]), claude_instance="alice")
+    with pytest.raises(errors.SessionNotFound):
+        await team.anyone(in_window("mcp:1", caller=keys[1])).lock_files(files=["a"])
+
+
+async def test_start_in_a_window_that_has_a_session_returns_that_session(team: Team):
+    hook = await start(team, in_window("claude:1", "pid:laptop:7"), working_directory="/shop")
+    model = await start(team, in_window("claude-call:x", "pid:laptop:7"), claude_instance="backend")
+    other = await team.agent("other")
+    await Agent(team.calls, model["session_id"]).lock_files(files=["cart.py"])
+    mine = await Agent(team.calls, hook["session_id"]).lock_files(files=["cart.py"])
+    theirs = await other.lock_files(files=["cart.py"])
+    assert (hook["agent"], model["agent"]) == ("agent", "backend")
+    assert mine["success"] is True
+    assert [conflict["held_by"] for conflict in theirs["conflicts"]] == ["backend"]
+    assert len((await other.get_agent_status())["agents"]) == 2
+
+
+async def test_start_by_the_model_before_the_hook_is_one_session_too(team: Team):
+    model = await start(team, in_window("pid:laptop:7"), claude_instance="backend")
+    hook = await start(team, in_window("claude:1", "pid:laptop:7"))
+    await Agent(team.calls, model["session_id"]).lock_files(files=["cart.py"])
+    held = await Agent(team.calls, hook["session_id"]).get_locks()
+    assert (hook["agent"], len(held["your_locks"])) == ("backend", 1)
+
+
+async def test_another_conversation_on_the_same_connection_has_its_own_session(team: Team):
+    first = await start(team, in_window("claude:1", "pid:laptop:7"))
+    second = await start(team, in_window("claude:2", "pid:laptop:7"))
+    await Agent(team.calls, first["session_id"]).lock_files(files=["cart.py"])
+    assert (await Agent(team.calls, second["session_id"]).lock_files(files=["cart.py"]))["success"] is False
+
+
+async def test_ended_session_leaves_its_window_free(team: Team):
+    alice = team.anyone(in_window("mcp:1"))
+    await alice.start_session(project="shop", claude_instance="alice")
+    await alice.end_session(summary="done")
+    with pytest.raises(errors.SessionNotFound):
+        await alice.lock_files(files=["a"])
+
+
+async def test_chosen_name_that_is_taken_by_a_live_agent_is_not_given(team: Team):
+    await team.agent("backend")
+    await start(team, in_window("mcp:1"), claude_instance="frontend")
+    again = await start(team, in_window("mcp:1"), claude_instance="backend")
+    assert again["agent"] == "frontend"
+    assert "backend" in again["action_needed"]
+
+
+async def test_leases_work_claims_and_mail_follow_a_new_name(team: Team):
+    other = await team.agent("other")
+    hook = Agent(team.calls, (await start(team, in_window("mcp:1")))["session_id"])
+    item = await hook.add_backlog_item(title="Cart")
+    await hook.update_backlog_item(item_id=item["id"], claim=True)
+    await hook.update_work(title="totals", status="in_progress")
+    await hook.lock_files(files=["cart.py"])
+    await other.send_message(to_instance="agent", message="hello")
+    await start(team, in_window("mcp:1"), claude_instance="backend")
+    assert [message["message"] for message in (await hook.get_messages())["messages"]] == ["hello"]
+    assert (await other.list_backlog())["items"][0]["assigned_to"] == "backend"
+    active = (await other.get_active_work())["currently_active"]
+    assert "backend" in {entry["agent"] for entry in active} <= {"backend", "other"}
+    assert (await other.get_locks())["locks"][0]["held_by"] == "backend"
+    assert {agent["instance"] for agent in (await other.list_agents())["agents"]} == {"other", "backend"}
+
+
+async def test_subagent_is_an_agent_of_its_own_with_a_parent(team: Team):
+    parent = await start(team, in_window("codex:root", "mcp:1"), claude_instance="parent")
+    child = await start(team, in_window("codex:child", "codex:root", "mcp:1"))
+    assert child["worker"]["spawned_by"] == parent["agent"]
+    assert await _acting_agent(team, in_window("mcp:1")) == "parent"
+    assert await _acting_agent(team, in_window("codex:child", "codex:root", "mcp:1")) == child["agent"]
+
+
+async def test_memory_session_id_is_recognised_where_another_id_is_asked_for(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await team.anyone().call("set_memory", key="plan", value=1, session_id=alice.session_id)
+    await team.anyone().call("set_memory", key="plan", value=2, agent_session=bob.session_id)
+    found = [
+        await team.anyone().call("get_memory", key="plan", agent_session=agent.session_id)
+        for agent in (alice, bob)
+    ]
+    with pytest.raises(errors.NotFound) as refused:
+        await team.anyone().call("add_message", session_id=alice.session_id, content="x")
+    assert [(one["value"], one["scope"]) for one in found] == [(1, "global"), (2, "global")]
+    assert "agent_session" in (refused.value.hint or "")
