@@ -17,6 +17,7 @@ import msgspec
 from commonplace import background, errors
 from commonplace.access import Caller
 from commonplace.clock import HOUR, SECOND, Clock
+from commonplace.notice import format_notices
 from commonplace.store.database import Database, Row, Tx
 
 SESSION_LIVE_MICROSECONDS = 24 * HOUR
@@ -142,7 +143,7 @@ async def take_notices(tx: Tx, session: AgentSession) -> list[str]:
         session.project,
         session.id,
     )
-    return [row["text"] for row in sorted(rows, key=lambda row: (row["at"], row["id"]))]
+    return format_notices(rows)
 
 
 class ActivityRecorder:

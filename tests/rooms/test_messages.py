@@ -369,15 +369,39 @@ async def test_send_message_emits_an_event_for_each_recipient_only(team):
     ]
 
 
-async def test_send_message_urgent_is_a_notice_on_the_next_reply_once(team):
-    alice, bob = await _start_agents(team, "alice", "bob")
-    sent = await alice.send_message(to_instance="bob", message="fire", priority="urgent")
-    noticed = (await bob.list_agents())["_notice"]
-    assert len(noticed) == 1
-    assert sent["message_id"] in noticed[0]
-    assert "_notice" not in await bob.list_agents()
+async def test_new_mail_is_one_line_on_the_next_reply_once(team):
+    alice, bob, carol = await _start_agents(team, "alice", "bob", "carol")
     await alice.send_message(to_instance="bob", message="all clear")
+    assert (await bob.list_agents())["_notice"] == ["1 new message from alice"]
     assert "_notice" not in await bob.list_agents()
+    await carol.send_message(to_instance="bob", message="fire", priority="urgent")
+    await alice.send_message(to_instance="bob", message="where?")
+    await alice.send_message(to_instance="bob", message="hello?", priority="low")
+    assert (await bob.list_agents())["_notice"] == ["3 new messages (1 urgent) from alice, carol"]
+    assert "_notice" not in await bob.heartbeat()
+
+
+async def test_the_reply_that_carries_the_mail_has_no_notice_of_it(team):
+    alice, bob = await _start_agents(team, "alice", "bob")
+    other_bob = await team.agent("bob")
+    await bob.heartbeat()
+    for text in ("one", "two"):
+        await alice.send_message(to_instance="bob", message=text, priority="urgent")
+    assert "_notice" not in await bob.get_messages(limit=1)
+    assert (await other_bob.list_agents())["_notice"] == ["1 new message (1 urgent) from alice"]
+    await alice.send_message(to_instance="bob", message="three")
+    assert "_notice" not in await bob.get_messages(headers_only=True)
+    assert "_notice" not in await bob.heartbeat()
+
+
+async def test_a_notice_of_mail_names_a_few_senders(team):
+    senders = [f"agent{number}" for number in range(7)]
+    bob, *others = await _start_agents(team, "bob", *senders)
+    for sender in others:
+        await sender.send_message(to_instance="bob", message="hello")
+    assert (await bob.list_agents())["_notice"] == [
+        "7 new messages from agent0, agent1, agent2, agent3, agent4 and 2 more"
+    ]
 
 
 async def test_send_message_counts_only_sessions_active_in_the_last_five_minutes(team, clock):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from commonplace import errors
+from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName
 from commonplace.call import Call, WaitForEvents
 from commonplace.operation import alias, operation
@@ -114,9 +115,7 @@ async def _push_message(call: Call, draft: MessageDraft, row: Row, agents: Seque
             id=row["id"],
             priority=draft.priority,
         )
-    if draft.priority == "urgent":
-        text = f"Urgent message {row['id']} from {draft.sender}: {model.message_title(row)}"
-        await store.notify_agents(call.tx, draft.project, agents, text, call.now)
+    await store.insert_mail_notices(call.tx, row, agents, call.now)
 
 
 @operation("memory_get_messages", writes=True, example={})
@@ -153,6 +152,10 @@ async def get_messages(
         )
     page = rows[:limit] if headers_only else model.truncate_page(rows[:limit])
     shown_rows = page if headers_only or agent != call.agent else await _mark_page_delivered(call, page)
+    if agent == call.agent:
+        if call.own_session.has_notice:
+            await store.delete_all_mail_notices(call.tx, call.project, call.own_session.id)
+        await _delete_mail_notices(call, [str(row["id"]) for row in shown_rows])
     if wait_seconds and not shown_rows:
         unread = await store.count_unread_messages(call.tx, call.project, agent)
         raise WaitForEvents(call, InboxPage(count=0, unread=unread), wait_seconds)
@@ -198,6 +201,15 @@ async def _mark_page_delivered(call: Call, page: Sequence[Row]) -> list[dict[str
     ]
 
 
+async def _delete_mail_notices(call: Call, messages: Sequence[str]) -> None:
+    """Delete the notices of mail that the caller evidently knows, for every session of its agent."""
+    if messages:
+        sessions = await store.list_live_session_ids(
+            call.tx, call.project, [call.agent], call.now - SESSION_LIVE_MICROSECONDS
+        )
+        await store.delete_mail_notices(call.tx, call.project, sessions, messages)
+
+
 @operation("memory_acknowledge_message", writes=True, idempotent=True)
 async def acknowledge_message(call: Call, message_id: Id) -> MessageStatusChange:
     """Mark a message as received."""
@@ -231,6 +243,7 @@ async def _change_status(
     )
     if not moved_agents:
         await _require_forward_status(call, message, agents, state)
+    await _delete_mail_notices(call, [message])
     for agent in sorted(moved_agents):
         call.emit(MESSAGE_UPDATED, {"agent": agent}, audience=f"inbox:{agent}", id=message, status=status)
     call.subject = f"{message} {status}"
@@ -262,6 +275,7 @@ async def claim_message(call: Call, message_id: Id) -> MessageClaim:
         raise errors.Forbidden(
             f"{message} was not sent to {call.agent}.", hint="Only its recipients may claim it."
         )
+    await _delete_mail_notices(call, [message])
     owner = await store.claim_message_owner(call.tx, call.project, message, call.agent)
     if owner == call.agent:
         received = model.MESSAGE_STATUSES.index("received")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from commonplace import activity
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
+from commonplace.notice import MAIL_PREFIX, mail_text
 from commonplace.project import list_all_project_names
 from commonplace.rooms.messages.model import MESSAGE_STATUSES, PRIORITY_RANKS, MessageDraft
 from commonplace.store.database import Row, Tx, Value
@@ -91,6 +92,35 @@ async def notify_agents(tx: Tx, project: str, agents: Sequence[str], text: str, 
             text,
             now,
         )
+
+
+async def insert_mail_notices(tx: Tx, message: Row, agents: Sequence[str], now: int) -> None:
+    """Leave a notice of the message for every live session of its recipients."""
+    project = message["project"]
+    sessions = await list_live_session_ids(tx, project, agents, now - SESSION_LIVE_MICROSECONDS)
+    text = mail_text(message["priority"], message["sender"])
+    await tx.many(
+        "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
+        [(project, session, now, message["id"], text) for session in sessions],
+    )
+
+
+async def delete_mail_notices(tx: Tx, project: str, sessions: Sequence[str], messages: Sequence[str]) -> None:
+    await tx.run(
+        "delete from notice where project = $1 and session = any($2) and id = any($3)",
+        project,
+        list(sessions),
+        list(messages),
+    )
+
+
+async def delete_all_mail_notices(tx: Tx, project: str, session: str) -> None:
+    await tx.run(
+        "delete from notice where project = $1 and session = $2 and substr(id, 1, 4) = $3",
+        project,
+        session,
+        MAIL_PREFIX,
+    )
 
 
 async def find_message_by_idempotency_key(tx: Tx, draft: MessageDraft) -> Row | None:
