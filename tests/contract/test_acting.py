@@ -167,6 +167,15 @@ async def test_subagent_is_an_agent_of_its_own_with_a_parent(team: Team):
     assert await _acting_agent(team, in_window("codex:child", "codex:root", "mcp:1")) == child["agent"]
 
 
+async def test_call_that_a_hook_announced_acts_as_the_session_that_it_names(team: Team):
+    main = await start(team, in_window("claude:1", "pid:laptop:7"), claude_instance="main")
+    helper = await start(team, in_window("claude:1/a7"), claude_instance="helper", spawned_by="main")
+    hook = Agent(team.calls, helper["session_id"])
+    await hook.bind_windows(windows=["claude-call:toolu_1"])
+    assert await _acting_agent(team, in_window("claude-call:toolu_1", "pid:laptop:7")) == helper["agent"]
+    assert await _acting_agent(team, in_window("claude-call:toolu_2", "pid:laptop:7")) == main["agent"]
+
+
 async def test_memory_session_id_is_recognised_where_another_id_is_asked_for(team: Team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await team.anyone().call("set_memory", key="plan", value=1, session_id=alice.session_id)

@@ -3,7 +3,7 @@
 from commonplace.room import Room
 from commonplace.rooms.sessions.boot import HANDOFF_SECTION, NOTABLE_TOOLS_SECTION
 from commonplace.rooms.sessions.events import SESSION_ENDED, SESSION_STARTED
-from commonplace.rooms.sessions.operations import end_session, start_session
+from commonplace.rooms.sessions.operations import bind_windows, end_session, start_session
 from commonplace.rooms.sessions.retention import delete_unused_sessions
 
 ROOM = Room(
@@ -11,6 +11,7 @@ ROOM = Room(
     purpose=__doc__,
     toolset="work",
     operations=(start_session, end_session),
+    program_operations=(bind_windows,),
     boot_sections=(HANDOFF_SECTION, NOTABLE_TOOLS_SECTION),
     retention=(delete_unused_sessions,),
     events=(SESSION_STARTED, SESSION_ENDED),

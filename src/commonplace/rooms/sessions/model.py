@@ -20,6 +20,17 @@ ModifiedFiles = Annotated[list[PathText], Field(max_length=500)]
 TokenBudget = Annotated[int, Field(ge=300, le=20_000)]
 
 
+WindowIds = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=200)]], Field(min_length=1, max_length=8)
+]
+
+
+class BoundWindows(Reply):
+    agent: str
+    project: str
+    bound: int
+
+
 class BootPack(Reply, kw_only=True):
     """Fields that seldom change come first, so that prompt caches hit. `boot_pack.py` fills the rest."""
 

@@ -30,6 +30,7 @@ from commonplace.rooms.sessions.model import (
     DOCUMENT_LIFETIMES,
     UNKNOWN_AGENT,
     BootPack,
+    BoundWindows,
     EndedSession,
     LongText,
     ModifiedFiles,
@@ -37,6 +38,7 @@ from commonplace.rooms.sessions.model import (
     SessionSummary,
     ShortText,
     TokenBudget,
+    WindowIds,
 )
 from commonplace.rooms.sessions.renaming import rename_agent
 from commonplace.rooms.sessions.seat import seat_id
@@ -180,6 +182,14 @@ async def _continue_session(
         agent.previous_start,
     )
     return await boot.load_last_handoff_and_work(call, start)
+
+
+@operation("bind_windows", writes=True, idempotent=True, example={"windows": ["claude-call:toolu_1"]})
+async def bind_windows(call: Call, windows: WindowIds) -> BoundWindows:
+    """Bind windows, such as a tool call that is about to arrive, to this session."""
+    session = call.own_session
+    await acting.bind_windows(call.tx, call.caller, windows, session, call.now)
+    return BoundWindows(agent=session.agent, project=session.project, bound=len(windows))
 
 
 @dataclass(frozen=True, slots=True)
