@@ -29,8 +29,6 @@ def _uses_postgres(item: pytest.Item) -> bool:
 
 
 def _starts_processes(item: pytest.Item) -> bool:
-    if any(folder in item.path.parents for folder in FOLDERS_WITH_PROCESSES):
-        return True
     module = getattr(item, "module", None)
     return isinstance(module, ModuleType) and any(hasattr(module, name) for name in MODULES_WITH_PROCESSES)
 
