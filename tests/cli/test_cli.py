@@ -99,7 +99,7 @@ def test_key_list_shows_the_machines_and_workspaces_that_a_key_is_held_to(tmp_pa
 def test_client_commands_reach_the_server_that_the_environment_names(tmp_path: Path):
     with product.running("--data", str(tmp_path / "server")) as server:
         shown = run(
-            "call", "memory_health", "--data", str(tmp_path / "elsewhere"), COMMONPLACE_URL=server.url
+            "call", "memory_health", COMMONPLACE_DATA=str(tmp_path / "elsewhere"), COMMONPLACE_URL=server.url
         )
         assert json.loads(shown.stdout)["status"] == "ok"
         assert not (tmp_path / "elsewhere").exists()

@@ -10,6 +10,7 @@ from commonplace import errors
 from commonplace.catalogue import CATALOGUE
 from commonplace.cli import operation_call
 from commonplace.cli.parser import CALL_DESCRIPTION
+from commonplace.client.commands.command_flags import add_store_flags
 from commonplace.edges.schema import input_schema
 from commonplace.operation import Tool
 
@@ -45,10 +46,7 @@ def _operation_flags(tool: Tool) -> argparse.ArgumentParser:
     flags.add_argument(
         "--json", metavar="OBJECT", help="all arguments as one JSON object; - reads standard input"
     )
-    flags.add_argument("--data", metavar="DIR", help="data folder of the server")
-    flags.add_argument(
-        "--store", metavar="STORE", help="the server's store, if no server runs on this machine"
-    )
+    add_store_flags(flags)
     return flags
 
 

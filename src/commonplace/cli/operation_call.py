@@ -1,42 +1,43 @@
-"""Call an operation: on the server that COMMONPLACE_URL names, on the server that runs on the data folder, or, if none
-runs, directly on the store.
+"""Call an operation on the server that `client/server_choice.py` chooses, or directly on the store if none runs.
 
 Commands in `client/` that also work without a server are handed `call_operation` by the parser.
 """
 
 import argparse
 import asyncio
-import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from commonplace import config, errors
 from commonplace.access import OPERATOR
-from commonplace.beacon import read_beacon
-from commonplace.client import remote
+from commonplace.client import remote, server_choice
 from commonplace.client.remote import RemoteServer
+from commonplace.client.server_choice import ServerChoice
 
 _CALL_SECONDS = 70
-_HEALTH_SECONDS = 2
 
 
-def call_operation(
-    name: str, arguments: Mapping[str, Any], flags: argparse.Namespace, server: RemoteServer | None = None
-) -> dict[str, Any]:
-    """On `server` if given, else as the environment and the flags --data and --store say."""
-    if server:
-        return _call_remote(server, name, arguments)
-    settings = config.read_settings(
+def call_operation(name: str, arguments: Mapping[str, Any], flags: argparse.Namespace) -> dict[str, Any]:
+    """Call on the server that the flags --url, --data and --store, the environment or the configuration name."""
+    choice = next(list_server_choices(flags))
+    if choice.server:
+        return _call_remote(choice.server, choice.named_by, name, arguments)
+    return asyncio.run(_call_store(_read_settings(flags), name, arguments))
+
+
+def list_server_choices(flags: argparse.Namespace) -> Iterator[ServerChoice]:
+    """The server that `call_operation` uses, then those that it overrides."""
+    is_data_named = bool(getattr(flags, "data", None) or getattr(flags, "store", None))
+    url = getattr(flags, "url", None)
+    return server_choice.list_server_choices(url, _read_settings(flags).data, is_data_named=is_data_named)
+
+
+def _read_settings(flags: argparse.Namespace) -> config.Settings:
+    return config.read_settings(
         {"data": getattr(flags, "data", None), "store": getattr(flags, "store", None)}
     )
-    if url := os.environ.get("COMMONPLACE_URL"):
-        return _call_remote(RemoteServer(url, os.environ.get("COMMONPLACE_KEY", "")), name, arguments)
-    beacon = read_beacon(settings.data)
-    if beacon and remote.is_answering(beacon["url"], _HEALTH_SECONDS):
-        return _call_remote(RemoteServer(beacon["url"], beacon["token"]), name, arguments)
-    return asyncio.run(_call_store(settings, name, arguments))
 
 
 async def _call_store(settings: config.Settings, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,12 +49,16 @@ async def _call_store(settings: config.Settings, name: str, arguments: Mapping[s
     return reply
 
 
-def _call_remote(server: RemoteServer, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    server = server._replace(url=remote.normalize_url(server.url))
+def _call_remote(
+    server: RemoteServer, named_by: str, name: str, arguments: Mapping[str, Any]
+) -> dict[str, Any]:
     try:
         return remote.call_operation(server, name, dict(arguments), _CALL_SECONDS)
     except remote.ServerUnreachable as error:
-        raise errors.Unavailable(str(error), hint="Start it: commonplace serve") from None
+        raise errors.Unavailable(
+            f"{error} It is named by {named_by}.",
+            hint="Start it, name another with --url URL, or use a data folder with --data DIR.",
+        ) from None
     except remote.ServerRefusal as refusal:
         raise _to_refusal(refusal) from None
 

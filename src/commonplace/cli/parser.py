@@ -116,11 +116,11 @@ def _add_call(commands: Commands) -> None:
     call.set_defaults(run=run_lazily("commonplace.cli.call"))
 
 
-CALL_DESCRIPTION = """Run one operation as the local operator, on the running server or directly on the data folder.
+CALL_DESCRIPTION = """Run one operation on the server that this machine uses (`commonplace status` shows it), or directly on the data folder.
   commonplace call memory_start_session --project shop --claude-instance ann
   commonplace call memory_query --session-id ID --query "idle connections" --tags db pool
   echo '{"project": "shop"}' | commonplace call memory_start_session --json -
-Set COMMONPLACE_URL and COMMONPLACE_KEY to use another server."""
+Use another server with --url URL, or COMMONPLACE_URL, and its key in COMMONPLACE_KEY."""
 
 
 def _add_key(commands: Commands) -> None:

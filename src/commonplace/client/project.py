@@ -3,6 +3,7 @@
 import os
 import re
 from pathlib import Path
+from typing import Any, NamedTuple
 
 _PROJECT_FILE = ".commonplace.toml"
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
@@ -22,15 +23,25 @@ def project_from_files(cwd: str | Path) -> str:
     a project by its own name.
     """
     folder = Path(cwd).expanduser()
+    if named := find_project_setting(folder, "project"):
+        return named.value
     root = find_repository(folder)
-    if root is None:
-        return _read_project_file(folder) or _name_from_folder(folder.name)
-    main = find_main_worktree(root)
-    return (
-        _read_project_file(root)
-        or _read_project_file(main)
-        or _name_from_folder(main.name.removesuffix(".git"))
-    )
+    return _name_from_folder(find_main_worktree(root).name.removesuffix(".git") if root else folder.name)
+
+
+class ProjectSetting(NamedTuple):
+    value: str
+    path: Path
+
+
+def find_project_setting(folder: Path, name: str) -> ProjectSetting | None:
+    """A value in .commonplace.toml of the folder's repository, else of the repository's main worktree."""
+    root = find_repository(folder)
+    for place in (root, find_main_worktree(root)) if root else (folder,):
+        path = place / _PROJECT_FILE
+        if value := _read_project_file(path).get(name):
+            return ProjectSetting(str(value), path)
+    return None
 
 
 def _name_from_folder(folder: str) -> str:
@@ -65,14 +76,14 @@ def find_main_worktree(root: Path) -> Path:
     return shared.parent if shared.name == ".git" else shared
 
 
-def _read_project_file(root: Path) -> str:
+def _read_project_file(path: Path) -> dict[str, Any]:
     try:
-        text = (root / _PROJECT_FILE).read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except OSError:
-        return ""
+        return {}
     import tomllib  # noqa: PLC0415 - few repositories have the file
 
     try:
-        return str(tomllib.loads(text).get("project") or "")
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
-        return ""
+        return {}

@@ -90,8 +90,11 @@ def configuration_for(url: str, configured: dict[str, Any]) -> dict[str, Any]:
 
 
 def normalize_url(url: str) -> str:
-    """A server's address without a trailing slash and without /mcp."""
-    return url.strip().rstrip("/").removesuffix("/mcp").rstrip("/")
+    """A server's address without a trailing slash, and without /mcp and what follows it."""
+    scheme, separator, rest = url.strip().partition("://")
+    authority, _, path = rest.partition("/")
+    path, _, _ = f"/{path}/".partition("/mcp/")
+    return f"{scheme}{separator}{authority}{path}".rstrip("/")
 
 
 def validate_url(url: str) -> str:
@@ -107,8 +110,11 @@ def validate_url(url: str) -> str:
 
 def read_secret(name: str, configured: dict[str, Any]) -> str:
     """A token: from its variable, else as config.toml refers to it with `env:NAME` or `file:PATH`."""
-    if token := os.environ.get(_SECRET_VARIABLES[name]):
-        return token
+    return os.environ.get(_SECRET_VARIABLES[name]) or read_configured_secret(name, configured)
+
+
+def read_configured_secret(name: str, configured: dict[str, Any]) -> str:
+    """A token as config.toml refers to it; raises OSError if its file cannot be read."""
     kind, _, reference = str(configured.get(name, "")).partition(":")
     if kind == "env":
         return os.environ.get(reference, "")
