@@ -103,7 +103,7 @@ async def test_scan_marks_vanished_ones_and_follows_moved_ones(team, call, sourc
     [match] = (await alice.find_function(query="pause"))["results"]
     assert (match["id"], match["file_path"]) == (made["id"], "lib/pause.py:1")
     assert match["drift"] == {"changed": ["moved"], "moved_from": "net/retry.py"}
-    assert (await alice.find_function(query="backoff")).get("results") is None
+    assert (await alice.find_function(query="backoff"))["results"] == []
 
 
 async def test_scan_fills_and_loses_what_was_registered_by_hand(team, call, source_folder):

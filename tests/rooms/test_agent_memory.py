@@ -100,7 +100,7 @@ async def test_memory_of_another_agent_is_out_of_reach(team: Team, alice: Agent,
         agent = team.anyone(other)
         with pytest.raises(errors.NotFound):
             await agent.get_memory(key="k")
-        assert await agent.list_memory(session_id="all") == {"total": 0}
+        assert await agent.list_memory(session_id="all") == {"entries": [], "total": 0}
         assert await agent.delete_memory(key="k") == {"success": True, "deleted": False}
     assert (await alice.get_memory(key="k"))["value"] == "mine"
 
@@ -137,7 +137,7 @@ async def test_expiry_is_exact_at_read(team: Team, alice: Agent):
     team.clock.advance(seconds=0.000001)
     with pytest.raises(errors.NotFound):
         await alice.get_memory(key="k")
-    assert await alice.list_memory() == {"total": 0}
+    assert await alice.list_memory() == {"entries": [], "total": 0}
     assert await alice.delete_memory(key="k") == {"success": True, "deleted": False}
     assert await load_usage(team) == (0, 0)
 

@@ -162,7 +162,7 @@ async def test_agent_status_and_list_of_an_unknown_project_or_agent_are_empty_an
     team: Team,
 ):
     alice = await team.agent("alice")
-    empty = {"count": 0, "total": 0}
+    empty = {"count": 0, "total": 0, "agents": []}
     assert await alice.get_agent_status(instance="nobody") == empty
     assert await alice.get_agent_status(project="moon") == empty
     assert await alice.list_agents(project="moon") == empty

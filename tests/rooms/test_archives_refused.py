@@ -138,7 +138,7 @@ async def test_read_session_and_list_sessions_are_for_those_who_see_the_project(
 async def test_list_sessions_shows_sync_no_blackboards(team: Team):
     await team.anyone().create_session(purpose="Design the cart API", project="shop")
     sync = SyncClient(team.calls, caller=Caller("sync", SHOP, "k1"))
-    assert await sync.list_sessions() == {"total": 0}
+    assert await sync.list_sessions() == {"sessions": [], "total": 0}
     assert (await team.anyone().list_sessions())["total"] == 1
 
 

@@ -138,7 +138,7 @@ async def test_list_backlog_ready_shows_what_can_begin_for_me(team):
 
 async def test_list_backlog_of_an_unknown_project_is_empty(team):
     alice = await team.agent("alice")
-    assert await alice.list_backlog(project="nowhere") == {"count": 0, "total": 0}
+    assert await alice.list_backlog(project="nowhere") == {"items": [], "count": 0, "total": 0}
 
 
 async def test_list_backlog_everywhere_shows_the_projects_of_the_key(team):

@@ -58,6 +58,7 @@ async def test_create_session_is_found_again(team: Team, alice: Agent, bob: Agen
         "metadata": {"ticket": 7},
     }
     assert await bob.get_session(session_id=session_id) == {
+        "messages": [],
         "session": session,
         "message_count": 0,
         "last_activity": "2027-01-15T08:00:00Z",
@@ -92,8 +93,8 @@ async def test_session_of_a_project_that_the_caller_does_not_see_is_not_found(te
             await stranger.call(operation, session_id=board, **more)
     with pytest.raises(errors.Forbidden):
         await stranger.list_sessions(project="shop")
-    assert await stranger.list_sessions() == {"total": 0}
-    assert await stranger.list_sessions(project="shared") == {"total": 0}
+    assert await stranger.list_sessions() == {"sessions": [], "total": 0}
+    assert await stranger.list_sessions(project="shared") == {"total": 0, "sessions": []}
 
 
 async def test_list_sessions_pages_and_leaves_closed_ones_out(team: Team, alice: Agent):
@@ -215,6 +216,7 @@ async def test_get_message_shows_parent_and_replies(alice: Agent, bob: Agent, bo
     assert (asked["message"]["content"], asked["replies"]) == ("a question?", replies)
     answer = await alice.get_message(session_id=board, message_id=replies[0])
     assert answer == {
+        "replies": [],
         "message": answer["message"],
         "parent": asked["message"],
     }
@@ -286,7 +288,7 @@ async def test_idle_session_closes_itself(team: Team, alice: Agent, board: str):
         await alice.add_message(session_id=board, content="late")
     idle_session = (await alice.get_session(session_id=board))["session"]
     assert (idle_session["status"], idle_session["closed_by"]) == ("completed", "idle")
-    assert await alice.list_sessions() == {"total": 0}
+    assert await alice.list_sessions() == {"sessions": [], "total": 0}
     await team.database.write(lambda tx: close_idle_sessions(tx, team.clock(), Settings()))
     closed_session = (await alice.get_session(session_id=board))["session"]
     assert closed_session == idle_session | {"closed_at": "2027-01-22T08:00:00Z"}

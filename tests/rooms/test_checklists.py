@@ -89,7 +89,7 @@ async def test_checklist_create_of_a_name_that_is_there_is_refused(team):
 
 async def test_checklist_list_shows_progress_last_changed_first(team, clock):
     alice = await team.agent("alice")
-    assert await alice.checklist(action="list") == {"count": 0, "total": 0}
+    assert await alice.checklist(action="list") == {"checklists": [], "count": 0, "total": 0}
     await alice.checklist(action="create", name="old", items=["a", "b"])
     await alice.checklist(action="check", name="old", item_index=0)
     before = iso(clock.now)
@@ -103,7 +103,7 @@ async def test_checklist_list_shows_progress_last_changed_first(team, clock):
             {"name": "old", "project": "shop", "progress": "1/2", "updated": before},
         ],
     }
-    assert await alice.checklist(action="list", project="web") == {"count": 0, "total": 0}
+    assert await alice.checklist(action="list", project="web") == {"count": 0, "total": 0, "checklists": []}
 
 
 async def test_checklist_delete_removes_it_with_its_items(team):

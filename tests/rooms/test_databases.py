@@ -32,7 +32,7 @@ async def _list_audit_rows(team: Team) -> list[tuple[str, str, str]]:
 
 async def test_list_is_empty_without_databases(team: Team):
     alice = await team.agent("alice")
-    assert await alice.db(action="list") == {"count": 0}
+    assert await alice.db(action="list") == {"count": 0, "databases": []}
 
 
 async def test_list_names_databases_without_host_user_or_folder(
@@ -47,7 +47,7 @@ async def test_list_names_databases_without_host_user_or_folder(
 async def test_list_shows_only_databases_of_the_project(team: Team, register: Any, lite: DatabaseAddress):
     register("APP", lite, PROJECTS="Other Shop")
     alice, olga = await team.agent("alice"), await team.agent("olga", project="other_shop")
-    assert await alice.db(action="list") == {"count": 0}
+    assert await alice.db(action="list") == {"count": 0, "databases": []}
     assert (await olga.db(action="list"))["count"] == 1
     assert await refusal_code_of(alice.db(action="query", database="app", query="select 1")) == "not_found"
     assert (

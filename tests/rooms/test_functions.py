@@ -152,7 +152,11 @@ async def test_find_function_reads_shared_ones_unless_told_not_to(team):
     await alice.register_function(**RETRY, project="shared")
     assert [item["project"] for item in await _find_functions(alice)] == ["shared"]
     assert await _find_functions(alice, include_shared=False) == []
-    assert await alice.find_function(query="zebra") == {"result_count": 0, "message": "Nothing found."}
+    assert await alice.find_function(query="zebra") == {
+        "results": [],
+        "result_count": 0,
+        "message": "Nothing found.",
+    }
 
 
 async def test_find_function_does_not_see_other_projects(team):
@@ -184,7 +188,7 @@ async def test_sync_functions_fills_what_an_agent_registered(team):
         "enriched": True,
         "side_effects": ["network"],
     }
-    assert await alice.get_enrichment_queue() == {"pending_count": 0}
+    assert await alice.get_enrichment_queue() == {"items": [], "pending_count": 0}
 
 
 async def test_sync_functions_knows_a_method_that_was_registered_without_its_class(team):
@@ -249,7 +253,7 @@ async def test_sync_functions_vanished_ones_nobody_described_are_not_found_and_s
     identity = (await _find_functions(alice))[0]["id"]
     assert (await _sync_functions(team, gone=[["src/net/retry.py", "retry_with_backoff"]]))["gone"] == 1
     assert await _find_functions(alice) == []
-    assert (await team.anyone().list_functions(project="shop")) == {"count": 0}
+    assert (await team.anyone().list_functions(project="shop")) == {"functions": [], "count": 0}
     assert (await alice.get_by_id(doc_id=identity))["status"] == "gone"
     team.clock.advance(days=31)
     await delete_old_rows(team.calls)
@@ -385,7 +389,7 @@ async def test_become_librarian_names_the_project_that_is_not_the_sessions(team)
     duty = await alice.become_librarian(project="shared")
     assert "project='shared'" in duty["prompt"]
     await alice.enrich_function(func_id=duty["items"][0]["id"], search_summary="x", project="shared")
-    assert "items" not in await alice.become_librarian(project="shared")
+    assert (await alice.become_librarian(project="shared"))["items"] == []
 
 
 async def test_get_by_id_shows_all_that_is_known_of_a_function(team):

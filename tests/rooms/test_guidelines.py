@@ -89,7 +89,7 @@ async def test_set_global_guideline_needs_an_owner_of_everything(team):
     for caller in (SHOP_ADMIN, SHOP_OWNER, access.Caller("admin", frozenset({"*"}), "key_all")):
         with pytest.raises(errors.Forbidden):
             await team.anyone(caller).guidelines(action="set", name="tests", rule="mine everywhere")
-    assert await team.anyone().guidelines(action="list", scope="global") == {"count": 0}
+    assert await team.anyone().guidelines(action="list", scope="global") == {"guidelines": [], "count": 0}
 
 
 async def test_set_guideline_by_an_admin_stays_in_its_projects(team):

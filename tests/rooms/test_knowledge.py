@@ -70,6 +70,7 @@ async def test_query_that_finds_nothing_says_so_and_names_what_is_near(team):
     alice = await team.agent("alice")
     await alice.record_learning(topic="PgBouncer", content=IDLE)
     assert await alice.query(query="zebra") == {
+        "results": [],
         "query": "zebra",
         "result_count": 0,
         "message": "Nothing found.",
@@ -154,6 +155,7 @@ async def test_query_never_shows_another_project(team):
     bob = await team.agent("bob", project="bank")
     await bob.record_learning(topic="Ledger", content="The xylophone account is closed.")
     assert await alice.query(query="xylophone") == {
+        "results": [],
         "query": "xylophone",
         "result_count": 0,
         "message": "Nothing found.",

@@ -68,7 +68,12 @@ async def test_restore_by_tag_brings_back_exactly_what_archiving_changed(team):
     assert restored["restored_count"] == 2
     statuses = {title: (await alice.get_by_id(doc_id=identity))["status"] for title, identity in made.items()}
     assert statuses == {"One": "active", "Two": "deprecated", "Three": "archived", "Four": "active"}
-    assert await alice.restore_by_tag(tag="old") == {"status": "completed", "tag": "old", "restored_count": 0}
+    assert await alice.restore_by_tag(tag="old") == {
+        "docs": [],
+        "status": "completed",
+        "tag": "old",
+        "restored_count": 0,
+    }
 
 
 async def test_report_citations_lowers_what_has_no_evidence_any_more(team):
@@ -170,6 +175,7 @@ async def test_restore_by_tag_leaves_archived_what_an_active_document_says(team)
     await alice.archive_by_tag(tag="w")
     second = await alice.store(**text)
     assert await alice.restore_by_tag(tag="w") == {
+        "docs": [],
         "status": "completed",
         "tag": "w",
         "restored_count": 0,

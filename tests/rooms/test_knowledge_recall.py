@@ -162,7 +162,7 @@ async def test_expired_documents_say_so_before_any_sweep(team):
     team.clock.advance(days=2)
     kept = await alice.get_by_id(doc_id=made["id"])
     assert (kept["status"], kept["warning"]) == ("expired", "expired: check before use")
-    assert "citations" not in await alice.call("memory_list_citations", project="shop")
+    assert (await alice.call("memory_list_citations", project="shop"))["citations"] == []
     started = [(await team.agent(name)).started for name in ("alice", "bob")]
     assert [each.keys() & {"interface_updates", "handoff"} for each in started] == [set(), set()]
     again = await alice.store(

@@ -35,6 +35,7 @@ async def test_lock_files_refuses_what_another_holds_and_names_the_holder(team):
     team.clock.advance(seconds=30)
     refused = await bob.lock_files(files=["src/app.py"])
     assert refused == {
+        "locked": [],
         "success": False,
         "conflicts": [
             {
@@ -148,7 +149,7 @@ async def test_lock_files_refuses_wrong_arguments_and_locks_nothing(team, argume
     alice = await team.agent("alice")
     with pytest.raises(errors.Invalid):
         await alice.lock_files(**arguments)
-    assert await alice.get_locks() == {"total_count": 0}
+    assert await alice.get_locks() == {"locks": [], "total_count": 0}
 
 
 async def test_lock_files_of_another_project_do_not_meet(team):
@@ -256,7 +257,7 @@ async def test_unlock_files_without_files_releases_all_of_mine_alone(team):
     await alice.lock_files(files=["a.py", "b.py"])
     await bob.lock_files(files=["c.py"])
     assert await alice.unlock_files() == {"released": ["a.py", "b.py"]}
-    assert await alice.unlock_files() == {}
+    assert await alice.unlock_files() == {"released": []}
     assert await holds_exactly(bob, "c.py")
 
 
@@ -265,7 +266,7 @@ async def test_unlock_files_of_a_lapsed_lock_is_not_held(team):
     await alice.lock_files(files=["a.py"], minutes=1)
     team.clock.advance(minutes=2)
     answer = await alice.unlock_files(files=["a.py"])
-    assert answer == {"not_held": ["a.py"]}
+    assert answer == {"released": [], "not_held": ["a.py"]}
 
 
 # -- seeing ---------------------------------------------------------------------------------------------------

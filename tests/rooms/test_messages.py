@@ -78,7 +78,7 @@ async def test_get_messages_shows_the_whole_message_and_marks_it_delivered(team,
             }
         ],
     }
-    assert await bob.get_messages() == {"count": 0, "unread": 0}
+    assert await bob.get_messages() == {"messages": [], "count": 0, "unread": 0}
     assert _bodies(await bob.get_messages(include_delivered=True)) == ["May I?"]
 
 
@@ -245,7 +245,7 @@ async def test_send_message_to_everyone_gives_each_other_agent_a_copy_of_its_own
     assert _bodies(await bob.get_messages()) == ["freeze"]
     await bob.acknowledge_message(message_id=sent["message_id"])
     assert _bodies(await carol.get_messages()) == ["freeze"]
-    assert await alice.get_messages() == {"count": 0, "unread": 0}
+    assert await alice.get_messages() == {"messages": [], "count": 0, "unread": 0}
     assert (await bob.get_messages(include_delivered=True))["messages"][0]["to"] == "*"
 
 
@@ -424,7 +424,7 @@ async def test_get_messages_waits_until_mail_arrives(team):
 async def test_get_messages_waits_no_longer_than_asked(team):
     (bob,) = await _start_agents(team, "bob")
     async with asyncio.timeout(PATIENCE_SECONDS):
-        assert await bob.get_messages(wait_seconds=1) == {"count": 0, "unread": 0}
+        assert await bob.get_messages(wait_seconds=1) == {"messages": [], "count": 0, "unread": 0}
 
 
 async def test_get_messages_by_two_sessions_of_one_agent_gives_each_message_to_one(team):

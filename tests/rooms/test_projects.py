@@ -76,7 +76,7 @@ async def test_get_project_shows_the_roster(team):
 async def test_get_unknown_project_is_refused_and_creates_nothing(team):
     with pytest.raises(errors.NotFound):
         await team.anyone().project(action="get", name="nowhere")
-    assert await team.anyone().project(action="list") == {"total": 0}
+    assert await team.anyone().project(action="list") == {"projects": [], "total": 0}
 
 
 async def test_add_agent_admits_a_pending_agent(team):
@@ -310,7 +310,12 @@ async def test_list_projects_shows_only_the_callers_projects(team):
         1,
         1,
     )
-    assert none == {"total": 0, "active_sessions": 0, "shared": {"active_sessions": 0, "document_count": 0}}
+    assert none == {
+        "projects": [],
+        "total": 0,
+        "active_sessions": 0,
+        "shared": {"active_sessions": 0, "document_count": 0},
+    }
 
 
 async def test_list_projects_pages_with_the_total_of_all(team):

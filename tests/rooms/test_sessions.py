@@ -181,7 +181,7 @@ async def test_start_session_of_an_unknown_agent_in_a_registered_project_is_pend
     assert "_notice" not in await bob.heartbeat()
     assert (await anna.list_agents(query="eve"))["agents"][0]["tier"] == "pending"
     assert [mail["from"] for mail in (await anna.get_messages())["messages"]] == ["eve"]
-    assert "messages" not in await bob.get_messages()
+    assert (await bob.get_messages())["messages"] == []
 
 
 async def test_start_session_of_a_pending_agent_warns_again_and_notifies_admins_once(team: Team):

@@ -260,7 +260,7 @@ async def test_list_specs_names_them_with_their_versions(team, clock):
     only = await alice.list_specs(spec_type="api")
     assert [(item["spec_name"], "versions" in item) for item in only["specs"]] == [("b", False)]
     assert (await alice.list_specs(limit=1))["total"] == 2
-    assert await alice.list_specs(project="nowhere") == {"count": 0, "total": 0}
+    assert await alice.list_specs(project="nowhere") == {"specs": [], "count": 0, "total": 0}
 
 
 async def test_start_session_returns_the_state_of_the_agent(team):

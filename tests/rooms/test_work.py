@@ -79,7 +79,7 @@ async def test_blocked_item_keeps_what_it_waits_for_until_it_continues(team):
         }
     ]
     await alice.update_work(title="cart", status="in_progress")
-    assert "blocked_agents" not in await alice.get_active_work()
+    assert (await alice.get_active_work())["blocked_agents"] == []
     await alice.update_work(title="cart", status="blocked")
     [blocked] = (await alice.get_active_work())["blocked_agents"]
     assert (blocked["waiting_for"], blocked["signal"], blocked["reason"]) == ("", "", "")
@@ -100,7 +100,7 @@ async def test_update_work_refuses_wrong_arguments_and_changes_nothing(team, arg
     alice = await team.agent("alice")
     with pytest.raises(errors.Invalid):
         await alice.update_work(**arguments)
-    assert "recent_work_items" not in await alice.get_active_work()
+    assert (await alice.get_active_work())["recent_work_items"] == []
 
 
 async def test_end_session_completes_work_in_progress_and_abandons_blocked_work(team):
@@ -115,7 +115,7 @@ async def test_end_session_completes_work_in_progress_and_abandons_blocked_work(
         ("till", "abandoned"),
         ("shelf", "abandoned"),
     }
-    assert "blocked_agents" not in active
+    assert active["blocked_agents"] == []
     assert "unblocked" not in await bob.update_work(title="api", status="completed", signals=["api_ready"])
 
 
@@ -279,7 +279,13 @@ async def test_get_active_work_is_bounded_in_time_and_count(team):
 async def test_get_active_work_of_an_unknown_project_is_empty(team):
     alice = await team.agent("alice")
     await alice.update_work(title="cart", status="in_progress")
-    assert await alice.get_active_work(project="Nowhere") == {"overlap_window_hours": 24}
+    assert await alice.get_active_work(project="Nowhere") == {
+        "overlap_window_hours": 24,
+        "currently_active": [],
+        "blocked_agents": [],
+        "recent_signals": [],
+        "recent_work_items": [],
+    }
 
 
 async def test_get_active_work_never_shows_a_session_id(team):

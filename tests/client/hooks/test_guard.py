@@ -127,7 +127,7 @@ async def test_commit_in_another_repository_is_a_guests(team, near, tmp_path):
     stage(other, "src/cart.py")
     alice.cwd = other
     assert f"leased by {bob.name}" in (await alice.commit()).stderr
-    assert "locks" not in await (await team.agent("carol", project="shop")).get_locks()
+    assert (await (await team.agent("carol", project="shop")).get_locks())["locks"] == []
 
 
 async def test_news_that_a_commit_hears_reaches_the_agent(team, near, shop):
@@ -171,7 +171,7 @@ async def test_what_git_commits_by_itself_went_past_nothing(team, shop, surround
     guarded(shop)
     assert (await run(["git", *act], shop, surroundings)).code == 0
     alice = await team.agent("alice", project="shop")
-    assert "recent_work_items" not in await alice.get_active_work()
+    assert (await alice.get_active_work())["recent_work_items"] == []
 
 
 async def test_merge_of_what_another_holds_is_not_refused(team, near, shop):

@@ -86,7 +86,7 @@ async def test_setting_may_stand_in_the_configuration(team, near, home):
 
 async def test_files_outside_of_the_repository_are_let_through(team, near, tmp_path):
     await near().edit(tmp_path / "notes.md")
-    assert "locks" not in await (await session_of(team, "alice")).get_locks()
+    assert (await (await session_of(team, "alice")).get_locks())["locks"] == []
 
 
 async def test_same_file_of_another_worktree_is_denied(near, shop, tmp_path):

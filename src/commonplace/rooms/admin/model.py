@@ -154,7 +154,7 @@ class ApiKey(Reply):
 
 class ApiKeyListing(Reply):
     total: int
-    keys: list[ApiKey] = []
+    keys: list[ApiKey]
     next_offset: int | None = None
 
 
@@ -184,7 +184,7 @@ class AuditRow(Reply):
 
 class AuditPage(Reply):
     count: int
-    events: list[AuditRow] = []
+    events: list[AuditRow]
     next_cursor: str | None = None
 
 

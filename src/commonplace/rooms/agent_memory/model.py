@@ -94,7 +94,7 @@ class ListedMemory(Reply):
 
 class MemoryListing(Reply):
     total: int
-    entries: list[ListedMemory] = []
+    entries: list[ListedMemory]
 
 
 class DeletedMemory(Reply):

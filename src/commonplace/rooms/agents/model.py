@@ -88,7 +88,7 @@ class RosterAgent(Reply):
 class AgentStatusListing(Reply):
     count: int
     total: int
-    agents: list[AgentStatus] = []
+    agents: list[AgentStatus]
 
     @classmethod
     def from_rows(cls, rows: Sequence[Row], now: int) -> "AgentStatusListing":
@@ -102,7 +102,7 @@ class AgentStatusListing(Reply):
 class AgentRoster(Reply):
     count: int
     total: int
-    agents: list[RosterAgent] = []
+    agents: list[RosterAgent]
 
 
 def total_of_rows(rows: Sequence[Row]) -> int:

@@ -122,7 +122,7 @@ class ChangedItem(BacklogItem, kw_only=True):
 class BacklogListing(Reply):
     count: int
     total: int
-    items: list[BacklogItem] = []
+    items: list[BacklogItem]
     next_offset: int = 0
 
 
@@ -146,7 +146,7 @@ class BatchReply(Reply):
     status: str
     action: str
     count: int
-    items: list[ChangedItem | CompletedItem] = []
+    items: list[ChangedItem | CompletedItem]
 
 
 class BacklogFilters(msgspec.Struct, frozen=True):

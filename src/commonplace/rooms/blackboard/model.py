@@ -110,7 +110,7 @@ class BlackboardSession(Reply):
 
 class BlackboardListing(Reply):
     total: int
-    sessions: list[BlackboardSession] = []
+    sessions: list[BlackboardSession]
 
 
 class ClosedBlackboard(Reply):
@@ -150,8 +150,8 @@ class BlackboardDetails(Reply):
     session: BlackboardSession
     message_count: int
     last_activity: str
+    messages: list[BlackboardMessage]
     participants: list[str] = []
-    messages: list[BlackboardMessage] = []
     hidden_count: int | None = None
 
 
@@ -164,8 +164,8 @@ class AddedMessage(Reply):
 
 class MessageDetails(Reply):
     message: BlackboardMessage
+    replies: list[str]
     parent: BlackboardMessage | None = None
-    replies: list[str] = []
 
 
 class OmittedMessages(Reply):
@@ -180,7 +180,7 @@ class MessagePage(Reply):
     total_count: int
     has_more: bool
     next_after: int
-    messages: list[BlackboardMessage] = []
+    messages: list[BlackboardMessage]
     left_out: OmittedMessages | None = None
 
     @classmethod
@@ -205,7 +205,7 @@ class MessageMatch(Reply):
 class ContextSearchResults(Reply):
     message_count: int
     search_time_ms: float
-    results: list[MessageMatch] = []
+    results: list[MessageMatch]
 
 
 class BlackboardAct(Reply):
@@ -222,7 +222,7 @@ class BlackboardAct(Reply):
 class BlackboardAuditTrail(Reply):
     session_id: str
     count: int
-    acts: list[BlackboardAct] = []
+    acts: list[BlackboardAct]
     next_after: int | None = None
 
 

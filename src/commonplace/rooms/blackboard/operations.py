@@ -113,7 +113,7 @@ async def list_sessions(
         return await lookup.list_archived_sessions(call, workspace_id, since, until, limit, offset)
     # A key that may only upload sees archives but no blackboards.
     if not call.caller.has_role("readonly"):
-        return model.BlackboardListing(total=0)
+        return model.BlackboardListing(total=0, sessions=[])
     reader = await identify_reader(call, agent_id)
     return await list_blackboards(
         call, reader, project, active_only, limit or _DEFAULT_LISTED_SESSIONS, offset

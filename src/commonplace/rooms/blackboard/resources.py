@@ -21,7 +21,7 @@ class BlackboardStatistics(Reply):
 class BlackboardView(Reply):
     session: model.BlackboardSession
     statistics: BlackboardStatistics
-    messages: list[model.BlackboardMessage] = []
+    messages: list[model.BlackboardMessage]
 
 
 @operation("resource:session", role="readonly", session=False)

@@ -47,8 +47,8 @@ class Checklist(Reply):
     created_by: str
     created: str
     updated: str
+    items: list[ChecklistItem]
     status: str = ""
-    items: list[ChecklistItem] = []
 
     @classmethod
     def from_row(cls, row: Row, items: Sequence[Row], outcome: str = "") -> "Checklist":
@@ -91,7 +91,7 @@ class ChecklistSummary(Reply):
 class ChecklistListing(Reply):
     count: int
     total: int
-    checklists: list[ChecklistSummary] = []
+    checklists: list[ChecklistSummary]
 
 
 class DeletedChecklist(Reply):

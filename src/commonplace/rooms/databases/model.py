@@ -30,7 +30,7 @@ class ListedDatabase(Reply):
 
 class DatabaseListing(Reply):
     count: int
-    databases: list[ListedDatabase] = []
+    databases: list[ListedDatabase]
 
 
 class DatabaseTable(Reply):
@@ -44,7 +44,7 @@ class DatabaseTables(Reply):
     type: str
     count: int
     truncated: bool
-    tables: list[DatabaseTable] = []
+    tables: list[DatabaseTable]
 
 
 class TableColumn(Reply):
@@ -66,8 +66,8 @@ class DatabaseQueryResult(Reply):
     row_count: int
     truncated: bool
     elapsed_ms: int
-    columns: list[str] = []
-    rows: list[list[Any]] = []
+    columns: list[str]
+    rows: list[list[Any]]
 
 
 @dataclass(frozen=True)

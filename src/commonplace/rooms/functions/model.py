@@ -324,7 +324,7 @@ class FunctionMatch(Reply):
 
 class FunctionSearchReply(Reply):
     result_count: int
-    results: list[FunctionMatch] = []
+    results: list[FunctionMatch]
     message: str = ""
 
 
@@ -367,20 +367,20 @@ class QueuedFunction(Reply):
 
 class EnrichmentQueue(Reply):
     pending_count: int
-    items: list[QueuedFunction] = []
+    items: list[QueuedFunction]
 
 
 class LibrarianAssignment(Reply):
     project: str
     unenriched_count: int
     prompt: str
-    items: list[QueuedFunction] = []
+    items: list[QueuedFunction]
     omitted: int = 0
 
 
 class FunctionListing(Reply):
     count: int
-    functions: list[tuple[str, str, str, int, int]] = []
+    functions: list[tuple[str, str, str, int, int]]
     next_cursor: str | None = None
 
 

@@ -48,7 +48,7 @@ class BootGuideline(Reply):
 
 class GuidelineListing(Reply):
     count: int
-    guidelines: list[Guideline] = []
+    guidelines: list[Guideline]
 
 
 class DeletedGuideline(Reply):

@@ -105,7 +105,7 @@ class QueryResult(Reply):
 class QueryAnswer(Reply):
     query: str
     result_count: int
-    results: list[QueryResult] = []
+    results: list[QueryResult]
     message: str = ""
     nearest_titles: list[str] = []
 
@@ -175,9 +175,9 @@ class StatusChanged(Reply):
 class TagChange(Reply):
     status: str
     tag: str
+    docs: list[dict[str, str]]
     archived_count: int | None = None
     restored_count: int | None = None
-    docs: list[dict[str, str]] = []
     still_archived: list[dict[str, str]] = []
     """Not restored, because an active document has the same text."""
 
@@ -203,13 +203,13 @@ class GlobalResult(Reply):
 class GlobalAnswer(Reply):
     query: str
     result_count: int
-    results: list[GlobalResult] = []
+    results: list[GlobalResult]
     message: str = ""
 
 
 class CitationPage(Reply):
     count: int
-    citations: list[dict[str, Any]] = []
+    citations: list[dict[str, Any]]
     next_cursor: str | None = None
 
 

@@ -96,6 +96,7 @@ async def _answer_nothing_found(
     return model.QueryAnswer(
         query=truncate_question(question.text, max_tokens),
         result_count=0,
+        results=[],
         message="Nothing found.",
         nearest_titles=[truncate_question(title, max_tokens) for title in titles],
     )

@@ -59,13 +59,13 @@ class LockConflict(Reply):
 
 class LockFilesReply(Reply):
     success: bool
-    locked: list[LockGrant] = []
+    locked: list[LockGrant]
     conflicts: list[LockConflict] = []
     message: str = ""
 
 
 class UnlockFilesReply(Reply):
-    released: list[str] = []
+    released: list[str]
     still_held: list[str] = []
     not_held: list[str] = []
 
@@ -114,5 +114,5 @@ class OwnLock(Reply):
 
 class LockListing(Reply):
     total_count: int
-    locks: list[Lock] = []
+    locks: list[Lock]
     your_locks: list[OwnLock] = []

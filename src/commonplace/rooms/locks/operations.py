@@ -167,6 +167,7 @@ def _reply_with_conflicts(
     summary = f"{files} of {requested} paths are locked by others; nothing was locked."
     reply = LockFilesReply(
         success=False,
+        locked=[],
         conflicts=conflicts,
         message=f"{summary} Retry with wait_seconds, or ask the holder with memory_send_message.",
     )

@@ -153,7 +153,7 @@ class InboxMessage(Reply):
 class InboxPage(Reply):
     count: int
     unread: int
-    messages: list[InboxMessage] = []
+    messages: list[InboxMessage]
     next_cursor: str = ""
 
 

@@ -158,7 +158,7 @@ async def get_messages(
         await _delete_mail_notices(call, [str(row["id"]) for row in shown_rows])
     if wait_seconds and not shown_rows:
         unread = await store.count_unread_messages(call.tx, call.project, agent)
-        raise WaitForEvents(call, InboxPage(count=0, unread=unread), wait_seconds)
+        raise WaitForEvents(call, InboxPage(count=0, unread=unread, messages=[]), wait_seconds)
     return InboxPage(
         count=len(shown_rows),
         unread=await store.count_unread_messages(call.tx, call.project, agent),

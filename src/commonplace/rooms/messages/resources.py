@@ -13,7 +13,7 @@ _MAX_INBOX_HEADERS = 50
 
 class UnreadInbox(Reply):
     unread: int
-    messages: list[MessageHeader] = []
+    messages: list[MessageHeader]
 
 
 @operation("resource:inbox", role="readonly", session=False)

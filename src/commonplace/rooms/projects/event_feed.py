@@ -23,7 +23,7 @@ class ProjectEventPage(Reply):
     """`last` is the number to continue from; it also counts events that the caller may not see."""
 
     last: int
-    events: list[ProjectEvent] = []
+    events: list[ProjectEvent]
 
 
 @operation("resource:events", role="readonly", session=False)
@@ -32,7 +32,7 @@ async def read_events(
 ) -> ProjectEventPage:
     """List the events after a number; without `after`, return the latest number."""
     if after is None:
-        return ProjectEventPage(last=await events.load_last_event_number(call.tx, project))
+        return ProjectEventPage(last=await events.load_last_event_number(call.tx, project), events=[])
     stored = await events.list_events_after(call.tx, project, after, limit)
     visible = [_render_event(event) for event in stored if events.can_see_event(event, call.caller)]
     return ProjectEventPage(last=stored[-1].n if stored else after, events=visible)

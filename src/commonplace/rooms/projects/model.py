@@ -64,7 +64,7 @@ class Project(Reply):
 
 class ProjectListing(Reply):
     total: int
-    projects: list[Project] = []
+    projects: list[Project]
     next_offset: int | None = None
 
 
@@ -100,7 +100,7 @@ class ProjectOverviewListing(Reply):
     total: int
     active_sessions: int
     shared: SharedOverview
-    projects: list[ProjectOverview] = []
+    projects: list[ProjectOverview]
     next_offset: int | None = None
 
 

@@ -100,7 +100,7 @@ class SpecSummary(Reply):
 class SpecListing(Reply):
     count: int
     total: int
-    specs: list[SpecSummary] = []
+    specs: list[SpecSummary]
 
 
 def format_versions(versions: Sequence[Row]) -> list[dict[str, str]]:

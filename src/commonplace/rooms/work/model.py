@@ -109,10 +109,10 @@ class WorkItem(Reply):
 
 class ActiveWork(Reply):
     overlap_window_hours: int
-    currently_active: list[ActiveAgent] = []
-    blocked_agents: list[BlockedAgent] = []
-    recent_signals: list[WorkSignal] = []
-    recent_work_items: list[WorkItem] = []
+    currently_active: list[ActiveAgent]
+    blocked_agents: list[BlockedAgent]
+    recent_signals: list[WorkSignal]
+    recent_work_items: list[WorkItem]
 
 
 def group_active_agents(sessions: Sequence[Row], work_rows: Sequence[Row]) -> list[ActiveAgent]:
