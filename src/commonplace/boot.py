@@ -21,7 +21,8 @@ class StartingSession:
     working_directory: str
     previous_start: int | None
     handoff: Row | None = None
-    """The agent's own last handoff."""
+    """The handoff to continue: an unfinished one that fits, else the agent's own last one."""
+    handoff_is_unfinished: bool = False
     work: Row | None = None
     """The agent's last work item."""
 

@@ -342,9 +342,11 @@ async def test_end_session_stores_a_handoff_in_full_for_its_agent_and_as_title_f
     handoff_id = ended["handoff_id"]
     assert (await team.agent("alice")).started["handoff"] == {
         "id": handoff_id,
+        "from": "alice",
+        "at": "2027-01-15T08:00:00Z",
         "age": "3h",
-        "summary": "Cart totals done.",
-        "content": "Cart totals done.\nAll tests pass.\n\nNext: tax",
+        "notes": "Cart totals done.\nAll tests pass.\n\nNext: tax",
+        "unfinished": True,
         "files": ["cart.py", "tax.py"],
     }
     assert (await team.agent("bob")).started["handoff"] == {
@@ -357,7 +359,7 @@ async def test_start_session_returns_the_latest_handoff_and_none_after_four_week
         alice = await team.agent("alice")
         team.clock.advance(minutes=1)
         await alice.end_session(summary=summary)
-    assert (await team.agent("alice")).started["handoff"]["content"] == "second"
+    assert (await team.agent("alice")).started["handoff"]["notes"] == "second"
     team.clock.advance(days=28)
     assert "handoff" not in (await team.agent("alice")).started
 
@@ -510,7 +512,7 @@ async def test_two_agents_work_through_a_restart_and_the_next_session_gets_the_h
 
         clock.advance(minutes=60)
         again = (await team.agent("alice", task_description="tax")).started
-        assert again["handoff"]["content"] == "Totals are right\n\nTax is next"
+        assert again["handoff"]["notes"] == "Totals are right\n\nTax is next"
         assert [entry["agent"] for entry in again["active_agents"]] == ["bob"]
     finally:
         await store.close()

@@ -76,7 +76,7 @@ async def _story(alice: Agent, bob: Agent, client: Client, shop: Path) -> None:
     assert (await alice.end()).stdout == ""
     tomorrow = Agent("claude", shop, alice.environ)
     known = json.loads((await tomorrow.start()).context.rpartition("\n")[2])
-    assert "Tax is bob's." in known["handoff"]["content"]
+    assert "Tax is bob's." in known["handoff"]["notes"]
     assert [learning["title"] for learning in known["learnings"]] == ["Cart totals"]
     assert {lock["held_by"] for lock in known["relevant_locks"]} == {"bob"}
     assert "leased by bob" in (await tomorrow.edit("src/tax.py")).denial

@@ -8,7 +8,7 @@ import msgspec
 
 from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
-from commonplace.clock import format_age
+from commonplace.clock import format_age, iso
 from commonplace.operation import Operation
 from commonplace.rooms.knowledge import recent_documents
 from commonplace.rooms.knowledge.recall import warn_of_instructions
@@ -20,6 +20,7 @@ from commonplace.rooms.sessions.agent_identity import (
     suggest_identity,
 )
 from commonplace.rooms.sessions.boot_pack import PackPart
+from commonplace.rooms.sessions.handoffs import find_fitting_handoff
 from commonplace.rooms.work import store as work
 from commonplace.store.database import Row
 
@@ -41,34 +42,49 @@ _NOTABLE_TOOLS = (
 
 
 async def load_last_handoff_and_work(call: Call, start: StartingSession) -> StartingSession:
-    """Add the last handoff and work item of an agent that had a session before."""
+    """Add the unfinished handoff that fits; to an agent that was here before also its last work item."""
+    unfinished = await find_fitting_handoff(call, start)
+    if unfinished is not None:
+        start = replace(start, handoff=unfinished, handoff_is_unfinished=True)
     if start.previous_start is None:
+        return start
+    items = await work.list_work_items(call.tx, start.project, 0, 1, start.agent)
+    start = replace(start, work=items[0] if items else None)
+    if start.handoff is not None:
         return start
     handoffs = await recent_documents.list_documents_of_type(
         call.tx, start.project, call.now, HANDOFF_TYPE, 1, start.agent
     )
-    items = await work.list_work_items(call.tx, start.project, 0, 1, start.agent)
-    return replace(start, handoff=handoffs[0] if handoffs else None, work=items[0] if items else None)
+    return replace(start, handoff=handoffs[0] if handoffs else None)
 
 
 async def render_handoffs(call: Call, start: StartingSession) -> dict[str, Any]:
-    """Render this agent's last handoff in full and those of other agents by title."""
-    own = _render_handoff(start.handoff, call.now) if start.handoff else {}
+    """Render the handoff to continue in full and those of other agents by title."""
+    own = _render_handoff(start, start.handoff, call.now) if start.handoff else {}
     latest = await recent_documents.list_documents_of_type(
         call.tx, start.project, call.now, HANDOFF_TYPE, _MAX_OTHER_HANDOFFS
     )
-    others = [_render_handoff_title(row, call.now) for row in latest if row["author"] != start.agent]
+    others = [
+        _render_handoff_title(row, call.now)
+        for row in latest
+        if row["author"] != start.agent and row["id"] != own.get("id")
+    ]
     return own | ({"others": others} if others else {})
 
 
-def _render_handoff(row: Row, now: int) -> dict[str, Any]:
+def _render_handoff(start: StartingSession, row: Row, now: int) -> dict[str, Any]:
     fields = {
         "id": row["id"],
+        "from": row["author"],
+        "at": iso(row["created_at"]),
         "age": format_age(row["created_at"], now),
-        "summary": row["title"],
-        "content": row["content"],
+        "notes": row["content"],
     }
-    optional = {"files": msgspec.json.decode(row["files"]), "warning": warn_of_instructions(row)}
+    optional = {
+        "unfinished": start.handoff_is_unfinished,
+        "files": msgspec.json.decode(row["files"]),
+        "warning": warn_of_instructions(row),
+    }
     return fields | {name: value for name, value in optional.items() if value}
 
 

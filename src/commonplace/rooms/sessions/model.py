@@ -17,6 +17,7 @@ LongText = Annotated[str, Field(max_length=20_000)]
 SessionSummary = Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)]
 """If summary and notes are empty no handoff is stored: a program ended the session, not its agent."""
 ModifiedFiles = Annotated[list[PathText], Field(max_length=500)]
+HandoffIds = Annotated[list[Annotated[str, Field(min_length=8, max_length=64)]], Field(max_length=20)]
 TokenBudget = Annotated[int, Field(ge=300, le=20_000)]
 
 
@@ -66,5 +67,6 @@ class EndedSession(Reply):
     handoff_id: str = ""
     learning_id: str = ""
     released_locks: list[str] = []
+    taken_handoffs: list[str] = []
     open_claims: list[OpenClaim] = []
     """Backlog items that were claimed and not completed; they are ready again."""

@@ -22,7 +22,7 @@ from commonplace.rooms.knowledge.writing import write_document, write_record
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.locks.events import FILES_RELEASED
-from commonplace.rooms.sessions import boot, start_notices, store
+from commonplace.rooms.sessions import boot, handoffs, start_notices, store
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.rooms.sessions.boot_pack import fit_boot_pack
 from commonplace.rooms.sessions.events import SESSION_ENDED, SESSION_STARTED
@@ -32,6 +32,7 @@ from commonplace.rooms.sessions.model import (
     BootPack,
     BoundWindows,
     EndedSession,
+    HandoffIds,
     LongText,
     ModifiedFiles,
     PathText,
@@ -232,6 +233,7 @@ async def end_session(
     files_modified: ModifiedFiles | None = None,
     learnings: LongText | None = None,
     handoff_notes: LongText | None = None,
+    takes_handoff: HandoffIds | None = None,
 ) -> EndedSession:
     """End your session: stores handoff and learning, releases locks."""
     session = call.own_session
@@ -241,6 +243,9 @@ async def end_session(
     prepared: _PreparedEnd = call.prepared
     learning_id = await _store_learning(call, prepared.learning) if prepared.learning else ""
     handoff_id = await write_record(call, prepared.handoff) if prepared.handoff else ""
+    taken = await handoffs.take_handoffs(call, takes_handoff) if takes_handoff else []
+    if (handoff_notes or "").strip():
+        await handoffs.open_handoff(call, handoff_id)
     await work.record_touched_files(
         call.tx, session, _canonical_files(files, session.working_directory), call.now
     )
@@ -258,6 +263,7 @@ async def end_session(
         learning_id=learning_id,
         released_locks=released,
         open_claims=open_claims,
+        taken_handoffs=taken,
     )
 
 

@@ -233,6 +233,7 @@ async def delete_expired_sessions(tx: Tx, now: int) -> None:
         ("notice where at < $2", 7 * DAY),
         ("session_key where at < $2", 90 * DAY),
         ("seat_name where at < $2", 90 * DAY),
+        ("handoff where created_at < $2", 90 * DAY),
         ("agent where last_seen_at < $2 and tier = 'worker'", 30 * DAY),
     ):
         await tx.run(f"delete from {rows} and project = any($1)", projects, now - retention)

@@ -41,7 +41,6 @@ create table handoff (
   directory text not null,
   branch text not null,
   task text not null,
-  notes text not null,
   status text not null,
   closed_by text not null,
   created_at {int} not null,

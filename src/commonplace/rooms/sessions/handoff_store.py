@@ -1,0 +1,74 @@
+"""SQL of handoffs that are not finished. Their texts are documents of the type `handoff` (rooms/knowledge)."""
+
+from collections.abc import Sequence
+
+from commonplace.activity import AgentSession
+from commonplace.store.database import Row, Tx
+
+_MAX_OPEN_HANDOFFS = 100
+
+
+async def insert_handoff(tx: Tx, session: AgentSession, document: str, now: int) -> None:
+    """Open the handoff of an ending session, with the directory, branch and task that it belongs to."""
+    await tx.run(
+        "insert into handoff (project, id, agent, directory, branch, task, status, closed_by, created_at)"
+        " select project, cast($3 as text), agent, working_directory, branch, task, 'open', '', $4 from session"
+        " where project = $1 and id = $2",
+        session.project,
+        session.id,
+        document,
+        now,
+    )
+
+
+async def list_open_handoffs(tx: Tx, project: str, now: int) -> Sequence[Row]:
+    """List open handoffs whose document is active, newest first."""
+    return await tx.all(
+        "select handoff.id, handoff.agent, handoff.directory, handoff.branch, handoff.task, document.title,"
+        " document.content, document.author, document.files, document.flags, document.created_at from handoff"
+        " join document on document.project = $1 and document.id = handoff.id"
+        " where handoff.project = $1 and handoff.status = 'open' and document.status = 'active'"
+        " and (document.expires_at is null or document.expires_at > $2)"
+        " order by handoff.created_at desc, handoff.id limit $3",
+        project,
+        now,
+        _MAX_OPEN_HANDOFFS,
+    )
+
+
+async def list_handoff_ids(tx: Tx, project: str, prefixes: Sequence[str]) -> list[str]:
+    """List the handoffs, open or not, whose id starts with one of these."""
+    rows: list[Row] = []
+    for prefix in prefixes:
+        rows += await tx.all(
+            "select id from handoff where project = $1 and substr(id, 1, length($2)) = $2 order by id limit 2",
+            project,
+            prefix,
+        )
+    return [row["id"] for row in rows]
+
+
+async def close_handoffs(tx: Tx, project: str, ids: Sequence[str], agent: str, now: int) -> None:
+    await tx.run(
+        "update handoff set status = 'taken', closed_by = $3, closed_at = $4"
+        " where project = $1 and id = any($2) and status = 'open'",
+        project,
+        list(ids),
+        agent,
+        now,
+    )
+
+
+async def replace_handoffs(tx: Tx, session: AgentSession, document: str, now: int) -> None:
+    """Close what the agent left before for the same directory and branch; this document replaces it."""
+    await tx.run(
+        "update handoff set status = 'replaced', closed_by = agent, closed_at = $4"
+        " where project = $1 and status = 'open' and id <> $3 and exists (select 1 from handoff as newer"
+        "  where newer.project = $1 and newer.id = $3 and newer.agent = handoff.agent"
+        "  and newer.directory = handoff.directory and newer.branch = handoff.branch)"
+        " and agent = $2",
+        session.project,
+        session.agent,
+        document,
+        now,
+    )

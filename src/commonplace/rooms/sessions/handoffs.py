@@ -1,0 +1,64 @@
+"""Unfinished handoffs: which one fits a starting session, and what an ending session opens and closes.
+
+A handoff with notes stays open until it is taken, replaced by a newer one of the same work, or its document is no
+longer active. A summary without notes is a finished handoff: it is shown only if nothing unfinished fits.
+"""
+
+from collections.abc import Collection, Sequence
+
+from commonplace import errors
+from commonplace.boot import StartingSession
+from commonplace.call import Call
+from commonplace.rooms.sessions import handoff_store, store
+from commonplace.rooms.sessions.seat import NAME_BUSY_MICROSECONDS
+from commonplace.store.database import Row
+
+_NO_FIT = 3
+
+
+async def find_fitting_handoff(call: Call, start: StartingSession) -> Row | None:
+    """The newest open handoff of the same agent, else of the same directory and branch, else of the same task.
+
+    Those of other agents that are at work are theirs to continue.
+    """
+    rows = await handoff_store.list_open_handoffs(call.tx, start.project, call.now)
+    if not rows:
+        return None
+    busy = await store.list_busy_names(call.tx, start.project, call.now - NAME_BUSY_MICROSECONDS)
+    best = min(rows, key=lambda row: _rank_fit(row, start, call.caller.branch, busy))
+    return best if _rank_fit(best, start, call.caller.branch, busy) < _NO_FIT else None
+
+
+def _rank_fit(row: Row, start: StartingSession, branch: str, busy: Collection[str]) -> int:
+    if row["agent"] == start.agent:
+        return 0
+    if row["agent"] in busy:
+        return _NO_FIT
+    if row["directory"] and (row["directory"], row["branch"]) == (start.working_directory, branch):
+        return 1
+    task = _fold_task(start.task)
+    return 2 if task and task == _fold_task(row["task"]) else _NO_FIT
+
+
+def _fold_task(task: str) -> str:
+    return " ".join(task.casefold().split())
+
+
+async def open_handoff(call: Call, document: str) -> None:
+    session = call.own_session
+    await handoff_store.insert_handoff(call.tx, session, document, call.now)
+    await handoff_store.replace_handoffs(call.tx, session, document, call.now)
+
+
+async def take_handoffs(call: Call, ids: Sequence[str]) -> list[str]:
+    """Close these handoffs; each may be named by the start of its id."""
+    matches = await handoff_store.list_handoff_ids(call.tx, call.project, ids)
+    if len(matches) != len(ids):
+        open_rows = await handoff_store.list_open_handoffs(call.tx, call.project, call.now)
+        raise errors.NotFound(
+            "takes_handoff names a handoff that does not exist, or more than one.",
+            hint="Use whole ids, as `handoff` in the reply of memory_start_session shows them.",
+            open=[row["id"] for row in open_rows[:10]],
+        )
+    await handoff_store.close_handoffs(call.tx, call.project, matches, call.agent, call.now)
+    return matches

@@ -1,0 +1,83 @@
+"""A handoff belongs to the work: it is shown until somebody takes it, whatever happens in between."""
+
+from dataclasses import replace
+
+import pytest
+
+from commonplace import access, errors
+from team import Agent, Team
+
+
+async def agent_in(team: Team, name: str, directory: str = "", branch: str = "", **more: str) -> Agent:
+    caller = replace(access.LOCAL, branch=branch)
+    given = more | ({"working_directory": directory} if directory else {})
+    return await team.agent(name, caller=caller, **given)
+
+
+def shown_id(agent: Agent) -> str:
+    return agent.started.get("handoff", {}).get("id", "")
+
+
+async def hand_over(agent: Agent, **more: object) -> str:
+    ended = await agent.end_session(**{"summary": "Totals", "handoff_notes": "Next: tax"} | more)
+    agent.calls.clock.advance(minutes=1)
+    return ended["handoff_id"]
+
+
+async def test_trivial_session_does_not_hide_an_unfinished_handoff(team: Team):
+    left = await hand_over(await team.agent("alice"))
+    await (await team.agent("alice")).end_session(summary="looked around")
+    team.clock.advance(minutes=1)
+    again = await team.agent("alice")
+    assert shown_id(again) == left
+    assert again.started["handoff"]["notes"] == "Totals\n\nNext: tax"
+    assert again.started["handoff"]["from"] == "alice"
+
+
+async def test_unfinished_handoff_goes_to_who_works_in_the_same_directory_and_branch(team: Team):
+    left = await hand_over(await agent_in(team, "alice", "/shop", "tax"))
+    fitting = await agent_in(team, "bob", "/shop", "tax")
+    other_branch = await agent_in(team, "carol", "/shop", "main")
+    other_directory = await agent_in(team, "dave", "/bank", "tax")
+    assert [shown_id(agent) for agent in (fitting, other_branch, other_directory)] == [left, "", ""]
+
+
+async def test_unfinished_handoff_goes_to_who_has_the_same_task(team: Team):
+    left = await hand_over(await agent_in(team, "alice", "/shop", task_description="Cart totals"))
+    assert shown_id(await agent_in(team, "bob", "/elsewhere", task_description="cart totals ")) == left
+
+
+async def test_handoff_of_an_agent_that_works_again_is_shown_to_it_alone(team: Team):
+    left = await hand_over(await agent_in(team, "alice", "/shop"))
+    alice = await agent_in(team, "alice", "/shop")
+    bob = await agent_in(team, "bob", "/shop")
+    assert (shown_id(alice), shown_id(bob)) == (left, "")
+
+
+async def test_taken_handoff_is_not_shown_again(team: Team):
+    left = await hand_over(await agent_in(team, "alice", "/shop"))
+    bob = await agent_in(team, "bob", "/shop")
+    ended = await bob.end_session(summary="Tax is done", takes_handoff=[left])
+    again = await agent_in(team, "carol", "/shop")
+    assert (ended["taken_handoffs"], shown_id(again)) == ([left], "")
+
+
+async def test_new_handoff_of_the_same_work_replaces_the_old_one(team: Team):
+    await hand_over(await agent_in(team, "alice", "/shop"))
+    newer = await hand_over(await agent_in(team, "alice", "/shop"), handoff_notes="Next: shipping")
+    await (await agent_in(team, "alice", "/shop")).end_session(summary="x", takes_handoff=[newer])
+    team.clock.advance(minutes=1)
+    shown = (await agent_in(team, "alice", "/shop")).started["handoff"]
+    assert "unfinished" not in shown
+
+
+async def test_archived_handoff_is_closed(team: Team):
+    left = await hand_over(await agent_in(team, "alice", "/shop"))
+    bob = await agent_in(team, "bob", "/elsewhere")
+    await bob.change_status(doc_id=left, new_status="archived")
+    assert shown_id(await agent_in(team, "carol", "/shop")) == ""
+
+
+async def test_unknown_handoff_cannot_be_taken(team: Team):
+    with pytest.raises(errors.NotFound):
+        await (await team.agent("alice")).end_session(summary="x", takes_handoff=["doc_00000000000"])
