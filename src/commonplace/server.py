@@ -25,6 +25,7 @@ _log = logging.getLogger(__name__)
 
 _RETENTION_INTERVAL_SECONDS = 3600
 _FIRST_RETENTION_SECONDS = 60
+_LOOPBACK_OF_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where this machine's programs find it
 
 
 async def open_store(settings: Settings, clock: Clock) -> Database:
@@ -112,7 +113,7 @@ async def delete_old_rows(calls: Calls) -> None:
 
 
 async def serve_http(settings: Settings, announce: Callable[[str], None]) -> None:
-    """Serve until a signal stops it; `announce` is called with the address."""
+    """Serve until a signal stops it; `announce` is called with its address on this machine."""
     from commonplace.beacon import Beacon  # noqa: PLC0415 - as above
     from commonplace.edges.application import build_application  # noqa: PLC0415 - as above
     from commonplace.edges.http import listener  # noqa: PLC0415 - stdio, which must start at once, needs none of HTTP
@@ -122,7 +123,8 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
     async with open_calls(settings) as calls, run_background_work(calls):
         await _require_owner_key(calls)
         listening = listener.open_socket(settings.host, settings.port)
-        url = f"http://{_format_host(settings.host)}:{listening.getsockname()[1]}"
+        host = _LOOPBACK_OF_WILDCARD.get(settings.host, settings.host)
+        url = f"http://{_format_host(host)}:{listening.getsockname()[1]}"
         beacon = Beacon(settings.data, url)
         identity = Identity(calls.database, settings, calls.clock, operator_token=beacon.token)
         identity.open(calls.bus)

@@ -1,6 +1,7 @@
 """The command line as a person types it."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -26,6 +27,8 @@ def test_help_teaches_the_first_steps():
 
 def test_call_lists_operations_and_explains_one():
     assert "memory_lock_files" in run("call").stdout
+    listed = run("call", "--help")
+    assert (listed.returncode, "memory_lock_files" in listed.stdout) == (0, True)
     assert "--wait-seconds" in run("call", "memory_lock_files", "--help").stdout
 
 
@@ -94,6 +97,31 @@ def test_key_list_shows_the_machines_and_workspaces_that_a_key_is_held_to(tmp_pa
     held, free = sorted(run("key", "list", *data).stdout.splitlines(), key=lambda line: "free" in line)
     assert held.endswith("machines laptop,desk  workspaces hub-codex-shop")
     assert "machines" not in free
+
+
+def test_key_create_says_what_the_key_may_use(tmp_path: Path):
+    data = ("--data", str(tmp_path))
+    free = run("key", "create", "--name", "free", "--role", "agent", *data)
+    assert "--projects '*'" in free.stderr
+    every = run("key", "create", "--name", "every", "--projects", "*", *data)
+    assert ("all projects" in every.stdout, every.stderr) == (True, "")
+
+
+def test_other_machines_reach_a_server_with_keys_by_the_addresses_that_it_prints(tmp_path: Path):
+    data = ("--data", str(tmp_path))
+    key = run("key", "create", "--name", "ann", "--role", "owner", *data).stdout.split()[0]
+    with product.running(*data, "--host", "0.0.0.0", "--auth", "on") as server:
+        assert server.process.stdout is not None
+        banner = [server.process.stdout.readline() for _ in range(8)]
+        assert not any("//0.0.0.0" in line for line in banner)
+        addresses = re.findall(r"http://[^\s,]+[^\s,.]", banner[0])
+        if not addresses:
+            pytest.skip("this machine has no address but loopback")
+        assert f"connect claude --url {addresses[0]} --key KEY" in "".join(banner)
+        for address in addresses:
+            assert run("status", COMMONPLACE_URL=address, COMMONPLACE_KEY=key).returncode == 0
+        foreign = server.request("GET", "/health", headers={"Host": "evil.example"})
+        assert foreign[0] == 421
 
 
 def test_client_commands_reach_the_server_that_the_environment_names(tmp_path: Path):

@@ -18,7 +18,7 @@ from commonplace.operation import Tool
 def run(arguments: argparse.Namespace) -> int:
     tools = CATALOGUE.tools
     name = arguments.operation
-    if name in {None, "-h", "--help"}:
+    if name is None:
         print(CALL_DESCRIPTION, "\n")
         for tool in tools.values():
             print(f"  {tool.name:32} {tool.description.splitlines()[0][:90]}")

@@ -1,6 +1,7 @@
 """`commonplace key create`, `list`, `revoke` and `revoke-writer`."""
 
 import argparse
+import sys
 from typing import Any
 
 from commonplace.cli import operation_call
@@ -20,6 +21,12 @@ def _print_created(reply: dict[str, Any]) -> None:
         f"{reply['key']}\n\nThis is {reply['name']}'s key ({reply['role']}). It is shown only once: keep it safe."
     )
     print(f'Agents send it as a header: "Authorization: Bearer {reply["key"]}"')
+    if projects := reply.get("projects"):
+        print(f"It may use {'all projects' if projects == ['*'] else ', '.join(projects)}.")
+        return
+    again = f"commonplace key create --name {reply['name']} --role {reply['role']} --projects '*'"
+    print("It may use no project, so nearly every call will be refused.", file=sys.stderr)
+    print(f"  Create another: commonplace key revoke {reply['id']} && {again}", file=sys.stderr)
 
 
 def _print_keys(reply: dict[str, Any]) -> None:

@@ -72,7 +72,11 @@ def _add_serve(commands: Commands) -> None:
     serve.add_argument(
         "--insecure", action="store_true", default=None, help="allow other machines without keys"
     )
-    serve.add_argument("--allowed-hosts", metavar="A,B", help="host names that clients may use")
+    serve.add_argument(
+        "--allowed-hosts",
+        metavar="A,B",
+        help="further host names that clients may use (with keys: this machine's own)",
+    )
     serve.add_argument("--allowed-origins", metavar="A,B", help="web origins that may call it")
     serve.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), help="how much to log (info)"
@@ -109,6 +113,8 @@ def _add_call(commands: Commands) -> None:
         formatter_class=RawHelp,
         add_help=False,
     )
+    # Without an operation --help lists them; after one, it belongs to the operation.
+    call.add_argument("-h", "--help", action="store_true", help=argparse.SUPPRESS)
     call.add_argument("operation", nargs="?", help="its name (default: list all)")
     call.add_argument(
         "rest", nargs=argparse.REMAINDER, help="its arguments as flags; OPERATION --help shows them"
@@ -129,7 +135,12 @@ def _add_key(commands: Commands) -> None:
     create = acts.add_parser("create", help="create a key; it is shown once")
     create.add_argument("--name", required=True, help="the key's name, such as its owner")
     create.add_argument("--role", default="agent", choices=("readonly", "agent", "admin", "owner", "sync"))
-    create.add_argument("--projects", nargs="*", metavar="P", help="projects it can use; '*' = all")
+    create.add_argument(
+        "--projects",
+        nargs="*",
+        metavar="P",
+        help="projects it can use; '*' = all (admin, owner: all that you can use; else none)",
+    )
     create.add_argument(
         "--machines", nargs="*", metavar="M", help="write only to workspaces of these machines"
     )

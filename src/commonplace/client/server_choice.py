@@ -18,7 +18,6 @@ from commonplace.client.remote import RemoteServer
 
 _HEALTH_SECONDS = 2
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-_ALL_ADDRESSES = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not listened on
 
 
 class ServerChoice(NamedTuple):
@@ -85,7 +84,7 @@ def _local_operator_token(address: str, data: Path) -> str:
 
 def _is_same_local_server(address: str, own: str) -> bool:
     (host, port), (own_host, own_port) = _split_host(address), _split_host(own)
-    return port == own_port and host in _LOCAL_HOSTS and own_host in _LOCAL_HOSTS | _ALL_ADDRESSES
+    return port == own_port and host in _LOCAL_HOSTS and own_host in _LOCAL_HOSTS
 
 
 def _split_host(url: str) -> tuple[str, int]:

@@ -1,7 +1,9 @@
 """Every HTTP route of the server on one screen. What is true of each route is in edges/http/router.py."""
 
 from commonplace.call import Calls
+from commonplace.config import Settings
 from commonplace.edges.archives import ArchiveRoutes
+from commonplace.edges.http.machine_hosts import find_machine_hosts
 from commonplace.edges.http.router import LOOPBACK_HOSTS, HttpApplication
 from commonplace.edges.identity import Identity
 from commonplace.edges.mcp.http_transport import McpHttpTransport
@@ -31,6 +33,13 @@ def build_application(
         identity.identify,
         routes,
         probes.public_routes(),  # /health, /ready
-        allowed_hosts=LOOPBACK_HOSTS | {settings.host, *settings.allowed_hosts},
+        allowed_hosts=_list_allowed_hosts(settings),
         allowed_origins=frozenset(settings.allowed_origins),
     )
+
+
+def _list_allowed_hosts(settings: Settings) -> frozenset[str]:
+    """With keys on, a page that reaches this machine by its own name still lacks a key, so its names are allowed."""
+    is_shared = settings.auth_on and not settings.is_loopback
+    own = find_machine_hosts().allowed_hosts() if is_shared else frozenset[str]()
+    return LOOPBACK_HOSTS | {settings.host, *settings.allowed_hosts} | own
