@@ -137,6 +137,29 @@ async def notify_agent(tx: Tx, project: str, agent: str, text: str, now: int) ->
     await notify_sessions(tx, project, [row["id"] for row in rows], text, now)
 
 
+async def filter_live_sessions(tx: Tx, project: str, sessions: Sequence[str], since: int) -> list[str]:
+    """Return those of the sessions that have not ended and were active after `since`."""
+    rows = await tx.all(
+        "select id from session where project = $1 and id = any($2) and ended_at is null and active_at > $3 order by id",
+        project,
+        list(sessions),
+        since,
+    )
+    return [row["id"] for row in rows]
+
+
+async def notify_project(tx: Tx, project: str, text: str, now: int, but: str = "") -> None:
+    """Leave news for every live session of a project, except the one that made it."""
+    rows = await tx.all(
+        "select id from session where project = $1 and id <> $2 and ended_at is null and active_at > $3"
+        " order by active_at desc limit 500",
+        project,
+        but,
+        now - SESSION_LIVE_MICROSECONDS,
+    )
+    await notify_sessions(tx, project, [row["id"] for row in rows], text, now)
+
+
 async def take_notices(tx: Tx, session: AgentSession) -> list[str]:
     rows = await tx.all(
         "delete from notice where project = $1 and session = $2 returning at, id, text",

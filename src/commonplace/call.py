@@ -58,6 +58,8 @@ class Call:
     touched: bool = False
     subject: str = ""
     emitted: list[events.Event] = field(default_factory=list)
+    deferred_writes: list[Callable[[Tx], Awaitable[None]]] = field(default_factory=list)
+    """What a call that only reads leaves to be written after it."""
 
     @property
     def agent(self) -> str:
@@ -243,6 +245,8 @@ class Calls:
         call, reply, notices = await perform(
             lambda tx: self._run_in_transaction(tx, operation, dict(arguments), caller, prepared)
         )
+        for write in call.deferred_writes:
+            await self.database.write(write)
         if call.emitted:
             self.bus.publish_committed({event.project for event in call.emitted})
         if call.session is None or operation.session is False:

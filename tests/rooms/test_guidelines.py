@@ -139,3 +139,20 @@ async def test_start_session_begins_with_the_guidelines(team):
         {"name": "kind", "rule": "Be kind."},
         {"name": "tests", "rule": "Run them."},
     ]
+
+
+async def test_live_sessions_of_the_project_are_told_of_a_guideline_once(team):
+    ann, bob = await team.agent("ann"), await team.agent("bob")
+    carl = await team.agent("carl", project="bank")
+    await ann.guidelines(action="set", name="money", rule="Round half up.", scope="shop")
+    assert (await bob.list_backlog())["_notice"] == ["ann set the guideline 'money' (shop): Round half up."]
+    assert "_notice" not in await bob.list_backlog()
+    assert "_notice" not in await ann.list_backlog()
+    assert "_notice" not in await carl.list_backlog()
+    await ann.guidelines(action="set", name="money", rule="Round half up.", scope="shop", priority=1)
+    assert "_notice" not in await bob.list_backlog()
+    await ann.guidelines(action="set", name="tests", rule="Run them.")
+    for other in (bob, carl):
+        assert (await other.list_backlog())["_notice"] == [
+            "ann set the guideline 'tests' (global): Run them."
+        ]

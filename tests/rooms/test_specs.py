@@ -303,3 +303,47 @@ async def test_find_by_id_shows_the_latest_content_and_all_versions(team, clock)
         "links": {"uri": "spec://shop/cart%20api"},
     }
     assert (await alice.get_by_id(doc_id="spec_000000000000"))["found"] is False
+
+
+async def test_who_read_a_spec_is_told_of_its_next_version_once(team):
+    backend, frontend, reviewer = [await team.agent(name) for name in ("backend", "frontend", "reviewer")]
+    await backend.define_spec(name="cart-api", content="GET /cart", version="1.0.0")
+    await frontend.get_spec(name="cart-api")
+    await frontend.get_spec(name="cart-api")
+    await backend.define_spec(name="cart-api", content="GET /v2/cart", version="2.0.0")
+    assert (await frontend.list_backlog())["_notice"] == [
+        "backend changed spec cart-api to 2.0.0 (you read 1.0.0): read it with memory_get_spec."
+    ]
+    assert "_notice" not in await frontend.list_backlog()
+    assert "_notice" not in await reviewer.list_backlog()
+    assert "_notice" not in await backend.list_backlog()
+    await frontend.get_spec(name="cart-api")
+    await backend.define_spec(name="cart-api", content="GET /v3/cart", version="3.0.0")
+    (notice,) = (await frontend.list_backlog())["_notice"]
+    assert "(you read 2.0.0)" in notice
+
+
+async def test_a_reader_in_another_project_is_told_of_a_shared_spec(team):
+    backend, carl = await team.agent("backend"), await team.agent("carl", project="bank")
+    await backend.define_spec(name="money", content="cents", project="shared")
+    await carl.get_spec(name="money")
+    await backend.define_spec(name="money", content="whole cents", project="shared")
+    assert len((await carl.list_backlog())["_notice"]) == 1
+
+
+async def test_the_next_boot_pack_names_the_specs_that_changed_since_the_agent_read_them(team):
+    backend, frontend = await team.agent("backend"), await team.agent("frontend")
+    await backend.define_spec(name="cart-api", content="GET /cart", version="1.0.0")
+    await frontend.get_spec(name="cart-api")
+    await frontend.end_session(summary="done")
+    await backend.define_spec(name="cart-api", content="GET /v2/cart", version="2.0.0")
+    again = await team.agent("frontend")
+    (update,) = again.started["interface_updates"]
+    assert (update["interface"], update["version"], update["you_read"], update["owner"]) == (
+        "cart-api",
+        "2.0.0",
+        "1.0.0",
+        "backend",
+    )
+    await again.get_spec(name="cart-api")
+    assert "interface_updates" not in (await team.agent("frontend")).started

@@ -1,10 +1,14 @@
 """Read, set and delete guidelines."""
 
 from commonplace import access, errors
+from commonplace.activity import notify_project
 from commonplace.call import Call
 from commonplace.operation import OperationFamily, operation
+from commonplace.project import list_all_project_names
 from commonplace.rooms.guidelines import model, store
 from commonplace.rooms.guidelines.events import GUIDELINE_CHANGED
+
+_NOTICE_CHARACTERS = 200
 
 
 @operation("memory_guidelines", role="readonly", session="optional", example={})
@@ -47,6 +51,8 @@ async def set_guideline(
     if existing is None:
         await _require_below_limit(call, project)
     row = await store.upsert_guideline(call.tx, project, name, rule, priority, call.agent, call.now)
+    if existing is None or existing["rule"] != rule:
+        await _notify_sessions(call, project, name, rule)
     _record_guideline_change(call, project, name, "set")
     return model.Guideline.from_row(row, "updated" if existing else "created")
 
@@ -99,6 +105,16 @@ async def _require_below_limit(call: Call, project: str) -> None:
             f"This scope already has {store.MAX_GUIDELINES_PER_SCOPE} guidelines, the maximum.",
             hint="Set action='delete' to remove some first.",
         )
+
+
+async def _notify_sessions(call: Call, project: str, name: str, rule: str) -> None:
+    """Notify the live sessions that the guideline applies to: a boot pack shows only those set before it."""
+    own_session = call.session.id if call.session else ""
+    shown_rule = rule if len(rule) <= _NOTICE_CHARACTERS else f"{rule[: _NOTICE_CHARACTERS - 1]}…"
+    text = f"{call.agent} set the guideline '{name}' ({model.scope_from_project(project)}): {shown_rule}"
+    projects = await list_all_project_names(call.tx) if project == access.ALL_PROJECTS else [project]
+    for target in projects:
+        await notify_project(call.tx, target, text, call.now, but=own_session)
 
 
 def _record_guideline_change(call: Call, project: str, name: str, action: str) -> None:

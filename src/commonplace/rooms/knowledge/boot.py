@@ -17,6 +17,7 @@ from commonplace.rooms.knowledge.recall import (
     prepared_question,
     recall_documents,
 )
+from commonplace.rooms.specs.readers import list_spec_updates
 from commonplace.search.find import Question
 from commonplace.search.query import EntryFilter
 from commonplace.store.database import Row
@@ -117,7 +118,7 @@ async def list_interface_updates(call: Call, start: StartingSession) -> list[dic
     rows = await recent_documents.list_changed_interfaces(
         call.tx, start.project, call.now, since, _MAX_OFFERS
     )
-    return [
+    documents = [
         {
             "id": row["id"],
             "interface": row["interface_name"],
@@ -128,6 +129,7 @@ async def list_interface_updates(call: Call, start: StartingSession) -> list[dic
         }
         for row in rows
     ]
+    return [*await list_spec_updates(call, start), *documents]
 
 
 LEARNINGS_SECTION = BootSection("learnings", 25, list_learnings)

@@ -153,8 +153,8 @@ async def get_messages(
     page = rows[:limit] if headers_only else model.truncate_page(rows[:limit])
     shown_rows = page if headers_only or agent != call.agent else await _mark_page_delivered(call, page)
     if agent == call.agent:
-        if call.own_session.has_notice:
-            await store.delete_all_mail_notices(call.tx, call.project, call.own_session.id)
+        if call.session and call.session.has_notice:
+            await store.delete_all_mail_notices(call.tx, call.project, call.session.id)
         await _delete_mail_notices(call, [str(row["id"]) for row in shown_rows])
     if wait_seconds and not shown_rows:
         unread = await store.count_unread_messages(call.tx, call.project, agent)

@@ -6,6 +6,7 @@ from commonplace.rooms.specs.events import SPEC_CHANGED
 from commonplace.rooms.specs.finders import FINDERS
 from commonplace.rooms.specs.operations import define_spec, get_spec, list_specs
 from commonplace.rooms.specs.resources import SPEC
+from commonplace.rooms.specs.retention import delete_old_readers
 
 ROOM = Room(
     name="specs",
@@ -13,6 +14,7 @@ ROOM = Room(
     toolset="work",
     operations=(define_spec, get_spec, list_specs),
     boot_sections=(STATE_SPEC_SECTION,),
+    retention=(delete_old_readers,),
     resources=(SPEC,),
     finders=FINDERS,
     events=(SPEC_CHANGED,),

@@ -10,7 +10,7 @@ from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.operation import operation
 from commonplace.project import is_project_admin
-from commonplace.rooms.specs import model, schemas, store
+from commonplace.rooms.specs import model, readers, schemas, store
 from commonplace.rooms.specs.events import SPEC_CHANGED
 from commonplace.rooms.specs.model import DefinedSpec, Spec, SpecListing, SpecSummary
 from commonplace.store.counters import lock_project
@@ -54,6 +54,8 @@ async def define_spec(
         encoded_tags,
         call.now,
     )
+    await readers.notify_readers(call, spec)
+    await readers.record_reader(call, spec, spec)
     call.emit(SPEC_CHANGED, {"name": name}, id=spec["id"], version=new_version)
     call.subject = f"{name} {new_version}"
     return DefinedSpec(
@@ -110,6 +112,7 @@ async def get_spec(
             hint="Omit version for the latest, or list all with memory_list_specs(include_versions=true).",
             latest=spec["version"],
         )
+    await readers.record_reader(call, spec, row)
     return Spec.from_row(spec, row, call.now)
 
 

@@ -2,7 +2,9 @@
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from commonplace.project import list_all_project_names
 from commonplace.store.database import Row, Tx
 
 _SPEC_COLUMNS_AFTER_PROJECT = "name, id, owner, spec_type, version, n, created_at, updated_at"
@@ -12,6 +14,18 @@ _VERSION_COLUMNS_AFTER_PROJECT = (
 )
 _VERSION_COLUMNS = f"project, {_VERSION_COLUMNS_AFTER_PROJECT}"
 _MAX_LISTED_VERSIONS = 200
+_MAX_READERS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SpecReader:
+    """A session and the version that it read."""
+
+    project: str
+    session: str
+    agent: str
+    n: int
+    version: str
 
 
 async def load_spec(tx: Tx, project: str, name: str) -> Row | None:
@@ -98,3 +112,55 @@ async def list_versions(tx: Tx, projects: Sequence[str], names: Sequence[str]) -
         list(names),
         _MAX_LISTED_VERSIONS,
     )
+
+
+async def load_read_version(tx: Tx, spec: Row, reader: SpecReader) -> int | None:
+    """Return the number of the version that this session last read."""
+    row = await tx.one(
+        "select n from spec_reader where project = $1 and name = $2 and session_project = $3 and session = $4",
+        *(spec["project"], spec["name"], reader.project, reader.session),
+    )
+    return int(row["n"]) if row else None
+
+
+async def upsert_reader(tx: Tx, spec: Row, reader: SpecReader, now: int) -> None:
+    await tx.run(
+        "insert into spec_reader (project, name, session_project, session, agent, n, version, at)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (project, name, session_project, session)"
+        " do update set agent = excluded.agent, n = excluded.n, version = excluded.version, at = excluded.at",
+        *(spec["project"], spec["name"], reader.project, reader.session),
+        *(reader.agent, reader.n, reader.version, now),
+    )
+
+
+async def list_readers(tx: Tx, spec: Row) -> Sequence[Row]:
+    """List the sessions that read the spec, the latest first."""
+    return await tx.all(
+        "select session_project, session, version from spec_reader where project = $1 and name = $2 and n < $3"
+        " order by at desc, session limit $4",
+        *(spec["project"], spec["name"], spec["n"], _MAX_READERS),
+    )
+
+
+async def list_changed_since_read(
+    tx: Tx, projects: Sequence[str], session_project: str, agent: str, limit: int
+) -> Sequence[Row]:
+    """List specs whose latest version the agent has not read, though it read an earlier one."""
+    return await tx.all(
+        "select spec.id, spec.name, spec.version, spec.owner, spec.updated_at, read_version.version as read_version"
+        " from (select project, name, max(n) as n from spec_reader"
+        "  where project = any($1) and session_project = $2 and agent = $3 group by project, name) as latest_read"
+        " join spec on spec.project = latest_read.project and spec.name = latest_read.name and spec.n > latest_read.n"
+        " join spec_version as read_version on read_version.project = spec.project"
+        "  and read_version.name = spec.name and read_version.n = latest_read.n"
+        " order by spec.updated_at desc, spec.name limit $4",
+        list(projects),
+        session_project,
+        agent,
+        limit,
+    )
+
+
+async def delete_expired_readers(tx: Tx, before: int) -> None:
+    projects = await list_all_project_names(tx)
+    await tx.run("delete from spec_reader where project = any($1) and at < $2", projects, before)
