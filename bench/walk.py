@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Any
 
 import commonplace
-from commonplace import server
+from commonplace import background, server
 from commonplace.config import Settings
 
 SOURCE = Path(commonplace.__file__).parent
@@ -40,7 +40,7 @@ class WalkRecorder:
 
     def trace_call(self, frame: FrameType, event: str, _argument: object) -> None:
         if self.is_recording and event == "call" and frame.f_code.co_filename.startswith(str(SOURCE)):
-            if frame.f_code.co_name == "serve_http":  # resumed now and then as long as the server runs
+            if frame.f_code.co_name == "serve_http" or _is_in_background(frame):
                 return
             file = str(Path(frame.f_code.co_filename).relative_to(SOURCE))
             self.functions.setdefault(file, {}).setdefault(frame.f_code.co_qualname)
@@ -49,6 +49,15 @@ class WalkRecorder:
         """Trace every thread that starts from now on, and this one."""
         threading.setprofile(self.trace_call)
         sys.setprofile(self.trace_call)
+
+
+def _is_in_background(frame: FrameType | None) -> bool:
+    """Periodic work that happens to run meanwhile is not part of the call."""
+    while frame is not None:
+        if frame.f_code.co_filename == background.__file__:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def post(port: int, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
