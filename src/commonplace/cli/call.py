@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"  {tool.name:32} {tool.description.splitlines()[0][:90]}")
         return 0
     if name not in tools:
-        raise errors.NotFound(f"There is no operation '{name}'.", hint="List them with: commonplace call")
+        raise errors.NotFound(f"Unknown operation '{name}'.", hint="List them with: commonplace call")
     flags = _operation_flags(tools[name]).parse_args(arguments.rest)
     reply = operation_call.call_operation(name, _collect_arguments(flags), flags)
     print(msgspec.json.format(msgspec.json.encode(reply), indent=2).decode())
@@ -57,22 +57,22 @@ def _flag_help(name: str, kind: dict[str, Any], required: Any) -> str:
 
 
 def _collect_arguments(flags: argparse.Namespace) -> dict[str, Any]:
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if flags.json:
-        given = _parse_object(sys.stdin.read() if flags.json == "-" else flags.json)
-    named = {
+        arguments = _parse_object(sys.stdin.read() if flags.json == "-" else flags.json)
+    flag_values = {
         key.removeprefix("argument_"): value
         for key, value in vars(flags).items()
         if key.startswith("argument_")
     }
-    return given | {name: _parse_value(value) for name, value in named.items() if value is not None}
+    return arguments | {name: _parse_value(value) for name, value in flag_values.items() if value is not None}
 
 
 def _parse_object(text: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError as wrong:
-        raise errors.Invalid(f"--json is not a valid JSON object: {wrong}.") from None
+    except msgspec.DecodeError as error:
+        raise errors.Invalid(f"--json is not a valid JSON object: {error}.") from None
 
 
 def _parse_value(text: Any) -> Any:

@@ -8,17 +8,19 @@ from commonplace.cli import operation_call
 
 
 def run(arguments: argparse.Namespace) -> int:
-    asked = vars(arguments)
+    values = vars(arguments)
     fields = ("name", "role", "projects", "machines", "workspaces", "agent", "expires_in_days")
-    given = {name: asked[name] for name in fields if asked.get(name) is not None}
-    reply = operation_call.call_operation("memory_admin", {"action": arguments.action} | given, arguments)
+    key_arguments = {name: values[name] for name in fields if values.get(name) is not None}
+    reply = operation_call.call_operation(
+        "memory_admin", {"action": arguments.action} | key_arguments, arguments
+    )
     _PRINTERS[arguments.action](reply)
     return 0
 
 
 def _print_created(reply: dict[str, Any]) -> None:
     print(
-        f"{reply['key']}\n\nThis is {reply['name']}'s key ({reply['role']}). It is shown only once: keep it safe."
+        f"{reply['key']}\n\nThis is {reply['name']}'s key ({reply['role']}). It is shown only once: store it in a safe place."
     )
     print(f'Agents send it as a header: "Authorization: Bearer {reply["key"]}"')
     if projects := reply.get("projects"):
@@ -45,8 +47,8 @@ def _print_revoked(reply: dict[str, Any]) -> None:
 
 
 def _print_writer_revoked(reply: dict[str, Any]) -> None:
-    done = "Revoked write access to" if reply["status"] == "revoked" else "Had no write access to"
-    print(f"{done} {reply['workspace_id']}.")
+    outcome = "Revoked write access to" if reply["status"] == "revoked" else "Had no write access to"
+    print(f"{outcome} {reply['workspace_id']}.")
 
 
 _PRINTERS = {

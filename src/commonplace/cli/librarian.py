@@ -26,8 +26,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _operation_caller(arguments: argparse.Namespace) -> CallOperation:
-    def call(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        return operation_call.call_operation(name, given, arguments)
+    def call(name: str, operation_arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return operation_call.call_operation(name, operation_arguments, arguments)
 
     return call
 
@@ -46,16 +46,16 @@ def _run_scan(arguments: argparse.Namespace) -> None:
 
 
 def _prefix_of_tree(arguments: argparse.Namespace) -> str:
-    given: str = arguments.prefix.strip("/")
-    return f"{given}/" if given else ""
+    prefix: str = arguments.prefix.strip("/")
+    return f"{prefix}/" if prefix else ""
 
 
 def _format_plan(difference: RegistryDifference) -> str:
     lines = [f"  {function.file}:{function.line} {function.name}" for function, _ in difference.changed[:20]]
     more = len(difference.changed) - len(lines)
-    told = f"Would register or update {len(difference.changed)}, mark {len(difference.gone)} as gone"
+    summary = f"Would register or update {len(difference.changed)}, mark {len(difference.gone)} as gone"
     return "\n".join(
-        [f"{told}; {difference.unchanged} are unchanged.", *lines, *([f"  and {more} more"] * (more > 0))]
+        [f"{summary}; {difference.unchanged} are unchanged.", *lines, *([f"  and {more} more"] * (more > 0))]
     )
 
 
@@ -68,8 +68,8 @@ def _format_outcome(outcome: SyncOutcome, difference: RegistryDifference) -> str
 
 def _run_watch(arguments: argparse.Namespace) -> None:
     stop = threading.Event()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, lambda *_: stop.set())
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, lambda *_: stop.set())
     scan = TreeScan(SourceTree(Path(arguments.path), _prefix_of_tree(arguments)))
 
     def print_outcome(outcome: SyncOutcome) -> None:

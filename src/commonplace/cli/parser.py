@@ -44,13 +44,13 @@ def _run_with_operations(module: str) -> Callable[[argparse.Namespace], int]:
         from commonplace.cli import operation_call  # noqa: PLC0415 - --help should not wait for it
 
         command: Callable[..., int] = importlib.import_module(module).run
-        return command(arguments, lambda name, given: operation_call.call_operation(name, given, arguments))
+        return command(arguments, lambda name, values: operation_call.call_operation(name, values, arguments))
 
     return run
 
 
 def _version_text() -> str:
-    from commonplace import __version__  # noqa: PLC0415 - read where it is shown
+    from commonplace import __version__  # noqa: PLC0415 - only --version needs it
 
     return f"commonplace {__version__}"
 
@@ -70,14 +70,14 @@ def _add_serve(commands: Commands) -> None:
         "--auth", choices=("on", "off"), help="require a key from every caller (off: only on loopback)"
     )
     serve.add_argument(
-        "--insecure", action="store_true", default=None, help="allow other machines without keys"
+        "--insecure", action="store_true", default=None, help="allow other machines to connect without a key"
     )
     serve.add_argument(
         "--allowed-hosts",
         metavar="A,B",
         help="further host names that clients may use (with keys: this machine's own)",
     )
-    serve.add_argument("--allowed-origins", metavar="A,B", help="web origins that may call it")
+    serve.add_argument("--allowed-origins", metavar="A,B", help="web origins that may call the server")
     serve.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), help="how much to log (info)"
     )
@@ -177,7 +177,7 @@ def _add_librarian(commands: Commands) -> None:
     acts = librarian.add_subparsers(title="acts", metavar="ACT", required=True)
     scan = acts.add_parser("scan", help="read a source tree and register its functions")
     scan.add_argument("--dry-run", action="store_true", help="only show what would change")
-    watch = acts.add_parser("watch", help="the same, and again whenever a file changes")
+    watch = acts.add_parser("watch", help="scan, then scan again whenever a file changes")
     for act in (scan, watch):
         act.add_argument("path", help="folder of the sources; .gitignore is respected")
         act.add_argument("--prefix", default="", metavar="DIR", help="the tree's folder in the project")
@@ -189,7 +189,11 @@ def _add_librarian(commands: Commands) -> None:
     )
     enrich.add_argument("--model", required=True, metavar="URL#NAME", help="the model; code is sent there")
     enrich.add_argument(
-        "--budget", type=int, default=100_000, metavar="TOKENS", help="at most so many tokens (100000)"
+        "--budget",
+        type=int,
+        default=100_000,
+        metavar="TOKENS",
+        help="maximum number of tokens to use (100000)",
     )
     enrich.add_argument(
         "--price", type=float, nargs=2, metavar=("IN", "OUT"), help="prices per million tokens"

@@ -1,4 +1,4 @@
-"""`commonplace serve`: over HTTP for everybody, or over stdio for the one agent that started it."""
+"""`commonplace serve`: run the server over HTTP, or over stdio for the agent that started it."""
 
 import argparse
 import asyncio
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run_event_loop(serving: object) -> None:
     if sys.platform != "win32":
-        import uvloop  # noqa: PLC0415 - not made for Windows
+        import uvloop  # noqa: PLC0415 - not available on Windows
 
         asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
     asyncio.run(serving)  # type: ignore[arg-type]  # one of the two coroutines above

@@ -19,8 +19,10 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"sessions  {health.get('active_sessions', 0)} active")
     print(f"locks     {health.get('active_locks', 0)} held")
     for project in operation_call.call_operation("memory_list_projects", {}, arguments).get("projects", []):
-        seen = project.get("last_activity", "never")
-        print(f"project   {project['project']}: {project.get('active_sessions', 0)} active, last {seen}")
+        last_activity = project.get("last_activity", "never")
+        print(
+            f"project   {project['project']}: {project.get('active_sessions', 0)} active, last {last_activity}"
+        )
     return 0
 
 

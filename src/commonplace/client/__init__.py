@@ -1,1 +1,4 @@
-"""What runs beside agents: clients of the server. Nothing here opens a store; see `cli/` for commands that do."""
+"""Programs that run on the machines of agents, as clients of the server: hooks, proxy, sync, install, guard.
+
+Nothing here opens a store; commands that do are in `cli/`. `remote.py` finds the server and calls operations.
+"""

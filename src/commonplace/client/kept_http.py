@@ -90,7 +90,7 @@ class StreamedAnswer:
 
 
 class KeptConnection:
-    """A connection for one request at a time. Without `read_seconds` an answer may take for ever."""
+    """A connection for one request at a time. Without `read_seconds` an answer has no time limit."""
 
     def __init__(self, url: str, read_seconds: float | None = None) -> None:
         self.url = url
@@ -158,7 +158,7 @@ class ConnectionPool:
 
 @contextlib.contextmanager
 def cut_on_error() -> Iterator[None]:
-    """Whatever fails while an answer is read means that the connection was cut."""
+    """Raise ConnectionCut for any failure while an answer is read."""
     try:
         yield
     except (OSError, ValueError, IndexError) as error:
@@ -166,7 +166,7 @@ def cut_on_error() -> Iterator[None]:
 
 
 def _enable_keepalive(connection: socket.socket) -> None:
-    """Notice a peer that vanished without closing after a minute or two."""
+    """Detect within a minute or two a peer that disappeared without closing the connection."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if hasattr(socket, "TCP_KEEPIDLE"):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEPALIVE_SECONDS)

@@ -37,8 +37,8 @@ class ProjectSetting(NamedTuple):
 def find_project_setting(folder: Path, name: str) -> ProjectSetting | None:
     """A value in .commonplace.toml of the folder's repository, else of the repository's main worktree."""
     root = find_repository(folder)
-    for place in (root, find_main_worktree(root)) if root else (folder,):
-        path = place / _PROJECT_FILE
+    for candidate in (root, find_main_worktree(root)) if root else (folder,):
+        path = candidate / _PROJECT_FILE
         if value := _read_project_file(path).get(name):
             return ProjectSetting(str(value), path)
     return None
@@ -59,9 +59,9 @@ def _name_from_folder(folder: str) -> str:
 
 def find_repository(folder: Path) -> Path | None:
     """The root of the working tree that contains the folder."""
-    for place in (folder, *folder.parents):
-        if (place / ".git").exists():
-            return place
+    for candidate in (folder, *folder.parents):
+        if (candidate / ".git").exists():
+            return candidate
     return None
 
 

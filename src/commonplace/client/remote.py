@@ -127,7 +127,7 @@ def default_data_folder() -> Path:
     """The data folder of this machine's server: COMMONPLACE_DATA, else the platform's."""
     if folder := os.environ.get("COMMONPLACE_DATA"):
         return Path(folder).expanduser().absolute()
-    import platformdirs  # noqa: PLC0415 - only where nothing says more
+    import platformdirs  # noqa: PLC0415 - only needed without COMMONPLACE_DATA
 
     return Path(platformdirs.user_data_dir("commonplace", appauthor=False))
 
@@ -160,7 +160,7 @@ def unreachable(server: RemoteServer, error: Exception) -> ServerUnreachable:
 
 
 def is_answering(url: str, seconds: float) -> bool:
-    """Whether a server answers at all, whatever it says."""
+    """Whether a server answers, with any status."""
     try:
         light_http.send_request(url, "GET", "/health", (), b"", seconds)
     except (OSError, ValueError):

@@ -120,7 +120,7 @@ async def test_setting_that_cannot_be_read_is_as_usual_and_stands_in_the_log(alo
     bob = alone(closed, COMMONPLACE_HOOKS_MINUTES="abc", COMMONPLACE_HOOKS_LOCK="sometimes")
     assert "No server answers" in (await bob.edit("src/cart.py")).context
     told = (home / "hooks.log").read_text()
-    assert ("hooks.minutes cannot be 'abc'" in told, "hooks.lock cannot be 'sometimes'" in told) == (
+    assert ("hooks.minutes is invalid: 'abc'" in told, "hooks.lock is invalid: 'sometimes'" in told) == (
         True,
         True,
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class AgentProgram(NamedTuple):
-    """`name` is the word on the command line and the folder's name; `title` is what people call the program."""
+    """`name` is the word on the command line and the folder's name; `title` is its usual name."""
 
     name: str
     title: str

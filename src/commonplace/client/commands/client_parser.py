@@ -21,7 +21,7 @@ def add_client_commands(commands: Commands) -> None:
 def _add_stdio(commands: Commands) -> None:
     command = commands.add_parser(
         "stdio",
-        help="MCP over standard input and output, passed on to the one server",
+        help="MCP over standard input and output, forwarded to the server",
         description=_STDIO,
         formatter_class=RawHelp,
     )
@@ -29,8 +29,8 @@ def _add_stdio(commands: Commands) -> None:
     command.set_defaults(run=stdio.run)
 
 
-_STDIO = """Pass MCP between standard input and output and the server of this machine, which is started if none runs
-and outlives this command. Any number of agents can share it.
+_STDIO = """Forward MCP messages between standard input and output and the server of this machine. The server is started if it
+does not run, and continues after this command ends. Any number of agents can share it.
   claude mcp add commonplace -- commonplace stdio"""
 
 
@@ -136,8 +136,8 @@ def _add_sync(commands: Commands) -> None:
         formatter_class=RawHelp,
     )
     acts = command.add_subparsers(title="acts", metavar="ACT", dest="act")
-    for each in (command, acts.add_parser("run", help="upload what changed (the default)")):
-        _add_sync_flags(each)
+    for parser in (command, acts.add_parser("run", help="upload what changed (the default)")):
+        _add_sync_flags(parser)
     acts.add_parser("test", help="check address, token, clock and permissions")
     tracked = acts.add_parser("init-manifest", help="create a manifest of tracked files")
     tools = ", ".join(AGENTS[name].transcript_tool for name in AGENTS_WITH_TRANSCRIPTS)
@@ -152,8 +152,8 @@ def _add_sync(commands: Commands) -> None:
 
 def _add_sync_flags(command: argparse.ArgumentParser) -> None:
     # Added to both parsers without a default: the inner parser's default would override the outer one's value.
-    for flag, told in _SYNC_FLAGS.items():
-        command.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=told)
+    for flag, help_text in _SYNC_FLAGS.items():
+        command.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=help_text)
 
 
 _SYNC_FLAGS = {

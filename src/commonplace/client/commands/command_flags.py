@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 RawHelp = argparse.RawDescriptionHelpFormatter
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - argparse names it nowhere else
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - argparse has no public name for it
 
 
 def run_lazily(module: str) -> Callable[[argparse.Namespace], int]:

@@ -21,15 +21,17 @@ from commonplace.client.remote import RemoteServer
 
 
 def run(arguments: argparse.Namespace) -> int:
-    here = machine.this_machine()
+    this_machine = machine.this_machine()
     scope: Scope = "project" if arguments.project_scope else "user"
     server = client_config.choose_server(arguments.url, arguments.key)
-    chosen = _choose_agents(arguments, here)
+    chosen = _choose_agents(arguments, this_machine)
     if arguments.print:
-        _print_entries(chosen, here, server, scope)
+        _print_entries(chosen, this_machine, server, scope)
         return 0
     wanted = client_config.plan_config_edits(server, arguments.url, arguments.key)
-    wanted += [each for agent in chosen for each in _connection_edits(agent, here, server, scope)]
+    wanted += [
+        request for agent in chosen for request in _connection_edits(agent, this_machine, server, scope)
+    ]
     installed = install_record.load_record()
     changed = changes.plan_additions(installed, wanted)
     if arguments.dry_run:
@@ -40,33 +42,41 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _choose_agents(arguments: argparse.Namespace, here: Machine) -> list[AgentProgram]:
+def _choose_agents(arguments: argparse.Namespace, this_machine: Machine) -> list[AgentProgram]:
     if arguments.agent != "all":
         return [AGENTS[arguments.agent]]
-    every = list(AGENTS.values()) if arguments.print else installed_agents.find_installed_agents(here)
+    agents = (
+        list(AGENTS.values()) if arguments.print else installed_agents.find_installed_agents(this_machine)
+    )
     return [
-        agent for agent in every if load_settings(agent.name).has_project_scope or not arguments.project_scope
+        agent
+        for agent in agents
+        if load_settings(agent.name).has_project_scope or not arguments.project_scope
     ]
 
 
 def _connection_edits(
-    agent: AgentProgram, here: Machine, server: RemoteServer, scope: Scope
+    agent: AgentProgram, this_machine: Machine, server: RemoteServer, scope: Scope
 ) -> list[RequestedEdit]:
-    of_agent = load_settings(agent.name)
-    if scope == "project" and not of_agent.has_project_scope:
+    settings = load_settings(agent.name)
+    if scope == "project" and not settings.has_project_scope:
         raise errors.Invalid(
             f"{agent.title} has no project settings for servers.", hint="Omit --project-scope."
         )
-    return [RequestedEdit(wish, agent.name) for wish in of_agent.connection_edits(here, server, scope)]
+    return [
+        RequestedEdit(edit, agent.name) for edit in settings.connection_edits(this_machine, server, scope)
+    ]
 
 
-def _print_entries(chosen: Sequence[AgentProgram], here: Machine, server: RemoteServer, scope: Scope) -> None:
+def _print_entries(
+    chosen: Sequence[AgentProgram], this_machine: Machine, server: RemoteServer, scope: Scope
+) -> None:
     """Print the entry to standard output and the file's path to standard error."""
     for agent in chosen:
         text: bytes | None = None
-        for each in _connection_edits(agent, here, server, scope):
-            text, _ = documents.apply_edit(each.edit.path, text, each.edit, None)
-            path = each.edit.path
+        for request in _connection_edits(agent, this_machine, server, scope):
+            text, _ = documents.apply_edit(request.edit.path, text, request.edit, None)
+            path = request.edit.path
         print(f"{agent.title}: {path}", file=sys.stderr)
         print((text or b"").decode(), end="")
 

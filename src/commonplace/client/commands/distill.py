@@ -47,10 +47,12 @@ def _read_record(call: CallOperation, board: str, budget: int) -> str:
     session = call("get_session", {"session_id": board})["session"]
     if session["status"] == "active":
         raise errors.Conflict(f"{board} is still open.", hint="Call close_session first.")
-    asked = {"session_id": board, "limit": 1000, "max_tokens": budget, "visibility_filter": "public"}
-    messages = call("get_context", asked).get("messages", [])
-    spoken = "\n\n".join(f"[{each['sequence']}] {each['sender']}: {each['content']}" for each in messages)
-    return f"Purpose: {session['purpose']}\n\n{spoken}"
+    arguments = {"session_id": board, "limit": 1000, "max_tokens": budget, "visibility_filter": "public"}
+    messages = call("get_context", arguments).get("messages", [])
+    transcript = "\n\n".join(
+        f"[{message['sequence']}] {message['sender']}: {message['content']}" for message in messages
+    )
+    return f"Purpose: {session['purpose']}\n\n{transcript}"
 
 
 def _store_draft(call: CallOperation, project: str, title: str, content: str) -> str:
@@ -68,7 +70,7 @@ def _store_draft(call: CallOperation, project: str, title: str, content: str) ->
             "content": content.strip(),
             "memory_type": "solution",
         }
-        kept: str = call("memory_store", session | draft)["id"]
-        reviewed = {"doc_id": kept, "new_status": "review_pending", "reason": "distilled by a model"}
-        call("memory_change_status", session | reviewed)
-    return kept
+        document_id: str = call("memory_store", session | draft)["id"]
+        status = {"doc_id": document_id, "new_status": "review_pending", "reason": "distilled by a model"}
+        call("memory_change_status", session | status)
+    return document_id

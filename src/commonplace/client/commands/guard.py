@@ -41,8 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _is_inside_repository(folder: Path) -> bool:
     shared = git.worktree_root() / git.run_git("rev-parse", "--git-common-dir", folder=git.worktree_root())
-    places = (each.resolve() for each in (git.worktree_root(), shared))
-    return any(folder.resolve().is_relative_to(each) for each in places)
+    roots = (root.resolve() for root in (git.worktree_root(), shared))
+    return any(folder.resolve().is_relative_to(root) for root in roots)
 
 
 def _delete_if_empty(folder: Path) -> None:
@@ -54,38 +54,38 @@ def _delete_if_empty(folder: Path) -> None:
 def install_hook(folder: Path, name: str) -> None:
     """Insert our lines at the top of an existing shell script; any other hook is renamed and called by ours."""
     folder.mkdir(parents=True, exist_ok=True)
-    place = folder / name
-    present = _hook_exists(place)
-    if present and _is_editable_script(place, _strip_guard_lines(place.read_bytes())):
-        first, _, rest = _strip_guard_lines(place.read_bytes()).partition(b"\n")
-        place.write_bytes(first + b"\n" + _render_guard_lines(name) + rest)
+    path = folder / name
+    exists = _hook_exists(path)
+    if exists and _is_editable_script(path, _strip_guard_lines(path.read_bytes())):
+        first, _, rest = _strip_guard_lines(path.read_bytes()).partition(b"\n")
+        path.write_bytes(first + b"\n" + _render_guard_lines(name) + rest)
         return
-    if present and _BEGIN_LINE not in place.read_bytes():
-        place.replace(folder / f"{name}{_KEPT_SUFFIX}")
-    place.write_bytes(_OWN_SCRIPT_HEAD + _render_guard_lines(name, chained=True))
-    place.chmod(_SCRIPT_MODE)
+    if exists and _BEGIN_LINE not in path.read_bytes():
+        path.replace(folder / f"{name}{_KEPT_SUFFIX}")
+    path.write_bytes(_OWN_SCRIPT_HEAD + _render_guard_lines(name, chained=True))
+    path.chmod(_SCRIPT_MODE)
 
 
 def uninstall_hook(folder: Path, name: str) -> None:
     """Restore what was there before, to the byte."""
-    place, kept = folder / name, folder / f"{name}{_KEPT_SUFFIX}"
-    if not _hook_exists(place) or _BEGIN_LINE not in (now := place.read_bytes()):
+    path, original = folder / name, folder / f"{name}{_KEPT_SUFFIX}"
+    if not _hook_exists(path) or _BEGIN_LINE not in (script := path.read_bytes()):
         return
-    if (rest := _strip_guard_lines(now)) != _OWN_SCRIPT_HEAD:
-        place.write_bytes(rest)
-    elif _hook_exists(kept):
-        kept.replace(place)
+    if (rest := _strip_guard_lines(script)) != _OWN_SCRIPT_HEAD:
+        path.write_bytes(rest)
+    elif _hook_exists(original):
+        original.replace(path)
     else:
-        place.unlink()
+        path.unlink()
 
 
-def _hook_exists(place: Path) -> bool:
-    return place.exists() or place.is_symlink()
+def _hook_exists(path: Path) -> bool:
+    return path.exists() or path.is_symlink()
 
 
-def _is_editable_script(place: Path, script: bytes) -> bool:
+def _is_editable_script(path: Path, script: bytes) -> bool:
     """Whether it is a shell script that git runs. Links may lead to other people's files, and our own is rewritten."""
-    if place.is_symlink() or not os.access(place, os.X_OK) or script == _OWN_SCRIPT_HEAD:
+    if path.is_symlink() or not os.access(path, os.X_OK) or script == _OWN_SCRIPT_HEAD:
         return False
     first, line_end, _ = script.partition(b"\n")
     words = first.removeprefix(b"#!").replace(b"/usr/bin/env", b"").split()

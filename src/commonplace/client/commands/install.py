@@ -26,32 +26,34 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_install(arguments: argparse.Namespace) -> int:
-    here, installed = machine.this_machine(), install_record.load_record()
+    this_machine, installed = machine.this_machine(), install_record.load_record()
     server = client_config.choose_server(arguments.url, arguments.key)
     named = dict.fromkeys(arguments.agent or ())
-    chosen = [AGENTS[name] for name in named] or installed_agents.find_installed_agents(here)
-    by = "" if arguments.no_schedule else schedule.find_scheduler(here)
+    chosen = [AGENTS[name] for name in named] or installed_agents.find_installed_agents(this_machine)
+    by = "" if arguments.no_schedule else schedule.find_scheduler(this_machine)
     prompts = client_config.choose_learnings(arguments.learnings)
     token = client_config.require_key_characters("--sync-token", arguments.sync_token or "")
-    secrets = [each for each in (server.key, token) if each]
+    secrets = [secret for secret in (server.key, token) if secret]
     wanted = client_config.plan_config_edits(server, arguments.url, arguments.key, prompts, token)
-    wanted += _plan_agent_edits(chosen, here, server, prompts > 0)
-    scheduling = schedule.schedule_edits(here, by)
+    wanted += _plan_agent_edits(chosen, this_machine, server, prompts > 0)
+    scheduling = schedule.schedule_edits(this_machine, by)
     wanted += [RequestedEdit(wish, part="schedule") for wish in scheduling]
     changed = changes.plan_additions(installed, wanted, [(agent.name, "hooks") for agent in chosen])
     rewritten = {wish.path for wish in scheduling} & {change.path for change in changed}
-    telling = bool(rewritten) or (bool(by) and not schedule.is_scheduled(here, by, installed.schedule))
-    if not changed and not telling:
+    reschedule = bool(rewritten) or (
+        bool(by) and not schedule.is_scheduled(this_machine, by, installed.schedule)
+    )
+    if not changed and not reschedule:
         print("Nothing to change.")
         return 0
     _print_diffs(changed, secrets)
-    if telling:
-        print(schedule.describe_schedule(here, by))
+    if reschedule:
+        print(schedule.describe_schedule(this_machine, by))
     if arguments.dry_run or not _confirm_changes(arguments.yes):
         return 0
-    kept = changes.apply_changes(changed, installed, secrets)
-    _set_schedule(here, by, installed, telling=telling)
-    _print_changes(changed, kept)
+    backups = changes.apply_changes(changed, installed, secrets)
+    _set_schedule(this_machine, by, installed, reschedule=reschedule)
+    _print_changes(changed, backups)
     print(f"{', '.join(agent.title for agent in chosen)}: connected to {server.url}.")
     for agent in chosen:
         if note := load_settings(agent.name).note:
@@ -62,15 +64,18 @@ def _run_install(arguments: argparse.Namespace) -> int:
 
 
 def _plan_agent_edits(
-    chosen: Sequence[AgentProgram], here: Machine, server: RemoteServer, prompts: bool
+    chosen: Sequence[AgentProgram], this_machine: Machine, server: RemoteServer, prompts: bool
 ) -> list[RequestedEdit]:
     wanted = []
     for agent in chosen:
-        of_agent = load_settings(agent.name)
+        settings = load_settings(agent.name)
         wanted += [
-            RequestedEdit(wish, agent.name) for wish in of_agent.connection_edits(here, server, "user")
+            RequestedEdit(wish, agent.name)
+            for wish in settings.connection_edits(this_machine, server, "user")
         ]
-        wanted += [RequestedEdit(wish, agent.name, "hooks") for wish in of_agent.hook_edits(here, prompts)]
+        wanted += [
+            RequestedEdit(wish, agent.name, "hooks") for wish in settings.hook_edits(this_machine, prompts)
+        ]
     return wanted
 
 
@@ -101,18 +106,19 @@ def _confirm_changes(yes: bool) -> bool:
         return True
     if not sys.stdin.isatty():
         raise errors.Invalid(
-            "Cannot ask for confirmation without a terminal.", hint="Pass --yes, or --dry-run to only look."
+            "Cannot ask for confirmation without a terminal.",
+            hint="Pass --yes, or --dry-run to only show the changes.",
         )
     return input("Write these changes? [y/N] ").strip().lower() in {"y", "yes"}
 
 
-def _set_schedule(here: Machine, by: str, installed: InstallRecord, *, telling: bool) -> None:
+def _set_schedule(this_machine: Machine, by: str, installed: InstallRecord, *, reschedule: bool) -> None:
     """Hooks upload too, so a failure to set the schedule is only reported."""
-    if not telling:
+    if not reschedule:
         return
     _remove_schedule(installed)
     try:
-        installed.schedule = schedule.start_schedule(here, by)
+        installed.schedule = schedule.start_schedule(this_machine, by)
     except errors.Unavailable as refusal:
         print(f"commonplace: the schedule was not set: {refusal.message}", file=sys.stderr)
     install_record.save_record(installed)
@@ -129,8 +135,8 @@ def _remove_schedule(installed: InstallRecord) -> None:
     install_record.save_record(installed)
 
 
-def _print_changes(changed: Sequence[FileChange], kept: Path | None) -> None:
+def _print_changes(changed: Sequence[FileChange], backups: Path | None) -> None:
     for change in changed:
         print(f"{'Removed' if change.after is None else 'Wrote'} {change.path}")
-    if kept:
-        print(f"Backups: {kept}")
+    if backups:
+        print(f"Backups: {backups}")

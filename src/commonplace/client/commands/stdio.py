@@ -1,4 +1,4 @@
-"""`commonplace stdio`: MCP over standard input and output, passed on to the one server (`client/proxy/`)."""
+"""`commonplace stdio`: MCP over standard input and output, forwarded to the server (`client/proxy/`)."""
 
 import argparse
 import os
@@ -18,8 +18,10 @@ def add_stdio_flags(command: argparse.ArgumentParser) -> None:
         "--data", metavar="DIR", help="use the server of this data folder; start it if none runs"
     )
     command.add_argument("--url", help="use the server at this address; never start one")
-    command.add_argument("--key", help="its key; better set as COMMONPLACE_KEY in the environment")
-    command.add_argument("--toolsets", metavar="A,B", help="offer only these sets of tools (all)")
+    command.add_argument(
+        "--key", help="its key (default: COMMONPLACE_KEY, which other users cannot see in the process list)"
+    )
+    command.add_argument("--toolsets", metavar="A,B", help="offer only these toolsets (all)")
 
 
 def main(words: list[str]) -> int:
@@ -34,8 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         upstream = _build_upstream(arguments)
-    except (OSError, ValueError) as wrong:
-        print(f"commonplace: {wrong}", file=sys.stderr)
+    except (OSError, ValueError) as error:
+        print(f"commonplace: {error}", file=sys.stderr)
         return _MISUSED_EXIT_CODE
     try:
         StdioRelay(upstream).run()
@@ -63,8 +65,8 @@ def _build_upstream(arguments: argparse.Namespace) -> "McpUpstream":
         "key", remote.configuration_for(url, configured) if url else configured
     )
     toolsets = arguments.toolsets or os.environ.get("COMMONPLACE_TOOLSETS", "")
-    place = NamedServer(url) if url else FolderServer(folder or remote.default_data_folder())
-    return McpUpstream(place, key, _parse_toolsets(toolsets))
+    location = NamedServer(url) if url else FolderServer(folder or remote.default_data_folder())
+    return McpUpstream(location, key, _parse_toolsets(toolsets))
 
 
 def _parse_toolsets(toolsets: str) -> str:

@@ -28,11 +28,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_sync(arguments: argparse.Namespace) -> int:
-    asked = {name: getattr(arguments, name, False) for name in ("dry_run", "raw", "spool")}
-    report = run_once(SyncOptions(**asked))
-    print(_format_plan(report) if asked["dry_run"] else _format_report(report))
-    for told in (*report.conflicts, *report.failures):
-        print(f"  {told}", file=sys.stderr)
+    options = {name: getattr(arguments, name, False) for name in ("dry_run", "raw", "spool")}
+    report = run_once(SyncOptions(**options))
+    print(_format_plan(report) if options["dry_run"] else _format_report(report))
+    for problem in (*report.conflicts, *report.failures):
+        print(f"  {problem}", file=sys.stderr)
     if report.conflicts or report.forbidden:
         return (errors.Conflict if report.conflicts else errors.Forbidden).exit_code
     return int(bool(report.failures))
@@ -49,44 +49,45 @@ def _format_report(report: SyncReport) -> str:
 
 
 def _format_plan(report: SyncReport) -> str:
-    shown = [
-        f"  {each.path}{f' ({each.name})' if each.name else ''}" for each in report.pending[:_MAX_PATHS_SHOWN]
+    lines = [
+        f"  {transcript.path}{f' ({transcript.name})' if transcript.name else ''}"
+        for transcript in report.pending[:_MAX_PATHS_SHOWN]
     ]
-    shown += [f"  and {len(report.pending) - _MAX_PATHS_SHOWN} more"] * (
+    lines += [f"  and {len(report.pending) - _MAX_PATHS_SHOWN} more"] * (
         len(report.pending) > _MAX_PATHS_SHOWN
     )
     head = f"Would send {len(report.pending)} transcripts (about {report.bytes / 1e6:.1f} MB), {len(report.files)} files."
-    return "\n".join([head, *shown, *(f"  {path}" for path in report.files[:_MAX_PATHS_SHOWN])])
+    return "\n".join([head, *lines, *(f"  {path}" for path in report.files[:_MAX_PATHS_SHOWN])])
 
 
 def _run_test(_arguments: argparse.Namespace) -> int:
-    worst = 0
-    for found in self_test.run_self_test():
-        print(f"{'no' if found.fault else 'ok'}  {found.what:12}{found.told}")
-        worst = worst or (found.fault.exit_code if found.fault else 0)
-    return worst
+    exit_code = 0
+    for finding in self_test.run_self_test():
+        print(f"{'no' if finding.fault else 'ok'}  {finding.subject:12}{finding.message}")
+        exit_code = exit_code or (finding.fault.exit_code if finding.fault else 0)
+    return exit_code
 
 
 def _run_init_manifest(arguments: argparse.Namespace) -> int:
     server = sync_settings.require_sync_server()
     tool = agent_transcripts.canonical_tool(arguments.tool)
-    wire = UploadClient(server)
+    client = UploadClient(server)
     try:
-        with sync_state.open_state(server.url) as known:
-            workspaces = MachineWorkspaces(wire, known, machine_name(remote.read_configuration()))
+        with sync_state.open_state(server.url) as state:
+            workspaces = MachineWorkspaces(client, state, machine_name(remote.read_configuration()))
             workspace = workspaces.find_or_register(tool, arguments.project)
-            known.save_folder(str(Path(arguments.cwd).expanduser().resolve()))
-    except remote.ServerUnreachable as away:
-        raise errors.Unavailable(str(away), hint="Start the server and try again.") from None
+            state.save_folder(str(Path(arguments.cwd).expanduser().resolve()))
+    except remote.ServerUnreachable as error:
+        raise errors.Unavailable(str(error), hint="Start the server and try again.") from None
     except remote.ServerRefusal as refused:
         raise sync_settings.to_refusal(refused) from None
     finally:
-        wire.close()
+        client.close()
     folders = _memory_folders(tool, Path(arguments.cwd))
-    written = manifest.write_manifest(
+    path = manifest.write_manifest(
         manifest.Manifest(workspace.id, workspace.machine, tool, arguments.project, tracked_dirs=folders)
     )
-    print(f"{written} tracks {', '.join(each.local for each in folders) or 'nothing yet'}.")
+    print(f"{path} tracks {', '.join(folder.local for folder in folders) or 'nothing yet'}.")
     return 0
 
 

@@ -20,7 +20,7 @@ def run(arguments: argparse.Namespace, call: verification.CallOperation) -> int:
 
 
 def _print_finding(finding: verification.CitationFinding) -> None:
-    """Print a finding unless it is fresh and in its place."""
+    """Print a finding, unless the citation is fresh and has not moved."""
     if finding.line:
         print(f"{finding.state}: {finding.place}, now at line {finding.line} ({finding.document})")
     elif finding.state != "fresh":

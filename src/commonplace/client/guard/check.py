@@ -30,25 +30,25 @@ _NOT_NAME = re.compile(r"[^\w.-]+")
 
 
 def main(words: list[str]) -> int:
-    """`words` are the words of the command line: guard check|committed [PID OF GIT]."""
+    """`words` is the command line: guard check|committed [PID OF GIT]."""
     act = {"check": _check_staged_files, "committed": _report_unchecked_commit}[words[1]]
     try:
         return act(words[2] if len(words) > 2 else "")  # noqa: PLR2004 - the third word
-    except Exception as wrong:  # noqa: BLE001 - the outermost line: a fault of ours must not prevent a commit
-        fault_log.log_fault(f"guard {words[1]}", wrong)
-        _print_error(f"commonplace guard: nothing was checked ({wrong})")
+    except Exception as error:  # noqa: BLE001 - the outermost line: a fault of ours must not prevent a commit
+        fault_log.log_fault(f"guard {words[1]}", error)
+        _print_error(f"commonplace guard: nothing was checked ({error})")
         return 0
 
 
 def _check_staged_files(pid: str) -> int:
     files = git.list_staged_files()
-    visit, refused = _hook_run_of_commit(), []
+    hook_run, refused = _hook_run_of_commit(), []
     try:
-        refused = list_refusals(visit, files) if files else []
-    except (remote.ServerUnreachable, remote.ServerRefusal) as away:
-        fault_log.log_fault("guard check", away)
-        _print_error(f"commonplace guard: nothing was checked. {away}")
-    _keep_notices(visit)
+        refused = list_refusals(hook_run, files) if files else []
+    except (remote.ServerUnreachable, remote.ServerRefusal) as error:
+        fault_log.log_fault("guard check", error)
+        _print_error(f"commonplace guard: nothing was checked. {error}")
+    _keep_notices(hook_run)
     if refused:
         _print_error("\n".join(["commonplace guard: the commit is refused.", *refused, _BYPASS_TEXT]))
         return 1
@@ -59,18 +59,18 @@ def _check_staged_files(pid: str) -> int:
 _BYPASS_TEXT = "`git commit --no-verify` bypasses this check; the holders are then notified."
 
 
-def list_refusals(visit: HookRun, files: list[str]) -> list[str]:
+def list_refusals(hook_run: HookRun, files: list[str]) -> list[str]:
     """One line for every file that must not be committed now."""
-    if visit.tool == "git":
-        return [leases.format_conflict(conflict) for conflict in _list_lock_conflicts(visit, files)]
-    before = visit.state.load_leases()
-    reply = visit.call_in_session("memory_get_locks")
+    if hook_run.tool == "git":
+        return [leases.format_conflict(conflict) for conflict in _list_lock_conflicts(hook_run, files)]
+    before = hook_run.state.load_leases()
+    reply = hook_run.call_in_session("memory_get_locks")
     held = {lease["file"]: lease["token"] for lease in reply.get("your_locks", [])}
-    if conflicts := leases.acquire_leases(visit, files, visit.settings.minutes):
+    if conflicts := leases.acquire_leases(hook_run, files, hook_run.settings.minutes):
         return [leases.format_conflict(conflict) for conflict in conflicts]
     older = [file for file in files if file in before and held.get(file, 0) > before[file].token]
     lost = {file: before[file] for file in files if file in before and file not in held}
-    return [_STALE_TEXT.format(file=file) for file in [*older, *_list_changed_files(visit, lost)]]
+    return [_STALE_TEXT.format(file=file) for file in [*older, *_list_changed_files(hook_run, lost)]]
 
 
 _STALE_TEXT = (
@@ -79,27 +79,31 @@ _STALE_TEXT = (
 )
 
 
-def _list_lock_conflicts(visit: HookRun, files: list[str]) -> list[leases.LeaseConflict]:
-    if not visit.call_in_session("memory_get_locks").get("locks"):
+def _list_lock_conflicts(hook_run: HookRun, files: list[str]) -> list[leases.LeaseConflict]:
+    if not hook_run.call_in_session("memory_get_locks").get("locks"):
         return []
-    return leases.list_conflicts(visit, files[:_MAX_FILES_CHECKED])
+    return leases.list_conflicts(hook_run, files[:_MAX_FILES_CHECKED])
 
 
-def _list_changed_files(visit: HookRun, lost: dict[str, EditLease]) -> list[str]:
+def _list_changed_files(hook_run: HookRun, lost: dict[str, EditLease]) -> list[str]:
     """The files that others edited after our lease on them was granted."""
     if not lost:
         return []
-    reply = visit.call_in_session(
+    reply = hook_run.call_in_session(
         "memory_update_work",
         title="Edits",
         status="in_progress",
         files_touched=list(lost)[:_MAX_FILES_REPORTED],
     )
-    touched = [each for each in reply.get("overlaps", []) if each["agent"] != visit.ensure_session().agent]
+    overlaps = [
+        overlap
+        for overlap in reply.get("overlaps", [])
+        if overlap["agent"] != hook_run.ensure_session().agent
+    ]
     later = {
-        each["file"]
-        for each in touched
-        if each["file"] in lost and _overlap_time(each) > lost[each["file"]].at
+        overlap["file"]
+        for overlap in overlaps
+        if overlap["file"] in lost and _overlap_time(overlap) > lost[overlap["file"]].at
     }
     return sorted(later)
 
@@ -113,10 +117,10 @@ def _report_unchecked_commit(pid: str) -> int:
         return 0
     commit, files = git.run_git("rev-parse", "HEAD"), git.list_committed_files()
     fault_log.log_text("guard", f"commit {commit} bypassed the check")
-    visit = _hook_run_of_commit()
-    conflicts = _list_lock_conflicts(visit, files)
+    hook_run = _hook_run_of_commit()
+    conflicts = _list_lock_conflicts(hook_run, files)
     notes = "\n".join(leases.format_conflict(conflict) for conflict in conflicts)
-    visit.call_in_session(
+    hook_run.call_in_session(
         "memory_update_work",
         title=f"Commit {commit[:12]} bypassed the guard",
         status="completed",
@@ -124,14 +128,16 @@ def _report_unchecked_commit(pid: str) -> int:
         notes=notes[:10_000],
     )
     for holder in dict.fromkeys(str(conflict["held_by"]) for conflict in conflicts):
-        theirs = sorted({str(each["file"]) for each in conflicts if each["held_by"] == holder})
-        visit.call_in_session(
+        held_files = sorted(
+            {str(conflict["file"]) for conflict in conflicts if conflict["held_by"] == holder}
+        )
+        hook_run.call_in_session(
             "memory_send_message",
             to_instance=holder,
             subject=f"Commit {commit[:12]} changed files that you hold",
-            message=f"{visit.ensure_session().agent} committed {', '.join(theirs[:20])}, bypassing the guard.",
+            message=f"{hook_run.ensure_session().agent} committed {', '.join(held_files[:20])}, bypassing the guard.",
         )
-    _keep_notices(visit)
+    _keep_notices(hook_run)
     return 0
 
 
@@ -148,10 +154,10 @@ def _was_unchecked(pid: str) -> bool:
     return not any((git.git_folder() / name).exists() for name in _IN_PROGRESS_FILES)
 
 
-def _keep_notices(visit: HookRun) -> None:
+def _keep_notices(hook_run: HookRun) -> None:
     """Keep notices that came with a reply for the agent's next hook."""
-    if visit.tool != "git":
-        visit.state.put_notices(visit.context)
+    if hook_run.tool != "git":
+        hook_run.state.put_notices(hook_run.context)
 
 
 def _hook_run_of_commit() -> HookRun:
@@ -171,21 +177,21 @@ def _hook_run_of_commit() -> HookRun:
 def _find_agent_session(root: Path) -> tuple[str, str]:
     """The session and tool of the committing agent: from the environment, else the one session of this working tree
     that shares the most parent processes."""
-    given = next((os.environ[name] for name in _SESSION_VARIABLES if os.environ.get(name)), "")
-    if given:
-        known = HookState(given).load_session()
+    named_session = next((os.environ[name] for name in _SESSION_VARIABLES if os.environ.get(name)), "")
+    if named_session:
+        session = HookState(named_session).load_session()
         at_home = (
-            known is not None and find_working_tree(known.root).main == find_working_tree(str(root)).main
+            session is not None and find_working_tree(session.root).main == find_working_tree(str(root)).main
         )
-        return (given, known.tool) if known and at_home else ("", "")
-    above = set(list_ancestors())
-    near = {
-        name: (len(above.intersection(session.ancestors)), session.tool)
+        return (named_session, session.tool) if session and at_home else ("", "")
+    ancestors = set(list_ancestors())
+    shared_ancestors = {
+        name: (len(ancestors.intersection(session.ancestors)), session.tool)
         for name, session in list_hook_sessions().items()
         if session.root == str(root) and session.tool != "git"
     }
-    most = max((count for count, _ in near.values()), default=0)
-    best = [(name, tool) for name, (count, tool) in near.items() if count == most > 0]
+    most = max((count for count, _ in shared_ancestors.values()), default=0)
+    best = [(name, tool) for name, (count, tool) in shared_ancestors.items() if count == most > 0]
     return best[0] if len(best) == 1 else ("", "")
 
 

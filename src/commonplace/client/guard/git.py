@@ -1,4 +1,4 @@
-"""Runs git."""
+"""Runs git commands for the guard: the root, the hooks folder, and the files of a commit."""
 
 import subprocess
 from pathlib import Path
@@ -13,18 +13,18 @@ class GitFailed(Exception):  # noqa: N818 - git's own answer
 def run_git(*words: str, folder: Path | None = None) -> str:
     """The output of a git command without its last line end."""
     try:
-        done = subprocess.run(  # noqa: S603 - no shell
+        completed = subprocess.run(  # noqa: S603 - no shell
             ["git", *words],  # noqa: S607 - the user's own git
             cwd=folder,
             capture_output=True,
             timeout=_TIMEOUT_SECONDS,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as wrong:
-        raise GitFailed(f"git does not answer ({wrong}).") from None
-    if done.returncode:
-        raise GitFailed(done.stderr.decode(errors="replace").strip() or f"git {words[0]} failed.")
-    return done.stdout.decode(errors="surrogateescape").removesuffix("\n")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise GitFailed(f"git could not be run ({error}).") from None
+    if completed.returncode:
+        raise GitFailed(completed.stderr.decode(errors="replace").strip() or f"git {words[0]} failed.")
+    return completed.stdout.decode(errors="surrogateescape").removesuffix("\n")
 
 
 def worktree_root() -> Path:
@@ -45,8 +45,10 @@ def list_staged_files() -> list[str]:
     """The files that the commit changes; in a merge, those that differ from both sides."""
     names = _list_names("diff", "--cached", "--name-only", "--no-renames", "--no-ext-diff", "-z")
     if (git_folder() / "MERGE_HEAD").exists():
-        theirs = set(_list_names("diff", "--cached", "--name-only", "--no-renames", "-z", "MERGE_HEAD"))
-        names = [name for name in names if name in theirs]
+        changed_from_merged = set(
+            _list_names("diff", "--cached", "--name-only", "--no-renames", "-z", "MERGE_HEAD")
+        )
+        names = [name for name in names if name in changed_from_merged]
     return names
 
 

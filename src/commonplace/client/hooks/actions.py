@@ -1,4 +1,7 @@
-"""What a hook does for each kind of event: start a session, take a lease, report an edit, spool a transcript."""
+"""What a hook does for each kind of event: start a session, take a lease, report an edit, spool a transcript.
+
+`program.py` picks the action and adds the context that it collected to the answer. `leases.py` has the locks.
+"""
 
 import os
 from collections.abc import Callable
@@ -22,95 +25,99 @@ _UPLOAD_INTERVAL_SECONDS = 60
 _MAX_FILES = 200
 
 
-def on_session_start(visit: HookRun) -> HookAnswer:
+def on_session_start(hook_run: HookRun) -> HookAnswer:
     """Start a session, or continue a live one after a compaction or a resume."""
     delete_old_states()
-    visit.state.clear_mark(_COMPACTED_MARK)
-    session = visit.state.load_session()
+    hook_run.state.clear_mark(_COMPACTED_MARK)
+    session = hook_run.state.load_session()
     if session is None:
-        visit.start_session()
+        hook_run.start_session()
         return HookAnswer()
-    above = tuple(list_ancestors())
-    if above != session.ancestors:
-        visit.state.save_session(session._replace(ancestors=above))
-    _add_reminder(visit)
+    ancestors = tuple(list_ancestors())
+    if ancestors != session.ancestors:
+        hook_run.state.save_session(session._replace(ancestors=ancestors))
+    _add_reminder(hook_run)
     return HookAnswer()
 
 
-def remind_after_compaction(visit: HookRun) -> None:
+def remind_after_compaction(hook_run: HookRun) -> None:
     """Remind the model at the first event that can add context, for agents that send no session start then."""
-    if visit.state.has_mark(_COMPACTED_MARK):
-        _add_reminder(visit)
-        visit.state.clear_mark(_COMPACTED_MARK)
+    if hook_run.state.has_mark(_COMPACTED_MARK):
+        _add_reminder(hook_run)
+        hook_run.state.clear_mark(_COMPACTED_MARK)
 
 
-def on_prompt(visit: HookRun) -> HookAnswer:
-    if visit.settings.learnings and visit.event.prompt.strip():
-        reply = visit.call_in_session(
+def on_prompt(hook_run: HookRun) -> HookAnswer:
+    if hook_run.settings.learnings and hook_run.event.prompt.strip():
+        reply = hook_run.call_in_session(
             "memory_query",
-            query=visit.event.prompt[:_MAX_PROMPT_CHARACTERS],
+            query=hook_run.event.prompt[:_MAX_PROMPT_CHARACTERS],
             memory_types=_LEARNING_TYPES,
-            limit=min(visit.settings.learnings, 10),
+            limit=min(hook_run.settings.learnings, 10),
             detail="snippet",
         )
-        found = [
-            f"- {one['title']} ({one['age']}, {one['id']}): {one['content']}"
-            for one in _list_results(reply)
-            if _INSTRUCTIONS_WARNING not in one.get("warning", "")
+        learnings = [
+            f"- {result['title']} ({result['age']}, {result['id']}): {result['content']}"
+            for result in _list_results(reply)
+            if _INSTRUCTIONS_WARNING not in result.get("warning", "")
         ]
-        if found:
-            visit.context.append("\n".join(["What this team has learned that may be relevant:", *found]))
+        if learnings:
+            hook_run.context.append(
+                "\n".join(["What this team has learned that may be relevant:", *learnings])
+            )
     return HookAnswer()
 
 
-def on_before_edit(visit: HookRun) -> HookAnswer:
-    files = _repository_paths(visit)
-    if not files or visit.settings.lock == "off":
+def on_before_edit(hook_run: HookRun) -> HookAnswer:
+    files = _repository_paths(hook_run)
+    if not files or hook_run.settings.lock == "off":
         return HookAnswer()
-    if visit.settings.lock == "check":
-        conflicts = leases.list_conflicts(visit, files[:_MAX_FILES])
+    if hook_run.settings.lock == "check":
+        conflicts = leases.list_conflicts(hook_run, files[:_MAX_FILES])
     else:
-        conflicts = leases.acquire_leases(visit, files, visit.settings.minutes)
-    return HookAnswer(denial=leases.render_denial(visit, conflicts)) if conflicts else HookAnswer()
+        conflicts = leases.acquire_leases(hook_run, files, hook_run.settings.minutes)
+    return HookAnswer(denial=leases.render_denial(hook_run, conflicts)) if conflicts else HookAnswer()
 
 
-def on_after_edit(visit: HookRun) -> HookAnswer:
+def on_after_edit(hook_run: HookRun) -> HookAnswer:
     """Report the edited files, and tell the agent who else edited them."""
-    files = _repository_paths(visit)
+    files = _repository_paths(hook_run)
     if files:
-        reply = visit.call_in_session(
+        reply = hook_run.call_in_session(
             "memory_update_work", title=_WORK_TITLE, status="in_progress", files_touched=files[:_MAX_FILES]
         )
         overlaps = [
-            each for each in reply.get("overlaps", []) if each["agent"] != visit.ensure_session().agent
+            overlap
+            for overlap in reply.get("overlaps", [])
+            if overlap["agent"] != hook_run.ensure_session().agent
         ]
-        visit.context += [
-            f"{each['file']} was also changed by {each['agent']} at {each['when']} ({each['how']})."
-            for each in overlaps
-            if visit.state.is_first_time(f"overlap {each['file']} {each['agent']}")
+        hook_run.context += [
+            f"{overlap['file']} was also changed by {overlap['agent']} at {overlap['when']} ({overlap['how']})."
+            for overlap in overlaps
+            if hook_run.state.is_first_time(f"overlap {overlap['file']} {overlap['agent']}")
         ]
     return HookAnswer()
 
 
-def on_before_compact(visit: HookRun) -> HookAnswer:
-    visit.state.set_mark(_COMPACTED_MARK)
-    _spool_transcript(visit)
+def on_before_compact(hook_run: HookRun) -> HookAnswer:
+    hook_run.state.set_mark(_COMPACTED_MARK)
+    _spool_transcript(hook_run)
     return HookAnswer()
 
 
-def on_stop(visit: HookRun) -> HookAnswer:
-    _spool_transcript(visit)
+def on_stop(hook_run: HookRun) -> HookAnswer:
+    _spool_transcript(hook_run)
     return HookAnswer()
 
 
-def on_session_end(visit: HookRun) -> HookAnswer:
+def on_session_end(hook_run: HookRun) -> HookAnswer:
     """End our session, which frees its leases. The summary is empty, so an earlier handoff is kept."""
-    _spool_transcript(visit, at_once=True)
-    session = visit.state.load_session()
+    _spool_transcript(hook_run, at_once=True)
+    session = hook_run.state.load_session()
     if session is not None:
-        files = list(visit.state.load_leases())
+        files = list(hook_run.state.load_leases())
         try:
-            visit.call_operation(
+            hook_run.call_operation(
                 "memory_end_session",
                 session_id=session.session_id,
                 summary="",
@@ -119,7 +126,7 @@ def on_session_end(visit: HookRun) -> HookAnswer:
         except remote.ServerRefusal as refused:
             if refused.code != "session_not_found":
                 raise
-    visit.state.delete_state()
+    hook_run.state.delete_state()
     return HookAnswer()
 
 
@@ -134,39 +141,39 @@ ACTIONS: dict[EventKind, Callable[[HookRun], HookAnswer]] = {
 }
 
 
-def _repository_paths(visit: HookRun) -> list[str]:
-    found = (repository_path(file, visit.event.cwd, visit.tree) for file in visit.event.files)
-    return list(dict.fromkeys(path for path in found if path))
+def _repository_paths(hook_run: HookRun) -> list[str]:
+    paths = (repository_path(file, hook_run.event.cwd, hook_run.tree) for file in hook_run.event.files)
+    return list(dict.fromkeys(path for path in paths if path))
 
 
-def _add_reminder(visit: HookRun) -> None:
+def _add_reminder(hook_run: HookRun) -> None:
     """Add the boot pack again: the model lost it when its context was compacted."""
-    before = visit.ensure_session()
-    heartbeat = visit.call_in_session("memory_heartbeat", status="busy")
-    session = visit.ensure_session()
+    before = hook_run.ensure_session()
+    heartbeat = hook_run.call_in_session("memory_heartbeat", status="busy")
+    session = hook_run.ensure_session()
     if session != before:
         return
-    locks = visit.call_in_session("memory_get_locks")
-    visit.context.append(boot_context.render_reminder(session, heartbeat, locks, visit.settings.lock))
+    locks = hook_run.call_in_session("memory_get_locks")
+    hook_run.context.append(boot_context.render_reminder(session, heartbeat, locks, hook_run.settings.lock))
 
 
-def _spool_transcript(visit: HookRun, *, at_once: bool = False) -> None:
+def _spool_transcript(hook_run: HookRun, *, at_once: bool = False) -> None:
     """Spool the transcript, and start the uploader process at most once per interval: turns end often."""
-    path = visit.event.transcript
-    if not path or not visit.settings.transcripts:
+    path = hook_run.event.transcript
+    if not path or not hook_run.settings.transcripts:
         return
     from commonplace.client.sync import spool  # noqa: PLC0415 - most hooks spool nothing
 
     payload = {
-        "tool": visit.tool,
+        "tool": hook_run.tool,
         "transcript_path": str(Path(path).expanduser()),
-        "session_id": visit.event.session,
-        "cwd": visit.event.cwd,
+        "session_id": hook_run.event.session,
+        "cwd": hook_run.event.cwd,
     }
-    if named := os.environ.get("COMMONPLACE_PROJECT"):
-        payload["project"] = named
+    if project := os.environ.get("COMMONPLACE_PROJECT"):
+        payload["project"] = project
     spool.add_job(spool.TRANSCRIPT, payload)
-    if at_once or visit.state.restart_interval("uploaded", _UPLOAD_INTERVAL_SECONDS):
+    if at_once or hook_run.state.restart_interval("uploaded", _UPLOAD_INTERVAL_SECONDS):
         spool.start_uploader()
 
 

@@ -9,14 +9,14 @@ from commonplace.client.hooks.payload import Fields
 
 class AgentHooks(NamedTuple):
     events: Mapping[str, EventKind]
-    """The agent's own event names and what each means to us."""
+    """The agent's own event names and the kind of each."""
     context_kinds: frozenset[EventKind]
-    """Kinds of event whose answer can add to what the model knows."""
+    """Kinds of event whose answer can add context for the model."""
     warning_kinds: frozenset[EventKind]
-    """Kinds of event whose answer can show the person a warning."""
+    """Kinds of event whose answer can show the user a warning."""
     parse_event: Callable[[Fields], HookEvent | None]
     render_answer: Callable[[HookEvent, HookAnswer], HookOutput]
     denied_by: str
     """How an edit is denied, for the documentation."""
     identify_agent: Callable[[Fields], str] | None = None
-    """Which agent really sent this input, if others run this agent's hooks too; empty to ignore the event."""
+    """The agent that sent this input, where other programs run this agent's hooks too; empty to ignore the event."""

@@ -11,7 +11,7 @@ PACK_TOKENS = 2_200
 MAX_CONTEXT_BYTES = 9_900
 """Claude accepts 10,000 characters, Codex 2,500 tokens of about four bytes."""
 
-_CUT_MARK = " …(cut here)"
+_TRUNCATED_MARK = " …(truncated)"
 _LOCK_TEXTS = {
     "auto": "Before each edit this session leases the file automatically; an edit of a file that another agent has leased is denied, and the denial names the holder.",
     "check": "An edit of a file that another agent has leased is denied, and the denial names the holder.",
@@ -34,34 +34,41 @@ def render_boot_context(session: HookSession, lock: str, when: str = "now") -> s
     return "\n".join(fact for fact in facts if fact)
 
 
-def render_reminder(session: HookSession, beat: dict[str, Any], locks: dict[str, Any], lock: str) -> str:
+def render_reminder(session: HookSession, heartbeat: dict[str, Any], locks: dict[str, Any], lock: str) -> str:
     """The boot context for a session that continues, with its current locks and unread count."""
-    known = json.loads(session.pack)
-    messages = known.get("messages")
-    known["messages"] = (messages if isinstance(messages, dict) else {}) | {"unread": beat.get("unread", 0)}
-    known["relevant_locks"] = locks.get("locks", [])[:10]
-    known["your_locks"] = [lease["file"] for lease in locks.get("your_locks", [])[:20]]
+    pack = json.loads(session.pack)
+    messages = pack.get("messages")
+    pack["messages"] = (messages if isinstance(messages, dict) else {}) | {
+        "unread": heartbeat.get("unread", 0)
+    }
+    pack["relevant_locks"] = locks.get("locks", [])[:10]
+    pack["your_locks"] = [lease["file"] for lease in locks.get("your_locks", [])[:20]]
     when = "when this session started, with its current locks"
-    room = MAX_CONTEXT_BYTES - len(render_boot_context(session._replace(pack=""), lock, when).encode()) - 1
-    return render_boot_context(session._replace(pack=encode_pack(_shrink_pack(known, room))), lock, when)
+    max_bytes = (
+        MAX_CONTEXT_BYTES - len(render_boot_context(session._replace(pack=""), lock, when).encode()) - 1
+    )
+    return render_boot_context(session._replace(pack=encode_pack(_shrink_pack(pack, max_bytes))), lock, when)
 
 
-def _shrink_pack(known: dict[str, Any], room: int) -> dict[str, Any]:
+def _shrink_pack(pack: dict[str, Any], max_bytes: int) -> dict[str, Any]:
     """The pack without empty fields; the longest lists lose their last entries until it fits."""
-    kept = {name: value for name, value in known.items() if value}
-    while len(encode_pack(kept).encode()) > room:
+    shrunk = {name: value for name, value in pack.items() if value}
+    while len(encode_pack(shrunk).encode()) > max_bytes:
         longest = max(
-            kept, key=lambda name: len(encode_pack({"": kept[name]})) if isinstance(kept[name], list) else 0
+            shrunk,
+            key=lambda name: len(encode_pack({"": shrunk[name]})) if isinstance(shrunk[name], list) else 0,
         )
-        if not isinstance(kept[longest], list):
+        if not isinstance(shrunk[longest], list):
             break
-        kept = {name: value for name, value in (kept | {longest: kept[longest][:-1]}).items() if value}
-    return kept
+        shrunk = {name: value for name, value in (shrunk | {longest: shrunk[longest][:-1]}).items() if value}
+    return shrunk
 
 
 def join_within_limit(texts: list[str]) -> str:
-    """One text of all, cut at the end if it is longer than the limit."""
+    """The texts joined by blank lines, truncated to the limit."""
     whole = "\n\n".join(texts).encode("utf-8", "replace")
     if len(whole) <= MAX_CONTEXT_BYTES:
         return whole.decode()
-    return whole[: MAX_CONTEXT_BYTES - len(_CUT_MARK.encode())].decode("utf-8", "ignore") + _CUT_MARK
+    return (
+        whole[: MAX_CONTEXT_BYTES - len(_TRUNCATED_MARK.encode())].decode("utf-8", "ignore") + _TRUNCATED_MARK
+    )

@@ -8,13 +8,14 @@ from commonplace.client import remote
 _MAX_LOG_BYTES = 256 * 1024
 
 
-def log_fault(where: str, wrong: BaseException) -> None:
+def log_fault(where: str, error: BaseException) -> None:
     """Append one line; a hook that cannot write it stays silent."""
-    at = wrong.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    line = f" (line {at.tb_lineno} of {os.path.basename(at.tb_frame.f_code.co_filename)})" if at else ""  # noqa: PTH119 - a string, not a Path
-    log_text(where, f"{type(wrong).__name__}: {wrong}{line}")
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    file = os.path.basename(frame.tb_frame.f_code.co_filename) if frame else ""  # noqa: PTH119 - a string, not a Path
+    position = f" (line {frame.tb_lineno} of {file})" if frame else ""
+    log_text(where, f"{type(error).__name__}: {error}{position}")
 
 
 def log_text(where: str, text: str) -> None:
@@ -27,11 +28,11 @@ def log_text(where: str, text: str) -> None:
 
 
 def _append_line(line: str) -> None:
-    place = remote.client_home() / "hooks.log"
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    path = remote.client_home() / "hooks.log"
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with open(descriptor, "wb", buffering=0) as file:  # noqa: PTH123 - of a descriptor
         file.write(line.encode("utf-8", "replace"))
         full = file.tell() > _MAX_LOG_BYTES
     if full:
-        place.replace(place.with_suffix(".log.1"))
+        path.replace(path.with_suffix(".log.1"))

@@ -20,7 +20,7 @@ class HookEvent(NamedTuple):
 
 
 class HookAnswer(NamedTuple):
-    """`context` goes to the model, `warning` to the person too; `denial` prevents the edit."""
+    """`context` is for the model, `warning` is also shown to the user, and `denial` prevents the edit."""
 
     context: str = ""
     denial: str = ""

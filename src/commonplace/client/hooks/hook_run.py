@@ -38,8 +38,8 @@ class HookRun:
 
     def _find_tree(self) -> WorkingTree:
         """The repository where the session started, even if the agent has since moved to another."""
-        known = self.state.load_session()
-        return find_working_tree(known.root if known and Path(known.root).is_dir() else self.event.cwd)
+        session = self.state.load_session()
+        return find_working_tree(session.root if session and Path(session.root).is_dir() else self.event.cwd)
 
     def call_operation(self, operation: str, **arguments: Any) -> dict[str, Any]:
         """Call an operation; a server that does not answer in time counts as unreachable.
@@ -101,27 +101,27 @@ class HookRun:
 
     def _call_start_session(self, name: str) -> dict[str, Any]:
         """With a key that is bound to one agent the server uses that agent's name."""
-        given = {
+        arguments = {
             "project": project.project_of_folder(self.tree.root),
             "working_directory": self.tree.root,
             "token_budget": boot_context.PACK_TOKENS,
         }
         try:
-            return self.call_operation("memory_start_session", claude_instance=name, **given)
+            return self.call_operation("memory_start_session", claude_instance=name, **arguments)
         except remote.ServerRefusal as refused:
             if refused.code != "forbidden":
                 raise
-        return self.call_operation("memory_start_session", claude_instance=_UNKNOWN_AGENT, **given)
+        return self.call_operation("memory_start_session", claude_instance=_UNKNOWN_AGENT, **arguments)
 
 
 def _shorten_session_id(session: str) -> str:
-    """Enough to tell sessions apart; time-ordered UUIDs differ at the end."""
+    """A part of the id that differs between sessions; time-ordered UUIDs differ at the end."""
     plain = _NOT_NAME.sub("", session)
     return plain[-_TAG_CHARACTERS:] if _TIME_ORDERED_UUID.match(session) else plain[:_TAG_CHARACTERS]
 
 
 def _process_age() -> float:
-    """Seconds since this process started, or its CPU seconds where the system does not tell."""
+    """Seconds since this process started, or its CPU seconds where the start time is not available."""
     try:
         started = int(Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19])
         return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
@@ -131,13 +131,13 @@ def _process_age() -> float:
 
 def list_ancestors() -> list[int]:
     """The ids of the parent processes, nearest first, on Linux. The guard finds the agent of a commit by them."""
-    found: list[int] = []
+    ancestors: list[int] = []
     pid = os.getppid()
-    while pid > 1 and len(found) < _MAX_ANCESTORS:
-        found.append(pid)
+    while pid > 1 and len(ancestors) < _MAX_ANCESTORS:
+        ancestors.append(pid)
         try:
             stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:
             break
         pid = int(stat.rpartition(")")[2].split()[1])
-    return found
+    return ancestors

@@ -15,7 +15,7 @@ class HookSettings(NamedTuple):
     minutes: int = 30
     """How long a lease lasts after the session's last activity."""
     seconds: float = 0.3
-    """How long an agent waits for the server at most."""
+    """The longest time that an agent waits for the server."""
     learnings: int = 0
     """How many learnings are added to a prompt."""
     transcripts: bool = True
@@ -23,14 +23,14 @@ class HookSettings(NamedTuple):
 
 
 def read_hook_settings() -> HookSettings:
-    told = remote.read_configuration().get("hooks")
-    configured = told if isinstance(told, dict) else {}
-    given: dict[str, Any] = {}
-    for name, usual in HookSettings._field_defaults.items():
+    table = remote.read_configuration().get("hooks")
+    configured = table if isinstance(table, dict) else {}
+    settings: dict[str, Any] = {}
+    for name, default in HookSettings._field_defaults.items():
         value = os.environ.get(f"COMMONPLACE_HOOKS_{name.upper()}", configured.get(name))
         if value is not None:
-            given[name] = _parse_setting(name, value, usual)
-    return HookSettings(**given)
+            settings[name] = _parse_setting(name, value, default)
+    return HookSettings(**settings)
 
 
 def _parse_setting(name: str, value: Any, default: Any) -> Any:
@@ -38,10 +38,10 @@ def _parse_setting(name: str, value: Any, default: Any) -> Any:
     if isinstance(default, bool):
         return str(value).lower() in ("1", "true", "yes", "on")
     try:
-        read = str(value).lower() if isinstance(default, str) else type(default)(value)
+        parsed = str(value).lower() if isinstance(default, str) else type(default)(value)
     except (TypeError, ValueError):
-        read = None
-    if read is None or (name == "lock" and read not in _LOCK_MODES):
-        fault_log.log_text("settings", f"hooks.{name} cannot be {value!r}; using {default!r}.")
+        parsed = None
+    if parsed is None or (name == "lock" and parsed not in _LOCK_MODES):
+        fault_log.log_text("settings", f"hooks.{name} is invalid: {value!r}; using {default!r}.")
         return default
-    return read
+    return parsed

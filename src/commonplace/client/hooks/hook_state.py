@@ -45,16 +45,16 @@ class HookState:
 
     def load_session(self) -> HookSession | None:
         try:
-            kept = json.loads((self.folder / "session.json").read_bytes())
-            return HookSession(**kept | {"ancestors": tuple(kept.get("ancestors", ()))})
+            fields = json.loads((self.folder / "session.json").read_bytes())
+            return HookSession(**fields | {"ancestors": tuple(fields.get("ancestors", ()))})
         except (OSError, ValueError, TypeError):
             return None
 
     def save_session(self, session: HookSession) -> None:
         self._make_folder()
-        beside = self.folder / f"session.{os.getpid()}.part"
-        _write_file(beside, json.dumps(session._asdict()), os.O_TRUNC)
-        beside.replace(self.folder / "session.json")
+        temporary = self.folder / f"session.{os.getpid()}.part"
+        _write_file(temporary, json.dumps(session._asdict()), os.O_TRUNC)
+        temporary.replace(self.folder / "session.json")
 
     def load_leases(self) -> dict[str, EditLease]:
         """The last lease of each edited file."""
@@ -62,11 +62,13 @@ class HookState:
         return {line["file"]: EditLease(line["token"], line["at"], line["reasoned"]) for line in lines}
 
     def record_leases(self, granted: dict[str, int], *, reasoned: bool = False) -> None:
-        known, now = self.load_leases(), time.time()
-        fresh = [file for file, token in granted.items() if file not in known or known[file].token != token]
+        recorded, now = self.load_leases(), time.time()
+        fresh = [
+            file for file, token in granted.items() if file not in recorded or recorded[file].token != token
+        ]
         if fresh:
-            kept = [{"file": file, **EditLease(granted[file], now, reasoned)._asdict()} for file in fresh]
-            self._append_lines("leases.jsonl", kept)
+            lines = [{"file": file, **EditLease(granted[file], now, reasoned)._asdict()} for file in fresh]
+            self._append_lines("leases.jsonl", lines)
 
     def is_first_time(self, mark: str) -> bool:
         """Whether this is the first call with this text; True for only one of two at once."""
@@ -85,10 +87,10 @@ class HookState:
         if self.set_mark(name):
             return True
         try:
-            left = time.time() - (self.folder / name).stat().st_mtime > seconds
+            is_abandoned = time.time() - (self.folder / name).stat().st_mtime > seconds
         except FileNotFoundError:
-            left = True
-        return left
+            is_abandoned = True
+        return is_abandoned
 
     def has_mark(self, name: str) -> bool:
         return (self.folder / name).exists()
@@ -98,14 +100,14 @@ class HookState:
 
     def restart_interval(self, name: str, seconds: float) -> bool:
         """Whether `seconds` have passed since this last returned True for the name."""
-        place = self.folder / name
+        path = self.folder / name
         try:
-            recent = time.time() - place.stat().st_mtime < seconds
+            recent = time.time() - path.stat().st_mtime < seconds
         except FileNotFoundError:
             recent = False
         if not recent:
             self._make_folder()
-            _write_file(place, "", os.O_TRUNC)
+            _write_file(path, "", os.O_TRUNC)
         return not recent
 
     def put_notices(self, texts: list[str]) -> None:
@@ -135,11 +137,11 @@ class HookState:
 
 def list_hook_sessions() -> dict[str, HookSession]:
     """The sessions of all agents on this machine, by folder name."""
-    kept = {
-        place.parent.name: HookState(place.parent.name).load_session()
-        for place in _states_folder().glob("*/session.json")
+    sessions = {
+        path.parent.name: HookState(path.parent.name).load_session()
+        for path in _states_folder().glob("*/session.json")
     }
-    return {name: session for name, session in kept.items() if session}
+    return {name: session for name, session in sessions.items() if session}
 
 
 def delete_old_states() -> None:
@@ -171,22 +173,22 @@ def _folder_name(session: str) -> str:
     return f"{safe[: _MAX_NAME_CHARACTERS - 9]}-{zlib.crc32(session.encode('utf-8', 'replace')):08x}"
 
 
-def _write_file(place: Path, text: str, how: int) -> None:
-    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | how, 0o600)
+def _write_file(path: Path, text: str, flags: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o600)
     with open(descriptor, "wb", buffering=0) as file:  # noqa: PTH123 - of a descriptor
         file.write(text.encode("utf-8", "replace"))
 
 
-def _read_json_lines(place: Path) -> list[dict[str, Any]]:
+def _read_json_lines(path: Path) -> list[dict[str, Any]]:
     """The objects in a JSON Lines file; an incomplete line is skipped."""
     try:
-        text = place.read_text(encoding="utf-8", errors="replace")
+        text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return []
-    found = []
+    objects = []
     for line in text.splitlines():
         try:
-            found.append(json.loads(line))
+            objects.append(json.loads(line))
         except ValueError:
             continue
-    return found
+    return objects

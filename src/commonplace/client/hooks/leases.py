@@ -12,68 +12,71 @@ _MAX_CONFLICTS_SHOWN = 5
 _REASON_PREFIX = "editing ("
 
 
-def list_conflicts(visit: HookRun, files: Sequence[str]) -> list[LeaseConflict]:
+def list_conflicts(hook_run: HookRun, files: Sequence[str]) -> list[LeaseConflict]:
     """Leases of others that cover these files; none is acquired."""
-    found: list[LeaseConflict] = []
+    conflicts: list[LeaseConflict] = []
     for file in files:
-        reply = visit.call_in_session("memory_get_locks", path_pattern=file)
-        found += [lock | {"lock": lock["file"], "file": file} for lock in reply.get("locks", [])]
-    return [conflict for conflict in found if not _is_own_lease(visit, conflict)]
+        reply = hook_run.call_in_session("memory_get_locks", path_pattern=file)
+        conflicts += [lock | {"lock": lock["file"], "file": file} for lock in reply.get("locks", [])]
+    return [conflict for conflict in conflicts if not _is_own_lease(hook_run, conflict)]
 
 
-def acquire_leases(visit: HookRun, files: Sequence[str], minutes: int) -> list[LeaseConflict]:
+def acquire_leases(hook_run: HookRun, files: Sequence[str], minutes: int) -> list[LeaseConflict]:
     """Acquire leases on all files for this session, or return the conflicts."""
-    known = visit.state.load_leases()
-    unknown = [file for file in files if file not in known]
-    reasoned = [file for file in files if file in known and known[file].reasoned]
-    reasoned += _list_own_leases(visit, unknown)
+    recorded = hook_run.state.load_leases()
+    unrecorded = [file for file in files if file not in recorded]
+    reasoned = [file for file in files if file in recorded and recorded[file].reasoned]
+    reasoned += _list_own_leases(hook_run, unrecorded)
     for chosen, reason in (
-        ([file for file in files if file not in reasoned], _lease_reason(visit)),
+        ([file for file in files if file not in reasoned], _lease_reason(hook_run)),
         (reasoned, ""),
     ):
         for first in range(0, len(chosen), _MAX_FILES_PER_CALL):
-            if conflicts := _lock_files(visit, chosen[first : first + _MAX_FILES_PER_CALL], reason, minutes):
+            if conflicts := _lock_files(
+                hook_run, chosen[first : first + _MAX_FILES_PER_CALL], reason, minutes
+            ):
                 return conflicts
     return []
 
 
-def _list_own_leases(visit: HookRun, files: list[str]) -> list[str]:
+def _list_own_leases(hook_run: HookRun, files: list[str]) -> list[str]:
     """Those files that the agent has leased itself; the reason it gave is kept."""
     if not files:
         return []
-    about = {"path_pattern": files[0]} if len(files) == 1 else {}
+    filters = {"path_pattern": files[0]} if len(files) == 1 else {}
     own = {
-        lease["file"] for lease in visit.call_in_session("memory_get_locks", **about).get("your_locks", [])
+        lease["file"]
+        for lease in hook_run.call_in_session("memory_get_locks", **filters).get("your_locks", [])
     }
     return [file for file in files if file in own]
 
 
-def _lock_files(visit: HookRun, files: Sequence[str], reason: str, minutes: int) -> list[LeaseConflict]:
-    reply = visit.call_in_session("memory_lock_files", files=list(files), reason=reason, minutes=minutes)
+def _lock_files(hook_run: HookRun, files: Sequence[str], reason: str, minutes: int) -> list[LeaseConflict]:
+    reply = hook_run.call_in_session("memory_lock_files", files=list(files), reason=reason, minutes=minutes)
     granted = {lease["file"]: lease["token"] for lease in reply.get("locked", [])}
-    visit.state.record_leases(granted, reasoned=not reason)
+    hook_run.state.record_leases(granted, reasoned=not reason)
     conflicts: list[LeaseConflict] = reply.get("conflicts", [])
-    others = [conflict for conflict in conflicts if not _is_own_lease(visit, conflict)]
+    others = [conflict for conflict in conflicts if not _is_own_lease(hook_run, conflict)]
     if others or not conflicts:
         return others
     mine = {conflict["file"] for conflict in conflicts}
     rest = [file for file in files if file not in mine]
-    return _lock_files(visit, rest, reason, minutes) if 0 < len(rest) < len(files) else []
+    return _lock_files(hook_run, rest, reason, minutes) if 0 < len(rest) < len(files) else []
 
 
-def _is_own_lease(visit: HookRun, conflict: LeaseConflict) -> bool:
+def _is_own_lease(hook_run: HookRun, conflict: LeaseConflict) -> bool:
     """Whether the same agent holds it in a session that it started itself; not another window of the same name."""
-    if conflict["held_by"] != visit.ensure_session().agent:
+    if conflict["held_by"] != hook_run.ensure_session().agent:
         return False
     reason = str(conflict.get("reason", ""))
-    return reason == _lease_reason(visit) or not reason.startswith(_REASON_PREFIX)
+    return reason == _lease_reason(hook_run) or not reason.startswith(_REASON_PREFIX)
 
 
-def _lease_reason(visit: HookRun) -> str:
-    return f"{_REASON_PREFIX}{visit.tag})"
+def _lease_reason(hook_run: HookRun) -> str:
+    return f"{_REASON_PREFIX}{hook_run.tag})"
 
 
-def render_denial(visit: HookRun, conflicts: Sequence[LeaseConflict]) -> str:
+def render_denial(hook_run: HookRun, conflicts: Sequence[LeaseConflict]) -> str:
     """The text of a denial: the holder, the reason, the times, and what to do."""
     holders = ", ".join(dict.fromkeys(str(conflict["held_by"]) for conflict in conflicts))
     files = list(dict.fromkeys(str(conflict["file"]) for conflict in conflicts))
@@ -84,17 +87,17 @@ def render_denial(visit: HookRun, conflicts: Sequence[LeaseConflict]) -> str:
             "- work on another file first",
             f"- wait for it: memory_lock_files with files={files[:_MAX_CONFLICTS_SHOWN]} and wait_seconds=60",
             f"- ask {holders}: memory_send_message with to_instance",
-            f"The session_id for these tools is {visit.ensure_session().session_id}",
+            f"The session_id for these tools is {hook_run.ensure_session().session_id}",
         ]
     )
 
 
 def format_conflict(conflict: LeaseConflict) -> str:
-    through = conflict.get("lock") or conflict["file"]
-    over = f" (by its lease on {through})" if through != conflict["file"] else ""
-    quiet = " The holder has been inactive for a while." if conflict.get("stale") else ""
-    why = conflict.get("reason") or "no reason given"
+    leased_path = conflict.get("lock") or conflict["file"]
+    coverage = f" (by its lease on {leased_path})" if leased_path != conflict["file"] else ""
+    inactivity = " The holder has been inactive for a while." if conflict.get("stale") else ""
+    reason = conflict.get("reason") or "no reason given"
     return (
-        f"{conflict['file']} is leased by {conflict['held_by']}{over} since {conflict['since']}"
-        f" until {conflict['expires_at']}, longer while they are active. Reason: {why}.{quiet}"
+        f"{conflict['file']} is leased by {conflict['held_by']}{coverage} since {conflict['since']}"
+        f" until {conflict['expires_at']}, longer while they are active. Reason: {reason}.{inactivity}"
     )

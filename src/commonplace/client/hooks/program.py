@@ -18,21 +18,23 @@ _KEY_UNKNOWN = "The server rejects the key in COMMONPLACE_KEY or config.toml: it
 
 
 def main(words: list[str]) -> int:
-    """`words` are the words of the command line: hook AGENT."""
+    """`words` is the command line: hook AGENT."""
     agent = words[1] if len(words) > 1 else ""
     try:
         output = run(agent, sys.stdin.buffer.read(_MAX_INPUT_BYTES))
         _write_output(output)
-    except Exception as wrong:  # noqa: BLE001 - the outermost line: a fault of ours must not stop the agent
-        fault_log.log_fault(f"hook {agent}", wrong)
+    except Exception as error:  # noqa: BLE001 - the outermost line: a fault of ours must not stop the agent
+        fault_log.log_fault(f"hook {agent}", error)
         return 0
     return output.code
 
 
-def run(agent: str, sent: bytes) -> HookOutput:
+def run(agent: str, stdin: bytes) -> HookOutput:
     if agent not in AGENTS_WITH_HOOKS:
-        return HookOutput(stderr=f"commonplace hook: give an agent, one of {', '.join(AGENTS_WITH_HOOKS)}")
-    payload = json.loads(sent)
+        return HookOutput(
+            stderr=f"commonplace hook: unknown agent; use one of: {', '.join(AGENTS_WITH_HOOKS)}"
+        )
+    payload = json.loads(stdin)
     if not isinstance(payload, dict):
         return HookOutput()
     hooks = load_hooks(agent)
@@ -48,36 +50,36 @@ def run(agent: str, sent: bytes) -> HookOutput:
 
 
 def answer_event(agent: str, hooks: AgentHooks, event: HookEvent) -> HookAnswer:
-    visit = HookRun(agent, event, read_hook_settings())
+    hook_run = HookRun(agent, event, read_hook_settings())
     try:
         if event.kind in hooks.context_kinds and event.kind != "session_start":
-            actions.remind_after_compaction(visit)
-        answer = actions.ACTIONS[event.kind](visit)
+            actions.remind_after_compaction(hook_run)
+        answer = actions.ACTIONS[event.kind](hook_run)
     except (remote.ServerUnreachable, remote.ServerRefusal) as refused:
-        answer = HookAnswer(warning=_warn_once(visit, hooks, refused))
-    return _add_context(visit, hooks, answer)
+        answer = HookAnswer(warning=_warn_once(hook_run, hooks, refused))
+    return _add_context(hook_run, hooks, answer)
 
 
-def _add_context(visit: HookRun, hooks: AgentHooks, answer: HookAnswer) -> HookAnswer:
+def _add_context(hook_run: HookRun, hooks: AgentHooks, answer: HookAnswer) -> HookAnswer:
     """Add waiting context to an answer that can carry it; a denial carries it only where no other answer can."""
-    if visit.event.kind == "session_end":
+    if hook_run.event.kind == "session_end":
         return HookAnswer()
-    takes_context = visit.event.kind in hooks.context_kinds
+    takes_context = hook_run.event.kind in hooks.context_kinds
     if takes_context if answer.denial else not takes_context:
-        visit.state.put_notices(visit.context)
+        hook_run.state.put_notices(hook_run.context)
         return answer
-    texts = [*visit.context, *visit.state.take_notices(), *([answer.warning] if answer.warning else [])]
+    texts = [*hook_run.context, *hook_run.state.take_notices(), *([answer.warning] if answer.warning else [])]
     if answer.denial:
         return answer._replace(denial=boot_context.join_within_limit([answer.denial, *texts]))
     return answer._replace(context=boot_context.join_within_limit(texts))
 
 
 def _warn_once(
-    visit: HookRun, hooks: AgentHooks, refused: remote.ServerUnreachable | remote.ServerRefusal
+    hook_run: HookRun, hooks: AgentHooks, refused: remote.ServerUnreachable | remote.ServerRefusal
 ) -> str:
     """The warning about a failed call, once per session and only where it can be shown."""
-    fault_log.log_fault(f"hook {visit.tool} {visit.event.kind}", refused)
-    if visit.event.kind not in hooks.warning_kinds:
+    fault_log.log_fault(f"hook {hook_run.tool} {hook_run.event.kind}", refused)
+    if hook_run.event.kind not in hooks.warning_kinds:
         return ""
     if isinstance(refused, remote.ServerUnreachable):
         why, text = "away", f"{refused} Until it is back, edits are not checked against the leases of others."
@@ -85,7 +87,7 @@ def _warn_once(
         why, text = "key", _KEY_UNKNOWN if _has_key() else _KEY_MISSING
     else:
         why, text = refused.code, f"The server refused: {refused} {refused.body.get('hint', '')}".strip()
-    return f"Commonplace: {text}" if visit.state.is_first_time(why) else ""
+    return f"Commonplace: {text}" if hook_run.state.is_first_time(why) else ""
 
 
 def _has_key() -> bool:

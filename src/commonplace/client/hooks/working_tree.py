@@ -34,14 +34,14 @@ def find_working_tree(cwd: str) -> WorkingTree:
 
 def repository_path(file: str, cwd: str, tree: WorkingTree) -> str | None:
     """The file's path from the root of its working tree; None if it is outside of the repository."""
-    whole = join_path(_translate_mount(file), cwd)
-    if is_foreign_path(whole):
-        return relative_by_text(whole, tree.root)
-    asked = Path(whole)
-    if asked.name in ("", ".."):
+    joined = join_path(_translate_mount(file), cwd)
+    if is_foreign_path(joined):
+        return relative_by_text(joined, tree.root)
+    path = Path(joined)
+    if path.name in ("", ".."):
         return None
     # A link that leads out of the repository is still a file in it, and two agents may write through it.
-    return _path_in_tree(asked.resolve(), tree) or _path_in_tree(asked.parent.resolve() / asked.name, tree)
+    return _path_in_tree(path.resolve(), tree) or _path_in_tree(path.parent.resolve() / path.name, tree)
 
 
 def is_foreign_path(path: str) -> bool:
@@ -70,7 +70,7 @@ def relative_by_text(path: str, root: str) -> str | None:
 
 def _strip_extended_prefix(path: str) -> str:
     """The path without the prefix for long Windows paths."""
-    return _EXTENDED_PREFIX.sub(lambda found: "\\\\" if "unc" in found[0].lower() else "", path)
+    return _EXTENDED_PREFIX.sub(lambda match: "\\\\" if "unc" in match[0].lower() else "", path)
 
 
 def _split_path(path: str, *, windows: bool) -> list[str]:
@@ -87,8 +87,8 @@ def _translate_mount(file: str) -> str:
     """The path as this machine spells it: under WSL a drive is a mount, and vice versa."""
     if os.name == "nt":
         return _MOUNTED_DRIVE.sub(r"\1:", file)
-    if found := _WSL_PREFIX.match(file):
-        return file[found.end() :].replace("\\", "/")
+    if match := _WSL_PREFIX.match(file):
+        return file[match.end() :].replace("\\", "/")
     mount = f"/mnt/{file[0].lower()}" if _DRIVE.match(file) else ""
     if mount and Path(mount).is_dir():
         return mount + file[2:].replace("\\", "/")

@@ -27,7 +27,7 @@ class AgentSettings:
     has_project_scope: bool = True
     """Whether it also reads servers from a project's files."""
     note: str = ""
-    """What its user must do after `install`, because no program can."""
+    """What the user must do after `install`, because it cannot be automated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ def hook_group_edits(
     path: Path, events: Sequence[HookTrigger], handler: Mapping[str, Any], units_per_second: int = 1
 ) -> list[SettingEdit]:
     """Hooks in Claude's format: one group with a matcher per event."""
-    wishes: list[SettingEdit] = []
+    edits: list[SettingEdit] = []
     for event in events:
         matcher = {"matcher": event.matcher} if event.matcher else {}
         command = {"type": "command", **handler, "timeout": event.timeout_seconds * units_per_second}
-        wishes.append(AppendElement(path, ("hooks", event.name), matcher | {"hooks": [command]}))
-    return wishes
+        edits.append(AppendElement(path, ("hooks", event.name), matcher | {"hooks": [command]}))
+    return edits

@@ -42,11 +42,11 @@ class FileChange:
     def render_diff(self, secrets: Collection[str] = ()) -> str:
         """The change as a unified diff, with secrets masked."""
         sides = (self.before, self.after)
-        before, after = (_split_lines(each, secrets) for each in sides)
-        here, there = ("/dev/null" if each is None else str(self.path) for each in sides)
+        before, after = (_split_lines(content, secrets) for content in sides)
+        old_path, new_path = ("/dev/null" if content is None else str(self.path) for content in sides)
         return "".join(
             line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-            for line in difflib.unified_diff(before, after, here, there)
+            for line in difflib.unified_diff(before, after, old_path, new_path)
         )
 
 
@@ -54,10 +54,12 @@ def plan_additions(
     installed: InstallRecord, wanted: Sequence[RequestedEdit], parts: Collection[tuple[str, EditPart]] = ()
 ) -> list[FileChange]:
     """The file changes for these edits. Earlier edits for one of `parts` that are not requested any more are undone."""
-    paths = dict.fromkeys(each.edit.path for each in wanted)
-    paths |= dict.fromkeys(Path(each.path) for each in installed.files if _list_parts(each) & set(parts))
+    paths = dict.fromkeys(request.edit.path for request in wanted)
+    paths |= dict.fromkeys(
+        Path(record.path) for record in installed.files if _list_parts(record) & set(parts)
+    )
     changes = [
-        _plan_file(installed, path, [each for each in wanted if each.edit.path == path], parts)
+        _plan_file(installed, path, [request for request in wanted if request.edit.path == path], parts)
         for path in paths
     ]
     return [change for change in changes if change.before != change.after]
@@ -66,12 +68,12 @@ def plan_additions(
 def plan_removals(installed: InstallRecord, agents: Collection[str]) -> list[FileChange]:
     """The file changes that undo every edit for these agents."""
     changes = []
-    for known in installed.files:
-        path = Path(known.path)
-        going = [edit for edit in known.edits if edit.agent in agents]
-        if going:
+    for record in installed.files:
+        path = Path(record.path)
+        removed = [edit for edit in record.edits if edit.agent in agents]
+        if removed:
             raw = files.read(path)
-            changes.append(FileChange(path, raw, *_remove_edits(path, raw, copy.deepcopy(known), going)))
+            changes.append(FileChange(path, raw, *_remove_edits(path, raw, copy.deepcopy(record), removed)))
     return changes
 
 
@@ -101,39 +103,39 @@ def _plan_file(
     parts: Collection[tuple[str, EditPart]],
 ) -> FileChange:
     raw = files.read(path)
-    known = copy.deepcopy(installed.find_file(path)) if raw is not None else None
-    known = known or FileRecord(str(path), created=raw is None, blank=_blank_content(raw))
-    kept = {_edit_key(edit) for edit in known.edits} - {_requested_key(each) for each in wanted}
-    stale = [edit for edit in known.edits if _edit_key(edit) in kept and (edit.agent, edit.part) in parts]
-    after, known = _remove_edits(path, raw, known, stale) if stale else (raw, known)
-    for each in wanted:
-        after = _apply_requested(path, after, each, known)
-    return FileChange(path, raw, after, known)
+    record = copy.deepcopy(installed.find_file(path)) if raw is not None else None
+    record = record or FileRecord(str(path), created=raw is None, blank=_blank_content(raw))
+    kept = {_edit_key(edit) for edit in record.edits} - {_requested_key(request) for request in wanted}
+    stale = [edit for edit in record.edits if _edit_key(edit) in kept and (edit.agent, edit.part) in parts]
+    after, record = _remove_edits(path, raw, record, stale) if stale else (raw, record)
+    for request in wanted:
+        after = _apply_requested(path, after, request, record)
+    return FileChange(path, raw, after, record)
 
 
-def _apply_requested(path: Path, raw: bytes | None, wanted: RequestedEdit, known: FileRecord) -> bytes:
-    earlier = next((edit for edit in known.edits if _edit_key(edit) == _requested_key(wanted)), None)
+def _apply_requested(path: Path, raw: bytes | None, wanted: RequestedEdit, record: FileRecord) -> bytes:
+    earlier = next((edit for edit in record.edits if _edit_key(edit) == _requested_key(wanted)), None)
     after, edit = documents.apply_edit(path, raw, wanted.edit, earlier)
     if earlier is None and after == raw:
         return after
     edit.agent, edit.part = wanted.agent, wanted.part
-    place = known.edits.index(earlier) if earlier is not None else len(known.edits)
-    known.edits[place : place + 1] = [edit]
+    index = record.edits.index(earlier) if earlier is not None else len(record.edits)
+    record.edits[index : index + 1] = [edit]
     return after
 
 
 def _remove_edits(
-    path: Path, raw: bytes | None, known: FileRecord, going: Sequence[AppliedEdit]
+    path: Path, raw: bytes | None, record: FileRecord, removed: Sequence[AppliedEdit]
 ) -> tuple[bytes | None, FileRecord]:
     """The file and its record without these edits."""
-    after = None if raw is None else documents.undo_edits(path, raw, going)
-    known.edits = [edit for edit in known.edits if edit not in going]
-    if after is not None and not known.edits and documents.is_empty_document(path, after):
-        if known.created:
+    after = None if raw is None else documents.undo_edits(path, raw, removed)
+    record.edits = [edit for edit in record.edits if edit not in removed]
+    if after is not None and not record.edits and documents.is_empty_document(path, after):
+        if record.created:
             after = None
-        elif known.blank is not None:
-            after = known.blank.encode()
-    return after, known
+        elif record.blank is not None:
+            after = record.blank.encode()
+    return after, record
 
 
 def _edit_key(edit: AppliedEdit) -> tuple[str, str, str, tuple[str, ...]]:
@@ -145,8 +147,8 @@ def _requested_key(wanted: RequestedEdit) -> tuple[str, str, str, tuple[str, ...
     return wanted.agent, wanted.part, act, getattr(wanted.edit, "at", ())
 
 
-def _list_parts(known: FileRecord) -> set[tuple[str, EditPart]]:
-    return {(edit.agent, edit.part) for edit in known.edits}
+def _list_parts(record: FileRecord) -> set[tuple[str, EditPart]]:
+    return {(edit.agent, edit.part) for edit in record.edits}
 
 
 def _blank_content(raw: bytes | None) -> str | None:
@@ -158,8 +160,8 @@ def _record_before_writing(changes: Sequence[FileChange], installed: InstallReco
     for change in changes:
         made = files.list_missing_folders(change.path) if change.after is not None else []
         installed.folders += [folder for folder in made if folder not in installed.folders]
-        known = installed.find_file(change.path)
-        if known is None or len(change.record.edits) >= len(known.edits):
+        record = installed.find_file(change.path)
+        if record is None or len(change.record.edits) >= len(record.edits):
             installed.replace_file_record(change.record)
     install_record.save_record(installed)
 

@@ -20,10 +20,12 @@ def choose_server(url: str | None, key: str | None) -> RemoteServer:
     configured = _read_config()
     try:
         address = remote.validate_url(url or remote.find_server_url(configured) or DEFAULT_URL)
-    except ValueError as wrong:
-        raise errors.Invalid(f"{wrong}.", hint=f"For example {DEFAULT_URL}.") from None
-    known = {} if _names_another_server(address, url, configured) else configured
-    return RemoteServer(address, require_key_characters("--key", _read_key(known) if key is None else key))
+    except ValueError as error:
+        raise errors.Invalid(f"{error}.", hint=f"For example {DEFAULT_URL}.") from None
+    own_config = {} if _names_another_server(address, url, configured) else configured
+    return RemoteServer(
+        address, require_key_characters("--key", _read_key(own_config) if key is None else key)
+    )
 
 
 def require_key_characters(flag: str, secret: str) -> str:
@@ -33,10 +35,10 @@ def require_key_characters(flag: str, secret: str) -> str:
     return secret
 
 
-def choose_learnings(given: int | None) -> int:
+def choose_learnings(requested: int | None) -> int:
     """How many learnings hooks add to a prompt: as given, else as configured."""
-    told = _read_config().get("hooks")
-    count = told.get("learnings", 0) if given is None and isinstance(told, dict) else given or 0
+    table = _read_config().get("hooks")
+    count = table.get("learnings", 0) if requested is None and isinstance(table, dict) else requested or 0
     if not isinstance(count, int) or not 0 <= count <= MAX_LEARNINGS:
         raise errors.Invalid(
             f"{count} is not a valid number of learnings.", hint=f"Use 0 to {MAX_LEARNINGS}."
@@ -53,20 +55,20 @@ def plan_config_edits(
 ) -> list[RequestedEdit]:
     """The edits of config.toml. A server that was found by its data folder is not written: its address may change."""
     configured = _read_config()
-    named = url or os.environ.get("COMMONPLACE_URL") or os.environ.get("COMMONPLACE_DATA")
-    wishes: list[SettingEdit] = [PutValue(_config_path(), ("url",), server.url)] if named else []
-    given = server.key if key or os.environ.get("COMMONPLACE_KEY") else ""
-    if given and not _is_key_from_environment(given):
-        wishes += _secret_edits("key", given)
+    named_server = url or os.environ.get("COMMONPLACE_URL") or os.environ.get("COMMONPLACE_DATA")
+    edits: list[SettingEdit] = [PutValue(_config_path(), ("url",), server.url)] if named_server else []
+    new_key = server.key if key or os.environ.get("COMMONPLACE_KEY") else ""
+    if new_key and not _is_key_from_environment(new_key):
+        edits += _secret_edits("key", new_key)
     if sync_token:
-        wishes += _secret_edits("sync_token", sync_token)
-    if named and _names_another_server(server.url, url, configured):
-        kept = {"key": given, "sync_token": sync_token}
-        left = [name for name, now in kept.items() if configured.get(name) and not now]
-        wishes += [PutValue(_config_path(), (name,), "") for name in left]
+        edits += _secret_edits("sync_token", sync_token)
+    if named_server and _names_another_server(server.url, url, configured):
+        new_secrets = {"key": new_key, "sync_token": sync_token}
+        outdated = [name for name, now in new_secrets.items() if configured.get(name) and not now]
+        edits += [PutValue(_config_path(), (name,), "") for name in outdated]
     if prompts is not None and prompts != choose_learnings(None):
-        wishes.append(PutValue(_config_path(), ("hooks", "learnings"), prompts))
-    return [RequestedEdit(wish, part="settings") for wish in wishes]
+        edits.append(PutValue(_config_path(), ("hooks", "learnings"), prompts))
+    return [RequestedEdit(edit, part="settings") for edit in edits]
 
 
 def _names_another_server(address: str, url: str | None, configured: dict[str, Any]) -> bool:
@@ -77,8 +79,8 @@ def _names_another_server(address: str, url: str | None, configured: dict[str, A
 
 
 def _secret_edits(name: str, secret: str) -> list[SettingEdit]:
-    place = remote.client_home() / name
-    return [WriteFile(place, f"{secret}\n"), PutValue(_config_path(), (name,), f"file:{place}")]
+    path = remote.client_home() / name
+    return [WriteFile(path, f"{secret}\n"), PutValue(_config_path(), (name,), f"file:{path}")]
 
 
 def _is_key_from_environment(key: str) -> bool:
@@ -97,8 +99,8 @@ def read_written_secrets() -> list[str]:
 def _read_config() -> dict[str, Any]:
     try:
         return remote.read_configuration()
-    except (OSError, ValueError) as wrong:
-        raise errors.Invalid(f"{_config_path()} cannot be read ({wrong}).", hint="Fix the file.") from None
+    except (OSError, ValueError) as error:
+        raise errors.Invalid(f"{_config_path()} cannot be read ({error}).", hint="Fix the file.") from None
 
 
 def _read_key(configured: dict[str, Any]) -> str:

@@ -25,12 +25,12 @@ _HINT = "Fix the file, or add the entry that this prints: commonplace connect AG
 
 
 def apply_edit(
-    path: Path, raw: bytes | None, wish: SettingEdit, earlier: AppliedEdit | None
+    path: Path, raw: bytes | None, requested: SettingEdit, earlier: AppliedEdit | None
 ) -> tuple[bytes, AppliedEdit]:
     """The file with the edit applied, and what undoes it; `earlier` is the same edit of an earlier run."""
-    if isinstance(wish, WriteFile):
-        return _replace_file(raw, wish, earlier)
-    changed, edit = _edit_text(path, raw or b"", lambda text: _apply_to_text(path, text, wish, earlier))
+    if isinstance(requested, WriteFile):
+        return _replace_file(raw, requested, earlier)
+    changed, edit = _edit_text(path, raw or b"", lambda text: _apply_to_text(path, text, requested, earlier))
     afresh = changed != raw and (_is_toml(path) or edit.made < len(edit.at))
     return changed, edit if afresh else _merge_edits(earlier, edit)
 
@@ -51,12 +51,12 @@ def is_empty_document(path: Path, raw: bytes) -> bool:
 
 
 def _replace_file(
-    raw: bytes | None, wish: WriteFile, earlier: AppliedEdit | None
+    raw: bytes | None, requested: WriteFile, earlier: AppliedEdit | None
 ) -> tuple[bytes, AppliedEdit]:
     edit = AppliedEdit("whole", [], made=1)
-    if raw is not None and raw != wish.text.encode():
-        edit.before = _decode_text(wish.path, raw)
-    return wish.text.encode(), _merge_edits(earlier, edit)
+    if raw is not None and raw != requested.text.encode():
+        edit.before = _decode_text(requested.path, raw)
+    return requested.text.encode(), _merge_edits(earlier, edit)
 
 
 def _merge_edits(earlier: AppliedEdit | None, edit: AppliedEdit) -> AppliedEdit:
@@ -80,26 +80,28 @@ def _edit_text(
 
 
 def _apply_to_text(
-    path: Path, text: bytes, wish: PutValue | EnsureValue | AppendElement, earlier: AppliedEdit | None
+    path: Path, text: bytes, requested: PutValue | EnsureValue | AppendElement, earlier: AppliedEdit | None
 ) -> tuple[bytes, AppliedEdit]:
     if _is_toml(path):
-        return _apply_to_toml(_decode_text(path, text), wish, earlier)
-    given = text if text.strip(_BLANKS) else b"{}\n"
-    if isinstance(wish, AppendElement):
-        return json_edits.append_element(given, wish.at, wish.value, earlier.value if earlier else None)
-    if isinstance(wish, EnsureValue):
-        return json_edits.ensure_value(given, wish.at, wish.value)
-    return json_edits.put_value(given, wish.at, wish.value)
+        return _apply_to_toml(_decode_text(path, text), requested, earlier)
+    document = text if text.strip(_BLANKS) else b"{}\n"
+    if isinstance(requested, AppendElement):
+        return json_edits.append_element(
+            document, requested.at, requested.value, earlier.value if earlier else None
+        )
+    if isinstance(requested, EnsureValue):
+        return json_edits.ensure_value(document, requested.at, requested.value)
+    return json_edits.put_value(document, requested.at, requested.value)
 
 
 def _apply_to_toml(
-    text: str, wish: PutValue | EnsureValue | AppendElement, earlier: AppliedEdit | None
+    text: str, requested: PutValue | EnsureValue | AppendElement, earlier: AppliedEdit | None
 ) -> tuple[bytes, AppliedEdit]:
-    changed, edit = toml_edits.put_toml_value(text, wish.at, wish.value)
+    changed, edit = toml_edits.put_toml_value(text, requested.at, requested.value)
     if earlier is not None and changed != text:
         # Text that was added is undone as text, so a new value starts from the original.
         changed, edit = toml_edits.put_toml_value(
-            toml_edits.undo_toml_edit(text, earlier), wish.at, wish.value
+            toml_edits.undo_toml_edit(text, earlier), requested.at, requested.value
         )
     return changed.encode(), edit
 
@@ -124,14 +126,14 @@ def _decode_text(path: Path, raw: bytes) -> str:
         raise _unreadable_error(path, f"line {line} is not UTF-8") from None
 
 
-def _unreadable_error(path: Path, place: str) -> errors.Invalid:
-    told = f"{path} cannot be read ({place}). It was not changed."
-    return errors.Invalid(told, hint=_HINT, path=str(path))
+def _unreadable_error(path: Path, position: str) -> errors.Invalid:
+    message = f"{path} cannot be read ({position}). It was not changed."
+    return errors.Invalid(message, hint=_HINT, path=str(path))
 
 
 def _shape_error(path: Path, text: bytes, conflict: errors.Conflict) -> errors.Conflict:
     start = conflict.details.get("start")
     line = 0 if start is None else text[:start].count(b"\n") + 1
-    place = f", line {line}" if line else ""
-    told = f"{path}{place}: {conflict.message}. It was not changed."
-    return errors.Conflict(told, hint=_HINT, path=str(path))
+    position = f", line {line}" if line else ""
+    message = f"{path}{position}: {conflict.message}. It was not changed."
+    return errors.Conflict(message, hint=_HINT, path=str(path))

@@ -27,19 +27,19 @@ def read(path: Path) -> bytes | None:
 def write(path: Path, content: bytes, *, private: bool) -> None:
     """Replace the file atomically; symbolic links and the mode are kept."""
     target = path.resolve()
-    beside = target.with_name(f"{_temporary_prefix(target)}{secrets.token_hex(4)}")
-    how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(beside, how, 0o600 if private else 0o666)
+    temporary = target.with_name(f"{_temporary_prefix(target)}{secrets.token_hex(4)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(temporary, flags, 0o600 if private else 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
-            beside.chmod(stat.S_IMODE(target.stat().st_mode))
-        beside.replace(target)
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+        temporary.replace(target)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
 
@@ -57,11 +57,11 @@ def _temporary_prefix(target: Path) -> str:
 
 def back_up_file(path: Path, content: bytes, backups: Path) -> None:
     """Keep a copy of a file's content; it may hold secrets, so only its owner can read it."""
-    kept = backups / str(path).replace(":", "").lstrip("/\\")
-    for folder in reversed([kept.parent, *kept.parent.parents]):
+    backup = backups / str(path).replace(":", "").lstrip("/\\")
+    for folder in reversed([backup.parent, *backup.parent.parents]):
         if not folder.exists():
             folder.mkdir(mode=0o700)
-    write(kept, content, private=True)
+    write(backup, content, private=True)
 
 
 def new_backup_folder() -> Path:
@@ -71,7 +71,7 @@ def new_backup_folder() -> Path:
 
 def list_missing_folders(path: Path) -> list[str]:
     """The parent folders of a file that do not exist, outermost first."""
-    return [str(each) for each in reversed(path.parents) if not each.exists()]
+    return [str(folder) for folder in reversed(path.parents) if not folder.exists()]
 
 
 def remove_if_empty(folder: Path) -> bool:
@@ -83,7 +83,7 @@ def remove_if_empty(folder: Path) -> bool:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush the folder, so that the new name is on disk; Windows cannot."""
+    """Flush the folder to disk, so that the new name survives a crash; not possible on Windows."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -32,15 +32,15 @@ class InstallRecord(msgspec.Struct, omit_defaults=True):
     schedule: ScheduleRecord | None = None
 
     def find_file(self, path: Path) -> FileRecord | None:
-        return next((each for each in self.files if each.path == str(path)), None)
+        return next((record for record in self.files if record.path == str(path)), None)
 
     def replace_file_record(self, record: FileRecord) -> None:
         """Replace the record of a file; one without edits is dropped."""
-        self.files = [each for each in self.files if each.path != record.path]
+        self.files = [existing for existing in self.files if existing.path != record.path]
         self.files += [record] if record.edits else []
 
     def list_agents(self) -> set[str]:
-        return {edit.agent for each in self.files for edit in each.edits if edit.agent}
+        return {edit.agent for record in self.files for edit in record.edits if edit.agent}
 
 
 def _record_path() -> Path:
@@ -62,6 +62,6 @@ def save_record(installed: InstallRecord) -> None:
     if not installed.files and installed.schedule is None:
         _record_path().unlink(missing_ok=True)
         return
-    shown = msgspec.json.format(msgspec.json.encode(installed), indent=1)
+    encoded = msgspec.json.format(msgspec.json.encode(installed), indent=1)
     _record_path().parent.mkdir(parents=True, exist_ok=True)
-    write(_record_path(), shown + b"\n", private=True)
+    write(_record_path(), encoded + b"\n", private=True)

@@ -27,21 +27,23 @@ class _Layout:
 
 def put_value(text: bytes, at: Sequence[str], value: Any) -> tuple[bytes, AppliedEdit]:
     """The text with the value at these keys, and the applied edit."""
-    root, found = _find_value(text, at)
-    if found is None:
+    root, existing = _find_value(text, at)
+    if existing is None:
         return _insert_missing(text, root, at, value, AppliedEdit("put", list(at), value))
     edit = AppliedEdit("put", list(at), value, made=len(at))
-    if found.to_python() == value:
+    if existing.to_python() == value:
         return text, edit
-    edit.before = text[found.start : found.end].decode()
-    return _replace_spans(text, [(found.start, found.end, _render_in_place(text, found, value))]), edit
+    edit.before = text[existing.start : existing.end].decode()
+    return _replace_spans(
+        text, [(existing.start, existing.end, _render_in_place(text, existing, value))]
+    ), edit
 
 
 def ensure_value(text: bytes, at: Sequence[str], value: Any) -> tuple[bytes, AppliedEdit]:
     """The text with a value at these keys; an existing value is kept."""
-    _, found = _find_value(text, at)
-    if found is not None:
-        return text, AppliedEdit("ensure", list(at), found.to_python(), made=len(at))
+    _, existing = _find_value(text, at)
+    if existing is not None:
+        return text, AppliedEdit("ensure", list(at), existing.to_python(), made=len(at))
     changed, edit = put_value(text, at, value)
     edit.act = "ensure"
     return changed, edit
@@ -54,24 +56,24 @@ def append_element(
 
     An element that runs the same command counts as ours, even if the user has changed it.
     """
-    root, found = _find_value(text, at)
-    if found is None:
+    root, array = _find_value(text, at)
+    if array is None:
         return _insert_missing(text, root, at, [value], AppliedEdit("append", list(at), value))
-    if found.kind != "array":
-        raise _shape_conflict(at, found)
+    if array.kind != "array":
+        raise _shape_conflict(at, array)
     edit = AppliedEdit("append", list(at), value, made=len(at))
-    elements = [item.value.to_python() for item in found.items]
+    elements = [item.value.to_python() for item in array.items]
     if value in elements:
         return text, edit
     if earlier is not None and earlier in elements:
-        old = found.items[elements.index(earlier)]
+        old = array.items[elements.index(earlier)]
         return _replace_spans(text, [(old.start, old.end, _render_in_place(text, old.value, value))]), edit
     if any(_runs_same_command(element, value) for element in elements):
         return text, edit
     if any(_runs_same_command(element, earlier) for element in elements):
         rest = _remove_elements(text, AppliedEdit("append", list(at), earlier, made=len(at)))
         return append_element(rest, at, value)
-    return _add_item(text, found, "", value, edit), edit
+    return _add_item(text, array, "", value, edit), edit
 
 
 def undo_edit(text: bytes, edit: AppliedEdit) -> bytes:
@@ -116,9 +118,9 @@ def _find_path(root: JsonValue, at: Sequence[str]) -> list[tuple[JsonValue, Json
     return steps
 
 
-def _shape_conflict(at: Sequence[str], found: JsonValue) -> errors.Conflict:
-    place = ".".join(at) or "the document"
-    return errors.Conflict(f"{place} does not have the type that this agent expects", start=found.start)
+def _shape_conflict(at: Sequence[str], value: JsonValue) -> errors.Conflict:
+    keys = ".".join(at) or "the document"
+    return errors.Conflict(f"{keys} does not have the type that this agent expects", start=value.start)
 
 
 def _insert_missing(
@@ -216,23 +218,27 @@ def _remove_first_match(text: bytes, holder: JsonValue, edit: AppliedEdit) -> by
         if element == edit.value or group is None or len(group.value.items) == 1:
             return _remove_item(text, holder, item, emptied)
         ours = next(
-            each for each in group.value.items if _runs_same_command(each.value.to_python(), edit.value)
+            handler
+            for handler in group.value.items
+            if _runs_same_command(handler.value.to_python(), edit.value)
         )
         return _remove_item(text, group.value, ours, None)
     return text
 
 
 def _runs_same_command(element: Any, value: Any) -> bool:
-    """Whether both run a command in common."""
+    """Whether both run the same command."""
     return not set(_list_commands(value)).isdisjoint(_list_commands(element))
 
 
 def _list_commands(value: Any) -> list[str]:
-    """Every command anywhere in a hook."""
+    """Every command in a hook, at any depth."""
     if isinstance(value, dict):
         own = [value["command"]] if isinstance(value.get("command"), str) else []
-        return own + [each for inner in value.values() for each in _list_commands(inner)]
-    return [each for inner in value for each in _list_commands(inner)] if isinstance(value, list) else []
+        return own + [command for inner in value.values() for command in _list_commands(inner)]
+    return (
+        [command for inner in value for command in _list_commands(inner)] if isinstance(value, list) else []
+    )
 
 
 def _remove_empty_containers(text: bytes, edit: AppliedEdit, depth: int) -> bytes:
@@ -261,17 +267,17 @@ def _remove_item(text: bytes, holder: JsonValue, item: JsonItem, edit: AppliedEd
 def _blanks_start(text: bytes, holder: JsonValue, item: JsonItem) -> int:
     """The start of the whitespace before the item; whitespace before a comment belongs to the comment."""
     ends = [holder.start + 1, *(end for _, end in holder.comments if end <= item.start)]
-    ends += [each.end for each in holder.items if each.end <= item.start]
+    ends += [sibling.end for sibling in holder.items if sibling.end <= item.start]
     return max(len(text[: item.start].rstrip(_BLANKS)), *ends)
 
 
 def _replace_spans(text: bytes, cuts: Sequence[SpanReplacement]) -> bytes:
     """The text with each span replaced; two replacements at one position keep their order."""
-    parts, place = [], 0
+    parts, position = [], 0
     for start, end, replacement in sorted(cuts, key=lambda cut: cut[0]):
-        parts += [text[place:start], replacement]
-        place = end
-    return b"".join([*parts, text[place:]])
+        parts += [text[position:start], replacement]
+        position = end
+    return b"".join([*parts, text[position:]])
 
 
 def _detect_layout(text: bytes) -> _Layout:

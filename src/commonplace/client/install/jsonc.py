@@ -1,7 +1,7 @@
 """Byte positions of everything in a JSON document that may have comments and trailing commas.
 
-Uses the JavaScript grammar of tree-sitter, which knows both, is fast on megabytes and gives byte positions. What
-JavaScript allows beyond JSON is refused.
+Uses the JavaScript grammar of tree-sitter, which accepts both, is fast on megabytes and gives byte positions. Anything
+that JavaScript allows but JSON does not is refused.
 """
 
 import json
@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
-from tree_sitter import Language, Parser, Tree
-from tree_sitter import Node as Found
+from tree_sitter import Language, Node, Parser, Tree
 
 _SCALARS = {"string", "number", "true", "false", "null", "unary_expression"}
 _PREFIX = b"("
@@ -81,7 +80,7 @@ def _load_parser() -> Parser:
     return Parser(Language(tree_sitter_javascript.language()))
 
 
-def _find_document(tree: Tree) -> Found:
+def _find_document(tree: Tree) -> Node:
     statements = tree.root_node.children
     if len(statements) != 1 or statements[0].type != "expression_statement":
         raise NotJson(1)
@@ -91,7 +90,7 @@ def _find_document(tree: Tree) -> Found:
     return document
 
 
-def _find_fault(node: Found) -> Found:
+def _find_fault(node: Node) -> Node:
     """The first node that the grammar could not parse."""
     for child in node.children:
         if child.is_error or child.is_missing:
@@ -101,25 +100,25 @@ def _find_fault(node: Found) -> Found:
     return node
 
 
-def _line_number(node: Found) -> int:
+def _line_number(node: Node) -> int:
     return int(node.start_point.row) + 1
 
 
-def _read_value(node: Found, depth: int) -> JsonValue:
+def _read_value(node: Node, depth: int) -> JsonValue:
     if depth > _MAX_DEPTH:
         raise NotJson(_line_number(node))
-    place = (node.start_byte - len(_PREFIX), node.end_byte - len(_PREFIX))
+    span = (node.start_byte - len(_PREFIX), node.end_byte - len(_PREFIX))
     if node.type in _SCALARS:
-        return JsonValue("scalar", *place, scalar=_decode_scalar(node))
+        return JsonValue("scalar", *span, scalar=_decode_scalar(node))
     if node.type not in {"object", "array"}:
         raise NotJson(_line_number(node))
-    value = JsonValue(node.type, *place)
+    value = JsonValue(node.type, *span)
     for child in node.children[1:-1]:
         _add_child(value, child, depth)
     return value
 
 
-def _add_child(value: JsonValue, child: Found, depth: int) -> None:
+def _add_child(value: JsonValue, child: Node, depth: int) -> None:
     start, end = child.start_byte - len(_PREFIX), child.end_byte - len(_PREFIX)
     if child.type == "comment":
         value.comments.append((start, end))
@@ -134,14 +133,14 @@ def _add_child(value: JsonValue, child: Found, depth: int) -> None:
         value.items.append(JsonItem(start, end, _read_value(content, depth + 1), key))
 
 
-def _split_pair(node: Found) -> tuple[str, Found]:
+def _split_pair(node: Node) -> tuple[str, Node]:
     parts = [child for child in node.children if child.type != "comment"]
     if node.type != "pair" or len(parts) != 3 or parts[0].type != "string":  # noqa: PLR2004 - key, colon, value
         raise NotJson(_line_number(node))
     return str(_decode_scalar(parts[0])), parts[2]
 
 
-def _decode_scalar(node: Found) -> Any:
+def _decode_scalar(node: Node) -> Any:
     try:
         return json.loads(node.text or b"")
     except ValueError:

@@ -42,7 +42,7 @@ class Machine:
         )
 
     def has_program(self, *programs: str) -> bool:
-        return any(shutil.which(each, path=self.environment.get("PATH")) for each in programs)
+        return any(shutil.which(name, path=self.environment.get("PATH")) for name in programs)
 
     def hook_command(self, agent: str) -> str:
         """The shell command that an agent's hooks run."""
@@ -63,7 +63,9 @@ def this_machine() -> Machine:
 
 def _project_folder(folder: Path) -> Path:
     """The root of the checkout that contains the folder, else the folder."""
-    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
+    return next(
+        (candidate for candidate in (folder, *folder.parents) if (candidate / ".git").exists()), folder
+    )
 
 
 def _find_program() -> tuple[str, ...]:

@@ -211,17 +211,19 @@ def _replace_crontab(table: str) -> None:
     _require_success(("crontab", "-"), table)
 
 
-def _require_success(command: Sequence[str], given: str = "") -> None:
-    done = _run_command(command, given)
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise errors.Unavailable(f"{shlex.join(command)} failed: {said[-1] if said else done.returncode}")
+def _require_success(command: Sequence[str], stdin: str = "") -> None:
+    completed = _run_command(command, stdin)
+    if completed.returncode != 0:
+        output = (completed.stderr or completed.stdout).strip().splitlines()
+        raise errors.Unavailable(
+            f"{shlex.join(command)} failed: {output[-1] if output else completed.returncode}"
+        )
 
 
-def _run_command(command: Sequence[str], given: str = "") -> subprocess.CompletedProcess[str]:
+def _run_command(command: Sequence[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(  # noqa: S603 - no shell, and every word is ours
-            list(command), input=given, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
+            list(command), input=stdin, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as fault:
         return subprocess.CompletedProcess(list(command), 1, "", str(fault))

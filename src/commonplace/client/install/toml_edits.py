@@ -74,22 +74,22 @@ def _restore_entry(text: str, document: dict[str, Any], edit: AppliedEdit) -> st
 def _is_same_beside(text: str, document: dict[str, Any], at: Sequence[str]) -> bool:
     """Whether everything but the entry is as in the document."""
     try:
-        found = tomllib.loads(text)
+        restored = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return False
-    return _count_known_keys(found, at) == len(at) and _document_with(found, at, None) == _document_with(
-        document, at, None
-    )
+    return _count_known_keys(restored, at) == len(at) and _document_with(
+        restored, at, None
+    ) == _document_with(document, at, None)
 
 
 def _remove_entry(text: str, document: dict[str, Any], edit: AppliedEdit) -> str:
     wanted = _document_without(document, edit)
-    place = text.find(edit.text) if edit.text else -1
-    while edit.text and place >= 0:
-        rest = text[:place] + text[place + len(edit.text) :]
+    index = text.find(edit.text) if edit.text else -1
+    while edit.text and index >= 0:
+        rest = text[:index] + text[index + len(edit.text) :]
         if _parses_to(rest, wanted):
             return rest
-        place = text.find(edit.text, place + 1)
+        index = text.find(edit.text, index + 1)
     parsed = tomlkit.parse(text)
     del _value_at(parsed, edit.at[:-1])[edit.at[-1]]
     for level in range(len(edit.at) - 1, edit.made, -1):
@@ -133,7 +133,7 @@ def _detect_newline(text: str) -> str:
 
 
 def _render_table(at: Sequence[str], value: Mapping[str, Any]) -> list[str]:
-    return [f"[{_render_key(at)}]", *(_render_line(key, each) for key, each in value.items())]
+    return [f"[{_render_key(at)}]", *(_render_line(key, item) for key, item in value.items())]
 
 
 def _render_key(at: Sequence[str]) -> str:
@@ -146,7 +146,7 @@ def _render_line(key: str, value: Any) -> str:
 
 def _render_inline(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(_render_line(key, each) for key, each in value.items()) + " }"
+        return "{ " + ", ".join(_render_line(key, item) for key, item in value.items()) + " }"
     return str(tomlkit.item(value).as_string())
 
 
@@ -171,8 +171,8 @@ def _require_document(text: str, wanted: dict[str, Any], at: Sequence[str]) -> s
 
 
 def _change_conflict(at: Sequence[str]) -> errors.Conflict:
-    place = ".".join(at)
-    return errors.Conflict(f"{place} cannot be changed without changing something else", place=place)
+    keys = ".".join(at)
+    return errors.Conflict(f"{keys} cannot be changed without changing something else", place=keys)
 
 
 def _parses_to(text: str, wanted: dict[str, Any]) -> bool:

@@ -32,38 +32,40 @@ class TomlStatement:
 
 def find_span(text: str, at: Sequence[str]) -> tuple[TomlStatement, TomlStatement] | None:
     """The first and last statement of the entry at these keys; None if other statements are between them."""
-    every = _split_statements(text)
-    places = [place for place, each in enumerate(every) if each.is_part_of(tuple(at))]
-    if not places or places[-1] - places[0] + 1 != len(places):
+    statements = _split_statements(text)
+    indexes = [index for index, statement in enumerate(statements) if statement.is_part_of(tuple(at))]
+    if not indexes or indexes[-1] - indexes[0] + 1 != len(indexes):
         return None
-    return every[places[0]], every[places[-1]]
+    return statements[indexes[0]], statements[indexes[-1]]
 
 
 def find_table_end(text: str, at: Sequence[str]) -> int | None:
     """Where a key can be added to the table at these keys; None if it has no header."""
-    own = [each for each in _split_statements(text) if each.table == tuple(at)]
+    own = [statement for statement in _split_statements(text) if statement.table == tuple(at)]
     return own[-1].end if own and own[0].is_header else None
 
 
 def _split_statements(text: str) -> list[TomlStatement]:
-    found: list[TomlStatement] = []
+    statements: list[TomlStatement] = []
     table: Keys = ()
     start = end = 0
     for line in _LINES.findall(text):
         end += len(line)
-        said = _parse_piece(text[start:end])
-        if said is None:
+        parsed = _parse_piece(text[start:end])
+        if parsed is None:
             continue
         shown = start + len(text[start:end].rstrip("\r\n"))
         if text[start:end].lstrip().startswith("["):
-            table = _opened_table(said, start)
-            found.append(TomlStatement(start, shown, table, frozenset()))
-        elif said:
-            found.append(
-                TomlStatement(start, shown, table, frozenset((*table, *keys) for keys in _list_leaves(said)))
+            table = _opened_table(parsed, start)
+            statements.append(TomlStatement(start, shown, table, frozenset()))
+        elif parsed:
+            statements.append(
+                TomlStatement(
+                    start, shown, table, frozenset((*table, *keys) for keys in _list_leaves(parsed))
+                )
             )
         start = end
-    return found
+    return statements
 
 
 def _parse_piece(piece: str) -> dict[str, Any] | None:
@@ -74,17 +76,17 @@ def _parse_piece(piece: str) -> dict[str, Any] | None:
         return None
 
 
-def _opened_table(said: Any, start: int) -> Keys:
+def _opened_table(parsed: Any, start: int) -> Keys:
     keys: list[str] = []
-    while said:
-        ((key, said),) = said.items()
+    while parsed:
+        ((key, parsed),) = parsed.items()
         keys.append(key)
-        if isinstance(said, list):
+        if isinstance(parsed, list):
             return (*keys, f"[{start}]")
     return tuple(keys)
 
 
-def _list_leaves(said: Any) -> list[Keys]:
-    if not isinstance(said, Mapping) or not said:
+def _list_leaves(parsed: Any) -> list[Keys]:
+    if not isinstance(parsed, Mapping) or not parsed:
         return [()]
-    return [(key, *rest) for key, each in said.items() for rest in _list_leaves(each)]
+    return [(key, *rest) for key, inner in parsed.items() for rest in _list_leaves(inner)]

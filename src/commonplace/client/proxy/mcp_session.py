@@ -1,4 +1,4 @@
-"""The MCP session of the 2025 protocol, kept so that it can be reopened on a restarted server unnoticed."""
+"""The MCP session of the 2025 protocol, which is reopened on a restarted server without the agent noticing."""
 
 import contextlib
 import json
@@ -47,7 +47,7 @@ class ProxySession:
             self._introduction, self._id = message, session_id
 
     def remember_setting(self, message: RpcMessage, line: bytes) -> None:
-        """Remember subscriptions and the log level, which a server forgets when it ends."""
+        """Remember subscriptions and the log level, which a restarted server does not know."""
         if message.method not in (SUBSCRIBE, _UNSUBSCRIBE, _LEVEL) or "error" in json.loads(line):
             return
         uri = str(message.params.get("uri", ""))
@@ -72,7 +72,7 @@ class ProxySession:
             self._send_quietly(message)
 
     def change_notices(self) -> list[bytes]:
-        """Notices that everything the agent listens to may have changed, because nobody listened meanwhile."""
+        """Notices that everything the agent subscribed to may have changed while the stream was closed."""
         lists = [_encode_notice(f"notifications/{name}/list_changed", {}) for name in _LIST_KINDS]
         return lists + [
             _encode_notice("notifications/resources/updated", {"uri": uri}) for uri in self._settings if uri

@@ -42,20 +42,20 @@ class RpcMessage:
 
     def __init__(self, line: bytes) -> None:
         try:
-            read = json.loads(line)
-        except (ValueError, RecursionError) as wrong:
-            raise RpcRefusal(PARSE_ERROR, f"the line is not valid JSON: {wrong}") from None
-        if not isinstance(read, dict):
+            message = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise RpcRefusal(PARSE_ERROR, f"the line is not valid JSON: {error}") from None
+        if not isinstance(message, dict):
             raise RpcRefusal(INVALID_REQUEST, "a line must be one JSON-RPC 2.0 message")
-        self.line, self._fields = line, read
+        self.line, self._fields = line, message
         meta = self.params.get("_meta")
         self.version = meta.get(_VERSION_KEY) if isinstance(meta, dict) else None
         """The protocol version in a stateless message (2026); None in the protocol with sessions (2025)."""
 
     @property
     def id(self) -> Id | None:
-        found = self._fields.get("id")
-        return found if isinstance(found, str) or type(found) is int else None
+        request_id = self._fields.get("id")
+        return request_id if isinstance(request_id, str) or type(request_id) is int else None
 
     @property
     def method(self) -> str:

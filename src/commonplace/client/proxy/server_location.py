@@ -42,9 +42,9 @@ class NamedServer:
     def mark_lost(self, url: str) -> None:
         try:
             KeptConnection(url).close()
-        except ConnectionFailed as away:
+        except ConnectionFailed as error:
             hint = "Start it, or check COMMONPLACE_URL, --url and config.toml."
-            raise RpcRefusal(UNAVAILABLE, f"No server answers at {url} ({away}).", hint=hint) from None
+            raise RpcRefusal(UNAVAILABLE, f"No server answers at {url} ({error}).", hint=hint) from None
 
 
 class FolderServer:
@@ -57,14 +57,14 @@ class FolderServer:
 
     def server_url(self) -> str:
         if not self._known_url:
-            # The first time the beacon is trusted: a check would cost a round trip, and the message will show it.
-            found = None if self._is_beacon_doubted else self.running_url()
-            self._known_url = found or self._wake_server()
+            # The first time, the beacon is trusted: a check costs a round trip, and a failed request has the same effect.
+            running = None if self._is_beacon_doubted else self.running_url()
+            self._known_url = running or self._wake_server()
         return self._known_url
 
     def running_url(self) -> str | None:
-        lit = read_beacon(self._folder)
-        url, pid = lit.get("url"), lit.get("pid")
+        beacon = read_beacon(self._folder)
+        url, pid = beacon.get("url"), beacon.get("pid")
         return str(url) if url and isinstance(pid, int) and _is_process_alive(pid) else None
 
     def mark_lost(self, url: str) -> None:
@@ -83,8 +83,8 @@ class FolderServer:
     def _wake_server(self) -> str:
         try:
             return self._start_under_lock()
-        except OSError as wrong:
-            text = f"The server of {self._folder} cannot be started ({wrong})."
+        except OSError as error:
+            text = f"The server of {self._folder} cannot be started ({error})."
             raise RpcRefusal(UNAVAILABLE, text) from None
 
     def _start_under_lock(self) -> str:
@@ -103,7 +103,8 @@ class FolderServer:
             except errors.Unavailable:
                 time.sleep(_POLL_SECONDS)
         raise RpcRefusal(
-            UNAVAILABLE, f"Another process tries to start the server of {self._folder}, without success."
+            UNAVAILABLE,
+            f"Another process is trying to start the server of {self._folder} but has not succeeded.",
         )
 
     def _start_server(self, until: float) -> str:
@@ -124,7 +125,7 @@ class FolderServer:
 if sys.platform == "win32":
 
     def _is_process_alive(pid: int) -> bool:
-        """On Windows signal 0 would end the process, so a refused connection must be proof enough."""
+        """On Windows signal 0 would end the process, so only a refused connection shows that it has ended."""
         return pid > 0
 else:
 

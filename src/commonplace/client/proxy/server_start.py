@@ -33,7 +33,7 @@ class StartedServer:
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path, before: int) -> None:
         self._process, self.log, self._before = process, log, before
-        # A child that nobody waits for stays a zombie.
+        # Without a wait the ended child remains a zombie process.
         threading.Thread(target=process.wait, daemon=True).start()
 
     @property
@@ -41,12 +41,12 @@ class StartedServer:
         return self._process.poll() is not None
 
     def last_error(self) -> str:
-        """The last message for people in its log since the start."""
+        """The last message for the user in its log since the start."""
         with self.log.open("rb") as log:
             log.seek(self._before)
             lines = log.read().decode("utf-8", "replace").splitlines()
-        said = [line for line in lines if line.startswith("commonplace: ")]
-        return said[-1].removeprefix("commonplace: ") if said else f"See {self.log}."
+        messages = [line for line in lines if line.startswith("commonplace: ")]
+        return messages[-1].removeprefix("commonplace: ") if messages else f"See {self.log}."
 
 
 def wait_until_free(folder: Path, answering: Callable[[], str | None], until: float) -> str | None:

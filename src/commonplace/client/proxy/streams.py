@@ -42,11 +42,11 @@ class ReopenedStream:
         if self._exchange is not None:
             self._exchange.cancel_exchange()
 
-    def _read_until_stopped(self, asking: Callable[[], Exchange]) -> Iterator[bytes]:
+    def _read_until_stopped(self, new_exchange: Callable[[], Exchange]) -> Iterator[bytes]:
         while not self._stopped.is_set():
             with contextlib.suppress(ConnectionFailed, ConnectionCut):
                 if url := self._upstream.location.running_url():
-                    yield from self._read_once(url, asking())
+                    yield from self._read_once(url, new_exchange())
             self._stopped.wait(_REOPEN_SECONDS)
 
     def _read_once(self, url: str, exchange: Exchange) -> Iterator[bytes]:
@@ -69,14 +69,14 @@ class ListenStream(ReopenedStream):
             self._handle_event(line)
 
     def _handle_event(self, line: bytes) -> None:
-        heard = json.loads(line)
-        if "error" in heard:
+        message = json.loads(line)
+        if "error" in message:
             self._write(line)
             self._stopped.set()
-        elif heard.get("method") == _ACKNOWLEDGED and self._acknowledged:
-            for notice in _list_change_notices(heard["params"]):
+        elif message.get("method") == _ACKNOWLEDGED and self._acknowledged:
+            for notice in _list_change_notices(message["params"]):
                 self._write(notice)
-        elif "method" in heard:
+        elif "method" in message:
             # A result means that this server ends; the stream continues on the next one.
             self._acknowledged = True
             self._write(line)

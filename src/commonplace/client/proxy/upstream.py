@@ -66,8 +66,8 @@ class Exchange:
 
 
 class McpUpstream:
-    def __init__(self, place: ServerLocation, key: str = "", toolsets: str = "") -> None:
-        self.location = place
+    def __init__(self, location: ServerLocation, key: str = "", toolsets: str = "") -> None:
+        self.location = location
         self._connections = ConnectionPool()
         self._path = f"/mcp/x/{toolsets}" if toolsets else "/mcp"
         self._fixed_headers = [
@@ -169,14 +169,14 @@ def _read_refusal(exchange: Exchange, status: int, body: bytes) -> Iterator[byte
     if status == _NOT_FOUND and exchange.session:
         raise SessionLost
     try:
-        said = json.loads(body)
+        error = json.loads(body)
     except ValueError:
-        said = {}
-    if "jsonrpc" in said:
-        if said.get("id") is None:
-            said["id"] = exchange.message.id
-        yield encode_message(said)
+        error = {}
+    if "jsonrpc" in error:
+        if error.get("id") is None:
+            error["id"] = exchange.message.id
+        yield encode_message(error)
         return
-    text = str(said.get("message") or f"The server answered {status}.")
-    hint = _KEY_HINT if status == _UNAUTHORIZED else said.get("hint")
+    text = str(error.get("message") or f"The server answered {status}.")
+    hint = _KEY_HINT if status == _UNAUTHORIZED else error.get("hint")
     raise RpcRefusal(REFUSED, text, status=status, **({"hint": hint} if hint else {}))

@@ -8,8 +8,8 @@ Job = Callable[[], None]
 
 
 class WorkerThreads:
-    def __init__(self, most: int) -> None:
-        self._free_slots = threading.BoundedSemaphore(most)
+    def __init__(self, max_threads: int) -> None:
+        self._free_slots = threading.BoundedSemaphore(max_threads)
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._changed = threading.Condition()
         self._idle = 0

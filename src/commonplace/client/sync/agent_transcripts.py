@@ -51,16 +51,16 @@ def transcript_at(tool: str, path: Path, session_id: str, configured: SyncSettin
 
 
 def find_by_session(tool: str, session_id: str) -> Transcript:
-    """The transcript of a session whose agent did not say where it is; its path is NOWHERE if there is none."""
+    """The transcript of a session whose path is unknown; its path is NOWHERE if there is none."""
     agent = load_all_agent_transcripts().get(tool)
     listed = agent.list_transcripts() if agent else ()
     nowhere = Transcript(tool, session_id, NOWHERE)
     return next((transcript for transcript in listed if transcript.session_id == session_id), nowhere)
 
 
-def find_work_folder(tool: str, path: Path, known: Iterable[str]) -> str:
+def find_work_folder(tool: str, path: Path, known_folders: Iterable[str]) -> str:
     agent = find_agent_transcripts(tool)
-    return agent.find_work_folder(path, known) if agent else glob_transcripts.find_work_folder(path)
+    return agent.find_work_folder(path, known_folders) if agent else glob_transcripts.find_work_folder(path)
 
 
 def name_project(tool: str, path: Path) -> str:

@@ -42,5 +42,5 @@ def name_project(path: Path) -> str:
 def _fixed_folder(pattern: str) -> Path:
     """The folder before the first wildcard of a pattern."""
     parts = Path(pattern).parts
-    fixed = next((place for place, part in enumerate(parts) if _GLOB_CHARACTERS & set(part)), len(parts) - 1)
+    fixed = next((index for index, part in enumerate(parts) if _GLOB_CHARACTERS & set(part)), len(parts) - 1)
     return Path(*parts[:fixed])

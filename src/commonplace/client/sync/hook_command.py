@@ -16,7 +16,7 @@ _MAX_INPUT_BYTES = 16 * 1024 * 1024
 
 
 def main(words: list[str]) -> int:
-    """`words` are those of the command line: sync hook [--tool T] [JSON]; without JSON, standard input is read."""
+    """`words` is the command line: sync hook [--tool T] [JSON]; without JSON, standard input is read."""
     rest = words[2:]
     tool = rest[rest.index("--tool") + 1] if "--tool" in rest[:-1] else ""
     inline = next((word for word in rest if word.startswith("{")), None)
@@ -29,20 +29,22 @@ def main(words: list[str]) -> int:
 
 def spool_event(event: dict[str, Any], tool: str = "") -> bool:
     """Spool every transcript that the event names; return whether there was one."""
-    known = {"tool": tool, "cwd": event.get("cwd"), "project": os.environ.get("COMMONPLACE_PROJECT")}
-    session = _text_field(event, "thread-id") or _text_field(event, "session_id")
-    own = {"session_id": session} if session else {}
-    places = {"transcript_path": own, "agent_transcript_path": {}}
-    named = [
-        {"transcript_path": str(Path(place).expanduser())} | more
-        for name, more in places.items()
-        if (place := _text_field(event, name))
+    shared_fields = {"tool": tool, "cwd": event.get("cwd"), "project": os.environ.get("COMMONPLACE_PROJECT")}
+    session_id = _text_field(event, "thread-id") or _text_field(event, "session_id")
+    session_fields = {"session_id": session_id} if session_id else {}
+    path_fields = {"transcript_path": session_fields, "agent_transcript_path": {}}
+    payloads = [
+        {"transcript_path": str(Path(path).expanduser())} | session
+        for name, session in path_fields.items()
+        if (path := _text_field(event, name))
     ]
-    if not named and tool and own:
-        named = [own]
-    for each in named:
-        spool.add_job(spool.TRANSCRIPT, each | {name: value for name, value in known.items() if value})
-    return bool(named)
+    if not payloads and tool and session_fields:
+        payloads = [session_fields]
+    for payload in payloads:
+        spool.add_job(
+            spool.TRANSCRIPT, payload | {name: value for name, value in shared_fields.items() if value}
+        )
+    return bool(payloads)
 
 
 def _text_field(event: dict[str, Any], name: str) -> str:

@@ -54,9 +54,9 @@ def list_manifests() -> list[Path]:
 def read_manifest(path: Path) -> Manifest:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise errors.Invalid(
-            f"{path} is not a valid manifest ({wrong}).",
+            f"{path} is not a valid manifest ({error}).",
             hint="Fix it, or delete it and run: sync init-manifest",
         ) from None
 
@@ -69,7 +69,7 @@ def write_manifest(manifest: Manifest) -> Path:
     if path.exists():
         before = msgspec.to_builtins(read_manifest(path))
         for name in ("tracked", "tracked_dirs"):
-            merged[name] = before[name] + [each for each in merged[name] if each not in before[name]]
+            merged[name] = before[name] + [entry for entry in merged[name] if entry not in before[name]]
     part = path.with_suffix(".part")
     part.write_text(json.dumps(merged, indent=2) + "\n", encoding="utf-8")
     part.replace(path)

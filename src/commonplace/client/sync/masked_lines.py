@@ -31,11 +31,11 @@ class LineMasker:
     def mask_line(self, line: bytes) -> bytes:
         """The line with its secrets masked; other bytes stay as they are, and JSON stays valid."""
         text = line.decode("utf-8", "surrogateescape")
-        found = masking.mask_secrets(text)
-        if not found.counts:
+        masked = masking.mask_secrets(text)
+        if not masked.counts:
             return line
-        self.counts.update(found.counts)
-        safe = found.text
+        self.counts.update(masked.counts)
+        safe = masked.text
         value = _parse_json(text)
         if value is not None and _parse_json(safe) is None:
             safe = json.dumps(_mask_value(value), ensure_ascii=False) + "\n" * text.endswith("\n")
@@ -44,9 +44,9 @@ class LineMasker:
     def mask_text(self, text: str) -> str:
         if self._raw:
             return text
-        found = masking.mask_secrets(text)
-        self.counts.update(found.counts)
-        return found.text
+        masked = masking.mask_secrets(text)
+        self.counts.update(masked.counts)
+        return masked.text
 
 
 def _parse_json(text: str) -> Any:
@@ -60,7 +60,7 @@ def _mask_value(value: Any) -> Any:
     if isinstance(value, str):
         return masking.mask_secrets(value).text
     if isinstance(value, list):
-        return [_mask_value(each) for each in value]
+        return [_mask_value(item) for item in value]
     if isinstance(value, dict):
-        return {masking.mask_secrets(key).text: _mask_value(each) for key, each in value.items()}
+        return {masking.mask_secrets(key).text: _mask_value(item) for key, item in value.items()}
     return value

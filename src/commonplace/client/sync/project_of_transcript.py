@@ -13,8 +13,8 @@ from commonplace.client.sync.transcript import Transcript
 class TranscriptProjects:
     """Remembers each transcript's project: its folder may be gone when more of it is sent."""
 
-    def __init__(self, known: SyncState, configured: SyncSettings) -> None:
-        self._state = known
+    def __init__(self, state: SyncState, configured: SyncSettings) -> None:
+        self._state = state
         self._excluded = [expand_path(folder) for folder in configured.exclude]
 
     def find_project(self, transcript: Transcript, text: Path, cwd: str = "") -> str | None:
@@ -25,7 +25,7 @@ class TranscriptProjects:
         folder = agent_transcripts.find_work_folder(transcript.tool, text, self._state.list_folders()) or cwd
         if not folder:
             return agent_transcripts.name_project(transcript.tool, transcript.path)
-        if any(Path(folder).is_relative_to(place) for place in self._excluded):
+        if any(Path(folder).is_relative_to(excluded) for excluded in self._excluded):
             return None
         self._state.save_folder(folder)
         return project_from_files(folder)

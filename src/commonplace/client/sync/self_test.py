@@ -21,8 +21,8 @@ _MAX_SKEW_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class TestFinding:
-    what: str
-    told: str
+    subject: str
+    message: str
     fault: type[errors.Refusal] | None = None
 
 
@@ -43,8 +43,8 @@ def run_self_test() -> Iterator[TestFinding]:
         clock = _check_clock(server)
         yield from (TestFinding("address", f"{server.url} answers"), clock)
         yield from _check_permissions(server, configured)
-    except remote.ServerUnreachable as away:
-        yield TestFinding("address", str(away), errors.Unavailable)
+    except remote.ServerUnreachable as error:
+        yield TestFinding("address", str(error), errors.Unavailable)
     yield from _check_transcripts()
 
 
@@ -57,48 +57,52 @@ def _check_clock(server: remote.RemoteServer) -> TestFinding:
         return TestFinding("clock", "the server does not send its time")
     apart = abs(parsedate_to_datetime(date).timestamp() - time.time())
     fault = errors.Invalid if apart > _MAX_SKEW_SECONDS else None
-    return TestFinding("clock", f"{apart:.0f} s apart from the server's clock", fault)
+    return TestFinding("clock", f"{apart:.0f} s difference from the server's clock", fault)
 
 
 def _check_permissions(
     server: remote.RemoteServer, configured: sync_settings.SyncSettings
 ) -> Iterator[TestFinding]:
-    with contextlib.closing(UploadClient(server)) as wire, sync_state.open_state(server.url) as known:
-        token = _check_token(wire, server)
+    with contextlib.closing(UploadClient(server)) as client, sync_state.open_state(server.url) as state:
+        token = _check_token(client, server)
         yield token
         if token.fault is None:
-            yield from _check_write_access(wire, known, configured)
+            yield from _check_write_access(client, state, configured)
 
 
-def _check_token(wire: UploadClient, server: remote.RemoteServer) -> TestFinding:
+def _check_token(client: UploadClient, server: remote.RemoteServer) -> TestFinding:
     try:
-        seen = wire.call("list_workspaces", limit=1)
+        listing = client.call("list_workspaces", limit=1)
     except remote.ServerRefusal as refused:
         return TestFinding("token", str(refused), type(sync_settings.to_refusal(refused)))
-    given = "accepted" if server.key else "not set, and the server requires none"
-    return TestFinding("token", f"{given}; {seen.get('total', 0)} workspaces can be read")
+    token = "accepted" if server.key else "not set, and the server requires none"
+    return TestFinding("token", f"{token}; {listing.get('total', 0)} workspaces can be read")
 
 
 def _check_write_access(
-    wire: UploadClient, known: sync_state.SyncState, configured: sync_settings.SyncSettings
+    client: UploadClient, state: sync_state.SyncState, configured: sync_settings.SyncSettings
 ) -> Iterator[TestFinding]:
     """Whether unsent transcripts may be sent. This registers their workspaces, as a run does first."""
-    workspaces = MachineWorkspaces(wire, known, machine_name(remote.read_configuration()))
-    belonging = TranscriptProjects(known, configured)
-    waiting = [each for each, _ in unsent.list_unsent_transcripts(known, configured)]
-    places = {(each.tool, belonging.find_project(each, each.path)) for each in waiting}
+    workspaces = MachineWorkspaces(client, state, machine_name(remote.read_configuration()))
+    projects = TranscriptProjects(state, configured)
+    waiting = [transcript for transcript, _ in unsent.list_unsent_transcripts(state, configured)]
+    destinations = {
+        (transcript.tool, projects.find_project(transcript, transcript.path)) for transcript in waiting
+    }
     refused = 0
-    for tool, project in sorted((tool, project) for tool, project in places if project):
+    for tool, project in sorted((tool, project) for tool, project in destinations if project):
         try:
             workspaces.require_write_access(tool, project)
         except remote.ServerRefusal as refusal:
             refused += 1
-            told = f"{project} of {tool}: {refusal} {refusal.body.get('hint', '')}".rstrip()
-            yield TestFinding("permissions", told, type(sync_settings.to_refusal(refusal)))
-    if places and not refused:
-        yield TestFinding("permissions", f"{len(places)} workspaces with unsent transcripts can be written")
-    elif not places:
-        yield TestFinding("permissions", "nothing to send, so no workspace was tried")
+            message = f"{project} of {tool}: {refusal} {refusal.body.get('hint', '')}".rstrip()
+            yield TestFinding("permissions", message, type(sync_settings.to_refusal(refusal)))
+    if destinations and not refused:
+        yield TestFinding(
+            "permissions", f"{len(destinations)} workspaces with unsent transcripts can be written"
+        )
+    elif not destinations:
+        yield TestFinding("permissions", "nothing to send, so no workspace was checked")
 
 
 def _check_home() -> Iterator[TestFinding]:

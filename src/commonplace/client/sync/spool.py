@@ -36,21 +36,21 @@ def spool_folder() -> Path:
 
 def add_job(kind: str, payload: dict[str, Any]) -> None:
     """Add one job, atomically."""
-    place = spool_folder()
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    final = place / f"{time.time_ns():020d}-{os.getpid()}.json"
-    written = final.with_suffix(".part")
-    descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    folder = spool_folder()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    final = folder / f"{time.time_ns():020d}-{os.getpid()}.json"
+    temporary = final.with_suffix(".part")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "w", encoding="utf-8") as text:  # noqa: PTH123 - of a descriptor
         json.dump({"kind": kind, "payload": payload}, text)
-    written.replace(final)
+    temporary.replace(final)
 
 
 def start_uploader() -> None:
     """Send the spool in a separate process that outlives the agent and its terminal."""
-    import subprocess  # noqa: PLC0415 - a hook that spools nothing need not load it
+    import subprocess  # noqa: PLC0415 - only hooks that spool need it
 
-    apart: dict[str, Any] = (
+    detached: dict[str, Any] = (
         {"creationflags": 0x00000008 | 0x00000200}  # DETACHED_PROCESS, CREATE_NEW_PROCESS_GROUP
         if sys.platform == "win32"
         else {"start_new_session": True}
@@ -58,15 +58,15 @@ def start_uploader() -> None:
     command = [sys.executable, "-m", "commonplace", "sync", "run", "--spool"]
     with _open_log() as log:
         subprocess.Popen(  # noqa: S603 - our own
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=remote.client_home(), **apart
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=remote.client_home(), **detached
         )
 
 
 def _open_log() -> BinaryIO:
     """The uploader's log file, emptied when it is too long."""
-    place = remote.client_home() / "sync.log"
-    long = place.exists() and place.stat().st_size > _MAX_LOG_BYTES
-    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if long else os.O_APPEND), 0o600)
+    path = remote.client_home() / "sync.log"
+    long = path.exists() and path.stat().st_size > _MAX_LOG_BYTES
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if long else os.O_APPEND), 0o600)
     return open(descriptor, "ab")  # noqa: PTH123 - of a descriptor
 
 
@@ -83,8 +83,11 @@ def list_jobs() -> list[SpoolJob]:
 def finish_job(job: SpoolJob) -> None:
     for path in job.files:
         path.unlink(missing_ok=True)
-    if isinstance(held := job.payload.get("kept"), str) and Path(held).parent == spool_folder() / "kept":
-        Path(held).unlink(missing_ok=True)
+    if (
+        isinstance(spooled_text := job.payload.get("kept"), str)
+        and Path(spooled_text).parent == spool_folder() / "kept"
+    ):
+        Path(spooled_text).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

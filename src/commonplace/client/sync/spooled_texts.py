@@ -20,11 +20,11 @@ def spool_transcripts(transcripts: Iterable[Transcript]) -> None:
     spooled = {job.payload.get("kept") for job in spool.list_jobs()}
     for transcript in transcripts:
         with contextlib.suppress(FileNotFoundError):
-            held = str(_link_text(transcript.path))
-            if held not in spooled:
-                payload = {"tool": transcript.tool, "session_id": transcript.session_id, "kept": held}
-                named = {"transcript_path": str(transcript.path), "project": transcript.project}
-                spool.add_job(spool.TRANSCRIPT, payload | named)
+            spooled_text = str(_link_text(transcript.path))
+            if spooled_text not in spooled:
+                payload = {"tool": transcript.tool, "session_id": transcript.session_id, "kept": spooled_text}
+                source = {"transcript_path": str(transcript.path), "project": transcript.project}
+                spool.add_job(spool.TRANSCRIPT, payload | source)
 
 
 def spooled_text_path(path: Path) -> Path:
@@ -33,22 +33,22 @@ def spooled_text_path(path: Path) -> Path:
 
 
 def _link_text(path: Path) -> Path:
-    held = spooled_text_path(path)
-    held.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not _is_same_text(held, path):
-        held.unlink(missing_ok=True)
+    spooled_text = spooled_text_path(path)
+    spooled_text.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not _is_same_text(spooled_text, path):
+        spooled_text.unlink(missing_ok=True)
         try:
-            held.hardlink_to(path)
+            spooled_text.hardlink_to(path)
         except FileNotFoundError:
             raise
         except OSError:
-            shutil.copy2(path, held)
-    return held
+            shutil.copy2(path, spooled_text)
+    return spooled_text
 
 
-def _is_same_text(held: Path, path: Path) -> bool:
+def _is_same_text(spooled_text: Path, path: Path) -> bool:
     """Whether it is the same file, or an up-to-date copy."""
-    if not held.exists():
+    if not spooled_text.exists():
         return False
-    one, other = held.stat(), path.stat()
-    return held.samefile(path) or (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
+    one, other = spooled_text.stat(), path.stat()
+    return spooled_text.samefile(path) or (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)

@@ -64,34 +64,37 @@ def run_sync(options: SyncOptions) -> SyncReport:
             waiting = _list_spooled_files()
             if not alone:
                 raise errors.Conflict("Another sync is running.", hint="It also sends what is spooled.")
-            with sync_state.open_state(server and server.url) as known:
-                report = _run_or_spool(server, known, options)
+            with sync_state.open_state(server and server.url) as state:
+                report = _run_or_spool(server, state, options)
         # A process that found the lock held has left its job behind, so look again after the lock is free.
         if not options.spool or not _list_spooled_files() - waiting:
             return report
 
 
-def _run_or_spool(server: remote.RemoteServer | None, known: SyncState, options: SyncOptions) -> SyncReport:
+def _run_or_spool(server: remote.RemoteServer | None, state: SyncState, options: SyncOptions) -> SyncReport:
     if options.dry_run:
-        return _plan_run(known)
+        return _plan_run(state)
     if server is None:
-        found = (
+        unsent_transcripts = (
             []
             if options.spool
-            else list(unsent.list_unsent_transcripts(known, sync_settings.read_sync_settings()))
+            else list(unsent.list_unsent_transcripts(state, sync_settings.read_sync_settings()))
         )
-        _spool_unsent(known, [transcript for transcript, _ in found])
+        _spool_unsent(state, [transcript for transcript, _ in unsent_transcripts])
         raise sync_settings.unknown_server()
-    return _SyncRun(server, known, options).send_all()
+    return _SyncRun(server, state, options).send_all()
 
 
-def _plan_run(known: SyncState) -> SyncReport:
+def _plan_run(state: SyncState) -> SyncReport:
     """What a run would send; the server is not called."""
-    found = list(unsent.list_unsent_transcripts(known, sync_settings.read_sync_settings()))
-    report = SyncReport(pending=[transcript for transcript, _ in found], bytes=sum(size for _, size in found))
+    unsent_transcripts = list(unsent.list_unsent_transcripts(state, sync_settings.read_sync_settings()))
+    report = SyncReport(
+        pending=[transcript for transcript, _ in unsent_transcripts],
+        bytes=sum(size for _, size in unsent_transcripts),
+    )
     for path in manifest.list_manifests():
         with _FailureReport(report, str(path)):
-            report.files += unsent.list_unsent_files(known, manifest.read_manifest(path))
+            report.files += unsent.list_unsent_files(state, manifest.read_manifest(path))
     return report
 
 
@@ -100,37 +103,37 @@ def _list_spooled_files() -> set[Path]:
 
 
 class _SyncRun:
-    def __init__(self, server: remote.RemoteServer, known: SyncState, options: SyncOptions) -> None:
-        self._known, self._options = known, options
-        self._wire = UploadClient(server)
+    def __init__(self, server: remote.RemoteServer, state: SyncState, options: SyncOptions) -> None:
+        self._state, self._options = state, options
+        self._client = UploadClient(server)
         self._masking = LineMasker(raw=options.raw)
-        self._workspaces = MachineWorkspaces(self._wire, known, machine_name(remote.read_configuration()))
-        self._belonging = TranscriptProjects(known, sync_settings.read_sync_settings())
+        self._workspaces = MachineWorkspaces(self._client, state, machine_name(remote.read_configuration()))
+        self._projects = TranscriptProjects(state, sync_settings.read_sync_settings())
         self._report = SyncReport(masked=self._masking.counts)
 
     def send_all(self) -> SyncReport:
-        found = (
+        unsent_transcripts = (
             []
             if self._options.spool
-            else list(unsent.list_unsent_transcripts(self._known, sync_settings.read_sync_settings()))
+            else list(unsent.list_unsent_transcripts(self._state, sync_settings.read_sync_settings()))
         )
-        progress = ByteProgress(sum(size for _, size in found))
-        sending = TranscriptUpload(self._wire, self._known, self._workspaces, self._masking, progress)
+        progress = ByteProgress(sum(size for _, size in unsent_transcripts))
+        upload = TranscriptUpload(self._client, self._state, self._workspaces, self._masking, progress)
         try:
             if not self._options.spool:
                 self._send_tracked_files()
-            self._send_spooled(sending)
-            for transcript, _ in found:
-                self._send_transcript(sending, transcript, transcript.path)
-        except remote.ServerUnreachable as away:
-            _spool_unsent(self._known, [transcript for transcript, _ in found])
+            self._send_spooled(upload)
+            for transcript, _ in unsent_transcripts:
+                self._send_transcript(upload, transcript, transcript.path)
+        except remote.ServerUnreachable as error:
+            _spool_unsent(self._state, [transcript for transcript, _ in unsent_transcripts])
             raise errors.Unavailable(
-                str(away), hint="Unsent transcripts are spooled; the next run sends them."
+                str(error), hint="Unsent transcripts are spooled; the next run sends them."
             ) from None
         finally:
             progress.close()
-            self._wire.close()
-            self._report.bytes = sending.sent_bytes
+            self._client.close()
+            self._report.bytes = upload.sent_bytes
         return self._report
 
     def _send_tracked_files(self) -> None:
@@ -144,14 +147,14 @@ class _SyncRun:
             self._workspaces.find_or_register(*triple),
             partial(self._workspaces.register, *triple),
         )
-        knowledge = TrackedUpload(self._wire, self._known, self._masking, workspace, renewed)
+        upload = TrackedUpload(self._client, self._state, self._masking, workspace, renewed)
         for local, path in tracked.list_files():
             with self._reporting(str(local)):
-                knowledge.send_file(local, path)
-        self._report.files += knowledge.outcome.sent
-        self._report.conflicts += knowledge.outcome.conflicts
+                upload.send_file(local, path)
+        self._report.files += upload.outcome.sent
+        self._report.conflicts += upload.outcome.conflicts
 
-    def _send_spooled(self, sending: TranscriptUpload) -> None:
+    def _send_spooled(self, upload: TranscriptUpload) -> None:
         configured = sync_settings.read_sync_settings()
         for job in spool.list_jobs():
             transcript, text = _transcript_of_job(job, configured)
@@ -160,19 +163,19 @@ class _SyncRun:
             elif text is None:
                 self._report_missing(transcript)
                 spool.finish_job(job)
-            elif self._send_transcript(sending, transcript, text, cwd=_cwd_of_job(job), at_rest=True):
+            elif self._send_transcript(upload, transcript, text, cwd=_cwd_of_job(job), at_rest=True):
                 spool.finish_job(job)
 
     def _report_missing(self, transcript: Transcript) -> None:
         if transcript.path == agent_transcripts.NOWHERE:
-            told = f"{transcript.tool}, session {transcript.session_id}: no transcript found."
-            self._report.failures.append(told)
-        elif self._known.find_archive(transcript.tool, transcript.archive_id) is None:
+            message = f"{transcript.tool}, session {transcript.session_id}: no transcript found."
+            self._report.failures.append(message)
+        elif self._state.find_archive(transcript.tool, transcript.archive_id) is None:
             self._report.failures.append(f"{transcript.path}: deleted before it was sent.")
 
     def _send_transcript(
         self,
-        sending: TranscriptUpload,
+        upload: TranscriptUpload,
         transcript: Transcript,
         text: Path,
         *,
@@ -181,12 +184,12 @@ class _SyncRun:
     ) -> bool:
         """Send one transcript; return whether nothing of it is left to send for now."""
         with self._reporting(str(transcript.path)):
-            project = self._belonging.find_project(transcript, text, cwd)
+            project = self._projects.find_project(transcript, text, cwd)
             if project is None:
                 return True
             if at_rest:
                 _wait_until_quiet(text)
-            status = sending.send_new_lines(transcript, project, text, at_rest=at_rest)
+            status = upload.send_new_lines(transcript, project, text, at_rest=at_rest)
             self._report.transcripts += status == "sent"
             self._report.waiting += status == "waiting"
             return status != "waiting"
@@ -222,21 +225,23 @@ def _format_fault(fault: Exception) -> str:
     return f"{fault} {hint}" if hint else str(fault)
 
 
-def _spool_unsent(known: SyncState, found: Sequence[Transcript]) -> None:
+def _spool_unsent(state: SyncState, transcripts: Sequence[Transcript]) -> None:
     """Spool the unsent transcripts, or those that hooks have spooled, with their texts until a server runs."""
     configured = sync_settings.read_sync_settings()
-    belonging = TranscriptProjects(known, configured)
+    projects = TranscriptProjects(state, configured)
     spooled_texts.spool_transcripts(
-        _name_projects(belonging, [(transcript, "") for transcript in found] or _list_waiting(configured))
+        _name_projects(
+            projects, [(transcript, "") for transcript in transcripts] or _list_waiting(configured)
+        )
     )
 
 
 def _name_projects(
-    belonging: TranscriptProjects, transcripts: Iterable[tuple[Transcript, str]]
+    projects: TranscriptProjects, transcripts: Iterable[tuple[Transcript, str]]
 ) -> Iterator[Transcript]:
     """Each transcript with its project, because the folder may be gone later."""
     for transcript, cwd in transcripts:
-        if project := belonging.find_project(transcript, transcript.path, cwd):
+        if project := projects.find_project(transcript, transcript.path, cwd):
             yield replace(transcript, project=project)
 
 
@@ -244,24 +249,25 @@ def _transcript_of_job(
     job: spool.SpoolJob, configured: sync_settings.SyncSettings
 ) -> tuple[Transcript, Path | None]:
     """The transcript of a job and the path of its text; None if its agent deleted it unsent."""
-    named, tool, session = (
+    path, tool, session = (
         str(job.payload.get(key) or "") for key in ("transcript_path", "tool", "session_id")
     )
-    tool = agent_transcripts.canonical_tool(tool or agent_transcripts.tool_of_path(Path(named)) or "agent")
-    found = (
-        agent_transcripts.transcript_at(tool, Path(named), session, configured)
-        if named
+    tool = agent_transcripts.canonical_tool(tool or agent_transcripts.tool_of_path(Path(path)) or "agent")
+    located = (
+        agent_transcripts.transcript_at(tool, Path(path), session, configured)
+        if path
         else agent_transcripts.find_by_session(tool, session)
     )
-    transcript = replace(found, project=str(job.payload.get("project") or found.project))
+    transcript = replace(located, project=str(job.payload.get("project") or located.project))
     return transcript, next(
-        (text for text in (found.path, spooled_texts.spooled_text_path(found.path)) if text.is_file()), None
+        (text for text in (located.path, spooled_texts.spooled_text_path(located.path)) if text.is_file()),
+        None,
     )
 
 
 def _list_waiting(configured: sync_settings.SyncSettings) -> list[tuple[Transcript, str]]:
-    found = [(*_transcript_of_job(job, configured), _cwd_of_job(job)) for job in spool.list_jobs()]
-    wanted = [each for each in found if agent_transcripts.is_wanted(each[0].tool, configured)]
+    spooled = [(*_transcript_of_job(job, configured), _cwd_of_job(job)) for job in spool.list_jobs()]
+    wanted = [job for job in spooled if agent_transcripts.is_wanted(job[0].tool, configured)]
     return [(transcript, cwd) for transcript, text, cwd in wanted if text == transcript.path]
 
 

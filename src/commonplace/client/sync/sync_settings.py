@@ -31,15 +31,15 @@ def find_sync_server() -> remote.RemoteServer | None:
     """The server with the uploader's token; None if no address is known."""
     try:
         return remote.find_server("sync_token")
-    except (OSError, ValueError) as wrong:
-        raise errors.Invalid(f"config.toml is invalid: {wrong}.", hint=str(remote.client_home())) from None
+    except (OSError, ValueError) as error:
+        raise errors.Invalid(f"config.toml is invalid: {error}.", hint=str(remote.client_home())) from None
 
 
 def require_sync_server() -> remote.RemoteServer:
-    found = find_sync_server()
-    if found is None:
+    server = find_sync_server()
+    if server is None:
         raise unknown_server()
-    return found
+    return server
 
 
 def unknown_server() -> errors.Unavailable:
@@ -49,9 +49,9 @@ def unknown_server() -> errors.Unavailable:
 def read_sync_settings() -> SyncSettings:
     try:
         return msgspec.convert(remote.read_configuration().get("sync", {}), SyncSettings)
-    except msgspec.ValidationError as wrong:
+    except msgspec.ValidationError as error:
         raise errors.Invalid(
-            f"[sync] in config.toml is invalid: {wrong}.",
+            f"[sync] in config.toml is invalid: {error}.",
             hint=f"Fix {remote.client_home() / 'config.toml'}: tools and exclude are lists of strings.",
         ) from None
 

@@ -1,4 +1,4 @@
-"""What was sent so far, in COMMONPLACE_HOME/state.db. If it is lost, it is restored from the server, slowly."""
+"""What was sent so far, in COMMONPLACE_HOME/state.db. If it is lost, the next run rebuilds it from the server, which is slow."""
 
 import os
 import sqlite3
@@ -70,12 +70,12 @@ class SyncState:
         self._database, self._server = database, server
 
     def find_archive(self, tool: str, session: str) -> SentArchive | None:
-        found = self._database.execute(
+        row = self._database.execute(
             "select tool, session, workspace, project, revision, raw_offset, sent_offset, tail, path, size, changed_ns"
             " from archive where server = ? and tool = ? and session = ?",
             (self._server, tool, session),
         ).fetchone()
-        return SentArchive(*found) if found else None
+        return SentArchive(*row) if row else None
 
     def save_archive(self, archive: SentArchive) -> None:
         values = [getattr(archive, name) for name in SentArchive.__slots__]
@@ -86,12 +86,12 @@ class SyncState:
         )
 
     def find_workspace(self, machine: str, tool: str, project: str) -> LocalWorkspace | None:
-        found = self._database.execute(
+        row = self._database.execute(
             "select machine, tool, project, id, write_token from workspace"
             " where server = ? and machine = ? and tool = ? and project = ?",
             (self._server, machine, tool, project),
         ).fetchone()
-        return LocalWorkspace(*found) if found else None
+        return LocalWorkspace(*row) if row else None
 
     def save_workspace(self, workspace: LocalWorkspace) -> None:
         self._database.execute(
@@ -108,11 +108,11 @@ class SyncState:
 
     def find_tracked_digests(self, workspace: str, path: str) -> tuple[str, str] | None:
         """The digests of the local and the stored text when they last agreed, or when their conflict was reported."""
-        found: tuple[str, str] | None = self._database.execute(
+        row: tuple[str, str] | None = self._database.execute(
             "select local_sha256, stored_sha256 from knowledge where server = ? and workspace = ? and path = ?",
             (self._server, workspace, path),
         ).fetchone()
-        return found
+        return row
 
     def save_tracked_digests(self, workspace: str, path: str, local_sha256: str, stored_sha256: str) -> None:
         self._database.execute(
@@ -121,10 +121,10 @@ class SyncState:
         )
 
     @classmethod
-    def of_last_server(cls, database: sqlite3.Connection) -> "SyncState":
+    def for_last_server(cls, database: sqlite3.Connection) -> "SyncState":
         """The state for the server that was sent to last; replaced rows get a new rowid."""
-        found = database.execute("select server from archive order by rowid desc limit 1").fetchone()
-        return cls(database, found[0] if found else "")
+        row = database.execute("select server from archive order by rowid desc limit 1").fetchone()
+        return cls(database, row[0] if row else "")
 
     def list_folders(self) -> list[str]:
         """Every folder that an agent has worked in."""
@@ -137,17 +137,17 @@ class SyncState:
 @contextmanager
 def open_state(server: str | None) -> Iterator[SyncState]:
     """The state for one server, or for the last one. The file holds write tokens, so only its owner can read it."""
-    place = remote.client_home() / "state.db"
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _create_private_file(place)
-    database = sqlite3.connect(place, timeout=10, isolation_level=None)
+    path = remote.client_home() / "state.db"
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _create_private_file(path)
+    database = sqlite3.connect(path, timeout=10, isolation_level=None)
     try:
         database.executescript(_TABLES)
-        yield SyncState.of_last_server(database) if server is None else SyncState(database, server)
+        yield SyncState.for_last_server(database) if server is None else SyncState(database, server)
     finally:
         database.close()
 
 
-def _create_private_file(place: Path) -> None:
-    os.close(os.open(place, os.O_RDWR | os.O_CREAT, 0o600))
-    place.chmod(0o600)
+def _create_private_file(path: Path) -> None:
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    path.chmod(0o600)

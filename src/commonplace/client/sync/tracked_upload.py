@@ -1,4 +1,4 @@
-"""Uploads tracked files to a workspace without overwriting what others wrote there."""
+"""Uploads tracked files to a workspace without overwriting the changes of others."""
 
 import hashlib
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from commonplace.client.sync.sync_state import LocalWorkspace, SyncState
 from commonplace.client.sync.upload_client import UploadClient
 
 _NO_TEXT_SHA256 = "0" * 64
-"""As `base_sha256`: there must be no text yet."""
+"""As `base_sha256`: the file must not exist yet."""
 
 
 @dataclass(slots=True)
@@ -26,14 +26,14 @@ class TrackedUpload:
 
     def __init__(
         self,
-        wire: UploadClient,
-        kept: SyncState,
+        client: UploadClient,
+        state: SyncState,
         masking: LineMasker,
         workspace: LocalWorkspace,
-        renewed: Callable[[], LocalWorkspace],
+        renew_workspace: Callable[[], LocalWorkspace],
     ) -> None:
-        self._client, self._state, self._masking = wire, kept, masking
-        self._workspace, self._renew_workspace = workspace, renewed
+        self._client, self._state, self._masking = client, state, masking
+        self._workspace, self._renew_workspace = workspace, renew_workspace
         self.outcome = TrackedOutcome()
 
     def send_file(self, local: Path, path: str) -> None:
@@ -48,21 +48,23 @@ class TrackedUpload:
         except remote.ServerRefusal as refused:
             if refused.code != "conflict":
                 raise
-            stored = self._store_conflict_copy(path, safe, digest, refused, known=before is not None)
+            stored = self._store_conflict_copy(path, safe, digest, refused, sent_before=before is not None)
         self._state.save_tracked_digests(self._workspace.id, path, digest, stored)
 
     def _store_conflict_copy(
-        self, path: str, text: str, digest: str, refused: remote.ServerRefusal, *, known: bool
+        self, path: str, text: str, digest: str, refused: remote.ServerRefusal, *, sent_before: bool
     ) -> str:
-        """Another text is stored and stays; store this one beside it. Returns the digest of the stored text."""
-        theirs = str(refused.body.get("sha256") or "")
-        if not theirs and not known:
+        """Keep the other text that is stored, and store this one under another name; returns the digest of the stored text."""
+        stored_digest = str(refused.body.get("sha256") or "")
+        if not stored_digest and not sent_before:
             return self._upload_with_renewal(path, text, None)
-        place = PurePosixPath(path)
-        beside = str(place.with_name(f"{place.stem}.conflict-{digest[:8]}{place.suffix}"))
-        self._upload_with_renewal(beside, text, None)
-        self.outcome.conflicts.append(f"{path}: the server has another text; this one was stored as {beside}")
-        return theirs or _NO_TEXT_SHA256
+        original = PurePosixPath(path)
+        copy_path = str(original.with_name(f"{original.stem}.conflict-{digest[:8]}{original.suffix}"))
+        self._upload_with_renewal(copy_path, text, None)
+        self.outcome.conflicts.append(
+            f"{path}: the server has another text; this one was stored as {copy_path}"
+        )
+        return stored_digest or _NO_TEXT_SHA256
 
     def _upload_with_renewal(self, path: str, text: str, expected: str | None) -> str:
         """Upload, renewing an expired write token once; returns the digest of the stored text."""
@@ -75,8 +77,8 @@ class TrackedUpload:
         return self._upload_once(path, text, expected)
 
     def _upload_once(self, path: str, text: str, expected: str | None) -> str:
-        given = {"path": path, "content": text} | ({"base_sha256": expected} if expected else {})
-        own = {"workspace_id": self._workspace.id, "write_token": self._workspace.write_token}
-        reply = self._client.call("upload_knowledge", **own, **given)
+        arguments = {"path": path, "content": text} | ({"base_sha256": expected} if expected else {})
+        workspace = {"workspace_id": self._workspace.id, "write_token": self._workspace.write_token}
+        reply = self._client.call("upload_knowledge", **workspace, **arguments)
         self.outcome.sent.append(path)
         return str(reply["sha256"])

@@ -23,7 +23,7 @@ class Transcript:
     session_id: str
     path: Path
     whole: bool = False
-    """The agent rewrites the file each time, so it is sent only when it has been quiet for a while."""
+    """The agent rewrites the whole file, so it is sent only when it has not changed for a while."""
     name: str = ""
     project: str = ""
     """If known; else it comes from the folder that the agent worked in."""
@@ -40,12 +40,12 @@ class Transcript:
 
 
 class AgentTranscripts(NamedTuple):
-    """What an agent's `transcripts.py` declares: where its transcripts are and whose they are."""
+    """What an agent's `transcripts.py` declares: where its transcripts are and which project each belongs to."""
 
     home: Callable[[], Path]
     """The agent's folder on this machine."""
     folder_name: str
-    """What that folder is called, to recognise an agent's file elsewhere."""
+    """The name of that folder, by which an agent's file is recognised elsewhere."""
     list_transcripts: Callable[[], Iterator[Transcript]]
     transcript_at: Callable[[Path], Transcript]
     find_work_folder: Callable[[Path, Iterable[str]], str]
@@ -66,12 +66,12 @@ def read_first_objects(path: Path) -> Iterator[dict[str, Any]]:
         contextlib.suppress(OSError, transcript_file.UnreadableTranscript),
         transcript_file.open_transcript(path) as lines,
     ):
-        read = 0
+        bytes_read = 0
         for _ in range(_MAX_LINES):
             line = lines.readline(_MAX_BYTES)
-            read += len(line)
+            bytes_read += len(line)
             with contextlib.suppress(ValueError, RecursionError):
-                if isinstance(found := json.loads(line), dict):
-                    yield found
-            if not line or read > _MAX_BYTES:
+                if isinstance(parsed := json.loads(line), dict):
+                    yield parsed
+            if not line or bytes_read > _MAX_BYTES:
                 return

@@ -44,7 +44,7 @@ class FileStamp:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it has been quiet for so long that an incomplete last line will stay so."""
+        """Whether it has not changed for so long that an incomplete last line counts as final."""
         return time.time() - self.changed_ns / 1e9 >= _SETTLED_SECONDS
 
 

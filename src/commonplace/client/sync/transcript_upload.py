@@ -23,13 +23,13 @@ _ATTEMPTS = 100
 class TranscriptUpload:
     def __init__(
         self,
-        wire: UploadClient,
-        kept: SyncState,
+        client: UploadClient,
+        state: SyncState,
         workspaces: MachineWorkspaces,
         masking: LineMasker,
         progress: ByteProgress,
     ) -> None:
-        self._client, self._state, self._workspaces = wire, kept, workspaces
+        self._client, self._state, self._workspaces = client, state, workspaces
         self._masking, self._progress = masking, progress
         self.sent_bytes = 0
 

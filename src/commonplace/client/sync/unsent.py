@@ -13,33 +13,33 @@ from commonplace.client.sync.transcript import Transcript
 from commonplace.client.sync.transcript_file import FileStamp
 
 
-def list_unsent_transcripts(known: SyncState, configured: SyncSettings) -> Iterator[tuple[Transcript, int]]:
+def list_unsent_transcripts(state: SyncState, configured: SyncSettings) -> Iterator[tuple[Transcript, int]]:
     """Every transcript that changed, with about how many bytes are unsent."""
-    belonging = TranscriptProjects(known, configured)
-    for transcript in _tell_sessions_apart(agent_transcripts.list_transcripts(configured)):
+    projects = TranscriptProjects(state, configured)
+    for transcript in _make_session_ids_unique(agent_transcripts.list_transcripts(configured)):
         try:
             stamp = FileStamp.read_stamp(transcript.path)
         except OSError:
             continue
-        archive = known.find_archive(transcript.tool, transcript.archive_id)
+        archive = state.find_archive(transcript.tool, transcript.archive_id)
         if (
             stamp.size
             and not (archive and archive.matches_file(stamp))
-            and not belonging.is_excluded(transcript)
+            and not projects.is_excluded(transcript)
         ):
             yield transcript, max(0, stamp.size - (archive.raw_offset if archive else 0))
 
 
-def list_unsent_files(known: SyncState, tracked: Manifest) -> Iterator[str]:
+def list_unsent_files(state: SyncState, tracked: Manifest) -> Iterator[str]:
     """Every tracked file that changed."""
     for local, path in tracked.list_files():
-        before = known.find_tracked_digests(tracked.workspace_id, path)
+        before = state.find_tracked_digests(tracked.workspace_id, path)
         text = local.read_text(encoding="utf-8", errors="replace")
         if not before or before[0] != hashlib.sha256(text.encode()).hexdigest():
             yield f"{tracked.workspace_id}/{path}"
 
 
-def _tell_sessions_apart(transcripts: Iterable[Transcript]) -> Iterator[Transcript]:
+def _make_session_ids_unique(transcripts: Iterable[Transcript]) -> Iterator[Transcript]:
     """Two files may have the same session id; the second gets a digest of its folder."""
     seen: set[tuple[str, str]] = set()
     for transcript in transcripts:

@@ -17,8 +17,8 @@ def machine_name(configured: dict[str, Any]) -> str:
 
 
 class MachineWorkspaces:
-    def __init__(self, wire: UploadClient, kept: SyncState, machine: str) -> None:
-        self._client, self._state, self._machine = wire, kept, machine
+    def __init__(self, client: UploadClient, state: SyncState, machine: str) -> None:
+        self._client, self._state, self._machine = client, state, machine
 
     def find_or_register(self, tool: str, project: str, machine: str = "") -> LocalWorkspace:
         return self._state.find_workspace(machine or self._machine, tool, project) or self.register(
@@ -27,8 +27,8 @@ class MachineWorkspaces:
 
     def require_write_access(self, tool: str, project: str) -> None:
         """Raise ServerRefusal if this token may not write there. An existing write token is kept."""
-        known = self._state.find_workspace(self._machine, tool, project)
-        if known is None:
+        workspace = self._state.find_workspace(self._machine, tool, project)
+        if workspace is None:
             self.register(tool, project)
         else:
             self._client.call("register_workspace", machine=self._machine, tool=tool, project=project)

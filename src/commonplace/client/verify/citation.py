@@ -31,10 +31,10 @@ class CitedPlace:
 
 def parse_citation(cited: str) -> CitedPlace:
     """`path`, `path:5`, `path:5-9`, `path#L5-L9`, `path#symbol` or `path::symbol`, each optionally with `@commit`."""
-    found = _PLACE.fullmatch(cited.strip().replace("\\", "/"))
-    if found is None:
+    match = _PLACE.fullmatch(cited.strip().replace("\\", "/"))
+    if match is None:
         return CitedPlace(cited)
-    path, symbol, commit = found["path"], (found["symbol"] or "").strip(), (found["commit"] or "").lower()
+    path, symbol, commit = match["path"], (match["symbol"] or "").strip(), (match["commit"] or "").lower()
     if lines := _LINES_OF_ANCHOR.fullmatch(symbol):
         return CitedPlace(path, *_line_span(lines), commit=commit)
     if lines := _LINES_OF_PATH.fullmatch(path):
@@ -42,7 +42,7 @@ def parse_citation(cited: str) -> CitedPlace:
     return CitedPlace(path, symbol=symbol, commit=commit)
 
 
-def _line_span(found: re.Match[str]) -> tuple[int, int]:
-    first = int(found["first"])
-    last = int(found["last"] or first)
+def _line_span(match: re.Match[str]) -> tuple[int, int]:
+    first = int(match["first"])
+    last = int(match["last"] or first)
     return min(first, last), max(first, last)

@@ -76,15 +76,17 @@ def find_definitions(path: str, source: bytes, symbol: str) -> DefinitionSearch:
     names = _split_symbol(symbol)
     if not names:
         return DefinitionSearch(())
-    spoken, content = language.language_of_file(path), source.decode("utf-8", "replace")
-    if spoken is not None and len(source) <= MAX_SOURCE_BYTES:
-        tree = language.load_parser(spoken).parse(source)
-        found = _list_matches(_walk_declarations(tree.root_node, source, spoken, names[-1]), names, path)
-        if found or not tree.root_node.has_error:
-            return DefinitionSearch(found)
+    grammar, content = language.language_of_file(path), source.decode("utf-8", "replace")
+    if grammar is not None and len(source) <= MAX_SOURCE_BYTES:
+        tree = language.load_parser(grammar).parse(source)
+        definitions = _list_matches(
+            _walk_declarations(tree.root_node, source, grammar, names[-1]), names, path
+        )
+        if definitions or not tree.root_node.has_error:
+            return DefinitionSearch(definitions)
     outlined = [
-        Definition(*each)
-        for each in islice(outlines.find_outlines(path, content, symbol, names[-1]), _MAX_OUTLINES)
+        Definition(*outline)
+        for outline in islice(outlines.find_outlines(path, content, symbol, names[-1]), _MAX_OUTLINES)
     ]
     return DefinitionSearch(outlined, certain=bool(outlined) or names[-1] not in content)
 
@@ -99,17 +101,17 @@ def _list_matches(
     declared: Iterator[tuple[_ScopedName, Node]], names: tuple[str, ...], path: str
 ) -> list[Definition]:
     groups: dict[_ScopedName, list[Node]] = {}
-    known = _SELF_NAMES | set(PurePosixPath(path).with_suffix("").parts)
+    file_names = _SELF_NAMES | set(PurePosixPath(path).with_suffix("").parts)
     for named, node in declared:
-        if named.scope[-1] == names[-1] and _is_in_scope(names[:-1], named.scope[:-1], known):
+        if named.scope[-1] == names[-1] and _is_in_scope(names[:-1], named.scope[:-1], file_names):
             groups.setdefault(named, []).append(_include_decorators(node))
     ranked = sorted(groups, key=lambda named: (named.is_pair, len(named.scope)))
     return [_join_nodes(groups[named]) for named in ranked]
 
 
-def _is_in_scope(cited: tuple[str, ...], scope: tuple[str, ...], known: frozenset[str]) -> bool:
+def _is_in_scope(cited: tuple[str, ...], scope: tuple[str, ...], file_names: frozenset[str]) -> bool:
     """Whether the cited scopes occur in order; leading ones may name the file, as packages and modules do."""
-    while cited and cited[0] in known and cited[0] not in scope:
+    while cited and cited[0] in file_names and cited[0] not in scope:
         cited = cited[1:]
     rest = iter(scope)
     return all(name in rest for name in cited)
@@ -120,15 +122,15 @@ def _join_nodes(nodes: Sequence[Node]) -> Definition:
 
 
 def _walk_declarations(
-    root: Node, source: bytes, spoken: Language, name: str
+    root: Node, source: bytes, grammar: Language, name: str
 ) -> Iterator[tuple[_ScopedName, Node]]:
     """Every node that may declare the name; only subtrees that contain the name are walked."""
-    occurrences = [found.start() for found in re.finditer(re.escape(name.encode()), source)]
-    declaring = _DECLARING_TYPES | spoken.functions | spoken.classes | spoken.containers
+    occurrences = [match.start() for match in re.finditer(re.escape(name.encode()), source)]
+    declaring = _DECLARING_TYPES | grammar.functions | grammar.classes | grammar.containers
     waiting: list[tuple[Node, tuple[str, ...]]] = [(root, ())]
     while waiting:
         node, scope = waiting.pop()
-        own = _declared_names(node, spoken) if node.type in declaring or node.type == "call" else []
+        own = _declared_names(node, grammar) if node.type in declaring or node.type == "call" else []
         for names in own:
             yield _ScopedName((*scope, *names), node.type == "pair"), node
         inside = (*scope, *own[0]) if len(own) == 1 else scope
@@ -141,17 +143,17 @@ def _contains_occurrence(node: Node, occurrences: list[int]) -> bool:
     return at < len(occurrences) and occurrences[at] < node.end_byte
 
 
-def _declared_names(node: Node, spoken: Language) -> list[tuple[str, ...]]:
+def _declared_names(node: Node, grammar: Language) -> list[tuple[str, ...]]:
     """The names that a node declares, usually one."""
     if not node.is_named or (node.type in _ONLY_WITH_BODY and node.child_by_field_name("body") is None):
         return []
     if node.type == "call":
-        return [_split_symbol(node_text(each).lstrip(":")) for each in _accessor_symbols(node)]
-    if node.type in spoken.containers:
+        return [_split_symbol(node_text(symbol).lstrip(":")) for symbol in _accessor_symbols(node)]
+    if node.type in grammar.containers:
         return [_split_symbol(declaration.read_container_name(node))]
-    if node.child_by_field_name("receiver") and (method := declaration.parse_function(node, spoken)):
+    if node.child_by_field_name("receiver") and (method := declaration.parse_function(node, grammar)):
         return [_split_symbol(method.name)]
-    return [names for each in _naming_nodes(node) if (names := _split_symbol(node_text(each)))]
+    return [names for child in _naming_nodes(node) if (names := _split_symbol(node_text(child)))]
 
 
 def _accessor_symbols(call: Node) -> Sequence[Node]:
@@ -159,19 +161,19 @@ def _accessor_symbols(call: Node) -> Sequence[Node]:
     arguments = call.child_by_field_name("arguments")
     if arguments is None or node_text(call.child_by_field_name("method")) not in _RUBY_MAKERS:
         return ()
-    return [each for each in arguments.named_children if each.type == "simple_symbol"]
+    return [argument for argument in arguments.named_children if argument.type == "simple_symbol"]
 
 
 def _naming_nodes(node: Node) -> Sequence[Node]:
-    declarators = [_innermost_declarator(each) for each in node.children_by_field_name("declarator")]
+    declarators = [_innermost_declarator(child) for child in node.children_by_field_name("declarator")]
     if declarators:
-        return [each for each in declarators if each.type != "variable_declarator"]
+        return [declarator for declarator in declarators if declarator.type != "variable_declarator"]
     if node.type == "const_element":
         return node.named_children[:1]
-    found = next((given for field in _NAME_FIELDS if (given := node.children_by_field_name(field))), [])
-    if found and found[0].type in _PATTERN_TYPES:
-        return found[0].named_children
-    return found
+    names = next((nodes for field in _NAME_FIELDS if (nodes := node.children_by_field_name(field))), [])
+    if names and names[0].type in _PATTERN_TYPES:
+        return names[0].named_children
+    return names
 
 
 def _innermost_declarator(declarator: Node) -> Node:

@@ -59,10 +59,12 @@ def _indent_width(line: str) -> int:
 
 def _find_sections(lines: Sequence[str], symbol: str) -> Iterator[Outline]:
     """The section with this heading, up to the next heading of the same or a higher level."""
-    headings = [(at, found) for at, line in enumerate(lines) if (found := _HEADING.match(line))]
-    for place, (start, heading) in enumerate(headings):
+    headings = [(number, match) for number, line in enumerate(lines) if (match := _HEADING.match(line))]
+    for index, (start, heading) in enumerate(headings):
         if _heading_slug(heading[2]) == _heading_slug(symbol):
-            following = (at for at, found in headings[place + 1 :] if len(found[1]) <= len(heading[1]))
+            following = (
+                number for number, match in headings[index + 1 :] if len(match[1]) <= len(heading[1])
+            )
             yield start + 1, "\n".join(lines[start : next(following, len(lines))])
             return
 

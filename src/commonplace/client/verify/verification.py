@@ -39,16 +39,16 @@ class CitationFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class _CitationCandidate:
     fingerprint: str
     line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidates:
-    """Possible places of the cited thing, most likely first; `certain` that there are no others."""
+class _CitationCandidates:
+    """Where the cited text may be now, most likely first; `certain` is False if there may be others."""
 
-    candidates: Sequence[_Candidate] = ()
+    candidates: Sequence[_CitationCandidate] = ()
     certain: bool = True
 
 
@@ -65,8 +65,8 @@ def verify_citations(
         page = call("memory_list_citations", {"project": project} | ({"cursor": cursor} if cursor else {}))
         findings = [check_citation(root, citation) for citation in page.get("citations", [])]
         if findings:
-            told = [finding.to_report() for finding in findings]
-            call("memory_report_citations", {"project": project, "findings": told})
+            reports = [finding.to_report() for finding in findings]
+            call("memory_report_citations", {"project": project, "findings": reports})
         for finding in findings:
             show(finding)
         totals.update(finding.state for finding in findings)
@@ -78,13 +78,13 @@ def verify_citations(
 def check_citation(root: Path, citation: Mapping[str, Any]) -> CitationFinding:
     """Compare a cited place with its fingerprint from when it was cited or first checked."""
     cited = parse_citation(citation["place"])
-    state, spot = _judge_place(root, cited, citation.get("fingerprint") or "")
-    moved = spot.line if cited.first and spot.line != cited.first else 0
-    return CitationFinding(citation["document"], citation["place"], state, spot.fingerprint, moved)
+    state, candidate = _find_citation_state(root, cited, citation.get("fingerprint") or "")
+    moved = candidate.line if cited.first and candidate.line != cited.first else 0
+    return CitationFinding(citation["document"], citation["place"], state, candidate.fingerprint, moved)
 
 
-def _judge_place(root: Path, cited: CitedPlace, before: str) -> tuple[str, _Candidate]:
-    nothing = _Candidate("")
+def _find_citation_state(root: Path, cited: CitedPlace, before: str) -> tuple[str, _CitationCandidate]:
+    nothing = _CitationCandidate("")
     try:
         file = _find_cited_file(root, cited)
         if file is None:
@@ -95,7 +95,11 @@ def _judge_place(root: Path, cited: CitedPlace, before: str) -> tuple[str, _Cand
     except OSError:
         return "unchecked", nothing
     if file.is_dir():
-        return ("fresh", _Candidate(_DIRECTORY_FINGERPRINT)) if cited.is_whole else ("unchecked", nothing)
+        return (
+            ("fresh", _CitationCandidate(_DIRECTORY_FINGERPRINT))
+            if cited.is_whole
+            else ("unchecked", nothing)
+        )
     if not cited.is_whole and b"\0" in source:
         return "unchecked", nothing
     return _compare_fingerprints(cited, source, before or _fingerprint_at_commit(root, file, cited))
@@ -116,32 +120,37 @@ def _find_cited_file(root: Path, cited: CitedPlace) -> Path | None:
     return file if readable or stat.S_ISDIR(seen.st_mode) else None
 
 
-def _compare_fingerprints(cited: CitedPlace, source: bytes, before: str) -> tuple[str, _Candidate]:
-    sight = _find_candidates(cited, source)
+def _compare_fingerprints(cited: CitedPlace, source: bytes, before: str) -> tuple[str, _CitationCandidate]:
+    search = _find_candidates(cited, source)
     if before:
-        candidates = (*sight.candidates, *_find_moved_lines(cited, source, before))
+        candidates = (*search.candidates, *_find_moved_lines(cited, source, before))
         same = next((spot for spot in candidates if spot.fingerprint == before), None)
         if same:
             return "fresh", same
-    if sight.candidates:
-        return "drifted" if before else "fresh", sight.candidates[0]
-    return "gone" if before or sight.certain else "unchecked", _Candidate("")
+    if search.candidates:
+        return "drifted" if before else "fresh", search.candidates[0]
+    return "gone" if before or search.certain else "unchecked", _CitationCandidate("")
 
 
-def _find_candidates(cited: CitedPlace, source: bytes) -> _Candidates:
+def _find_candidates(cited: CitedPlace, source: bytes) -> _CitationCandidates:
     if cited.symbol:
         defined = definitions.find_definitions(cited.path, source, cited.symbol)
-        spots = [_Candidate(_fingerprint_text([each.text]), each.line) for each in defined.definitions]
-        return _Candidates(spots, defined.certain)
+        spots = [
+            _CitationCandidate(_fingerprint_text([definition.text]), definition.line)
+            for definition in defined.definitions
+        ]
+        return _CitationCandidates(spots, defined.certain)
     if cited.first:
         lines = _split_source_lines(source)[cited.first - 1 : cited.last]
-        return _Candidates([_Candidate(_fingerprint_text(lines), cited.first)] if lines else ())
+        return _CitationCandidates(
+            [_CitationCandidate(_fingerprint_text(lines), cited.first)] if lines else ()
+        )
     if b"\0" in source:
-        return _Candidates([_Candidate(hashlib.sha256(source).hexdigest()[:32])])
-    return _Candidates([_Candidate(_fingerprint_text([source.decode("utf-8", "replace")]))])
+        return _CitationCandidates([_CitationCandidate(hashlib.sha256(source).hexdigest()[:32])])
+    return _CitationCandidates([_CitationCandidate(_fingerprint_text([source.decode("utf-8", "replace")]))])
 
 
-def _find_moved_lines(cited: CitedPlace, source: bytes, before: str) -> Sequence[_Candidate]:
+def _find_moved_lines(cited: CitedPlace, source: bytes, before: str) -> Sequence[_CitationCandidate]:
     """The cited lines further up or down, if they occur there once."""
     width = cited.last - cited.first + 1
     if not cited.first or cited.symbol or width > _MAX_CITED_LINES:
@@ -151,13 +160,13 @@ def _find_moved_lines(cited: CitedPlace, source: bytes, before: str) -> Sequence
         max(1, cited.first - _MOVED_LINES), min(len(lines) - width + 1, cited.first + _MOVED_LINES) + 1
     )
     windows = ((line, lines[line - 1 : line - 1 + width]) for line in nearby)
-    found = [
+    matches = [
         line
         for line, window in windows
-        if _fingerprint_text(window) == before and any(re.search(r"\w", each) for each in window)
+        if _fingerprint_text(window) == before and any(re.search(r"\w", line_text) for line_text in window)
     ]
     # Overlapping matches are one text with blank lines around it.
-    return [_Candidate(before, found[0])] if found and found[-1] - found[0] < width else ()
+    return [_CitationCandidate(before, matches[0])] if matches and matches[-1] - matches[0] < width else ()
 
 
 def _split_source_lines(source: bytes) -> list[str]:
@@ -165,7 +174,7 @@ def _split_source_lines(source: bytes) -> list[str]:
 
 
 def _fingerprint_text(texts: Iterable[str]) -> str:
-    words = [word for each in texts for word in each.split()]
+    words = [word for text in texts for word in text.split()]
     return hashlib.sha256(" ".join(words).encode()).hexdigest()[:32]
 
 

@@ -1,4 +1,4 @@
-"""Claude Code's hooks: the format that Codex and VS Code took over."""
+"""Claude Code's hooks. Codex and VS Code use the same format."""
 
 import os
 from pathlib import Path
@@ -33,7 +33,7 @@ def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
 
 
 def _identify_agent(fields: payload.Fields) -> str:
-    """VS Code runs Claude's hooks too, and only VS Code sends `timestamp`. Its own hooks, if installed, come first."""
+    """VS Code runs Claude's hooks too, and only VS Code sends `timestamp`. Its own hooks have precedence if they are installed."""
     if "timestamp" not in fields:
         return "claude"
     copilot = Path(os.environ.get("COPILOT_HOME") or "~/.copilot").expanduser()

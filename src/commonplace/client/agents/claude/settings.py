@@ -17,7 +17,7 @@ from commonplace.client.install.setting_edits import PutValue, SettingEdit
 from commonplace.client.remote import RemoteServer
 
 _EDITORS = "Write|Edit|MultiEdit|NotebookEdit"
-# The end of a session waits for hooks at most as long as they ask for.
+# At the end of a session Claude waits for a hook only as long as its timeout.
 _EVENTS = (
     HookTrigger("SessionStart"),
     HookTrigger("PreToolUse", _EDITORS),

@@ -175,26 +175,26 @@ def _strip_written_in(words: str) -> str:
     """The message without the tags that the program wrote into it; an unclosed tag is kept."""
     tags = list(_WRITTEN_IN_TAG.finditer(words))
     last_closing = {tag[2]: tag.start() for tag in tags if tag[1]}
-    kept, at, inside = [], 0, ""
+    kept, position, open_tag = [], 0, ""
     for tag in tags:
-        if inside and tag[1] and tag[2] == inside:
-            at, inside = tag.end(), ""
-        elif not inside and not tag[1] and last_closing.get(tag[2], -1) > tag.start():
-            kept.append(words[at : tag.start()])
-            inside = tag[2]
-    return "".join((*kept, words[at:]))
+        if open_tag and tag[1] and tag[2] == open_tag:
+            position, open_tag = tag.end(), ""
+        elif not open_tag and not tag[1] and last_closing.get(tag[2], -1) > tag.start():
+            kept.append(words[position : tag.start()])
+            open_tag = tag[2]
+    return "".join((*kept, words[position:]))
 
 
 def _count_tokens(message: Record, facts: TranscriptState) -> None:
     facts.model = text_or_empty(message.get("model"))[:100] or facts.model
     usage = message.get("usage")
     if isinstance(usage, dict):
-        read = count_or_zero(usage.get("cache_read_input_tokens"))
-        given = count_or_zero(usage.get("input_tokens")) + count_or_zero(
+        cached_tokens = count_or_zero(usage.get("cache_read_input_tokens"))
+        input_tokens = count_or_zero(usage.get("input_tokens")) + count_or_zero(
             usage.get("cache_creation_input_tokens")
         )
-        spent = TokenCounts(given, count_or_zero(usage.get("output_tokens")), read)
-        facts.add_tokens(text_or_empty(get_nested(message, "id"))[:80], spent)
+        counts = TokenCounts(input_tokens, count_or_zero(usage.get("output_tokens")), cached_tokens)
+        facts.add_tokens(text_or_empty(get_nested(message, "id"))[:80], counts)
 
 
 FORMAT = TranscriptFormat(AGENTS["claude"].transcript_tool, _is_own_record, _parse_record)

@@ -30,9 +30,9 @@ def _list_transcripts() -> Iterator[Transcript]:
 def _transcript_at(path: Path) -> Transcript:
     """A sub-agent's archive is named after its session, so that both are listed together."""
     if _SUBAGENTS in path.parts[-4:]:
-        place = len(path.parts) - 1 - path.parts[::-1].index(_SUBAGENTS)
-        below = ".".join((*path.parts[place + 1 : -1], path.stem))
-        return Transcript(_TOOL, f"{path.parts[place - 1]}.{below}", path)
+        index = len(path.parts) - 1 - path.parts[::-1].index(_SUBAGENTS)
+        below = ".".join((*path.parts[index + 1 : -1], path.stem))
+        return Transcript(_TOOL, f"{path.parts[index - 1]}.{below}", path)
     if path.stem.startswith("agent-") and (parent := _first_value(path, "sessionId")):
         return Transcript(_TOOL, f"{parent}.{path.stem}", path)
     return Transcript(_TOOL, path.stem, path)
@@ -54,11 +54,15 @@ def _name_project(path: Path) -> str:
 
 def _memory_folder(cwd: Path) -> Path:
     """The folder of Claude's own notes on a project. Long slugs end in a hash that differs between its programs."""
-    given = os.environ.get("CLAUDE_CODE_PROJECT_DIR_NAME") if os.environ.get("CLAUDE_CONFIG_DIR") else None
-    slug = given or project_slug(cwd)
+    named_slug = (
+        os.environ.get("CLAUDE_CODE_PROJECT_DIR_NAME") if os.environ.get("CLAUDE_CONFIG_DIR") else None
+    )
+    slug = named_slug or project_slug(cwd)
     projects = _claude_home() / "projects"
-    found = sorted(projects.glob(f"{slug}-*")) if len(slug) == _MAX_SLUG_CHARACTERS and not given else []
-    return (found[0] if found else projects / slug) / "memory"
+    matches = (
+        sorted(projects.glob(f"{slug}-*")) if len(slug) == _MAX_SLUG_CHARACTERS and not named_slug else []
+    )
+    return (matches[0] if matches else projects / slug) / "memory"
 
 
 def project_slug(cwd: Path) -> str:

@@ -16,7 +16,7 @@ from commonplace.client.install.machine import Machine
 from commonplace.client.install.setting_edits import PutValue, SettingEdit
 from commonplace.client.remote import RemoteServer
 
-# Codex gives the end of a session three seconds at most.
+# Codex waits at most three seconds for the hooks at the end of a session.
 _EVENTS = (
     HookTrigger("SessionStart"),
     HookTrigger("PreToolUse", "apply_patch"),

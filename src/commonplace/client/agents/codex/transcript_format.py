@@ -143,10 +143,10 @@ def _first_occurrence(role: str, words: str, source: str, facts: TranscriptState
 
 def _parse_call(item: Record) -> TranscriptEvent:
     name = item.get("name") or str(item.get("type")).removesuffix("_call")
-    given = decode_inner_json(item.get("arguments"))
-    if given is None:
-        given = item.get("action") or item.get("input")
-    return build_tool_call(item.get("call_id") or item.get("id"), name, given)
+    arguments = decode_inner_json(item.get("arguments"))
+    if arguments is None:
+        arguments = item.get("action") or item.get("input")
+    return build_tool_call(item.get("call_id") or item.get("id"), name, arguments)
 
 
 def _parse_result(item: Record) -> list[TranscriptEvent]:
@@ -217,8 +217,8 @@ def _count_tokens(usage: Any, facts: TranscriptState) -> None:
     """Codex reports the total of the session each time."""
     if isinstance(usage, dict):
         cached = count_or_zero(usage.get("cached_input_tokens"))
-        given = max(0, count_or_zero(usage.get("input_tokens")) - cached)
-        facts.add_tokens("", TokenCounts(given, count_or_zero(usage.get("output_tokens")), cached))
+        input_tokens = max(0, count_or_zero(usage.get("input_tokens")) - cached)
+        facts.add_tokens("", TokenCounts(input_tokens, count_or_zero(usage.get("output_tokens")), cached))
 
 
 FORMAT = TranscriptFormat(AGENTS["codex"].transcript_tool, _is_own_record, _parse_record)

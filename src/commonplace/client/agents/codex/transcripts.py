@@ -25,9 +25,9 @@ def _list_transcripts() -> Iterator[Transcript]:
     """Every rollout once; a plain file is preferred to a compressed one of the same session."""
     names = _read_thread_names()
     chosen: dict[str, Path] = {}
-    for place in ("archived_sessions", "sessions"):
+    for folder in ("archived_sessions", "sessions"):
         for pattern in ("**/rollout-*.jsonl.zst", "**/rollout-*.jsonl"):
-            for path in sorted((_codex_home() / place).glob(pattern)):
+            for path in sorted((_codex_home() / folder).glob(pattern)):
                 chosen[_session_id(path)] = _prefer_plain(chosen.get(_session_id(path)), path)
     for session, path in sorted(chosen.items()):
         yield Transcript(_TOOL, session, path, name=names.get(session.split("_")[0], ""))

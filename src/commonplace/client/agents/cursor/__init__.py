@@ -1,6 +1,6 @@
 """Cursor.
 
-- Only the start of a session takes context.
-- An edit that was made cannot be denied, so leases are checked before the tool runs.
+- Only the event at the start of a session accepts context.
+- The event after an edit cannot deny it, so leases are checked before the tool runs.
 - `permission: allow` would skip the user's own rules, so hooks never send it.
 """

@@ -43,17 +43,17 @@ def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> l
 
 def _hook_edits(machine: Machine, prompts: bool) -> list[SettingEdit]:
     path, command = _cursor_folder(machine.home) / "hooks.json", machine.hook_command("cursor")
-    wishes: list[SettingEdit] = [EnsureValue(path, ("version",), 1)]
+    edits: list[SettingEdit] = [EnsureValue(path, ("version",), 1)]
     for event in (*_EVENTS, _PROMPT_EVENT) if prompts else _EVENTS:
         matcher = {"matcher": event.matcher} if event.matcher else {}
-        wishes.append(
+        edits.append(
             AppendElement(
                 path,
                 ("hooks", event.name),
                 {"command": command} | matcher | {"timeout": event.timeout_seconds},
             )
         )
-    return wishes
+    return edits
 
 
 SETTINGS = AgentSettings(

@@ -102,8 +102,8 @@ def _parse_message(message: Record, facts: TranscriptState) -> list[TranscriptEv
     facts.model = text_or_empty(message.get("model"))[:100] or facts.model
     if isinstance(tokens := message.get("tokens"), dict):
         cached = count_or_zero(tokens.get("cached"))
-        given = max(0, count_or_zero(tokens.get("input")) - cached)
-        facts.add_tokens(identity, TokenCounts(given, count_or_zero(tokens.get("output")), cached))
+        input_tokens = max(0, count_or_zero(tokens.get("input")) - cached)
+        facts.add_tokens(identity, TokenCounts(input_tokens, count_or_zero(tokens.get("output")), cached))
     for call in list_records(message.get("toolCalls")):
         events += _parse_call(call, facts)
     return events
@@ -131,8 +131,8 @@ def _parse_call(call: Record, facts: TranscriptState) -> list[TranscriptEvent]:
 
 def _parse_command_report(identity: str, output: str, start: int) -> ToolResult:
     """The result of a command; without an exit code and a signal it succeeded."""
-    found = _REPORT_TRAILER.search(output, max(start, len(output) - _MAX_TRAILER_CHARACTERS))
-    trailer = found[0] if found else ""
+    match = _REPORT_TRAILER.search(output, max(start, len(output) - _MAX_TRAILER_CHARACTERS))
+    trailer = match[0] if match else ""
     stdout, _, stderr = (
         output[start : len(output) - len(trailer)].removesuffix(_NO_ERROR_TEXT).partition(_STDERR_MARK)
     )

@@ -28,13 +28,15 @@ def _transcript_at(path: Path) -> Transcript:
     return Transcript(_TOOL, parent + path.stem, path, whole=path.suffix == ".json")
 
 
-def _find_work_folder(path: Path, known: Iterable[str]) -> str:
+def _find_work_folder(path: Path, known_folders: Iterable[str]) -> str:
     """The folder with this hash: from `.project_root` there, else among the folders that other agents worked in."""
-    place = _project_folder(path)
-    written = place / ".project_root"
-    if written.is_file():
-        return written.read_text(encoding="utf-8").strip()
-    return next((cwd for cwd in known if hashlib.sha256(cwd.encode()).hexdigest() == place.name), "")
+    project_folder = _project_folder(path)
+    root_file = project_folder / ".project_root"
+    if root_file.is_file():
+        return root_file.read_text(encoding="utf-8").strip()
+    return next(
+        (cwd for cwd in known_folders if hashlib.sha256(cwd.encode()).hexdigest() == project_folder.name), ""
+    )
 
 
 def _name_project(path: Path) -> str:

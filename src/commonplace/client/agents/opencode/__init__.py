@@ -1,5 +1,5 @@
 """opencode.
 
-- opencode runs plugins, not commands: ours runs `commonplace hook opencode`.
+- opencode runs plugins instead of commands; the installed plugin runs `commonplace hook opencode`.
 - Settings may be `opencode.json` or `opencode.jsonc`; the second version of the format keeps servers one level deeper.
 """

@@ -51,21 +51,21 @@ def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> l
     )
     headers = authorization_header(server, scope, f"${{input:{_KEY_INPUT_ID}}}")
     entry = add_headers({"type": "http", "url": f"{server.url}/mcp"}, headers)
-    asked = [AppendElement(path, ("inputs",), _KEY_INPUT)] if headers and scope == "project" else []
-    return [PutValue(path, ("servers", ENTRY), entry), *asked]
+    input_edits = [AppendElement(path, ("inputs",), _KEY_INPUT)] if headers and scope == "project" else []
+    return [PutValue(path, ("servers", ENTRY), entry), *input_edits]
 
 
 def _hook_edits(machine: Machine, _prompts: bool) -> list[SettingEdit]:
     path = (
         machine.environment_folder("COPILOT_HOME", machine.home / ".copilot") / "hooks" / "commonplace.json"
     )
-    runs: dict[str, Any] = {
+    hooks: dict[str, Any] = {
         event.name: [
             {"type": "command", "command": machine.hook_command("vscode"), "timeout": event.timeout_seconds}
         ]
         for event in _EVENTS
     }
-    return [WriteFile(path, json.dumps({"hooks": runs}, indent=2) + "\n")]
+    return [WriteFile(path, json.dumps({"hooks": hooks}, indent=2) + "\n")]
 
 
 SETTINGS = AgentSettings(

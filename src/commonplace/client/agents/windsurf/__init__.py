@@ -1,6 +1,6 @@
 """Windsurf.
 
-- There is no file for the servers of a project.
-- Hooks add no context, and deny an edit with their exit code alone.
-- Neither the start nor the end of a session has an event.
+- Servers cannot be set per project.
+- Hooks cannot add context. They deny an edit by their exit code.
+- There is no event at the start or end of a session.
 """
