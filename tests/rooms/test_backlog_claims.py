@@ -173,3 +173,43 @@ async def test_the_assignee_is_told_once_with_the_id(team: Team):
     assert "_notice" not in await bob.list_backlog()
     await bob.add_backlog_item(title="Mine", assigned_to="bob")
     assert "_notice" not in await bob.list_backlog()
+
+
+async def _list_work(agent: Agent) -> dict[tuple[str, str], str]:
+    items = (await agent.get_active_work())["recent_work_items"]
+    return {(item["agent"], item["title"]): item["status"] for item in items}
+
+
+async def test_a_claim_is_work_of_its_agent_and_completing_the_item_completes_the_work(team: Team):
+    bob = await team.agent("bob")
+    item = await _claim_item(team, bob)
+    carol = await team.agent("carol")
+    active = (await carol.get_active_work())["currently_active"]
+    assert [entry["working_on"] for entry in active if entry["agent"] == "bob"] == [["Cart"]]
+    await bob.update_work(title=f"{item} totals", status="in_progress", files_touched=["cart.py"])
+    await bob.update_work(title="something else", status="in_progress")
+    await bob.complete_backlog_item(item_id=item)
+    assert await _list_work(carol) == {
+        ("bob", "Cart"): "completed",
+        ("bob", f"{item} totals"): "completed",
+        ("bob", "something else"): "in_progress",
+    }
+
+
+async def test_completing_an_item_closes_work_of_the_same_title_that_began_without_a_claim(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    item = (await bob.add_backlog_item(title="Cart"))["id"]
+    await bob.update_work(title="cart", status="in_progress")
+    await carol.update_work(title="Cart", status="in_progress")
+    await bob.complete_backlog_item(item_id=item)
+    assert await _list_work(carol) == {("bob", "cart"): "completed", ("carol", "Cart"): "in_progress"}
+
+
+async def test_a_claim_that_ends_leaves_its_work_abandoned(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    item = await _claim_item(team, bob)
+    await carol.update_backlog_item(item_id=item, assigned_to="carol")
+    assert await _list_work(carol) == {("bob", "Cart"): "abandoned", ("carol", "Cart"): "in_progress"}
+    assert (await bob.list_backlog())["_notice"] == [f"carol took {item} from you: Cart"]
+    await carol.end_session(summary="enough")
+    assert (await _list_work(bob))["carol", "Cart"] == "abandoned"

@@ -10,6 +10,9 @@ from commonplace.call import Call
 from commonplace.rooms.backlog import model, store
 from commonplace.rooms.backlog.events import BACKLOG_CHANGED
 from commonplace.rooms.backlog.model import OpenClaim
+from commonplace.rooms.work import store as work
+from commonplace.rooms.work.events import WORK_UPDATED
+from commonplace.rooms.work.model import MAX_WORK_TITLE_CHARACTERS
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx
 
@@ -67,7 +70,32 @@ async def _release_claim(call: Call, row: Row, until: int) -> Row:
     changes = model.diff_fields(row, values)
     await store.insert_changes(call.tx, released, changes, row["assigned_to"], call.now)
     emit_backlog_changed(call, row["project"], row["id"])
+    await update_work_of_item(call, row, released)
     return released
+
+
+async def update_work_of_item(call: Call, before: Row, after: Row) -> None:
+    """Let the work items follow a change of their backlog item: claimed, completed, or taken from its agent."""
+    title = after["title"][:MAX_WORK_TITLE_CHARACTERS]
+    session = call.own_session
+    if after["closed"] and not before["closed"]:
+        status = "completed" if after["status"] == "done" else "abandoned"
+        await _close_work(call, before, {call.agent, before["assigned_to"]}, status)
+        return
+    is_put_back = before["status"] == "in_progress" and after["status"] == "open"
+    if is_put_back or before["assigned_to"] != after["assigned_to"]:
+        await _close_work(call, before, {before["assigned_to"]}, "abandoned")
+    if after["claim_session"] == session.id != before["claim_session"]:
+        await work.start_work_with_title(call.tx, session, title, call.now)
+        call.emit(WORK_UPDATED, project=session.project, title=title, status="in_progress", files=[])
+
+
+async def _close_work(call: Call, row: Row, agents: set[str], status: str) -> None:
+    projects = list(dict.fromkeys([row["project"], call.own_session.project, row["claim_project"]]))
+    title = row["title"][:MAX_WORK_TITLE_CHARACTERS]
+    await work.close_work_of_item(
+        call.tx, projects, sorted(agents - {""}), title, row["id"], status, call.now
+    )
 
 
 async def renew_claims_on_activity(tx: Tx, session: AgentSession, now: int) -> None:

@@ -83,12 +83,16 @@ async def edit_item(
         raise errors.Conflict(f"{row['id']} was changed meanwhile.", hint="Retry the same call.")
     await store.insert_changes(call.tx, updated, changes, call.agent, call.now)
     emit_backlog_changed(call, row["project"], row["id"])
+    await claims.update_work_of_item(call, row, updated)
     return updated
 
 
-async def notify_assignee(call: Call, previous: str, row: Row) -> None:
-    """Notify the agent that an item was assigned to, unless it did so itself."""
+async def notify_assignees(call: Call, previous: str, row: Row) -> None:
+    """Notify the agents that an item was assigned to or taken from, unless they did so themselves."""
     assignee = row["assigned_to"]
+    if previous not in ("", assignee, call.agent):
+        text = f"{call.agent} took {row['id']} from you: {row['title']}"
+        await notify_agents(call.tx, row["project"], [previous], text, call.now)
     if assignee and assignee not in (previous, call.agent):
         text = f"{call.agent} assigned {row['id']} to you: {row['title']}"
         await notify_agents(call.tx, row["project"], [assignee], text, call.now)

@@ -217,7 +217,8 @@ def _claim_values(
     """Return the claim columns after an edit. An agent that sets an item in progress for itself claims it."""
     in_progress = values["status"] == "in_progress"
     if in_progress and values["assigned_to"] == by.agent and edits.keys() & {"status", "assigned_to"}:
-        assigned = row["claim_assigned"] if row["claim_session"] else int(row["assigned_to"] != by.agent)
+        was_assigned = row["assigned_to"] == by.agent
+        assigned = row["claim_assigned"] if was_assigned else 1
         return {
             "claim_project": by.project,
             "claim_session": by.session,

@@ -54,7 +54,7 @@ async def add_backlog_item(
     )
     if dependencies:
         await store.replace_dependencies(call.tx, target_project, row["id"], dependencies)
-    await edits.notify_assignee(call, "", row)
+    await edits.notify_assignees(call, "", row)
     claims.emit_backlog_changed(call, target_project, row["id"])
     call.subject = row["id"]
     return ChangedItem.from_item("added", await edits.render_item(call, row))
@@ -140,7 +140,7 @@ async def update_backlog_item(
     )
     edited = await edits.edit_item(call, row, edits_wanted, dependencies)
     await edits.notify_unblocked(call, row, edited)
-    await edits.notify_assignee(call, row["assigned_to"], edited)
+    await edits.notify_assignees(call, row["assigned_to"], edited)
     moved = await edits.move_item(call, edited, target_project or row["project"])
     outcome = "updated" if moved["project"] == row["project"] else "moved"
     return ChangedItem.from_item(outcome, await edits.render_item(call, moved))

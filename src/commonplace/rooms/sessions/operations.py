@@ -249,8 +249,8 @@ async def end_session(
     await work.record_touched_files(
         call.tx, session, _canonical_files(files, session.working_directory), call.now
     )
-    await work.close_work_of_session(call.tx, call.project, session.id, call.now)
     open_claims = await release_claims_of_session(call, session)
+    await work.close_work_of_session(call.tx, call.project, session.id, call.now)
     released = await locks.release_leases_of_session(call.tx, call.project, session.id, await call.tx.clock())
     await store.mark_agent_idle(call.tx, session, call.now - SESSION_LIVE_MICROSECONDS, call.now)
     call.subject = handoff_id

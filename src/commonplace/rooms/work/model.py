@@ -18,7 +18,8 @@ MAX_FILES = 200
 MAX_OVERLAPS = 50
 
 WorkStatus = Literal["in_progress", "blocked", "completed", "abandoned"]
-WorkTitle = Annotated[str, Field(min_length=1, max_length=200)]
+MAX_WORK_TITLE_CHARACTERS = 200
+WorkTitle = Annotated[str, Field(min_length=1, max_length=MAX_WORK_TITLE_CHARACTERS)]
 TouchedPath = Annotated[str, Field(min_length=1, max_length=8_192)]
 TouchedFiles = Annotated[list[TouchedPath], Field(max_length=MAX_FILES)]
 WorkNotes = Annotated[str, Field(max_length=10_000)]

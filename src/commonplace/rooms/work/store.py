@@ -59,6 +59,38 @@ async def update_work_agent(tx: Tx, session: AgentSession, agent: str) -> None:
         )
 
 
+async def start_work_with_title(tx: Tx, session: AgentSession, title: str, now: int) -> None:
+    """Insert an item of this title, or set it in progress and keep the rest of it."""
+    await tx.run(
+        "insert into work (project, id, session, agent, title, status, files, notes, blocked_by, blocked_reason,"
+        " waiting_for, created_at, updated_at) values ($1, $2, $3, $4, $5, 'in_progress', '[]', '', '', '', '', $6, $6)"
+        " on conflict (project, session, title) do update set status = 'in_progress', updated_at = excluded.updated_at",
+        session.project,
+        f"work_{secrets.token_hex(6)}",
+        session.id,
+        session.agent,
+        title,
+        now,
+    )
+
+
+async def close_work_of_item(
+    tx: Tx, projects: Sequence[str], agents: Sequence[str], title: str, item: str, status: str, now: int
+) -> None:
+    """Close open work of these agents that has the title of a backlog item, or its id in the title."""
+    await tx.run(
+        "update work set status = $6, waiting_for = '', updated_at = $7 where project = any($1) and agent = any($2)"
+        " and status = any($5) and (lower(title) = lower($3) or replace(title, $4, '') <> title)",
+        list(projects),
+        list(agents),
+        title,
+        item,
+        _OPEN_STATUSES,
+        status,
+        now,
+    )
+
+
 async def close_work_of_session(tx: Tx, project: str, session: str, now: int) -> None:
     """Close the items of a session that ends: in progress becomes completed, blocked becomes abandoned."""
     await tx.run(
