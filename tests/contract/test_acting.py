@@ -176,6 +176,14 @@ async def test_call_that_a_hook_announced_acts_as_the_session_that_it_names(team
     assert await _acting_agent(team, in_window("claude-call:toolu_2", "pid:laptop:7")) == main["agent"]
 
 
+async def test_session_id_given_as_a_name_is_that_session_and_never_a_name(team: Team):
+    alice = await team.agent("alice")
+    again = await start(team, access.LOCAL, claude_instance=alice.session_id)
+    child = await start(team, access.LOCAL, spawned_by=alice.session_id)
+    assert (again["agent"], again["already_started"]) == ("alice", True)
+    assert child["worker"]["spawned_by"] == "alice"
+
+
 async def test_memory_session_id_is_recognised_where_another_id_is_asked_for(team: Team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await team.anyone().call("set_memory", key="plan", value=1, session_id=alice.session_id)

@@ -75,6 +75,11 @@ async def start_session(
     """Call first: returns session_id and the project's state, within token_budget."""
     if api_key is not None:
         call.caller = await _require_key_caller(call, api_key)
+    if activity.is_session_id(claude_instance):
+        call.session = await activity.load_session(call.tx, claude_instance, call.caller)
+        claude_instance = UNKNOWN_AGENT
+    if spawned_by and activity.is_session_id(spawned_by):
+        spawned_by = (await activity.load_session(call.tx, spawned_by, call.caller)).agent
     plan = await plan_windows(call, project, spawned_by or "")
     request = SessionRequest(
         claude_instance,
