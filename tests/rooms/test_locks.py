@@ -339,3 +339,30 @@ async def test_locks_never_show_a_session_id(team):
     replies = repr([await bob.lock_files(files=["a.py"]), await bob.get_locks()])
     assert alice.session_id not in replies
     assert activity.hash_session_id(alice.session_id) not in replies
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"), [("src", "src/app.py"), ("src/app.py", "src"), ("src", "src/"), ("src", "src/*.py")]
+)
+async def test_lock_files_of_a_path_covers_everything_below_it(team, mine, theirs):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await alice.lock_files(files=[mine])
+    refused = await bob.lock_files(files=[theirs])
+    assert [conflict["held_by"] for conflict in refused["conflicts"]] == ["alice"]
+    assert (await bob.lock_files(files=["srcs", "src.py", "**/*.md"]))["success"]
+
+
+async def test_lock_files_renews_a_directory_under_either_spelling(team):
+    alice = await team.agent("alice")
+    first = await alice.lock_files(files=["src"])
+    again = await alice.lock_files(files=["src/", "src"])
+    assert again["locked"] == first["locked"]
+    assert (await alice.unlock_files(files=["src"]))["released"] == ["src"]
+
+
+@pytest.mark.parametrize("region", ["src/app.py:10", "src/app.py:10-20", "src/app.py#add_item"])
+async def test_lock_files_of_a_region_locks_the_file(team, region):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    assert (await alice.lock_files(files=[region]))["locked"][0]["file"] == "src/app.py"
+    assert not (await bob.lock_files(files=["src/app.py"]))["success"]
+    assert (await alice.unlock_files(files=[region]))["released"] == ["src/app.py"]

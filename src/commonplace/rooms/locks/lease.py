@@ -77,14 +77,14 @@ class LockRequest:
     def from_path(cls, path: str, mode: LockMode, fold: bool) -> "LockRequest":
         return cls(path, paths.parse_pattern(path, (), fold), prefixes.prefix_of_pattern(path), mode)
 
-    @property
-    def covers_descendants(self) -> bool:
-        return self.pattern.kind != "literal"
-
     def conflicts_with(self, lease: Lease) -> bool:
         if self.mode == lease.mode == "shared" or not prefixes.prefixes_overlap(self.prefix, lease.prefix):
             return False
-        return paths.patterns_overlap(self.pattern, lease.pattern)
+        return (
+            paths.patterns_overlap(self.pattern, lease.pattern)
+            or paths.contains_pattern(self.pattern, lease.pattern)
+            or paths.contains_pattern(lease.pattern, self.pattern)
+        )
 
 
 @dataclass(slots=True)
@@ -106,7 +106,7 @@ def decide_requests(
         if len(decision.conflicts) >= MAX_CONFLICTS:
             break
         if lease.session == session:
-            own[lease.pattern.segments] = lease
+            own[lease.pattern.lock_key] = lease
             continue
         for request in requests:
             if not request.conflicts_with(lease):
@@ -116,7 +116,7 @@ def decide_requests(
             else:
                 decision.lapsed[lease.token] = lease
     decision.held = {
-        request.path: own[request.pattern.segments] for request in requests if request.pattern.segments in own
+        request.path: own[request.pattern.lock_key] for request in requests if request.pattern.lock_key in own
     }
     return decision
 

@@ -87,11 +87,11 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
     now = await call.tx.clock()
     fold = await store.project_ignores_case(call.tx, call.project)
     held = {
-        lease.pattern.segments: lease
+        lease.pattern.lock_key: lease
         for lease in await store.list_leases_of_session(call.tx, call.project, call.own_session.id, fold)
     }
     key_by_path = (
-        {path: paths.parse_pattern(path, (), fold).segments for path in _canonicalize_files(call, files)}
+        {path: paths.parse_pattern(path, (), fold).lock_key for path in _canonicalize_files(call, files)}
         if files
         else {lease.path: key for key, lease in held.items()}
     )
@@ -102,7 +102,7 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
     if released_paths:
         call.subject = store.format_file_names(released_paths)
         call.emit(FILES_RELEASED, files=released_paths)
-    released_keys = {lease.pattern.segments for lease in released if lease.blocks_others(now)}
+    released_keys = {lease.pattern.lock_key for lease in released if lease.blocks_others(now)}
     return UnlockFilesReply(
         released=released_paths,
         still_held=[lease.path for lease in held.values() if lease.blocks_others(now)],
@@ -139,7 +139,12 @@ async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockLis
 
 def _canonicalize_files(call: Call, files: Sequence[str]) -> list[str]:
     directory = call.own_session.working_directory
-    return list(dict.fromkeys(paths.canonicalize_path(path, directory) for path in files))
+    canonical_paths = (paths.canonicalize_path(path, directory) for path in files)
+    # `src` and `src/` are one lock: the first spelling stays.
+    path_by_name: dict[str, str] = {}
+    for path in canonical_paths:
+        path_by_name.setdefault(path.removesuffix("/"), path)
+    return list(path_by_name.values())
 
 
 async def _decide_under_contention(
@@ -199,7 +204,7 @@ async def _list_matching_leases(call: Call, path_pattern: str, fold: bool) -> li
     """List the leases that overlap the pattern, newest first; a plain path includes everything below it."""
     path = paths.canonicalize_path(path_pattern, call.own_session.working_directory)
     request = LockRequest.from_path(path, "exclusive", fold)
-    if not request.covers_descendants:
+    if request.pattern.kind == "literal":
         request = LockRequest.from_path(f"{path}/", "exclusive", fold)
     candidates = await store.list_candidate_leases(call.tx, call.project, [request], fold)
     matches = [lease for lease in candidates if request.conflicts_with(lease)]

@@ -29,6 +29,10 @@ _ABOVE_HINT = "Pass a directory above it instead."
 
 _DRIVE_LETTER = re.compile(r"[A-Za-z]:")
 _EXTENDED_LENGTH_PREFIX = re.compile(r"//\?/(?:UNC(?=/)|(?=[A-Za-z]:))", re.IGNORECASE)
+# `cart.py:10`, `cart.py:10-20`, `cart.py:10:4`, `cart.py#L10-L20`, `cart.py#add_item`: a part of the file.
+_FILE_REGION = re.compile(
+    r"(?<=[\w\])])(?::\d+(?:-\d+)?|(?<=\w)#(?:L\d+(?:-L?\d+)?|[A-Za-z_$][\w$.:]*(?:\(\))?))$"
+)
 _WILDCARD = re.compile(r"(\*+|\?|\[[!^]?(?:\][^\]]*|[^\]]+)\])")
 
 PatternKind = Literal["literal", "directory", "glob"]
@@ -62,11 +66,17 @@ class PathPattern:
     fold: bool
     segments: tuple[PathSegment | None, ...]  # None is `**`: any run of segments
 
+    @property
+    def lock_key(self) -> tuple[PathSegment | None, ...]:
+        """The same for `src` and `src/`: locks of both are one lock."""
+        return self.segments[:-1] if self.kind == "directory" else self.segments
+
 
 def canonicalize_path(path: str, working_directory: str | None) -> str:
     r"""Return the one canonical spelling of a path, or refuse it.
 
     `\` is always a separator. An absolute path becomes relative to `working_directory`. The root is `./`.
+    A line, a range of lines or a symbol at the end is dropped: the path is that of the file.
     """
     if not path or len(path) > MAX_INPUT_CHARACTERS:
         raise errors.Invalid(
@@ -76,6 +86,7 @@ def canonicalize_path(path: str, working_directory: str | None) -> str:
         raise _invalid_path(
             path, "it contains control or text-direction characters", "Remove the characters shown as `?`."
         )
+    path = _drop_region(path)
     anchor, segments = _split_absolute(path)
     if anchor:
         segments = _relative_to_root(path, anchor, segments, working_directory)
@@ -111,6 +122,11 @@ def patterns_overlap(a: PathPattern, b: PathPattern) -> bool:
     if a.kind == b.kind == "literal":
         return a.segments == b.segments
     return _sequences_intersect(a.segments, b.segments, _segments_intersect)
+
+
+def contains_pattern(a: PathPattern, b: PathPattern) -> bool:
+    """Whether `a` is a plain name and `b` starts with it: `src` is locked with everything that is named below it."""
+    return a.kind == "literal" and b.segments[: len(a.segments)] == a.segments
 
 
 def matches_path(pattern: PathPattern, path: str) -> bool:
@@ -151,6 +167,12 @@ def literal_prefix(pattern: PathPattern) -> str:
 def _invalid_path(path: str, problem: str, hint: str = _RELATIVE_HINT) -> errors.Invalid:
     printable = _FORBIDDEN_CHARACTER.sub("?", path[:MAX_SEGMENT_BYTES])
     return errors.Invalid(f"Invalid path '{printable}': {problem}.", hint=hint)
+
+
+def _drop_region(path: str) -> str:
+    while (file := _FILE_REGION.sub("", path)) != path:
+        path = file
+    return path
 
 
 def _split_absolute(path: str) -> tuple[str, list[str]]:

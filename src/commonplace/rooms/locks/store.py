@@ -56,9 +56,8 @@ async def list_candidate_leases(
 ) -> Iterator[Lease]:
     """List every lease that may overlap one of these; the caller compares exactly."""
     request_prefixes = [request.prefix for request in requests]
-    subtrees = [request.prefix for request in requests if request.covers_descendants]
     row_by_token: dict[int, Row] = {}
-    for where, values in prefixes.prefix_conditions("lease.prefix", 2, request_prefixes, subtrees):
+    for where, values in prefixes.prefix_conditions("lease.prefix", 2, request_prefixes, request_prefixes):
         row_by_token |= {
             row["token"]: row for row in await tx.all(f"{_SELECT_LEASES} and {where}", project, *values)
         }
@@ -232,8 +231,13 @@ async def require_current_token(tx: Tx, project: str, path: str, token: int, ses
         f"{_SELECT_LEASES} and lease.session = $2 and lease.token = $3", project, session, token
     )
     lease = Lease.from_row(row, fold) if row else None
-    if lease is None or lease.session_ended or not paths.matches_path(lease.pattern, path):
+    if lease is None or lease.session_ended or not _covers_path(lease, path, fold):
         raise errors.StaleToken(
             f"Token {token} is no longer valid for {path}: the lock expired, was released or taken over.",
             hint="Lock the path again with memory_lock_files and pass the new token.",
         )
+
+
+def _covers_path(lease: Lease, path: str, fold: bool) -> bool:
+    inside = lease.pattern.kind == "literal" and paths.is_same_or_inside(path, lease.path, fold)
+    return inside or paths.matches_path(lease.pattern, path)
