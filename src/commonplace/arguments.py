@@ -3,8 +3,10 @@
 import difflib
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
+import msgspec
 import pydantic
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
@@ -69,6 +71,34 @@ def drop_nulls(given: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> dic
         for name, value in given.items()
         if value is not None or name not in fields or fields[name].is_required()
     }
+
+
+def decode_json_lists(arguments: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> dict[str, Any]:
+    """Read a list that was passed as JSON text, as many models do; an argument that accepts text keeps it."""
+    return {
+        name: _decode_list(value)
+        if isinstance(value, str) and name in fields and _is_list_type(fields[name].annotation)
+        else value
+        for name, value in arguments.items()
+    }
+
+
+def _decode_list(text: str) -> Any:
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return text
+    return value if isinstance(value, list) else text
+
+
+def _is_list_type(annotation: Any) -> bool:
+    """Whether a type is a list, apart from null and from what annotates it."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _is_list_type(get_args(annotation)[0])
+    if origin in (Union, UnionType):
+        return all(_is_list_type(choice) for choice in get_args(annotation) if choice is not NoneType)
+    return origin is list
 
 
 def refusal_from_validation_error(wrong: pydantic.ValidationError, known: list[str]) -> errors.Invalid:

@@ -15,7 +15,12 @@ import pydantic
 
 from commonplace import errors
 from commonplace.access import Caller, RequiredRole
-from commonplace.arguments import drop_nulls, refusal_from_validation_error, require_storable
+from commonplace.arguments import (
+    decode_json_lists,
+    drop_nulls,
+    refusal_from_validation_error,
+    require_storable,
+)
 
 SESSION = Annotated[
     str, pydantic.Field(min_length=1, max_length=200, description="From memory_start_session.")
@@ -117,12 +122,11 @@ class Operation:
 
     def parse_arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Validate the arguments against the function's own types."""
-        spelled = self._resolve_aliases(given)
-        require_storable(given)
+        fields = self.argument_model.model_fields
+        spelled = decode_json_lists(self._resolve_aliases(given), fields)
+        require_storable(spelled)
         try:
-            checked = self.argument_model.model_validate(
-                drop_nulls(spelled, self.argument_model.model_fields)
-            )
+            checked = self.argument_model.model_validate(drop_nulls(spelled, fields))
         except pydantic.ValidationError as wrong:
             raise refusal_from_validation_error(wrong, list(self.argument_model.model_fields)) from None
         return {name: getattr(checked, name) for name in self.argument_model.model_fields}

@@ -59,3 +59,23 @@ async def test_null_is_no_value_for_an_argument_that_is_needed_or_unknown(team):
     needed = await refused(team.anyone().register_workspace(**(LAPTOP | {"machine": None})))
     unknown = await refused(team.anyone().list_workspaces(machnie=None))
     assert (needed.code, unknown.code) == ("invalid", "unknown_argument")
+
+
+async def test_a_list_may_be_given_as_json_text(team):
+    alice = await team.agent("alice")
+    locked = await alice.lock_files(files='["a.py", "b.py"]')
+    assert [grant["file"] for grant in locked["locked"]] == ["a.py", "b.py"]
+    made = await alice.batch_backlog(action="create", items='[{"title": "One", "tags": "[\\"cart\\"]"}]')
+    assert made["items"][0]["tags"] == ["cart"]
+
+
+@pytest.mark.parametrize("files", ["a.py", '["a.py', '{"a": 1}', "3", '["a\\u0000.py"]'])
+async def test_a_text_that_is_not_a_json_list_is_refused_as_before(team, files):
+    alice = await team.agent("alice")
+    assert (await refused(alice.lock_files(files=files))).code == "invalid"
+
+
+async def test_a_text_argument_keeps_text_that_looks_like_a_list(team):
+    alice = await team.agent("alice")
+    made = await alice.record_learning(topic="Cart", content='["a", "b"]')
+    assert (await alice.get_by_id(doc_id=made["id"]))["content"] == '["a", "b"]'

@@ -13,7 +13,7 @@ import pytest
 import commonplace
 from commonplace import errors
 from commonplace.catalogue import CATALOGUE
-from commonplace.edges.schema import tool_definition
+from commonplace.edges.schema import input_schema, tool_definition
 
 TOP = Path(__file__).parents[2]
 SHOWN_TO_MODELS = ("name", "description", "inputSchema")
@@ -74,3 +74,16 @@ def test_toolset_stays_within_its_token_budget(toolset: str):
 
 def test_every_budget_belongs_to_a_toolset():
     assert BUDGETS.keys() == {"all", *CATALOGUE.toolsets}
+
+
+@pytest.mark.parametrize(("tool", "most"), [("memory_get_messages", 50), ("memory_lock_files", 60)])
+def test_schema_names_the_longest_wait(tool: str, most: int):
+    properties = tool_definition(CATALOGUE.tools[tool])["inputSchema"]["properties"]
+    assert properties["wait_seconds"]["maximum"] == most
+
+
+def test_schema_of_a_batch_names_every_argument_of_its_items():
+    items = tool_definition(CATALOGUE.tools["memory_batch_backlog"])["inputSchema"]["properties"]["items"]
+    singles = ("memory_add_backlog_item", "memory_update_backlog_item", "memory_complete_backlog_item")
+    arguments = {name for single in singles for name in input_schema(CATALOGUE.tools[single])["properties"]}
+    assert items["items"]["properties"].keys() == arguments - {"session_id"}

@@ -9,10 +9,8 @@ from commonplace.operation import Operation, OperationFamily, Tool
 from commonplace.room import list_operations
 
 _NOISE_KEYS = frozenset({"title", "additionalProperties"})
-# Models are not shown bounds, which cost tokens and are explained by the refusal; programs get them.
-_BOUND_KEYS = frozenset(
-    {"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern", "description"}
-)
+# Models are not shown the bounds of texts and lists, which cost tokens and are explained by the refusal; programs get them.
+_BOUND_KEYS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "pattern"})
 
 
 def input_schema(tool: Tool) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from commonplace.access import ALL_PROJECTS
 from commonplace.clock import HOUR, format_age, iso
@@ -44,7 +44,29 @@ BacklogTags = Annotated[list[BacklogTag], Field(max_length=20)]
 Dependencies = Annotated[list[Id], Field(max_length=50)]
 BacklogLimit = Annotated[int, Field(ge=1, le=100)]
 BacklogOffset = Annotated[int, Field(ge=0, le=1_000_000)]
-BatchItems = Annotated[list[dict[str, Any]], Field(min_length=1, max_length=100)]
+_TEXT, _TEXTS, _FLAG = {"type": "string"}, {"type": "array", "items": {"type": "string"}}, {"type": "boolean"}
+BATCH_ITEM_PROPERTIES: dict[str, Any] = {
+    "item_id": _TEXT,
+    "title": _TEXT,
+    "description": _TEXT,
+    "status": {"enum": list(get_args(BacklogStatus))},
+    "priority": {"enum": list(get_args(BacklogPriority))},
+    "assigned_to": _TEXT,
+    "tags": _TEXTS,
+    "milestone": _TEXT,
+    "deferred_reason": _TEXT,
+    "depends_on": _TEXTS,
+    "project": _TEXT,
+    "claim": _FLAG,
+    "force": _FLAG,
+    "expected_version": {"type": "integer"},
+    "resolution": _TEXT,
+    "wont_do": _FLAG,
+}
+"""The arguments of an item in a batch: those of the operation that its action names."""
+
+BatchItem = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "properties": BATCH_ITEM_PROPERTIES})]
+BatchItems = Annotated[list[BatchItem], Field(min_length=1, max_length=100)]
 
 
 class AllProjects:
