@@ -42,6 +42,16 @@ class RemoteServer(NamedTuple):
 
     url: str
     key: str = ""
+    mcp_view: str = ""
+    """What follows /mcp in the address that agents are given, such as `/x/core`."""
+
+    @property
+    def mcp_path(self) -> str:
+        return f"/mcp{self.mcp_view}"
+
+    @property
+    def mcp_url(self) -> str:
+        return f"{self.url}{self.mcp_path}"
 
     def __repr__(self) -> str:
         return f"RemoteServer(url={self.url!r})"
@@ -91,10 +101,20 @@ def configuration_for(url: str, configured: dict[str, Any]) -> dict[str, Any]:
 
 def normalize_url(url: str) -> str:
     """A server's address without a trailing slash, and without /mcp and what follows it."""
+    return _split_mcp_url(url)[0]
+
+
+def mcp_view_of_url(url: str) -> str:
+    """What follows /mcp: `/x/core` of http://127.0.0.1:8080/mcp/x/core; empty for the server's own address."""
+    return _split_mcp_url(url)[1]
+
+
+def _split_mcp_url(url: str) -> tuple[str, str]:
     scheme, separator, rest = url.strip().partition("://")
     authority, _, path = rest.partition("/")
-    path, _, _ = f"/{path}/".partition("/mcp/")
-    return f"{scheme}{separator}{authority}{path}".rstrip("/")
+    path, _, view = f"/{path}/".partition("/mcp/")
+    view = view.strip("/")
+    return f"{scheme}{separator}{authority}{path}".rstrip("/"), f"/{view}" if view else ""
 
 
 def validate_url(url: str) -> str:

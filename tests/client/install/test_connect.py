@@ -15,7 +15,7 @@ from commonplace.client import remote
 from commonplace.client.agents import AGENTS, load_settings
 from commonplace.client.remote import RemoteServer
 
-SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key")
+SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key", "--force")
 
 
 def _entry(path: Path, at: tuple[str, ...]) -> Any:
@@ -60,7 +60,7 @@ def test_connect_refuses_windsurf_for_a_project(user: User):
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_connect_without_a_key_sends_none(user: User, agent: str):
-    user.runs("connect", agent, "--url", "http://127.0.0.1:9123")
+    user.runs("connect", "--force", agent, "--url", "http://127.0.0.1:9123")
     path, at, entry = load_samples()[agent].CONNECTION
     bare = {name: value for name, value in entry.items() if name not in {"headers", "http_headers"}}
     assert _entry(user.home / path, at) == bare
@@ -115,13 +115,13 @@ def test_connect_all_writes_to_the_agents_that_are_there(user: User):
 def test_connect_takes_server_and_key_from_the_environment(user: User):
     user.set("COMMONPLACE_URL", "http://127.0.0.1:9123/")
     user.set("COMMONPLACE_KEY", "cp_test_key")
-    user.runs("connect", "claude")
+    user.runs("connect", "--force", "claude")
     path, at, entry = load_samples()["claude"].CONNECTION
     assert _entry(user.home / path, at) == entry
 
 
 def test_connect_without_any_server_assumes_where_serve_listens(user: User):
-    user.runs("connect", "cursor")
+    user.runs("connect", "--force", "cursor")
     assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"] == {"url": "http://127.0.0.1:8080/mcp"}
     assert not (user.home / ".commonplace/config.toml").exists()
 
@@ -129,7 +129,7 @@ def test_connect_without_any_server_assumes_where_serve_listens(user: User):
 def test_connect_finds_the_server_that_runs_on_this_machine(user: User):
     user.has({"state/server.json": b'{"url": "http://127.0.0.1:9200", "pid": 1, "token": "cp_owner_token"}'})
     user.set("COMMONPLACE_DATA", str(user.home / "state"))
-    user.runs("connect", "cursor")
+    user.runs("connect", "--force", "cursor")
     assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"] == {"url": "http://127.0.0.1:9200/mcp"}
 
 
@@ -143,7 +143,7 @@ def test_connect_writes_into_the_second_form_of_opencode(user: User):
 def test_connect_leaves_the_hooks_of_an_install(user: User):
     user.runs("install", "--agent", "claude", "--yes", *SERVER)
     before = (user.home / ".claude/settings.json").read_bytes()
-    user.runs("connect", "claude", "--url", "http://127.0.0.1:9999")
+    user.runs("connect", "--force", "claude", "--url", "http://127.0.0.1:9999")
     assert (user.home / ".claude/settings.json").read_bytes() == before
     assert user.reads(".claude.json")["mcpServers"]["commonplace"]["url"] == "http://127.0.0.1:9999/mcp"
 
@@ -189,7 +189,7 @@ def _configured(user: User) -> dict[str, Any]:
 def test_connect_to_another_server_takes_no_key_of_the_one_before_along(user: User):
     user.runs("install", "--agent", "claude", "--yes", *SERVER, "--sync-token", "cp_sync")
     before = _configured(user)
-    user.runs("connect", "claude", "--url", "http://other:1")
+    user.runs("connect", "--force", "claude", "--url", "http://other:1")
     path, at, _ = load_samples()["claude"].CONNECTION
     assert _entry(user.home / path, at) == {"type": "http", "url": "http://other:1/mcp"}
     assert _configured(user) == {"url": "http://other:1", "key": "", "sync_token": ""}
@@ -200,7 +200,7 @@ def test_connect_to_another_server_takes_no_key_of_the_one_before_along(user: Us
 
 
 def test_connect_keeps_the_key_of_this_machines_own_server_from_others(user: User):
-    user.runs("connect", "claude", "--key", "cp_test_key")
+    user.runs("connect", "--force", "claude", "--key", "cp_test_key")
     shown = user.runs("connect", "claude", "--print", "--url", "http://other:1")
     assert "cp_test_key" not in shown
     assert "cp_test_key" in user.runs("connect", "claude", "--print", "--url", "http://127.0.0.1:8080/mcp")

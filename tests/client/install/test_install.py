@@ -16,7 +16,7 @@ from user import User
 from commonplace.client.agents import AGENTS
 from patience import PATIENCE_SECONDS
 
-SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key")
+SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key", "--force")
 
 EDITIONS: dict[str, Callable[[bytes], bytes]] = {
     "as it is": lambda content: content,
@@ -85,7 +85,7 @@ def test_install_with_learnings_hears_prompts_until_told_otherwise(user: User):
     assert "UserPromptSubmit" in user.reads(".claude/settings.json")["hooks"]
     assert "UserPromptSubmit" in user.reads(".codex/hooks.json")["hooks"]
     assert "beforeSubmitPrompt" in user.reads(".cursor/hooks.json")["hooks"]
-    assert user.runs("install", "--agent", "claude", "--yes") == "Nothing to change.\n"
+    assert user.runs("install", "--force", "--agent", "claude", "--yes") == "Nothing to change.\n"
     user.runs("install", "--agent", "claude", "codex", "cursor", "--yes", "--learnings", "0", *SERVER)
     assert user.snapshot() == plain
     user.runs("uninstall", "--yes")
@@ -96,7 +96,7 @@ def test_install_leaves_a_key_in_the_environment_where_the_user_keeps_it(user: U
     user.has({".commonplace/config.toml": b'key = "env:MY_KEY"\n'})
     user.set("MY_KEY", "cp_test_key")
     user.set("COMMONPLACE_KEY", "cp_test_key")
-    user.runs("install", "--agent", "claude", "--yes", "--url", "http://127.0.0.1:9123")
+    user.runs("install", "--force", "--agent", "claude", "--yes", "--url", "http://127.0.0.1:9123")
     assert not (user.home / ".commonplace/key").exists()
     assert user.reads(".claude.json")["mcpServers"]["commonplace"]["headers"] == BEARER
 
@@ -230,7 +230,7 @@ def test_install_again_with_another_server_replaces_ours(user: User):
     user.has(load_samples()["claude"].SETTINGS | load_samples()["codex"].SETTINGS)
     before = user.snapshot()
     user.runs("install", "--yes", *SERVER)
-    user.runs("install", "--yes", "--url", "https://memory.example.com/", "--key", "cp_other")
+    user.runs("install", "--force", "--yes", "--url", "https://memory.example.com/", "--key", "cp_other")
     entry = {
         "type": "http",
         "url": "https://memory.example.com/mcp",
@@ -298,7 +298,7 @@ def test_install_remembers_the_server_and_where_the_key_is(user: User):
     user.runs("install", "--agent", "claude", "--yes", *SERVER)
     config = tomllib.loads((user.home / ".commonplace/config.toml").read_text())
     assert config == {"url": "http://127.0.0.1:9123", "key": f"file:{user.home}/.commonplace/key"}
-    assert user.runs("install", "--agent", "claude", "--yes") == "Nothing to change.\n"
+    assert user.runs("install", "--force", "--agent", "claude", "--yes") == "Nothing to change.\n"
 
 
 def test_install_leaves_other_settings_of_ours(user: User):
@@ -316,7 +316,7 @@ def test_install_leaves_other_settings_of_ours(user: User):
 def test_uninstall_gives_back_our_own_settings_after_many_changes_of_mind(user: User, mine: bytes):
     user.has({".commonplace/config.toml": mine})
     for url, learnings in (("http://b", "2"), ("http://c", "3"), ("http://b", "0"), ("http://d", "1")):
-        user.runs("install", "--agent", "claude", "--yes", "--url", url, "--learnings", learnings)
+        user.runs("install", "--force", "--agent", "claude", "--yes", "--url", url, "--learnings", learnings)
     config = tomllib.loads((user.home / ".commonplace/config.toml").read_text())
     assert (config["url"], config["hooks"]["learnings"]) == ("http://d", 1)
     user.runs("uninstall", "--yes")

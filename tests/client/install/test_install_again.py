@@ -9,7 +9,7 @@ from user import User
 
 from patience import PATIENCE_SECONDS
 
-SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key")
+SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key", "--force")
 
 
 def test_install_after_its_user_changed_our_hooks_adds_none_and_uninstall_leaves_only_theirs(user: User):

@@ -57,7 +57,7 @@ def _told(user: User, plugin: Path, url: str) -> dict[str, str]:
 
 def _plugin(user: User) -> Path:
     """As a module by its name, since no package.json stands beside it here."""
-    user.runs("install", "--agent", "opencode", "--yes", "--url", "http://127.0.0.1:9123")
+    user.runs("install", "--force", "--agent", "opencode", "--yes", "--url", "http://127.0.0.1:9123")
     written = (user.home / ".config/opencode/plugins/commonplace.js").read_bytes()
     plugin = user.home / "commonplace.mjs"
     plugin.write_bytes(written)

@@ -15,7 +15,7 @@ from commonplace.client.remote import RemoteServer
 
 pytestmark = pytest.mark.processes
 
-INSTALL = ("install", "--agent", "cursor", "--yes", "--url", "http://127.0.0.1:9123")
+INSTALL = ("install", "--agent", "cursor", "--yes", "--url", "http://127.0.0.1:9123", "--force")
 
 # Programs of the system stand in for themselves: one keeps the table, the other writes down what it was told.
 CRONTAB = """#!/bin/sh
@@ -79,7 +79,7 @@ def test_uninstall_keeps_lines_that_came_since(user: User, crontab: Path):
 
 
 def test_install_keeps_the_schedule_until_the_last_agent_leaves(user: User, crontab: Path):
-    user.runs("install", "--agent", "cursor", "gemini", "--yes")
+    user.runs("install", "--force", "--agent", "cursor", "gemini", "--yes")
     user.runs("uninstall", "--agent", "cursor", "--yes")
     assert "sync run" in crontab.read_text()
     user.runs("uninstall", "--agent", "gemini", "--yes")
@@ -92,7 +92,7 @@ def test_install_without_schedule_tells_nobody(user: User, crontab: Path):
 
 
 def test_install_dry_run_shows_the_schedule_and_sets_none(user: User, crontab: Path):
-    assert "*/15 * * * * " in user.runs("install", "--agent", "cursor", "--dry-run")
+    assert "*/15 * * * * " in user.runs("install", "--force", "--agent", "cursor", "--dry-run")
     assert not crontab.exists()
 
 

@@ -9,6 +9,7 @@ from commonplace.client.agents import AGENTS, AgentProgram, load_settings
 from commonplace.client.install import (
     changes,
     client_config,
+    connection_test,
     documents,
     install_record,
     installed_agents,
@@ -23,11 +24,13 @@ from commonplace.client.remote import RemoteServer
 def run(arguments: argparse.Namespace) -> int:
     this_machine = machine.this_machine()
     scope: Scope = "project" if arguments.project_scope else "user"
-    server = client_config.choose_server(arguments.url, arguments.key)
+    server = client_config.choose_server(arguments.url, arguments.key, arguments.toolsets)
     chosen = _choose_agents(arguments, this_machine)
     if arguments.print:
         _print_entries(chosen, this_machine, server, scope)
         return 0
+    if not arguments.force:
+        connection_test.require_connection(server)
     wanted = client_config.plan_config_edits(server, arguments.url, arguments.key)
     wanted += [
         request for agent in chosen for request in _connection_edits(agent, this_machine, server, scope)
@@ -87,6 +90,6 @@ def _print_report(
     for change in changed:
         print(f"Wrote {change.path}")
     names = ", ".join(agent.title for agent in chosen)
-    print(f"{names}: {'connected' if changed else 'already connected'} to {server.url}/mcp.")
+    print(f"{names}: {'connected' if changed else 'already connected'} to {server.mcp_url}.")
     if scope == "project" and server.key:
         print("The key is not written to project settings: set COMMONPLACE_KEY where the agent runs.")

@@ -10,6 +10,7 @@ from commonplace.client.agents import AGENTS, AgentProgram, load_settings
 from commonplace.client.install import (
     changes,
     client_config,
+    connection_test,
     install_record,
     installed_agents,
     machine,
@@ -27,7 +28,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run_install(arguments: argparse.Namespace) -> int:
     this_machine, installed = machine.this_machine(), install_record.load_record()
-    server = client_config.choose_server(arguments.url, arguments.key)
+    server = client_config.choose_server(arguments.url, arguments.key, arguments.toolsets)
+    if not arguments.force:
+        connection_test.require_connection(server)
     named = dict.fromkeys(arguments.agent or ())
     chosen = [AGENTS[name] for name in named] or installed_agents.find_installed_agents(this_machine)
     by = "" if arguments.no_schedule else schedule.find_scheduler(this_machine)

@@ -15,17 +15,27 @@ DEFAULT_URL = "http://127.0.0.1:8080"
 MAX_LEARNINGS = 10
 
 
-def choose_server(url: str | None, key: str | None) -> RemoteServer:
-    """The given server, else the one this machine uses already, else the default address of `commonplace serve`."""
+def choose_server(url: str | None, key: str | None, toolsets: str | None = None) -> RemoteServer:
+    """The given server, else the one this machine uses already, else the default address of `commonplace serve`.
+
+    Agents get every tool, unless `toolsets` or what follows /mcp in the address selects some.
+    """
     configured = _read_config()
     try:
         address = remote.validate_url(url or remote.find_server_url(configured) or DEFAULT_URL)
     except ValueError as error:
         raise errors.Invalid(f"{error}.", hint=f"For example {DEFAULT_URL}.") from None
     own_config = {} if _names_another_server(address, url, configured) else configured
-    return RemoteServer(
-        address, require_key_characters("--key", _read_key(own_config) if key is None else key)
-    )
+    secret = require_key_characters("--key", _read_key(own_config) if key is None else key)
+    named = url or os.environ.get("COMMONPLACE_URL", "")
+    return RemoteServer(address, secret, _toolset_view(toolsets) or remote.mcp_view_of_url(named))
+
+
+def _toolset_view(toolsets: str | None) -> str:
+    names = [name.strip() for name in (toolsets or "").split(",") if name.strip()]
+    if not all(name.isidentifier() and name.isascii() for name in names):
+        raise errors.Invalid(f"'{toolsets}' is not a list of toolset names.", hint="For example core,work.")
+    return f"/x/{','.join(names)}" if names else ""
 
 
 def require_key_characters(flag: str, secret: str) -> str:

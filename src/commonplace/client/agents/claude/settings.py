@@ -45,7 +45,7 @@ def _servers_path(machine: Machine) -> Path:
 
 def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
     path = machine.project_folder / ".mcp.json" if scope == "project" else _servers_path(machine)
-    entry = {"type": "http", "url": f"{server.url}/mcp"}
+    entry = {"type": "http", "url": server.mcp_url}
     headers = authorization_header(server, scope, f"${{{KEY_VARIABLE}}}")
     return [PutValue(path, ("mcpServers", ENTRY), add_headers(entry, headers))]
 

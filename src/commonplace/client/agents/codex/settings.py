@@ -39,7 +39,7 @@ def _is_installed(machine: Machine) -> bool:
 
 def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
     folder = machine.project_folder / ".codex" if scope == "project" else _codex_folder(machine)
-    entry: dict[str, Any] = {"url": f"{server.url}/mcp"}
+    entry: dict[str, Any] = {"url": server.mcp_url}
     if server.key and scope == "project":
         entry["bearer_token_env_var"] = KEY_VARIABLE
     elif server.key:

@@ -37,7 +37,7 @@ def _is_installed(machine: Machine) -> bool:
 def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
     folder = _cursor_folder(machine.project_folder if scope == "project" else machine.home)
     headers = authorization_header(server, scope, f"${{env:{KEY_VARIABLE}}}")
-    entry = add_headers({"url": f"{server.url}/mcp"}, headers)
+    entry = add_headers({"url": server.mcp_url}, headers)
     return [PutValue(folder / "mcp.json", ("mcpServers", ENTRY), entry)]
 
 

@@ -40,7 +40,7 @@ def _is_installed(machine: Machine) -> bool:
 def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
     path = _settings_path(machine.project_folder if scope == "project" else machine.home)
     headers = authorization_header(server, scope, f"${KEY_VARIABLE}")
-    return [PutValue(path, ("mcpServers", ENTRY), add_headers({"httpUrl": f"{server.url}/mcp"}, headers))]
+    return [PutValue(path, ("mcpServers", ENTRY), add_headers({"httpUrl": server.mcp_url}, headers))]
 
 
 def _hook_edits(machine: Machine, _prompts: bool) -> list[SettingEdit]:

@@ -40,7 +40,7 @@ def _is_installed(machine: Machine) -> bool:
 def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
     path = _settings_path(machine.project_folder if scope == "project" else _opencode_folder(machine))
     headers = authorization_header(server, scope, f"{{env:{KEY_VARIABLE}}}")
-    entry: dict[str, Any] = {"type": "remote", "url": f"{server.url}/mcp"}
+    entry: dict[str, Any] = {"type": "remote", "url": server.mcp_url}
     if _has_nested_servers(path):
         return [PutValue(path, ("mcp", "servers", ENTRY), add_headers(entry, headers))]
     return [PutValue(path, ("mcp", ENTRY), add_headers(entry | {"enabled": True}, headers))]

@@ -50,7 +50,7 @@ def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> l
         else _user_folder(machine) / "mcp.json"
     )
     headers = authorization_header(server, scope, f"${{input:{_KEY_INPUT_ID}}}")
-    entry = add_headers({"type": "http", "url": f"{server.url}/mcp"}, headers)
+    entry = add_headers({"type": "http", "url": server.mcp_url}, headers)
     input_edits = [AppendElement(path, ("inputs",), _KEY_INPUT)] if headers and scope == "project" else []
     return [PutValue(path, ("servers", ENTRY), entry), *input_edits]
 

@@ -26,7 +26,7 @@ def _is_installed(machine: Machine) -> bool:
 
 
 def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
-    entry = add_headers({"serverUrl": f"{server.url}/mcp"}, authorization_header(server, scope, ""))
+    entry = add_headers({"serverUrl": server.mcp_url}, authorization_header(server, scope, ""))
     return [PutValue(_windsurf_folder(machine) / "mcp_config.json", ("mcpServers", ENTRY), entry)]
 
 
