@@ -117,7 +117,7 @@ def on_session_end(hook_run: HookRun) -> HookAnswer:
     if session is not None:
         files = list(hook_run.state.load_leases())
         try:
-            hook_run.call_operation(
+            hook_run.call_server(
                 "memory_end_session",
                 session_id=session.session_id,
                 summary="",

@@ -41,7 +41,7 @@ class HookRun:
         session = self.state.load_session()
         return find_working_tree(session.root if session and Path(session.root).is_dir() else self.event.cwd)
 
-    def call_operation(self, operation: str, **arguments: Any) -> dict[str, Any]:
+    def call_server(self, operation: str, **arguments: Any) -> dict[str, Any]:
         """Call an operation; a server that does not answer in time counts as unreachable.
 
         The time limit starts with the process; a server that has answered once gets more.
@@ -59,11 +59,11 @@ class HookRun:
         """Call an operation in our session; a session that has ended is replaced by a new one."""
         session = self.ensure_session()
         try:
-            return self.call_operation(operation, session_id=session.session_id, **arguments)
+            return self.call_server(operation, session_id=session.session_id, **arguments)
         except remote.ServerRefusal as refused:
             if refused.code != "session_not_found":
                 raise
-        return self.call_operation(operation, session_id=self.start_session(session).session_id, **arguments)
+        return self.call_server(operation, session_id=self.start_session(session).session_id, **arguments)
 
     def ensure_session(self) -> HookSession:
         return self.state.load_session() or self.start_session()
@@ -107,11 +107,11 @@ class HookRun:
             "token_budget": boot_context.PACK_TOKENS,
         }
         try:
-            return self.call_operation("memory_start_session", claude_instance=name, **arguments)
+            return self.call_server("memory_start_session", claude_instance=name, **arguments)
         except remote.ServerRefusal as refused:
             if refused.code != "forbidden":
                 raise
-        return self.call_operation("memory_start_session", claude_instance=_UNKNOWN_AGENT, **arguments)
+        return self.call_server("memory_start_session", claude_instance=_UNKNOWN_AGENT, **arguments)
 
 
 def _shorten_session_id(session: str) -> str:

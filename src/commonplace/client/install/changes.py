@@ -42,7 +42,7 @@ class FileChange:
     def render_diff(self, secrets: Collection[str] = ()) -> str:
         """The change as a unified diff, with secrets masked."""
         sides = (self.before, self.after)
-        before, after = (_split_lines(content, secrets) for content in sides)
+        before, after = (_masked_lines(content, secrets) for content in sides)
         old_path, new_path = ("/dev/null" if content is None else str(self.path) for content in sides)
         return "".join(
             line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
@@ -189,7 +189,7 @@ def _forget_removed(changes: Sequence[FileChange], installed: InstallRecord) -> 
     install_record.save_record(installed)
 
 
-def _split_lines(content: bytes | None, secrets: Collection[str]) -> list[str]:
+def _masked_lines(content: bytes | None, secrets: Collection[str]) -> list[str]:
     text = (content or b"").decode(errors="replace")
     for secret in filter(None, secrets):
         text = text.replace(secret, "***")

@@ -28,7 +28,7 @@ class ProxySession:
         self.is_open.set()
 
     @property
-    def id(self) -> str:
+    def session_id(self) -> str:
         return self._id
 
     def begin_session(self) -> None:

@@ -124,7 +124,7 @@ class StdioRelay:
             # Changes from now on must find the stream open.
             self._push_stream.is_open.wait(_STREAM_OPEN_SECONDS)
         for _ in range(_SESSION_ATTEMPTS):
-            lost = self._session.id
+            lost = self._session.session_id
             exchange.session = self._session.session_headers()
             try:
                 for line in self._upstream.send_anywhere(exchange):

@@ -102,7 +102,7 @@ class PushStream(ReopenedStream):
         return exchange
 
     def _read_once(self, url: str, exchange: Exchange) -> Iterator[bytes]:
-        lost = self._session.id
+        lost = self._session.session_id
         try:
             yield from super()._read_once(url, exchange)
         except SessionLost:

@@ -24,12 +24,12 @@ def find_agent_transcripts(tool: str) -> AgentTranscripts | None:
     return load_all_agent_transcripts().get(canonical_tool(tool))
 
 
-def list_transcripts(configured: SyncSettings) -> Iterator[Transcript]:
+def list_all_transcripts(configured: SyncSettings) -> Iterator[Transcript]:
     """Every transcript on this machine, of the agents that `tools` in [sync] allows."""
     for tool, agent in load_all_agent_transcripts().items():
         if is_wanted(tool, configured):
             yield from agent.list_transcripts()
-    yield from glob_transcripts.list_transcripts(configured.globs)
+    yield from glob_transcripts.list_glob_transcripts(configured.globs)
 
 
 def is_wanted(tool: str, configured: SyncSettings) -> bool:
@@ -39,11 +39,11 @@ def is_wanted(tool: str, configured: SyncSettings) -> bool:
     return tool in wanted
 
 
-def transcript_at(tool: str, path: Path, session_id: str, configured: SyncSettings) -> Transcript:
+def build_transcript(tool: str, path: Path, session_id: str, configured: SyncSettings) -> Transcript:
     """The transcript at a path that an agent named; `session_id` is used where the path does not contain it."""
     if agent := load_all_agent_transcripts().get(tool):
         return agent.transcript_at(path)
-    listed = glob_transcripts.list_transcripts(entry for entry in configured.globs if entry.tool == tool)
+    listed = glob_transcripts.list_glob_transcripts(entry for entry in configured.globs if entry.tool == tool)
     own_id = session_id or path.name.removesuffix(".zst").removesuffix(".jsonl")
     return next(
         (transcript for transcript in listed if transcript.path == path), Transcript(tool, own_id, path)
@@ -58,15 +58,15 @@ def find_by_session(tool: str, session_id: str) -> Transcript:
     return next((transcript for transcript in listed if transcript.session_id == session_id), nowhere)
 
 
-def find_work_folder(tool: str, path: Path, known_folders: Iterable[str]) -> str:
+def find_tool_work_folder(tool: str, path: Path, known_folders: Iterable[str]) -> str:
     agent = find_agent_transcripts(tool)
-    return agent.find_work_folder(path, known_folders) if agent else glob_transcripts.find_work_folder(path)
+    return agent.find_work_folder(path, known_folders) if agent else glob_transcripts.find_logged_cwd(path)
 
 
-def name_project(tool: str, path: Path) -> str:
+def name_tool_project(tool: str, path: Path) -> str:
     """A name for the project of a transcript that has no folder."""
     agent = find_agent_transcripts(tool)
-    return agent.name_project(path) if agent else glob_transcripts.name_project(path)
+    return agent.name_project(path) if agent else glob_transcripts.project_of_parent_folder(path)
 
 
 def canonical_tool(tool: str) -> str:

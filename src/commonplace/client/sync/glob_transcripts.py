@@ -18,7 +18,7 @@ from commonplace.client.sync.transcript import Transcript, read_first_objects
 _GLOB_CHARACTERS = frozenset("*?[")
 
 
-def list_transcripts(configured: Iterable[GlobSetting]) -> Iterator[Transcript]:
+def list_glob_transcripts(configured: Iterable[GlobSetting]) -> Iterator[Transcript]:
     for entry in configured:
         pattern = os.path.expandvars(str(Path(entry.glob).expanduser()))
         root = _fixed_folder(pattern)
@@ -29,13 +29,13 @@ def list_transcripts(configured: Iterable[GlobSetting]) -> Iterator[Transcript]:
                 yield Transcript(entry.tool, below, path, whole=entry.whole, project=entry.project)
 
 
-def find_work_folder(path: Path) -> str:
+def find_logged_cwd(path: Path) -> str:
     return next(
         (cwd for line in read_first_objects(path) if isinstance(cwd := line.get("cwd"), str) and cwd), ""
     )
 
 
-def name_project(path: Path) -> str:
+def project_of_parent_folder(path: Path) -> str:
     return project_from_files(path.parent)
 
 

@@ -22,9 +22,11 @@ class TranscriptProjects:
         archive = self._state.find_archive(transcript.tool, transcript.archive_id)
         if archive or transcript.project:
             return archive.project if archive else transcript.project
-        folder = agent_transcripts.find_work_folder(transcript.tool, text, self._state.list_folders()) or cwd
+        folder = (
+            agent_transcripts.find_tool_work_folder(transcript.tool, text, self._state.list_folders()) or cwd
+        )
         if not folder:
-            return agent_transcripts.name_project(transcript.tool, transcript.path)
+            return agent_transcripts.name_tool_project(transcript.tool, transcript.path)
         if any(Path(folder).is_relative_to(excluded) for excluded in self._excluded):
             return None
         self._state.save_folder(folder)

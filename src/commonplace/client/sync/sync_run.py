@@ -25,7 +25,7 @@ from commonplace.client.sync.project_of_transcript import TranscriptProjects
 from commonplace.client.sync.sync_state import SyncState
 from commonplace.client.sync.tracked_upload import TrackedUpload
 from commonplace.client.sync.transcript import Transcript
-from commonplace.client.sync.transcript_file import FileStamp
+from commonplace.client.sync.transcript_file import TranscriptStamp
 from commonplace.client.sync.transcript_upload import TranscriptUpload
 from commonplace.client.sync.upload_client import UploadClient
 from commonplace.client.sync.workspaces import MachineWorkspaces, machine_name
@@ -254,7 +254,7 @@ def _transcript_of_job(
     )
     tool = agent_transcripts.canonical_tool(tool or agent_transcripts.tool_of_path(Path(path)) or "agent")
     located = (
-        agent_transcripts.transcript_at(tool, Path(path), session, configured)
+        agent_transcripts.build_transcript(tool, Path(path), session, configured)
         if path
         else agent_transcripts.find_by_session(tool, session)
     )
@@ -278,5 +278,5 @@ def _cwd_of_job(job: spool.SpoolJob) -> str:
 def _wait_until_quiet(path: Path) -> None:
     """An agent may write its last lines right after its stop event."""
     until = time.monotonic() + _SETTLE_SECONDS
-    while path.is_file() and FileStamp.read_stamp(path).is_being_written and time.monotonic() < until:
+    while path.is_file() and TranscriptStamp.read_stamp(path).is_being_written and time.monotonic() < until:
         time.sleep(_POLL_SECONDS)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from commonplace.client import remote
-from commonplace.client.sync.transcript_file import FileStamp
+from commonplace.client.sync.transcript_file import TranscriptStamp
 
 _TABLES = """
 create table if not exists workspace (
@@ -43,14 +43,14 @@ class SentArchive:
     changed_ns: int = -1
 
     @property
-    def id(self) -> str:
+    def revision_id(self) -> str:
         """The archive's id on the server; a rewritten file becomes another archive."""
         return self.session if self.revision == 1 else f"{self.session}.r{self.revision}"
 
-    def matches_file(self, stamp: FileStamp) -> bool:
+    def matches_file(self, stamp: TranscriptStamp) -> bool:
         return (self.path, self.size, self.changed_ns) == (str(stamp.path), stamp.size, stamp.changed_ns)
 
-    def mark_complete(self, stamp: FileStamp) -> "SentArchive":
+    def mark_complete(self, stamp: TranscriptStamp) -> "SentArchive":
         return replace(self, path=str(stamp.path), size=stamp.size, changed_ns=stamp.changed_ns)
 
 

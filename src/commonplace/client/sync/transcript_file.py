@@ -25,7 +25,7 @@ class UnreadableTranscript(Exception):  # noqa: N818 - a state of the file, not 
 
 
 @dataclass(frozen=True, slots=True)
-class FileStamp:
+class TranscriptStamp:
     """A file's size and modification time."""
 
     path: Path
@@ -33,7 +33,7 @@ class FileStamp:
     changed_ns: int
 
     @classmethod
-    def read_stamp(cls, path: Path) -> "FileStamp":
+    def read_stamp(cls, path: Path) -> "TranscriptStamp":
         seen = path.stat()
         return cls(path, seen.st_size, seen.st_mtime_ns)
 

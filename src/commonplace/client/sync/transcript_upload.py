@@ -11,7 +11,7 @@ from commonplace.client.sync.masked_lines import LineMasker
 from commonplace.client.sync.progress import ByteProgress
 from commonplace.client.sync.sync_state import LocalWorkspace, SentArchive, SyncState
 from commonplace.client.sync.transcript import Transcript
-from commonplace.client.sync.transcript_file import FileStamp
+from commonplace.client.sync.transcript_file import TranscriptStamp
 from commonplace.client.sync.upload_client import ArchiveDiffers, StoredArchive, UploadClient
 from commonplace.client.sync.workspaces import REGISTER_AGAIN_STATUSES, MachineWorkspaces
 
@@ -37,7 +37,7 @@ class TranscriptUpload:
         self, transcript: Transcript, project: str, path: Path, *, at_rest: bool = False
     ) -> UploadStatus:
         """Send the new lines of a transcript from `path`, which may be its spooled text. `at_rest`: its agent has stopped."""
-        stamp = FileStamp.read_stamp(path)
+        stamp = TranscriptStamp.read_stamp(path)
         archive = self._state.find_archive(transcript.tool, transcript.archive_id)
         if stamp.size == 0 or (archive and archive.matches_file(stamp)):
             return "unchanged"
@@ -55,7 +55,7 @@ class TranscriptUpload:
             raise
         return self._close_archive(archive, before, stamp)
 
-    def _mark_given_up(self, transcript: Transcript, stamp: FileStamp) -> None:
+    def _mark_given_up(self, transcript: Transcript, stamp: TranscriptStamp) -> None:
         """Report a transcript that is too large once, and again only when the file changes."""
         if archive := self._state.find_archive(transcript.tool, transcript.archive_id):
             self._state.save_archive(archive.mark_complete(stamp))
@@ -71,7 +71,9 @@ class TranscriptUpload:
             return _start_next_revision(archive)
         return archive
 
-    def _close_archive(self, archive: SentArchive, before: SentArchive, stamp: FileStamp) -> UploadStatus:
+    def _close_archive(
+        self, archive: SentArchive, before: SentArchive, stamp: TranscriptStamp
+    ) -> UploadStatus:
         """Mark the file as sent until it changes, unless its last line is incomplete."""
         if archive.raw_offset >= stamp.size or stamp.path.suffix == ".zst":
             self._state.save_archive(archive.mark_complete(stamp))
@@ -114,7 +116,7 @@ class TranscriptUpload:
         self, archive: SentArchive, workspace: LocalWorkspace, path: Path, raw: int, part: bytes
     ) -> SentArchive:
         stored = self._client.put_archive_part(
-            workspace.id, workspace.write_token, archive.id, archive.sent_offset, part
+            workspace.id, workspace.write_token, archive.revision_id, archive.sent_offset, part
         )
         self._progress.add_bytes(raw - archive.raw_offset)
         self.sent_bytes += len(part)

@@ -10,15 +10,15 @@ from commonplace.client.sync.project_of_transcript import TranscriptProjects
 from commonplace.client.sync.sync_settings import SyncSettings
 from commonplace.client.sync.sync_state import SyncState
 from commonplace.client.sync.transcript import Transcript
-from commonplace.client.sync.transcript_file import FileStamp
+from commonplace.client.sync.transcript_file import TranscriptStamp
 
 
 def list_unsent_transcripts(state: SyncState, configured: SyncSettings) -> Iterator[tuple[Transcript, int]]:
     """Every transcript that changed, with about how many bytes are unsent."""
     projects = TranscriptProjects(state, configured)
-    for transcript in _make_session_ids_unique(agent_transcripts.list_transcripts(configured)):
+    for transcript in _make_session_ids_unique(agent_transcripts.list_all_transcripts(configured)):
         try:
-            stamp = FileStamp.read_stamp(transcript.path)
+            stamp = TranscriptStamp.read_stamp(transcript.path)
         except OSError:
             continue
         archive = state.find_archive(transcript.tool, transcript.archive_id)

@@ -62,7 +62,7 @@ _AUTOMATIC_PREFIXES = (
 )
 
 
-def _is_own_record(record: Record) -> bool:
+def _is_claude_record(record: Record) -> bool:
     kind = record.get("type")
     if kind in ("user", "assistant"):
         return isinstance(record.get("message"), dict) and "payload" not in record
@@ -73,7 +73,7 @@ def _is_own_record(record: Record) -> bool:
     )
 
 
-def _parse_record(record: Record, facts: TranscriptState) -> ParsedLine | None:
+def _parse_claude_record(record: Record, facts: TranscriptState) -> ParsedLine | None:
     """The contents of a line; None for an unknown type."""
     kind = record.get("type")
     if kind in _TITLES:
@@ -197,4 +197,4 @@ def _count_tokens(message: Record, facts: TranscriptState) -> None:
         facts.add_tokens(text_or_empty(get_nested(message, "id"))[:80], counts)
 
 
-FORMAT = TranscriptFormat(AGENTS["claude"].transcript_tool, _is_own_record, _parse_record)
+FORMAT = TranscriptFormat(AGENTS["claude"].transcript_tool, _is_claude_record, _parse_claude_record)

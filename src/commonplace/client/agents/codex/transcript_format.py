@@ -58,14 +58,14 @@ _REFUSED_TEXTS = ("exec command rejected by user", "patch rejected by user", "ab
 _FAILED_PATCH_TEXT = "apply_patch verification failed"
 
 
-def _is_own_record(record: Record) -> bool:
+def _is_codex_record(record: Record) -> bool:
     kind = record.get("type")
     return (kind in _RECORD_TYPES and isinstance(record.get("payload"), dict)) or (
         kind in _BARE_TYPES and "message" not in record and "uuid" not in record
     )
 
 
-def _parse_record(record: Record, facts: TranscriptState) -> ParsedLine | None:
+def _parse_codex_record(record: Record, facts: TranscriptState) -> ParsedLine | None:
     kind = record.get("type")
     at = parse_time(record.get("timestamp"))
     payload = record.get("payload")
@@ -221,4 +221,4 @@ def _count_tokens(usage: Any, facts: TranscriptState) -> None:
         facts.add_tokens("", TokenCounts(input_tokens, count_or_zero(usage.get("output_tokens")), cached))
 
 
-FORMAT = TranscriptFormat(AGENTS["codex"].transcript_tool, _is_own_record, _parse_record)
+FORMAT = TranscriptFormat(AGENTS["codex"].transcript_tool, _is_codex_record, _parse_codex_record)

@@ -45,13 +45,13 @@ _MAX_PARTIAL_BYTES = 256_000
 _MESSAGE_DEPTH = 2
 
 
-def _is_own_record(record: Record) -> bool:
+def _is_gemini_record(record: Record) -> bool:
     if "$set" in record or "$rewindTo" in record or "projectHash" in record:
         return True
     return record.get("type") in _ROLES and "content" in record and "id" in record and "message" not in record
 
 
-def _parse_record(record: Record, facts: TranscriptState) -> ParsedLine | None:
+def _parse_gemini_record(record: Record, facts: TranscriptState) -> ParsedLine | None:
     if "$rewindTo" in record:
         facts.abandon_since_prompt(text_or_empty(record.get("$rewindTo"))[:64])
         return ParsedLine(None, [])
@@ -181,5 +181,5 @@ def _parse_document_field(line: bytes, facts: TranscriptState) -> ParsedLine | N
 
 
 FORMAT = TranscriptFormat(
-    AGENTS["gemini"].transcript_tool, _is_own_record, _parse_record, _parse_document_line
+    AGENTS["gemini"].transcript_tool, _is_gemini_record, _parse_gemini_record, _parse_document_line
 )
