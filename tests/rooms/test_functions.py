@@ -3,6 +3,7 @@
 import pytest
 
 from commonplace import access, errors
+from commonplace.clock import iso
 from commonplace.rooms.functions.finders import FINDERS
 from commonplace.server import delete_old_rows
 
@@ -421,3 +422,35 @@ async def test_search_global_finds_functions_beside_documents(team):
     made = await alice.register_function(**RETRY)
     match = await alice.search_global(query="retry backoff")
     assert [(item["kind"], item["id"]) for item in match["results"]] == [("function", made["id"])]
+
+
+async def test_register_function_of_another_says_whose_text_it_replaced_and_keeps_it(team, clock):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    made = await alice.register_function(**RETRY, gotchas="Never for POST.")
+    first = clock.now
+    clock.advance(seconds=19)
+    again = await bob.register_function(**RETRY | {"purpose": "Try again."})
+    assert again["replaced"] == {"by": "alice", "at": iso(first), "purpose": RETRY["purpose"]}
+    assert (await alice.list_backlog())["_notice"] == [
+        f"bob described retry_with_backoff ({made['id']}) anew; your text is in its versions."
+    ]
+    found = await bob.get_by_id(doc_id=made["id"])
+    assert found["author"] == "bob"
+    assert found["versions"] == [
+        {
+            "at": iso(first),
+            "by": "alice",
+            "purpose": RETRY["purpose"],
+            "gotchas": "Never for POST.",
+        }
+    ]
+
+
+async def test_register_function_again_with_the_same_text_keeps_its_author(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    made = await alice.register_function(**RETRY)
+    again = await bob.register_function(**RETRY)
+    assert "replaced" not in again
+    assert "_notice" not in await alice.list_backlog()
+    found = await bob.get_by_id(doc_id=made["id"])
+    assert (found["author"], found.get("versions", [])) == ("alice", [])

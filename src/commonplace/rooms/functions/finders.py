@@ -6,7 +6,7 @@ import msgspec
 
 from commonplace.call import Call
 from commonplace.clock import iso
-from commonplace.rooms.functions import model, store
+from commonplace.rooms.functions import descriptions, model, store
 from commonplace.store import ids
 from commonplace.store.database import Row
 
@@ -14,7 +14,11 @@ from commonplace.store.database import Row
 async def find_function_by_id(call: Call, project: str, id_prefix: str) -> dict[str, Any] | None:
     match = await ids.find_ids_by_prefix(call.tx, "function", [project], id_prefix)
     rows = await store.load_functions(call.tx, project, [match[0][1]]) if match else {}
-    return _render_function_document(next(iter(rows.values()))) if rows else None
+    if not rows:
+        return None
+    row = next(iter(rows.values()))
+    texts = await store.list_function_texts(call.tx, project, row["id"])
+    return _render_function_document(row) | {"versions": descriptions.render_texts(texts)}
 
 
 def _render_function_document(row: Row) -> dict[str, Any]:

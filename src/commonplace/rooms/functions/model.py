@@ -267,6 +267,8 @@ class RegisteredFunction(Reply):
     status: str
     id: str
     queued_for_enrichment: bool
+    replaced: dict[str, str] = {}
+    """Whose text this one replaced: by, at, purpose."""
     similar: list[SimilarFunction] = []
 
 

@@ -7,7 +7,7 @@ import msgspec
 from commonplace import access, errors
 from commonplace.call import Call
 from commonplace.operation import alias, operation
-from commonplace.rooms.functions import librarian, model, similar, store
+from commonplace.rooms.functions import descriptions, librarian, model, similar, store
 from commonplace.rooms.functions.events import FUNCTION_ENRICHED, FUNCTION_REGISTERED, FUNCTIONS_SYNCED
 from commonplace.rooms.functions.resources import list_function_page
 from commonplace.rooms.functions.syncing import FunctionSync
@@ -59,7 +59,7 @@ async def register_function(
         after["requires"] = msgspec.json.encode(requires).decode()
     after |= {
         "line": row["line"] if row["digest"] else line or row["line"],
-        "described_by": call.agent,
+        "described_by": descriptions.choose_author(call, before, after),
         "described_at": call.now,
         "described_signature": row["signature"],
         "described_body": row["body"],
@@ -67,6 +67,7 @@ async def register_function(
         "updated_at": call.now,
     }
     similar_functions = await similar.find_similar_functions(call, after)
+    replaced = await descriptions.keep_replaced_text(call, before, after)
     await store.upsert_functions(call.tx, [(before, after)])
     call.subject = f"{row['id']} {row['name']}"
     call.emit(FUNCTION_REGISTERED, id=row["id"], name=row["name"])
@@ -74,6 +75,7 @@ async def register_function(
         status="updated" if before else "registered",
         id=row["id"],
         queued_for_enrichment=model.queue_rank(after) > 0,
+        replaced=replaced,
         similar=similar_functions,
     )
 

@@ -74,6 +74,27 @@ async def update_lines(tx: Tx, project: str, lines: Sequence[tuple[str, str, int
     )
 
 
+async def insert_function_text(tx: Tx, row: Row) -> None:
+    """Keep what was said of the function, unless nobody has described it."""
+    if not row["described_by"]:
+        return
+    await tx.run(
+        "insert into function_text (project, id, described_at, described_by, purpose, gotchas, prefer_over, requires)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (project, id, described_at) do nothing",
+        *(row["project"], row["id"], row["described_at"], row["described_by"]),
+        *(row["purpose"], row["gotchas"], row["prefer_over"], row["requires"]),
+    )
+
+
+async def list_function_texts(tx: Tx, project: str, function_id: str) -> Sequence[Row]:
+    return await tx.all(
+        "select described_at, described_by, purpose, gotchas, prefer_over, requires from function_text"
+        " where project = $1 and id = $2 order by described_at desc limit 50",
+        project,
+        function_id,
+    )
+
+
 async def load_functions(tx: Tx, project: str, ids: Sequence[str]) -> dict[str, Row]:
     rows = await tx.all(
         f"select {_ALL_COLUMNS} from function where project = $1 and id = any($2)", project, list(ids)
