@@ -12,12 +12,12 @@ import product
 
 @pytest.fixture(scope="module")
 def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[product.Product, str]]:
-    """A server with keys, and the key of an agent."""
+    """A server with keys, and an owner's key."""
     data = tmp_path_factory.mktemp("keyed")
     with product.running("--data", str(data), "--auth", "on") as server:
         token = (data / "server.json").read_text().split('"token": "')[1].split('"')[0]
         created = server.call(
-            "memory_admin", token, action="create_key", name="ann", role="agent", projects=["*"]
+            "memory_admin", token, action="create_key", name="ann", role="owner", projects=["*"]
         )
         yield server, created["key"]
 
@@ -57,3 +57,12 @@ def test_the_address_may_be_that_of_a_view(user: User, keyed: tuple[product.Prod
     assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"]["url"] == server.url + view.rstrip("/")
     config = tomllib.loads(Path(user.home, ".commonplace/config.toml").read_text())
     assert config["url"] == server.url
+
+
+def test_install_says_at_once_which_key_uploads_need(user: User, keyed: tuple[product.Product, str]):
+    server, key = keyed
+    install = ("install", "--agent", "claude", "--yes", "--url", server.url, "--key", key)
+    assert "--role sync" in user.tries(*install)[2]
+    created = server.call("memory_admin", key, action="create_key", name="desk", role="sync", projects=["*"])
+    assert user.tries(*install, "--sync-token", created["key"])[0::2] == (0, "")
+    assert user.tries(*install)[0::2] == (0, "")

@@ -29,13 +29,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _run_install(arguments: argparse.Namespace) -> int:
     this_machine, installed = machine.this_machine(), install_record.load_record()
     server = client_config.choose_server(arguments.url, arguments.key, arguments.toolsets)
-    if not arguments.force:
-        connection_test.require_connection(server)
     named = dict.fromkeys(arguments.agent or ())
     chosen = [AGENTS[name] for name in named] or installed_agents.find_installed_agents(this_machine)
     by = "" if arguments.no_schedule else schedule.find_scheduler(this_machine)
     prompts = client_config.choose_learnings(arguments.learnings)
     token = client_config.require_key_characters("--sync-token", arguments.sync_token or "")
+    if not arguments.force:
+        connection_test.require_connection(server)
+        _warn_about_uploads(server, token)
     secrets = [secret for secret in (server.key, token) if secret]
     wanted = client_config.plan_config_edits(server, arguments.url, arguments.key, prompts, token)
     wanted += _plan_agent_edits(chosen, this_machine, server, prompts > 0)
@@ -64,6 +65,17 @@ def _run_install(arguments: argparse.Namespace) -> int:
     if not by and not arguments.no_schedule:
         print("No scheduler was found: hooks upload transcripts; run `commonplace sync run` for the rest.")
     return 0
+
+
+def _warn_about_uploads(server: RemoteServer, token: str) -> None:
+    """Say at once what uploads need: hooks and the schedule could only log it."""
+    if connection_test.is_upload_refused(server.url, token or client_config.read_sync_token(server.url)):
+        create = "commonplace key create --name MACHINE --role sync --projects '*'"
+        print(
+            "commonplace: transcripts will not be uploaded: the server requires a key with the role sync.\n"
+            f"  An owner creates one with: {create}\n  Then: commonplace install --sync-token KEY",
+            file=sys.stderr,
+        )
 
 
 def _plan_agent_edits(

@@ -123,5 +123,13 @@ def _read_key(configured: dict[str, Any]) -> str:
         ) from None
 
 
+def read_sync_token(url: str) -> str:
+    """The uploader's key for this server; empty if none is configured or its file cannot be read."""
+    try:
+        return remote.read_secret("sync_token", remote.configuration_for(url, _read_config()))
+    except OSError:
+        return ""
+
+
 def _config_path() -> Path:
     return remote.client_home() / "config.toml"

@@ -38,6 +38,19 @@ def require_connection(server: RemoteServer) -> None:
         raise _refuse_answer(server, answer.status, reply)
 
 
+def is_upload_refused(url: str, sync_token: str) -> bool:
+    """Whether the server refuses the uploader's key, or requires one that is missing."""
+    try:
+        remote.call_operation(
+            RemoteServer(url, sync_token), "list_workspaces", {"limit": 1}, _TIMEOUT_SECONDS
+        )
+    except remote.ServerRefusal as refusal:
+        return refusal.status in {errors.Unauthenticated.status, errors.Forbidden.status}
+    except remote.ServerUnreachable:
+        return False
+    return False
+
+
 def _build_list_request() -> bytes:
     meta = {
         f"{_META_PREFIX}/protocolVersion": _PROTOCOL_VERSION,
