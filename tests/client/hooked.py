@@ -69,7 +69,9 @@ class Agent:
 
     @property
     def name(self) -> str:
-        return f"{self.tool}-{self.session[:8]}"
+        """The name that the server gave it; known once a hook has started its session."""
+        place = Path(self.environ["COMMONPLACE_HOME"]) / "hooks" / self.session / "session.json"
+        return json.loads(place.read_bytes())["agent"]
 
     async def hook(self, payload: dict[str, Any] | bytes, **environ: str) -> Done:
         sent = payload if isinstance(payload, bytes) else json.dumps(payload).encode()

@@ -21,6 +21,7 @@ async def test_heartbeat_sets_status_and_current_task(team: Team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     assert await alice.heartbeat(status="busy", current_task="cart") == {
         "status": "ok",
+        "agent": "alice",
         "agent_status": "busy",
         "timestamp": iso(team.clock.now),
         "unread": 0,

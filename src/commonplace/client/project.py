@@ -76,6 +76,19 @@ def find_main_worktree(root: Path) -> Path:
     return shared.parent if shared.name == ".git" else shared
 
 
+def find_branch(root: str | Path) -> str:
+    """The branch that is checked out at the root of a working tree; empty if none is."""
+    folder = Path(root) / ".git"
+    try:
+        if folder.is_file():
+            folder = folder.parent / folder.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+        head = (folder / "HEAD").read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    prefix = "ref: refs/heads/"
+    return head.removeprefix(prefix) if head.startswith(prefix) else ""
+
+
 def _read_project_file(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")

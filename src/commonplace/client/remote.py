@@ -7,6 +7,7 @@ for single requests, `kept_http.py` for connections that are kept.
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -153,14 +154,19 @@ def default_data_folder() -> Path:
 
 
 def call_operation(
-    server: RemoteServer, operation: str, arguments: dict[str, Any], seconds: float, agent: str = ""
+    server: RemoteServer,
+    operation: str,
+    arguments: dict[str, Any],
+    seconds: float,
+    agent: str = "",
+    headers: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Call one operation within `seconds`; raises ServerUnreachable or ServerRefusal."""
-    headers = ["Content-Type: application/json", *server.authorization()]
-    headers += [f"X-Agent-Id: {agent}"] if agent else []
+    lines = ["Content-Type: application/json", *server.authorization(), *headers]
+    lines += [f"X-Agent-Id: {agent}"] if agent else []
     body = json.dumps(arguments).encode()
     try:
-        answer = light_http.send_request(server.url, "POST", f"/api/{operation}", headers, body, seconds)
+        answer = light_http.send_request(server.url, "POST", f"/api/{operation}", lines, body, seconds)
         return decode_reply(answer.status, answer.body)
     except (OSError, ValueError) as error:
         raise unreachable(server, error) from None

@@ -44,7 +44,7 @@ async def test_start_tells_the_boot_pack(team, near, tool):
     bob = near(tool)
     told = (await bob.start()).context
     words = json.loads(told.rpartition("\n")[2])
-    assert (words["agent"], words["project"]) == (bob.name, "shop")
+    assert (words["agent"], words["project"]) == (tool, "shop")
     assert [learning["title"] for learning in words["learnings"]] == ["Cart totals"]
     assert f"session_id for these tools: {words['session_id']}\n" in told
 
@@ -179,7 +179,7 @@ def test_whatever_an_agent_sends_is_an_event_or_nothing(sent):
 async def test_vs_code_that_runs_claudes_hooks_is_known_as_itself(near, home):
     code = near("claude", COPILOT_HOME=str(home / "copilot"))
     sent = {"timestamp": "2026-08-21T10:00:00Z", "source": "new"}
-    assert "agent vscode-" in (await code.hook(code.sends("session_start") | sent)).context
+    assert "agent vscode " in (await code.hook(code.sends("session_start") | sent)).context
     edit = (
         code.sends("before_edit", "a.py")
         | sent

@@ -96,9 +96,7 @@ def _list_changed_files(hook_run: HookRun, lost: dict[str, EditLease]) -> list[s
         files_touched=list(lost)[:_MAX_FILES_REPORTED],
     )
     overlaps = [
-        overlap
-        for overlap in reply.get("overlaps", [])
-        if overlap["agent"] != hook_run.ensure_session().agent
+        overlap for overlap in reply.get("overlaps", []) if overlap["agent"] != hook_run.confirm_agent()
     ]
     later = {
         overlap["file"]
@@ -135,7 +133,7 @@ def _report_unchecked_commit(pid: str) -> int:
             "memory_send_message",
             to_instance=holder,
             subject=f"Commit {commit[:12]} changed files that you hold",
-            message=f"{hook_run.ensure_session().agent} committed {', '.join(held_files[:20])}, bypassing the guard.",
+            message=f"{hook_run.confirm_agent()} committed {', '.join(held_files[:20])}, bypassing the guard.",
         )
     _keep_notices(hook_run)
     return 0

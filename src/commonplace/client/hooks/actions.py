@@ -86,15 +86,11 @@ def on_after_edit(hook_run: HookRun) -> HookAnswer:
         reply = hook_run.call_in_session(
             "memory_update_work", title=_WORK_TITLE, status="in_progress", files_touched=files[:_MAX_FILES]
         )
-        overlaps = [
-            overlap
-            for overlap in reply.get("overlaps", [])
-            if overlap["agent"] != hook_run.ensure_session().agent
-        ]
         hook_run.context += [
             f"{overlap['file']} was also changed by {overlap['agent']} at {overlap['when']} ({overlap['how']})."
-            for overlap in overlaps
-            if hook_run.state.is_first_time(f"overlap {overlap['file']} {overlap['agent']}")
+            for overlap in reply.get("overlaps", [])
+            if overlap["agent"] != hook_run.confirm_agent()
+            and hook_run.state.is_first_time(f"overlap {overlap['file']} {overlap['agent']}")
         ]
     return HookAnswer()
 

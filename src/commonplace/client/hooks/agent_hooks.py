@@ -20,3 +20,5 @@ class AgentHooks(NamedTuple):
     """How an edit is denied, for the documentation."""
     identify_agent: Callable[[Fields], str] | None = None
     """The agent that sent this input, where other programs run this agent's hooks too; empty to ignore the event."""
+    process_variable: str = ""
+    """The variable with the agent's process id in the environment of its hooks; else it is their parent."""

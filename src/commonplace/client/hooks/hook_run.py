@@ -3,23 +3,22 @@
 import os
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from commonplace.client import project, remote
-from commonplace.client.hooks import boot_context
+from commonplace.client.hooks import boot_context, hook_origin
 from commonplace.client.hooks.hook_event import HookEvent
 from commonplace.client.hooks.hook_settings import HookSettings
 from commonplace.client.hooks.hook_state import HookSession, HookState
 from commonplace.client.hooks.working_tree import WorkingTree, find_working_tree
 
-_UNKNOWN_AGENT = "unknown"
 _STARTING_MARK = "starting"
 _POLL_SECONDS = 0.01
 _ANSWERED_PATIENCE = 2
 _EXIT_SECONDS = 0.02
 _NOT_NAME = re.compile(r"[^0-9A-Za-z]")
-_TIME_ORDERED_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7", re.IGNORECASE)
 _TAG_CHARACTERS = 8
 _MAX_ANCESTORS = 8
 
@@ -30,18 +29,20 @@ class HookRun:
         self.state = HookState(event.session)
         self.tree = self._find_tree()
         self.context: list[str] = []
-        self.tag = f"{tool}-{_shorten_session_id(event.session)}"
-        self._name = name or os.environ.get("COMMONPLACE_AGENT") or self.tag
+        self.tag = f"{tool}-{_NOT_NAME.sub('', event.session)[-_TAG_CHARACTERS:]}"
+        """Tells this window's leases from those of another window of the same name; ids differ at the end."""
+        self._name = name or os.environ.get("COMMONPLACE_AGENT", "")
         spent = min(_process_age() + _EXIT_SECONDS, settings.seconds / 2)
         self._deadline = time.monotonic() + settings.seconds - spent
         self._answered = False
+        self._confirmed_agent = ""
 
     def _find_tree(self) -> WorkingTree:
         """The repository where the session started, even if the agent has since moved to another."""
         session = self.state.load_session()
         return find_working_tree(session.root if session and Path(session.root).is_dir() else self.event.cwd)
 
-    def call_server(self, operation: str, **arguments: Any) -> dict[str, Any]:
+    def call_server(self, operation: str, *, headers: Sequence[str] = (), **arguments: Any) -> dict[str, Any]:
         """Call an operation; a server that does not answer in time counts as unreachable.
 
         The time limit starts with the process; a server that has answered once gets more.
@@ -50,7 +51,8 @@ class HookRun:
         if server is None:
             raise remote.ServerUnreachable("No server runs on this machine, and none is configured.")
         more = _ANSWERED_PATIENCE * self.settings.seconds if self._answered else 0.0
-        reply = remote.call_operation(server, operation, arguments, self._deadline + more - time.monotonic())
+        seconds = self._deadline + more - time.monotonic()
+        reply = remote.call_operation(server, operation, arguments, seconds, headers=headers)
         self._answered = True
         self.context += [str(notice) for notice in reply.pop("_notice", ())]
         return reply
@@ -85,7 +87,7 @@ class HookRun:
 
     def _begin_session(self) -> HookSession:
         """Start a session on the server, save it, and add the boot context."""
-        reply = self._call_start_session(self._name)
+        reply = self._call_start_session()
         session = HookSession(
             reply["session_id"],
             reply["project"],
@@ -99,25 +101,32 @@ class HookRun:
         self.context.append(boot_context.render_boot_context(session, self.settings.lock))
         return session
 
-    def _call_start_session(self, name: str) -> dict[str, Any]:
-        """With a key that is bound to one agent the server uses that agent's name."""
+    def _call_start_session(self) -> dict[str, Any]:
+        """Without a name the server uses that of the key or the seat, also where it refuses the one that is set."""
         arguments = {
             "project": project.project_of_folder(self.tree.root),
             "working_directory": self.tree.root,
             "token_budget": boot_context.PACK_TOKENS,
         }
-        try:
-            return self.call_server("memory_start_session", claude_instance=name, **arguments)
-        except remote.ServerRefusal as refused:
-            if refused.code != "forbidden":
-                raise
-        return self.call_server("memory_start_session", claude_instance=_UNKNOWN_AGENT, **arguments)
+        headers = hook_origin.origin_headers(self.tool, self.event.session, self.tree.root)
+        if self._name:
+            try:
+                return self.call_server(
+                    "memory_start_session", headers=headers, claude_instance=self._name, **arguments
+                )
+            except remote.ServerRefusal as refused:
+                if refused.code != "forbidden":
+                    raise
+        return self.call_server("memory_start_session", headers=headers, **arguments)
 
-
-def _shorten_session_id(session: str) -> str:
-    """A part of the id that differs between sessions; time-ordered UUIDs differ at the end."""
-    plain = _NOT_NAME.sub("", session)
-    return plain[-_TAG_CHARACTERS:] if _TIME_ORDERED_UUID.match(session) else plain[:_TAG_CHARACTERS]
+    def confirm_agent(self) -> str:
+        """The agent's name now: the model may have chosen another one in this window since the session started."""
+        if not self._confirmed_agent:
+            self._confirmed_agent = str(self.call_in_session("memory_heartbeat")["agent"])
+            session = self.ensure_session()
+            if session.agent != self._confirmed_agent:
+                self.state.save_session(session._replace(agent=self._confirmed_agent))
+        return self._confirmed_agent
 
 
 def _process_age() -> float:

@@ -66,10 +66,10 @@ def _lock_files(hook_run: HookRun, files: Sequence[str], reason: str, minutes: i
 
 def _is_own_lease(hook_run: HookRun, conflict: LeaseConflict) -> bool:
     """Whether the same agent holds it in a session that it started itself; not another window of the same name."""
-    if conflict["held_by"] != hook_run.ensure_session().agent:
-        return False
     reason = str(conflict.get("reason", ""))
-    return reason == _lease_reason(hook_run) or not reason.startswith(_REASON_PREFIX)
+    if reason != _lease_reason(hook_run) and reason.startswith(_REASON_PREFIX):
+        return False
+    return bool(conflict["held_by"] == hook_run.confirm_agent())
 
 
 def _lease_reason(hook_run: HookRun) -> str:

@@ -19,6 +19,7 @@ TaskText = Annotated[str, Field(max_length=MAX_TASK_CHARACTERS)]
 
 class HeartbeatReply(Reply):
     status: str
+    agent: str
     agent_status: str
     timestamp: str
     unread: int

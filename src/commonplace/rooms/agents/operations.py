@@ -43,6 +43,7 @@ async def heartbeat(
         call.emit(AGENT_CHANGED, agent=call.agent, status=reported, task=task)
     return HeartbeatReply(
         status="ok",
+        agent=call.agent,
         agent_status=reported,
         timestamp=iso(call.now),
         unread=await messages.count_unread_messages(call.tx, call.project, call.agent),

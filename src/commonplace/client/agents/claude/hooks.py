@@ -48,4 +48,5 @@ HOOKS = AgentHooks(
     _render_answer,
     "`permissionDecision: deny`",
     _identify_agent,
+    process_variable="CLAUDE_PID",
 )

@@ -37,4 +37,5 @@ HOOKS = AgentHooks(
     _parse_event,
     _render_answer,
     "an error that the plugin throws",
+    process_variable="OPENCODE_PID",
 )

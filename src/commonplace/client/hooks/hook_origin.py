@@ -1,0 +1,34 @@
+"""Headers that say which window and seat a hook runs in, so that hook and model act in one session.
+
+The server ties them in `acting.py`; the names of headers and windows are in `window.py`.
+"""
+
+import os
+
+from commonplace import window
+from commonplace.client import project
+from commonplace.client.agents import AGENTS_WITH_HOOKS, load_hooks
+
+
+def origin_headers(tool: str, conversation: str, root: str) -> list[str]:
+    """Header lines for the start of a session; none for a person, who has no window."""
+    if tool not in AGENTS_WITH_HOOKS:
+        return []
+    windows = [window.conversation_window(tool, conversation), window.process_window(_agent_process(tool))]
+    lines = {
+        window.WINDOW_HEADER: ",".join(name.replace(",", "_") for name in windows),
+        window.SEAT_HEADER: f"{tool}@{window.machine_name()}",
+        window.BRANCH_HEADER: project.find_branch(root),
+    }
+    return [f"{name}: {_encode_value(value)}" for name, value in lines.items() if value]
+
+
+def _agent_process(tool: str) -> int:
+    """The process of the agent program: it runs hooks and a stdio server as its children."""
+    pid = os.environ.get(load_hooks(tool).process_variable, "")
+    return int(pid) if pid.isdecimal() else os.getppid()
+
+
+def _encode_value(value: str) -> str:
+    printable = "".join(character if character.isprintable() else "_" for character in value)
+    return printable.encode("ascii", "backslashreplace").decode()

@@ -1,0 +1,88 @@
+"""Hook and model of one window are one agent, and the next window on the same place is the same agent."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hooked import Agent, both_stores
+
+from commonplace import access
+from commonplace.window import machine_name
+from team import Team
+
+Arrive = Callable[..., Agent]
+
+
+def model_of(team: Team, pid: int):
+    """The model of the agent program with this process, over a stdio server."""
+    return team.anyone(replace(access.LOCAL, windows=(f"pid:{machine_name()}:{pid}",)))
+
+
+@both_stores
+async def test_model_that_starts_under_a_name_of_its_own_edits_the_file_that_it_locked(
+    team: Team, agent: Arrive
+):
+    alice, bob = agent(CLAUDE_PID="4711"), agent("codex")
+    await alice.start()
+    model = model_of(team, 4711)
+    started = await model.start_session(project="shop", claude_instance="backend")
+    await model.lock_files(session_id=started["session_id"], files=["src/cart.py"], reason="rounding")
+    assert (await alice.edit("src/cart.py")).denial == ""
+    assert "src/cart.py is leased by backend" in (await bob.edit("src/cart.py")).denial
+
+
+async def test_hook_joins_the_session_that_the_model_started_first(team: Team, near: Arrive):
+    model = model_of(team, 4712)
+    await model.start_session(project="shop", claude_instance="backend")
+    await model.lock_files(files=["src/cart.py"])
+    alice = near(CLAUDE_PID="4712")
+    assert (await alice.edit("src/cart.py")).denial == ""
+    assert alice.name == "backend"
+
+
+async def test_hook_follows_a_name_that_the_model_chose(team: Team, near: Arrive):
+    alice = near(CLAUDE_PID="4713")
+    await alice.start()
+    await model_of(team, 4713).start_session(project="shop", claude_instance="backend")
+    other = await team.agent("claude")
+    await other.lock_files(files=["src/cart.py"], reason="rounding")
+    assert "leased by claude" in (await alice.edit("src/cart.py")).denial
+    assert alice.name == "backend"
+
+
+async def test_next_window_is_the_same_agent_and_gets_the_whole_handoff(team: Team, near: Arrive):
+    first = near()
+    session_id = (await first.start()).session_id
+    await team.anyone().end_session(session_id=session_id, summary="Half", handoff_notes="Tax is next.")
+    await first.end()
+    second = near()
+    told = (await second.start()).context
+    assert (second.name, "Tax is next." in told) == ("claude", True)
+
+
+async def test_windows_at_the_same_time_have_names_of_their_own(near: Arrive):
+    windows = [near(), near(), near("codex")]
+    for window in windows:
+        await window.start()
+    assert [window.name for window in windows] == ["claude", "claude-2", "codex"]
+    await windows[0].end()
+    again = near()
+    await again.start()
+    assert again.name == "claude"
+
+
+@pytest.mark.parametrize("name", ["", "ann"])
+async def test_windows_of_opencode_opened_in_the_same_minute_are_kept_apart(near: Arrive, name: str):
+    environ = {"COMMONPLACE_AGENT": name} if name else {}
+    first, second = near("opencode", **environ), near("opencode", **environ)
+    first.session, second.session = "ses_6f1c2ab3dffeAAAAAAAAAAAAAA", "ses_6f1c2ab3dffeBBBBBBBBBBBBBB"
+    assert (await first.edit("src/cart.py")).denial == ""
+    assert f"leased by {first.name}" in (await second.edit("src/cart.py")).denial
+
+
+async def test_branch_is_told_with_the_start(team: Team, near: Arrive):
+    alice = near()
+    session_id = (await alice.start()).session_id
+    assert session_id
+    row = await team.database.read(lambda tx: tx.one("select branch from session where project = 'shop'"))
+    assert row["branch"] == "main"
