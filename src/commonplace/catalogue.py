@@ -27,6 +27,7 @@ CORE_TOOLSET = (
     "memory_start_session",
     "memory_end_session",
     "memory_query",
+    "memory_get_by_id",
     "memory_store",
     "memory_record_learning",
     "memory_lock_files",

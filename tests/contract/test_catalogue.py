@@ -87,3 +87,21 @@ def test_schema_of_a_batch_names_every_argument_of_its_items():
     singles = ("memory_add_backlog_item", "memory_update_backlog_item", "memory_complete_backlog_item")
     arguments = {name for single in singles for name in input_schema(CATALOGUE.tools[single])["properties"]}
     assert items["items"]["properties"].keys() == arguments - {"session_id"}
+
+
+def test_annotations_that_equal_the_defaults_of_the_protocol_are_not_sent():
+    sent = {
+        (name, hint)
+        for tool in CATALOGUE.tools.values()
+        for name, hint in tool_definition(tool)["annotations"].items()
+    }
+    assert sent == {
+        ("readOnlyHint", True),
+        ("destructiveHint", False),
+        ("idempotentHint", True),
+        ("openWorldHint", False),
+    }
+
+
+def test_core_opens_what_it_finds():
+    assert {"memory_query", "memory_get_by_id"} <= set(CATALOGUE.toolsets["core"])

@@ -86,3 +86,11 @@ async def test_an_empty_list_is_in_the_reply(team, tool: str, arguments: dict[st
 async def test_an_empty_list_is_in_the_reply_of_tools_without_a_session(team, tool: str, field: str):
     anyone = team.anyone(access.OPERATOR)
     assert (await anyone.call(tool))[field] == []
+
+
+async def test_a_change_of_a_backlog_item_does_not_return_its_description(team):
+    alice = await team.agent("alice")
+    added = await alice.add_backlog_item(title="Cart", description="long " * 1000)
+    changed = await alice.update_backlog_item(item_id=added["id"], priority="high")
+    assert "description" not in added.keys() | changed.keys()
+    assert (changed["priority"], len(repr(changed)) < 1000) == ("high", True)

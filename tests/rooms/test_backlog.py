@@ -49,7 +49,6 @@ async def test_add_backlog_item_answers_with_the_item(team, clock):
         "id": added["id"],
         "project": "shop",
         "title": "Cart",
-        "description": "It loses items.",
         "priority": "high",
         "assigned_to": "bob",
         "tags": ["ui", "bug"],

@@ -12,6 +12,13 @@ _NOISE_KEYS = frozenset({"title", "additionalProperties"})
 # Models are not shown the bounds of texts and lists, which cost tokens and are explained by the refusal; programs get them.
 _BOUND_KEYS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "pattern"})
 
+_DEFAULT_HINTS = {
+    "readOnlyHint": False,
+    "destructiveHint": True,
+    "idempotentHint": False,
+    "openWorldHint": True,
+}
+
 
 def input_schema(tool: Tool) -> dict[str, Any]:
     """The full schema with all bounds, for programs and people."""
@@ -25,15 +32,15 @@ def _build_schema(tool: Tool, noise: frozenset[str]) -> dict[str, Any]:
 
 
 def tool_annotations(tool: Tool) -> dict[str, bool]:
-    """All four hints; a family has those of its most dangerous action."""
+    """The hints that differ from the protocol's defaults; a family has those of its most dangerous action."""
     acts = list_operations(tool)
-    writes = any(act.writes for act in acts)
-    return {
-        "readOnlyHint": not writes,
+    hints = {
+        "readOnlyHint": not any(act.writes for act in acts),
         "destructiveHint": any(act.destroys for act in acts),
         "idempotentHint": all(act.idempotent for act in acts),
         "openWorldHint": False,
     }
+    return {name: hint for name, hint in hints.items() if hint is not _DEFAULT_HINTS[name]}
 
 
 def tool_definition(tool: Tool) -> dict[str, Any]:

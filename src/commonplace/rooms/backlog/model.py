@@ -131,14 +131,14 @@ class BacklogItem(Reply):
 
 
 class ChangedItem(BacklogItem, kw_only=True):
-    """An item after a change; `status` is what was done, `item_status` the status of the item."""
+    """An item after a change, without its description; `status` is what was done, `item_status` the item's status."""
 
     item_status: str
 
     @classmethod
     def from_item(cls, outcome: str, item: BacklogItem) -> "ChangedItem":
         fields = {name: getattr(item, name) for name in BacklogItem.__struct_fields__}
-        return cls(**fields | {"status": outcome}, item_status=item.status)
+        return cls(**fields | {"status": outcome, "description": ""}, item_status=item.status)
 
 
 class BacklogListing(Reply):
