@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import product
-from patience import PATIENCE_SECONDS
+from patience import PATIENCE_SECONDS, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -256,5 +256,8 @@ def test_client_that_goes_away_cancels_what_it_asked_for(server: product.Product
         )
         client.sendall(head.encode() + asked)
         server.call("memory_heartbeat", session_id=ann)
+    wait_until(
+        lambda: b'operation="memory_lock_files",outcome="failed"' in server.request("GET", "/metrics")[1]
+    )
     server.call("memory_unlock_files", session_id=ann)
-    assert "your_locks" not in server.call("memory_get_locks", session_id=ben)
+    assert server.call("memory_get_locks", session_id=ben)["total_count"] == 0
