@@ -86,7 +86,7 @@ ANSWERED = [
     ("GET", "/api", 200),
     ("GET", "/openapi.json", 200),
     ("POST", "/api/memory_health", 200),
-    ("POST", "/api/memory_heartbeat", 400),
+    ("POST", "/api/memory_heartbeat", 404),
     ("GET", "/archives/w/s", 404),
     ("GET", "/events", 400),
     ("POST", "/mcp", 400),
