@@ -27,12 +27,12 @@ PROJECT_CONNECTION = (
 )
 HOOKS = (
     ".gemini/settings.json",
-    {"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "PreCompress", "AfterAgent", "SessionEnd"},
+    {"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"},
 )
 
 EVENTS = {
         "session_start": "SessionStart", "before_edit": "BeforeTool", "after_edit": "AfterTool",
-        "prompt": "BeforeAgent", "stop": "AfterAgent", "before_compact": "PreCompress", "session_end": "SessionEnd",
+        "prompt": "BeforeAgent", "stop": "AfterAgent", "session_end": "SessionEnd",
     }  # fmt: skip
 DENIAL = (0, {"decision": "deny"})
 

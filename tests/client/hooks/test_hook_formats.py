@@ -46,7 +46,10 @@ async def test_start_tells_the_boot_pack(team, near, tool):
     words = json.loads(told.rpartition("\n")[2])
     assert (words["agent"], words["project"]) == (tool, "shop")
     assert [learning["title"] for learning in words["learnings"]] == ["Cart totals"]
-    assert f"session_id for these tools: {words['session_id']}\n" in told
+    first_line = told.partition("\n")[0]
+    assert first_line.startswith(f"You are the agent {tool} in the project shop")
+    assert "already started" in first_line
+    assert first_line.endswith(f"session_id for these tools: {words['session_id']}")
 
 
 async def test_start_stays_within_what_agents_take(team, near):

@@ -50,6 +50,15 @@ async def test_hook_follows_a_name_that_the_model_chose(team: Team, near: Arrive
     assert alice.name == "backend"
 
 
+async def test_reminder_names_the_agent_as_the_model_did(team: Team, near: Arrive):
+    alice = near(CLAUDE_PID="4714")
+    await alice.start()
+    await model_of(team, 4714).start_session(project="shop", claude_instance="backend")
+    told = (await alice.start(source="compact")).context
+    assert told.startswith("You are the agent backend in the project shop")
+    assert '"agent":"backend"' in told
+
+
 async def test_next_window_is_the_same_agent_and_gets_the_whole_handoff(team: Team, near: Arrive):
     first = near()
     session_id = (await first.start()).session_id

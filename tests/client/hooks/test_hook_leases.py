@@ -160,14 +160,26 @@ async def test_session_goes_on_after(near, source):
     assert '"your_locks":["src/cart.py"]' in after.context
 
 
-@pytest.mark.parametrize(("tool", "kind"), [("gemini", "prompt"), ("vscode", "before_edit")])
-async def test_reminder_comes_with_the_first_event_heard_after_a_compaction(near, tool, kind):
-    alice = near(tool)
+async def test_reminder_comes_with_the_first_event_heard_after_a_compaction(near):
+    alice = near("vscode")
     before = await alice.start()
     await alice.hook(alice.sends("before_compact"))
-    event = alice.sends(kind, *(["src/cart.py"] if kind == "before_edit" else []))
+    event = alice.sends("before_edit", "src/cart.py")
     first, second = await alice.hook(event), await alice.hook(event)
     assert (first.session_id, second.stdout) == (before.session_id, "")
+
+
+async def test_gemini_is_reminded_only_after_a_real_compaction(near, tmp_path):
+    alice = near("gemini")
+    alice.transcript = str(tmp_path / "chat.jsonl")
+    before = await alice.start()
+    for _ in range(3):
+        assert (await alice.hook(alice.sends("prompt") | {"hook_event_name": "PreCompress"})).stdout == ""
+        assert (await alice.prompt("what is a <state_snapshot>?")).stdout == ""
+    summary = '{"$set":{"messages":[{"text":"<state_snapshot>half done</state_snapshot>"}]}}'
+    (tmp_path / "chat.jsonl").write_text(f'{{"type":"user","text":"<state_snapshot>"}}\n{summary}\n')
+    assert (await alice.prompt("go on")).session_id == before.session_id
+    assert (await alice.prompt("go on")).stdout == ""
 
 
 async def test_prompt_brings_learnings_where_asked_for(team, near):

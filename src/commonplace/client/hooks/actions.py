@@ -40,6 +40,13 @@ def on_session_start(hook_run: HookRun) -> HookAnswer:
     return HookAnswer()
 
 
+def note_compaction(hook_run: HookRun, compaction: str) -> None:
+    """Note a compaction that the transcript shows; the start of a session brings the boot pack anyway."""
+    is_new = hook_run.state.is_first_time(f"compaction {compaction}")
+    if is_new and hook_run.event.kind != "session_start":
+        hook_run.state.set_mark(_COMPACTED_MARK)
+
+
 def remind_after_compaction(hook_run: HookRun) -> None:
     """Remind the model at the first event that can add context, for agents that send no session start then."""
     if hook_run.state.has_mark(_COMPACTED_MARK):

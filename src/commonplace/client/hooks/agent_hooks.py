@@ -20,5 +20,7 @@ class AgentHooks(NamedTuple):
     """How an edit is denied, for the documentation."""
     identify_agent: Callable[[Fields], str] | None = None
     """The agent that sent this input, where other programs run this agent's hooks too; empty to ignore the event."""
+    find_compaction: Callable[[HookEvent], str] | None = None
+    """An id of the last compaction, from the transcript, for an agent without an event for it; empty if there is none."""
     process_variable: str = ""
     """The variable with the agent's process id in the environment of its hooks; else it is their parent."""

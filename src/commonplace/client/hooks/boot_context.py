@@ -25,8 +25,7 @@ def encode_pack(reply: dict[str, Any]) -> str:
 
 def render_boot_context(session: HookSession, lock: str, when: str = "now") -> str:
     facts = [
-        "Commonplace is the shared memory of this team's agents; its tools are named memory_*.",
-        f"In it this session is the agent {session.agent} in the project {session.project}. Its session_id for these tools: {session.session_id}",
+        f"You are the agent {session.agent} in the project {session.project} of Commonplace, the shared memory of this team's agents (tools memory_*). Your session is already started; its session_id for these tools: {session.session_id}",
         _LOCK_TEXTS.get(lock, ""),
         f"The state of the project {when}, as memory_start_session returned it:",
         session.pack,
@@ -36,7 +35,8 @@ def render_boot_context(session: HookSession, lock: str, when: str = "now") -> s
 
 def render_reminder(session: HookSession, heartbeat: dict[str, Any], locks: dict[str, Any], lock: str) -> str:
     """The boot context for a session that continues, with its current locks and unread count."""
-    pack = json.loads(session.pack)
+    session = session._replace(agent=heartbeat.get("agent", session.agent))
+    pack = json.loads(session.pack) | {"agent": session.agent}
     messages = pack.get("messages")
     pack["messages"] = (messages if isinstance(messages, dict) else {}) | {
         "unread": heartbeat.get("unread", 0)

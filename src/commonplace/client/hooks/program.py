@@ -52,6 +52,8 @@ def run(agent: str, stdin: bytes) -> HookOutput:
 def answer_event(agent: str, hooks: AgentHooks, event: HookEvent) -> HookAnswer:
     hook_run = HookRun(agent, event, read_hook_settings())
     try:
+        if hooks.find_compaction and (compaction := hooks.find_compaction(event)):
+            actions.note_compaction(hook_run, compaction)
         if event.kind in hooks.context_kinds and event.kind != "session_start":
             actions.remind_after_compaction(hook_run)
         answer = actions.ACTIONS[event.kind](hook_run)

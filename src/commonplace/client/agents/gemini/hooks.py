@@ -1,5 +1,8 @@
 """Gemini CLI's hooks."""
 
+import zlib
+from pathlib import Path
+
 from commonplace.client.hooks import payload
 from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
@@ -11,12 +14,13 @@ _EVENTS: dict[str, EventKind] = {
     "BeforeTool": "before_edit",
     "AfterTool": "after_edit",
     "AfterAgent": "stop",
-    "PreCompress": "before_compact",
 }
 _CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "after_edit"})
 _WARNING_KINDS: frozenset[EventKind] = _CONTEXT_KINDS | {"before_edit", "stop"}
 
 _EDITORS = {"write_file", "replace"}
+_REPLACED_MESSAGES = b'{"$set"'
+_SNAPSHOT_START, _SNAPSHOT_END = b"<state_snapshot>", b"</state_snapshot>"
 
 
 def _parse_event(fields: payload.Fields) -> HookEvent | None:
@@ -32,6 +36,19 @@ def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     return payload.render_json(body)
 
 
+def _find_compaction(event: HookEvent) -> str:
+    """A digest of the last summary that replaced the messages. `PreCompress` runs before every model request."""
+    try:
+        lines = Path(event.transcript).read_bytes().splitlines() if event.transcript else []
+    except OSError:
+        return ""
+    for line in reversed(lines):
+        if line.startswith(_REPLACED_MESSAGES) and _SNAPSHOT_START in line:
+            summary = line.rpartition(_SNAPSHOT_START)[2].partition(_SNAPSHOT_END)[0]
+            return f"{zlib.crc32(summary):08x}"
+    return ""
+
+
 HOOKS = AgentHooks(
     _EVENTS,
     _CONTEXT_KINDS,
@@ -39,4 +56,5 @@ HOOKS = AgentHooks(
     _parse_event,
     _render_answer,
     "`decision: deny`",
+    find_compaction=_find_compaction,
 )

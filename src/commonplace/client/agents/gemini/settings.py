@@ -21,7 +21,6 @@ _EVENTS = (
     HookTrigger("SessionStart"),
     HookTrigger("BeforeTool", _EDITORS),
     HookTrigger("AfterTool", _EDITORS),
-    HookTrigger("PreCompress"),
     HookTrigger("AfterAgent"),
     HookTrigger("SessionEnd"),
     HookTrigger("BeforeAgent"),  # the first event with context after a compaction, so always installed
