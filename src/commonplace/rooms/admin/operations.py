@@ -174,7 +174,7 @@ async def get_auth_status(call: Call) -> model.AuthStatus:
 
 admin = OperationFamily(
     "memory_admin",
-    "Keys (owner), audit log (admin), your own access (auth_status).",
+    "Create API keys (owner), audit log (admin), your own access (auth_status).",
     {
         "create_key": create_key,
         "revoke_key": revoke_key,

@@ -36,7 +36,7 @@ async def set_memory(
     expected_version: model.MemoryVersion | None = None,
     agent_id: AgentId | None = None,
 ) -> model.StoredMemory:
-    """Store JSON for yourself; expires_in in seconds."""
+    """Private scratchpad: store JSON for yourself; expires_in in seconds."""
     owner, session = await _resolve_scope(call, session_id, agent_id)
     encoded_value, encoded_metadata = model.encode_value(value), encode_metadata(metadata)
     usage = await store.add_usage(call.tx, owner)

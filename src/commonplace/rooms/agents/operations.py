@@ -34,7 +34,7 @@ _UNKNOWN_STATUS: Row = {"status": "idle", "status_at": None, "current_task": ""}
 async def heartbeat(
     call: Call, status: HeartbeatStatus | None = None, current_task: TaskText | None = None
 ) -> HeartbeatReply:
-    """Report your status (kept if omitted); renews locks, counts unread mail."""
+    """Keep alive: report your status (kept if omitted), renew locks, count unread mail."""
     previous = await store.load_reported_status(call.tx, call.project, call.agent) or _UNKNOWN_STATUS
     task = previous["current_task"] if current_task is None else current_task
     await store.record_heartbeat(call.tx, call.project, call.agent, status, task, call.now)
@@ -55,7 +55,7 @@ async def heartbeat(
 async def get_agent_status(
     call: Call, instance: AgentName | None = None, project: str | None = None
 ) -> AgentStatusListing:
-    """List agents with status and current task."""
+    """Who is online: agents with status and current task."""
     rows = await store.list_agent_statuses(
         call.tx, call.project, instance, call.now - SESSION_LIVE_MICROSECONDS, call.now
     )
@@ -76,7 +76,7 @@ async def list_agents(
     query: Annotated[str, Field(max_length=200)] | None = None,
     limit: Annotated[int, Field(ge=1, le=200)] = 50,
 ) -> AgentRoster:
-    """List known agents; query matches names and roles."""
+    """List team members, known agents; query matches names and roles."""
     rows = await store.search_agents(call.tx, call.project, query or "", limit)
     return AgentRoster(
         count=len(rows), total=total_of_rows(rows), agents=[RosterAgent.from_row(row) for row in rows]

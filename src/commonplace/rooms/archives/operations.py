@@ -206,7 +206,7 @@ async def search_sessions(
     limit: Limit = 20,
     per_session: model.MatchesOfSession = session_search.DEFAULT_MATCHES_PER_SESSION,
 ) -> SessionMatches:
-    """Search archived sessions; for an error, finds what fixed it."""
+    """Search past conversations (archived sessions): how an error was fixed before."""
     if call.prepared is not None:
         scanned: SessionMatches = call.prepared
         return scanned

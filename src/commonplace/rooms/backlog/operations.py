@@ -36,7 +36,7 @@ async def add_backlog_item(
     deferred_reason: model.DeferredReason | None = None,
     depends_on: model.Dependencies | None = None,
 ) -> ChangedItem:
-    """Add a task; depends_on must be done first."""
+    """Add a todo: file a new task, ticket, bug or issue; depends_on must be done first."""
     target_project = call.resolve_project(project)
     item_number = await edits.lock_backlog(call, target_project)
     await ensure_project(call.tx, target_project, call.now)
@@ -74,7 +74,7 @@ async def list_backlog(
     limit: model.BacklogLimit = 20,
     offset: model.BacklogOffset = 0,
 ) -> BacklogListing:
-    """List tasks by priority; ready = open, unblocked, free or yours. project `*` = all."""
+    """List open tasks (todo, tickets) by priority: what to do next. ready = open, unblocked, free or yours. project `*` = all."""
     all_projects = isinstance(project, AllProjects)
     filters = BacklogFilters(
         projects=await edits.list_visible_projects(call) if all_projects else [call.project],
@@ -117,7 +117,7 @@ async def update_backlog_item(
     force: bool = False,
     expected_version: int | None = None,
 ) -> ChangedItem:
-    """Update a task; claim takes a free one (blocked: force) until your session ends, assigned_to "" frees it."""
+    """Update, assign or claim a task or ticket, change its priority; claim takes a free one (blocked: force) until your session ends, assigned_to "" frees it."""
     target_project = call.resolve_project(project) if project is not None else None
     fields = {
         "status": status,
@@ -150,7 +150,7 @@ async def update_backlog_item(
 async def complete_backlog_item(
     call: Call, item_id: Id, resolution: model.ItemText | None = None, wont_do: bool = False
 ) -> CompletedItem:
-    """Complete a task; dependents are notified."""
+    """Mark a task done, close a ticket; dependents are notified."""
     row = await edits.load_locked_item(call, item_id)
     if row["closed"]:
         raise errors.Conflict(
@@ -183,7 +183,7 @@ _OPERATION_BY_ACTION: dict[model.BacklogAction, Operation] = {
     example={"action": "create", "items": [{"title": "One"}, {"title": "Two"}]},
 )
 async def batch_backlog(call: Call, action: model.BacklogAction, items: model.BatchItems) -> BatchReply:
-    """Change many tasks: all or none."""
+    """Create or change many tasks at once: all or none."""
     replies: list[Any] = []
     problems: list[dict[str, Any]] = []
     for index, arguments in enumerate(items):

@@ -108,7 +108,7 @@ async def list_checklists(call: Call, project: str | None = None) -> ChecklistLi
 
 checklist = OperationFamily(
     _TOOL_NAME,
-    "Shared checklists of steps.",
+    "Shared checklists of steps, such as a release.",
     {
         "create": create_checklist,
         "get": get_checklist,

@@ -104,7 +104,7 @@ async def query(
 
 db = OperationFamily(
     _TOOL_NAME,
-    "Read the operator's databases: one bounded SELECT at a time.",
+    "Run a SQL query on the operator's databases: one bounded SELECT at a time.",
     {"list": list_databases, "schema": schema, "query": query},
 )
 

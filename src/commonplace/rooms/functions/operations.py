@@ -44,7 +44,7 @@ async def register_function(
     requires: model.FunctionTexts | None = None,
     code: model.SourceCode | None = None,
 ) -> model.RegisteredFunction:
-    """Register a function's purpose for reuse; `similar` lists existing ones."""
+    """Document a function's purpose for reuse; `similar` lists existing ones."""
     await lock_project(call.tx, call.project, "functions")
     path, line = model.split_line_number(file_path)
     file = canonicalize_path(path, call.session.working_directory if call.session else None)
@@ -103,7 +103,7 @@ async def find_function(
     include_shared: bool = True,
     limit: model.FunctionLimit = 5,
 ) -> model.FunctionSearchReply:
-    """Find functions by purpose, name, signature or calls before writing one."""
+    """Find existing helper functions by purpose, name, signature or calls before writing one."""
     question = call.prepared if isinstance(call.prepared, Question) else Question(query)
     projects = list(dict.fromkeys([call.project, *([access.SHARED] if include_shared else [])]))
     hits = await find_entries(

@@ -78,7 +78,7 @@ async def delete_guideline(
 
 guidelines = OperationFamily(
     "memory_guidelines",
-    "Rules that agents read at session start; scope is 'global' or a project.",
+    "Coding rules and conventions of the project that agents read at session start; scope is 'global' or a project.",
     {"list": list_guidelines, "set": set_guideline, "delete": delete_guideline, "get": get_guideline},
 )
 

@@ -53,7 +53,7 @@ async def query(
     max_tokens: model.TokenBudget = 4000,
     detail: model.DetailLevel = "auto",
 ) -> model.QueryAnswer:
-    """Search the team's knowledge by words and meaning. Use it before solving a problem."""
+    """Search the team's knowledge by words and meaning: do we already know how to solve this problem?"""
     since = call.now - updated_within_days * DAY if updated_within_days else 0
     entry_filter = EntryFilter(
         call.now,
@@ -129,7 +129,7 @@ async def get_by_id(
     project: str | None = None,
     version: int | None = None,
 ) -> model.StoredItem:
-    """Get a document, message, item, spec, file or function by id."""
+    """Open by id: a document, message, item, spec, file or function."""
     for scope in call.list_read_projects(include_shared=project is None):
         for prefix, finder in call.catalogue.finders.items():
             if doc_id.startswith(prefix) and (item := await finder(call, scope, doc_id)):
@@ -200,7 +200,7 @@ async def store_document(
     expires_in_days: model.ExpiryDays | None = None,
     force_store: bool = False,
 ) -> model.StoreReceipt:
-    """Store a document. files_related: path, path:line or path#symbol, @commit. force_store updates the one with its title."""
+    """Save a document, decision or architecture note. files_related: path, path:line or path#symbol, @commit. force_store updates the one with its title."""
     return await write_document(call, call.prepared, force=force_store, status="stored")
 
 
@@ -231,7 +231,7 @@ async def record_learning(
     tags: model.DocumentTags | None = None,
     files_related: model.CitedPlaces | None = None,
 ) -> model.StoreReceipt:
-    """Save a lesson (symptom, cause, fix) for the team."""
+    """Remember a lesson learned or gotcha (symptom, cause, fix): a note for the team."""
     return await write_document(call, call.prepared, force=False, status="recorded")
 
 

@@ -49,7 +49,7 @@ async def lock_files(
     mode: LockMode = "exclusive",
     wait_seconds: LockWaitSeconds = 0,
 ) -> LockFilesReply:
-    """Lock files, dirs (dir/) or globs before editing: all or nothing. Your calls renew the lease."""
+    """Lock (reserve) files, dirs (dir/) or globs before editing: all or nothing. Your calls renew the lease."""
     paths_wanted = _canonicalize_files(call, files)
     last_counter = await advance_counter(call.tx, call.project, "lease", len(paths_wanted))
     now = await call.tx.clock()
@@ -83,7 +83,7 @@ async def lock_files(
 
 @operation("memory_unlock_files", writes=True, idempotent=True, verbatim=("files",))
 async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFilesReply:
-    """Release your locks; without files, all."""
+    """Unlock: release your locks; without files, all."""
     now = await call.tx.clock()
     fold = await store.project_ignores_case(call.tx, call.project)
     held = {
@@ -112,7 +112,7 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
 
 @operation("memory_get_locks", role="readonly")
 async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockListing:
-    """List locks and holders by path, dir or glob."""
+    """Who has a file locked: locks and holders by path, dir or glob."""
     now = await call.tx.clock()
     fold = await store.project_ignores_case(call.tx, call.project)
     session = call.own_session.id

@@ -43,7 +43,7 @@ async def send_message(
     require_human: bool = False,
     idempotency_key: model.IdempotencyKey | None = None,
 ) -> SentMessage:
-    """Message an agent, `*` (all others) or `@admins`; replies set reply_to."""
+    """Send a message or question to another agent or teammate, broadcast to everyone with `*`, or `@admins`; replies set reply_to."""
     project = call.resolve_project(to_project)
     draft = MessageDraft(
         project=project,
@@ -131,7 +131,7 @@ async def get_messages(
     headers_only: bool = False,
     wait_seconds: model.WaitSeconds = 0,
 ) -> InboxPage:
-    """Read your unread mail, urgent first; marks returned bodies delivered."""
+    """Inbox: read your unread mail, urgent first, or wait for a reply; marks returned bodies delivered."""
     agent = await _require_mailbox(call, for_instance)
     message = await ids.resolve_id(call.tx, "message", call.project, message_id) if message_id else None
     rows = await store.list_inbox_messages(

@@ -72,7 +72,7 @@ async def start_session(
     api_key: ShortText | None = None,
     token_budget: TokenBudget = 2000,
 ) -> BootPack:
-    """Call first: returns session_id and the project's state, within token_budget."""
+    """Call first to start working: registers you as an agent, returns session_id and the project's state within token_budget."""
     if api_key is not None:
         call.caller = await _require_key_caller(call, api_key)
     if activity.is_session_id(claude_instance):
@@ -240,7 +240,7 @@ async def end_session(
     handoff_notes: LongText | None = None,
     takes_handoff: HandoffIds | None = None,
 ) -> EndedSession:
-    """End your session: stores handoff and learning, releases locks."""
+    """Finish: end your session, hand off to the next one, save the learning, release locks."""
     session = call.own_session
     if not await store.mark_session_ended(call.tx, session, call.now):
         raise errors.SessionNotFound

@@ -55,7 +55,7 @@ async def update_work(
     signals: SignalNames | None = None,
     signal_details: ShortNote = "",
 ) -> WorkUpdate:
-    """Report what you work on, touch and wait for. Signals unblock those who wait."""
+    """Report progress: what you work on, touch, are blocked by and wait for. Signals unblock those who wait."""
     session = call.own_session
     touched = _canonical_paths(session, files_touched or [])
     change = WorkChange(title, status, touched, notes, blocked_by, blocked_reason, waiting_for_signal)
@@ -82,7 +82,7 @@ async def get_active_work(
     since_hours: Annotated[int, Field(ge=1, le=336)] = 24,
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
 ) -> ActiveWork:
-    """List active and blocked agents, and recent signals."""
+    """Who is working on what: active and blocked agents, recent signals."""
     return await list_active_work(call, call.project, since_hours, limit, instance)
 
 
