@@ -136,9 +136,9 @@ def repository(folder: Path, *files: str) -> Path:
     for name, value in (("user.name", "Ann"), ("user.email", "ann@example.com"), ("commit.gpgsign", "false")):
         git(folder, "config", name, value)
     for file in files:
-        place = folder / file
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text("a\n")
+        path = folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("a\n")
     git(folder, "add", "--all")
     git(folder, "commit", "-q", "--allow-empty", "-m", "first")
     return folder

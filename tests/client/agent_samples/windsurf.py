@@ -34,5 +34,10 @@ DENIAL = (2, {})
 
 
 def build_payload(agent: Any, name: str, files: tuple[str, ...]) -> dict[str, Any]:
-    told = {"file_path": files[0], "edits": [{"old_string": "a", "new_string": "b"}]} if files else {}
-    return {"agent_action_name": name, "trajectory_id": agent.session, "execution_id": "e", "tool_info": told}
+    tool_info = {"file_path": files[0], "edits": [{"old_string": "a", "new_string": "b"}]} if files else {}
+    return {
+        "agent_action_name": name,
+        "trajectory_id": agent.session,
+        "execution_id": "e",
+        "tool_info": tool_info,
+    }

@@ -149,7 +149,7 @@ async def test_going_past_is_recorded_and_told_to_the_holder(team, near, shop):
     assert (await bob.commit("--no-verify")).code == 0
     commit = git(shop, "rev-parse", "HEAD")[:12]
     mail = (await alice.get_messages())["messages"]
-    assert [(each["from"], each["subject"]) for each in mail] == [
+    assert [(message["from"], message["subject"]) for message in mail] == [
         (bob.name, f"Commit {commit} changed files that you hold")
     ]
     work = (await alice.get_active_work())["recent_work_items"]
@@ -253,13 +253,13 @@ def test_link_is_kept_as_a_link(shop):
     script = shop / "check.sh"
     script.write_text("#!/bin/sh\nexit 0\n")
     script.chmod(0o755)
-    place = shop / ".git/hooks/pre-commit"
-    place.symlink_to(script)
+    hook_path = shop / ".git/hooks/pre-commit"
+    hook_path.symlink_to(script)
     guarded(shop)
-    assert not place.is_symlink()
+    assert not hook_path.is_symlink()
     assert script.read_text() == "#!/bin/sh\nexit 0\n"
     guarded(shop, "uninstall")
-    assert place.readlink() == script
+    assert hook_path.readlink() == script
 
 
 async def test_configured_folder_of_hooks_is_used(shop):
@@ -278,11 +278,11 @@ async def test_outside_of_a_repository_it_says_so(tmp_path):
 
 def test_lines_that_a_user_adds_stay(shop):
     guarded(shop)
-    place = shop / ".git/hooks/pre-commit"
-    place.write_bytes(place.read_bytes() + b"make check\n")
+    hook_path = shop / ".git/hooks/pre-commit"
+    hook_path.write_bytes(hook_path.read_bytes() + b"make check\n")
     guarded(shop, "uninstall")
-    assert place.read_bytes().endswith(b"make check\n")
-    assert b"guard check" not in place.read_bytes()
+    assert hook_path.read_bytes().endswith(b"make check\n")
+    assert b"guard check" not in hook_path.read_bytes()
 
 
 @settings(max_examples=80, deadline=None)
@@ -293,9 +293,9 @@ def test_lines_that_a_user_adds_stay(shop):
 )
 def test_any_hook_comes_back_to_the_byte(tmp_path_factory, first, rest, executable):
     folder = tmp_path_factory.mktemp("hooks")
-    place = folder / "pre-commit"
-    place.write_bytes(first + rest)
-    place.chmod(0o755 if executable else 0o644)
+    hook_path = folder / "pre-commit"
+    hook_path.write_bytes(first + rest)
+    hook_path.chmod(0o755 if executable else 0o644)
     before = photograph(folder)
     for _ in range(2):
         guard.install_hook(folder, "pre-commit")

@@ -31,8 +31,8 @@ def closed() -> str:
 @pytest.fixture
 def alone(shop: Path, home: Path):
     def arrive(url: str, tool: str = "claude", **environ: str) -> Agent:
-        known = {"COMMONPLACE_URL": url, "COMMONPLACE_HOME": str(home)}
-        return Agent(tool, shop, known | {"COMMONPLACE_HOOKS_TRANSCRIPTS": "off"} | environ)
+        variables = {"COMMONPLACE_URL": url, "COMMONPLACE_HOME": str(home)}
+        return Agent(tool, shop, variables | {"COMMONPLACE_HOOKS_TRANSCRIPTS": "off"} | environ)
 
     return arrive
 
@@ -119,8 +119,11 @@ async def test_key_that_the_server_does_not_know_is_named(alone, tmp_path):
 async def test_setting_that_cannot_be_read_is_as_usual_and_stands_in_the_log(alone, closed, home):
     bob = alone(closed, COMMONPLACE_HOOKS_MINUTES="abc", COMMONPLACE_HOOKS_LOCK="sometimes")
     assert "No server answers" in (await bob.edit("src/cart.py")).context
-    told = (home / "hooks.log").read_text()
-    assert ("hooks.minutes is invalid: 'abc'" in told, "hooks.lock is invalid: 'sometimes'" in told) == (
+    log_text = (home / "hooks.log").read_text()
+    assert (
+        "hooks.minutes is invalid: 'abc'" in log_text,
+        "hooks.lock is invalid: 'sometimes'" in log_text,
+    ) == (
         True,
         True,
     )

@@ -42,11 +42,11 @@ async def test_start_tells_the_boot_pack(team, near, tool):
     alice = await team.agent("alice", project="shop")
     await alice.record_learning(topic="Cart totals", content="Round at the end.")
     bob = near(tool)
-    told = (await bob.start()).context
-    words = json.loads(told.rpartition("\n")[2])
+    context = (await bob.start()).context
+    words = json.loads(context.rpartition("\n")[2])
     assert (words["agent"], words["project"]) == (tool, "shop")
     assert [learning["title"] for learning in words["learnings"]] == ["Cart totals"]
-    first_line = told.partition("\n")[0]
+    first_line = context.partition("\n")[0]
     assert first_line.startswith(f"You are the agent {tool} in the project shop")
     assert "already started" in first_line
     assert first_line.endswith(f"session_id for these tools: {words['session_id']}")
@@ -55,9 +55,9 @@ async def test_start_tells_the_boot_pack(team, near, tool):
 async def test_start_stays_within_what_agents_take(team, near):
     alice = await team.agent("alice", project="shop")
     await alice.end_session(summary="Große Pläne", handoff_notes="Größe über alles. " * 1_000)
-    told = (await near("codex", COMMONPLACE_AGENT="alice").start()).context
-    assert 6_000 < len(told.encode()) <= boot_context.MAX_CONTEXT_BYTES < 10_000
-    assert json.loads(told.rpartition("\n")[2])["handoff"]["truncated"]
+    context = (await near("codex", COMMONPLACE_AGENT="alice").start()).context
+    assert 6_000 < len(context.encode()) <= boot_context.MAX_CONTEXT_BYTES < 10_000
+    assert json.loads(context.rpartition("\n")[2])["handoff"]["truncated"]
 
 
 @pytest.mark.parametrize("tool", AGENTS_WITH_HOOKS)
@@ -196,10 +196,13 @@ async def test_vs_code_that_runs_claudes_hooks_is_known_as_itself(near, home):
 
 
 def test_reminder_fits_whole_whatever_is_locked():
-    known = {"session_id": "s", "learnings": [{"id": str(n), "text": "x" * 300} for n in range(25)]}
-    session = HookSession("s", "shop", "alice", "/", "claude", boot_context.encode_pack(known))
+    boot_pack = {"session_id": "s", "learnings": [{"id": str(n), "text": "x" * 300} for n in range(25)]}
+    session = HookSession("s", "shop", "alice", "/", "claude", boot_context.encode_pack(boot_pack))
     locks = {"locks": [{"file": "y" * 200}] * 10, "your_locks": [{"file": "z" * 100}] * 20}
-    told = boot_context.render_reminder(session, {"unread": 2}, locks, "auto")
-    shown = json.loads(told.partition("as memory_start_session returned it:\n")[2])
-    assert (len(told.encode()) <= boot_context.MAX_CONTEXT_BYTES, shown["messages"]) == (True, {"unread": 2})
-    assert shown["learnings"] == known["learnings"][: len(shown["learnings"])]
+    reminder = boot_context.render_reminder(session, {"unread": 2}, locks, "auto")
+    shown = json.loads(reminder.partition("as memory_start_session returned it:\n")[2])
+    assert (len(reminder.encode()) <= boot_context.MAX_CONTEXT_BYTES, shown["messages"]) == (
+        True,
+        {"unread": 2},
+    )
+    assert shown["learnings"] == boot_pack["learnings"][: len(shown["learnings"])]

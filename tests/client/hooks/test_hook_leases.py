@@ -112,8 +112,8 @@ async def test_taken_over_lease_is_told_to_its_old_holder(team, near):
     await alice.edit("src/cart.py")
     team.clock.advance(minutes=30, seconds=16)
     await bob.edit("src/cart.py")
-    told = await alice.edit("src/tax.py")
-    assert f"{bob.name} took over your lapsed lock on src/cart.py." in told.context
+    answer = await alice.edit("src/tax.py")
+    assert f"{bob.name} took over your lapsed lock on src/cart.py." in answer.context
 
 
 async def test_news_waits_for_an_answer_that_the_model_hears(team, near):
@@ -186,5 +186,5 @@ async def test_prompt_brings_learnings_where_asked_for(team, near):
     alice, bob = await session_of(team, "alice"), near("claude")
     await alice.record_learning(topic="Cart totals", content="Round at the end, never per line.")
     assert (await bob.prompt("fix the cart totals")).stdout == ""
-    told = await bob.prompt("fix the cart totals", COMMONPLACE_HOOKS_LEARNINGS="2")
-    assert "Round at the end" in told.context
+    answer = await bob.prompt("fix the cart totals", COMMONPLACE_HOOKS_LEARNINGS="2")
+    assert "Round at the end" in answer.context

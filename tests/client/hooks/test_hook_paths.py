@@ -113,15 +113,15 @@ def test_network_share_is_a_root_as_any(file):
 @settings(max_examples=200, deadline=None)
 @given(st.text(min_size=1, max_size=60).filter(lambda text: not re.search(r"[\0\ud800-\udfff]", text)))
 def test_whatever_is_named_stays_inside_or_has_no_name(shop, text):
-    found = repository_path(text, str(shop), find_working_tree(str(shop)))
-    assert found is None or not ({"", ".", ".."} & set(found.split("/")))
+    repository_file = repository_path(text, str(shop), find_working_tree(str(shop)))
+    assert repository_file is None or not ({"", ".", ".."} & set(repository_file.split("/")))
 
 
 @settings(max_examples=100, deadline=None)
 @given(FILES)
 def test_name_is_the_servers_own_spelling(shop, file):
-    found = repository_path(f"{shop}/{file}", str(shop), find_working_tree(str(shop)))
-    assert paths.canonicalize_path(file, str(shop)) == paths.canonicalize_path(found or "", None)
+    repository_file = repository_path(f"{shop}/{file}", str(shop), find_working_tree(str(shop)))
+    assert paths.canonicalize_path(file, str(shop)) == paths.canonicalize_path(repository_file or "", None)
 
 
 def test_link_that_leads_out_is_a_file_of_the_repository(shop):

@@ -62,8 +62,8 @@ async def test_stop_hands_the_transcript_to_the_uploader(agent, home, tmp_path, 
         assert mine
         await alice.hook(alice.sends("stop"))
         jobs = [(job.kind, job.payload) for job in spool.list_jobs()]
-    known = {"tool": "claude", "session_id": alice.session, "cwd": str(alice.cwd)}
-    assert jobs == [("transcript", known | {"transcript_path": alice.transcript})]
+    job_fields = {"tool": "claude", "session_id": alice.session, "cwd": str(alice.cwd)}
+    assert jobs == [("transcript", job_fields | {"transcript_path": alice.transcript})]
 
 
 async def test_first_edits_at_once_share_one_session(team, agent):
@@ -79,11 +79,11 @@ async def test_first_edits_at_once_share_one_session(team, agent):
 async def test_resumed_session_knows_the_processes_above_it(near, home):
     alice = near()
     await alice.start()
-    place = home / "hooks" / alice.session / "session.json"
-    known = json.loads(place.read_bytes())
-    place.write_text(json.dumps(known | {"ancestors": [999_999]}))
+    session_path = home / "hooks" / alice.session / "session.json"
+    session_fields = json.loads(session_path.read_bytes())
+    session_path.write_text(json.dumps(session_fields | {"ancestors": [999_999]}))
     await alice.start(source="resume")
-    assert json.loads(place.read_bytes()) == known
+    assert json.loads(session_path.read_bytes()) == session_fields
 
 
 def test_mark_that_a_dead_process_left_is_claimed(monkeypatch, tmp_path):

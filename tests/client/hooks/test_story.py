@@ -53,9 +53,9 @@ async def _story(alice: Agent, bob: Agent, client: Client, shop: Path) -> None:
     await alice.edited("src/cart.py")
 
     # Bob starts, knows what she learnt, and collides.
-    told = await bob.start()
-    as_bob = speaking(client, told.session_id)
-    assert "Cart totals" in told.context
+    answer = await bob.start()
+    as_bob = speaking(client, answer.session_id)
+    assert "Cart totals" in answer.context
     assert "src/cart.py is leased by alice" in (await bob.edit("src/tax.py", "src/cart.py")).denial
     git(shop, "add", "--all")
     assert "leased by alice" in (await bob.commit()).stderr
@@ -75,8 +75,8 @@ async def _story(alice: Agent, bob: Agent, client: Client, shop: Path) -> None:
     await as_alice("memory_end_session", summary="Totals are rounded", handoff_notes="Tax is bob's.")
     assert (await alice.end()).stdout == ""
     tomorrow = Agent("claude", shop, alice.environ)
-    known = json.loads((await tomorrow.start()).context.rpartition("\n")[2])
-    assert "Tax is bob's." in known["handoff"]["notes"]
-    assert [learning["title"] for learning in known["learnings"]] == ["Cart totals"]
-    assert {lock["held_by"] for lock in known["relevant_locks"]} == {"bob"}
+    boot_pack = json.loads((await tomorrow.start()).context.rpartition("\n")[2])
+    assert "Tax is bob's." in boot_pack["handoff"]["notes"]
+    assert [learning["title"] for learning in boot_pack["learnings"]] == ["Cart totals"]
+    assert {lock["held_by"] for lock in boot_pack["relevant_locks"]} == {"bob"}
     assert "leased by bob" in (await tomorrow.edit("src/tax.py")).denial

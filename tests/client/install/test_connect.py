@@ -20,10 +20,10 @@ SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key", "--force")
 
 def _entry(path: Path, at: tuple[str, ...]) -> Any:
     content = path.read_text()
-    found = tomllib.loads(content) if path.suffix == ".toml" else json.loads(content)
+    setting = tomllib.loads(content) if path.suffix == ".toml" else json.loads(content)
     for key in (*at, "commonplace"):
-        found = found[key]
-    return found
+        setting = setting[key]
+    return setting
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -103,9 +103,9 @@ def test_json_keeps_what_was_added_since_when_ours_is_taken_away(text: bytes, pl
 @settings(max_examples=30, deadline=None)
 @given(json_texts)
 def test_json_gets_back_the_value_that_was_replaced(text: bytes):
-    theirs, _ = json_edits.put_value(text, SERVER, {"url": "http://elsewhere"})
-    changed, edit = json_edits.put_value(theirs, SERVER, ENTRY)
-    assert json_edits.undo_edit(changed, edit) == theirs
+    edited, _ = json_edits.put_value(text, SERVER, {"url": "http://elsewhere"})
+    changed, edit = json_edits.put_value(edited, SERVER, ENTRY)
+    assert json_edits.undo_edit(changed, edit) == edited
 
 
 names = st.sampled_from(["alpha", "beta", '"with space"', "gamma-1"])
@@ -183,12 +183,12 @@ def test_toml_keeps_what_was_added_since_when_ours_is_taken_away(text: str, addi
 
 
 def test_toml_gets_back_the_entry_that_was_replaced():
-    theirs = '[mcp_servers.commonplace] # mine\nurl    =   "http://elsewhere"\n\n[other]\nx = 1\n'
-    changed, edit = toml_edits.put_toml_value(theirs, CODEX, CODEX_ENTRY)
+    original = '[mcp_servers.commonplace] # mine\nurl    =   "http://elsewhere"\n\n[other]\nx = 1\n'
+    changed, edit = toml_edits.put_toml_value(original, CODEX, CODEX_ENTRY)
     assert tomllib.loads(changed)["mcp_servers"]["commonplace"] == CODEX_ENTRY
-    assert toml_edits.undo_toml_edit(changed, edit) == theirs
+    assert toml_edits.undo_toml_edit(changed, edit) == original
     later = toml_edits.undo_toml_edit(changed + "y = 2\n", edit)
-    assert tomllib.loads(later) == tomllib.loads(theirs + "y = 2\n")
+    assert tomllib.loads(later) == tomllib.loads(original + "y = 2\n")
 
 
 ENTRIES = st.sampled_from(

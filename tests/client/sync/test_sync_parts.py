@@ -53,8 +53,8 @@ def test_claude_transcripts_are_found_with_sub_agents_named_after_their_session(
     machine.write("elsewhere/projects/-x/s1/subagents/workflows/r1/agent-2.jsonl", {"cwd": "/x"})
     machine.write("elsewhere/projects/-x/agent-3.jsonl", {"sessionId": "s0"})
     machine.write("elsewhere/projects/-x/s1/tool-results/big.txt", raw=b"text")
-    found = {transcript.session_id for transcript in claude.list_transcripts()}
-    assert found == {"s1", "s1.agent-1", "s1.workflows.r1.agent-2", "s0.agent-3"}
+    session_ids = {transcript.session_id for transcript in claude.list_transcripts()}
+    assert session_ids == {"s1", "s1.agent-1", "s1.workflows.r1.agent-2", "s0.agent-3"}
 
 
 def test_claude_folder_comes_from_the_lines_or_from_neighbours(machine):

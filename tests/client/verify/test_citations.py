@@ -74,30 +74,30 @@ def test_found_is_fresh_then_drifted_then_gone(checkout, place, when_empty):
 
 
 def test_found_of_another_symbol_stays_fresh(checkout):
-    known = look(checkout, "db/pool.py#Pool.close")
+    finding = look(checkout, "db/pool.py#Pool.close")
     (checkout / "db" / "pool.py").write_text("# moved down\n" + POOL.replace("SIZE = 10", "SIZE = 20"))
-    assert state(checkout, "db/pool.py#Pool.close", known.fingerprint) == "fresh"
+    assert state(checkout, "db/pool.py#Pool.close", finding.fingerprint) == "fresh"
 
 
 def test_found_of_lines_that_moved_says_where_they_stand_now(checkout):
-    known = look(checkout, "db/pool.py:10-11")
+    finding = look(checkout, "db/pool.py:10-11")
     (checkout / "db" / "pool.py").write_text("# one\n\n# two\n" + POOL)
-    assert look(checkout, "db/pool.py:10-11", known.fingerprint) == replace(known, line=13)
+    assert look(checkout, "db/pool.py:10-11", finding.fingerprint) == replace(finding, line=13)
     (checkout / "db" / "pool.py").write_text(POOL.replace("SIZE = 10\n", ""))
-    assert look(checkout, "db/pool.py:10-11", known.fingerprint) == replace(known, line=9)
+    assert look(checkout, "db/pool.py:10-11", finding.fingerprint) == replace(finding, line=9)
 
 
 def test_found_of_lines_that_moved_to_two_places_is_drifted(checkout):
-    known = look(checkout, "db/pool.py:3")
+    finding = look(checkout, "db/pool.py:3")
     (checkout / "db" / "pool.py").write_text("SIZE = 10\n\n\n\nSIZE = 10\n")
-    assert state(checkout, "db/pool.py:3", known.fingerprint) == "drifted"
+    assert state(checkout, "db/pool.py:3", finding.fingerprint) == "drifted"
 
 
 def test_found_of_a_blank_line_is_fresh(checkout):
-    known = look(checkout, "db/pool.py:2")
-    assert known.state == "fresh"
+    finding = look(checkout, "db/pool.py:2")
+    assert finding.state == "fresh"
     (checkout / "db" / "pool.py").write_text(POOL.replace("import os\n", "import os\nimport re\n"))
-    assert state(checkout, "db/pool.py:2", known.fingerprint) == "drifted"
+    assert state(checkout, "db/pool.py:2", finding.fingerprint) == "drifted"
 
 
 @pytest.mark.parametrize(
@@ -118,23 +118,23 @@ def test_found_is_fresh_where_something_stands(checkout, place):
 
 
 def test_found_of_a_folder_is_fresh_until_it_goes(checkout):
-    known = look(checkout, "db/")
+    finding = look(checkout, "db/")
     (checkout / "db" / "more.py").touch()
-    assert look(checkout, "db/", known.fingerprint) == known
+    assert look(checkout, "db/", finding.fingerprint) == finding
     (checkout / "db").rename(checkout / "database")
-    assert state(checkout, "db/", known.fingerprint) == "gone"
+    assert state(checkout, "db/", finding.fingerprint) == "gone"
 
 
 def test_found_of_a_binary_file_is_judged_as_a_whole(checkout):
     (checkout / "logo.png").write_bytes(b"\x89PNG\0\x01")
-    known = look(checkout, "logo.png")
-    assert [known.state, state(checkout, "logo.png:1"), state(checkout, "logo.png#PNG")] == [
+    finding = look(checkout, "logo.png")
+    assert [finding.state, state(checkout, "logo.png:1"), state(checkout, "logo.png#PNG")] == [
         "fresh",
         "unchecked",
         "unchecked",
     ]
     (checkout / "logo.png").write_bytes(b"\x89PNG\0\x02")
-    assert state(checkout, "logo.png", known.fingerprint) == "drifted"
+    assert state(checkout, "logo.png", finding.fingerprint) == "drifted"
 
 
 @pytest.mark.parametrize(

@@ -258,9 +258,9 @@ def test_found_drifts_with_its_own_definition_alone(tmp_path, file, before, afte
     whole = SOURCES[file]
     assert whole.count(before) == 1
     (tmp_path / file).write_text(whole)
-    known = look(tmp_path, f"{file}#{symbol}").fingerprint
+    fingerprint = look(tmp_path, f"{file}#{symbol}").fingerprint
     (tmp_path / file).write_text(whole.replace(before, after))
-    assert look(tmp_path, f"{file}#{symbol}", known).state == "drifted"
+    assert look(tmp_path, f"{file}#{symbol}", fingerprint).state == "drifted"
 
 
 def test_found_of_a_method_is_gone_with_its_class(tmp_path):
@@ -272,16 +272,16 @@ def test_found_of_a_method_is_gone_with_its_class(tmp_path):
 def test_found_notices_a_change_of_any_overload(tmp_path):
     java = "class A {\n  void run(int x) {}\n  void run(String x) {}\n}\n"
     (tmp_path / "A.java").write_text(java)
-    known = look(tmp_path, "A.java#run").fingerprint
+    fingerprint = look(tmp_path, "A.java#run").fingerprint
     (tmp_path / "A.java").write_text(java.replace("String x", "Text x"))
-    assert look(tmp_path, "A.java#run", known).state == "drifted"
+    assert look(tmp_path, "A.java#run", fingerprint).state == "drifted"
 
 
 def test_found_keeps_to_the_definition_it_knows_when_a_namesake_appears(tmp_path):
     (tmp_path / "a.py").write_text("class A:\n    def run(self): return 1\n")
-    known = look(tmp_path, "a.py#run").fingerprint
+    fingerprint = look(tmp_path, "a.py#run").fingerprint
     (tmp_path / "a.py").write_text("def run(): ...\n\n\nclass A:\n    def run(self): return 1\n")
-    assert look(tmp_path, "a.py#run", known).state == "fresh"
+    assert look(tmp_path, "a.py#run", fingerprint).state == "fresh"
 
 
 def test_found_of_a_symbol_survives_a_syntax_error_elsewhere(tmp_path):
