@@ -59,7 +59,7 @@ async def test_resources_show_live_state(address: Path | str, tmp_path: Path):
     assert seen["backlog://shop"]["items"][0]["title"] == "Cart"
     assert seen["agents://shop"]["agents"][0]["instance"] == "ann"
     assert seen["spec://shop/cart%20api"]["content"] == "GET /cart"
-    assert seen["inbox://shop/ann"] == {"unread": 0}
+    assert seen["inbox://shop/ann"] == {"unread": 0, "messages": []}
     assert (seen[document]["title"], seen[document]["content"]) == ("Carts", "They expire.")
 
 

@@ -81,3 +81,23 @@ async def test_archived_handoff_is_closed(team: Team):
 async def test_unknown_handoff_cannot_be_taken(team: Team):
     with pytest.raises(errors.NotFound):
         await (await team.agent("alice")).end_session(summary="x", takes_handoff=["doc_00000000000"])
+
+
+async def test_session_that_ended_without_a_word_leaves_what_the_server_saw(team: Team):
+    alice = await agent_in(team, "alice", "/shop", task_description="Cart totals")
+    item = await alice.add_backlog_item(title="Tax")
+    await alice.update_backlog_item(item_id=item["id"], claim=True)
+    await alice.update_work(title="totals", status="in_progress", files_touched=["cart.py"])
+    await alice.end_session(summary="", files_modified=["tax.py"])
+    handoff = (await agent_in(team, "bob", "/shop")).started["handoff"]
+    assert handoff["unfinished"] is True
+    for text in ("Written by the server", "Cart totals", "totals", "cart.py", "tax.py", item["id"]):
+        assert text in handoff["notes"]
+
+
+async def test_what_the_server_saw_does_not_hide_what_an_agent_wrote(team: Team):
+    left = await hand_over(await agent_in(team, "alice", "/shop"))
+    later = await agent_in(team, "alice", "/shop")
+    await later.end_session(summary="", files_modified=["tax.py"])
+    team.clock.advance(minutes=1)
+    assert shown_id(await agent_in(team, "alice", "/shop")) == left

@@ -8,23 +8,27 @@ from commonplace.store.database import Row, Tx
 _MAX_OPEN_HANDOFFS = 100
 
 
-async def insert_handoff(tx: Tx, session: AgentSession, document: str, now: int) -> None:
+async def insert_handoff(
+    tx: Tx, session: AgentSession, document: str, now: int, *, is_automatic: bool
+) -> None:
     """Open the handoff of an ending session, with the directory, branch and task that it belongs to."""
     await tx.run(
-        "insert into handoff (project, id, agent, directory, branch, task, status, closed_by, created_at)"
-        " select project, cast($3 as text), agent, working_directory, branch, task, 'open', '', $4 from session"
+        "insert into handoff (project, id, agent, directory, branch, task, status, closed_by, created_at, automatic)"
+        " select project, cast($3 as text), agent, working_directory, branch, task, 'open', '', cast($4 as bigint),"
+        " cast($5 as bigint) from session"
         " where project = $1 and id = $2",
         session.project,
         session.id,
         document,
         now,
+        int(is_automatic),
     )
 
 
 async def list_open_handoffs(tx: Tx, project: str, now: int) -> Sequence[Row]:
     """List open handoffs whose document is active, newest first."""
     return await tx.all(
-        "select handoff.id, handoff.agent, handoff.directory, handoff.branch, handoff.task, document.title,"
+        "select handoff.id, handoff.agent, handoff.directory, handoff.branch, handoff.task, handoff.automatic, document.title,"
         " document.content, document.author, document.files, document.flags, document.created_at from handoff"
         " join document on document.project = $1 and document.id = handoff.id"
         " where handoff.project = $1 and handoff.status = 'open' and document.status = 'active'"
@@ -60,12 +64,16 @@ async def close_handoffs(tx: Tx, project: str, ids: Sequence[str], agent: str, n
 
 
 async def replace_handoffs(tx: Tx, session: AgentSession, document: str, now: int) -> None:
-    """Close what the agent left before for the same directory and branch; this document replaces it."""
+    """Close what the agent left before for the same directory and branch; this document replaces it.
+
+    What the server wrote does not replace what an agent wrote.
+    """
     await tx.run(
         "update handoff set status = 'replaced', closed_by = agent, closed_at = $4"
         " where project = $1 and status = 'open' and id <> $3 and exists (select 1 from handoff as newer"
         "  where newer.project = $1 and newer.id = $3 and newer.agent = handoff.agent"
-        "  and newer.directory = handoff.directory and newer.branch = handoff.branch)"
+        "  and newer.directory = handoff.directory and newer.branch = handoff.branch"
+        "  and newer.automatic <= handoff.automatic)"
         " and agent = $2",
         session.project,
         session.agent,

@@ -25,7 +25,7 @@ async def find_fitting_handoff(call: Call, start: StartingSession) -> Row | None
     if not rows:
         return None
     busy = await store.list_busy_names(call.tx, start.project, call.now - NAME_BUSY_MICROSECONDS)
-    best = min(rows, key=lambda row: _rank_fit(row, start, call.caller.branch, busy))
+    best = min(rows, key=lambda row: (_rank_fit(row, start, call.caller.branch, busy), row["automatic"]))
     return best if _rank_fit(best, start, call.caller.branch, busy) < _NO_FIT else None
 
 
@@ -44,9 +44,9 @@ def _fold_task(task: str) -> str:
     return " ".join(task.casefold().split())
 
 
-async def open_handoff(call: Call, document: str) -> None:
+async def open_handoff(call: Call, document: str, *, is_automatic: bool) -> None:
     session = call.own_session
-    await handoff_store.insert_handoff(call.tx, session, document, call.now)
+    await handoff_store.insert_handoff(call.tx, session, document, call.now, is_automatic=is_automatic)
     await handoff_store.replace_handoffs(call.tx, session, document, call.now)
 
 

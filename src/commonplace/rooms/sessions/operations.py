@@ -41,12 +41,14 @@ from commonplace.rooms.sessions.model import (
     TokenBudget,
     WindowIds,
 )
+from commonplace.rooms.sessions.receipts import compose_handoff
 from commonplace.rooms.sessions.renaming import rename_agent
 from commonplace.rooms.sessions.seat import seat_id
 from commonplace.rooms.sessions.starting_agent import resolve_starting_agent
 from commonplace.rooms.sessions.window_session import plan_windows
 from commonplace.rooms.work import store as work
 from commonplace.search.engine import prepare_question
+from commonplace.store.database import Tx
 
 _MAX_TITLE_CHARACTERS = 120
 
@@ -202,6 +204,8 @@ async def bind_windows(call: Call, windows: WindowIds) -> BoundWindows:
 class _PreparedEnd:
     learning: PreparedDraft | None
     handoff: PreparedDraft | None
+    is_automatic: bool = False
+    """The server wrote the handoff."""
 
 
 async def _prepare_end(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> _PreparedEnd:
@@ -214,10 +218,18 @@ async def _prepare_end(calls: Calls, arguments: Mapping[str, Any], caller: Calle
     if learning:
         draft = _draft_document("learning", learning, files, now)
         prepared = replace(prepared, learning=await prepare_document(calls, arguments, caller, draft))
+    if not handoff:
+        handoff = await calls.database.read(lambda tx: _compose_handoff(tx, arguments, caller))
+        prepared = replace(prepared, is_automatic=True)
     if handoff:
         draft = _draft_document(boot.HANDOFF_TYPE, handoff, files, now)
         prepared = replace(prepared, handoff=await prepare_record(calls, draft))
     return prepared
+
+
+async def _compose_handoff(tx: Tx, arguments: Mapping[str, Any], caller: Caller) -> str:
+    session = await acting.find_acting_session(tx, caller, arguments["session_id"])
+    return "" if session is None else await compose_handoff(tx, session, arguments["files_modified"] or ())
 
 
 def _draft_document(kind: str, content: str, files: tuple[str, ...], now: int) -> Draft:
@@ -249,8 +261,8 @@ async def end_session(
     learning_id = await _store_learning(call, prepared.learning) if prepared.learning else ""
     handoff_id = await write_record(call, prepared.handoff) if prepared.handoff else ""
     taken = await handoffs.take_handoffs(call, takes_handoff) if takes_handoff else []
-    if (handoff_notes or "").strip():
-        await handoffs.open_handoff(call, handoff_id)
+    if handoff_id and (prepared.is_automatic or (handoff_notes or "").strip()):
+        await handoffs.open_handoff(call, handoff_id, is_automatic=prepared.is_automatic)
     await work.record_touched_files(
         call.tx, session, _canonical_files(files, session.working_directory), call.now
     )

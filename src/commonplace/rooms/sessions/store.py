@@ -109,6 +109,11 @@ async def delete_seat_name(tx: Tx, project: str, seat: str, name: str) -> None:
     await tx.run("delete from seat_name where project = $1 and seat = $2 and name = $3", project, seat, name)
 
 
+async def load_task(tx: Tx, session: AgentSession) -> str:
+    row = await tx.one("select task from session where project = $1 and id = $2", session.project, session.id)
+    return row["task"] if row else ""
+
+
 async def load_spawner(tx: Tx, session: AgentSession) -> str:
     row = await tx.one(
         "select spawned_by from session where project = $1 and id = $2", session.project, session.id

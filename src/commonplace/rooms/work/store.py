@@ -59,6 +59,27 @@ async def update_work_agent(tx: Tx, session: AgentSession, agent: str) -> None:
         )
 
 
+async def list_open_work_of_session(tx: Tx, session: AgentSession, limit: int) -> Sequence[Row]:
+    return await tx.all(
+        "select title, status, notes from work where project = $1 and session = $2 and status = any($3)"
+        " order by updated_at desc, id limit $4",
+        session.project,
+        session.id,
+        _OPEN_STATUSES,
+        limit,
+    )
+
+
+async def list_touched_paths(tx: Tx, session: AgentSession, limit: int) -> list[str]:
+    rows = await tx.all(
+        "select path from touched where project = $1 and session = $2 order by at desc, path limit $3",
+        session.project,
+        session.id,
+        limit,
+    )
+    return [row["path"] for row in rows]
+
+
 async def start_work_with_title(tx: Tx, session: AgentSession, title: str, now: int) -> None:
     """Insert an item of this title, or set it in progress and keep the rest of it."""
     await tx.run(

@@ -1,0 +1,39 @@
+"""The handoff that the server writes for a session that ended without one, from what it recorded of the session."""
+
+from collections.abc import Sequence
+
+from commonplace.activity import AgentSession
+from commonplace.rooms.backlog import store as backlog
+from commonplace.rooms.sessions import store
+from commonplace.rooms.work import store as work
+from commonplace.store.database import Tx
+
+_MAX_LISTED = 30
+_FIRST_LINE = "Written by the server, because the session ended without a handoff."
+
+
+async def compose_handoff(tx: Tx, session: AgentSession, files: Sequence[str]) -> str:
+    """Compose the text; empty if the session left nothing open and changed no file."""
+    touched = [*dict.fromkeys([*files, *await work.list_touched_paths(tx, session, _MAX_LISTED)])]
+    open_work = await work.list_open_work_of_session(tx, session, _MAX_LISTED)
+    claims = [
+        f"{row['id']} {row['title']}"
+        for project, items in (await backlog.list_claimed_ids(tx, session.project, session.id)).items()
+        for row in await backlog.list_claimed_items(tx, project, items, session.id)
+    ]
+    if not touched and not open_work and not claims:
+        return ""
+    task = await store.load_task(tx, session)
+    lines = [
+        _FIRST_LINE,
+        f"Task: {task}" if task else "",
+        *(_format_work(row["title"], row["status"], row["notes"]) for row in open_work),
+        f"Files changed: {', '.join(touched[:_MAX_LISTED])}" if touched else "",
+        f"Claimed and not completed: {'; '.join(claims[:_MAX_LISTED])}" if claims else "",
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def _format_work(title: str, status: str, notes: str) -> str:
+    state = "Blocked" if status == "blocked" else "In progress"
+    return f"{state}: {title}" + (f" ({notes})" if notes else "")
