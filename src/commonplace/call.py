@@ -34,10 +34,16 @@ _LOOK_AGAIN_SECONDS = 1.0
 class WaitForEvents(Exception):  # noqa: N818 - not a fault
     """Nothing to answer yet: roll back, wait for an event of the project, run again; `answer` is the reply at the end."""
 
-    def __init__(self, call: "Call", answer: Any, seconds: float) -> None:
+    def __init__(
+        self,
+        call: "Call",
+        answer: Any,
+        seconds: float,
+        write_at_end: Callable[[Tx], Awaitable[None]] | None = None,
+    ) -> None:
         super().__init__()
         self.project, self.session = call.project, call.session
-        self.answer, self.seconds = answer, seconds
+        self.answer, self.seconds, self.write_at_end = answer, seconds, write_at_end
 
 
 @dataclass(slots=True)
@@ -236,6 +242,8 @@ class Calls:
                     await asyncio.wait_for(heard.wait(), min(left, _LOOK_AGAIN_SECONDS))
         finally:
             stop()
+        if later.write_at_end:
+            await self.database.write(later.write_at_end)
         return Answer(later.answer, [])
 
     async def _run_transaction(

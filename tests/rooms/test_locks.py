@@ -50,7 +50,7 @@ async def test_lock_files_refuses_what_another_holds_and_names_the_holder(team):
             }
         ],
         "message": "1 of 1 paths are locked by others; nothing was locked."
-        " Retry with wait_seconds, or ask the holder with memory_send_message.",
+        " You will be told when they are free. Retry with wait_seconds, or ask the holder with memory_send_message.",
     }
 
 
@@ -71,6 +71,7 @@ async def test_lock_files_is_all_or_nothing(team):
                 "mode": "exclusive",
             }
         ],
+        "waiting": [{"file": "b.py", "agent": "bob", "since": CLOCK_START}],
     }
 
 

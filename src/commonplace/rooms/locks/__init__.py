@@ -7,6 +7,7 @@ from commonplace.rooms.locks.operations import get_locks, lock_files, unlock_fil
 from commonplace.rooms.locks.resources import LOCKS
 from commonplace.rooms.locks.retention import delete_lapsed_leases
 from commonplace.rooms.locks.store import renew_leases_on_activity
+from commonplace.rooms.locks.waiters import notify_waiter_on_activity
 
 ROOM = Room(
     name="locks",
@@ -16,6 +17,6 @@ ROOM = Room(
     boot_sections=(RELEVANT_LOCKS_SECTION,),
     retention=(delete_lapsed_leases,),
     resources=(LOCKS,),
-    on_activity=(renew_leases_on_activity,),
+    on_activity=(renew_leases_on_activity, notify_waiter_on_activity),
     events=(FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER),
 )

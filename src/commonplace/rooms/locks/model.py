@@ -7,6 +7,7 @@ from pydantic import Field
 from commonplace.clock import iso
 from commonplace.operation import Reply
 from commonplace.rooms.locks.lease import Lease, LockRequest
+from commonplace.store.database import Row
 
 MAX_FILES_PER_CALL = 200
 MAX_LOCKS_PER_SESSION = 1_000
@@ -112,7 +113,20 @@ class OwnLock(Reply):
         )
 
 
+class LockWaiter(Reply):
+    """An agent that asked for a path in vain."""
+
+    file: str
+    agent: str
+    since: str
+
+    @classmethod
+    def from_row(cls, row: Row) -> "LockWaiter":
+        return cls(file=row["path"], agent=row["agent"], since=iso(row["at"]))
+
+
 class LockListing(Reply):
     total_count: int
     locks: list[Lock]
     your_locks: list[OwnLock] = []
+    waiting: list[LockWaiter] = []

@@ -11,7 +11,7 @@ from commonplace.call import Call, WaitForEvents
 from commonplace.clock import MINUTE
 from commonplace.operation import operation
 from commonplace.rooms.locks import lease as leases
-from commonplace.rooms.locks import paths, store
+from commonplace.rooms.locks import paths, store, waiters
 from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER
 from commonplace.rooms.locks.lease import Lease, LeaseTerms, LockDecision, LockMode, LockRequest
 from commonplace.rooms.locks.model import (
@@ -26,6 +26,7 @@ from commonplace.rooms.locks.model import (
     LockPath,
     LockPaths,
     LockReason,
+    LockWaiter,
     LockWaitSeconds,
     OwnLock,
     UnlockFilesReply,
@@ -57,7 +58,17 @@ async def lock_files(
     requests = [LockRequest.from_path(path, mode, scope.fold) for path in paths_wanted]
     decision = await _decide_under_contention(call, requests, scope.fold, now)
     if decision.conflicts:
-        return _reply_with_conflicts(call, decision, len(paths_wanted), wait_seconds, now)
+        reply = _build_conflict_reply(call, decision, len(paths_wanted), now)
+        session, asked_at = call.own_session, call.now
+        if wait_seconds:
+            raise WaitForEvents(
+                call,
+                reply,
+                wait_seconds,
+                lambda tx: waiters.insert_waiters(tx, session, decision, mode, asked_at),
+            )
+        await waiters.insert_waiters(call.tx, session, decision, mode, asked_at)
+        return reply
     if scope.held_count + len(paths_wanted) - len(decision.held) > MAX_LOCKS_PER_SESSION:
         raise errors.TooMany(
             f"A session can hold at most {MAX_LOCKS_PER_SESSION:,} locks.",
@@ -76,6 +87,7 @@ async def lock_files(
         for offset, request in enumerate(requests)
     ]
     await store.upsert_leases(call.tx, call.project, granted)
+    await waiters.delete_waiters(call.tx, call.project, call.own_session.id, paths_wanted)
     call.subject = f"{mode} {store.format_file_names(paths_wanted)}"
     call.emit(FILES_LOCKED, files=[lease.path for lease in granted], mode=mode)
     return LockFilesReply(success=True, locked=[LockGrant.from_lease(lease) for lease in granted])
@@ -102,6 +114,7 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
     if released_paths:
         call.subject = store.format_file_names(released_paths)
         call.emit(FILES_RELEASED, files=released_paths)
+        await waiters.notify_waiters_of_project(call.tx, call.project, call.now)
     released_keys = {lease.pattern.lock_key for lease in released if lease.blocks_others(now)}
     return UnlockFilesReply(
         released=released_paths,
@@ -130,10 +143,12 @@ async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockLis
         others = [lease for lease in matches if lease.session != session and lease.blocks_others(now)]
         total = len(others)
     mine = [lease for lease in own if lease.blocks_others(now)]
+    waiting = await waiters.list_waiters(call.tx, call.project, call.now) if path_pattern is None else ()
     return LockListing(
         total_count=total + len(mine),
         locks=[Lock.from_lease(lease, now) for lease in others[:MAX_LISTED_LOCKS]],
         your_locks=[OwnLock.from_lease(lease) for lease in mine[:MAX_LISTED_LOCKS]],
+        waiting=[LockWaiter.from_row(row) for row in waiting],
     )
 
 
@@ -161,25 +176,20 @@ async def _decide_under_contention(
     raise errors.Unavailable("The locks on these files are changing too fast.", hint="Retry the same call.")
 
 
-def _reply_with_conflicts(
-    call: Call, decision: LockDecision, requested: int, wait_seconds: int, now: int
-) -> LockFilesReply:
+def _build_conflict_reply(call: Call, decision: LockDecision, requested: int, now: int) -> LockFilesReply:
     conflicts = [
         LockConflict.from_lease(request, lease, call.project, now)
         for request, lease in decision.conflicts[: leases.MAX_CONFLICTS]
     ]
     files = len({conflict.file for conflict in conflicts})
     summary = f"{files} of {requested} paths are locked by others; nothing was locked."
-    reply = LockFilesReply(
+    call.subject = summary
+    return LockFilesReply(
         success=False,
         locked=[],
         conflicts=conflicts,
-        message=f"{summary} Retry with wait_seconds, or ask the holder with memory_send_message.",
+        message=f"{summary} You will be told when they are free. Retry with wait_seconds, or ask the holder with memory_send_message.",
     )
-    if wait_seconds:
-        raise WaitForEvents(call, reply, wait_seconds)
-    call.subject = summary
-    return reply
 
 
 async def _take_over_lapsed(call: Call, lapsed: Sequence[Lease], now: int) -> None:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from commonplace.clock import DAY
 from commonplace.config import Settings
 from commonplace.project import list_all_project_names
-from commonplace.rooms.locks import store
+from commonplace.rooms.locks import store, waiters
 from commonplace.store.database import Row, Tx
 
 _LAPSED_MICROSECONDS = DAY
@@ -14,6 +14,7 @@ _LAPSED_MICROSECONDS = DAY
 async def delete_lapsed_leases(tx: Tx, now: int, _settings: Settings) -> None:
     """Delete leases that lapsed a day ago, and notify their holders."""
     projects = await list_all_project_names(tx)
+    await waiters.delete_expired_waiters(tx, projects, now)
     rows_by_project: dict[str, list[Row]] = defaultdict(list)
     for row in await store.delete_leases_expired_before(
         tx, projects, await tx.clock() - _LAPSED_MICROSECONDS

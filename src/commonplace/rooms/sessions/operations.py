@@ -22,6 +22,7 @@ from commonplace.rooms.knowledge.writing import write_document, write_record
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.locks.events import FILES_RELEASED
+from commonplace.rooms.locks.waiters import notify_waiters_of_project
 from commonplace.rooms.sessions import boot, handoffs, start_notices, store
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.rooms.sessions.boot_pack import fit_boot_pack
@@ -273,6 +274,7 @@ async def end_session(
     call.subject = handoff_id
     call.emit(SESSION_ENDED, agent=call.agent, handoff_id=handoff_id)
     if released:
+        await notify_waiters_of_project(call.tx, call.project, call.now)
         call.emit(FILES_RELEASED, agent=call.agent, files=released)
     return EndedSession(
         status="ended",
