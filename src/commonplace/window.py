@@ -5,6 +5,7 @@ imports nothing of the server. Which session a window belongs to is decided in `
 """
 
 import os
+import re
 import socket
 from functools import cache
 from typing import Final, Literal
@@ -28,6 +29,9 @@ WindowKind = Literal["call", "conversation", "connection"]
 
 _CALL_PREFIX: Final = "claude-call:"
 _CONNECTION_PREFIXES: Final = ("pid:", "mcp:", "stdio:")
+_TOOL_WORDS: Final = re.compile(r"[^a-z0-9]+")
+# Programs whose name at `initialize` does not begin with the name that people use for them.
+_TOOL_NAMES: Final = {"visual": "vscode", "github": "copilot"}
 
 
 def conversation_window(tool: str, conversation_id: str, subagent_id: str = "") -> str:
@@ -50,6 +54,12 @@ def machine_name() -> str:
     """The name of this machine in window ids and seats; COMMONPLACE_MACHINE overrides it."""
     name = os.environ.get("COMMONPLACE_MACHINE") or socket.gethostname()
     return name.partition(".")[0].lower() or "localhost"
+
+
+def tool_of_client(client: str) -> str:
+    """The name of the agent program, from the name of its MCP client: `claude` from `claude-code`."""
+    words = [word for word in _TOOL_WORDS.split(client.lower()) if word]
+    return _TOOL_NAMES.get(words[0], words[0]) if words else ""
 
 
 def kind_of_window(window: str) -> WindowKind:

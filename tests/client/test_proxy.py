@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+import hooked
 import psutil
 import pytest
 from mcp import Client, StdioServerParameters
@@ -74,8 +76,13 @@ class Proxy:
             return await self.process.wait()
 
 
+_machines = itertools.count()
+
+
 @contextlib.asynccontextmanager
 async def proxied(*flags: str, **environ: str) -> AsyncIterator[Proxy]:
+    """A proxy of an agent program of its own; all have the same parent here, so each gets a machine."""
+    environ = {"COMMONPLACE_MACHINE": f"m{next(_machines)}"} | environ
     process = await asyncio.create_subprocess_exec(
         *product.command("stdio", *flags),
         stdin=subprocess.PIPE,
@@ -127,7 +134,7 @@ async def test_sdk_client_works_through_the_proxy(address: Path | str, folder: P
             refused = await client.call_tool("memory_heartbeat", {"session_id": "nobody"})
             read = await client.read_resource("locks://shop")
     assert "memory_lock_files" in {tool.name for tool in listed.tools}
-    assert json.loads(started.content[0].text)["agent"] == "unknown"
+    assert json.loads(started.content[0].text)["agent"] == "mcp"
     assert (refused.is_error, json.loads(refused.content[0].text)["error"]) == (True, "session_not_found")
     assert [(each.uri, each.mime_type) for each in read.contents] == [("locks://shop", "application/json")]
 
@@ -151,6 +158,30 @@ async def test_five_proxies_at_once_start_one_server_that_outlives_them(address:
     assert lit(folder) == first
     # A session of its own: what is done to an agent and all that it started passes it by.
     assert os.getsid(first["pid"]) == first["pid"]
+
+
+async def test_model_behind_a_proxy_is_the_agent_of_its_hooks(folder: Path, tmp_path: Path):
+    environ = {"COMMONPLACE_MACHINE": "laptop", "COMMONPLACE_HOME": str(tmp_path / "home")}
+    with product.running("--data", str(folder)) as server:
+        event = {"session_id": "s1", "hook_event_name": "SessionStart", "cwd": str(tmp_path)}
+        settings = {"COMMONPLACE_URL": server.url, "COMMONPLACE_HOOKS_SECONDS": str(PATIENCE_SECONDS)}
+        hook = await hooked.run(
+            product.command("hook", "codex"),
+            tmp_path,
+            environ | settings | {"COMMONPLACE_PROJECT": "shop"},
+            json.dumps(event).encode(),
+        )
+        assert "You are the agent codex" in hook.stdout
+        async with proxied("--data", str(folder), **environ) as model:
+            beat = await model.call("memory_heartbeat")
+            started = await model.call("memory_start_session", project="shop", claude_instance="backend")
+        async with proxied("--data", str(folder), COMMONPLACE_MACHINE="desk") as other:
+            await other.ask(
+                "initialize", **HELLO | {"clientInfo": {"name": "gemini-cli-mcp-client", "version": "1"}}
+            )
+            alone = await other.call("memory_start_session", project="shop")
+    assert (beat["agent"], started["agent"], started["already_started"]) == ("codex", "backend", True)
+    assert alone["agent"] == "gemini"
 
 
 def test_server_that_ends_leaves_the_beacon_of_the_next(tmp_path: Path):

@@ -4,7 +4,6 @@
 session acts is decided from it in `acting.py`.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -23,6 +22,7 @@ from commonplace.window import (
     claude_call_window,
     conversation_window,
     kind_of_window,
+    tool_of_client,
 )
 
 _MAX_WINDOWS: Final = 8
@@ -30,9 +30,6 @@ _MAX_TEXT_CHARACTERS: Final = 200
 _SPECIFICITY: Final[Mapping[WindowKind, int]] = {"conversation": 0, "call": 1, "connection": 2}
 _CLAUDE_CALL_META: Final = "claudecode/toolUseId"
 _CODEX_METAS: Final = ("threadId", "sessionId")
-_TOOL_WORDS: Final = re.compile(r"[^a-z0-9]+")
-# Programs whose name at `initialize` does not begin with the name that people use for them.
-_TOOL_NAMES: Final = {"visual": "vscode", "github": "copilot"}
 
 
 def add_headers(caller: Caller, headers: Mapping[str, str]) -> Caller:
@@ -61,12 +58,6 @@ def add_mcp_request(
         seat=meta.get(SEAT_META) or caller.seat or tool_of_client(client),
         branch=meta.get(BRANCH_META),
     )
-
-
-def tool_of_client(client: str) -> str:
-    """The name of the agent program, from the name of its MCP client: `claude` from `claude-code`."""
-    words = [word for word in _TOOL_WORDS.split(client.lower()) if word]
-    return _TOOL_NAMES.get(words[0], words[0]) if words else ""
 
 
 def _list_meta_windows(meta: Mapping[str, Any]) -> Iterator[str]:

@@ -15,6 +15,7 @@ LISTEN: Final = "subscriptions/listen"
 CANCELLED: Final = "notifications/cancelled"
 
 _VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
+_CLIENT_KEY: Final = "io.modelcontextprotocol/clientInfo"
 _NAME_FIELDS: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _BASE64_PREFIX: Final = "=?base64?"
 
@@ -65,6 +66,13 @@ class RpcMessage:
     def params(self) -> dict[str, Any]:
         params = self._fields.get("params")
         return params if isinstance(params, dict) else {}
+
+    @property
+    def client_name(self) -> str:
+        """The name of the agent program's MCP client, in the messages that say it; else empty."""
+        meta = self.params.get("_meta")
+        client = self.params.get("clientInfo") or (meta.get(_CLIENT_KEY) if isinstance(meta, dict) else None)
+        return str(client.get("name", "")) if isinstance(client, dict) else ""
 
     @property
     def is_request(self) -> bool:

@@ -1,10 +1,12 @@
 """The proxy's requests to the server, repeated on a restarted server where that is safe."""
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from commonplace import window
 from commonplace.client.kept_http import (
     ConnectionCut,
     ConnectionFailed,
@@ -75,6 +77,10 @@ class McpUpstream:
             "Accept: application/json, text/event-stream",
         ]
         self._fixed_headers += [f"Authorization: Bearer {encode_header_value(key)}"] if key else []
+        # The agent program runs this process and its hooks, so both know its process id.
+        agent_process = window.process_window(os.getppid())
+        self._fixed_headers.append(f"{window.WINDOW_HEADER}: {encode_header_value(agent_process)}")
+        self._client_name = ""
 
     def wake_server(self) -> None:
         """Make sure that a server runs; keep the connection for the first request."""
@@ -127,6 +133,10 @@ class McpUpstream:
     def _build_request(self, url: str, exchange: Exchange) -> bytes:
         body = exchange.message.line if exchange.method == "POST" else b""
         headers = [*self._fixed_headers, *exchange.message.protocol_headers(), *exchange.session]
+        self._client_name = exchange.message.client_name or self._client_name
+        if tool := window.tool_of_client(self._client_name):
+            seat = encode_header_value(f"{tool}@{window.machine_name()}")
+            headers.append(f"{window.SEAT_HEADER}: {seat}")
         return build_request(url, exchange.method, self._path, headers, body)
 
     def _require_repeatable(self, message: RpcMessage, url: str) -> None:
