@@ -21,6 +21,7 @@ START_HINT = (
     " session_id means something else)."
 )
 _BINDING_LIFETIME = 90 * DAY
+_FOREVER = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class WindowBinding:
 
     window: str
     session: AgentSession
+    at: int
 
     @property
     def kind(self) -> WindowKind:
@@ -49,25 +51,26 @@ async def find_acting_session(tx: Tx, caller: Caller, named_session_id: str | No
 
 
 async def list_window_bindings(tx: Tx, caller: Caller) -> Sequence[WindowBinding]:
-    """The windows of the request that have a live session, the most specific first."""
+    """The windows of the request that have a live session, the most specific first.
+
+    Among connections the latest binding counts: one program may open several, and start another session on one.
+    """
     if not caller.windows:
         return []
     window_by_id = {_window_id(caller, window): window for window in caller.windows}
     rows = await tx.all(
-        "select id, session_project, session from agent_window where project = $1 and id = any($2)",
+        "select id, session_project, session, at from agent_window where project = $1 and id = any($2)",
         access.SHARED,
         list(window_by_id),
     )
-    session_by_window: dict[str, AgentSession] = {}
+    binding_by_window: dict[str, WindowBinding] = {}
     for row in rows:
         session = await activity.find_session(tx, row["session_project"], row["session"], caller)
         if session is not None:
-            session_by_window[window_by_id[row["id"]]] = session
-    return [
-        WindowBinding(window, session_by_window[window])
-        for window in caller.windows
-        if window in session_by_window
-    ]
+            window = window_by_id[row["id"]]
+            binding_by_window[window] = WindowBinding(window, session, row["at"])
+    bindings = [binding_by_window[window] for window in caller.windows if window in binding_by_window]
+    return sorted(bindings, key=lambda binding: -binding.at if binding.kind == "connection" else -_FOREVER)
 
 
 async def bind_windows(
@@ -98,6 +101,18 @@ async def has_conversation(tx: Tx, session: AgentSession) -> bool:
         "select 1 as yes from agent_window where project = $1 and session = $2 and kind = 'conversation' limit 1",
         access.SHARED,
         session.id,
+    )
+    return row is not None
+
+
+async def has_other_connection(tx: Tx, caller: Caller, session: AgentSession) -> bool:
+    """Is the session bound to a connection that this request did not come on?"""
+    row = await tx.one(
+        "select 1 as yes from agent_window where project = $1 and session = $2 and kind = 'connection'"
+        " and not (id = any($3)) limit 1",
+        access.SHARED,
+        session.id,
+        [_window_id(caller, window) for window in caller.windows],
     )
     return row is not None
 

@@ -126,6 +126,21 @@ async def test_another_conversation_on_the_same_connection_has_its_own_session(t
     assert (await Agent(team.calls, second["session_id"]).lock_files(files=["cart.py"]))["success"] is False
 
 
+async def test_two_connections_of_one_process_are_two_agents(team: Team):
+    first, second = (in_window("pid:laptop:7", f"stdio:{name}") for name in "ab")
+    await start(team, first, claude_instance="alice")
+    team.clock.advance(seconds=1)
+    await start(team, second, claude_instance="bob")
+    assert [await _acting_agent(team, caller) for caller in (first, second)] == ["alice", "bob"]
+
+
+async def test_program_that_connects_again_continues_the_session_of_its_hook(team: Team):
+    await start(team, in_window("claude:1", "pid:laptop:7"))
+    await start(team, in_window("pid:laptop:7", "stdio:a"), claude_instance="backend")
+    again = await start(team, in_window("pid:laptop:7", "stdio:b"))
+    assert (again["agent"], again["already_started"]) == ("backend", True)
+
+
 async def test_ended_session_leaves_its_window_free(team: Team):
     alice = team.anyone(in_window("mcp:1"))
     await alice.start_session(project="shop", claude_instance="alice")

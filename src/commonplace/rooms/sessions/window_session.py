@@ -29,6 +29,8 @@ async def plan_windows(call: Call, project: str, spawned_by: str) -> WindowPlan:
     windows, candidate = call.caller.windows, await _find_candidate(call, bindings)
     if candidate is not None and spawned_by and not await _is_child(call, candidate, spawned_by):
         return WindowPlan(_free_windows(windows, bindings), parent=spawned_by)
+    if candidate is not None and await _is_other_client(call, candidate, bindings):
+        return WindowPlan(_free_windows(windows, bindings))
     if candidate is not None and candidate.project == project:
         return WindowPlan(windows, candidate)
     if candidate is None and (parent := _find_parent(windows, bindings)):
@@ -49,6 +51,22 @@ async def _find_candidate(call: Call, bindings: Sequence[WindowBinding]) -> Agen
         ):
             return binding.session if not _find_parent(call.caller.windows, bindings) else None
     return None
+
+
+async def _is_other_client(call: Call, candidate: AgentSession, bindings: Sequence[WindowBinding]) -> bool:
+    """Did one program open several connections, and start the candidate on another one than this?
+
+    A session that a hook started has a conversation: a program that connects again continues it.
+    """
+    if _own_conversation(call.caller.windows) or any(binding.kind != "connection" for binding in bindings):
+        return False
+    if candidate.id not in {binding.session.id for binding in bindings}:
+        return False
+    free = _free_windows(call.caller.windows, bindings)
+    if not any(kind_of_window(window) == "connection" for window in free):
+        return False
+    has_conversation = await acting.has_conversation(call.tx, candidate)
+    return not has_conversation and await acting.has_other_connection(call.tx, call.caller, candidate)
 
 
 def _own_conversation(windows: tuple[str, ...]) -> str:
