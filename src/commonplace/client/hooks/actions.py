@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.client import remote
-from commonplace.client.hooks import boot_context, leases
+from commonplace.client.hooks import boot_context, hook_origin, leases
 from commonplace.client.hooks.hook_event import EventKind, HookAnswer
 from commonplace.client.hooks.hook_run import HookRun, list_ancestors
 from commonplace.client.hooks.hook_state import delete_old_states
@@ -18,6 +18,7 @@ from commonplace.client.hooks.working_tree import repository_path
 _COMPACTED_MARK = "compacted"
 _INSTRUCTIONS_WARNING = "reads like instructions"
 
+_START_TOOL = "memory_start_session"
 _WORK_TITLE = "Edits"
 _LEARNING_TYPES = ["learning", "gotcha", "pattern", "solution"]
 _MAX_PROMPT_CHARACTERS = 2_000
@@ -102,6 +103,24 @@ def on_after_edit(hook_run: HookRun) -> HookAnswer:
     return HookAnswer()
 
 
+def on_before_call(hook_run: HookRun) -> HookAnswer:
+    """Bind a call of one of our tools to this session before it arrives. A sub-agent that starts is its own agent."""
+    event = hook_run.event
+    if event.subagent:
+        own_run = _subagent_run(hook_run)
+        if event.own_tool == _START_TOOL or own_run.state.load_session():
+            hook_run = own_run
+    hook_run.call_in_session("memory_heartbeat", headers=hook_origin.call_headers(event.call_id))
+    return HookAnswer()
+
+
+def _subagent_run(hook_run: HookRun) -> HookRun:
+    event = hook_run.event
+    conversation = f"{event.session}/{event.subagent}"
+    parent = hook_run.ensure_session().agent
+    return HookRun(hook_run.tool, event._replace(session=conversation), hook_run.settings, spawned_by=parent)
+
+
 def on_before_compact(hook_run: HookRun) -> HookAnswer:
     hook_run.state.set_mark(_COMPACTED_MARK)
     _spool_transcript(hook_run)
@@ -138,6 +157,7 @@ ACTIONS: dict[EventKind, Callable[[HookRun], HookAnswer]] = {
     "prompt": on_prompt,
     "before_edit": on_before_edit,
     "after_edit": on_after_edit,
+    "before_call": on_before_call,
     "before_compact": on_before_compact,
     "stop": on_stop,
     "session_end": on_session_end,

@@ -3,7 +3,14 @@
 from typing import Literal, NamedTuple
 
 EventKind = Literal[
-    "session_start", "before_edit", "after_edit", "prompt", "stop", "before_compact", "session_end"
+    "session_start",
+    "before_edit",
+    "after_edit",
+    "prompt",
+    "stop",
+    "before_compact",
+    "session_end",
+    "before_call",
 ]
 
 
@@ -17,6 +24,11 @@ class HookEvent(NamedTuple):
     prompt: str = ""
     transcript: str = ""
     source: str = ""
+    call_id: str = ""
+    """The agent's id of a call of one of our tools."""
+    own_tool: str = ""
+    """The tool of ours that is about to be called without a session_id."""
+    subagent: str = ""
 
 
 class HookAnswer(NamedTuple):

@@ -10,17 +10,23 @@ from commonplace.client import project
 from commonplace.client.agents import AGENTS_WITH_HOOKS, load_hooks
 
 
-def origin_headers(tool: str, conversation: str, root: str) -> list[str]:
+def origin_headers(tool: str, conversation: str, root: str, *, is_subagent: bool = False) -> list[str]:
     """Header lines for the start of a session; none for a person, who has no window."""
     if tool not in AGENTS_WITH_HOOKS:
         return []
-    windows = [window.conversation_window(tool, conversation), window.process_window(_agent_process(tool))]
+    windows = [window.conversation_window(tool, conversation)]
+    windows += [] if is_subagent else [window.process_window(_agent_process(tool))]
     lines = {
         window.WINDOW_HEADER: ",".join(name.replace(",", "_") for name in windows),
         window.SEAT_HEADER: f"{tool}@{window.machine_name()}",
         window.BRANCH_HEADER: project.find_branch(root),
     }
     return [f"{name}: {_encode_value(value)}" for name, value in lines.items() if value]
+
+
+def call_headers(call_id: str) -> list[str]:
+    """Header lines that bind a call of Claude Code, which arrives on another connection, to the session of this one."""
+    return [f"{window.WINDOW_HEADER}: {_encode_value(window.claude_call_window(call_id).replace(',', '_'))}"]
 
 
 def _agent_process(tool: str) -> int:

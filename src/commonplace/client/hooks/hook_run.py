@@ -24,14 +24,17 @@ _MAX_ANCESTORS = 8
 
 
 class HookRun:
-    def __init__(self, tool: str, event: HookEvent, settings: HookSettings, name: str = "") -> None:
+    def __init__(
+        self, tool: str, event: HookEvent, settings: HookSettings, name: str = "", spawned_by: str = ""
+    ) -> None:
         self.tool, self.event, self.settings = tool, event, settings
         self.state = HookState(event.session)
         self.tree = self._find_tree()
         self.context: list[str] = []
         self.tag = f"{tool}-{_NOT_NAME.sub('', event.session)[-_TAG_CHARACTERS:]}"
         """Tells this window's leases from those of another window of the same name; ids differ at the end."""
-        self._name = name or os.environ.get("COMMONPLACE_AGENT", "")
+        self._name = name or ("" if spawned_by else os.environ.get("COMMONPLACE_AGENT", ""))
+        self._spawned_by = spawned_by
         spent = min(_process_age() + _EXIT_SECONDS, settings.seconds / 2)
         self._deadline = time.monotonic() + settings.seconds - spent
         self._answered = False
@@ -57,15 +60,18 @@ class HookRun:
         self.context += [str(notice) for notice in reply.pop("_notice", ())]
         return reply
 
-    def call_in_session(self, operation: str, **arguments: Any) -> dict[str, Any]:
+    def call_in_session(
+        self, operation: str, *, headers: Sequence[str] = (), **arguments: Any
+    ) -> dict[str, Any]:
         """Call an operation in our session; a session that has ended is replaced by a new one."""
         session = self.ensure_session()
         try:
-            return self.call_server(operation, session_id=session.session_id, **arguments)
+            return self.call_server(operation, headers=headers, session_id=session.session_id, **arguments)
         except remote.ServerRefusal as refused:
             if refused.code != "session_not_found":
                 raise
-        return self.call_server(operation, session_id=self.start_session(session).session_id, **arguments)
+        session_id = self.start_session(session).session_id
+        return self.call_server(operation, headers=headers, session_id=session_id, **arguments)
 
     def ensure_session(self) -> HookSession:
         return self.state.load_session() or self.start_session()
@@ -103,12 +109,16 @@ class HookRun:
 
     def _call_start_session(self) -> dict[str, Any]:
         """Without a name the server uses that of the key or the seat, also where it refuses the one that is set."""
-        arguments = {
+        arguments: dict[str, Any] = {
             "project": project.project_of_folder(self.tree.root),
             "working_directory": self.tree.root,
             "token_budget": boot_context.PACK_TOKENS,
         }
-        headers = hook_origin.origin_headers(self.tool, self.event.session, self.tree.root)
+        if self._spawned_by:
+            arguments["spawned_by"] = self._spawned_by
+        headers = hook_origin.origin_headers(
+            self.tool, self.event.session, self.tree.root, is_subagent=bool(self._spawned_by)
+        )
         if self._name:
             try:
                 return self.call_server(

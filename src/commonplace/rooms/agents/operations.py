@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from commonplace import acting
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName
 from commonplace.call import Call
@@ -24,6 +25,7 @@ from commonplace.rooms.agents.model import (
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.messages import store as messages
 from commonplace.store.database import Row
+from commonplace.window import kind_of_window
 
 _UNKNOWN_STATUS: Row = {"status": "idle", "status_at": None, "current_task": ""}
 
@@ -35,6 +37,9 @@ async def heartbeat(
     call: Call, status: HeartbeatStatus | None = None, current_task: TaskText | None = None
 ) -> HeartbeatReply:
     """Keep alive: report your status (kept if omitted), renew locks, count unread mail."""
+    calls = [window for window in call.caller.windows if kind_of_window(window) == "call"]
+    if calls:
+        await acting.bind_windows(call.tx, call.caller, calls, call.own_session, call.now)
     previous = await store.load_reported_status(call.tx, call.project, call.agent) or _UNKNOWN_STATUS
     task = previous["current_task"] if current_task is None else current_task
     await store.record_heartbeat(call.tx, call.project, call.agent, status, task, call.now)

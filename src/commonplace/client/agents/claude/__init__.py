@@ -4,4 +4,6 @@
 - VS Code runs Claude's hooks too. Its input is recognised by the field `timestamp`; where VS Code has hooks of its
   own, the event is ignored.
 - At the end of a session Claude waits for a hook only as long as its timeout, so `SessionEnd` has one of 5 seconds.
+- Claude sends the id of a tool call to the server, and to `PreToolUse` before the call: the hook binds the call to its
+  session, so our tools need no `session_id`. A sub-agent that starts a session is an agent of its own.
 """

@@ -20,11 +20,32 @@ _EVENTS: dict[str, EventKind] = {
 _CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "before_edit", "after_edit"})
 _WARNING_KINDS: frozenset[EventKind] = _CONTEXT_KINDS | {"stop"}
 
+_OWN_TOOLS = "mcp__commonplace__"
+_SESSION_ARGUMENTS = {"session_id", "agent_session"}
 EDITORS = {"Write", "Edit", "MultiEdit", "NotebookEdit"}
 
 
 def _parse_event(fields: payload.Fields) -> HookEvent | None:
-    return payload.parse_event(fields, _EVENTS, EDITORS)
+    return _parse_own_call(fields) or payload.parse_event(fields, _EVENTS, EDITORS)
+
+
+def _parse_own_call(fields: payload.Fields) -> HookEvent | None:
+    """A call of one of our tools that does not say which session it is of; Claude sends its id with the call."""
+    name, tool = (payload.first_text(fields, field) for field in ("hook_event_name", "tool_name"))
+    call_id = payload.first_text(fields, "tool_use_id")
+    if name != "PreToolUse" or not call_id or not tool.startswith(_OWN_TOOLS):
+        return None
+    if not _SESSION_ARGUMENTS.isdisjoint(payload.parse_object(fields.get("tool_input"))):
+        return None
+    return HookEvent(
+        "before_call",
+        name,
+        payload.first_text(fields, "session_id"),
+        payload.first_text(fields, "cwd") or str(Path.cwd()),
+        call_id=call_id,
+        own_tool=tool.removeprefix(_OWN_TOOLS),
+        subagent=payload.first_text(fields, "agent_id"),
+    )
 
 
 def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
