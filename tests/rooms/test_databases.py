@@ -1,6 +1,7 @@
 """Databases of the operator, read through memory_db."""
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -235,11 +236,12 @@ async def test_query_may_be_made_with_a_readonly_key_of_the_project(
     rita = await team.agent("rita", caller=Caller("agent", frozenset({"shop"}), key="k1", agent="rita"))
     rita.caller = reader
     assert (await rita.db(action="query", database="app", query="select 1"))["rows"] == [[1]]
+    everywhere = replace(reader, projects=frozenset({"shop", "till"}))
     assert (
         await refusal_code_of(
-            team.anyone(reader).call("memory_db", action="query", database="app", query="select 1")
+            team.anyone(everywhere).call("memory_db", action="query", database="app", query="select 1")
         )
-        == "invalid"
+        == "session_not_found"
     )
 
 
