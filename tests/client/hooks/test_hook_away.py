@@ -103,7 +103,7 @@ async def test_key_is_asked_for_once_and_its_own_name_is_used(alone, tmp_path):
             session_id=server.call("memory_start_session", operator, project="shop")["session_id"],
         )  # fmt: skip
         ann = alone(server.url, COMMONPLACE_KEY=made["key"], COMMONPLACE_HOOKS_SECONDS=str(PATIENCE_SECONDS))
-        assert "this session is the agent ann in the project shop" in (await ann.start()).context
+        assert "You are the agent ann in the project shop" in (await ann.start()).context
 
 
 async def test_key_that_the_server_does_not_know_is_named(alone, tmp_path):

@@ -33,10 +33,14 @@ await hooks["experimental.chat.system.transform"]({ sessionID: "ses_one" }, pack
 const first = await tried("ses_one")
 const below = await tried("ses_sub")
 const second = await tried("ses_two")
+const own = { args: { files: ["cart.py"] } }
+await hooks["tool.execute.before"]({ tool: "commonplace_memory_lock_files", sessionID: "ses_one" }, own)
+const given = { args: { session_id: "mine" } }
+await hooks["tool.execute.before"]({ tool: "commonplace_memory_heartbeat", sessionID: "ses_one" }, given)
 const reading = await hooks["tool.execute.before"]({ tool: "read", sessionID: "ses_two" }, { args: {} })
 await hooks.event({ event: { type: "session.deleted", properties: { info: { id: "ses_one" } } } })
 const after = await tried("ses_two")
-console.log(JSON.stringify({ pack: pack.system.join(""), first, below, second, reading: reading ?? null, after }))
+console.log(JSON.stringify({ pack: pack.system.join(""), first, below, second, reading: reading ?? null, after, own: own.args.session_id ?? "", given: given.args.session_id }))
 """
 
 
@@ -72,6 +76,8 @@ def test_the_plugin_of_opencode_brings_the_pack_and_keeps_sessions_apart(user: U
     assert (told["first"], told["below"], told["after"]) == ("done", "done", "done")
     assert "cart.py" in told["second"]
     assert told["reading"] is None
+    assert f"session_id for these tools: {told['own']}" in told["pack"]
+    assert (len(told["own"]) > 30, told["given"]) == (True, "mine")
 
 
 def test_the_plugin_of_opencode_does_nothing_without_a_server(user: User):

@@ -5,6 +5,8 @@ import { spawn } from "node:child_process"
 const PROGRAM = __PROGRAM__
 const PROMPTS = __PROMPTS__
 const MILLISECONDS = 10000
+const OWN_TOOLS = "commonplace_memory_"
+const SESSION = /session_id for these tools: (\S+)/
 const EDITORS = new Set(["write", "edit", "multiedit", "patch", "apply_patch"])
 
 function ask(fields) {
@@ -38,6 +40,13 @@ export const Commonplace = async ({ directory }) => {
   const tell = (name, session, more) =>
     ask({ hook_event_name: name, session_id: root(session), cwd: directory, ...more })
 
+  // A sub-agent names its own session.
+  const addSession = async (session, args) => {
+    if (args.session_id || parents.has(session) || !packs.has(session)) return
+    const found = SESSION.exec((await packs.get(session)).context ?? "")
+    if (found) args.session_id = found[1]
+  }
+
   const heard = {
     "session.created": (session) => packs.set(session, tell("session.created", session)),
     "session.compacted": (session) => packs.set(session, tell("session.compacted", session, { source: "compact" })),
@@ -66,6 +75,7 @@ export const Commonplace = async ({ directory }) => {
       await tell("experimental.session.compacting", input.sessionID)
     },
     "tool.execute.before": async (input, output) => {
+      if (input.tool.startsWith(OWN_TOOLS)) return addSession(input.sessionID, output.args)
       if (!EDITORS.has(input.tool)) return
       const sent = { tool_name: input.tool, tool_input: output.args }
       const answer = await tell("tool.execute.before", input.sessionID, sent)
