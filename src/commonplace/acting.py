@@ -1,7 +1,7 @@
 """Who acts in a call: the session of its arguments, of a header or of a window; else the key's agent; else nobody.
 
 `call.py` asks here for every operation, so the rule is the same at every edge. The edges only collect what a request
-says (`edges/request_windows.py`); sessions are started in `rooms/sessions`, which binds windows with `bind_windows`.
+says (`edges/identity.py`); sessions are started in `rooms/sessions`, which binds windows with `bind_windows`.
 """
 
 import hashlib

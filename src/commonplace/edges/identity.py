@@ -1,7 +1,8 @@
-"""Who calls: the holder of the key in the Authorization header, the local operator, or, without keys, any local program.
+"""Who calls, and from which window: a key, the local operator or, without keys, any local program.
 
-Unknown, revoked, expired and missing keys get the same answer by the same steps. What a caller may do is decided in
-access.py; keys are made and revoked in rooms/admin.
+Unknown, revoked, expired and missing keys get the same answer by the same steps. `Identity` adds what headers say of the
+caller's windows, `ProductHost` what MCP says, so that REST and every MCP transport agree. What a caller may do is decided
+in access.py, which session acts in acting.py; keys are made and revoked in rooms/admin.
 """
 
 import asyncio
@@ -10,8 +11,9 @@ import hmac
 import logging
 import os
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 import pydantic
@@ -21,10 +23,24 @@ from commonplace.access import Caller
 from commonplace.arguments import AgentName
 from commonplace.clock import MINUTE, SECOND, Clock
 from commonplace.config import Settings
-from commonplace.edges import request_windows
 from commonplace.events import EventBus
 from commonplace.rooms.admin import store
 from commonplace.store.database import Database
+from commonplace.window import (
+    BRANCH_HEADER,
+    BRANCH_META,
+    SEAT_HEADER,
+    SEAT_META,
+    SESSION_HEADER,
+    SESSION_META,
+    WINDOW_HEADER,
+    WINDOW_META,
+    WindowKind,
+    claude_call_window,
+    conversation_window,
+    kind_of_window,
+    tool_of_client,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +51,11 @@ _MAX_ADDRESSES = 10_000
 _FLUSH_INTERVAL_SECONDS = 60
 _MAX_KEY_CHARACTERS = 4096
 _AGENT_NAME: pydantic.TypeAdapter[str] = pydantic.TypeAdapter(AgentName)
+_MAX_WINDOWS: Final = 8
+_MAX_TEXT_CHARACTERS: Final = 200
+_SPECIFICITY: Final[Mapping[WindowKind, int]] = {"conversation": 0, "call": 1, "connection": 2}
+_CLAUDE_CALL_META: Final = "claudecode/toolUseId"
+_CODEX_METAS: Final = ("threadId", "sessionId")
 
 
 class Identity:
@@ -82,7 +103,7 @@ class Identity:
             raise self._failed_keys.count_failure(address, self._clock())
         if not self._auth_on:
             caller = _apply_agent_header(caller, headers.get("x-agent-id"))
-        return request_windows.add_headers(caller, headers)
+        return add_headers(caller, headers)
 
     def forget_cached_keys(self) -> None:
         """Clear the cache after a key was revoked, here or by another replica; running lookups are not cached."""
@@ -171,3 +192,59 @@ def _apply_agent_header(caller: Caller, agent: str | None) -> Caller:
         raise errors.Invalid(
             f'Invalid agent name in X-Agent-Id: "{agent[:80]}".', hint="Use letters, digits and . _ @ : + -"
         ) from None
+
+
+def add_headers(caller: Caller, headers: Mapping[str, str]) -> Caller:
+    """Add what the headers say (names in lower case)."""
+    if not any(name.startswith("x-commonplace-") for name in headers):
+        return caller
+    return _add_origin(
+        caller,
+        windows=headers.get(WINDOW_HEADER.lower(), "").split(","),
+        session=headers.get(SESSION_HEADER.lower()),
+        seat=headers.get(SEAT_HEADER.lower()),
+        branch=headers.get(BRANCH_HEADER.lower()),
+    )
+
+
+def add_mcp_request(
+    caller: Caller, meta: Mapping[str, Any], connection: Sequence[str], client: str
+) -> Caller:
+    """Add what an MCP request says in `_meta`, the connection that it came on, and its client's name."""
+    if not meta and not connection and not client:
+        return caller
+    return _add_origin(
+        caller,
+        windows=[*_list_meta_windows(meta), *caller.windows, *connection],
+        session=meta.get(SESSION_META),
+        seat=meta.get(SEAT_META) or caller.seat or tool_of_client(client),
+        branch=meta.get(BRANCH_META),
+    )
+
+
+def _list_meta_windows(meta: Mapping[str, Any]) -> Iterator[str]:
+    named = meta.get(WINDOW_META, ())
+    yield from _texts([named] if isinstance(named, str) else named)
+    yield from (
+        conversation_window("codex", text) for text in _texts(meta.get(name) for name in _CODEX_METAS)
+    )
+    yield from (claude_call_window(text) for text in _texts([meta.get(_CLAUDE_CALL_META)]))
+
+
+def _add_origin(caller: Caller, *, windows: Iterable[str], session: Any, seat: Any, branch: Any) -> Caller:
+    ordered = sorted(dict.fromkeys(_texts(windows)), key=lambda window: _SPECIFICITY[kind_of_window(window)])
+    return replace(
+        caller,
+        windows=tuple(ordered[:_MAX_WINDOWS]),
+        session=next(_texts([session]), caller.session),
+        seat=next(_texts([seat]), caller.seat),
+        branch=next(_texts([branch]), caller.branch),
+    )
+
+
+def _texts(values: Any) -> Iterator[str]:
+    """The texts among values that a client sent; everything else is ignored, as is text that no id would be."""
+    for value in values if isinstance(values, Iterable) else ():
+        text = value.strip() if isinstance(value, str) else ""
+        if text and len(text) <= _MAX_TEXT_CHARACTERS and text.isprintable():
+            yield text

@@ -17,6 +17,7 @@ from commonplace.access import Caller
 from commonplace.call import Answer, Calls
 from commonplace.edges import prompts
 from commonplace.edges.http.router import Identify
+from commonplace.edges.identity import add_mcp_request
 from commonplace.edges.mcp.host import (
     ListPage,
     McpContext,
@@ -27,7 +28,6 @@ from commonplace.edges.mcp.host import (
     UnknownName,
 )
 from commonplace.edges.mcp.publisher import Publisher
-from commonplace.edges.request_windows import add_mcp_request
 from commonplace.edges.schema import tool_definition
 from commonplace.events import Event, can_see_event
 from commonplace.operation import Tool
