@@ -137,6 +137,7 @@ def test_scan_reads_a_large_tree_in_several_processes(tmp_path):
     assert (len(callers), callers["f5"], scan.lines, progress[-1]) == (70, ["m6.py#f6"], 140, (70, 70))
 
 
+@pytest.mark.slow
 async def test_watch_follows_the_files_until_told_to_stop(team, call, source_folder):
     alice = await team.agent("alice")
     outcomes: asyncio.Queue[SyncOutcome] = asyncio.Queue()

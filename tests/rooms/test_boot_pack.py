@@ -119,6 +119,7 @@ def test_pack_truncates_the_text_of_a_handoff_and_keeps_its_id():
 
 @given(token_budget=st.integers(300, 20_000))
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.slow
 async def test_start_session_is_within_any_budget(team: Team, token_budget: int):
     for name in ("alice", "bob"):
         agent = await team.agent(name, task_description="cart " * 100)

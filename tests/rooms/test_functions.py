@@ -283,6 +283,7 @@ async def test_sync_functions_refuses_what_the_librarian_does_not_send(team):
         await team.anyone().sync_functions(project="shop", functions=[scanned_function()] * 501)
 
 
+@pytest.mark.slow
 async def test_list_functions_pages_through_all_with_lines_as_told(team):
     rows = [scanned_function(f"f{n:04}", "many.py") for n in range(2003)]
     for start in range(0, len(rows), 500):

@@ -114,6 +114,7 @@ async def test_query_leaves_out_what_expired_and_warns_of_what_is_old(team):
     }
 
 
+@pytest.mark.slow
 async def test_query_stays_within_max_tokens_and_marks_what_it_cut(team):
     alice = await team.agent("alice")
     for n in range(6):

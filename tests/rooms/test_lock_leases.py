@@ -175,6 +175,7 @@ async def test_lock_files_waits_until_the_holder_lets_go(team):
     assert (await asyncio.wait_for(waiting, PATIENCE_SECONDS))["success"]
 
 
+@pytest.mark.slow
 async def test_lock_files_that_waited_in_vain_answers_with_the_conflict(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["a.py"])

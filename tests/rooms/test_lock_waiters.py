@@ -1,5 +1,7 @@
 """Who asked in vain for a lock is told when it comes free, and others see who waits."""
 
+import pytest
+
 from team import Team
 
 
@@ -22,6 +24,7 @@ async def test_a_released_lock_is_told_once_to_who_asked_for_it(team: Team):
     assert "_notice" not in await alice.list_backlog()
 
 
+@pytest.mark.slow
 async def test_waiting_in_vain_counts_too(team: Team):
     alice, bob = await _wait_in_vain(team, wait_seconds=1)
     await alice.unlock_files()

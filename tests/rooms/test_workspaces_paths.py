@@ -100,6 +100,7 @@ ODD_PARTS = st.sampled_from([*"./\\:%~ $\u202e\u0301\0\n", "..", "con", "%2e", "
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.one_of(ODD_PARTS, st.text(max_size=3)), max_size=12).map("".join))
 @example("a/b")
+@pytest.mark.slow
 def test_what_is_accepted_stays_below_its_root_on_every_system(path: str):
     try:
         path_rules.validate_path(path)

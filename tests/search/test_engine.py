@@ -82,6 +82,7 @@ async def test_rewritten_document_is_found_by_its_present_meaning_only(team):
     assert ids(await alice.query(query="what colour has it?")) == [made["id"]]
 
 
+@pytest.mark.slow
 async def test_queue_survives_a_restart_and_is_emptied_by_the_next_server(team):
     alice = await team.agent("alice")
     made = await alice.record_learning(topic="PgBouncer", content=IDLE)
@@ -92,6 +93,7 @@ async def test_queue_survives_a_restart_and_is_emptied_by_the_next_server(team):
     assert ids(await alice.query(query=ASKED)) == [made["id"]]
 
 
+@pytest.mark.slow
 async def test_server_embeds_by_itself_once_opened(team, eventually):
     alice = await team.agent("alice")
     await team.calls.search.open()
@@ -165,6 +167,7 @@ async def test_endpoint_takes_the_place_of_the_model(team, endpoint):
     assert ids(await alice.query(query="walrus")) == [made["id"]]
 
 
+@pytest.mark.slow
 async def test_change_of_model_keeps_the_old_vectors_in_use_until_all_are_made_again(team, endpoint):
     alice = await team.agent("alice")
     made = await alice.record_learning(topic="PgBouncer", content=IDLE)

@@ -148,6 +148,7 @@ PATTERNS = st.sampled_from(
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(WORDS, max_size=30), PATTERNS, st.integers(0, 3))
+@pytest.mark.slow
 def test_lines_searched_together_are_found_as_each_alone_would_be(lines: list[str], query: str, context: int):
     pattern = Pattern(query, "regex", case_sensitive=True)
     alone = [n for n, line in enumerate(lines, 1) if list(search_lines([line], pattern, plenty()))]

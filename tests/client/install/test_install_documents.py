@@ -72,6 +72,7 @@ def _strict(text: bytes) -> bool:
 
 @settings(max_examples=80, deadline=None)
 @given(json_texts)
+@pytest.mark.slow
 def test_json_is_the_same_bytes_after_adding_and_taking_away(text: bytes):
     before = jsonc.parse(text).to_python()
     with_server, server = json_edits.put_value(text, SERVER, ENTRY)
@@ -90,6 +91,7 @@ def test_json_is_the_same_bytes_after_adding_and_taking_away(text: bytes):
 
 @settings(max_examples=60, deadline=None)
 @given(json_texts, st.sampled_from([("mcpServers", "mine"), ("z",), ("hooks", "Other"), ("mcpServers", "a")]))
+@pytest.mark.slow
 def test_json_keeps_what_was_added_since_when_ours_is_taken_away(text: bytes, place: tuple[str, ...]):
     changed, server = json_edits.put_value(text, SERVER, ENTRY)
     changed, hook = json_edits.append_element(changed, STOP, HOOK)
@@ -102,6 +104,7 @@ def test_json_keeps_what_was_added_since_when_ours_is_taken_away(text: bytes, pl
 
 @settings(max_examples=30, deadline=None)
 @given(json_texts)
+@pytest.mark.slow
 def test_json_gets_back_the_value_that_was_replaced(text: bytes):
     edited, _ = json_edits.put_value(text, SERVER, {"url": "http://elsewhere"})
     changed, edit = json_edits.put_value(edited, SERVER, ENTRY)
@@ -157,6 +160,7 @@ CODEX_ENTRY = {"url": "http://127.0.0.1:8080/mcp", "http_headers": {"Authorizati
 
 @settings(max_examples=80, deadline=None)
 @given(toml_texts().filter(_known))
+@pytest.mark.slow
 def test_toml_is_the_same_bytes_after_adding_and_taking_away(text: str):
     before = tomllib.loads(text)
     with_url, url = toml_edits.put_toml_value(text, ("url",), "http://x")
