@@ -2,18 +2,20 @@
 
 from commonplace.room import Room
 from commonplace.rooms.blackboard.events import MESSAGE_ADDED, SESSION_CLOSED, SESSION_CREATED
-from commonplace.rooms.blackboard.operations import (
+from commonplace.rooms.blackboard.messages import (
     add_message,
     add_private_note,
-    close_session,
-    create_session,
     get_context,
     get_message,
     get_messages,
+    search_context,
+)
+from commonplace.rooms.blackboard.operations import (
+    close_session,
+    create_session,
     get_session,
     get_session_audit,
     list_sessions,
-    search_context,
 )
 from commonplace.rooms.blackboard.resources import PAGES, SESSION
 from commonplace.rooms.blackboard.retention import close_idle_sessions

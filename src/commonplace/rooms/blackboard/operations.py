@@ -1,49 +1,29 @@
-"""Create, write, read, search and close blackboard sessions. Visibility: `reader.py`; lookup: `session.py`."""
+"""Create, list and close blackboards, and show their audit trail. Their messages: `messages.py`; visibility: `reader.py`."""
 
 import secrets
-from collections.abc import Sequence
-from dataclasses import replace
-from time import perf_counter
 from typing import Any
 
-from commonplace import errors
 from commonplace.arguments import TimeArgument
 from commonplace.call import Call
-from commonplace.clock import iso, iso_exact
+from commonplace.clock import iso
 from commonplace.operation import operation
 from commonplace.project import ensure_project
 from commonplace.rooms.archives import lookup
 from commonplace.rooms.archives.model import ArchivedSessions
-from commonplace.rooms.blackboard import context_search, model, search, selection, store
-from commonplace.rooms.blackboard.events import MESSAGE_ADDED, SESSION_CLOSED, SESSION_CREATED
-from commonplace.rooms.blackboard.reader import (
-    ALL_VISIBILITIES,
-    AgentId,
-    BlackboardReader,
-    Visibility,
-    default_session_project,
-    identify_reader,
-    select_visibilities,
-    visibility_of_audience,
-)
+from commonplace.rooms.blackboard import model, store
+from commonplace.rooms.blackboard.events import SESSION_CLOSED, SESSION_CREATED
+from commonplace.rooms.blackboard.reader import AgentId, default_session_project, identify_reader
 from commonplace.rooms.blackboard.session import (
     describe_session,
     list_blackboards,
-    load_message,
     load_visible_session,
     reader_view,
     session_not_found,
 )
 from commonplace.rooms.workspaces.model import WorkspaceId
-from commonplace.store.database import Row
 
 _NEWEST_MESSAGES = 20
 _DEFAULT_LISTED_SESSIONS = 50
-_VISIBILITIES_BY_SCOPE: dict[model.SearchScope, tuple[Visibility, ...]] = {
-    "all": ALL_VISIBILITIES,
-    "public": ("public",),
-    "private": ("private",),
-}
 
 
 @operation("create_session", writes=True, session="own", example={"purpose": "Design the cart API"})
@@ -145,241 +125,6 @@ async def close_session(
         closed_at=iso(closed["closed_at"]),
         message_count=session.message_count,
     )
-
-
-@operation("add_message", writes=True, session="own")
-async def add_message(
-    call: Call,
-    session_id: model.BlackboardId,
-    content: model.MessageContent,
-    sender: AgentId | None = None,
-    metadata: dict[str, Any] | None = None,
-    visibility: Visibility = "public",
-    message_type: model.BlackboardMessageType = "agent_response",
-    parent_message_id: model.BlackboardMessageId | None = None,
-    idempotency_key: model.MessageIdempotencyKey | None = None,
-    agent_id: AgentId | None = None,
-) -> model.AddedMessage:
-    """Post to a blackboard. private: only you; agent_only: your type; admin_only: admins."""
-    reader = await identify_reader(call, agent_id, sender)
-    row = await load_visible_session(call, session_id)
-    parent = await load_message(call, row, reader, parent_message_id) if parent_message_id else None
-    draft = _draft_message(call, row, reader, content, metadata, visibility)
-    return await _add_drafted_message(
-        call,
-        replace(
-            draft,
-            message_type=message_type,
-            parent=parent["id"] if parent else "",
-            idempotency_key=idempotency_key,
-        ),
-    )
-
-
-@operation("add_private_note", writes=True, session="own")
-async def add_private_note(
-    call: Call,
-    session_id: model.BlackboardId,
-    content: model.MessageContent,
-    metadata: dict[str, Any] | None = None,
-    agent_id: AgentId | None = None,
-) -> model.AddedMessage:
-    """Post a note that only you can read."""
-    reader = await identify_reader(call, agent_id)
-    row = await load_visible_session(call, session_id)
-    return await _add_drafted_message(call, _draft_message(call, row, reader, content, metadata, "private"))
-
-
-def _draft_message(
-    call: Call,
-    row: Row,
-    reader: BlackboardReader,
-    content: str,
-    metadata: dict[str, Any] | None,
-    visibility: Visibility,
-) -> store.BlackboardDraft:
-    return store.BlackboardDraft(
-        project=row["project"],
-        session=row["id"],
-        id=f"msg_{secrets.token_hex(6)}",
-        audience=reader.audience_for(visibility),
-        sender=reader.name,
-        owner=reader.owner,
-        key_id=call.caller.key,
-        message_type="agent_response",
-        mark=model.classify_message(content, metadata),
-        content=content,
-        metadata=model.encode_metadata(metadata),
-        at=call.now,
-    )
-
-
-async def _add_drafted_message(call: Call, draft: store.BlackboardDraft) -> model.AddedMessage:
-    if draft.idempotency_key:
-        await store.lock_session(call.tx, draft.project, draft.session)
-        if earlier := await store.find_duplicate_message(call.tx, draft):
-            return model.AddedMessage(
-                message_id=earlier["id"],
-                sequence=earlier["sequence"],
-                timestamp=iso_exact(earlier["at"]),
-                duplicate=True,
-            )
-    idle_since = model.idle_cutoff(call.now, call.settings)
-    sequence = await store.allocate_sequence(call.tx, draft.project, draft.session, idle_since, call.now)
-    if sequence is None:
-        raise errors.Conflict(
-            f"{draft.session} is closed and takes no new messages.",
-            hint="Create a new blackboard with create_session and post there.",
-        )
-    await store.insert_message(call.tx, draft, sequence)
-    await search.index_message(call.tx, draft)
-    # A reply that not everyone may see must not change a count that everyone sees.
-    if draft.parent and not draft.audience:
-        await store.increment_reply_count(call.tx, draft)
-    _emit_message_added(call, draft, sequence)
-    return model.AddedMessage(message_id=draft.id, sequence=sequence, timestamp=iso_exact(draft.at))
-
-
-def _emit_message_added(call: Call, draft: store.BlackboardDraft, sequence: int) -> None:
-    call.subject = f"{draft.session} {draft.id} {visibility_of_audience(draft.audience)}"
-    call.emit(
-        MESSAGE_ADDED,
-        {"session_id": draft.session},
-        audience=draft.audience,
-        session_id=draft.session,
-        message_id=draft.id,
-        sequence=sequence,
-        sender=draft.sender,
-        message_type=draft.message_type,
-    )
-
-
-@operation("get_message", role="readonly", session="own")
-async def get_message(
-    call: Call,
-    session_id: model.BlackboardId,
-    message_id: model.BlackboardMessageId,
-    agent_id: AgentId | None = None,
-) -> model.MessageDetails:
-    """Get a message, its parent, its replies' ids."""
-    reader = await identify_reader(call, agent_id)
-    row = await load_visible_session(call, session_id)
-    message = await load_message(call, row, reader, message_id)
-    view = reader_view(row, reader)
-    parents = (
-        await store.list_messages_in_id_range(call.tx, view, message["parent"], message["parent"])
-        if message["parent"]
-        else []
-    )
-    return model.MessageDetails(
-        message=model.BlackboardMessage.from_row(message),
-        parent=model.BlackboardMessage.from_row(parents[0]) if parents else None,
-        replies=await store.list_reply_ids(call.tx, view, message["id"]),
-    )
-
-
-async def read_context(
-    call: Call,
-    session_id: model.BlackboardId,
-    limit: model.MessageLimit = 50,
-    offset: model.PageOffset = 0,
-    after: model.AfterSequence | None = None,
-    include_private: bool = False,
-    visibility_filter: Visibility | None = None,
-    sender: AgentId | None = None,
-    since: TimeArgument | None = None,
-    until: TimeArgument | None = None,
-    max_tokens: model.ContextTokens | None = None,
-    agent_id: AgentId | None = None,
-) -> model.MessagePage:
-    """Read messages in order; poll with after=next_after. max_tokens picks the best."""
-    asks_private = include_private or visibility_filter == "private"
-    reader = await identify_reader(call, agent_id, needs_agent=asks_private)
-    row = await load_visible_session(call, session_id)
-    view = store.MessageView(
-        row["project"],
-        row["id"],
-        reader.list_audiences(select_visibilities(visibility_filter, include_private=include_private)),
-        after=after or 0,
-        since=0 if since is None else since,
-        until=model.MAX_INTEGER if until is None else until,
-        sender=sender,
-    )
-    total = await store.count_messages_in_view(call.tx, view)
-    if max_tokens is not None:
-        return await _select_within_tokens(call, view, total, max_tokens)
-    rows = await store.list_messages(call.tx, view, limit + 1, offset)
-    return model.MessagePage.from_rows(rows[:limit], total, has_more=len(rows) > limit, after=view.after)
-
-
-async def _select_within_tokens(
-    call: Call, view: store.MessageView, total: int, max_tokens: int
-) -> model.MessagePage:
-    candidates = await store.list_selection_candidates(call.tx, view)
-    selected = selection.select_messages(candidates, max_tokens)
-    rows = await store.list_messages_by_sequence(call.tx, view, sorted(selected))
-    page = model.MessagePage.from_rows(rows, total, has_more=len(rows) < total, after=view.after)
-    omitted = [row for row in candidates if row["sequence"] not in selected]
-    if page.has_more:
-        page.left_out = model.OmittedMessages(
-            messages=total - len(rows),
-            decisions=sum(row["mark"] == "decision" for row in omitted),
-            open_questions=sum(selection.is_open_question(row) for row in omitted),
-            hint="Find omitted messages with search_context, or page with get_context without max_tokens.",
-        )
-    return page
-
-
-get_context = operation("get_context", role="readonly", session="own")(read_context)
-get_messages = operation("get_messages", role="readonly", session="own")(read_context)
-
-
-@operation("search_context", role="readonly", session="own")
-async def search_context(
-    call: Call,
-    session_id: model.BlackboardId,
-    query: model.ContextQuery,
-    fuzzy_threshold: model.FuzzyThreshold = 60,
-    limit: model.ResultLimit = 10,
-    search_metadata: bool = True,
-    scope: model.SearchScope = "all",
-    agent_id: AgentId | None = None,
-) -> model.ContextSearchResults:
-    """Search a blackboard's messages; tolerates typos."""
-    started = perf_counter()
-    reader = await identify_reader(call, agent_id, needs_agent=scope == "private")
-    row = await load_visible_session(call, session_id)
-    query_words = context_search.parse_query_words(query)
-    if not query_words:
-        raise errors.Invalid("The query contains no word.", hint="Use at least one letter or digit in query.")
-    view = reader_view(row, reader, _VISIBILITIES_BY_SCOPE[scope])
-    indexes = await context_search.load_audience_indexes(call.tx, view, row["last_sequence"])
-    fields = ("content", "metadata") if search_metadata else ("content",)
-    matches = context_search.rank_messages(indexes, query_words, fuzzy_threshold, limit, fields)
-    results = await _load_matches(call, view, matches)
-    return model.ContextSearchResults(
-        results=results,
-        message_count=len(results),
-        search_time_ms=round((perf_counter() - started) * 1000, 2),
-    )
-
-
-async def _load_matches(
-    call: Call, view: store.MessageView, matches: Sequence[context_search.FuzzyMatch]
-) -> list[model.MessageMatch]:
-    rows = await store.list_messages_by_sequence(call.tx, view, [match.sequence for match in matches])
-    row_by_sequence = {row["sequence"]: row for row in rows}
-    return [
-        model.MessageMatch(
-            message=model.BlackboardMessage.from_row(row_by_sequence[match.sequence]),
-            score=match.score,
-            relevance=match.relevance,
-            match_preview=context_search.render_preview(row_by_sequence[match.sequence], match.hits),
-            why=[hit.describe_match() for hit in match.hits],
-        )
-        for match in matches
-        if match.sequence in row_by_sequence
-    ]
 
 
 @operation("get_session_audit", role="admin", session="own")
