@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,34 @@ async def _borrowed(store: Postgres | None, dsn: str) -> AsyncIterator[asyncpg.C
         yield connection
     finally:
         await connection.close()
+
+
+@asynccontextmanager
+async def refuse_writes(database: Database) -> AsyncIterator[None]:
+    """Make a store read-only for a while, as a damaged disk or a standby is."""
+    if isinstance(database, Sqlite):
+        writer = await database.write(_get_connection)
+        writer.pragma("query_only", True)
+        yield
+        writer.pragma("query_only", False)
+        return
+    assert isinstance(database, Postgres)
+    await _set_read_only(database, "on")
+    yield
+    await _set_read_only(database, "off")
+
+
+async def _get_connection(tx: Any) -> Any:
+    return tx._connection
+
+
+async def _set_read_only(store: Postgres, value: str) -> None:
+    async with AsyncExitStack() as stack:
+        pool = store._writers
+        for connection in [
+            await stack.enter_async_context(pool.acquire()) for _ in range(pool.get_max_size())
+        ]:
+            await connection.execute(f"set default_transaction_read_only = {value}")
 
 
 async def open_store(address: Path | str, clock: HandClock) -> Database:

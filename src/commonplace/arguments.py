@@ -1,7 +1,8 @@
 """Checks of arguments that hold for every operation, refusals that say how to correct them, and shared argument types."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -11,8 +12,9 @@ import pydantic
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from commonplace import errors
+from commonplace import errors, masking
 
+_MAX_JSON_DEPTH = 64
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -46,6 +48,24 @@ TimeArgument = Annotated[
 
 
 AgentName = Annotated[str, pydantic.Field(min_length=1, max_length=64, pattern=r"^\w[\w.@:+-]*$")]
+
+
+@dataclass(frozen=True, slots=True)
+class SecretMask:
+    """Masks the secrets in the arguments of one call, and remembers their kinds; the policy `refuse` refuses them."""
+
+    policy: str
+    kinds: set[str] = field(default_factory=set)
+
+    def mask_arguments(self, arguments: Mapping[str, Any], verbatim: Collection[str]) -> dict[str, Any]:
+        clean, kinds = masking.mask_arguments(arguments, verbatim)
+        if kinds and self.policy == "refuse":
+            raise errors.Invalid(
+                f"The arguments contain a secret ({', '.join(kinds)}).",
+                hint="Remove it: what is stored here is read by others.",
+            )
+        self.kinds.update(kinds)
+        return clean
 
 
 def require_storable(value: Any) -> None:
@@ -86,9 +106,24 @@ def decode_json_lists(arguments: Mapping[str, Any], fields: Mapping[str, FieldIn
 def _decode_list(text: str) -> Any:
     try:
         value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return text
-    return value if isinstance(value, list) else text
+    return value if isinstance(value, list) and not _is_too_deep(value) else text
+
+
+def _is_too_deep(value: Any) -> bool:
+    """Is the value nested deeper than the body of a request may be?"""
+    level = [value]
+    for _ in range(_MAX_JSON_DEPTH + 1):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _is_list_type(annotation: Any) -> bool:

@@ -7,21 +7,22 @@ Who may do what: `access.py`.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from commonplace import access, acting, activity, errors, events, masking
+from commonplace import access, acting, activity, errors, events
 from commonplace.access import Caller
 from commonplace.activity import ActivityRecorder, AgentSession
+from commonplace.arguments import SecretMask
 from commonplace.clock import Clock
 from commonplace.config import Settings
-from commonplace.operation import ALL_ARGUMENTS, Operation, OperationFamily
+from commonplace.operation import Operation, OperationFamily
 from commonplace.search.engine import SearchEngine
-from commonplace.store.database import Database, Tx
+from commonplace.store.database import Database, T, Tx, Work
 
 if TYPE_CHECKING:
     from commonplace.room import Catalogue
@@ -39,7 +40,7 @@ class WaitForEvents(Exception):  # noqa: N818 - not a fault
         call: "Call",
         answer: Any,
         seconds: float,
-        write_at_end: Callable[[Tx], Awaitable[None]] | None = None,
+        write_at_end: Work[None] | None = None,
     ) -> None:
         super().__init__()
         self.project, self.session = call.project, call.session
@@ -64,8 +65,9 @@ class Call:
     touched: bool = False
     subject: str = ""
     emitted: list[events.Event] = field(default_factory=list)
-    deferred_writes: list[Callable[[Tx], Awaitable[None]]] = field(default_factory=list)
-    """What a call that only reads leaves to be written after it."""
+    deferred_writes: list[Work[None]] = field(default_factory=list)
+    """What a call that only reads leaves to be written after it; the reply does not depend on it."""
+    mask: SecretMask = field(default_factory=lambda: SecretMask("mask"))
 
     @property
     def agent(self) -> str:
@@ -124,6 +126,17 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class CallRequest:
+    """One call with validated arguments, before its transaction; `prepared` is what its operation prepared."""
+
+    operation: Operation
+    arguments: Mapping[str, Any]
+    caller: Caller
+    mask: SecretMask
+    prepared: Any = None
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     reply: Any
     notices: list[str]
@@ -171,11 +184,12 @@ class Calls:
         pick: Callable[[], tuple[Operation, Mapping[str, Any]]],
     ) -> Answer:
         started, outcome = perf_counter(), "failed"
+        mask = SecretMask(self.settings.secrets)
         try:
             operation, rest = pick()
             access.require_role(caller, operation.role, operation.name)
-            safe, masked = self._mask_arguments(operation, rest)
-            answer = await self._run_until_answered(operation, operation.parse_arguments(safe), caller)
+            arguments = operation.parse_arguments(rest, mask)
+            answer = await self._run_until_answered(CallRequest(operation, arguments, caller, mask))
             outcome = "ok"
         except errors.Refusal as refusal:
             outcome = refusal.code
@@ -187,44 +201,32 @@ class Calls:
             self.observe(
                 name if name in self.catalogue.tools else "unknown", outcome, perf_counter() - started
             )
-        return (
-            replace(answer, notices=[*answer.notices, _format_masking_notice(masked)]) if masked else answer
-        )
+        if not mask.kinds:
+            return answer
+        return replace(answer, notices=[*answer.notices, _format_masking_notice(mask.kinds)])
 
-    def _mask_arguments(
-        self, operation: Operation, arguments: Mapping[str, Any]
-    ) -> tuple[Mapping[str, Any], list[str]]:
-        """The arguments of a write without secrets, and the kinds of secrets that were in them."""
-        if not operation.writes or operation.verbatim == ALL_ARGUMENTS:
-            return arguments, []
-        verbatim = {name for name in arguments if operation.aliases.get(name, name) in operation.verbatim}
-        clean, kinds = masking.mask_arguments(arguments, verbatim)
-        if kinds and self.settings.secrets == "refuse":
-            raise errors.Invalid(
-                f"The arguments contain a secret ({', '.join(kinds)}).",
-                hint="Remove it: what is stored here is read by others.",
-            )
-        return clean, kinds
-
-    async def _run_until_answered(
-        self, operation: Operation, arguments: dict[str, Any], caller: Caller
-    ) -> Answer:
-        prepared = await operation.prepare(self, arguments, caller) if operation.prepare else None
+    async def _run_until_answered(self, request: CallRequest) -> Answer:
+        operation = request.operation
+        if operation.prepare:
+            prepared = await operation.prepare(self, request.arguments, request.caller)
+            request = replace(request, prepared=prepared)
 
         def once() -> Awaitable[Answer]:
-            return self._run_transaction(operation, arguments, caller, prepared)
+            return self._run_transaction(request)
 
         try:
             answer = await once()
         except WaitForEvents as later:
-            answer = await self._wait_for_events(later, once)
+            answer = await self._wait_for_events(operation, later, once)
         return (
             replace(answer, reply=await operation.after_commit(answer.reply))
             if operation.after_commit
             else answer
         )
 
-    async def _wait_for_events(self, later: WaitForEvents, again: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def _wait_for_events(
+        self, operation: Operation, later: WaitForEvents, again: Callable[[], Awaitable[Answer]]
+    ) -> Answer:
         """Listen first, then run again, so that no event is missed. Leases lapse without an event, so run every second."""
         heard, loop = asyncio.Event(), asyncio.get_running_loop()
         ends = loop.time() + later.seconds
@@ -243,20 +245,17 @@ class Calls:
         finally:
             stop()
         if later.write_at_end:
-            await self.database.write(later.write_at_end)
+            await self._write_after(operation.name, later.write_at_end)
         return Answer(later.answer, [])
 
-    async def _run_transaction(
-        self, operation: Operation, arguments: dict[str, Any], caller: Caller, prepared: Any
-    ) -> Answer:
+    async def _run_transaction(self, request: CallRequest) -> Answer:
+        operation = request.operation
         perform = self.database.write if operation.is_recorded else self.database.read
-        call, reply, notices = await perform(
-            lambda tx: self._run_in_transaction(tx, operation, dict(arguments), caller, prepared)
-        )
-        for write in call.deferred_writes:
-            await self.database.write(write)
+        call, reply, notices = await perform(lambda tx: self._run_in_transaction(tx, request))
         if call.emitted:
             self.bus.publish_committed({event.project for event in call.emitted})
+        for write in call.deferred_writes:
+            await self._write_after(operation.name, write)
         if call.session is None or operation.session is False:
             return Answer(reply, [], call.project)
         if call.touched:
@@ -265,20 +264,28 @@ class Calls:
             self.activity.touch_later(call.session)
         if call.session.has_notice and not operation.is_recorded:
             session = call.session
-            notices = await self.database.write(lambda tx: activity.take_notices(tx, session))
+            taken = await self._write_after(operation.name, lambda tx: activity.take_notices(tx, session))
+            notices = taken or []
         return Answer(reply, notices, call.project)
 
-    async def _run_in_transaction(
-        self, tx: Tx, operation: Operation, arguments: dict[str, Any], caller: Caller, prepared: Any
-    ) -> tuple[Call, Any, list[str]]:
+    async def _write_after(self, name: str, write: Work[T]) -> T | None:
+        """Write what a call leaves behind. The reply is true without it, so a store that takes no writes is logged."""
+        try:
+            return await self.database.write(write)
+        except errors.Unavailable as refusal:
+            _log.warning("not recorded", extra={"operation": name[:64], "reason": refusal.message})
+            return None
+
+    async def _run_in_transaction(self, tx: Tx, request: CallRequest) -> tuple[Call, Any, list[str]]:
+        operation, arguments = request.operation, dict(request.arguments)
         session_id = arguments.pop(operation.session_argument) if operation.session_argument else None
         project = arguments["project"] if operation.takes_project else None
-        call = await self.bind_call(tx, caller, session_id, project, writes=operation.writes)
+        call = await self.bind_call(tx, request.caller, session_id, project, writes=operation.writes)
+        call.mask, call.prepared = request.mask, request.prepared
         if operation.session is True:
             _require_scope(call)
         elif operation.session is False and call.named_project is None:
             call.project = access.SHARED
-        call.prepared = prepared
         if call.named_project is not None:
             arguments["project"] = call.named_project
         reply = await operation.function(call, **arguments)
@@ -319,10 +326,11 @@ class Calls:
     ) -> None:
         named = given.get("project")
         project = named if isinstance(named, str) and caller.sees_project(named) else ""
-        await self.database.write(
+        await self._write_after(
+            name,
             lambda tx: events.insert_audit_row(
                 tx, project, self.clock(), name, refusal.code, caller.agent or "", caller, refusal.message
-            )
+            ),
         )
 
 
@@ -336,5 +344,5 @@ def _require_scope(call: Call) -> None:
         call.project = acting.only_project(call.caller)
 
 
-def _format_masking_notice(masked: list[str]) -> str:
-    return f"Secrets were masked before storing: {', '.join(masked)}."
+def _format_masking_notice(kinds: Iterable[str]) -> str:
+    return f"Secrets were masked before storing: {', '.join(sorted(kinds))}."

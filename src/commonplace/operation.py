@@ -16,6 +16,7 @@ import pydantic
 from commonplace import errors
 from commonplace.access import Caller, RequiredRole
 from commonplace.arguments import (
+    SecretMask,
     decode_json_lists,
     drop_nulls,
     refusal_from_validation_error,
@@ -120,10 +121,15 @@ class Operation:
     def takes_project(self) -> bool:
         return "project" in self._argument_types
 
-    def parse_arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Validate the arguments against the function's own types."""
+    def parse_arguments(self, given: Mapping[str, Any], mask: SecretMask) -> dict[str, Any]:
+        """Validate the arguments against the function's own types; those of a write lose their secrets.
+
+        Secrets are masked after lists given as JSON text are decoded: JSON escapes could hide one.
+        """
         fields = self.argument_model.model_fields
         spelled = decode_json_lists(self._resolve_aliases(given), fields)
+        if self.writes and self.verbatim != ALL_ARGUMENTS:
+            spelled = mask.mask_arguments(spelled, self.verbatim)
         require_storable(spelled)
         try:
             checked = self.argument_model.model_validate(drop_nulls(spelled, fields))

@@ -69,7 +69,10 @@ async def test_a_list_may_be_given_as_json_text(team):
     assert made["items"][0]["tags"] == ["cart"]
 
 
-@pytest.mark.parametrize("files", ["a.py", '["a.py', '{"a": 1}', "3", '["a\\u0000.py"]'])
+@pytest.mark.parametrize(
+    "files",
+    ["a.py", '["a.py', '{"a": 1}', "3", '["a\\u0000.py"]', "[" * 5000 + "]" * 5000, "[" * 900 + "]" * 900],
+)
 async def test_a_text_that_is_not_a_json_list_is_refused_as_before(team, files):
     alice = await team.agent("alice")
     assert (await refused(alice.lock_files(files=files))).code == "invalid"

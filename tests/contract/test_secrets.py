@@ -91,6 +91,28 @@ async def test_write_is_refused_where_the_policy_says_so(team, operation):
     assert KEY not in await everything(team)
 
 
+ESCAPED = "\\u0067hp_" + KEY.removeprefix("ghp_")
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments"),
+    [
+        ("record_learning", {"topic": "Key", "content": "It is short.", "tags": f'["{ESCAPED}"]'}),
+        ("batch_backlog", {"action": "create", "items": f'[{{"title": "Rotate {ESCAPED}"}}]'}),
+        (
+            "batch_backlog",
+            {"action": "create", "items": [{"title": "Rotate", "tags": f'["use {ESCAPED}"]'}]},
+        ),
+    ],
+    ids=["list", "items", "list in an item"],
+)
+async def test_a_secret_behind_json_escapes_is_masked(team, operation, arguments):
+    alice = await team.agent("alice")
+    reply = await getattr(alice, operation)(**arguments)
+    assert reply["_notice"] == ["Secrets were masked before storing: github token."]
+    assert not re.search(KEY, await everything(team), re.IGNORECASE)
+
+
 async def test_masking_is_told_with_the_reply(team):
     alice = await team.agent("alice")
     told = await alice.heartbeat(current_task=f"with {KEY}")

@@ -6,6 +6,7 @@ import pytest
 
 from commonplace import access, errors, events
 from commonplace.clock import iso
+from team import refuse_writes
 
 
 async def _alice_and_bob(team):
@@ -347,3 +348,13 @@ async def test_the_next_boot_pack_names_the_specs_that_changed_since_the_agent_r
     )
     await again.get_spec(name="cart-api")
     assert "interface_updates" not in (await team.agent("frontend")).started
+
+
+async def test_get_spec_answers_although_the_reader_cannot_be_recorded(team):
+    alice, bob = await _alice_and_bob(team)
+    await alice.define_spec(name="cart-api", content="GET /cart")
+    async with refuse_writes(team.database):
+        assert (await bob.get_spec(name="cart-api"))["content"] == "GET /cart"
+    await bob.get_spec(name="cart-api")
+    await alice.define_spec(name="cart-api", content="GET /cart/1")
+    assert len((await bob.list_specs())["_notice"]) == 1

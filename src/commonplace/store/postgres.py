@@ -25,6 +25,10 @@ _UNAVAILABLE_ERRORS = (
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.TooManyConnectionsError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.QueryCanceledError,
+    asyncpg.DiskFullError,
 )
 _CLOCK = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as now"
 
@@ -175,7 +179,7 @@ class Postgres:
                 yield connection
         except _UNAVAILABLE_ERRORS as away:
             raise errors.Unavailable(
-                f"PostgreSQL is not reachable ({type(away).__name__}).",
+                f"PostgreSQL did not complete the transaction ({type(away).__name__}).",
                 hint="Try again; after a write, check first whether it was done.",
             ) from away
 

@@ -204,6 +204,6 @@ async def batch_backlog(call: Call, action: model.BacklogAction, items: model.Ba
 
 
 async def _run_item_operation(call: Call, item_operation: Operation, item: dict[str, Any]) -> Any:
-    arguments = item_operation.parse_arguments({**item, "session_id": call.own_session.id})
+    arguments = item_operation.parse_arguments({**item, "session_id": call.own_session.id}, call.mask)
     del arguments["session_id"]
     return await item_operation.function(call, **arguments)
