@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -14,8 +14,10 @@ import pytest
 from agent_samples import load_samples
 
 import product
+from commonplace import access
 from commonplace.client.hooks import program
 from patience import PATIENCE_SECONDS
+from team import Team
 
 both_stores = pytest.mark.parametrize("address", ["sqlite", "postgresql"], indirect=True)
 
@@ -103,9 +105,19 @@ class Agent:
         sample = load_samples()[self.tool]
         return sample.build_payload(self, sample.EVENTS[kind], files)
 
+    def calls(self, tool: str, call_id: str, **more: object) -> dict[str, Any]:
+        """It is about to call one of our tools."""
+        sent = {"tool_name": f"mcp__commonplace__{tool}", "tool_use_id": call_id, "tool_input": {}}
+        return self.sends("before_edit", "a.py") | sent | more
+
     @property
     def known(self) -> dict[str, Any]:
         return {"session_id": self.session, "transcript_path": self.transcript or None, "cwd": str(self.cwd)}
+
+
+def model_call(team: Team, call_id: str) -> Any:
+    """A call of Claude's model as it arrives at the server over HTTP."""
+    return team.anyone(replace(access.LOCAL, windows=(f"claude-call:{call_id}", "mcp:1")))
 
 
 async def run(command: list[str], cwd: Path, environ: dict[str, str], sent: bytes = b"") -> Done:

@@ -35,7 +35,16 @@ PROJECT_CONNECTION = (
 )
 HOOKS = (
     ".claude/settings.json",
-    {"SessionStart", "PreToolUse", "PostToolUse", "PreCompact", "Stop", "SessionEnd"},
+    {
+        "SessionStart",
+        "PreToolUse",
+        "PostToolUse",
+        "PreCompact",
+        "Stop",
+        "SubagentStart",
+        "SubagentStop",
+        "SessionEnd",
+    },
 )
 
 EVENTS = {

@@ -36,7 +36,16 @@ PROJECT_CONNECTION = (
 )
 HOOKS = (
     ".codex/hooks.json",
-    {"SessionStart", "PreToolUse", "PostToolUse", "PreCompact", "Stop", "SessionEnd"},
+    {
+        "SessionStart",
+        "PreToolUse",
+        "PostToolUse",
+        "PreCompact",
+        "Stop",
+        "SubagentStart",
+        "SubagentStop",
+        "SessionEnd",
+    },
 )
 
 EVENTS = claude.EVENTS

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hooked import Agent, both_stores
+from hooked import Agent, both_stores, model_call
 
 from commonplace import access
 from commonplace.window import machine_name
@@ -60,41 +60,19 @@ async def test_reminder_names_the_agent_as_the_model_did(team: Team, near: Arriv
     assert '"agent":"backend"' in told
 
 
-def calls(agent: Agent, tool: str, call_id: str, **more: object) -> dict[str, object]:
-    """Claude is about to call one of our tools."""
-    sent = {"tool_name": f"mcp__commonplace__{tool}", "tool_use_id": call_id, "tool_input": {}}
-    return agent.sends("before_edit", "a.py") | sent | more
-
-
-def model_call(team: Team, call_id: str):
-    """The same call as it arrives at the server over HTTP."""
-    return team.anyone(replace(access.LOCAL, windows=(f"claude-call:{call_id}", "mcp:1")))
-
-
 async def test_claudes_calls_over_http_are_those_of_its_window(team: Team, near: Arrive):
     alice = near()
     for number, tool in enumerate(["memory_start_session", "memory_lock_files"]):
-        assert (await alice.hook(calls(alice, tool, f"toolu_{number}"))).denial == ""
+        assert (await alice.hook(alice.calls(tool, f"toolu_{number}"))).denial == ""
     await model_call(team, "toolu_0").start_session(project="shop", claude_instance="backend")
     await model_call(team, "toolu_1").lock_files(files=["src/cart.py"])
     assert (await alice.edit("src/cart.py")).denial == ""
     assert "leased by backend" in (await near("codex").edit("src/cart.py")).denial
 
 
-async def test_claudes_subagent_that_starts_is_an_agent_with_a_parent(team: Team, near: Arrive):
-    alice = near()
-    await alice.start()
-    await alice.hook(calls(alice, "memory_start_session", "toolu_5", agent_id="a1"))
-    child = await model_call(team, "toolu_5").start_session(project="shop", claude_instance="tester")
-    await alice.hook(calls(alice, "memory_heartbeat", "toolu_6", agent_id="a1"))
-    await alice.hook(calls(alice, "memory_heartbeat", "toolu_7"))
-    names = [(await model_call(team, f"toolu_{number}").heartbeat())["agent"] for number in (6, 7)]
-    assert (child["agent"], names) == ("tester", ["tester", "claude"])
-
-
 async def test_call_that_names_its_session_needs_no_hook(near: Arrive, home: Path):
     alice = near()
-    await alice.hook(calls(alice, "memory_heartbeat", "toolu_8", tool_input={"session_id": "x"}))
+    await alice.hook(alice.calls("memory_heartbeat", "toolu_8", tool_input={"session_id": "x"}))
     assert not (home / "hooks").exists()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.client import remote
-from commonplace.client.hooks import boot_context, hook_origin, leases
+from commonplace.client.hooks import boot_context, hook_origin, leases, subagents
 from commonplace.client.hooks.hook_event import EventKind, HookAnswer
 from commonplace.client.hooks.hook_run import HookRun, list_ancestors
 from commonplace.client.hooks.hook_state import delete_old_states
@@ -106,23 +106,16 @@ def on_after_edit(hook_run: HookRun) -> HookAnswer:
 def on_before_call(hook_run: HookRun) -> HookAnswer:
     """Bind a call of one of our tools to this session before it arrives. A sub-agent that starts is its own agent."""
     event = hook_run.event
-    if event.subagent:
-        own_run = _subagent_run(hook_run)
-        if event.own_tool == _START_TOOL or own_run.state.load_session():
-            hook_run = own_run
-    hook_run.call_in_session("memory_heartbeat", headers=hook_origin.call_headers(event.call_id))
+    if event.subagent and event.own_tool == _START_TOOL:
+        hook_run = subagents.start_own_run(hook_run)
+    if event.call_id:
+        hook_run.call_in_session("memory_heartbeat", headers=hook_origin.call_headers(event.call_id))
     return HookAnswer()
 
 
-def _subagent_run(hook_run: HookRun) -> HookRun:
-    event = hook_run.event
-    conversation = f"{event.session}/{event.subagent}"
-    parent = hook_run.ensure_session().agent
-    return HookRun(hook_run.tool, event._replace(session=conversation), hook_run.settings, spawned_by=parent)
-
-
 def on_before_compact(hook_run: HookRun) -> HookAnswer:
-    hook_run.state.set_mark(_COMPACTED_MARK)
+    if not hook_run.event.subagent:
+        hook_run.state.set_mark(_COMPACTED_MARK)
     _spool_transcript(hook_run)
     return HookAnswer()
 
@@ -132,9 +125,29 @@ def on_stop(hook_run: HookRun) -> HookAnswer:
     return HookAnswer()
 
 
+def on_subagent_start(hook_run: HookRun) -> HookAnswer:
+    return HookAnswer(context=subagents.render_introduction(hook_run) if hook_run.event.subagent else "")
+
+
+def on_subagent_end(hook_run: HookRun) -> HookAnswer:
+    """End the session of a sub-agent that has its own."""
+    _spool_transcript(hook_run)
+    if hook_run.event.parent:
+        _end_session(hook_run)
+    return HookAnswer()
+
+
 def on_session_end(hook_run: HookRun) -> HookAnswer:
-    """End our session, which frees its leases. The summary is empty, so an earlier handoff is kept."""
     _spool_transcript(hook_run, at_once=True)
+    own_runs = subagents.list_own_runs(hook_run)
+    _end_session(hook_run)
+    for own_run in own_runs:
+        _end_session(own_run)
+    return HookAnswer()
+
+
+def _end_session(hook_run: HookRun) -> None:
+    """End our session, which frees its leases. The summary is empty, so an earlier handoff is kept."""
     session = hook_run.state.load_session()
     if session is not None:
         files = list(hook_run.state.load_leases())
@@ -149,7 +162,6 @@ def on_session_end(hook_run: HookRun) -> HookAnswer:
             if refused.code != "session_not_found":
                 raise
     hook_run.state.delete_state()
-    return HookAnswer()
 
 
 ACTIONS: dict[EventKind, Callable[[HookRun], HookAnswer]] = {
@@ -161,6 +173,8 @@ ACTIONS: dict[EventKind, Callable[[HookRun], HookAnswer]] = {
     "before_compact": on_before_compact,
     "stop": on_stop,
     "session_end": on_session_end,
+    "subagent_start": on_subagent_start,
+    "subagent_end": on_subagent_end,
 }
 
 

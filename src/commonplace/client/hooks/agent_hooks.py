@@ -22,5 +22,7 @@ class AgentHooks(NamedTuple):
     """The agent that sent this input, where other programs run this agent's hooks too; empty to ignore the event."""
     find_compaction: Callable[[HookEvent], str] | None = None
     """An id of the last compaction, from the transcript, for an agent without an event for it; empty if there is none."""
+    subagents_have_conversations: bool = False
+    """Whether the id of a sub-agent names a conversation of its own, and not one within its parent's."""
     process_variable: str = ""
     """The variable with the agent's process id in the environment of its hooks; else it is their parent."""

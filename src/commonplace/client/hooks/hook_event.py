@@ -11,6 +11,8 @@ EventKind = Literal[
     "before_compact",
     "session_end",
     "before_call",
+    "subagent_start",
+    "subagent_end",
 ]
 
 
@@ -29,6 +31,9 @@ class HookEvent(NamedTuple):
     own_tool: str = ""
     """The tool of ours that is about to be called without a session_id."""
     subagent: str = ""
+    """The id of the sub-agent that the event is of, while it acts for its parent."""
+    parent: str = ""
+    """The agent session of the parent, if the event is of a sub-agent with a session of its own."""
 
 
 class HookAnswer(NamedTuple):

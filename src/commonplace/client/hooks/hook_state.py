@@ -124,6 +124,14 @@ class HookState:
         taken.unlink()
         return list(dict.fromkeys(texts))[-_MAX_NOTICES:]
 
+    def add_subagent(self, conversation: str) -> None:
+        self._append_lines("subagents.jsonl", [{"conversation": conversation}])
+
+    def list_subagents(self) -> list[str]:
+        """The conversations of sub-agents that started a session of their own."""
+        lines = _read_json_lines(self.folder / "subagents.jsonl")
+        return list(dict.fromkeys(str(line["conversation"]) for line in lines))
+
     def delete_state(self) -> None:
         _delete_folder(self.folder)
 

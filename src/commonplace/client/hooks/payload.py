@@ -37,7 +37,7 @@ def parse_event(
 ) -> HookEvent | None:
     """The event, or None if hooks do not act on it, such as a tool call that edits no file."""
     name = first_text(payload, "hook_event_name", "hookEventName")
-    kind = kinds.get(name)
+    kind = _kind_of_event(payload, kinds.get(name))
     files = find_edited_files(payload, editors) if kind in _EDIT_KINDS else ()
     if kind is None or (kind in _EDIT_KINDS and not files):
         return None
@@ -50,7 +50,17 @@ def parse_event(
         first_text(payload, "prompt"),
         first_text(payload, "agent_transcript_path", "transcript_path", "transcriptPath"),
         first_text(payload, "source", "reason", "trigger"),
+        subagent=first_text(payload, "agent_id"),
     )
+
+
+def _kind_of_event(payload: Fields, kind: EventKind | None) -> EventKind | None:
+    """The kind, but for the end of a sub-agent: a compaction sends one with an empty type, and older agents no id."""
+    if kind != "subagent_end":
+        return kind
+    if payload.get("agent_type") == "":
+        return None
+    return kind if first_text(payload, "agent_id") else "stop"
 
 
 def find_edited_files(payload: Fields, editors: Collection[str]) -> tuple[str, ...]:

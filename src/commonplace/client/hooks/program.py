@@ -5,7 +5,7 @@ import sys
 
 from commonplace.client import remote
 from commonplace.client.agents import AGENTS_WITH_HOOKS, load_hooks
-from commonplace.client.hooks import actions, boot_context, fault_log
+from commonplace.client.hooks import actions, boot_context, fault_log, subagents
 from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.hook_event import HookAnswer, HookEvent, HookOutput
 from commonplace.client.hooks.hook_run import HookRun
@@ -52,9 +52,14 @@ def run(agent: str, stdin: bytes) -> HookOutput:
 def answer_event(agent: str, hooks: AgentHooks, event: HookEvent) -> HookAnswer:
     hook_run = HookRun(agent, event, read_hook_settings())
     try:
+        hook_run = subagents.choose_acting_run(hook_run)
         if hooks.find_compaction and (compaction := hooks.find_compaction(event)):
             actions.note_compaction(hook_run, compaction)
-        if event.kind in hooks.context_kinds and event.kind != "session_start":
+        if (
+            event.kind in hooks.context_kinds
+            and not hook_run.event.subagent
+            and event.kind != "session_start"
+        ):
             actions.remind_after_compaction(hook_run)
         answer = actions.ACTIONS[event.kind](hook_run)
     except (remote.ServerUnreachable, remote.ServerRefusal) as refused:
@@ -63,11 +68,14 @@ def answer_event(agent: str, hooks: AgentHooks, event: HookEvent) -> HookAnswer:
 
 
 def _add_context(hook_run: HookRun, hooks: AgentHooks, answer: HookAnswer) -> HookAnswer:
-    """Add waiting context to an answer that can carry it; a denial carries it only where no other answer can."""
-    if hook_run.event.kind == "session_end":
+    """Add waiting context to an answer that can carry it; a denial carries it only where no other answer can.
+
+    What is for the parent waits while a sub-agent acts for it.
+    """
+    if hook_run.event.kind in ("session_end", "subagent_end"):
         return HookAnswer()
     takes_context = hook_run.event.kind in hooks.context_kinds
-    if takes_context if answer.denial else not takes_context:
+    if hook_run.event.subagent or (takes_context if answer.denial else not takes_context):
         hook_run.state.put_notices(hook_run.context)
         return answer
     texts = [*hook_run.context, *hook_run.state.take_notices(), *([answer.warning] if answer.warning else [])]
@@ -81,7 +89,7 @@ def _warn_once(
 ) -> str:
     """The warning about a failed call, once per session and only where it can be shown."""
     fault_log.log_fault(f"hook {hook_run.tool} {hook_run.event.kind}", refused)
-    if hook_run.event.kind not in hooks.warning_kinds:
+    if hook_run.event.subagent or hook_run.event.kind not in hooks.warning_kinds:
         return ""
     if isinstance(refused, remote.ServerUnreachable):
         why, text = "away", f"{refused} Until it is back, edits are not checked against the leases of others."

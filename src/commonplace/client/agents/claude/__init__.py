@@ -5,5 +5,7 @@
   own, the event is ignored.
 - At the end of a session Claude waits for a hook only as long as its timeout, so `SessionEnd` has one of 5 seconds.
 - Claude sends the id of a tool call to the server, and to `PreToolUse` before the call: the hook binds the call to its
-  session, so our tools need no `session_id`. A sub-agent that starts a session is an agent of its own.
+  session, so our tools need no `session_id`.
+- A sub-agent acts for its parent and edits under its leases. One that calls `memory_start_session` is an agent of its
+  own with leases of its own; its session ends when it stops, or with its parent's.
 """

@@ -15,9 +15,12 @@ _EVENTS: dict[str, EventKind] = {
     "PostToolUse": "after_edit",
     "PreCompact": "before_compact",
     "Stop": "stop",
-    "SubagentStop": "stop",
+    "SubagentStart": "subagent_start",
+    "SubagentStop": "subagent_end",
 }
-_CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "before_edit", "after_edit"})
+_CONTEXT_KINDS: frozenset[EventKind] = frozenset(
+    {"session_start", "prompt", "before_edit", "after_edit", "subagent_start"}
+)
 _WARNING_KINDS: frozenset[EventKind] = _CONTEXT_KINDS | {"stop"}
 
 _OWN_TOOLS = "mcp__commonplace__"
@@ -26,10 +29,10 @@ EDITORS = {"Write", "Edit", "MultiEdit", "NotebookEdit"}
 
 
 def _parse_event(fields: payload.Fields) -> HookEvent | None:
-    return _parse_own_call(fields) or payload.parse_event(fields, _EVENTS, EDITORS)
+    return parse_own_call(fields) or payload.parse_event(fields, _EVENTS, EDITORS)
 
 
-def _parse_own_call(fields: payload.Fields) -> HookEvent | None:
+def parse_own_call(fields: payload.Fields) -> HookEvent | None:
     """A call of one of our tools that does not say which session it is of; Claude sends its id with the call."""
     name, tool = (payload.first_text(fields, field) for field in ("hook_event_name", "tool_name"))
     call_id = payload.first_text(fields, "tool_use_id")

@@ -24,6 +24,8 @@ _EVENTS = (
     HookTrigger("PostToolUse", _EDITORS),
     HookTrigger("PreCompact"),
     HookTrigger("Stop"),
+    HookTrigger("SubagentStart"),
+    HookTrigger("SubagentStop"),
     HookTrigger("SessionEnd", timeout_seconds=5),
 )
 _PROMPT_EVENT = HookTrigger("UserPromptSubmit")

@@ -2,5 +2,7 @@
 
 - Codex runs a hook only after you have trusted it: start codex, open `/hooks` and trust those of commonplace.
 - An answer with a field that Codex does not know is ignored as a whole, so warnings are sent as context.
+- Codex names its thread in every call of our tools. A sub-agent is a thread of its own: it acts for its parent until it
+  calls `memory_start_session`, and then is an agent of its own until it stops.
 - Codex waits at most three seconds for the hooks at the end of a session.
 """

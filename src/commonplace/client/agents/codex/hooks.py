@@ -12,7 +12,13 @@ _EDITORS = {"apply_patch", "Write", "Edit"}
 
 
 def _parse_event(fields: payload.Fields) -> HookEvent | None:
-    return payload.parse_event(fields, claude.HOOKS.events, _EDITORS)
+    return _parse_subagent_start(fields) or payload.parse_event(fields, claude.HOOKS.events, _EDITORS)
+
+
+def _parse_subagent_start(fields: payload.Fields) -> HookEvent | None:
+    """A sub-agent starts a session. Other calls of our tools name their thread themselves."""
+    event = claude.parse_own_call(fields)
+    return event._replace(call_id="") if event and event.subagent else None
 
 
 def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
@@ -26,4 +32,5 @@ HOOKS = AgentHooks(
     _parse_event,
     _render_answer,
     "`permissionDecision: deny`",
+    subagents_have_conversations=True,
 )

@@ -19,10 +19,12 @@ from commonplace.client.remote import RemoteServer
 # Codex waits at most three seconds for the hooks at the end of a session.
 _EVENTS = (
     HookTrigger("SessionStart"),
-    HookTrigger("PreToolUse", "apply_patch"),
+    HookTrigger("PreToolUse", f"apply_patch|mcp__{ENTRY}__memory_start_session"),
     HookTrigger("PostToolUse", "apply_patch"),
     HookTrigger("PreCompact"),
     HookTrigger("Stop"),
+    HookTrigger("SubagentStart"),
+    HookTrigger("SubagentStop"),
     HookTrigger("SessionEnd", timeout_seconds=3),
 )
 _PROMPT_EVENT = HookTrigger("UserPromptSubmit")
