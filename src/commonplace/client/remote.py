@@ -1,25 +1,32 @@
 """The clients' way to the server: find its address and key, and call an operation.
 
-The address is COMMONPLACE_URL, else `url` in config.toml, else the server that runs on this machine's data folder
-(`beacon.py`). Everything in `client/` reaches the server through here, over one of two HTTP clients: `light_http.py`
-for single requests, `kept_http.py` for connections that are kept.
+The address is COMMONPLACE_URL, else `url` in the repository's .commonplace.toml, else `url` in config.toml, else the
+server that runs on this machine's data folder (`beacon.py`). Everything in `client/` reaches the server through here,
+over one of two HTTP clients: `light_http.py` for single requests, `kept_http.py` for connections that are kept. The
+commands of a person add --url and --data: `server_choice.py`.
 """
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from commonplace.beacon import read_beacon
 from commonplace.client import light_http
+from commonplace.client.project import find_project_setting
 
+LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 _OK = 200
 _SECRET_VARIABLES = {"key": "COMMONPLACE_KEY", "sync_token": "SYNC_TOKEN"}
 
 
 class ServerUnreachable(Exception):  # noqa: N818 - a state of the world, not a fault of ours
     """No server answers."""
+
+
+class ServerUnknown(ServerUnreachable):
+    """A repository names a server that the user has not connected this machine to."""
 
 
 class ServerRefusal(Exception):  # noqa: N818 - an answer, not a fault
@@ -70,7 +77,7 @@ def client_home() -> Path:
 def read_configuration() -> dict[str, Any]:
     """config.toml in the client's folder; empty if there is none."""
     try:
-        text = (client_home() / "config.toml").read_text(encoding="utf-8")
+        text = configuration_path().read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
     import tomllib  # noqa: PLC0415 - most hooks run without a configuration
@@ -78,26 +85,114 @@ def read_configuration() -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def find_server(credential: str = "key") -> RemoteServer | None:
-    """The server of this machine's agents with their key, or with the uploader's (`sync_token`)."""
+class NamedUrl(NamedTuple):
+    """The address of a server, and what names it."""
+
+    url: str
+    named_by: str
+    is_from_repository: bool = False
+
+
+def list_named_urls(folder: str | Path | None, configured: dict[str, Any]) -> Iterator[NamedUrl]:
+    """The servers that are named, the one to use first. Without a folder no repository is asked."""
+    if variable := os.environ.get("COMMONPLACE_URL"):
+        yield NamedUrl(variable, "COMMONPLACE_URL")
+    if folder is not None and (setting := find_project_setting(Path(folder), "url")):
+        yield NamedUrl(setting.value, str(setting.path), is_from_repository=True)
+    if url := configured.get("url"):
+        yield NamedUrl(str(url), str(configuration_path()))
+
+
+def configuration_path() -> Path:
+    return client_home() / "config.toml"
+
+
+def find_server(credential: str = "key", folder: str | Path | None = None) -> RemoteServer | None:
+    """The server of the agents in this folder, with their key, or with the uploader's (`sync_token`).
+
+    Raises ServerUnknown if a repository names a server that is not known here: it is never replaced by another.
+    """
+    if named := find_named_server(credential, folder):
+        return named
+    url = _local_server_url()
+    return (
+        RemoteServer(url, read_secret(credential, configuration_for(url, read_configuration())))
+        if url
+        else None
+    )
+
+
+def find_named_server(
+    credential: str = "key", folder: str | Path | None = None, given_secret: str = ""
+) -> RemoteServer | None:
+    """As `find_server`, but None if only the data folder of this machine tells where a server runs.
+
+    `given_secret` replaces what is configured, but not for a server that a repository names.
+    """
     configured = read_configuration()
-    url = find_server_url(configured)
-    return RemoteServer(url, read_secret(credential, configuration_for(url, configured))) if url else None
+    named = next(list_named_urls(folder, configured), None)
+    if named is None:
+        return None
+    if named.is_from_repository:
+        return _find_repository_server(named, credential, configured)
+    url = normalize_url(named.url)
+    return RemoteServer(url, given_secret or read_secret(credential, configuration_for(url, configured)))
+
+
+def _find_repository_server(named: NamedUrl, credential: str, configured: dict[str, Any]) -> RemoteServer:
+    """Anybody can commit a file: it gets no key of another server, and no prompts or transcripts unless you agreed."""
+    try:
+        url = validate_url(named.url)
+    except ValueError as error:
+        raise ServerUnknown(f"{error}, in {named.named_by}.") from None
+    stored = repository_configuration(url, configured)
+    if not stored and not is_local_url(url):
+        raise ServerUnknown(
+            f"{named.named_by} names the server {url}, which this machine is not connected to."
+            f" To use it: commonplace connect AGENT --project-scope --url {url}"
+        )
+    return RemoteServer(url, read_configured_secret(credential, stored))
+
+
+def repository_configuration(url: str, configured: dict[str, Any]) -> dict[str, Any]:
+    """The settings that the user stored for a server that a repository names; empty if there are none."""
+    if configured.get("url") or url == _local_server_url():
+        return configuration_for(url, configured)
+    return _server_table(url, configured)
+
+
+def is_local_url(url: str) -> bool:
+    """Whether the address is that of a server on this machine."""
+    authority = url.partition("://")[2].partition("/")[0]
+    return light_http.split_authority(authority, 80)[0] in LOCAL_HOSTS
+
+
+def _local_server_url() -> str:
+    return normalize_url(str(read_beacon(default_data_folder()).get("url") or ""))
 
 
 def find_server_url(configured: dict[str, Any]) -> str:
-    url = (
-        os.environ.get("COMMONPLACE_URL")
-        or configured.get("url")
-        or read_beacon(default_data_folder()).get("url")
-    )
-    return normalize_url(str(url)) if url else ""
+    """The server that this machine uses outside of repositories that name another."""
+    named = next(list_named_urls(None, configured), None)
+    return normalize_url(named.url) if named else _local_server_url()
 
 
 def configuration_for(url: str, configured: dict[str, Any]) -> dict[str, Any]:
-    """config.toml, or nothing if it names another server: its tokens are only for the server it names."""
+    """The part of config.toml that holds the tokens of this server: all of it, a table of [servers], or nothing.
+
+    Tokens beside `url` are only for the server that it names; without `url` they are for this machine's own.
+    """
     named = configured.get("url")
-    return configured if not named or normalize_url(str(named)) == url else {}
+    if not named or normalize_url(str(named)) == url:
+        return configured
+    return _server_table(url, configured)
+
+
+def _server_table(url: str, configured: dict[str, Any]) -> dict[str, Any]:
+    """The table [servers."URL"]."""
+    servers = configured.get("servers")
+    table = servers.get(url) if isinstance(servers, dict) else None
+    return table if isinstance(table, dict) else {}
 
 
 def normalize_url(url: str) -> str:

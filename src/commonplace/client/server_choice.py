@@ -2,7 +2,8 @@
 
 In this order: --url; --data or --store; COMMONPLACE_URL; `url` in the project's .commonplace.toml; `url` in config.toml,
 which `connect` and `install` write; the server that runs on this machine's data folder. If none runs there, the store
-of that folder is used without a server. Hooks and uploads do not choose here: see `remote.find_server`.
+of that folder is used without a server. Hooks, uploads and the stdio proxy choose in the same order, but without flags
+and without the store: see `remote.find_server`.
 """
 
 import os
@@ -13,11 +14,9 @@ from typing import Any, NamedTuple
 from commonplace import errors
 from commonplace.beacon import read_beacon
 from commonplace.client import light_http, remote
-from commonplace.client.project import find_project_setting
-from commonplace.client.remote import RemoteServer
+from commonplace.client.remote import NamedUrl, RemoteServer
 
 _HEALTH_SECONDS = 2
-_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class ServerChoice(NamedTuple):
@@ -33,44 +32,36 @@ def list_server_choices(url: str | None, data: Path, *, is_data_named: bool) -> 
     `data` is the data folder; `is_data_named` says whether a flag names it or its store.
     """
     if url:
-        yield _named_choice(url, "--url", data)
+        yield _named_choice(NamedUrl(url, "--url"), data)
     if is_data_named:
         yield _data_folder_choice(data)
-    if variable := os.environ.get("COMMONPLACE_URL"):
-        yield _named_choice(variable, "COMMONPLACE_URL", data)
-    if setting := find_project_setting(Path.cwd(), "url"):
-        yield _named_choice(setting.value, str(setting.path), data, is_from_repository=True)
-    if configured := _read_configuration().get("url"):
-        yield _named_choice(str(configured), str(configuration_path()), data)
+    for named in remote.list_named_urls(Path.cwd(), _read_configuration()):
+        yield _named_choice(named, data)
     if not is_data_named:
         yield _data_folder_choice(data)
 
 
-def configuration_path() -> Path:
-    return remote.client_home() / "config.toml"
-
-
-def _named_choice(url: str, named_by: str, data: Path, *, is_from_repository: bool = False) -> ServerChoice:
+def _named_choice(named: NamedUrl, data: Path) -> ServerChoice:
     try:
-        address = remote.validate_url(url)
+        address = remote.validate_url(named.url)
     except ValueError as wrong:
-        raise errors.Invalid(f"{wrong}, in {named_by}.", hint="For example http://127.0.0.1:8080.") from None
+        raise errors.Invalid(
+            f"{wrong}, in {named.named_by}.", hint="For example http://127.0.0.1:8080."
+        ) from None
     # A cloned repository must not be able to name a server that receives COMMONPLACE_KEY.
-    variable = "" if is_from_repository else os.environ.get("COMMONPLACE_KEY", "")
+    variable = "" if named.is_from_repository else os.environ.get("COMMONPLACE_KEY", "")
     key = variable or _local_operator_token(address, data) or _read_configured_key(address)
-    return ServerChoice(RemoteServer(address, key), named_by)
+    return ServerChoice(RemoteServer(address, key), named.named_by)
 
 
 def _read_configured_key(address: str) -> str:
-    """The key in config.toml, if config.toml names this server."""
-    configured = _read_configuration()
-    if not configured.get("url"):
-        return ""
+    """The key that config.toml has for this server."""
+    stored = remote.repository_configuration(address, _read_configuration())
     try:
-        return remote.read_configured_secret("key", remote.configuration_for(address, configured))
+        return remote.read_configured_secret("key", stored)
     except OSError as fault:
         raise errors.NotFound(
-            f"The key that {configuration_path()} names cannot be read ({fault.strerror}).",
+            f"The key that {remote.configuration_path()} names cannot be read ({fault.strerror}).",
             hint="Set COMMONPLACE_KEY, or run `commonplace connect` again with --key KEY.",
         ) from None
 
@@ -84,7 +75,7 @@ def _local_operator_token(address: str, data: Path) -> str:
 
 def _is_same_local_server(address: str, own: str) -> bool:
     (host, port), (own_host, own_port) = _split_host(address), _split_host(own)
-    return port == own_port and host in _LOCAL_HOSTS and own_host in _LOCAL_HOSTS
+    return port == own_port and host in remote.LOCAL_HOSTS and own_host in remote.LOCAL_HOSTS
 
 
 def _split_host(url: str) -> tuple[str, int]:
@@ -105,5 +96,5 @@ def _read_configuration() -> dict[str, Any]:
         return remote.read_configuration()
     except (OSError, ValueError) as wrong:
         raise errors.Invalid(
-            f"{configuration_path()} cannot be read ({wrong}).", hint="Fix the file."
+            f"{remote.configuration_path()} cannot be read ({wrong}).", hint="Fix the file."
         ) from None

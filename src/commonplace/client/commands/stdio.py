@@ -33,10 +33,11 @@ def main(words: list[str]) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     from commonplace.client.proxy.relay import StdioRelay  # noqa: PLC0415 - --help should not wait for it
+    from commonplace.client.remote import ServerUnknown  # noqa: PLC0415 - as above
 
     try:
         upstream = _build_upstream(arguments)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, ServerUnknown) as error:
         print(f"commonplace: {error}", file=sys.stderr)
         return _MISUSED_EXIT_CODE
     try:
@@ -47,26 +48,22 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _build_upstream(arguments: argparse.Namespace) -> "McpUpstream":
-    """From the flags, else the environment, else config.toml, else this machine's data folder.
-
-    The key in config.toml is used only for the server that it names, or for this machine's own.
-    """
+    """From the flags, else the environment, else .commonplace.toml, else config.toml, else this machine's data folder."""
     from commonplace.client import remote  # noqa: PLC0415 - as above
     from commonplace.client.proxy.server_location import FolderServer, NamedServer  # noqa: PLC0415 - as above
     from commonplace.client.proxy.upstream import McpUpstream  # noqa: PLC0415 - as above
 
-    configured = {} if arguments.url or arguments.data else remote.read_configuration()
-    url = arguments.url or (
-        "" if arguments.data else os.environ.get("COMMONPLACE_URL") or configured.get("url")
-    )
-    folder = Path(arguments.data).expanduser().absolute() if arguments.data else None
-    url = remote.validate_url(url) if url else ""
-    key = arguments.key or remote.read_secret(
-        "key", remote.configuration_for(url, configured) if url else configured
-    )
-    toolsets = arguments.toolsets or os.environ.get("COMMONPLACE_TOOLSETS", "")
-    location = NamedServer(url) if url else FolderServer(folder or remote.default_data_folder())
-    return McpUpstream(location, key, _parse_toolsets(toolsets))
+    toolsets = _parse_toolsets(arguments.toolsets or os.environ.get("COMMONPLACE_TOOLSETS", ""))
+    if arguments.url:
+        url, key = remote.validate_url(arguments.url), arguments.key or remote.read_secret("key", {})
+        return McpUpstream(NamedServer(url), key, toolsets)
+    given_key = arguments.key or ""
+    server = None if arguments.data else remote.find_named_server("key", Path.cwd(), given_key)
+    if server:
+        return McpUpstream(NamedServer(remote.validate_url(server.url)), server.key, toolsets)
+    folder = Path(arguments.data).expanduser().absolute() if arguments.data else remote.default_data_folder()
+    configured = {} if arguments.data else remote.read_configuration()
+    return McpUpstream(FolderServer(folder), given_key or remote.read_secret("key", configured), toolsets)
 
 
 def _parse_toolsets(toolsets: str) -> str:

@@ -50,7 +50,7 @@ class HookRun:
 
         The time limit starts with the process; a server that has answered once gets more.
         """
-        server = remote.find_server()
+        server = remote.find_server(folder=self.tree.root)
         if server is None:
             raise remote.ServerUnreachable("No server runs on this machine, and none is configured.")
         more = _ANSWERED_PATIENCE * self.settings.seconds if self._answered else 0.0

@@ -94,14 +94,14 @@ def _warn_once(
     if isinstance(refused, remote.ServerUnreachable):
         why, text = "away", f"{refused} Until it is back, edits are not checked against the leases of others."
     elif refused.status == _UNAUTHENTICATED:
-        why, text = "key", _KEY_UNKNOWN if _has_key() else _KEY_MISSING
+        why, text = "key", _KEY_UNKNOWN if _has_key(hook_run) else _KEY_MISSING
     else:
         why, text = refused.code, f"The server refused: {refused} {refused.body.get('hint', '')}".strip()
     return f"Commonplace: {text}" if hook_run.state.is_first_time(why) else ""
 
 
-def _has_key() -> bool:
-    server = remote.find_server()
+def _has_key(hook_run: HookRun) -> bool:
+    server = remote.find_server(folder=hook_run.tree.root)
     return server is not None and bool(server.key)
 
 
