@@ -58,7 +58,7 @@ def alias(*names: str) -> ArgumentAliases:
     return ArgumentAliases(names)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Operation:
     name: str
     function: Callable[..., Awaitable[Any]]
@@ -111,6 +111,10 @@ class Operation:
         if self.session == "own" and "session_id" not in self._argument_types:
             aliases["session_id"] = self.session_argument
         return aliases
+
+    def prepare_arguments(self) -> None:
+        """Build the cached values that `parse_arguments` needs, which takes some milliseconds."""
+        _ = self.argument_model, self.aliases
 
     @property
     def session_argument(self) -> str:
@@ -187,7 +191,7 @@ def operation(
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OperationFamily:
     """One tool whose `action` selects one of several operations, each with its own arguments and role."""
 

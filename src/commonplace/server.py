@@ -118,6 +118,7 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
     from commonplace.edges.application import build_application  # noqa: PLC0415 - as above
     from commonplace.edges.http import listener  # noqa: PLC0415 - stdio, which must start at once, needs none of HTTP
     from commonplace.edges.project_events import ProjectEvents  # noqa: PLC0415 - as above
+    from commonplace.edges.schema import prepare_schemas  # noqa: PLC0415 - over stdio nobody waits beside a first list
 
     _require_keys_or_loopback(settings)
     async with open_calls(settings) as calls, run_background_work(calls):
@@ -132,6 +133,7 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
             publisher, events = Publisher(), ProjectEvents(calls, identity.identify)
             mcp_secret = await load_or_create_secret(calls.database, "mcp")
             app = build_application(calls, identity, publisher, events, mcp_secret)
+            prepare_schemas(calls.catalogue)
             listening.listen(2048)
             announce(url)
             _log.info("listening", extra={"url": url, "store": calls.database.kind, "auth": settings.auth})

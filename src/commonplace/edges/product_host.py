@@ -6,8 +6,7 @@ notifications of subscribed resources.
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -28,7 +27,7 @@ from commonplace.edges.mcp.host import (
     UnknownName,
 )
 from commonplace.edges.mcp.publisher import Publisher
-from commonplace.edges.schema import tool_definition
+from commonplace.edges.schema import encode_tool_definition
 from commonplace.events import Event, can_see_event
 from commonplace.operation import Tool
 from commonplace.resource import Resource
@@ -70,17 +69,6 @@ _TOOLS_BY_INTENT = (
 )
 
 
-@dataclass(frozen=True)
-class VisibleTools:
-    """The tools of one view and role, encoded once."""
-
-    tools: Mapping[str, Tool]
-
-    @cached_property
-    def encoded_definitions(self) -> bytes:
-        return msgspec.json.encode([tool_definition(tool) for tool in self.tools.values()])
-
-
 class ProductHost:
     name = "commonplace"
     title = "Commonplace"
@@ -89,7 +77,7 @@ class ProductHost:
     def __init__(self, calls: Calls, identify: Identify, publisher: Publisher) -> None:
         self._calls, self._identify, self._publisher = calls, identify, publisher
         self._catalogue = calls.catalogue
-        self._visible_tools: dict[tuple[ToolView, str], VisibleTools] = {}
+        self._visible_tools: dict[tuple[ToolView, str], Mapping[str, Tool]] = {}
         self._stop_listening: dict[str, Callable[[], None]] = {}
         self._spellings: dict[str, set[str]] = defaultdict(set)
         self._subscriptions: set[tuple[str, str]] = set()
@@ -100,7 +88,7 @@ class ProductHost:
     def instructions(self, context: McpContext) -> str:
         """A map of what to call when, with no tool that the view does not have."""
         try:
-            visible = self._find_visible_tools(context).tools
+            visible = self._find_visible_tools(context)
         except UnknownName:  # tools/list refuses the view and names the toolsets
             return _INSTRUCTIONS
         lines = [
@@ -111,14 +99,15 @@ class ProductHost:
         return "\n".join([_INSTRUCTIONS, *lines])
 
     def list_tools(self, context: McpContext) -> bytes:
-        return self._find_visible_tools(context).encoded_definitions
+        visible = self._find_visible_tools(context).values()
+        return b"[" + b",".join(map(encode_tool_definition, visible)) + b"]"
 
     def list_mirrored_parameters(self, tool: str) -> Sequence[MirroredParameter]:
         del tool
         return ()
 
     async def call_tool(self, context: McpContext, name: str, arguments: dict[str, Any]) -> ToolCallResult:
-        if name not in self._find_visible_tools(context).tools:
+        if name not in self._find_visible_tools(context):
             raise UnknownName("tool", name)
         try:
             answer = await self._calls.run(name, arguments, _narrow_caller(context))
@@ -229,7 +218,7 @@ class ProductHost:
         values: list[str] = answer.reply.values
         return {"values": values[:_MAX_COMPLETIONS], "hasMore": len(values) > _MAX_COMPLETIONS}
 
-    def _find_visible_tools(self, context: McpContext) -> VisibleTools:
+    def _find_visible_tools(self, context: McpContext) -> Mapping[str, Tool]:
         """The tools that the view, the server's toolsets and the caller's role allow; computed once."""
         key = (context.view, context.caller.role)
         if key not in self._visible_tools:
@@ -237,13 +226,11 @@ class ProductHost:
             if len(self._visible_tools) >= _MAX_CACHED_VIEWS:
                 self._visible_tools.clear()
             names = self._list_offered_names(context.view)
-            self._visible_tools[key] = VisibleTools(
-                {
-                    name: tool
-                    for name, tool in self._catalogue.tools.items()
-                    if name in names and any(caller.has_role(act.role) for act in list_operations(tool))
-                }
-            )
+            self._visible_tools[key] = {
+                name: tool
+                for name, tool in self._catalogue.tools.items()
+                if name in names and any(caller.has_role(act.role) for act in list_operations(tool))
+            }
         return self._visible_tools[key]
 
     def _list_offered_names(self, view: ToolView) -> set[str]:

@@ -3,6 +3,7 @@
 The body is a JSON object of arguments, the reply is the operation's. Bytes of transcripts: archives.py.
 """
 
+import asyncio
 from html import escape
 from typing import Any
 
@@ -44,7 +45,8 @@ class RestApi:
 
     async def send_openapi(self, _request: Request, response: Response) -> None:
         if self._openapi is None:
-            self._openapi = msgspec.json.encode(openapi_document(self._catalogue))
+            document = await asyncio.to_thread(openapi_document, self._catalogue)
+            self._openapi = msgspec.json.encode(document)
         await response.send(200, self._openapi)
 
     async def send_index_page(self, _request: Request, response: Response) -> None:

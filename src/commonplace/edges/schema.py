@@ -3,10 +3,13 @@
 The schema comes from the operation's own types (operation.py). Models get a shorter one than programs.
 """
 
+from functools import cache
 from typing import Any
 
+import msgspec
+
 from commonplace.operation import Operation, OperationFamily, Tool
-from commonplace.room import list_operations
+from commonplace.room import Catalogue, list_operations
 
 _NOISE_KEYS = frozenset({"title", "additionalProperties"})
 # Models are not shown the bounds of texts and lists, which cost tokens and are explained by the refusal; programs get them.
@@ -51,6 +54,23 @@ def tool_definition(tool: Tool) -> dict[str, Any]:
         "inputSchema": _build_schema(tool, _NOISE_KEYS | _BOUND_KEYS),
         "annotations": tool_annotations(tool),
     }
+
+
+@cache
+def encode_tool_definition(tool: Tool) -> bytes:
+    return msgspec.json.encode(tool_definition(tool))
+
+
+def prepare_schemas(catalogue: Catalogue) -> None:
+    """Build what every first request would wait for: the models of all arguments and the entries of tools/list."""
+    tools = catalogue.tools.values()
+    for operation in (
+        *(operation for tool in tools for operation in list_operations(tool)),
+        *(resource.operation for resource in catalogue.resources),
+    ):
+        operation.prepare_arguments()
+    for name in catalogue.model_tools:
+        encode_tool_definition(catalogue.tools[name])
 
 
 def _operation_schema(operation: Operation, noise: frozenset[str]) -> dict[str, Any]:
