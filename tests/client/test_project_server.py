@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hooked import Agent, repository
+from sync.machine import Machine, claude
 
 import product
 from patience import PATIENCE_SECONDS
@@ -113,7 +114,10 @@ async def test_no_key_of_another_server_is_sent_to_the_one_that_a_repository_nam
     await agent_in(shop, tmp_path / "state", **keys).start()
     message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     await _pass_through_proxy(shop, tmp_path / "state", message, "--key", "smk_mine", **keys)
-    assert {path for path, _ in recorder.requests} == {"/api/memory_start_session", "/mcp"}
+    machine = Machine(tmp_path)
+    claude(machine, "s1")
+    machine.sync(**keys)
+    assert len({path for path, _ in recorder.requests}) >= 3
     assert {authorization for _, authorization in recorder.requests} == {""}
 
 
@@ -157,3 +161,36 @@ async def test_foreign_server_that_only_a_repository_names_gets_nothing_until_th
     assert f"connect AGENT --project-scope --url {FOREIGN}" in told.context
     code, out = await _pass_through_proxy(shop, home, {"jsonrpc": "2.0", "id": 1, "method": "ping"})
     assert (code, FOREIGN in out.decode()) == (2, True)
+    machine = Machine(tmp_path)
+    claude(machine, "s1")
+    configures(home, 'url = "http://127.0.0.1:9"')
+    failed = machine.sync()
+    assert (failed.code, FOREIGN in failed.err) == (1, True)
+
+
+def test_transcripts_of_a_project_go_to_its_server_and_all_others_to_the_machines(shop: Path, tmp_path: Path):
+    bank = repository(tmp_path / "home" / "bank")
+    machine = Machine(tmp_path)
+    first = claude(machine, "s1")
+    second = machine.write(".claude/projects/-home-bank/s2.jsonl", {"type": "user", "cwd": str(bank)})
+    with (
+        product.running("--data", str(tmp_path / "a")) as own,
+        product.running("--data", str(tmp_path / "b")) as other,
+    ):
+        names_server(shop, other.url)
+        configures(machine.state, f'machine = "lap"\nurl = "{own.url}"')
+        sent = machine.sync()
+        assert (sent.code, sent.err) == (0, "")
+        assert sent.out.startswith("2 transcripts sent")
+        assert _list_archives(own) == {("lap-claude-code-bank", second.stem)}
+        assert _list_archives(other) == {("lap-claude-code-shop", first.stem)}
+        assert machine.sync().out.startswith("0 transcripts sent")
+
+
+def _list_archives(server: product.Product) -> set[tuple[str, str]]:
+    workspaces = [item["workspace_id"] for item in server.call("list_workspaces")["workspaces"]]
+    return {
+        (workspace, session["session_id"])
+        for workspace in workspaces
+        for session in server.call("list_sessions", workspace_id=workspace)["sessions"]
+    }

@@ -134,12 +134,12 @@ def find_named_server(
     if named is None:
         return None
     if named.is_from_repository:
-        return _find_repository_server(named, credential, configured)
+        return find_repository_server(named, credential, configured)
     url = normalize_url(named.url)
     return RemoteServer(url, given_secret or read_secret(credential, configuration_for(url, configured)))
 
 
-def _find_repository_server(named: NamedUrl, credential: str, configured: dict[str, Any]) -> RemoteServer:
+def find_repository_server(named: NamedUrl, credential: str, configured: dict[str, Any]) -> RemoteServer:
     """Anybody can commit a file: it gets no key of another server, and no prompts or transcripts unless you agreed."""
     try:
         url = validate_url(named.url)
@@ -225,12 +225,19 @@ def validate_url(url: str) -> str:
 
 
 def read_secret(name: str, configured: dict[str, Any]) -> str:
-    """A token: from its variable, else as config.toml refers to it with `env:NAME` or `file:PATH`."""
-    return os.environ.get(_SECRET_VARIABLES[name]) or read_configured_secret(name, configured)
+    """A token: from its variable, else as config.toml refers to it. Without its own token the uploader uses the key."""
+    secret = os.environ.get(_SECRET_VARIABLES[name]) or _read_reference(name, configured)
+    return secret or (read_secret("key", configured) if name == "sync_token" else "")
 
 
 def read_configured_secret(name: str, configured: dict[str, Any]) -> str:
     """A token as config.toml refers to it; raises OSError if its file cannot be read."""
+    secret = _read_reference(name, configured)
+    return secret or (_read_reference("key", configured) if name == "sync_token" else "")
+
+
+def _read_reference(name: str, configured: dict[str, Any]) -> str:
+    """What `env:NAME` or `file:PATH` refers to."""
     kind, _, reference = str(configured.get(name, "")).partition(":")
     if kind == "env":
         return os.environ.get(reference, "")

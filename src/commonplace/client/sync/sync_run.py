@@ -26,6 +26,7 @@ from commonplace.client.sync.sync_state import SyncState
 from commonplace.client.sync.tracked_upload import TrackedUpload
 from commonplace.client.sync.transcript import Transcript
 from commonplace.client.sync.transcript_file import TranscriptStamp
+from commonplace.client.sync.transcript_routes import TranscriptRoutes
 from commonplace.client.sync.transcript_upload import TranscriptUpload
 from commonplace.client.sync.upload_client import UploadClient
 from commonplace.client.sync.workspaces import MachineWorkspaces, machine_name
@@ -72,17 +73,58 @@ def run_sync(options: SyncOptions) -> SyncReport:
 
 
 def _run_or_spool(server: remote.RemoteServer | None, state: SyncState, options: SyncOptions) -> SyncReport:
+    """Send to each server what belongs there; what cannot be sent now is spooled."""
     if options.dry_run:
         return _plan_run(state)
-    if server is None:
-        unsent_transcripts = (
-            []
-            if options.spool
-            else list(unsent.list_unsent_transcripts(state, sync_settings.read_sync_settings()))
+    report, masking = SyncReport(), LineMasker(raw=options.raw)
+    report.masked = masking.counts
+    unreachable: list[str] = []
+    for destination, batch in _route_transcripts(server, state, options, report).items():
+        if destination is None:
+            _spool_unsent(state, [transcript for transcript, _ in batch.transcripts])
+            raise sync_settings.unknown_server()
+        with sync_state.open_state(destination.url) as own_state:
+            try:
+                _SyncRun(destination, own_state, report, masking).send_batch(batch)
+            except remote.ServerUnreachable as error:
+                _spool_unsent(own_state, [transcript for transcript, _ in batch.transcripts])
+                unreachable.append(str(error))
+    if unreachable:
+        raise errors.Unavailable(
+            " ".join(unreachable), hint="Unsent transcripts are spooled; the next run sends them."
         )
-        _spool_unsent(state, [transcript for transcript, _ in unsent_transcripts])
-        raise sync_settings.unknown_server()
-    return _SyncRun(server, state, options).send_all()
+    return report
+
+
+@dataclass(slots=True)
+class _ServerBatch:
+    """What a run sends to one server."""
+
+    has_tracked_files: bool = False
+    jobs: list[spool.SpoolJob] = field(default_factory=list)
+    transcripts: list[tuple[Transcript, int]] = field(default_factory=list)
+
+
+def _route_transcripts(
+    default: remote.RemoteServer | None, state: SyncState, options: SyncOptions, report: SyncReport
+) -> dict[remote.RemoteServer | None, _ServerBatch]:
+    """What goes to which server; this machine's own comes last if none is known, because nothing can follow it."""
+    configured, routes = sync_settings.read_sync_settings(), TranscriptRoutes(default, state)
+    batches: dict[remote.RemoteServer | None, _ServerBatch] = {}
+    if default is not None:
+        batches[default] = _ServerBatch(has_tracked_files=not options.spool)
+    for job in spool.list_jobs():
+        transcript, text = _transcript_of_job(job, configured)
+        with _FailureReport(report, str(transcript.path)):
+            server = routes.find_server(transcript, text, _cwd_of_job(job)) if text else default
+            batches.setdefault(server, _ServerBatch()).jobs.append(job)
+    for transcript, size in [] if options.spool else unsent.list_unsent_transcripts(state, configured):
+        with _FailureReport(report, str(transcript.path)):
+            server = routes.find_server(transcript, transcript.path)
+            batches.setdefault(server, _ServerBatch()).transcripts.append((transcript, size))
+    if default is None and (not batches or None in batches):
+        batches[None] = batches.pop(None, _ServerBatch())
+    return batches
 
 
 def _plan_run(state: SyncState) -> SyncReport:
@@ -103,38 +145,29 @@ def _list_spooled_files() -> set[Path]:
 
 
 class _SyncRun:
-    def __init__(self, server: remote.RemoteServer, state: SyncState, options: SyncOptions) -> None:
-        self._state, self._options = state, options
+    """Sends one batch to one server."""
+
+    def __init__(
+        self, server: remote.RemoteServer, state: SyncState, report: SyncReport, masking: LineMasker
+    ) -> None:
+        self._state, self._report, self._masking = state, report, masking
         self._client = UploadClient(server)
-        self._masking = LineMasker(raw=options.raw)
         self._workspaces = MachineWorkspaces(self._client, state, machine_name(remote.read_configuration()))
         self._projects = TranscriptProjects(state, sync_settings.read_sync_settings())
-        self._report = SyncReport(masked=self._masking.counts)
 
-    def send_all(self) -> SyncReport:
-        unsent_transcripts = (
-            []
-            if self._options.spool
-            else list(unsent.list_unsent_transcripts(self._state, sync_settings.read_sync_settings()))
-        )
-        progress = ByteProgress(sum(size for _, size in unsent_transcripts))
+    def send_batch(self, batch: _ServerBatch) -> None:
+        progress = ByteProgress(sum(size for _, size in batch.transcripts))
         upload = TranscriptUpload(self._client, self._state, self._workspaces, self._masking, progress)
         try:
-            if not self._options.spool:
+            if batch.has_tracked_files:
                 self._send_tracked_files()
-            self._send_spooled(upload)
-            for transcript, _ in unsent_transcripts:
+            self._send_spooled(upload, batch.jobs)
+            for transcript, _ in batch.transcripts:
                 self._send_transcript(upload, transcript, transcript.path)
-        except remote.ServerUnreachable as error:
-            _spool_unsent(self._state, [transcript for transcript, _ in unsent_transcripts])
-            raise errors.Unavailable(
-                str(error), hint="Unsent transcripts are spooled; the next run sends them."
-            ) from None
         finally:
             progress.close()
             self._client.close()
-            self._report.bytes = upload.sent_bytes
-        return self._report
+            self._report.bytes += upload.sent_bytes
 
     def _send_tracked_files(self) -> None:
         for path in manifest.list_manifests():
@@ -154,9 +187,9 @@ class _SyncRun:
         self._report.files += upload.outcome.sent
         self._report.conflicts += upload.outcome.conflicts
 
-    def _send_spooled(self, upload: TranscriptUpload) -> None:
+    def _send_spooled(self, upload: TranscriptUpload, jobs: Iterable[spool.SpoolJob]) -> None:
         configured = sync_settings.read_sync_settings()
-        for job in spool.list_jobs():
+        for job in jobs:
             transcript, text = _transcript_of_job(job, configured)
             if not agent_transcripts.is_wanted(transcript.tool, configured):
                 spool.finish_job(job)
@@ -199,6 +232,15 @@ class _SyncRun:
         return _FailureReport(self._report, what)
 
 
+_REPORTED_FAULTS = (
+    remote.ServerRefusal,
+    remote.ServerUnknown,
+    errors.Invalid,
+    OSError,
+    transcript_file.UnreadableTranscript,
+)
+
+
 class _FailureReport:
     """Reports a failure with one file and continues; an unreachable server or a wrong token ends the run."""
 
@@ -211,9 +253,7 @@ class _FailureReport:
     def __exit__(self, _kind: object, fault: BaseException | None, _trace: object) -> bool:
         if isinstance(fault, remote.ServerRefusal) and fault.status == errors.Unauthenticated.status:
             raise sync_settings.to_refusal(fault) from None
-        if isinstance(
-            fault, remote.ServerRefusal | errors.Invalid | OSError | transcript_file.UnreadableTranscript
-        ):
+        if isinstance(fault, _REPORTED_FAULTS):
             self._report.failures.append(f"{self._what}: {_format_fault(fault)}")
             self._report.forbidden |= getattr(fault, "status", 0) == errors.Forbidden.status
             return True

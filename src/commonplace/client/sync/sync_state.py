@@ -23,6 +23,7 @@ create table if not exists knowledge (
     server text not null, workspace text not null, path text not null,
     local_sha256 text not null, stored_sha256 text not null, primary key (server, workspace, path));
 create table if not exists folder (path text primary key);
+create table if not exists folder_server (path text primary key, server text not null);
 """
 
 
@@ -132,6 +133,17 @@ class SyncState:
 
     def save_folder(self, path: str) -> None:
         self._database.execute("insert or ignore into folder values (?)", (path,))
+
+    def find_folder_server(self, path: str) -> str:
+        """The server that the repository in this folder named when it was last seen; empty if it named none."""
+        row = self._database.execute("select server from folder_server where path = ?", (path,)).fetchone()
+        return row[0] if row else ""
+
+    def save_folder_server(self, path: str, server: str) -> None:
+        if server:
+            self._database.execute("insert or replace into folder_server values (?, ?)", (path, server))
+        else:
+            self._database.execute("delete from folder_server where path = ?", (path,))
 
 
 @contextmanager
