@@ -131,7 +131,7 @@ class Operation:
         Secrets are masked after lists given as JSON text are decoded: JSON escapes could hide one.
         """
         fields = self.argument_model.model_fields
-        spelled = decode_json_lists(self._resolve_aliases(given), fields)
+        spelled = decode_json_lists(self._resolve_aliases(self._drop_unused_session(given)), fields)
         if self.writes and self.verbatim != ALL_ARGUMENTS:
             spelled = mask.mask_arguments(spelled, self.verbatim)
         require_storable(spelled)
@@ -140,6 +140,13 @@ class Operation:
         except pydantic.ValidationError as wrong:
             raise refusal_from_validation_error(wrong, list(self.argument_model.model_fields)) from None
         return {name: getattr(checked, name) for name in self.argument_model.model_fields}
+
+    def _drop_unused_session(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Hooks and models name their session in every call, also where none is needed."""
+        if self.session_argument:
+            return given
+        unused = set(_SESSION_ARGUMENTS.values()) - self._argument_types.keys()
+        return {name: value for name, value in given.items() if name not in unused}
 
     def _resolve_aliases(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         if not self.aliases.keys() & given.keys():

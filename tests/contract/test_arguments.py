@@ -82,3 +82,10 @@ async def test_a_text_argument_keeps_text_that_looks_like_a_list(team):
     alice = await team.agent("alice")
     made = await alice.record_learning(topic="Cart", content='["a", "b"]')
     assert (await alice.get_by_id(doc_id=made["id"]))["content"] == '["a", "b"]'
+
+
+@pytest.mark.parametrize("name", ["session_id", "agent_session"])
+async def test_session_is_ignored_where_none_is_needed(team, name):
+    alice = await team.agent("alice")
+    listed = await team.anyone().call("memory_list_projects", **{name: alice.session_id})
+    assert [project["project"] for project in listed["projects"]] == ["shop"]

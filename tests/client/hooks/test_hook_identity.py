@@ -76,6 +76,82 @@ async def test_call_that_names_its_session_needs_no_hook(near: Arrive, home: Pat
     assert not (home / "hooks").exists()
 
 
+async def test_claudes_call_that_names_a_blackboard_is_bound(team: Team, near: Arrive):
+    alice = near()
+    await alice.start()
+    await alice.hook(alice.calls("get_session", "toolu_9", tool_input={"session_id": "board"}))
+    assert (await model_call(team, "toolu_9").heartbeat())["agent"] == "claude"
+
+
+def gemini_calls(agent: Agent, tool: str, arguments: dict[str, object]) -> dict[str, object]:
+    """Gemini is about to call one of our tools."""
+    context = {"server_name": "commonplace", "tool_name": tool, "url": "http://127.0.0.1:1/mcp"}
+    sent = {"tool_name": f"mcp_commonplace_{tool}", "tool_input": arguments, "mcp_context": context}
+    return agent.sends("before_edit", "a.py") | sent
+
+
+async def tied_arguments(agent: Agent, tool: str, arguments: dict[str, object]) -> dict[str, object]:
+    body = (await agent.hook(gemini_calls(agent, tool, arguments))).body
+    return body["hookSpecificOutput"]["tool_input"] if body else arguments
+
+
+async def test_geminis_calls_over_http_are_those_of_its_window(team: Team, near: Arrive):
+    alice = near("gemini")
+    started = {"project": "shop", "claude_instance": "backend", "task_description": "rounding"}
+    model = team.anyone(replace(access.LOCAL, windows=("mcp:1",)))
+    await model.start_session(**await tied_arguments(alice, "memory_start_session", started))
+    lock = {"files": ["src/cart.py"], "minutes": 10, "reason": ""}
+    tied = await tied_arguments(alice, "memory_lock_files", lock)
+    assert tied == lock | {"session_id": tied["session_id"]}
+    await team.anyone().lock_files(**tied)
+    assert (await alice.edit("src/cart.py")).denial == ""
+    assert "leased by backend" in (await near("codex").edit("src/cart.py")).denial
+
+
+async def test_geminis_call_of_another_contract_gets_agent_session(team: Team, near: Arrive):
+    alice = near("gemini")
+    value = {"key": "plan", "value": {"next": [1, None, "ü"]}}
+    tied = await tied_arguments(alice, "set_memory", value)
+    assert tied == value | {"agent_session": tied["agent_session"]}
+    await team.anyone().call("set_memory", **tied)
+    listed = await team.anyone().call("list_memory", agent_session=tied["agent_session"])
+    assert [entry["key"] for entry in listed["entries"]] == ["plan"]
+    board = await tied_arguments(alice, "get_session", {"session_id": "board"})
+    assert board == {"session_id": "board", "agent_session": tied["agent_session"]}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("memory_heartbeat", {"session_id": "mine"}),
+        ("set_memory", {"key": "plan", "value": 1, "agent_session": "mine"}),
+    ],
+)
+async def test_geminis_call_that_names_its_session_is_not_changed(
+    near: Arrive, home: Path, tool: str, arguments: dict[str, object]
+):
+    assert (await near("gemini").hook(gemini_calls(near("gemini"), tool, arguments))).stdout == ""
+    assert not (home / "hooks").exists()
+
+
+async def test_geminis_call_of_another_server_is_not_changed(near: Arrive):
+    alice = near("gemini")
+    sent = gemini_calls(alice, "create_issue", {}) | {
+        "tool_name": "mcp_commonplace_issues_create",
+        "mcp_context": {"server_name": "commonplace_issues", "tool_name": "create"},
+    }
+    assert (await alice.hook(sent)).stdout == ""
+
+
+async def test_gemini_that_starts_again_after_its_session_ended_is_tied_again(team: Team, near: Arrive):
+    alice = near("gemini")
+    first = (await tied_arguments(alice, "memory_heartbeat", {}))["session_id"]
+    await team.anyone().end_session(session_id=first, summary="done")
+    again = await tied_arguments(alice, "memory_start_session", {"project": "shop"})
+    assert again["session_id"] != first
+    assert (await team.anyone().start_session(**again))["already_started"]
+
+
 async def test_next_window_is_the_same_agent_and_gets_the_whole_handoff(team: Team, near: Arrive):
     first = near()
     session_id = (await first.start()).session_id

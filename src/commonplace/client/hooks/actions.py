@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.client import remote
-from commonplace.client.hooks import boot_context, hook_origin, leases, subagents
+from commonplace.client.hooks import boot_context, hook_origin, leases, payload, subagents
 from commonplace.client.hooks.hook_event import EventKind, HookAnswer
 from commonplace.client.hooks.hook_run import HookRun, list_ancestors
 from commonplace.client.hooks.hook_state import delete_old_states
@@ -18,7 +18,6 @@ from commonplace.client.hooks.working_tree import repository_path
 _COMPACTED_MARK = "compacted"
 _INSTRUCTIONS_WARNING = "reads like instructions"
 
-_START_TOOL = "memory_start_session"
 _WORK_TITLE = "Edits"
 _LEARNING_TYPES = ["learning", "gotcha", "pattern", "solution"]
 _MAX_PROMPT_CHARACTERS = 2_000
@@ -104,13 +103,20 @@ def on_after_edit(hook_run: HookRun) -> HookAnswer:
 
 
 def on_before_call(hook_run: HookRun) -> HookAnswer:
-    """Bind a call of one of our tools to this session before it arrives. A sub-agent that starts is its own agent."""
+    """Tie a call of one of our tools to this session: bind its id before it arrives, else add the session to its
+    arguments. A sub-agent that starts is an agent of its own."""
     event = hook_run.event
-    if event.subagent and event.own_tool == _START_TOOL:
+    is_start = event.own_tool == payload.START_TOOL
+    if event.subagent and is_start:
         hook_run = subagents.start_own_run(hook_run)
     if event.call_id:
         hook_run.call_in_session("memory_heartbeat", headers=hook_origin.call_headers(event.call_id))
-    return HookAnswer()
+        return HookAnswer()
+    if is_start:
+        hook_run.confirm_agent()  # which replaces a session that has ended
+    return HookAnswer(
+        arguments={payload.session_argument(event.own_tool): hook_run.ensure_session().session_id}
+    )
 
 
 def on_before_compact(hook_run: HookRun) -> HookAnswer:
@@ -201,15 +207,15 @@ def _spool_transcript(hook_run: HookRun, *, at_once: bool = False) -> None:
         return
     from commonplace.client.sync import spool  # noqa: PLC0415 - most hooks spool nothing
 
-    payload = {
+    job = {
         "tool": hook_run.tool,
         "transcript_path": str(Path(path).expanduser()),
         "session_id": hook_run.event.session,
         "cwd": hook_run.event.cwd,
     }
     if project := os.environ.get("COMMONPLACE_PROJECT"):
-        payload["project"] = project
-    spool.add_job(spool.TRANSCRIPT, payload)
+        job["project"] = project
+    spool.add_job(spool.TRANSCRIPT, job)
     if at_once or hook_run.state.restart_interval("uploaded", _UPLOAD_INTERVAL_SECONDS):
         spool.start_uploader()
 

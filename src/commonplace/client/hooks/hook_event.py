@@ -1,6 +1,6 @@
 """An agent's hook event and our answer, in terms that are the same for every agent."""
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 EventKind = Literal[
     "session_start",
@@ -29,7 +29,9 @@ class HookEvent(NamedTuple):
     call_id: str = ""
     """The agent's id of a call of one of our tools."""
     own_tool: str = ""
-    """The tool of ours that is about to be called without a session_id."""
+    """The tool of ours that is about to be called without saying in which session."""
+    arguments: dict[str, Any] | None = None
+    """The arguments of that call."""
     subagent: str = ""
     """The id of the sub-agent that the event is of, while it acts for its parent."""
     parent: str = ""
@@ -37,11 +39,15 @@ class HookEvent(NamedTuple):
 
 
 class HookAnswer(NamedTuple):
-    """`context` is for the model, `warning` is also shown to the user, and `denial` prevents the edit."""
+    """`context` is for the model, `warning` is also shown to the user, and `denial` prevents the edit.
+
+    `arguments` are added to the call of one of our tools.
+    """
 
     context: str = ""
     denial: str = ""
     warning: str = ""
+    arguments: dict[str, str] | None = None
 
 
 class HookOutput(NamedTuple):

@@ -14,6 +14,8 @@ from commonplace.client.hooks.hook_event import EventKind, HookAnswer, HookEvent
 Fields = dict[str, Any]
 
 _EDIT_KINDS = ("before_edit", "after_edit")
+_MEMORY_TOOLS = "memory_"
+START_TOOL = "memory_start_session"
 _PATH_FIELDS = ("file_path", "filePath", "notebook_path", "path", "target_file", "absolute_path")
 
 
@@ -52,6 +54,29 @@ def parse_event(
         first_text(payload, "source", "reason", "trigger"),
         subagent=first_text(payload, "agent_id"),
     )
+
+
+def parse_own_call(payload: Fields, tool: str, call_id: str = "") -> HookEvent | None:
+    """The call of one of our tools, or None if it says itself in which session."""
+    arguments = parse_object(payload.get("tool_input"))
+    names = {session_argument(tool)} | ({"agent_session"} if tool == START_TOOL else set())
+    if any(arguments.get(name) for name in names):
+        return None
+    return HookEvent(
+        "before_call",
+        first_text(payload, "hook_event_name"),
+        first_text(payload, "session_id"),
+        first_text(payload, "cwd") or str(Path.cwd()),
+        call_id=call_id,
+        own_tool=tool,
+        arguments=arguments,
+        subagent=first_text(payload, "agent_id"),
+    )
+
+
+def session_argument(tool: str) -> str:
+    """The argument of a tool of ours that names the caller's session; elsewhere `session_id` means something else."""
+    return "session_id" if tool.startswith(_MEMORY_TOOLS) else "agent_session"
 
 
 def _kind_of_event(payload: Fields, kind: EventKind | None) -> EventKind | None:

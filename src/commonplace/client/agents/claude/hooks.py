@@ -24,7 +24,6 @@ _CONTEXT_KINDS: frozenset[EventKind] = frozenset(
 _WARNING_KINDS: frozenset[EventKind] = _CONTEXT_KINDS | {"stop"}
 
 _OWN_TOOLS = "mcp__commonplace__"
-_SESSION_ARGUMENTS = {"session_id", "agent_session"}
 EDITORS = {"Write", "Edit", "MultiEdit", "NotebookEdit"}
 
 
@@ -38,17 +37,7 @@ def parse_own_call(fields: payload.Fields) -> HookEvent | None:
     call_id = payload.first_text(fields, "tool_use_id")
     if name != "PreToolUse" or not call_id or not tool.startswith(_OWN_TOOLS):
         return None
-    if not _SESSION_ARGUMENTS.isdisjoint(payload.parse_object(fields.get("tool_input"))):
-        return None
-    return HookEvent(
-        "before_call",
-        name,
-        payload.first_text(fields, "session_id"),
-        payload.first_text(fields, "cwd") or str(Path.cwd()),
-        call_id=call_id,
-        own_tool=tool.removeprefix(_OWN_TOOLS),
-        subagent=payload.first_text(fields, "agent_id"),
-    )
+    return payload.parse_own_call(fields, tool.removeprefix(_OWN_TOOLS), call_id)
 
 
 def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:

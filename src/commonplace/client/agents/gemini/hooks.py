@@ -19,18 +19,35 @@ _CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "af
 _WARNING_KINDS: frozenset[EventKind] = _CONTEXT_KINDS | {"before_edit", "stop"}
 
 _EDITORS = {"write_file", "replace"}
+_OWN_SERVER = "commonplace"
 _REPLACED_MESSAGES = b'{"$set"'
 _SNAPSHOT_START, _SNAPSHOT_END = b"<state_snapshot>", b"</state_snapshot>"
 
 
 def _parse_event(fields: payload.Fields) -> HookEvent | None:
-    return payload.parse_event(fields, _EVENTS, _EDITORS)
+    return _parse_own_call(fields) or payload.parse_event(fields, _EVENTS, _EDITORS)
+
+
+def _parse_own_call(fields: payload.Fields) -> HookEvent | None:
+    """A call of one of our tools that does not say in which session; Gemini sends nothing else that would tell."""
+    call = payload.parse_object(fields.get("mcp_context"))
+    tool = payload.first_text(call, "tool_name")
+    is_before = payload.first_text(fields, "hook_event_name") == "BeforeTool"
+    if not is_before or not tool or call.get("server_name") != _OWN_SERVER:
+        return None
+    if not isinstance(fields.get("tool_input"), dict):
+        return None
+    return payload.parse_own_call(fields, tool)
 
 
 def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     body: payload.Fields = {"systemMessage": answer.warning} if answer.warning else {}
     if answer.denial:
         body |= {"decision": "deny", "reason": answer.denial}
+    elif answer.arguments:
+        # Gemini replaces the whole input by this one.
+        whole_input = {**(event.arguments or {}), **answer.arguments}
+        body["hookSpecificOutput"] = {"hookEventName": event.name, "tool_input": whole_input}
     elif answer.context:
         body["hookSpecificOutput"] = {"hookEventName": event.name, "additionalContext": answer.context}
     return payload.render_json(body)
