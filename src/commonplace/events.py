@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from commonplace import errors
-from commonplace.access import Caller, can_read_project
+from commonplace.access import Caller
 from commonplace.resource import Resource
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Database, Row, Tx
@@ -27,7 +27,7 @@ _MAX_AUDIT_DETAIL_CHARACTERS = 500
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that became true. An empty `audience` means everyone who may read the project."""
+    """Something that became true. An empty `audience` means everyone who may read the project (`audience.py`)."""
 
     project: str
     kind: str
@@ -74,20 +74,6 @@ class EventType:
         (placeholder,) = self.item_resource.placeholders
         ids = [*event.body.get("ids", ()), *([event.body["id"]] if "id" in event.body else ())]
         return [event.uri, *(self.item_resource.format_uri(**{placeholder: identity}) for identity in ids)]
-
-
-def can_see_event(event: Event, caller: Caller) -> bool:
-    """May this caller see the event? The audience names an agent, a type of agents, an inbox, or a role."""
-    if not can_read_project(caller, event.project):
-        return False
-    kind, _, name = event.audience.partition(":")
-    if kind == "agent":
-        return caller.agent == name
-    if kind == "type":
-        return bool(name) and caller.agent_type == name
-    if kind == "inbox":
-        return caller.agent == name or caller.has_role("admin")
-    return kind == "" or caller.has_role("owner" if kind == "owner" else "admin")
 
 
 async def append_events(tx: Tx, events: list[Event]) -> None:

@@ -5,6 +5,7 @@ import asyncio
 import json
 import logging
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import uvicorn
@@ -12,6 +13,7 @@ from fixture_tools import IMAGE, MIRRORED, NAMES, TOOLS, Tools, elicit, embedded
 
 from commonplace.edges.http.router import HttpApplication
 from commonplace.edges.mcp.host import (
+    Audience,
     InputRequired,
     ListPage,
     McpContext,
@@ -114,6 +116,9 @@ class FixtureHost:
         raise ResourceNotFound(uri)
 
     async def can_subscribe(self, _context: McpContext, uri: str) -> bool:
+        return uri in RESOURCES
+
+    async def can_notify(self, _context: McpContext, uri: str, _audiences: Sequence[Audience]) -> bool:
         return uri in RESOURCES
 
     async def list_prompts(self, _context: McpContext, _cursor: str | None) -> ListPage:

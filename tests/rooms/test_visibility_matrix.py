@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import pytest
 
-from commonplace import access, errors, events
+from commonplace import access, errors
 from commonplace.access import Caller
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
+from commonplace.rooms.projects.event_feed import read_events
 from commonplace.store.database import Database
 from team import Agent, HandClock
 
@@ -138,8 +139,12 @@ async def read_replies(board: Board, kind: str) -> str:
 
 async def read_event_stream(board: Board, kind: str) -> str:
     """The events that an edge passes on: those of an audience of the caller."""
-    published = await board.calls.database.read(lambda tx: events.list_events_after(tx, "shop", 0))
-    ids = {event.body.get("message_id") for event in published if events.can_see_event(event, CALLERS[kind])}
+    if not CALLERS[kind].sees_project("shop"):
+        with pytest.raises(errors.Forbidden):
+            await board.calls.run_operation(read_events, {"project": "shop", "after": 0}, CALLERS[kind])
+        return ""
+    answer = await board.calls.run_operation(read_events, {"project": "shop", "after": 0}, CALLERS[kind])
+    ids = {event.body.get("message_id") for event in answer.reply.events}
     return " ".join(f"secret_{visibility}" for visibility, own in board.messages.items() if own in ids)
 
 

@@ -13,11 +13,14 @@ import msgspec
 
 from commonplace import __version__, errors
 from commonplace.access import Caller
+from commonplace.audience import EventReader
 from commonplace.call import Answer, Calls
 from commonplace.edges import prompts
 from commonplace.edges.http.router import Identify
 from commonplace.edges.identity import add_mcp_request
 from commonplace.edges.mcp.host import (
+    EVERYONE,
+    Audience,
     ListPage,
     McpContext,
     MirroredParameter,
@@ -28,11 +31,12 @@ from commonplace.edges.mcp.host import (
 )
 from commonplace.edges.mcp.publisher import Publisher
 from commonplace.edges.schema import encode_tool_definition
-from commonplace.events import Event, can_see_event
+from commonplace.events import Event
 from commonplace.operation import Tool
 from commonplace.resource import Resource
 from commonplace.room import list_operations
 from commonplace.rooms.projects.completions import COMPLETIONS
+from commonplace.rooms.projects.event_feed import find_event_reader
 
 _MAX_COMPLETIONS = 100
 _MAX_CACHED_VIEWS = 256
@@ -175,6 +179,28 @@ class ProductHost:
         await self._follow_project(answer.project)
         return True
 
+    async def can_notify(self, context: McpContext, uri: str, audiences: Sequence[Audience]) -> bool:
+        """May the agent that acts on this connection now learn that the resource changed?"""
+        if not await self.can_subscribe(context, uri):
+            return False
+        if EVERYONE in audiences:
+            return True
+        for project in {project for project, _ in audiences}:
+            reader = await self._find_event_reader(context, project)
+            if reader and any(reader.can_see_audience(name) for scope, name in audiences if scope == project):
+                return True
+        return False
+
+    async def _find_event_reader(self, context: McpContext, project: str) -> EventReader | None:
+        try:
+            answer = await self._calls.run_operation(
+                find_event_reader, {"project": project}, _narrow_caller(context)
+            )
+        except errors.Refusal:
+            return None
+        reader: EventReader = answer.reply
+        return reader
+
     async def _follow_project(self, project: str) -> None:
         """Listen to the events of a project until no client listens to anything."""
         if project not in self._stop_listening:
@@ -188,7 +214,7 @@ class ProductHost:
         event_type = self._catalogue.event_types.get(event.kind)
         for uri in event_type.list_uris(event) if event_type else [event.uri]:
             for spelling in self._spellings.get(uri, ()):
-                self._publisher.publish_resource_update(spelling, lambda caller: can_see_event(event, caller))
+                self._publisher.publish_resource_update(spelling, event.project, event.audience)
         if not self._publisher.listener_count:
             for stop in self._stop_listening.values():
                 stop()

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import httpx2
@@ -13,6 +13,7 @@ from commonplace import errors
 from commonplace.edges.http.router import HttpApplication
 from commonplace.edges.limits import ClientLimits
 from commonplace.edges.mcp.host import (
+    Audience,
     InputRequired,
     ListPage,
     McpContext,
@@ -128,6 +129,9 @@ class StageHost:
 
     async def can_subscribe(self, _context: McpContext, uri: str) -> bool:
         return uri in self.readable
+
+    async def can_notify(self, context: McpContext, uri: str, audiences: Sequence[Audience]) -> bool:
+        return uri in self.readable and any(name in ("", context.caller) for _, name in audiences)
 
     async def list_prompts(self, _context: McpContext, _cursor: str | None) -> ListPage:
         return ListPage(())

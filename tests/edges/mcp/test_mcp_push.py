@@ -82,7 +82,7 @@ async def test_change_is_told_only_to_the_callers_who_may_see_it(stage: Stage):
     async with alice as alice_heard, bob as bob_heard:
         await wait_for(anext(alice_heard))
         await wait_for(anext(bob_heard))
-        stage.publisher.publish_resource_update(NOTES, lambda caller: caller == "alice")
+        stage.publisher.publish_resource_update(NOTES, "shop", "alice")
         stage.publisher.publish_list_change(TOOLS_CHANGED)
         first = [(await wait_for(anext(heard)))["method"] for heard in (alice_heard, bob_heard)]
     assert first == ["notifications/resources/updated", "notifications/tools/list_changed"]

@@ -19,6 +19,10 @@ from commonplace.edges.mcp.messages import (
     encode,
 )
 
+# A part of the product, and a group of its callers; EVERYONE is whoever may read the resource.
+Audience = tuple[str, str]
+EVERYONE: Final[Audience] = ("", "")
+
 LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
@@ -186,7 +190,10 @@ class Host(Protocol):
         """The resource's contents; raises ResourceNotFound."""
 
     async def can_subscribe(self, context: McpContext, uri: str) -> bool:
-        """Asked at every subscription, and again before every notification."""
+        """Asked at every subscription."""
+
+    async def can_notify(self, context: McpContext, uri: str, audiences: Sequence[Audience]) -> bool:
+        """Asked before every notification: may the caller still read it, and is it of one of these audiences?"""
 
     async def list_prompts(self, context: McpContext, cursor: str | None) -> ListPage: ...
 

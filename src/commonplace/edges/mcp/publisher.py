@@ -1,16 +1,17 @@
 """Who subscribed to what, and the notifications that each stream must send.
 
 A change that still waits to be sent is not queued again: it says "look again", and saying it twice says no
-more. So what waits for a listener never exceeds what it asked for, however slowly it reads. The product
-publishes after commit (edges/product_host.py); the transports send.
+more. So what waits for a listener is bounded by what it asked for and by the audiences that changed, however slowly it
+reads. Who belongs to an audience is asked when a notification is sent, since a connection may act as another agent by
+then. The product publishes after commit (edges/product_host.py); the transports send.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Final
 
 from commonplace.edges.limits import ClientLimits
-from commonplace.edges.mcp.host import Host, McpContext
+from commonplace.edges.mcp.host import EVERYONE, Audience, Host, McpContext
 from commonplace.edges.mcp.messages import INTERNAL_ERROR, Notification, ProtocolError
 
 # The method of a notification and the URI it is about; "" where it is about a list.
@@ -36,23 +37,23 @@ class Listener:
         self.caller = caller
         self.topics: set[Topic] = set()
         self.closed = closed
-        self._pending: dict[Topic, None] = {}
+        self._pending: dict[Topic, set[Audience]] = {}
         self._changed = asyncio.Event()
 
-    def add_change(self, topic: Topic) -> None:
-        self._pending[topic] = None
+    def add_change(self, topic: Topic, audience: Audience = EVERYONE) -> None:
+        self._pending.setdefault(topic, set()).add(audience)
         self._changed.set()
 
     def close(self) -> None:
         self.closed = True
         self._changed.set()
 
-    async def wait_for_changes(self) -> list[Topic]:
-        """Wait until something has changed; an empty list when the stream must end."""
+    async def wait_for_changes(self) -> list[tuple[Topic, Sequence[Audience]]]:
+        """Wait until something has changed, and for whom it is; an empty list when the stream must end."""
         await self._changed.wait()
         self._changed.clear()
         pending, self._pending = self._pending, {}
-        return list(pending)
+        return [(topic, sorted(audiences)) for topic, audiences in pending.items()]
 
 
 class Publisher:
@@ -68,11 +69,10 @@ class Publisher:
     def listener_count(self) -> int:
         return len(self._listeners)
 
-    def publish_resource_update(self, uri: str, can_see: Callable[[Any], bool] | None = None) -> None:
-        """Notify those who subscribed; `can_see` says which callers may learn of this one change."""
+    def publish_resource_update(self, uri: str, scope: str = "", audience: str = "") -> None:
+        """Notify those who subscribed and may learn of this change: the host knows who belongs to an audience."""
         for listener in self._by_topic.get((_UPDATED, uri), ()):
-            if can_see is None or can_see(listener.caller):
-                listener.add_change((_UPDATED, uri))
+            listener.add_change((_UPDATED, uri), (scope, audience) if audience else EVERYONE)
 
     def publish_list_change(self, topic: Topic) -> None:
         for listener in self._by_topic.get(topic, ()):
@@ -116,8 +116,8 @@ async def stream_notifications(
 ) -> AsyncIterator[Notification]:
     """The notifications that this listener may see, until it is closed."""
     while not listener.closed:
-        for method, uri in await listener.wait_for_changes():
-            if uri and not await host.can_subscribe(context, uri):
+        for (method, uri), audiences in await listener.wait_for_changes():
+            if uri and not await host.can_notify(context, uri, audiences):
                 continue
             params: dict[str, Any] = {"uri": uri} if uri else {}
             yield Notification(method, params | {"_meta": tag} if tag else params)

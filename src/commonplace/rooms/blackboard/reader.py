@@ -13,6 +13,7 @@ from pydantic import AfterValidator
 
 from commonplace import access, acting, activity, errors
 from commonplace.access import Caller
+from commonplace.audience import private_owner, type_of_agent
 from commonplace.call import Call
 
 Visibility = Literal["public", "private", "agent_only", "admin_only"]
@@ -45,13 +46,8 @@ class BlackboardReader:
     is_admin: bool
 
     @classmethod
-    def from_caller(cls, caller: Caller, *, auth_on: bool, key_is_bound: bool = True) -> "BlackboardReader":
-        """Build a reader; `key_is_bound` means that the key names its agent."""
-        if caller.agent is None:
-            return cls(access.ANONYMOUS, "", caller.agent_type, caller.has_role("admin"))
-        name = caller.agent
-        owner = name if not auth_on or key_is_bound else f"{name}/{caller.key}"
-        return cls(name, owner, caller.agent_type, caller.has_role("admin"))
+    def from_caller(cls, caller: Caller, owner: str) -> "BlackboardReader":
+        return cls(caller.agent or access.ANONYMOUS, owner, caller.agent_type, caller.has_role("admin"))
 
     def audience_for(self, visibility: Visibility) -> str:
         """Return the audience of a message by this reader; an agent without a type is alone in its type."""
@@ -60,7 +56,7 @@ class BlackboardReader:
         return {
             "public": _PUBLIC_AUDIENCE,
             "private": f"agent:{self.owner}",
-            "agent_only": f"type:{self.agent_type or '/' + self.owner}",
+            "agent_only": f"type:{type_of_agent(self.agent_type, self.owner)}",
             "admin_only": _ADMIN_AUDIENCE,
         }[visibility]
 
@@ -98,7 +94,7 @@ async def identify_reader(
     call: Call, agent_id: str | None = None, sender: str | None = None, *, needs_agent: bool = False
 ) -> BlackboardReader:
     """Return the calling agent: of its session, of the key, or (auth off) as named; refuse another's name."""
-    caller, key_is_bound = call.caller, call.caller.agent is not None
+    caller = call.caller
     for named in (agent_id, sender):
         if named and activity.is_session_id(named):
             call.session = await activity.load_session(call.tx, named, caller)
@@ -108,7 +104,8 @@ async def identify_reader(
         caller = replace(caller, agent=call.session.agent, agent_type=agent_type)
     elif not call.settings.auth_on and (caller.agent is None or caller.operator):
         caller = replace(caller, agent=agent_id or sender or caller.agent)
-    reader = BlackboardReader.from_caller(caller, auth_on=call.settings.auth_on, key_is_bound=key_is_bound)
+    owner = private_owner(call.caller, caller.agent, auth_on=call.settings.auth_on) if caller.agent else ""
+    reader = BlackboardReader.from_caller(caller, owner)
     if {agent_id or reader.name, sender or reader.name} != {reader.name}:
         raise errors.Forbidden(
             f"You are the agent '{reader.name}' and cannot act as another.",

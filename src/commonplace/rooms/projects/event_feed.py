@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from commonplace import events
+from commonplace.audience import EventReader, load_event_reader
 from commonplace.call import Call
 from commonplace.clock import iso_exact
 from commonplace.operation import Reply, operation
@@ -34,8 +35,16 @@ async def read_events(
     if after is None:
         return ProjectEventPage(last=await events.load_last_event_number(call.tx, project), events=[])
     stored = await events.list_events_after(call.tx, project, after, limit)
-    visible = [_render_event(event) for event in stored if events.can_see_event(event, call.caller)]
+    reader = await load_event_reader(call)
+    visible = [_render_event(event) for event in stored if reader.can_see_audience(event.audience)]
     return ProjectEventPage(last=stored[-1].n if stored else after, events=visible)
+
+
+@operation("resource:event_reader", role="readonly", session=False)
+async def find_event_reader(call: Call, project: str) -> EventReader:
+    """Who hears the events of this project on the caller's connection."""
+    del project
+    return await load_event_reader(call)
 
 
 def _render_event(event: events.Event) -> ProjectEvent:
