@@ -7,7 +7,7 @@ ARGS ?=
 EXTRAS ?=
 BUILD := tools/environment.py tools/embedding_model.py installer.lock model.lock pyproject.toml
 
-.PHONY: help setup serve develop check quick test docs bench faults lock release clean
+.PHONY: help setup serve develop check quick test docs bench faults agents lock release clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -48,6 +48,9 @@ bench: develop ## run the benchmarks and print ratios
 faults: develop ## kill -9, replicas, slow clients: the long form
 	$(BIN)/python -m pytest -n 0 tests/faults tests/rooms/test_lock_machine.py --long $(ARGS)
 
+agents: develop ## the real agent programs, installed from npm, against a scripted model
+	$(BIN)/python -m pytest -n 0 -rs tests/agents --agents $(ARGS)
+
 lock: develop ## pin the dependencies again
 	$(PIN) pyproject.toml --extra mysql --extra mssql -o requirements.lock
 	$(PIN) pyproject.toml --group dev -c requirements.lock -o development.lock
@@ -57,4 +60,4 @@ release: check ## build the wheel and try it in a clean environment
 	$(BIN)/python tools/release.py
 
 clean: ## remove everything that was built or installed
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis src/commonplace/search/bge-small-en-v1.5 tests/conformance/node_modules
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis src/commonplace/search/bge-small-en-v1.5 tests/conformance/node_modules tests/agents/node_modules

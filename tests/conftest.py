@@ -15,7 +15,7 @@ from commonplace.config import Settings
 from commonplace.store.database import Database
 from commonplace.store.migrate import migrate
 from commonplace.store.sqlite import Sqlite
-from selection import FOLDERS_WITH_PROCESSES, is_quick, no_processes  # noqa: F401 - a fixture
+from selection import AGENT_PROGRAMS_FOLDER, FOLDERS_WITH_PROCESSES, is_quick, no_processes  # noqa: F401 - a fixture
 from team import HandClock, Team, Template, execute, open_store
 
 # Tests start the product many times: it should read its bytecode, not make it anew.
@@ -25,12 +25,15 @@ STORES = ("sqlite", "postgresql", *(["citus"] if os.environ.get("TEST_CITUS_DSN"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--agents", action="store_true", help="run the tests of real agent programs")
     parser.addoption("--long", action="store_true", help="run fault tests in their long form")
     parser.addoption("--quick", action="store_true", help="run tests on SQLite that start no process")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not even import what --quick leaves out as a whole."""
+    """Do not even import what --quick leaves out as a whole, nor the real agent programs without --agents."""
+    if collection_path == AGENT_PROGRAMS_FOLDER and not config.getoption("--agents"):
+        return True
     return True if config.getoption("--quick") and collection_path in FOLDERS_WITH_PROCESSES else None
 
 

@@ -12,6 +12,7 @@ import pytest
 
 HERE = Path(__file__).parent
 FOLDERS_WITH_PROCESSES = [HERE / name for name in ("conformance", "faults", "client/hooks", "client/sync")]
+AGENT_PROGRAMS_FOLDER = HERE / "agents"
 MODULES_WITH_PROCESSES = ("product", "subprocess")
 
 

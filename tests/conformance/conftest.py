@@ -1,13 +1,15 @@
 from collections.abc import Iterator
 
-import nodejs
+import mcp_programs
 import pytest
 from mcp_servers import FIXTURES, free_port, run_server
+
+import nodejs
 
 
 @pytest.fixture(scope="session")
 def installed() -> None:
-    nodejs.install()
+    nodejs.install_packages(mcp_programs.HERE)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-import nodejs
+import mcp_programs
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp_servers import FIXTURES
@@ -17,13 +17,13 @@ MODES = {"legacy": "2025-11-25", "auto": "2026-07-28"}
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 def test_conformance_suite_finds_no_fault(url, revision):
-    verdict = nodejs.run(nodejs.SUITE, "server", "--url", url, "--requirements", revision)
+    verdict = mcp_programs.run(mcp_programs.SUITE, "server", "--url", url, "--requirements", revision)
     assert verdict.returncode == 0, verdict.stdout[-4000:] + verdict.stderr[-1000:]
 
 
 def inspect(target: list[str], era: str, *arguments: str) -> dict:
-    seen = nodejs.run(
-        nodejs.INSPECTOR, "--cli", *target, "--protocol-era", era, *arguments, "--format", "json"
+    seen = mcp_programs.run(
+        mcp_programs.INSPECTOR, "--cli", *target, "--protocol-era", era, *arguments, "--format", "json"
     )
     assert seen.returncode == 0, seen.stdout + seen.stderr
     return json.loads(seen.stdout)["result"]

@@ -55,6 +55,15 @@ async def test_chosen_name_is_the_seats_name_from_then_on(team: Team):
     assert await agent_at(team, at_seat("claude:2")) == "backend"
 
 
+async def test_name_that_a_model_chooses_is_the_seats_name_from_then_on(team: Team):
+    """The model's call comes on a connection of its own, which knows the conversation but not the seat."""
+    await agent_at(team, at_seat("claude:1"))
+    model = team.anyone(replace(access.LOCAL, windows=("claude:1",)))
+    await model.start_session(project="shop", claude_instance="backend")
+    await model.end_session(summary="done")
+    assert await agent_at(team, at_seat("claude:2")) == "backend"
+
+
 async def _key(team: Team, name: str, **more: object) -> Caller:
     arguments = {"action": "create_key", "name": name, "projects": ["shop"]} | more
     made = await team.anyone(access.OPERATOR).call("memory_admin", **arguments)

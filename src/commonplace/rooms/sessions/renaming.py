@@ -28,10 +28,17 @@ async def rename_agent(
         await messages.move_mail(tx, project, old, new)
         await backlog.reassign_open_items(tx, project, old, new, call.now)
         await _move_roster_entry(call, session, agent, request)
-    if old in await store.list_seat_names(tx, project, request.seat):
-        await store.delete_seat_name(tx, project, request.seat, old)
-        await store.remember_seat_name(tx, project, request.seat, new, call.now)
+    await _rename_seat(call, session, new)
     call.emit(AGENT_CHANGED, agent=new, status="renamed", task=request.task)
+
+
+async def _rename_seat(call: Call, session: AgentSession, name: str) -> None:
+    """The seat of the session, not of this request: only hooks know it, and mostly the model chooses the name."""
+    tx, project = call.tx, session.project
+    seat = await store.load_seat_of_session(tx, session)
+    if session.agent in await store.list_seat_names(tx, project, seat):
+        await store.delete_seat_name(tx, project, seat, session.agent)
+        await store.remember_seat_name(tx, project, seat, name, call.now)
 
 
 async def _move_roster_entry(

@@ -121,6 +121,11 @@ async def load_spawner(tx: Tx, session: AgentSession) -> str:
     return row["spawned_by"] if row else ""
 
 
+async def load_seat_of_session(tx: Tx, session: AgentSession) -> str:
+    row = await tx.one("select seat from session where project = $1 and id = $2", session.project, session.id)
+    return row["seat"] if row else ""
+
+
 async def list_agents_with_path_patterns(tx: Tx, project: str) -> Sequence[Row]:
     return await tx.all(
         "select name, role_description, path_patterns from agent"

@@ -1,0 +1,111 @@
+"""The first day with real agent programs: install, start, lease, edit, hand over, find the transcript.
+
+`make agents` runs these tests. Each drives a program of `programs.py` against a real server and a scripted model.
+"""
+
+import threading
+
+import pytest
+from observer import Observer
+from programs import CLAUDE, CODEX, PROGRAMS, DrivenProgram
+from scripted_model import Hold, Say
+from workstation import Workstation
+
+from conftest import require_program
+from patience import wait_until
+
+NOTES = "The VAT of gift cards is still missing. " * 12 + "Begin with src/price.py."
+
+each_program = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+
+
+def rival_of(program: DrivenProgram) -> DrivenProgram:
+    """A program of another vendor."""
+    return CODEX if program is not CODEX else CLAUDE
+
+
+@each_program
+def test_first_day(program: DrivenProgram, observer: Observer, workstation: Workstation) -> None:
+    """One window: model and hook are one agent; its lease holds against another program; the next window continues."""
+    rival = rival_of(program)
+    require_program(program, rival)
+    workstation.install(program, rival)
+    released = threading.Event()
+    window = workstation.open(
+        program,
+        "first",
+        program.call("memory_start_session", project="webstore", claude_instance="backend"),
+        program.call("memory_lock_files", files=["src/cart.py"], reason="rounding"),
+        Hold(released),
+        *program.edit(workstation.cart, "total = 0", "total = 1"),
+        program.call("memory_end_session", summary="Rounding is done.", handoff_notes=NOTES),
+        Say("The zebra crossing of the cart is painted."),
+    )
+    window.wait_until_held()
+    assert '"agent":"backend"' in window.last_request.results[0]
+    assert observer.list_agents() == {"backend"}
+
+    denied = workstation.run(rival, "rival", *rival.edit(workstation.cart, "total = 0", "total = 9"))
+    assert "src/cart.py is leased by backend" in denied.last_request.results[-1]
+    assert workstation.cart.read_text() == "total = 0\n"
+
+    released.set()
+    window.wait()
+    assert workstation.cart.read_text() == "total = 1\n", window.last_request.results
+    assert [window.count_boot_packs(number) for number in range(len(window.model.requests))] == [1] * len(
+        window.model.requests
+    )
+    wait_until(lambda: not observer.list_live_agents())
+    assert observer.list_locks() == {}
+
+    following = workstation.run(program, "second", Say("I go on."))
+    assert "You are the agent backend " in following.prompt_text
+    assert NOTES.strip() in following.prompt_text
+
+    workstation.sync()
+    assert any("zebra crossing" in snippet for snippet in observer.list_matches("zebra crossing of the cart"))
+
+
+@each_program
+def test_two_windows_are_two_agents(
+    program: DrivenProgram, observer: Observer, workstation: Workstation
+) -> None:
+    require_program(program)
+    workstation.install(program)
+    released = threading.Event()
+    first = workstation.open(
+        program,
+        "one",
+        program.call("set_memory", key="mood", value="calm"),
+        *program.edit(workstation.cart, "total = 0", "total = 1"),
+        Hold(released),
+        program.call("get_memory", key="mood"),
+    )
+    first.wait_until_held()
+    second = workstation.run(
+        program,
+        "two",
+        program.call("set_memory", key="mood", value="hasty"),
+        *program.edit(workstation.cart, "total = 1", "total = 2"),
+        program.call("get_memory", key="mood"),
+    )
+    assert observer.list_agents() == {program.name, f"{program.name}-2"}
+    assert f"src/cart.py is leased by {program.name} " in "\n".join(second.last_request.results)
+    assert workstation.cart.read_text() == "total = 1\n"
+    assert "hasty" in second.last_request.results[-1]
+    released.set()
+    first.wait()
+    assert "calm" in first.last_request.results[-1]
+
+
+@each_program
+def test_settings_are_as_before(program: DrivenProgram, workstation: Workstation) -> None:
+    require_program(program)
+    workstation.write_settings(program)
+    before = dict(workstation.snapshot())
+    workstation.install(program)
+    installed = dict(workstation.snapshot())
+    workstation.install(program)
+    assert dict(workstation.snapshot()) == installed != before
+    workstation.commonplace("uninstall", "--yes")
+    assert dict(workstation.snapshot()) == before

@@ -1,0 +1,188 @@
+"""A person's machine: a home folder, a git repository, `commonplace` commands, and windows of agent programs."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+from model_dialects import ModelRequest
+from programs import DrivenProgram, ProgramWindow, program_path
+from scripted_model import ModelWindow, ScriptedModel, ScriptStep
+
+from patience import PATIENCE_SECONDS, wait_until
+
+PROGRAM_PATIENCE_SECONDS = 4 * PATIENCE_SECONDS
+BOOT_PHRASE = "Your session is already started"
+
+
+@dataclass
+class RunningWindow:
+    """A process of an agent program, and the model behind it."""
+
+    process: subprocess.Popen[bytes]
+    model: ModelWindow
+    output: Path
+
+    def wait(self) -> "RunningWindow":
+        """Wait until the program ends by itself, and require that it was content."""
+        code = self.process.wait(PROGRAM_PATIENCE_SECONDS)
+        assert code == 0, self.read_output()
+        return self
+
+    def wait_until_held(self) -> None:
+        """Wait until the model has reached a Hold."""
+        assert self.model.held.wait(PROGRAM_PATIENCE_SECONDS), self.read_output()
+
+    def read_output(self) -> str:
+        return self.output.read_text(errors="replace")
+
+    def end(self) -> None:
+        """End the program and everything that it started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(PATIENCE_SECONDS)
+
+    @property
+    def last_request(self) -> ModelRequest:
+        return self.model.requests[-1]
+
+    @property
+    def prompt_text(self) -> str:
+        """What the model read last, but for its own words and results."""
+        return "\n".join(self.last_request.prompts)
+
+    def count_boot_packs(self, number: int = -1) -> int:
+        """How often the boot pack of the hooks stands in a request."""
+        return sum(text.count(BOOT_PHRASE) for text in self.model.requests[number].prompts)
+
+
+@dataclass
+class Workstation:
+    root: Path
+    server_url: str
+    scripted_model: ScriptedModel
+    windows: list[RunningWindow] = field(default_factory=list)
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    @property
+    def repository(self) -> Path:
+        return self.root / "webstore"
+
+    @property
+    def cart(self) -> Path:
+        return self.repository / "src" / "cart.py"
+
+    def create(self) -> None:
+        self.home.mkdir(parents=True)
+        (self.repository / "src").mkdir(parents=True)
+        self.cart.write_text("total = 0\n")
+        (self.repository / "src" / "price.py").write_text("price = 1\n")
+        (self.home / ".gitconfig").write_text("[user]\nname = Ann\nemail = ann@example.com\n")
+        for words in (["init", "-q", "-b", "main"], ["add", "--all"], ["commit", "-q", "-m", "first"]):
+            subprocess.run(["git", *words], cwd=self.repository, env=self.environment, check=True, timeout=60)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """A clean one: nothing of the developer's own programs or settings."""
+        return program_path() | {
+            "HOME": str(self.home),
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+            "COMMONPLACE_HOOKS_SECONDS": str(PATIENCE_SECONDS),
+        }
+
+    def commonplace(self, *words: str) -> str:
+        """Give a command as the person would; it must succeed."""
+        completed = self._run_commonplace(*words)
+        assert completed.returncode == 0, completed.stdout + completed.stderr
+        return completed.stdout
+
+    def sync(self) -> None:
+        """Upload all transcripts; the upload that the last hook started may still run."""
+        wait_until(lambda: self._run_commonplace("sync").returncode == 0)
+
+    def _run_commonplace(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(Path(sys.executable).with_name("commonplace")), *words],
+            cwd=self.repository,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+
+    def install(self, *programs: DrivenProgram) -> str:
+        for program in programs:
+            self.write_settings(program)
+        names = [program.name for program in programs]
+        return self.commonplace(
+            "install", "--agent", *names, "--yes", "--no-schedule", "--url", self.server_url
+        )
+
+    def write_settings(self, program: DrivenProgram) -> None:
+        """What the person had configured before; once."""
+        for place, text in program.settings.items():
+            path = self.home / place
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+
+    def open(
+        self, program: DrivenProgram, name: str, *steps: ScriptStep, prompt: str = "Work on the cart."
+    ) -> RunningWindow:
+        """Start a program without waiting for it."""
+        model = self.scripted_model.script(name, *steps)
+        model.is_summary = program.is_summary
+        window = ProgramWindow(self.scripted_model.url(name), prompt)
+        output = self.root / f"{name}.out"
+        with output.open("wb") as file:
+            process = subprocess.Popen(
+                [str(program.path), *program.command(window)],
+                cwd=self.repository,
+                env=self.environment | program.environment(window),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        running = RunningWindow(process, model, output)
+        self.windows.append(running)
+        return running
+
+    def run(
+        self, program: DrivenProgram, name: str, *steps: ScriptStep, prompt: str = "Work on the cart."
+    ) -> RunningWindow:
+        return self.open(program, name, *steps, prompt=prompt).wait()
+
+    def snapshot(self) -> Iterator[tuple[str, bytes]]:
+        """Every file of the home folder but for those of `commonplace` itself."""
+        for path in sorted(self.home.rglob("*")):
+            if path.is_file() and ".commonplace" not in path.parts:
+                yield str(path.relative_to(self.home)), path.read_bytes()
+
+    def close(self) -> None:
+        for window in self.windows:
+            window.end()
+        for process in self._list_processes():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+
+    def _list_processes(self) -> list[psutil.Process]:
+        """What programs and hooks have started and left behind: it has this home folder in its environment."""
+        return [process for process in psutil.process_iter() if _read_home(process) == str(self.home)]
+
+
+def _read_home(process: psutil.Process) -> str:
+    try:
+        return process.environ().get("HOME", "")
+    except psutil.Error:
+        return ""
