@@ -11,7 +11,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from agent_samples import load_samples
+from agent_samples import EVENT_WORD, load_samples
 
 import product
 from commonplace import access
@@ -20,6 +20,8 @@ from patience import PATIENCE_SECONDS
 from team import Team
 
 both_stores = pytest.mark.parametrize("address", ["sqlite", "postgresql"], indirect=True)
+
+_CONTEXT_FIELDS = ("context", "additional_context", "additionalContext")
 
 
 @dataclass
@@ -37,13 +39,13 @@ class Done:
     @property
     def context(self) -> str:
         specific = self.body.get("hookSpecificOutput", {})
-        own = self.body.get("context", self.body.get("additional_context", ""))
+        own = next((self.body[name] for name in _CONTEXT_FIELDS if name in self.body), "")
         return specific.get("additionalContext", own)
 
     @property
     def denial(self) -> str:
         """Wherever this agent reads it; nothing if the edit may happen."""
-        specific = self.body.get("hookSpecificOutput", {})
+        specific = self.body.get("hookSpecificOutput", self.body)
         if specific.get("permissionDecision") == "deny":
             return specific["permissionDecisionReason"]
         if self.body.get("permission") == "deny":
@@ -76,10 +78,14 @@ class Agent:
         return json.loads(place.read_bytes())["agent"]
 
     async def hook(self, payload: dict[str, Any] | bytes, **environ: str) -> Done:
+        words = [self.tool]
+        if isinstance(payload, dict) and EVENT_WORD in payload:
+            words.append(payload[EVENT_WORD])
+            payload = {name: value for name, value in payload.items() if name != EVENT_WORD}
         sent = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
         if not self.apart:
-            return await asyncio.to_thread(_run_here, self.tool, self.environ | environ, sent)
-        return await run(product.command("hook", self.tool), self.cwd, self.environ | environ, sent)
+            return await asyncio.to_thread(_run_here, words, self.environ | environ, sent)
+        return await run(product.command("hook", *words), self.cwd, self.environ | environ, sent)
 
     async def start(self, **more: str) -> Done:
         return await self.hook(self.sends("session_start") | more)
@@ -135,9 +141,9 @@ async def run(command: list[str], cwd: Path, environ: dict[str, str], sent: byte
     return Done(process.returncode, stdout.decode().strip(), stderr.decode().strip())
 
 
-def _run_here(tool: str, environ: dict[str, str], sent: bytes) -> Done:
+def _run_here(words: list[str], environ: dict[str, str], sent: bytes) -> Done:
     with mock.patch.dict(os.environ, product.environment(**environ), clear=True):
-        output = program.run(tool, sent)
+        output = program.run(words[0], sent, *words[1:])
     return Done(output.code, output.stdout, output.stderr)
 
 

@@ -12,6 +12,8 @@ from typing import Any
 from commonplace.client.agents import AGENTS
 
 SAMPLES: dict[str, Any] = {}
+EVENT_WORD = "the event, on the command line"
+"""A key of a payload for an agent whose input does not name its event."""
 
 
 def load_samples() -> dict[str, Any]:

@@ -30,7 +30,7 @@ EDITIONS: dict[str, Callable[[bytes], bytes]] = {
 
 def _commands(value: object) -> list[str]:
     if isinstance(value, dict):
-        own = [value["command"]] if isinstance(value.get("command"), str) else []
+        own = [value[name] for name in ("command", "bash") if isinstance(value.get(name), str)]
         return own + [each for inner in value.values() for each in _commands(inner)]
     return [each for inner in value for each in _commands(inner)] if isinstance(value, list) else []
 
@@ -69,7 +69,9 @@ def test_install_runs_our_program_at_the_events_of_the_agent(user: User, agent: 
     path, events = load_samples()[agent].HOOKS
     hooks = user.reads(path)["hooks"]
     assert set(hooks) == events
-    commands = {command for event in hooks.values() for command in _commands(event)}
+    commands = {
+        command.removesuffix(f" {name}") for name, event in hooks.items() for command in _commands(event)
+    }
     assert len(commands) == 1
     command = commands.pop()
     assert command.endswith(f" hook {agent}")
@@ -328,15 +330,18 @@ def test_install_follows_the_folders_that_the_environment_names(user: User):
     user.set("CODEX_HOME", str(user.home / "x"))
     user.set("XDG_CONFIG_HOME", str(user.home / "g"))
     user.set("COMMONPLACE_HOME", str(user.home / "p"))
-    user.runs("install", "--agent", "claude", "codex", "opencode", "vscode", "--yes", *SERVER)
+    user.set("COPILOT_HOME", str(user.home / "k"))
+    user.runs("install", "--agent", "claude", "codex", "opencode", "vscode", "copilot", "--yes", *SERVER)
     made = [name for name, content in user.snapshot().items() if content is not None]
     assert sorted(name for name in made if not name.startswith("p/")) == [
-        ".copilot/hooks/commonplace.json",
         "c/.claude.json",
         "c/settings.json",
         "g/Code/User/mcp.json",
         "g/opencode/opencode.json",
         "g/opencode/plugins/commonplace.js",
+        "k/hooks/commonplace-copilot.json",
+        "k/hooks/commonplace.json",
+        "k/mcp-config.json",
         "x/config.toml",
         "x/hooks.json",
     ]

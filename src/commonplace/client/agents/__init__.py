@@ -37,6 +37,7 @@ AGENTS = {
         AgentProgram("vscode", "VS Code"),
         AgentProgram("windsurf", "Windsurf"),
         AgentProgram("opencode", "opencode"),
+        AgentProgram("copilot", "Copilot CLI"),
     )
 }
 AGENTS_WITH_HOOKS = tuple(program.name for program in AGENTS.values() if program.has_hooks)

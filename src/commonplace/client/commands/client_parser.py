@@ -113,6 +113,7 @@ def _add_hook(commands: Commands) -> None:
         "hook", help="the program that an agent's hooks run", description=_HOOK, formatter_class=RawHelp
     )
     command.add_argument("agent", choices=AGENTS_WITH_HOOKS, help="the agent that sends the event")
+    command.add_argument("event", nargs="?", help="the event, if the agent's input does not name it")
 
 
 _HOOK = """Read an agent's hook event from standard input, act on it, and answer in that agent's format: load the

@@ -18,10 +18,10 @@ _KEY_UNKNOWN = "The server rejects the key in COMMONPLACE_KEY or config.toml: it
 
 
 def main(words: list[str]) -> int:
-    """`words` is the command line: hook AGENT."""
+    """`words` is the command line: hook AGENT [EVENT]; Copilot's input does not name its event."""
     agent = words[1] if len(words) > 1 else ""
     try:
-        output = run(agent, sys.stdin.buffer.read(_MAX_INPUT_BYTES))
+        output = run(agent, sys.stdin.buffer.read(_MAX_INPUT_BYTES), "".join(words[2:3]))
         _write_output(output)
     except Exception as error:  # noqa: BLE001 - the outermost line: a fault of ours must not stop the agent
         fault_log.log_fault(f"hook {agent}", error)
@@ -29,7 +29,7 @@ def main(words: list[str]) -> int:
     return output.code
 
 
-def run(agent: str, stdin: bytes) -> HookOutput:
+def run(agent: str, stdin: bytes, event_name: str = "") -> HookOutput:
     if agent not in AGENTS_WITH_HOOKS:
         return HookOutput(
             stderr=f"commonplace hook: unknown agent; use one of: {', '.join(AGENTS_WITH_HOOKS)}"
@@ -37,6 +37,8 @@ def run(agent: str, stdin: bytes) -> HookOutput:
     payload = json.loads(stdin)
     if not isinstance(payload, dict):
         return HookOutput()
+    if event_name:
+        payload.setdefault("hook_event_name", event_name)
     hooks = load_hooks(agent)
     if hooks.identify_agent:
         agent = hooks.identify_agent(payload)

@@ -1,11 +1,14 @@
-"""The hooks of VS Code and of Copilot's command line: Claude Code's format with other tool names."""
+"""VS Code's hooks: Claude Code's format with other tool names. Copilot CLI runs them too."""
+
+import os
+from pathlib import Path
 
 from commonplace.client.agents.claude import hooks as claude
 from commonplace.client.hooks import payload
 from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
 
-# Copilot's command line spells the same events with a small letter.
+# Earlier versions spelled the same events with a small letter.
 _EVENTS: dict[str, EventKind] = {**claude.HOOKS.events} | {
     name[0].lower() + name[1:]: kind for name, kind in claude.HOOKS.events.items()
 }
@@ -36,6 +39,14 @@ def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     return claude.HOOKS.render_answer(event, answer)
 
 
+def _identify_agent(_fields: payload.Fields) -> str:
+    """Copilot CLI runs VS Code's hooks too. Its own hooks have precedence if they are installed."""
+    folder = Path(os.environ.get("COPILOT_HOME") or "~/.copilot").expanduser() / "hooks"
+    if os.environ.get("COPILOT_CLI") and (folder / "commonplace-copilot.json").exists():
+        return ""
+    return "vscode"
+
+
 HOOKS = AgentHooks(
     _EVENTS,
     _CONTEXT_KINDS,
@@ -43,4 +54,5 @@ HOOKS = AgentHooks(
     _parse_event,
     _render_answer,
     "`permissionDecision: deny`",
+    _identify_agent,
 )

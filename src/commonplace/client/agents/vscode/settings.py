@@ -38,9 +38,7 @@ def _user_folder(machine: Machine) -> Path:
 
 
 def _is_installed(machine: Machine) -> bool:
-    return (
-        _user_folder(machine).is_dir() or (machine.home / ".copilot").is_dir() or machine.has_program("code")
-    )
+    return _user_folder(machine).is_dir() or machine.has_program("code")
 
 
 def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:

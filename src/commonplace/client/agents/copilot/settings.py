@@ -1,0 +1,71 @@
+"""Copilot CLI's settings."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from commonplace.client.install.agent_settings import (
+    ENTRY,
+    KEY_VARIABLE,
+    AgentSettings,
+    HookTrigger,
+    Scope,
+    add_headers,
+    authorization_header,
+)
+from commonplace.client.install.machine import Machine
+from commonplace.client.install.setting_edits import PutValue, SettingEdit, WriteFile
+from commonplace.client.remote import RemoteServer
+
+_EDITORS = "create|edit|str_replace_editor|apply_patch"
+_EVENTS = (
+    HookTrigger("sessionStart"),
+    HookTrigger("userPromptSubmitted"),  # the first event with context after a compaction, so always installed
+    HookTrigger("preToolUse", _EDITORS),
+    HookTrigger("postToolUse", _EDITORS),
+    HookTrigger("preMcpToolCall"),
+    HookTrigger("preCompact"),
+    HookTrigger("agentStop"),
+    HookTrigger("sessionEnd"),
+)
+
+
+def _copilot_folder(machine: Machine) -> Path:
+    return machine.environment_folder("COPILOT_HOME", machine.home / ".copilot")
+
+
+def _is_installed(machine: Machine) -> bool:
+    return (_copilot_folder(machine) / "session-state").is_dir() or machine.has_program("copilot")
+
+
+def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> list[SettingEdit]:
+    """The project's file is not `.mcp.json`, where Claude Code's entry is."""
+    path = (
+        machine.project_folder / ".github" / "mcp.json"
+        if scope == "project"
+        else _copilot_folder(machine) / "mcp-config.json"
+    )
+    headers = authorization_header(server, scope, f"${{{KEY_VARIABLE}}}")
+    entry = add_headers({"type": "http", "url": server.mcp_url, "tools": ["*"]}, headers)
+    return [PutValue(path, ("mcpServers", ENTRY), entry)]
+
+
+def _hook_edits(machine: Machine, _prompts: bool) -> list[SettingEdit]:
+    hooks = {event.name: [_build_hook(machine, event)] for event in _EVENTS}
+    text = json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"
+    return [WriteFile(_copilot_folder(machine) / "hooks" / "commonplace-copilot.json", text)]
+
+
+def _build_hook(machine: Machine, event: HookTrigger) -> dict[str, Any]:
+    command = f"{machine.hook_command('copilot')} {event.name}"
+    matcher = {"matcher": event.matcher} if event.matcher else {}
+    shell = "powershell" if machine.is_windows else "bash"
+    return {"type": "command", shell: command} | matcher | {"timeoutSec": event.timeout_seconds}
+
+
+SETTINGS = AgentSettings(
+    _is_installed,
+    _connection_edits,
+    _hook_edits,
+    tuple(event.name for event in _EVENTS),
+)
