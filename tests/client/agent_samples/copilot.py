@@ -39,8 +39,8 @@ PROJECT_CONNECTION = (
 HOOKS = (
     ".copilot/hooks/commonplace-copilot.json",
     {
-        "sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "preMcpToolCall", "preCompact",
-        "agentStop", "sessionEnd",
+        "sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "preMcpToolCall", "subagentStart",
+        "subagentStop", "preCompact", "agentStop", "sessionEnd",
     },
 )  # fmt: skip
 

@@ -1,12 +1,14 @@
 """Copilot CLI's own ways: no event name in its input, exit codes that deny, windows in `_meta`, compactions."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from agent_samples import EVENT_WORD
 from agent_samples.copilot import session_folder, subagent_fields
-from hooked import Done
+from hooked import Done, both_stores
 
+from commonplace import access
 from commonplace.client.agents import load_hooks
 from commonplace.client.hooks import program
 
@@ -101,6 +103,53 @@ async def test_edit_of_a_sub_agent_is_made_under_the_lease_of_its_parent(team, c
     reader = await team.agent("reader", project="shop")
     locks = (await reader.get_locks())["locks"]
     assert [(lock["file"], lock["held_by"]) for lock in locks] == [("src/cart.py", "copilot")]
+
+
+async def model_calls(team, copilot, tool, subagent="", **arguments):
+    """The hook runs first; its `_meta` goes with the call."""
+    sent = calls_tool(copilot, tool)
+    answer = await copilot.hook(sent | (subagent_fields(subagent, copilot.session) if subagent else {}))
+    windows = tuple(answer.body["metaToUse"]["commonplace/window"])
+    model = team.anyone(replace(access.LOCAL, windows=windows))
+    return await getattr(model, tool.removeprefix("memory_"))(**arguments)
+
+
+async def subagent_event(copilot, name, subagent, **more):
+    sent = copilot.sends("prompt") | {"transcriptPath": "", "agentName": "task", "agentType": "task"}
+    return await copilot.hook(
+        sent | {"agentId": subagent, "parentAgentId": copilot.session, EVENT_WORD: name} | more
+    )
+
+
+@both_stores
+async def test_hook_and_model_of_copilot_are_one_agent(team, copilot):
+    started = await copilot.start()
+    answer = await model_calls(
+        team, copilot, "memory_start_session", project="shop", claude_instance="backend"
+    )
+    assert answer["agent"] == "backend"
+    assert (await model_calls(team, copilot, "memory_heartbeat"))["agent"] == "backend"
+    await model_calls(team, copilot, "memory_lock_files", files=["src/cart.py"])
+    assert (await copilot.edit("src/cart.py")).stdout == ""
+    assert started.session_id
+
+
+@both_stores
+async def test_sub_agent_that_starts_is_an_agent_of_its_own_until_it_stops(team, copilot, transcript):
+    await copilot.start()
+    introduction = (await subagent_event(copilot, "subagentStart", "child")).context
+    assert introduction.startswith("You are a sub-agent of the agent copilot in the project shop")
+    assert (await model_calls(team, copilot, "memory_heartbeat", "child"))["agent"] == "copilot"
+    await model_calls(
+        team, copilot, "memory_start_session", "child", project="shop", claude_instance="tester"
+    )
+    await model_calls(team, copilot, "memory_lock_files", "child", files=["src/cart.py"])
+    assert (await model_calls(team, copilot, "memory_heartbeat"))["agent"] == "copilot"
+    own_edit = copilot.sends("before_edit", "src/cart.py") | subagent_fields("child", copilot.session)
+    assert (await copilot.hook(own_edit)).stdout == ""
+    assert "leased by tester" in (await copilot.edit("src/cart.py")).denial
+    await subagent_event(copilot, "subagentStop", "child", stopReason="end_turn")
+    assert (await copilot.edit("src/cart.py")).stdout == ""
 
 
 async def test_prompt_that_a_model_wrote_for_its_sub_agent_gets_nothing(copilot, transcript):

@@ -180,6 +180,8 @@ async def test_subagent_of_codex_is_the_thread_that_its_calls_name(team: Team, n
     model = team.anyone(replace(access.LOCAL, windows=windows))
     await model.start_session(project="shop", claude_instance="tester")
     await model.lock_files(files=["src/cart.py"])
+    root = team.anyone(replace(access.LOCAL, windows=windows[1:]))
+    assert (await root.heartbeat())["agent"] == "codex"
     assert (await carol.hook(carol.sends("before_edit", "src/cart.py") | mark)).denial == ""
     assert "leased by tester" in (await carol.edit("src/cart.py")).denial
     assert await spawners(team) == {"codex": "", "tester": "codex"}

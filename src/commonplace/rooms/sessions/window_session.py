@@ -31,9 +31,10 @@ async def plan_windows(call: Call, project: str, spawned_by: str) -> WindowPlan:
         return WindowPlan(_free_windows(windows, bindings), parent=spawned_by)
     if candidate is not None and await _is_other_client(call, candidate, bindings):
         return WindowPlan(_free_windows(windows, bindings))
+    parent = _find_parent(windows, bindings)
     if candidate is not None and candidate.project == project:
-        return WindowPlan(windows, candidate)
-    if candidate is None and (parent := _find_parent(windows, bindings)):
+        return WindowPlan(_free_windows(windows, bindings) if parent else windows, candidate)
+    if candidate is None and parent:
         return WindowPlan(_free_windows(windows, bindings), parent=parent)
     return WindowPlan(windows)
 

@@ -25,8 +25,10 @@ _EVENTS: dict[str, EventKind] = {
     "preMcpToolCall": "before_call",
     "preCompact": "stop",
     "agentStop": "stop",
+    "subagentStart": "subagent_start",
+    "subagentStop": "subagent_end",
 }
-_CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "after_edit"})
+_CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "after_edit", "subagent_start"})
 _WARNING_KINDS = _CONTEXT_KINDS
 
 _EDITORS = {"create", "edit", "str_replace_editor", "apply_patch"}
@@ -47,7 +49,7 @@ def _parse_event(fields: payload.Fields) -> HookEvent | None:
     if name == "preMcpToolCall":
         event = _parse_own_call(fields)
     else:
-        event = payload.parse_event(_wrap_patch(fields), _EVENTS, _EDITORS)
+        event = payload.parse_event(_wrap_patch(fields) | {"agent_id": subagent}, _EVENTS, _EDITORS)
     return event._replace(session=session, transcript=transcript, subagent=subagent) if event else None
 
 
@@ -105,6 +107,8 @@ def _contains(path: Path, text: str) -> bool:
 
 def _find_compaction(event: HookEvent) -> str:
     """A digest of the record of the last compaction that was applied to the conversation itself."""
+    if event.subagent:
+        return ""
     try:
         with (
             Path(event.transcript).open("rb") as file,
@@ -131,9 +135,7 @@ def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     if event.kind == "before_call":
         return payload.render_json({"metaToUse": _call_meta(event)})
     if answer.denial:
-        return payload.render_json(
-            {"permissionDecision": "deny", "permissionDecisionReason": answer.denial}
-        )
+        return payload.render_json({"permissionDecision": "deny", "permissionDecisionReason": answer.denial})
     return payload.render_json({"additionalContext": answer.context} if answer.context else {})
 
 

@@ -20,10 +20,14 @@ from commonplace.client.remote import RemoteServer
 _EDITORS = "create|edit|str_replace_editor|apply_patch"
 _EVENTS = (
     HookTrigger("sessionStart"),
-    HookTrigger("userPromptSubmitted"),  # the first event with context after a compaction, so always installed
+    HookTrigger(
+        "userPromptSubmitted"
+    ),  # the first event with context after a compaction, so always installed
     HookTrigger("preToolUse", _EDITORS),
     HookTrigger("postToolUse", _EDITORS),
     HookTrigger("preMcpToolCall"),
+    HookTrigger("subagentStart"),
+    HookTrigger("subagentStop"),
     HookTrigger("preCompact"),
     HookTrigger("agentStop"),
     HookTrigger("sessionEnd"),
