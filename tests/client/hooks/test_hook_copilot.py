@@ -79,7 +79,8 @@ async def test_call_of_our_tool_gets_its_window_though_nobody_answers(near):
     assert answer["metaToUse"]["commonplace/window"] == [f"copilot:{alone.session}"]
 
 
-async def test_call_of_a_sub_agent_gets_its_window_before_that_of_the_conversation(copilot, transcript):
+@pytest.mark.usefixtures("transcript")
+async def test_call_of_a_sub_agent_gets_its_window_before_that_of_the_conversation(copilot):
     sent = calls_tool(copilot) | subagent_fields("child", copilot.session)
     answer = (await copilot.hook(sent)).body
     assert answer["metaToUse"]["commonplace/window"] == [
@@ -95,7 +96,8 @@ async def test_sub_agent_of_a_sub_agent_belongs_to_the_conversation(copilot, tra
     assert answer["metaToUse"]["commonplace/window"][-1] == f"copilot:{copilot.session}"
 
 
-async def test_edit_of_a_sub_agent_is_made_under_the_lease_of_its_parent(team, copilot, transcript):
+@pytest.mark.usefixtures("transcript")
+async def test_edit_of_a_sub_agent_is_made_under_the_lease_of_its_parent(team, copilot):
     await copilot.start()
     assert (await copilot.edit("src/cart.py")).stdout == ""
     sent = copilot.sends("before_edit", "src/cart.py") | subagent_fields("child", copilot.session)
@@ -134,8 +136,9 @@ async def test_hook_and_model_of_copilot_are_one_agent(team, copilot):
     assert started.session_id
 
 
+@pytest.mark.usefixtures("transcript")
 @both_stores
-async def test_sub_agent_that_starts_is_an_agent_of_its_own_until_it_stops(team, copilot, transcript):
+async def test_sub_agent_that_starts_is_an_agent_of_its_own_until_it_stops(team, copilot):
     await copilot.start()
     introduction = (await subagent_event(copilot, "subagentStart", "child")).context
     assert introduction.startswith("You are a sub-agent of the agent copilot in the project shop")
