@@ -266,3 +266,35 @@ def test_the_matrix_covers_every_tool_and_every_role():
     covered = {param.values[0] for param in ACTS}
     assert covered == set(CATALOGUE.tools)
     assert set(ROLES) == set(access._INCLUDES)
+
+
+HOLDERS = ("nobody", "this key", "another key", "a revoked token")
+TOKEN_WORKSPACE = {"machine": "laptop", "tool": "codex", "project": OWN}
+
+
+def gets_token(role: access.Role, holder: str) -> bool:
+    """A sync key gets the write token of every workspace; others only one that no other key uses."""
+    return role == "sync" or (role != "readonly" and holder != "another key")
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("role", ROLES)
+async def test_write_token_of_a_workspace_is_given_as_declared(
+    stage: Stage, role: access.Role, holder: str
+) -> None:
+    key, other = stage._keys[role, OWN], stage._other[OWN]
+    register = {**TOKEN_WORKSPACE, "rotate": True}
+    if holder == "this key" and role != "readonly":
+        await stage.calls.run("register_workspace", register, key.caller)
+    elif holder != "nobody":
+        await stage.calls.run("register_workspace", register, other.caller)
+    if holder == "a revoked token":
+        revoke = {"action": "revoke_writer", "name": "laptop-codex-shop"}
+        await stage.calls.run("memory_admin", revoke, other.caller)
+    async with through_the_path(stage.calls) as attempt:
+        before = await stage.rows()
+        code = await attempt("register_workspace", register, key)
+        after = await stage.rows()
+        foreign = await attempt("register_workspace", {**register, "project": FOREIGN}, key)
+    assert (code, foreign) == ("ok" if gets_token(role, holder) else "forbidden", "forbidden")
+    assert (before["workspace_token"] != after["workspace_token"]) is gets_token(role, holder)

@@ -123,11 +123,56 @@ async def test_register_rotate_gives_another_token_and_ends_the_old(guarded):
     assert (await sync.upload_knowledge(**upload, write_token=other))["status"] == "created"
 
 
-async def test_register_gives_no_token_to_an_agent_that_asks_to_rotate(guarded):
-    refusal = await refusal_of(
-        "forbidden", guarded.anyone(agent_caller()).register_workspace(**LAPTOP, rotate=True)
+async def test_register_rotate_gives_an_agent_key_the_token_of_its_own_workspace(guarded):
+    ann = guarded.anyone(agent_caller())
+    given = await ann.register_workspace(**LAPTOP, rotate=True)
+    assert given == {
+        "workspace_id": LAPTOP_ID,
+        "created": True,
+        "bound": False,
+        "write_token": given["write_token"],
+    }
+    uploaded = await ann.upload_session(
+        workspace_id=LAPTOP_ID, write_token=given["write_token"], session_id="s1", content="{}\n"
     )
-    assert "rotate" in refusal.hint
+    assert uploaded["status"] == "stored"
+    again = await ann.register_workspace(**LAPTOP, rotate=True)
+    assert again["write_token"] != given["write_token"]
+
+
+@pytest.mark.parametrize("role", ["agent", "admin", "owner"])
+async def test_register_rotate_never_takes_the_token_of_another_key(guarded, role):
+    bob = guarded.anyone(access.Caller(role, SHOP, "key_bob", "bob"))
+    for owner in (agent_caller(), sync_caller()):
+        token = (await guarded.anyone(owner).register_workspace(**LAPTOP, rotate=True))["write_token"]
+        refusal = await refusal_of("forbidden", bob.register_workspace(**LAPTOP, rotate=True))
+        assert f"revoke-writer {LAPTOP_ID}" in refusal.hint
+        upload = {"workspace_id": LAPTOP_ID, "path": "a.md", "content": owner.key, "write_token": token}
+        assert (await guarded.anyone(owner).upload_knowledge(**upload))["status"] in {"created", "updated"}
+
+
+async def test_register_rotate_gives_an_agent_key_a_token_that_was_revoked(guarded):
+    admin = guarded.anyone(access.Caller("admin", SHOP, "key_admin"))
+    await guarded.anyone(sync_caller()).register_workspace(**LAPTOP)
+    await admin.admin(action="revoke_writer", name=LAPTOP_ID)
+    given = await guarded.anyone(agent_caller()).register_workspace(**LAPTOP, rotate=True)
+    assert given["write_token"].startswith("cwt_")
+
+
+async def test_register_rotate_gives_the_token_of_a_revoked_key_to_the_next(guarded):
+    owner = guarded.anyone(access.OPERATOR)
+    created = await owner.admin(action="create_key", name="old", projects=["shop"])
+    old = agent_caller(key=created["id"])
+    await guarded.anyone(old).register_workspace(**LAPTOP, rotate=True)
+    ann = guarded.anyone(agent_caller())
+    await refusal_of("forbidden", ann.register_workspace(**LAPTOP, rotate=True))
+    await owner.admin(action="revoke_key", name="old")
+    assert (await ann.register_workspace(**LAPTOP, rotate=True))["write_token"].startswith("cwt_")
+
+
+async def test_register_rotate_of_a_key_that_is_limited_to_other_machines_is_refused(guarded):
+    limited = agent_caller(machines=frozenset({"desk"}))
+    await refusal_of("forbidden", guarded.anyone(limited).register_workspace(**LAPTOP, rotate=True))
 
 
 async def test_register_of_a_readonly_key_or_in_a_foreign_project_is_refused(guarded):

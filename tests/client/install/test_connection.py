@@ -1,5 +1,8 @@
 """`connect` and `install` connect to the server before they write anything."""
 
+import os
+import secrets
+import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,10 +62,38 @@ def test_the_address_may_be_that_of_a_view(user: User, keyed: tuple[product.Prod
     assert config["url"] == server.url
 
 
-def test_install_says_at_once_which_key_uploads_need(user: User, keyed: tuple[product.Product, str]):
-    server, key = keyed
-    install = ("install", "--agent", "claude", "--yes", "--url", server.url, "--key", key)
-    assert "--role sync" in user.tries(*install)[2]
-    created = server.call("memory_admin", key, action="create_key", name="desk", role="sync", projects=["*"])
-    assert user.tries(*install, "--sync-token", created["key"])[0::2] == (0, "")
+def test_install_needs_one_key_for_tools_hooks_and_uploads(user: User, keyed: tuple[product.Product, str]):
+    server, owner = keyed
+    key = _create_key(server, owner, "agent")
+    user.has(
+        {".claude/projects/-shop/s1.jsonl": b'{"type":"user","cwd":"%s"}\n' % str(user.project).encode()}
+    )
+    transcript = user.home / ".claude/projects/-shop/s1.jsonl"
+    os.utime(transcript, (time.time() - 3600, time.time() - 3600))
+    install = ("install", "--agent", "claude", "--yes", "--no-schedule", "--url", server.url, "--key", key)
     assert user.tries(*install)[0::2] == (0, "")
+    assert user.runs("sync").startswith("1 transcripts sent")
+    workspaces = server.call("list_workspaces", owner, project="shop")["workspaces"]
+    assert [workspace["session_count"] for workspace in workspaces] == [1]
+
+
+def test_install_says_at_once_that_a_key_may_not_upload(user: User, keyed: tuple[product.Product, str]):
+    server, owner = keyed
+    key = _create_key(server, owner, "readonly")
+    install = ("install", "--agent", "claude", "--yes", "--url", server.url, "--key", key)
+    assert "will not be uploaded" in user.tries(*install)[2]
+    sync = _create_key(server, owner, "sync")
+    assert user.tries(*install, "--sync-token", sync)[0::2] == (0, "")
+    assert user.tries(*install)[0::2] == (0, "")
+
+
+def _create_key(server: product.Product, owner: str, role: str) -> str:
+    created = server.call(
+        "memory_admin",
+        owner,
+        action="create_key",
+        name=f"{role}-{secrets.token_hex(4)}",
+        role=role,
+        projects=["*"],
+    )
+    return created["key"]

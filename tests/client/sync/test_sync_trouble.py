@@ -169,7 +169,7 @@ def test_sync_test_and_run_tell_which_tokens_may_not_write_and_send_what_they_ma
         refused = [
             _key(server, owner, name="unscoped", role="sync"),
             _key(server, owner, name="other", role="sync", projects=["*"], machines=["desk"]),
-            _key(server, owner, name="agent", role="agent", projects=["*"]),
+            _key(server, owner, name="reader", role="readonly", projects=["*"]),
         ]
         for token in refused:
             tested, told = machine.sync("test", SYNC_TOKEN=token), machine.sync("run", SYNC_TOKEN=token)

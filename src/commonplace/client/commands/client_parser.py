@@ -68,7 +68,7 @@ def _add_install(commands: Commands) -> None:
     )
     _add_agent_flags(command, "default: those on this machine")
     _add_server_flags(command)
-    command.add_argument("--sync-token", metavar="T", help="the uploader's key, with the role sync")
+    command.add_argument("--sync-token", metavar="T", help="another key for uploads (default: --key)")
     command.add_argument(
         "--learnings", type=int, metavar="N", help="add up to N learnings to every prompt (0)"
     )

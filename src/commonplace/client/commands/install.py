@@ -69,11 +69,11 @@ def _run_install(arguments: argparse.Namespace) -> int:
 
 def _warn_about_uploads(server: RemoteServer, token: str) -> None:
     """Say at once what uploads need: hooks and the schedule could only log it."""
-    if connection_test.is_upload_refused(server.url, token or client_config.read_sync_token(server.url)):
-        create = "commonplace key create --name MACHINE --role sync --projects '*'"
+    if connection_test.is_upload_refused(server.url, token or client_config.read_sync_token(server)):
+        create = "commonplace key create --name NAME --projects '*'"
         print(
-            "commonplace: transcripts will not be uploaded: the server requires a key with the role sync.\n"
-            f"  An owner creates one with: {create}\n  Then: commonplace install --sync-token KEY",
+            "commonplace: transcripts will not be uploaded: this key may not write.\n"
+            f"  An owner creates one that may: {create}\n  Then: commonplace install --key KEY",
             file=sys.stderr,
         )
 

@@ -123,12 +123,13 @@ def _read_key(configured: dict[str, Any]) -> str:
         ) from None
 
 
-def read_sync_token(url: str) -> str:
-    """The uploader's key for this server; empty if none is configured or its file cannot be read."""
+def read_sync_token(server: RemoteServer) -> str:
+    """The key that uploads to this server will use: the uploader's own if one is configured, else the agent's."""
     try:
-        return remote.read_secret("sync_token", remote.configuration_for(url, _read_config()))
+        configured = remote.configuration_for(server.url, _read_config())
+        return remote.read_secret("sync_token", {**configured, "key": ""}) or server.key
     except OSError:
-        return ""
+        return server.key
 
 
 def _config_path() -> Path:

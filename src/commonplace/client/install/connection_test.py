@@ -38,12 +38,13 @@ def require_connection(server: RemoteServer) -> None:
         raise _refuse_answer(server, answer.status, reply)
 
 
-def is_upload_refused(url: str, sync_token: str) -> bool:
-    """Whether the server refuses the uploader's key, or requires one that is missing."""
+def is_upload_refused(url: str, secret: str) -> bool:
+    """Whether the server refuses the uploader's key, or requires one that is missing.
+
+    The role is checked before the arguments, so a call without any registers nothing.
+    """
     try:
-        remote.call_operation(
-            RemoteServer(url, sync_token), "list_workspaces", {"limit": 1}, _TIMEOUT_SECONDS
-        )
+        remote.call_operation(RemoteServer(url, secret), "register_workspace", {}, _TIMEOUT_SECONDS)
     except remote.ServerRefusal as refusal:
         return refusal.status in {errors.Unauthenticated.status, errors.Forbidden.status}
     except remote.ServerUnreachable:

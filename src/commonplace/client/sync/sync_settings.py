@@ -58,5 +58,8 @@ def read_sync_settings() -> SyncSettings:
 
 def to_refusal(refused: remote.ServerRefusal) -> errors.Refusal:
     if refused.status == errors.Unauthenticated.status:
-        return errors.Unauthenticated(str(refused), hint="Set SYNC_TOKEN, or sync_token in config.toml.")
+        return errors.Unauthenticated(
+            str(refused),
+            hint="Run: commonplace connect AGENT --key KEY. Or set COMMONPLACE_KEY or SYNC_TOKEN.",
+        )
     return errors.Forbidden(str(refused), hint=refused.body.get("hint"))

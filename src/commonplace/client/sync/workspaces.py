@@ -3,7 +3,6 @@
 import socket
 from typing import Any
 
-from commonplace.client import remote
 from commonplace.client.sync.sync_state import LocalWorkspace, SyncState
 from commonplace.client.sync.upload_client import UploadClient
 
@@ -34,19 +33,9 @@ class MachineWorkspaces:
             self._client.call("register_workspace", machine=self._machine, tool=tool, project=project)
 
     def register(self, tool: str, project: str, machine: str = "") -> LocalWorkspace:
-        """Register the workspace and get a new write token; the server shows each token only once."""
+        """Register the workspace and get a new write token: the server shows each only once, and this one was lost."""
         triple = {"machine": machine or self._machine, "tool": tool, "project": project}
-        reply = self._client.call("register_workspace", **triple)
-        if not reply.get("write_token"):
-            reply = self._client.call("register_workspace", **triple, rotate=True)
-        if not reply.get("write_token"):
-            raise remote.ServerRefusal(
-                403,
-                {
-                    "error": "forbidden",
-                    "message": "The server returned no write token: use a key with the role sync.",
-                },
-            )
+        reply = self._client.call("register_workspace", **triple, rotate=True)
         workspace = LocalWorkspace(**triple, id=reply["workspace_id"], write_token=reply["write_token"])
         self._state.save_workspace(workspace)
         return workspace

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commonplace import errors
 from commonplace.call import Call
 from commonplace.operation import ALL_ARGUMENTS, operation
 from commonplace.project import ensure_project
@@ -23,6 +22,7 @@ from commonplace.rooms.workspaces.version_diff import build_version_diff
 from commonplace.rooms.workspaces.write_access import (
     find_own_workspace_id,
     name_writer,
+    require_own_token,
     require_own_workspace,
     require_workspace_of_token,
     session_id_of,
@@ -92,20 +92,16 @@ async def register_workspace(
     project: str,
     rotate: bool = False,
 ) -> model.RegisteredWorkspace:
-    """Bind yourself to a workspace; sync keys get its write_token."""
+    """Bind yourself to a workspace; rotate: get its write_token."""
     await lock_project(call.tx, project, "workspaces")
     existing = await store.find_workspace(call.tx, project, machine, tool, call.caller)
     workspace = existing or await _insert_workspace(call, machine, tool, project)
     store.require_writable(workspace)
     call.subject = workspace.id
-    is_sync = call.caller.role == "sync"
-    token = await _issue_token(call, workspace, rotate) if is_sync or not call.settings.auth_on else ""
-    if rotate and not token:
-        raise errors.Forbidden(
-            "Only keys with the role sync get write tokens.",
-            hint="Omit rotate: you write with your own key.",
-        )
-    binds = not is_sync or not call.settings.auth_on
+    # An uploader asks for the token and is not bound: its agent would write there without having asked for it.
+    uploads = call.caller.role == "sync" or rotate
+    token = await _issue_token(call, workspace, rotate) if uploads or not call.settings.auth_on else ""
+    binds = not uploads or not call.settings.auth_on
     if binds:
         await store.bind_agent(call.tx, workspace, name_writer(call), session_id_of(call), call.now)
     return model.RegisteredWorkspace(
@@ -124,6 +120,8 @@ async def _issue_token(call: Call, workspace: Workspace, rotate: bool) -> str:
     """Issue a token the first time, and a new one on request, which replaces the old one."""
     if not rotate and await store.has_write_token(call.tx, workspace):
         return ""
+    if call.settings.auth_on and call.caller.role != "sync":
+        await require_own_token(call, workspace)
     token = store.generate_write_token()
     await store.replace_write_token(call.tx, workspace, token, call.caller.key or call.agent, call.now)
     call.subject += " write token"

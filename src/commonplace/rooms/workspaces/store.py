@@ -221,6 +221,18 @@ async def has_write_token(tx: Tx, workspace: Workspace) -> bool:
     return row is not None
 
 
+async def find_token_holder(tx: Tx, workspace: Workspace, now: int) -> str:
+    """The key that the valid write token was issued to; empty if there is none, or that key is revoked or expired."""
+    row = await tx.one(
+        "select given_to from workspace_token where project = $1 and workspace = $2 and revoked_at is null"
+        " and given_to not in (select id from api_key where revoked_at is not null or expires_at <= $3)",
+        workspace.project,
+        workspace.id,
+        now,
+    )
+    return str(row["given_to"]) if row else ""
+
+
 async def replace_write_token(tx: Tx, workspace: Workspace, token: str, issued_to: str, now: int) -> None:
     """Replace the write token of a workspace."""
     await tx.run(
@@ -257,7 +269,7 @@ async def require_write_token(tx: Tx, workspace: Workspace, write_token: str) ->
     if not hmac.compare_digest(row["hash"] if row else "", _hash_token(write_token)):
         raise errors.Forbidden(
             "This is not the valid write token of this workspace.",
-            hint="Call register_workspace with rotate=true and a sync key to get a new one.",
+            hint="Call register_workspace with rotate=true to get a new one.",
         )
 
 

@@ -33,6 +33,17 @@ async def require_own_workspace(call: Call, workspace_id: str | None) -> Workspa
     return workspace
 
 
+async def require_own_token(call: Call, workspace: Workspace) -> None:
+    """Refuse to replace the write token that another key uses. A sync key may: it is made for uploads of a machine."""
+    holder = await store.find_token_holder(call.tx, workspace, call.now)
+    if holder in ("", call.caller.key):
+        return
+    raise errors.Forbidden(
+        f"The write token of '{workspace.id}' was issued to another key.",
+        hint=f"Use that key, or ask an admin to revoke the token: commonplace key revoke-writer {workspace.id}",
+    )
+
+
 async def require_workspace_of_token(call: Call, workspace_id: str, write_token: str) -> Workspace:
     workspace = await store.load_workspace(call.tx, workspace_id, call.caller)
     await store.require_write_token(call.tx, workspace, write_token)
