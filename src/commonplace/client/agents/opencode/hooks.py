@@ -14,20 +14,35 @@ _EVENTS: dict[str, EventKind] = {
     "tool.execute.after": "after_edit",
     "experimental.session.compacting": "before_compact",
 }
+# A sub-agent is a session of its own, which ends when it has nothing more to do.
+_SUBAGENT_KINDS: dict[str, EventKind] = {
+    "session.created": "subagent_start",
+    "session.idle": "subagent_end",
+    "session.deleted": "subagent_end",
+}
 _CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "after_edit"})
 _WARNING_KINDS = _CONTEXT_KINDS
 
+_OWN_TOOLS = "commonplace_"
 _EDITORS = {"write", "edit", "multiedit", "patch", "apply_patch"}
 
 
 def _parse_event(fields: payload.Fields) -> HookEvent | None:
-    return payload.parse_event(fields, _EVENTS, _EDITORS)
+    tool = payload.first_text(fields, "tool_name")
+    is_before = payload.first_text(fields, "hook_event_name") == "tool.execute.before"
+    if is_before and tool.startswith(_OWN_TOOLS):
+        return payload.parse_own_call(fields, tool.removeprefix(_OWN_TOOLS))
+    event = payload.parse_event(fields, _EVENTS, _EDITORS)
+    if event is None or not event.subagent:
+        return event
+    return event._replace(kind=_SUBAGENT_KINDS.get(event.name, event.kind))
 
 
 def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     del event
     fields = {"context": answer.context, "denied": answer.denial, "warning": answer.warning}
-    return payload.render_json({name: text for name, text in fields.items() if text})
+    texts = {name: text for name, text in fields.items() if text}
+    return payload.render_json(texts | ({"arguments": answer.arguments} if answer.arguments else {}))
 
 
 HOOKS = AgentHooks(
@@ -37,5 +52,6 @@ HOOKS = AgentHooks(
     _parse_event,
     _render_answer,
     "an error that the plugin throws",
+    subagents_have_conversations=True,
     process_variable="OPENCODE_PID",
 )

@@ -5,8 +5,8 @@ import { spawn } from "node:child_process"
 const PROGRAM = __PROGRAM__
 const PROMPTS = __PROMPTS__
 const MILLISECONDS = 10000
-const OWN_TOOLS = "commonplace_memory_"
-const SESSION = /session_id for these tools: (\S+)/
+const OWN_TOOLS = "commonplace_"
+const START_TOOL = "commonplace_memory_start_session"
 const EDITORS = new Set(["write", "edit", "multiedit", "patch", "apply_patch"])
 
 function ask(fields) {
@@ -30,52 +30,86 @@ function ask(fields) {
   })
 }
 
-export const Commonplace = async ({ directory }) => {
+export const Commonplace = async ({ client, directory }) => {
   const parents = new Map()
   const packs = new Map()
   const learnings = new Map()
+  const open = new Set()
 
-  // A sub-agent works for the session that started it: its edits are that session's.
-  const root = (session) => (parents.has(session) ? root(parents.get(session)) : session)
-  const tell = (name, session, more) =>
-    ask({ hook_event_name: name, session_id: root(session), cwd: directory, ...more })
+  const root = (session) => (parents.get(session) ? root(parents.get(session)) : session)
+  const isSubagent = (session) => root(session) !== session
 
-  // A sub-agent names its own session.
-  const addSession = async (session, args) => {
-    if (args.session_id || parents.has(session) || !packs.has(session)) return
-    const found = SESSION.exec((await packs.get(session)).context ?? "")
-    if (found) args.session_id = found[1]
+  // A session of an earlier run was not created before our eyes.
+  const findParent = async (session) => {
+    if (parents.has(session)) return
+    parents.set(session, "")
+    const found = await client?.session?.get({ path: { id: session } }).catch(() => undefined)
+    const parent = found?.data?.parentID
+    if (!parent) return
+    parents.set(session, parent)
+    await findParent(parent)
+  }
+
+  // A sub-agent is named beside the session that started it; the hook knows for which of them it acts.
+  const tell = async (name, session, more) => {
+    await findParent(session)
+    open.add(root(session))
+    const subagent = isSubagent(session) ? { agent_id: session } : {}
+    return ask({ hook_event_name: name, session_id: root(session), cwd: directory, ...subagent, ...more })
+  }
+
+  const end = async (session) => {
+    await tell("session.deleted", session)
+    open.delete(session)
   }
 
   const heard = {
     "session.created": (session) => packs.set(session, tell("session.created", session)),
-    "session.compacted": (session) => packs.set(session, tell("session.compacted", session, { source: "compact" })),
-    "session.idle": (session) => tell("session.idle", session),
+    "session.compacted": (session) => {
+      if (!isSubagent(session)) packs.set(session, tell("session.compacted", session, { source: "compact" }))
+    },
+    "session.idle": (session) => {
+      if (isSubagent(session)) packs.delete(session)
+      return tell("session.idle", session)
+    },
     "session.deleted": (session) => {
       packs.delete(session)
-      return tell("session.deleted", session)
+      return end(session)
     },
+  }
+
+  const tieCall = async (input, output) => {
+    const sent = { tool_name: input.tool, tool_input: output.args }
+    const answer = await tell("tool.execute.before", input.sessionID, sent)
+    Object.assign(output.args, answer.arguments)
+    // From here on it is an agent of its own, which the reply tells it.
+    if (input.tool === START_TOOL && isSubagent(input.sessionID)) packs.set(input.sessionID, {})
   }
 
   const hooks = {
     event: async ({ event }) => {
       const about = event.properties?.info
       const session = event.properties?.sessionID ?? about?.id
-      if (about?.parentID) parents.set(about.id, about.parentID)
-      if (session && !parents.has(session)) await heard[event.type]?.(session)
+      if (event.type === "session.created") parents.set(session, about?.parentID ?? "")
+      if (session) await heard[event.type]?.(session)
     },
     "experimental.chat.system.transform": async (input, output) => {
-      if (!input.sessionID) return
-      const session = root(input.sessionID)
+      const session = input.sessionID
+      if (!session) return
       if (!packs.has(session)) packs.set(session, tell("session.created", session, { source: "resume" }))
       const known = [(await packs.get(session)).context, learnings.get(session)]
       output.system.push(...known.filter(Boolean))
+    },
+    // opencode ends, or loads its settings again: then the next event starts again.
+    dispose: async () => {
+      packs.clear()
+      await Promise.all([...open].map(end))
     },
     "experimental.session.compacting": async (input) => {
       await tell("experimental.session.compacting", input.sessionID)
     },
     "tool.execute.before": async (input, output) => {
-      if (input.tool.startsWith(OWN_TOOLS)) return addSession(input.sessionID, output.args)
+      if (input.tool.startsWith(OWN_TOOLS)) return tieCall(input, output)
       if (!EDITORS.has(input.tool)) return
       const sent = { tool_name: input.tool, tool_input: output.args }
       const answer = await tell("tool.execute.before", input.sessionID, sent)
@@ -92,7 +126,7 @@ export const Commonplace = async ({ directory }) => {
     hooks["chat.message"] = async (input, output) => {
       const prompt = output.parts.filter((part) => part.type === "text").map((part) => part.text).join("\n")
       const answer = await tell("chat.message", input.sessionID, { prompt })
-      learnings.set(root(input.sessionID), answer.context)
+      learnings.set(input.sessionID, answer.context)
     }
   }
   return hooks
