@@ -46,7 +46,9 @@ class DrivenProgram:
     own_tool_prefix: str = ""
     """What stands before the name of a tool of ours, where the program does not offer every tool by name."""
     is_summary: Callable[[ModelRequest], bool] = lambda _request: False
-    """Whether a request asks for the summary of a compaction."""
+    """Whether a request that offers tools asks for the summary of a compaction."""
+    full_context_tokens: int = 0
+    """After a reply of this size the program compacts by itself."""
 
     def call(self, tool: str, **arguments: Any) -> Call:
         """The model calls a tool of ours."""
@@ -109,6 +111,10 @@ def _claude_environment(window: ProgramWindow) -> dict[str, str]:
 def _claude_edit(file: Path, old: str, new: str) -> list[Call]:
     arguments = {"file_path": str(file), "old_string": old, "new_string": new}
     return [Call("Read", {"file_path": str(file)}), Call("Edit", arguments)]
+
+
+def _is_claude_summary(request: ModelRequest) -> bool:
+    return "Your task is to create a detailed summary" in request.prompts[-1]
 
 
 def _codex_command(window: ProgramWindow) -> list[str]:
@@ -219,9 +225,17 @@ CLAUDE = DrivenProgram(
     _claude_environment,
     _claude_edit,
     own_tool_prefix="mcp__commonplace__",
+    is_summary=_is_claude_summary,
+    full_context_tokens=990_000,
 )
 CODEX = DrivenProgram(
-    "codex", "codex", _codex_command, _codex_environment, _codex_edit, own_tool_prefix="mcp__commonplace__"
+    "codex",
+    "codex",
+    _codex_command,
+    _codex_environment,
+    _codex_edit,
+    own_tool_prefix="mcp__commonplace__",
+    full_context_tokens=260_000,
 )
 GEMINI = DrivenProgram(
     "gemini",
@@ -229,8 +243,15 @@ GEMINI = DrivenProgram(
     _gemini_command,
     _gemini_environment,
     _gemini_edit,
-    {".gemini/settings.json": '{"security": {"auth": {"selectedType": "gemini-api-key"}}}'},
+    {".gemini/settings.json": '{"security": {"auth": {"selectedType": "gemini-api-key"}}}\n'},
 )
-OPENCODE = DrivenProgram("opencode", "opencode", _opencode_command, _opencode_environment, _opencode_edit)
+OPENCODE = DrivenProgram(
+    "opencode",
+    "opencode",
+    _opencode_command,
+    _opencode_environment,
+    _opencode_edit,
+    full_context_tokens=199_000,
+)
 COPILOT = DrivenProgram("copilot", "copilot", _copilot_command, _copilot_environment, _copilot_edit)
 PROGRAMS: Sequence[DrivenProgram] = (CLAUDE, CODEX)

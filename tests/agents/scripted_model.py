@@ -41,8 +41,13 @@ class ModelWindow:
     held: threading.Event = field(default_factory=threading.Event)
     """Set when the model has reached a Hold."""
     is_summary: Callable[[ModelRequest], bool] = lambda _request: False
+    subagents: dict[str, "ModelWindow"] = field(default_factory=dict)
+    """Conversations of sub-agents, by a mark in their prompt."""
 
     def next_step(self, request: ModelRequest) -> Step:
+        for mark, subagent in self.subagents.items():
+            if any(mark in prompt for prompt in request.prompts):
+                return subagent.next_step(request)
         if not request.tools or self.is_summary(request):
             self.asides.append(request)
             return _SUMMARY if self.is_summary(request) else _ASIDE
@@ -77,6 +82,12 @@ class ScriptedModel:
 
     def url(self, window: str) -> str:
         return f"http://127.0.0.1:{self._server.server_port}/{window}"
+
+    def script_subagent(self, window: str, mark: str, *steps: ScriptStep) -> ModelWindow:
+        """Say what a sub-agent of this window does; its prompt contains the mark."""
+        script = ModelWindow(f"{window} {mark}", iter(steps))
+        self.windows.setdefault(window, ModelWindow(window)).subagents[mark] = script
+        return script
 
     def script(self, window: str, *steps: ScriptStep) -> ModelWindow:
         """Say what the model does next in this window; earlier steps that were not reached are dropped."""

@@ -3,12 +3,13 @@
 `make agents` runs these tests. Each drives a program of `programs.py` against a real server and a scripted model.
 """
 
+import json
 import threading
 
 import pytest
 from observer import Observer
 from programs import CLAUDE, CODEX, PROGRAMS, DrivenProgram
-from scripted_model import Hold, Say
+from scripted_model import SUMMARY_TEXT, Hold, Say
 from workstation import Workstation
 
 from conftest import require_program
@@ -16,6 +17,7 @@ from patience import wait_until
 
 NOTES = "The VAT of gift cards is still missing. " * 12 + "Begin with src/price.py."
 
+COMPACTING_PROGRAMS = [program for program in PROGRAMS if program.full_context_tokens]
 each_program = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 
 
@@ -52,9 +54,7 @@ def test_first_day(program: DrivenProgram, observer: Observer, workstation: Work
     released.set()
     window.wait()
     assert workstation.cart.read_text() == "total = 1\n", window.last_request.results
-    assert [window.count_boot_packs(number) for number in range(len(window.model.requests))] == [1] * len(
-        window.model.requests
-    )
+    assert window.list_boot_pack_counts() == [1] * len(window.model.requests)
     wait_until(lambda: not observer.list_live_agents())
     assert observer.list_locks() == {}
 
@@ -96,6 +96,24 @@ def test_two_windows_are_two_agents(
     released.set()
     first.wait()
     assert "calm" in first.last_request.results[-1]
+
+
+@pytest.mark.parametrize("program", COMPACTING_PROGRAMS, ids=lambda program: program.name)
+def test_pack_returns_after_compaction(program: DrivenProgram, workstation: Workstation) -> None:
+    """The program compacts when a reply was large; the boot pack stands once in what the model reads before and after."""
+    require_program(program)
+    workstation.install(program)
+    look = program.call("memory_get_locks")
+    window = workstation.run(
+        program,
+        "long",
+        look,
+        look._replace(tokens=program.full_context_tokens),
+        look,
+        Say("Done."),
+    )
+    assert SUMMARY_TEXT in json.dumps(window.last_request.body), "no compaction"
+    assert window.list_boot_pack_counts() == [1] * len(window.model.requests)
 
 
 @each_program

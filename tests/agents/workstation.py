@@ -56,9 +56,9 @@ class RunningWindow:
         """What the model read last, but for its own words and results."""
         return "\n".join(self.last_request.prompts)
 
-    def count_boot_packs(self, number: int = -1) -> int:
-        """How often the boot pack of the hooks stands in a request."""
-        return sum(text.count(BOOT_PHRASE) for text in self.model.requests[number].prompts)
+    def list_boot_pack_counts(self) -> list[int]:
+        """How often the boot pack of the hooks stands in each request."""
+        return [sum(text.count(BOOT_PHRASE) for text in request.prompts) for request in self.model.requests]
 
 
 @dataclass
