@@ -46,7 +46,7 @@ bench: develop ## run the benchmarks and print ratios
 	$(BIN)/python -m bench $(ARGS)
 
 faults: develop ## kill -9, replicas, slow clients: the long form
-	$(BIN)/python -m pytest -n 0 tests/faults tests/rooms/test_lock_machine.py --long $(ARGS)
+	$(BIN)/python -m pytest -n 0 tests/faults tests/rooms/test_lock_machine.py tests/client/hooks/test_hook_remote.py --long $(ARGS)
 
 agents: develop ## the real agent programs, installed from npm, against a scripted model
 	$(BIN)/python -m pytest -n 0 -rs tests/agents --agents $(ARGS)

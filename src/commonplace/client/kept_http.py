@@ -92,40 +92,50 @@ class StreamedAnswer:
 class KeptConnection:
     """A connection for one request at a time. Without `read_seconds` an answer has no time limit."""
 
-    def __init__(self, url: str, read_seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        read_seconds: float | None = None,
+        connect_seconds: float = _CONNECT_SECONDS,
+        ca_file: str | None = None,
+    ) -> None:
         self.url = url
         self.used_at = time.monotonic()
         try:
-            self._socket = light_http.open_socket(url, self.used_at + _CONNECT_SECONDS)
+            self.socket = light_http.open_socket(url, self.used_at + connect_seconds, ca_file)
         except (OSError, ValueError) as error:
-            raise ConnectionFailed(str(error)) from None
-        self._socket.settimeout(read_seconds)
-        _enable_keepalive(self._socket)
-        self._reader = self._socket.makefile("rb")
+            raise ConnectionFailed(str(error)) from error
+        self.socket.settimeout(read_seconds)
+        _enable_keepalive(self.socket)
+        self._reader = self.socket.makefile("rb")
 
     def send(self, request: bytes) -> StreamedAnswer:
         # A server that refuses a request may close before it has read all of it: its answer says why.
         with contextlib.suppress(OSError):
-            self._socket.sendall(request)
+            self.socket.sendall(request)
         with cut_on_error():
             return StreamedAnswer(self._reader)
+
+    def limit_seconds(self, seconds: float | None) -> None:
+        """Wait at most this long for the next bytes of an answer."""
+        self.socket.settimeout(seconds)
 
     def cut(self) -> None:
         """End the answer that another thread is reading."""
         with contextlib.suppress(OSError):
             # Past any TLS, whose own shutdown is not made for two threads.
-            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+            socket.socket.shutdown(self.socket, socket.SHUT_RDWR)
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
             self._reader.close()
-            self._socket.close()
+            self.socket.close()
 
     @property
     def is_reusable(self) -> bool:
         """Whether the server still waits for a request: it has neither closed nor sent anything."""
         idle_seconds = time.monotonic() - self.used_at
-        return idle_seconds < _IDLE_SECONDS and not select.select([self._socket], [], [], 0)[0]
+        return idle_seconds < _IDLE_SECONDS and not select.select([self.socket], [], [], 0)[0]
 
 
 class ConnectionPool:
@@ -162,7 +172,7 @@ def cut_on_error() -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, IndexError) as error:
-        raise ConnectionCut(str(error)) from None
+        raise ConnectionCut(str(error)) from error
 
 
 def _enable_keepalive(connection: socket.socket) -> None:

@@ -34,7 +34,7 @@ def send_request(
     deadline = time.monotonic() + seconds
     with open_socket(url, deadline) as connection:
         connection.sendall(build_request(url, method, path, headers, body, "HTTP/1.0"))
-        return _read_answer(connection, deadline)
+        return read_answer(connection, deadline)
 
 
 def build_request(
@@ -48,17 +48,23 @@ def build_request(
     return "\r\n".join(lines).encode("ascii") + body
 
 
-def open_socket(url: str, deadline: float) -> socket.socket:
-    """A connection to the host of `url`, with TLS for https."""
+def open_socket(url: str, deadline: float, ca_file: str | None = None) -> socket.socket:
+    """A connection to the host of `url`, with TLS for https; without `ca_file` the settings say whom to trust."""
     scheme, _, rest = url.partition("://")
     host, port = split_authority(rest.partition("/")[0], 443 if scheme == "https" else 80)
     connection = _connect_first(_resolve_host(host, port, deadline), deadline)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if scheme != "https":
         return connection
-    import ssl  # noqa: PLC0415 - the import takes a tenth of a second, and plain HTTP does not need it
+    from commonplace.client import tls_trust  # noqa: PLC0415 - takes a tenth of a second, and plain HTTP does not need it
 
-    return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
+    context = tls_trust.build_tls_context(tls_trust.find_ca_file() if ca_file is None else ca_file)
+    connection.settimeout(_seconds_left(deadline))
+    try:
+        return context.wrap_socket(connection, server_hostname=host)
+    except OSError:
+        connection.close()
+        raise
 
 
 def split_authority(authority: str, default_port: int) -> tuple[str, int]:
@@ -111,7 +117,7 @@ def _connect_first(addresses: list[Any], deadline: float) -> socket.socket:
     raise failure
 
 
-def _read_answer(connection: socket.socket, deadline: float) -> HttpAnswer:
+def read_answer(connection: socket.socket, deadline: float) -> HttpAnswer:
     """HTTP/1.0 ends an answer by closing: read everything until then, bounded in bytes and time."""
     received = bytearray()
     while True:

@@ -18,6 +18,9 @@ from commonplace.client.project import find_project_setting
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 _OK = 200
+_CERTIFICATE_HINT = (
+    "Name the file of its certificate authority: `ca_file` in config.toml, or COMMONPLACE_CA_FILE."
+)
 _SECRET_VARIABLES = {"key": "COMMONPLACE_KEY", "sync_token": "SYNC_TOKEN"}
 
 
@@ -284,7 +287,9 @@ def decode_reply(status: int, body: bytes) -> dict[str, Any]:
 
 
 def unreachable(server: RemoteServer, error: Exception) -> ServerUnreachable:
-    return ServerUnreachable(f"No server answers at {server.url} ({error}).")
+    is_untrusted = "certificate verify failed" in str(error)
+    hint = f" {_CERTIFICATE_HINT}" if is_untrusted else ""
+    return ServerUnreachable(f"No server answers at {server.url} ({error}).{hint}")
 
 
 def is_answering(url: str, seconds: float) -> bool:

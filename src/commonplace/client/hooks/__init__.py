@@ -2,5 +2,5 @@
 
 `program.py` reads the event and writes the answer, `actions.py` does what the event calls for. How each agent spells
 its events is in `client/agents/<agent>/hooks.py`. A hook runs before every edit: it imports little, waits at most a
-fraction of a second for the server, and never stops the agent.
+second or so for the server, and never stops the agent.
 """

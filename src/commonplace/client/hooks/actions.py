@@ -79,10 +79,14 @@ def on_before_edit(hook_run: HookRun) -> HookAnswer:
     files = _repository_paths(hook_run)
     if not files or hook_run.settings.lock == "off":
         return HookAnswer()
-    if hook_run.settings.lock == "check":
-        conflicts = leases.list_conflicts(hook_run, files[:_MAX_FILES])
-    else:
-        conflicts = leases.acquire_leases(hook_run, files, hook_run.settings.minutes)
+    try:
+        if hook_run.settings.lock == "check":
+            conflicts = leases.list_conflicts(hook_run, files[:_MAX_FILES])
+        else:
+            conflicts = leases.acquire_leases(hook_run, files, hook_run.settings.minutes)
+    except remote.ServerUnreachable:
+        hook_run.state.add_unreported_files(files)
+        raise
     return HookAnswer(denial=leases.render_denial(hook_run, conflicts)) if conflicts else HookAnswer()
 
 
@@ -90,9 +94,7 @@ def on_after_edit(hook_run: HookRun) -> HookAnswer:
     """Report the edited files, and tell the agent who else edited them."""
     files = _repository_paths(hook_run)
     if files:
-        reply = hook_run.call_in_session(
-            "memory_update_work", title=_WORK_TITLE, status="in_progress", files_touched=files[:_MAX_FILES]
-        )
+        reply = _report_files(hook_run, files)
         hook_run.context += [
             f"{overlap['file']} was also changed by {overlap['agent']} at {overlap['when']} ({overlap['how']})."
             for overlap in reply.get("overlaps", [])
@@ -100,6 +102,18 @@ def on_after_edit(hook_run: HookRun) -> HookAnswer:
             and hook_run.state.is_first_time(f"overlap {overlap['file']} {overlap['agent']}")
         ]
     return HookAnswer()
+
+
+def _report_files(hook_run: HookRun, files: list[str]) -> dict[str, Any]:
+    """Report edited files, and those that were edited while no server answered."""
+    touched = list(dict.fromkeys([*files, *hook_run.state.take_unreported_files()]))[:_MAX_FILES]
+    try:
+        return hook_run.call_in_session(
+            "memory_update_work", title=_WORK_TITLE, status="in_progress", files_touched=touched
+        )
+    except remote.ServerUnreachable:
+        hook_run.state.add_unreported_files(touched)
+        raise
 
 
 def on_before_call(hook_run: HookRun) -> HookAnswer:
@@ -156,7 +170,7 @@ def _end_session(hook_run: HookRun) -> None:
     """End our session, which frees its leases. The summary is empty, so an earlier handoff is kept."""
     session = hook_run.state.load_session()
     if session is not None:
-        files = list(hook_run.state.load_leases())
+        files = list(dict.fromkeys([*hook_run.state.load_leases(), *hook_run.state.take_unreported_files()]))
         try:
             hook_run.call_server(
                 "memory_end_session",

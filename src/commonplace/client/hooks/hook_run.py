@@ -4,16 +4,25 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from commonplace.client import project, remote
-from commonplace.client.hooks import boot_context, hook_origin
+from commonplace.client.hooks import boot_context, deadlines, hook_origin
+from commonplace.client.hooks.hook_connection import HookConnection
 from commonplace.client.hooks.hook_event import HookEvent
 from commonplace.client.hooks.hook_settings import HookSettings
 from commonplace.client.hooks.hook_state import HookSession, HookState
 from commonplace.client.hooks.working_tree import WorkingTree, find_working_tree
 
+AWAY = "away"
+"""What a session was told once, while the server did not answer."""
+
+_BACK_TEXTS = (
+    "Commonplace: the server answers again.",
+    "Commonplace: the server answers again; leases are enforced again.",
+)
 _STARTING_MARK = "starting"
 _POLL_SECONDS = 0.01
 _ANSWERED_PATIENCE = 2
@@ -35,9 +44,9 @@ class HookRun:
         """Tells this window's leases from those of another window of the same name; ids differ at the end."""
         self._name = name or ("" if spawned_by else os.environ.get("COMMONPLACE_AGENT", ""))
         self._spawned_by = spawned_by
-        spent = min(_process_age() + _EXIT_SECONDS, settings.seconds / 2)
-        self._deadline = time.monotonic() + settings.seconds - spent
+        self._started = time.monotonic()
         self._answered = False
+        self._connection: HookConnection | None = None
         self._confirmed_agent = ""
 
     def _find_tree(self) -> WorkingTree:
@@ -48,17 +57,40 @@ class HookRun:
     def call_server(self, operation: str, *, headers: Sequence[str] = (), **arguments: Any) -> dict[str, Any]:
         """Call an operation; a server that does not answer in time counts as unreachable.
 
-        The time limit starts with the process; a server that has answered once gets more.
+        A server that has answered once gets more time.
         """
-        server = remote.find_server(folder=self.tree.root)
-        if server is None:
-            raise remote.ServerUnreachable("No server runs on this machine, and none is configured.")
-        more = _ANSWERED_PATIENCE * self.settings.seconds if self._answered else 0.0
+        connection = self._connect()
+        more = _ANSWERED_PATIENCE * self._wait_seconds if self._answered else 0.0
         seconds = self._deadline + more - time.monotonic()
-        reply = remote.call_operation(server, operation, arguments, seconds, headers=headers)
+        reply = connection.call_operation(operation, arguments, headers, seconds)
         self._answered = True
+        if self.state.forget_first_time(AWAY):
+            self.context.append(_BACK_TEXTS[self.settings.lock != "off"])
         self.context += [str(notice) for notice in reply.pop("_notice", ())]
         return reply
+
+    def _connect(self) -> HookConnection:
+        if self._connection is None:
+            server = remote.find_server(folder=self.tree.root)
+            if server is None:
+                raise remote.ServerUnreachable("No server runs on this machine, and none is configured.")
+            self._connection = HookConnection(server)
+        return self._connection
+
+    @cached_property
+    def _wait_seconds(self) -> float:
+        """The longest wait for a first answer."""
+        connection = self._connect()
+        return self.settings.seconds or deadlines.wait_seconds(
+            self.event.kind, connection.server.url, connection.record
+        )
+
+    @cached_property
+    def _deadline(self) -> float:
+        """Beside a local server the time counts from the start of the process."""
+        is_near = self.settings.seconds or not deadlines.is_remote(self._connect().server.url)
+        spent = min(_process_age() + _EXIT_SECONDS, self._wait_seconds / 2) if is_near else 0.0
+        return self._started + self._wait_seconds - spent
 
     def call_in_session(
         self, operation: str, *, headers: Sequence[str] = (), **arguments: Any
@@ -78,7 +110,7 @@ class HookRun:
 
     def start_session(self, dead: HookSession | None = None) -> HookSession:
         """Start a session. Of several hooks at once, one starts it and the others use it."""
-        if not self.state.claim_mark(_STARTING_MARK, self.settings.seconds):
+        if not self.state.claim_mark(_STARTING_MARK, self._wait_seconds):
             while time.monotonic() < self._deadline and self.state.has_mark(_STARTING_MARK):
                 time.sleep(_POLL_SECONDS)
             return self._live_session(dead) or self._begin_session()

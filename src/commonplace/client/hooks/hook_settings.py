@@ -14,8 +14,8 @@ class HookSettings(NamedTuple):
     """auto: take a lease before an edit; check: only look for leases of others; off: neither."""
     minutes: int = 30
     """How long a lease lasts after the session's last activity."""
-    seconds: float = 0.3
-    """The longest time that an agent waits for the server."""
+    seconds: float = 0.0
+    """The longest time that an agent waits for the server; 0: by event and distance (`deadlines.py`)."""
     learnings: int = 0
     """How many learnings are added to a prompt."""
     transcripts: bool = True

@@ -72,7 +72,15 @@ class HookState:
 
     def is_first_time(self, mark: str) -> bool:
         """Whether this is the first call with this text; True for only one of two at once."""
-        return self.set_mark(f"said-{zlib.crc32(mark.encode()):08x}")
+        return self.set_mark(_first_time_name(mark))
+
+    def forget_first_time(self, mark: str) -> bool:
+        """Make the next call with this text the first again; whether there was one."""
+        try:
+            (self.folder / _first_time_name(mark)).unlink()
+        except OSError:
+            return False
+        return True
 
     def set_mark(self, name: str) -> bool:
         self._make_folder()
@@ -110,18 +118,20 @@ class HookState:
             _write_file(path, "", os.O_TRUNC)
         return not recent
 
+    def add_unreported_files(self, files: list[str]) -> None:
+        """Files that were edited while no server answered."""
+        if files:
+            self._append_lines("unreported.jsonl", [{"file": file} for file in files])
+
+    def take_unreported_files(self) -> list[str]:
+        return [str(line["file"]) for line in self._take_lines("unreported")]
+
     def put_notices(self, texts: list[str]) -> None:
         if texts:
             self._append_lines("notices.jsonl", [{"text": text} for text in texts])
 
     def take_notices(self) -> list[str]:
-        taken = self.folder / f"notices.{os.getpid()}.part"
-        try:
-            (self.folder / "notices.jsonl").replace(taken)
-        except FileNotFoundError:
-            return []
-        texts = [str(line["text"]) for line in _read_json_lines(taken)]
-        taken.unlink()
+        texts = [str(line["text"]) for line in self._take_lines("notices")]
         return list(dict.fromkeys(texts))[-_MAX_NOTICES:]
 
     def add_subagent(self, conversation: str) -> None:
@@ -137,6 +147,17 @@ class HookState:
 
     def _make_folder(self) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def _take_lines(self, name: str) -> list[dict[str, Any]]:
+        """The lines of a file, which is deleted; of two hooks at once, one gets them."""
+        taken = self.folder / f"{name}.{os.getpid()}.part"
+        try:
+            (self.folder / f"{name}.jsonl").replace(taken)
+        except FileNotFoundError:
+            return []
+        lines = _read_json_lines(taken)
+        taken.unlink()
+        return lines
 
     def _append_lines(self, name: str, lines: list[dict[str, Any]]) -> None:
         self._make_folder()
@@ -179,6 +200,10 @@ def _folder_name(session: str) -> str:
     if safe == session and len(safe) <= _MAX_NAME_CHARACTERS:
         return safe
     return f"{safe[: _MAX_NAME_CHARACTERS - 9]}-{zlib.crc32(session.encode('utf-8', 'replace')):08x}"
+
+
+def _first_time_name(mark: str) -> str:
+    return f"said-{zlib.crc32(mark.encode()):08x}"
 
 
 def _write_file(path: Path, text: str, flags: int) -> None:

@@ -8,7 +8,7 @@ from commonplace.client.agents import AGENTS_WITH_HOOKS, load_hooks
 from commonplace.client.hooks import actions, boot_context, fault_log, subagents
 from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.hook_event import HookAnswer, HookEvent, HookOutput
-from commonplace.client.hooks.hook_run import HookRun
+from commonplace.client.hooks.hook_run import AWAY, HookRun
 from commonplace.client.hooks.hook_settings import read_hook_settings
 
 _MAX_INPUT_BYTES = 64 * 1024 * 1024
@@ -94,7 +94,7 @@ def _warn_once(
     if hook_run.event.subagent or hook_run.event.kind not in hooks.warning_kinds:
         return ""
     if isinstance(refused, remote.ServerUnreachable):
-        why, text = "away", f"{refused} Until it is back, edits are not checked against the leases of others."
+        why, text = AWAY, f"{refused} Until it is back, edits are not checked against the leases of others."
     elif refused.status == _UNAUTHENTICATED:
         why, text = "key", _KEY_UNKNOWN if _has_key(hook_run) else _KEY_MISSING
     else:

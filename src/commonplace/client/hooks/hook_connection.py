@@ -1,0 +1,96 @@
+"""The calls of one hook to its server, over one connection where that saves round trips.
+
+A server that does not answer is not called again for a minute (`server_record.py`). Beside a local server each call has
+a connection of its own, which needs no further import; to a remote one the calls of a hook share theirs.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from commonplace.client import light_http, remote
+from commonplace.client.hooks import deadlines, late_answer
+from commonplace.client.hooks.server_record import RETRY_SECONDS, ServerRecord
+from commonplace.client.remote import RemoteServer
+
+if TYPE_CHECKING:
+    from commonplace.client.kept_http import KeptConnection
+
+
+class HookConnection:
+    def __init__(self, server: RemoteServer) -> None:
+        self.server, self.record = server, ServerRecord(server.url)
+        self._kept: KeptConnection | None = None
+        self._has_answered = False
+
+    def call_operation(
+        self, operation: str, arguments: dict[str, Any], headers: Sequence[str], seconds: float
+    ) -> dict[str, Any]:
+        """Call one operation within `seconds`; raises ServerUnreachable or ServerRefusal."""
+        if not self._has_answered and not self.record.claim_attempt():
+            raise remote.ServerUnreachable(
+                f"No server answers at {self.server.url} (tried less than {RETRY_SECONDS:.0f} seconds ago)."
+            )
+        lines = ["Content-Type: application/json", *self.server.authorization(), *headers]
+        started = time.monotonic()
+        try:
+            status, body = self._send(f"/api/{operation}", lines, json.dumps(arguments).encode(), seconds)
+        except (OSError, ValueError) as error:
+            self._record_failure(error, time.monotonic() - started)
+            raise remote.unreachable(self.server, error) from None
+        self._has_answered = True
+        self.record.record_answer(time.monotonic() - started)
+        try:
+            return remote.decode_reply(status, body)
+        except ValueError as error:
+            raise remote.unreachable(self.server, error) from None
+
+    def _record_failure(self, error: Exception, waited_seconds: float) -> None:
+        """A local server that refuses the connection costs no time, so hooks notice at once when it is back."""
+        if isinstance(error, TimeoutError):
+            self.record.record_sample(waited_seconds)
+        if not isinstance(error, ConnectionRefusedError) or deadlines.is_remote(self.server.url):
+            self.record.record_failure()
+
+    def _send(self, path: str, headers: Sequence[str], body: bytes, seconds: float) -> tuple[int, bytes]:
+        if seconds <= 0:
+            raise TimeoutError("it took too long")
+        if deadlines.is_remote(self.server.url):
+            return self._send_kept(path, headers, body, seconds)
+        return self._send_alone(path, headers, body, seconds)
+
+    def _send_alone(
+        self, path: str, headers: Sequence[str], body: bytes, seconds: float
+    ) -> tuple[int, bytes]:
+        started = time.monotonic()
+        with light_http.open_socket(self.server.url, started + seconds) as connection:
+            connection.sendall(
+                light_http.build_request(self.server.url, "POST", path, headers, body, "HTTP/1.0")
+            )
+            try:
+                answer = light_http.read_answer(connection, started + seconds)
+            except TimeoutError:
+                late_answer.watch_connection(connection, self.record, started)
+                raise
+        return answer.status, answer.body
+
+    def _send_kept(self, path: str, headers: Sequence[str], body: bytes, seconds: float) -> tuple[int, bytes]:
+        from commonplace.client import kept_http  # noqa: PLC0415 - hooks beside a local server do not need it
+
+        started = time.monotonic()
+        request = light_http.build_request(self.server.url, "POST", path, headers, body)
+        try:
+            if self._kept is None:
+                self._kept = kept_http.KeptConnection(self.server.url, connect_seconds=seconds)
+            self._kept.limit_seconds(max(started + seconds - time.monotonic(), 0.001))
+            answer = self._kept.send(request)
+            with kept_http.cut_on_error():
+                return answer.status, answer.read_body()
+        except kept_http.ConnectionFailed as failed:
+            raise failed.__cause__ or OSError(str(failed)) from None
+        except kept_http.ConnectionCut as cut:
+            connection, self._kept = self._kept, None
+            if connection is not None and isinstance(cut.__cause__, TimeoutError):
+                late_answer.watch_connection(connection.socket, self.record, started)
+            raise cut.__cause__ or OSError(str(cut)) from None

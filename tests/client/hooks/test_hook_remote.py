@@ -1,0 +1,97 @@
+"""Hooks of agents whose server is far away: real hook processes, through TLS with a delay on every byte."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.tls_relay import TlsRelay
+from hooked import Agent, Done
+
+from commonplace.client import remote
+from patience import PATIENCE_SECONDS
+
+ROUND_TRIPS = (0.0, 0.05, 0.15)
+
+
+@pytest.fixture
+async def relay(url: str, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[TlsRelay]:
+    """In front of the server, at the round trip that the test asks for."""
+    port = int(url.rpartition(":")[2])
+    async with TlsRelay(port, getattr(request, "param", 0.0), tmp_path).run() as relay:
+        yield relay
+
+
+@pytest.fixture
+def remote_agent(relay: TlsRelay, home: Path, shop: Path) -> Callable[..., Agent]:
+    """Agents with the default limits of time, which know the server by its address and its authority only."""
+
+    def arrive(tool: str = "claude", **environ: str) -> Agent:
+        variables = {
+            "COMMONPLACE_URL": relay.url,
+            "COMMONPLACE_HOME": str(home),
+            "COMMONPLACE_CA_FILE": str(relay.ca_file),
+            "COMMONPLACE_HOOKS_TRANSCRIPTS": "off",
+        }
+        return Agent(tool, shop, variables | environ)
+
+    return arrive
+
+
+@pytest.fixture
+def rounds(request: pytest.FixtureRequest) -> int:
+    return 20 if request.config.getoption("--long") else 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relay", ROUND_TRIPS, indirect=True)
+@pytest.mark.usefixtures("relay")
+async def test_every_start_edit_and_end_arrives(remote_agent, url: str, rounds: int):
+    ben = remote_agent("codex", COMMONPLACE_AGENT="ben")
+    packs, denials = [await ben.start()], []
+    for _ in range(rounds):
+        ann = remote_agent(COMMONPLACE_AGENT="ann")
+        packs.append(await ann.start())
+        assert await ann.edit("src/cart.py") == Done(0, "", "")
+        denials.append((await ben.edit("src/cart.py")).denial)
+        await ann.end()
+        assert await asyncio.to_thread(list_locks, url, packs[0].session_id) == []
+    assert [pack.context.startswith("You are the agent") for pack in packs] == [True] * (1 + rounds)
+    assert ["leased by ann" in denial for denial in denials] == [True] * rounds
+
+
+def list_locks(url: str, session_id: str) -> list[Any]:
+    """Without the relay."""
+    found = remote.call_operation(
+        remote.RemoteServer(url), "memory_get_locks", {"session_id": session_id}, PATIENCE_SECONDS
+    )
+    return found["locks"]
+
+
+async def test_authority_may_stand_in_the_configuration(relay: TlsRelay, remote_agent, home: Path):
+    await asyncio.to_thread(home.mkdir)
+    await asyncio.to_thread(
+        (home / "config.toml").write_text, f"ca_file = {json.dumps(str(relay.ca_file))}\n"
+    )
+    assert "You are the agent" in (await remote_agent(COMMONPLACE_CA_FILE="").start()).context
+
+
+async def test_authority_may_be_that_of_openssl(relay: TlsRelay, remote_agent):
+    ann = remote_agent(COMMONPLACE_CA_FILE="", SSL_CERT_FILE=str(relay.ca_file))
+    assert "You are the agent" in (await ann.start()).context
+
+
+async def test_unknown_authority_is_named(remote_agent):
+    warned = (await remote_agent(COMMONPLACE_CA_FILE="").start()).context
+    assert "certificate verify failed" in warned
+    assert "ca_file" in warned
+
+
+async def test_calls_of_one_hook_share_a_connection(relay: TlsRelay, remote_agent):
+    ann = remote_agent()
+    await ann.start()
+    before = relay.connection_count
+    await asyncio.gather(ann.edit("src/cart.py"))
+    assert relay.connection_count - before <= 1
