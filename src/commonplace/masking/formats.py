@@ -1,45 +1,14 @@
-"""Secrets in text, by the formats that providers give them; each rule looks at a character a bounded number of times.
+"""Secrets that their own format gives away: one line for each format of a provider.
 
-The text may be plain or the inside of a JSON line, where a quote is `\\"` and a line's end is `\\n`. No rule goes by
-randomness alone: digests, commits and ids are everyday text here.
+Each has a sign, a short text that is in every secret of its kind, so that one pass over a text tells which patterns need
+to be tried. Secrets that only the words around them give away: `contexts.py` and `assignments.py`.
 """
 
-import re
-from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
-
-import re2
-
-
-@dataclass(frozen=True, slots=True)
-class MaskedText:
-    text: str
-    counts: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return tuple(self.counts)
-
-
-@dataclass(frozen=True, slots=True)
-class MaskingRule:
-    kind: str
-    sign: str
-    """In every secret of the kind; where it is not found the pattern need not be tried."""
-    secret: str
-    mask: str
-
-
-_MIN_SECRET_CHARACTERS = 12
-_START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
-_QUOTE = r"\\{0,8}[\"']"
-_IS = r"\s{0,3}[:=]\s{0,3}"
+START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
+"""Where a secret may begin; in a JSON string a letter before it may belong to an escape."""
 
 # A kind, its sign, and what the secret looks like from its first character to its last.
-_FORMATS = (
+FORMATS = (
     ("1password token", "ops_eyJ", r"ops_eyJ[A-Za-z0-9+/]{200,4000}={0,3}"),
     ("adobe secret", "p8e-", r"p8e-[A-Za-z0-9]{32}\b"),
     ("age key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{58}\b"),
@@ -101,7 +70,11 @@ _FORMATS = (
     ("mailgun key", "key-[a-f0-9]{8}", r"key-[a-f0-9]{32}\b"),
     ("netlify token", "nfp_", r"nfp_[A-Za-z0-9]{36,40}\b"),
     ("new relic key", "NRAK-", r"NRAK-[A-Z0-9]{27}\b"),
-    ("notion token", "ntn_|secret_", r"(?:ntn_[A-Za-z0-9]{40,60}|secret_[A-Za-z0-9]{43})\b"),
+    (
+        "notion token",
+        "ntn_[A-Za-z0-9]{40}|secret_[A-Za-z0-9]{43}",
+        r"(?:ntn_[A-Za-z0-9]{40,60}|secret_[A-Za-z0-9]{43})\b",
+    ),
     ("npm token", "npm_", r"npm_[A-Za-z0-9]{36}\b"),
     ("nuget key", "oy2", r"oy2[a-z0-9]{43}\b"),
     ("openai key", "sk-proj-|sk-svcacct-|sk-admin-", r"sk-(?:proj|svcacct|admin)-[A-Za-z0-9_\-]{24,250}"),
@@ -116,7 +89,7 @@ _FORMATS = (
     ("readme key", "rdme_", r"rdme_[a-z0-9]{70}\b"),
     ("replicate token", "r8_", r"r8_[A-Za-z0-9]{37}\b"),
     ("rubygems key", "rubygems_", r"rubygems_[a-f0-9]{48}\b"),
-    ("sendgrid key", "SG.", r"SG\.[A-Za-z0-9_\-]{16,32}\.[A-Za-z0-9_\-]{32,64}"),
+    ("sendgrid key", r"SG\.[A-Za-z0-9_\-]{16}", r"SG\.[A-Za-z0-9_\-]{16,32}\.[A-Za-z0-9_\-]{32,64}"),
     ("sentry token", "sntrys_|sntryu_", r"sntry[su]_[A-Za-z0-9+/=_\-]{50,400}"),
     ("shippo token", "shippo_", r"shippo_(?:live|test)_[a-f0-9]{40}\b"),
     ("shopify token", "shpat_|shpca_|shppa_|shpss_", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}\b"),
@@ -150,138 +123,3 @@ _FORMATS = (
         r"eyJ[A-Za-z0-9_\-]{10,2000}\.eyJ[A-Za-z0-9_\-]{10,4000}\.[A-Za-z0-9_\-]{10,1000}",
     ),
 )
-
-_PEM = r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
-_NAMED = "password|passwd|api[_-]?key|secret[_-]?key|access[_-]?token|auth[_-]?token|client[_-]?secret"
-_VARIABLE = r"[A-Z][A-Z0-9_]{0,60}?(?:PASSWORD|PASSWD|SECRET|API_KEY|ACCESS_KEY|SECRET_KEY|PRIVATE_KEY|TOKEN)"
-
-# A kind, its sign, what stands before the secret and remains, and the secret.
-_PLACES = (
-    (
-        "private key",
-        "PRIVATE KEY",
-        "",
-        _PEM
-        + r"(?:[A-Za-z0-9+/=\s\\:,.@()]|-(?!----)){0,20000}-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
-    ),
-    (
-        "private key",
-        "PRIVATE KEY",
-        "",
-        _PEM + r"(?:(?:\\{1,4}[nr]|\s){1,4}[A-Za-z0-9+/=]{16,80}){1,500}(?![A-Za-z0-9+/=])",
-    ),
-    (
-        "password in an address",
-        r"://[^\s/@]*:[^\s/@]+@",
-        r"(?<=://)",
-        r"[^\s:/@\"'\\<>]{0,64}:[^\s/@\"'\\<>${*%:][^\s/@\"'\\<>]{2,127}(?=@[A-Za-z0-9.\-\[])",
-    ),
-    (
-        "authorization",
-        "(?i:authorization)",
-        rf"(?i:authorization)(?:{_QUOTE})?{_IS}(?:{_QUOTE})?(?i:bearer|basic|token|apikey)\s{{1,3}}",
-        r"[A-Za-z0-9._~+/\-]{8,4000}={0,2}",
-    ),
-    (
-        "authorization",
-        "(?i:api-key|-token)",
-        rf"(?i:x-api-key|x-auth-token|private-token|x-write-token)(?:{_QUOTE})?{_IS}(?:{_QUOTE})?",
-        r"[A-Za-z0-9._~+/\-]{16,400}={0,2}",
-    ),
-    (
-        "password",
-        rf"(?i:{_NAMED})[\"'\\\s]*[:=]",
-        rf"(?i:{_NAMED})(?:{_QUOTE})?{_IS}{_QUOTE}",
-        rf"[^\s\"'\\<>{{}}$]{{8,200}}(?={_QUOTE})",
-    ),
-    (
-        "secret in the environment",
-        "(?:PASSWORD|PASSWD|SECRET|KEY|TOKEN)=",
-        rf"{_START}{_VARIABLE}=",
-        r"(?=[^\s\"'\\]{0,200}\d)[^\s\"'\\$<>{}()\[\];,*]{8,200}(?=[\s\"'\\]|$)",
-    ),
-    (
-        "azure key",
-        "(?i:accountkey|sharedaccesskey)=",
-        r"(?i:AccountKey|SharedAccessKey)=",
-        r"[A-Za-z0-9+/]{40,90}={0,2}",
-    ),
-    (
-        "aws secret",
-        "(?i:aws_secret_access_key|secretaccesskey)",
-        rf"(?i:aws_secret_access_key|secretaccesskey)(?:{_QUOTE})?{_IS}(?:{_QUOTE})?",
-        r"[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])",
-    ),
-)
-
-
-def _format_rule(kind: str, sign: str, secret: str) -> MaskingRule:
-    return MaskingRule(kind, sign, _START + secret, f"[masked: {kind}]")
-
-
-def _context_rule(kind: str, sign: str, before: str, secret: str) -> MaskingRule:
-    if not before or before.startswith("(?<="):
-        return MaskingRule(kind, sign, before + secret, f"[masked: {kind}]")
-    return MaskingRule(kind, sign, f"(?P<before>{before})(?:{secret})", rf"\g<before>[masked: {kind}]")
-
-
-RULES = (
-    *(_context_rule(*place) for place in _PLACES[:2]),
-    *(_format_rule(*given) for given in _FORMATS),
-    *(_context_rule(*place) for place in _PLACES[2:]),
-)
-
-
-def mask_secrets(text: str) -> MaskedText:
-    """The text with each secret replaced by the name of its kind."""
-    counts: Counter[str] = Counter()
-    for index in sorted(_SIGNS.Match(text.encode("utf-8", "surrogatepass")) or ()):
-        rule = RULES[index]
-        text, found = _compile_pattern(rule.secret).subn(rule.mask, text)
-        if found:
-            counts[rule.kind] += found
-    return MaskedText(text, dict(counts))
-
-
-def mask_arguments(
-    arguments: Mapping[str, Any], verbatim: Collection[str]
-) -> tuple[dict[str, Any], list[str]]:
-    """The arguments with secrets masked, except those named in `verbatim`; and the kinds of secrets that there were."""
-    kinds: set[str] = set()
-    clean = {
-        name: value if name in verbatim else _mask_value(value, kinds) for name, value in arguments.items()
-    }
-    return clean, sorted(kinds)
-
-
-def _mask_value(value: Any, kinds: set[str]) -> Any:
-    if isinstance(value, str):
-        if len(value) < _MIN_SECRET_CHARACTERS:
-            return value
-        safe = mask_secrets(value)
-        kinds.update(safe.kinds)
-        return safe.text
-    if isinstance(value, Mapping):
-        return {_mask_value(name, kinds): _mask_value(item, kinds) for name, item in value.items()}
-    return [_mask_value(item, kinds) for item in value] if isinstance(value, list) else value
-
-
-@cache
-def _compile_pattern(secret: str) -> re.Pattern[str]:
-    """Compiled when its sign is first found; most are never needed."""
-    return re.compile(secret)
-
-
-def _compile_signs() -> re2.Set:
-    """All signs as one automaton: one pass over the text says which rules to try."""
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.max_mem = 8 * 1024 * 1024
-    signs = re2.Set.SearchSet(options)
-    for rule in RULES:
-        signs.Add(rule.sign)
-    signs.Compile()
-    return signs
-
-
-_SIGNS = _compile_signs()

@@ -9,7 +9,7 @@ from commonplace.masking import mask_secrets
 SECRETS = {
     "github token": "ghp_" + "a1B2" * 9,
     "gitlab token": "glpat-" + "a1B2c3D4e5" * 2,
-    "aws key id": "AKIA" + "IOSFODNN7EXAMPLE".replace("1", "2"),
+    "aws key id": "AKIA" + "IOSFODNN7QWERTYZ",
     "anthropic key": "sk-ant-api03-" + "a1B2" * 10,
     "openai key": "sk-proj-" + "a1B2" * 10,
     "commonplace key": "smk_" + "a" * 43,
