@@ -55,12 +55,14 @@ def test_sync_brings_every_agents_transcripts_to_the_server_bit_by_bit_and_only_
         ".gemini/tmp/hash/chats/session-2026-03-01T10-00-abcdef13.json", raw=b'{\n "sessionId": "g2"\n}'
     )
     (machine.home / ".gemini/tmp/hash/.project_root").write_text(str(shop))
+    copilot_start = {"type": "session.start", "data": {"sessionId": "k1", "context": {"cwd": str(shop)}}}
+    copilot = machine.write(".copilot/session-state/k1/events.jsonl", copilot_start, *ODD)
     other = machine.write("logs/a/b.jsonl", {"role": "user", "content": "hello"})
 
     first = machine.sync()
 
     assert (first.code, first.err) == (0, "")
-    assert first.out.startswith("7 transcripts sent")
+    assert first.out.startswith("8 transcripts sent")
     expected = {
         ("lap-claude-code-shop", whole.stem): whole.read_bytes(),
         ("lap-claude-code-shop", f"{whole.stem}.agent-ab12"): child.read_bytes(),
@@ -68,6 +70,7 @@ def test_sync_brings_every_agents_transcripts_to_the_server_bit_by_bit_and_only_
         ("lap-codex-shop", "c2"): unpacked,
         ("lap-gemini-cli-shop", chat.stem): chat.read_bytes(),
         ("lap-gemini-cli-shop", document.stem): document.read_bytes(),
+        ("lap-copilot-cli-shop", "k1"): copilot.read_bytes(),
         ("lap-aider-shop", "a.b.jsonl"): other.read_bytes(),
     }
     assert {key: archived(server, *key) for key in expected} == expected
@@ -252,6 +255,6 @@ def test_sync_hook_returns_at_once_and_the_transcript_arrives(address, tmp_path,
         assert archived(server, "lap-claude-code-shop", "hooked-1", "s" * 40) == path.read_bytes()
 
         told = machine.sync("test", SYNC_TOKEN="s" * 40)
-        assert (told.code, [line[:2] for line in told.out.splitlines()]) == (0, ["ok"] * 9)
+        assert (told.code, [line[:2] for line in told.out.splitlines()]) == (0, ["ok"] * 10)
         assert machine.sync("test", SYNC_TOKEN="wrong").code == 3
         assert (machine.state / "state.db").stat().st_mode & 0o777 == 0o600

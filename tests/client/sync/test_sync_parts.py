@@ -30,7 +30,7 @@ from commonplace.client.sync.progress import ByteProgress
 from commonplace.client.sync.transcript import Transcript
 from patience import PATIENCE_SECONDS
 
-claude, codex, gemini = (load_transcripts(agent) for agent in ("claude", "codex", "gemini"))
+claude, codex, gemini, copilot = map(load_transcripts, ("claude", "codex", "gemini", "copilot"))
 TOKEN = "ghp_" + "a1B2" * 9
 
 
@@ -39,7 +39,13 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """A machine whose environment is this process's."""
     (tmp_path / "home").mkdir()
     made = Machine(tmp_path)
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COMMONPLACE_PROJECT", "CLAUDE_CODE_PROJECT_DIR_NAME"):
+    for name in (
+        "CLAUDE_CONFIG_DIR",
+        "CODEX_HOME",
+        "COPILOT_HOME",
+        "COMMONPLACE_PROJECT",
+        "CLAUDE_CODE_PROJECT_DIR_NAME",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(made.home))
     monkeypatch.setenv("COMMONPLACE_HOME", str(made.state))
@@ -94,6 +100,20 @@ def test_codex_rollouts_are_found_once_the_plain_one_first_and_with_their_names(
         Transcript("codex", "u4", old),
     ]
     assert codex.find_work_folder(packed, ()) == "/x"
+
+
+def test_copilot_session_is_named_by_its_folder_and_by_who_named_it(machine):
+    start = {"type": "session.start", "data": {"sessionId": "k1", "context": {"cwd": "/home/ann/shop"}}}
+    path = machine.write(".copilot/session-state/k1/events.jsonl", start)
+    named = machine.write(".copilot/session-state/k2/events.jsonl", start)
+    path.with_name("workspace.yaml").write_text("id: k1\nname: round the cart\nuser_named: false\n")
+    named.with_name("workspace.yaml").write_text("id: k2\nname: Cart totals\nuser_named: true\n")
+    assert list(copilot.list_transcripts()) == [
+        Transcript("copilot-cli", "k1", path),
+        Transcript("copilot-cli", "k2", named, name="Cart totals"),
+    ]
+    assert copilot.find_work_folder(path, []) == "/home/ann/shop"
+    assert copilot.find_work_folder(path.with_name("none"), []) == ""
 
 
 def test_gemini_folder_is_known_by_its_hash_among_folders_seen_before(machine):

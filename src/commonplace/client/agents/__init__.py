@@ -37,7 +37,7 @@ AGENTS = {
         AgentProgram("vscode", "VS Code"),
         AgentProgram("windsurf", "Windsurf"),
         AgentProgram("opencode", "opencode"),
-        AgentProgram("copilot", "Copilot CLI"),
+        AgentProgram("copilot", "Copilot CLI", transcript_tool="copilot-cli"),
     )
 }
 AGENTS_WITH_HOOKS = tuple(program.name for program in AGENTS.values() if program.has_hooks)

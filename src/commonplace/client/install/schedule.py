@@ -15,7 +15,7 @@ _INTERVAL_MINUTES = 15
 _UNIT_NAME = "commonplace-sync"
 _LAUNCHD_LABEL = "dev.commonplace.sync"
 _TIMEOUT_SECONDS = 20
-_PATH_VARIABLES = ("COMMONPLACE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_DATA_HOME")
+_PATH_VARIABLES = ("COMMONPLACE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_DATA_HOME")
 """Variables that move our state, transcripts or the server's data; schedulers do not inherit them."""
 
 
