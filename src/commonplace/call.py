@@ -283,7 +283,7 @@ class Calls:
         call = await self.bind_call(tx, request.caller, session_id, project, writes=operation.writes)
         call.mask, call.prepared = request.mask, request.prepared
         if operation.session is True:
-            _require_scope(call)
+            _require_scope(call, operation, project)
         elif operation.session is False and call.named_project is None:
             call.project = access.SHARED
         if call.named_project is not None:
@@ -334,13 +334,16 @@ class Calls:
         )
 
 
-def _require_scope(call: Call) -> None:
-    """Refuse a call of nobody, and one of a key's agent without a session from which no project can be told."""
+def _require_scope(call: Call, operation: Operation, project: object) -> None:
+    """Refuse a call of nobody that leaves a trace, and one without a session from which no project can be told.
+
+    Nobody may read what is not private: an operation that reads private things asks for its agent itself.
+    """
     if call.session is not None:
         return
-    if call.is_anonymous:
+    if call.is_anonymous and operation.is_recorded:
         raise acting.no_session()
-    if call.named_project is None:
+    if project is None and (operation.takes_project or operation.is_recorded):
         call.project = acting.only_project(call.caller)
 
 

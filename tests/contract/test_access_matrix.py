@@ -97,8 +97,16 @@ def cases(act: Operation) -> Iterator[Case]:
         yield Case("own session, but the key lost the project", OWN, None, mine, "session_not_found")
     if names_project(act):
         yield Case("a foreign project", FOREIGN, OWN, mine, "forbidden")
+    if act.session is True and act.takes_project:
+        yield Case("nobody, in the own project", OWN, OWN, None, nobody_expects(act))
+        yield Case("nobody, in a foreign project", FOREIGN, OWN, None, "forbidden")
     if act.session is not True:
         yield Case("no project", OWN, None, None, "forbidden" if names_project(act) else EITHER)
+
+
+def nobody_expects(act: Operation) -> str | None:
+    """Who has no session and no agent reads what is not private, and leaves no trace under no name."""
+    return "session_not_found" if act.is_recorded else None
 
 
 def names_project(act: Operation) -> bool:

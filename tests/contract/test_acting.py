@@ -62,6 +62,43 @@ async def test_session_id_may_be_left_out_in_a_window_that_has_a_session(team: T
     assert (await by_process.get_locks())["your_locks"][0]["file"] == "cart.py"
 
 
+PUBLIC_READS = [
+    ("query", {"query": "idle", "project": "shop"}),
+    ("search_global", {"query": "idle"}),
+    ("list_backlog", {"project": "shop"}),
+    ("list_backlog", {"project": "*"}),
+    ("get_agent_status", {"project": "shop"}),
+    ("get_active_work", {"project": "shop"}),
+]
+
+
+@pytest.mark.parametrize("caller", [access.LOCAL, SHARED_KEY, Caller("readonly", SHOP, "key_r")])
+@pytest.mark.parametrize(("operation", "arguments"), PUBLIC_READS)
+async def test_nobody_reads_what_is_not_private_in_a_project_that_the_call_names(
+    team: Team, caller: Caller, operation: str, arguments: dict
+):
+    await team.agent("alice")
+    assert await team.anyone(caller).call(f"memory_{operation}", **arguments)
+
+
+async def test_nobody_reads_nothing_where_no_project_is_named(team: Team):
+    for operation, arguments in (("query", {"query": "x"}), ("get_by_id", {"doc_id": "doc_12345678"})):
+        with pytest.raises(errors.SessionNotFound):
+            await team.anyone().call(f"memory_{operation}", **arguments)
+    with pytest.raises(errors.SessionNotFound):
+        await team.anyone().get_locks()
+
+
+async def test_nobody_reads_no_mail(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    sent = await alice.send_message(to_instance="bob", message="hello")
+    reader = team.anyone(Caller("agent", SHOP, "key_r"))
+    assert (await reader.get_by_id(doc_id=sent["message_id"], project="shop"))["found"] is False
+    with pytest.raises(errors.SessionNotFound):
+        await reader.get_messages()
+    assert (await bob.get_messages())["count"] == 1
+
+
 async def test_a_call_without_any_identity_names_the_tool_that_gives_one(team: Team):
     with pytest.raises(errors.SessionNotFound) as refused:
         await team.anyone().lock_files(files=["cart.py"])

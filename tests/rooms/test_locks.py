@@ -2,7 +2,7 @@
 
 import pytest
 
-from commonplace import activity, errors
+from commonplace import access, activity, errors
 
 EPOCH = 1 << 40
 CLOCK_START = "2027-01-15T08:00:00Z"
@@ -367,3 +367,12 @@ async def test_lock_files_of_a_region_locks_the_file(team, region):
     assert (await alice.lock_files(files=[region]))["locked"][0]["file"] == "src/app.py"
     assert not (await bob.lock_files(files=["src/app.py"]))["success"]
     assert (await alice.unlock_files(files=[region]))["released"] == ["src/app.py"]
+
+
+async def test_list_locks_needs_no_session(team):
+    alice = await team.agent("alice")
+    await alice.lock_files(files=["cart.py"], reason="totals")
+    listed = await team.anyone(access.Caller("readonly", frozenset({"shop"}), "key_r")).list_locks(
+        project="shop"
+    )
+    assert [(lock["file"], lock["held_by"]) for lock in listed["locks"]] == [("cart.py", "alice")]

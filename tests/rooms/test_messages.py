@@ -591,3 +591,28 @@ async def test_find_by_id_shows_mail_to_those_who_wrote_or_got_it(team):
     sent = await alice.send_message(to_instance="bob", message="between us")
     seen = [(await agent.get_by_id(doc_id=sent["message_id"]))["found"] for agent in (alice, bob, carol)]
     assert seen == [True, True, False]
+
+
+async def test_list_inbox_shows_mail_and_leaves_it_unread(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    for text in ("one", "two"):
+        await alice.send_message(to_instance="bob", message=text)
+    first = await team.anyone().list_inbox(project="shop", agent="bob", limit=1)
+    rest = await team.anyone().list_inbox(project="shop", agent="bob", cursor=first["next_cursor"])
+    seen = [message["message"] for message in (*first["messages"], *rest["messages"])]
+    assert (seen, first["unread"], first["agent"]) == (["one", "two"], 2, "bob")
+    assert (await bob.get_messages())["count"] == 2
+    assert (await team.anyone().list_inbox(project="shop", agent="bob"))["messages"] == []
+
+
+async def test_list_inbox_is_for_the_agent_of_the_key_and_for_admins(team):
+    alice = await team.agent("alice")
+    await alice.send_message(to_instance="bob", message="hello")
+    shop = frozenset({"shop"})
+    bob = team.anyone(access.Caller("agent", shop, "key_bob", "bob"))
+    assert (await bob.list_inbox(project="shop"))["count"] == 1
+    for other in (access.Caller("agent", shop, "key_eve", "eve"), access.Caller("agent", shop, "key_team")):
+        with pytest.raises(errors.Forbidden):
+            await team.anyone(other).list_inbox(project="shop", agent="bob")
+    with pytest.raises(errors.Forbidden):
+        await team.anyone(access.Caller("agent", shop, "key_team")).list_inbox(project="shop")

@@ -4,7 +4,7 @@ from commonplace.room import Room
 from commonplace.rooms.locks.boot import RELEVANT_LOCKS_SECTION
 from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER
 from commonplace.rooms.locks.operations import get_locks, lock_files, unlock_files
-from commonplace.rooms.locks.resources import LOCKS
+from commonplace.rooms.locks.resources import LOCKS, list_locks
 from commonplace.rooms.locks.retention import delete_lapsed_leases
 from commonplace.rooms.locks.store import renew_leases_on_activity
 from commonplace.rooms.locks.waiters import notify_waiter_on_activity
@@ -14,6 +14,7 @@ ROOM = Room(
     purpose=__doc__,
     toolset="work",
     operations=(lock_files, unlock_files, get_locks),
+    program_operations=(list_locks,),
     boot_sections=(RELEVANT_LOCKS_SECTION,),
     retention=(delete_lapsed_leases,),
     resources=(LOCKS,),

@@ -11,7 +11,7 @@ from commonplace.rooms.messages.operations import (
     send_message,
     update_message_status,
 )
-from commonplace.rooms.messages.resources import INBOX
+from commonplace.rooms.messages.resources import INBOX, list_inbox
 from commonplace.rooms.messages.retention import delete_finished_messages
 
 ROOM = Room(
@@ -19,6 +19,7 @@ ROOM = Room(
     purpose=__doc__,
     toolset="work",
     operations=(send_message, get_messages, acknowledge_message, update_message_status, claim_message),
+    program_operations=(list_inbox,),
     boot_sections=(MESSAGES_SECTION,),
     retention=(delete_finished_messages,),
     resources=(INBOX,),
