@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from commonplace import errors
@@ -19,6 +19,7 @@ from commonplace.client.install import (
 from commonplace.client.install.changes import FileChange, RequestedEdit
 from commonplace.client.install.install_record import InstallRecord
 from commonplace.client.install.machine import Machine
+from commonplace.client.install.setting_edits import SettingEdit
 from commonplace.client.remote import RemoteServer
 
 
@@ -98,7 +99,8 @@ def _run_uninstall(arguments: argparse.Namespace) -> int:
     installed = install_record.load_record()
     leaving = set(arguments.agent or installed.list_agents())
     last = installed.list_agents() <= leaving
-    changed = changes.plan_removals(installed, leaving | {""} if last else leaving)
+    hooks = _list_hook_edits(arguments.agent or AGENTS)
+    changed = changes.plan_removals(installed, leaving | {""} if last else leaving, hooks)
     if not changed and not (last and installed.schedule):
         print("Nothing to remove.")
         return 0
@@ -109,6 +111,11 @@ def _run_uninstall(arguments: argparse.Namespace) -> int:
         _remove_schedule(installed)
     _print_changes(changed, changes.apply_changes(changed, installed))
     return 0
+
+
+def _list_hook_edits(agents: Iterable[str]) -> list[SettingEdit]:
+    this_machine = machine.this_machine()
+    return [edit for agent in agents for edit in load_settings(agent).hook_edits(this_machine, True)]
 
 
 def _print_diffs(changed: Sequence[FileChange], secrets: Sequence[str]) -> None:

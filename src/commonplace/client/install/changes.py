@@ -17,6 +17,7 @@ from commonplace.client.install.setting_edits import (
     EnsureValue,
     PutValue,
     SettingEdit,
+    WriteFile,
 )
 
 _ACTS = {PutValue: "put", EnsureValue: "ensure", AppendElement: "append"}
@@ -65,16 +66,31 @@ def plan_additions(
     return [change for change in changes if change.before != change.after]
 
 
-def plan_removals(installed: InstallRecord, agents: Collection[str]) -> list[FileChange]:
-    """The file changes that undo every edit for these agents."""
-    changes = []
-    for record in installed.files:
-        path = Path(record.path)
-        removed = [edit for edit in record.edits if edit.agent in agents]
-        if removed:
-            raw = files.read(path)
-            changes.append(FileChange(path, raw, *_remove_edits(path, raw, copy.deepcopy(record), removed)))
-    return changes
+def plan_removals(
+    installed: InstallRecord, agents: Collection[str], hooks: Sequence[SettingEdit] = ()
+) -> list[FileChange]:
+    """The file changes that undo every edit for these agents; `hooks` are removed also where no record names them."""
+    paths = [Path(record.path) for record in installed.files]
+    paths += [hook.path for hook in hooks if isinstance(hook, AppendElement)]
+    changes = [_plan_file_removal(installed, path, agents, hooks) for path in dict.fromkeys(paths)]
+    return [change for change in changes if change is not None]
+
+
+def _plan_file_removal(
+    installed: InstallRecord, path: Path, agents: Collection[str], hooks: Sequence[SettingEdit]
+) -> FileChange | None:
+    raw, record = files.read(path), copy.deepcopy(installed.find_file(path)) or FileRecord(str(path))
+    removed = [edit for edit in record.edits if edit.agent in agents]
+    after, record = _remove_edits(path, raw, record, removed) if removed else (raw, record)
+    after = _remove_strays(path, after, hooks)
+    return FileChange(path, raw, after, record) if removed or after != raw else None
+
+
+def _remove_strays(
+    path: Path, raw: bytes | None, hooks: Sequence[SettingEdit], kept: Collection[str] = ()
+) -> bytes | None:
+    appended = [hook for hook in hooks if isinstance(hook, AppendElement) and hook.path == path]
+    return documents.remove_stray_hooks(path, raw, appended, kept) if raw is not None and appended else raw
 
 
 def apply_changes(
@@ -108,6 +124,8 @@ def _plan_file(
     kept = {_edit_key(edit) for edit in record.edits} - {_requested_key(request) for request in wanted}
     stale = [edit for edit in record.edits if _edit_key(edit) in kept and (edit.agent, edit.part) in parts]
     after, record = _remove_edits(path, raw, record, stale) if stale else (raw, record)
+    hooks = [request.edit for request in wanted if request.part == "hooks"]
+    after = _remove_strays(path, after, hooks, {at[-1] for at in map(_edit_keys, hooks) if at})
     for request in wanted:
         after = _apply_requested(path, after, request, record)
     return FileChange(path, raw, after, record)
@@ -144,7 +162,11 @@ def _edit_key(edit: AppliedEdit) -> tuple[str, str, str, tuple[str, ...]]:
 
 def _requested_key(wanted: RequestedEdit) -> tuple[str, str, str, tuple[str, ...]]:
     act = _ACTS.get(type(wanted.edit), "whole")
-    return wanted.agent, wanted.part, act, getattr(wanted.edit, "at", ())
+    return wanted.agent, wanted.part, act, _edit_keys(wanted.edit)
+
+
+def _edit_keys(edit: SettingEdit) -> tuple[str, ...]:
+    return () if isinstance(edit, WriteFile) else edit.at
 
 
 def _list_parts(record: FileRecord) -> set[tuple[str, EditPart]]:

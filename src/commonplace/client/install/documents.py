@@ -1,7 +1,7 @@
 """Edits settings files in JSON and TOML, keeping their encoding, line ends and byte order mark."""
 
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import msgspec
 
 from commonplace import errors
 from commonplace.client.install import json_edits, toml_edits
+from commonplace.client.install.hook_commands import runs_our_hook
 from commonplace.client.install.jsonc import NotJson
 from commonplace.client.install.setting_edits import (
     AppendElement,
@@ -44,6 +45,22 @@ def undo_edits(path: Path, raw: bytes, edits: Sequence[AppliedEdit]) -> bytes | 
     return raw
 
 
+def remove_stray_hooks(path: Path, raw: bytes, hooks: Sequence[AppendElement], kept: Container[str]) -> bytes:
+    """The file without our hooks at events other than `kept`; those were written by another version."""
+    for hook in {hook.at[:-1]: hook for hook in hooks}.values():
+        raw, _ = _edit_text(path, raw, partial(_remove_strays_in_text, path, hook, kept))
+    return raw
+
+
+def _remove_strays_in_text(
+    path: Path, hook: AppendElement, kept: Container[str], text: bytes
+) -> tuple[bytes, AppliedEdit]:
+    nothing = AppliedEdit("append", list(hook.at))
+    if _is_toml(path) or not text.strip(_BLANKS):
+        return text, nothing
+    return json_edits.remove_strays(text, hook.at[:-1], hook.value, kept), nothing
+
+
 def is_empty_document(path: Path, raw: bytes) -> bool:
     """Whether the document has no content."""
     text = raw.removeprefix(_BYTE_ORDER_MARK)
@@ -54,8 +71,9 @@ def _replace_file(
     raw: bytes | None, requested: WriteFile, earlier: AppliedEdit | None
 ) -> tuple[bytes, AppliedEdit]:
     edit = AppliedEdit("whole", [], made=1)
-    if raw is not None and raw != requested.text.encode():
-        edit.before = _decode_text(requested.path, raw)
+    before = _decode_text(requested.path, raw) if raw is not None else requested.text
+    if before != requested.text and not (runs_our_hook(before) and runs_our_hook(requested.text)):
+        edit.before = before
     return requested.text.encode(), _merge_edits(earlier, edit)
 
 

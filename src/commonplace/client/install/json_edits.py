@@ -1,12 +1,15 @@
 """Adds to a JSON document and undoes that; every other byte stays as it is."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import structs
+
 from commonplace import errors
 from commonplace.client.install import jsonc
+from commonplace.client.install.hook_commands import list_hook_commands
 from commonplace.client.install.jsonc import JsonItem, JsonValue
 from commonplace.client.install.setting_edits import AppliedEdit
 
@@ -52,9 +55,9 @@ def ensure_value(text: bytes, at: Sequence[str], value: Any) -> tuple[bytes, App
 def append_element(
     text: bytes, at: Sequence[str], value: Any, earlier: Any = None
 ) -> tuple[bytes, AppliedEdit]:
-    """The text with the element in the array at these keys, replacing the one that we added earlier.
+    """The text with the element in the array at these keys, replacing those that we added earlier.
 
-    An element that runs the same command counts as ours, even if the user has changed it.
+    An element that runs the same command counts as ours. One that the user has changed stays until we want another.
     """
     root, array = _find_value(text, at)
     if array is None:
@@ -63,17 +66,49 @@ def append_element(
         raise _shape_conflict(at, array)
     edit = AppliedEdit("append", list(at), value, made=len(at))
     elements = [item.value.to_python() for item in array.items]
-    if value in elements:
+    ours = [element for element in elements if _is_ours(element, value, earlier)]
+    if ours == [value] or (ours and earlier == value and value not in ours):
         return text, edit
-    if earlier is not None and earlier in elements:
-        old = array.items[elements.index(earlier)]
+    if earlier is None and len(ours) == len(elements) > 0:
+        edit.made -= 1  # an array with nothing else in it was made by a version whose record is lost
+    if len(ours) == 1 and (ours[0] == earlier or _has_one_command(ours[0])):
+        old = array.items[elements.index(ours[0])]
         return _replace_spans(text, [(old.start, old.end, _render_in_place(text, old.value, value))]), edit
-    if any(_runs_same_command(element, value) for element in elements):
-        return text, edit
-    if any(_runs_same_command(element, earlier) for element in elements):
-        rest = _remove_elements(text, AppliedEdit("append", list(at), earlier, made=len(at)))
-        return append_element(rest, at, value)
+    if ours:
+        for removed in [value] if earlier is None else [earlier, value]:
+            text = _remove_elements(text, AppliedEdit("append", list(at), removed, made=len(at)))
+        text, added = append_element(text, at, value)
+        return text, structs.replace(added, made=edit.made)
     return _add_item(text, array, "", value, edit), edit
+
+
+def remove_strays(text: bytes, at: Sequence[str], value: Any, kept: Container[str] = ()) -> bytes:
+    """The text without elements that run the command of `value` in the arrays of the object at these keys.
+
+    Arrays under the keys in `kept` are left alone.
+    """
+    if not list_hook_commands(value):
+        return text
+    _, holder = _find_value(text, at) if at else (None, jsonc.parse(text))
+    for key in [item.key for item in holder.items] if holder and holder.kind == "object" else ():
+        if key not in kept and _has_stray(text, [*at, key], value):
+            text = undo_edit(text, AppliedEdit("append", [*at, key], value, made=len(at)))
+    return text
+
+
+def _has_stray(text: bytes, at: Sequence[str], value: Any) -> bool:
+    _, array = _find_value(text, at)
+    elements = array.items if array and array.kind == "array" else ()
+    return any(_runs_same_command(item.value.to_python(), value) for item in elements)
+
+
+def _is_ours(element: Any, value: Any, earlier: Any) -> bool:
+    wanted = [value] if earlier is None else [value, earlier]
+    return element in wanted or any(_runs_same_command(element, ours) for ours in wanted)
+
+
+def _has_one_command(element: Any) -> bool:
+    return len(list_hook_commands(element)) == 1
 
 
 def undo_edit(text: bytes, edit: AppliedEdit) -> bytes:
@@ -228,17 +263,7 @@ def _remove_first_match(text: bytes, holder: JsonValue, edit: AppliedEdit) -> by
 
 def _runs_same_command(element: Any, value: Any) -> bool:
     """Whether both run the same command."""
-    return not set(_list_commands(value)).isdisjoint(_list_commands(element))
-
-
-def _list_commands(value: Any) -> list[str]:
-    """Every command in a hook, at any depth."""
-    if isinstance(value, dict):
-        own = [value["command"]] if isinstance(value.get("command"), str) else []
-        return own + [command for inner in value.values() for command in _list_commands(inner)]
-    return (
-        [command for inner in value for command in _list_commands(inner)] if isinstance(value, list) else []
-    )
+    return not set(list_hook_commands(value)).isdisjoint(list_hook_commands(element))
 
 
 def _remove_empty_containers(text: bytes, edit: AppliedEdit, depth: int) -> bytes:
