@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from commonplace.activity import OnActivity
+from commonplace.agent_names import AgentColumn, OnRename
 from commonplace.boot import BootSection
 from commonplace.call import Call, Calls
 from commonplace.config import Settings
@@ -49,6 +50,9 @@ class Room:
     """By the prefix of the ids that each one finds."""
     search_sources: tuple[SearchSource, ...] = ()
     on_activity: tuple[OnActivity, ...] = ()
+    agent_columns: tuple[AgentColumn, ...] = ()
+    """Every column of the room's tables that holds the name of an agent."""
+    on_rename: tuple[OnRename, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,14 @@ class Catalogue:
     @cached_property
     def on_activity(self) -> tuple[OnActivity, ...]:
         return tuple(callback for room in self.rooms for callback in room.on_activity)
+
+    @cached_property
+    def agent_columns(self) -> tuple[AgentColumn, ...]:
+        return tuple(column for room in self.rooms for column in room.agent_columns)
+
+    @cached_property
+    def on_rename(self) -> tuple[OnRename, ...]:
+        return tuple(callback for room in self.rooms for callback in room.on_rename)
 
     @cached_property
     def retention(self) -> tuple[Retention, ...]:

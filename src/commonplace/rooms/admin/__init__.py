@@ -1,5 +1,6 @@
 """Keys, the audit log and the health of the server."""
 
+from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.admin.events import KEY_REVOKED
 from commonplace.rooms.admin.operations import admin, get_health
@@ -14,4 +15,7 @@ ROOM = Room(
     retention=(delete_old_audit_rows,),
     resources=(KEYS,),
     events=(KEY_REVOKED,),
+    agent_columns=declare_agent_columns(
+        never=("api_key.agent", "api_key.created_by", "audit.agent", "audit.detail"),
+    ),
 )

@@ -1,7 +1,9 @@
 """The private key-value memory of an agent, global or for one blackboard."""
 
+from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.agent_memory.operations import delete_memory, get_memory, list_memory, set_memory
+from commonplace.rooms.agent_memory.renames import move_memory
 from commonplace.rooms.agent_memory.retention import delete_expired_memory
 
 ROOM = Room(
@@ -10,4 +12,8 @@ ROOM = Room(
     toolset="context",
     operations=(set_memory, get_memory, list_memory, delete_memory),
     retention=(delete_expired_memory,),
+    agent_columns=declare_agent_columns(
+        room=("context_memory.agent", "context_memory_usage.agent"),
+    ),
+    on_rename=(move_memory,),
 )

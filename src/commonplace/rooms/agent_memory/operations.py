@@ -5,7 +5,7 @@ The identity of the agent and blackboard sessions come from `rooms/blackboard`.
 
 from typing import Any
 
-from commonplace import access, activity, errors
+from commonplace import activity, errors
 from commonplace.access import Caller
 from commonplace.call import Call
 from commonplace.operation import operation
@@ -155,7 +155,7 @@ async def _resolve_scope(call: Call, session_id: str | None, agent_id: str | Non
         session_id = None
     reader = await identify_reader(call, agent_id, needs_agent=True)
     session = (await load_visible_session(call, session_id))["id"] if session_id else ""
-    call.project = _memory_project(call.caller)
+    call.project = _require_memory_project(call.caller)
     call.subject = session or "global"
     if call.writes:
         await ensure_project(call.tx, call.project, call.now)
@@ -166,13 +166,11 @@ def _is_unexpired(row: Row, now: int) -> bool:
     return row["expires_at"] is None or row["expires_at"] > now
 
 
-def _memory_project(caller: Caller) -> str:
-    """Return the project that stores this caller's agent memory; always the same one for the same key."""
-    if caller.sees_project(access.SHARED):
-        return access.SHARED
-    if not caller.projects:
+def _require_memory_project(caller: Caller) -> str:
+    project = store.find_memory_project(caller)
+    if project is None:
         raise errors.Forbidden(
             "This key has no project.",
             hint="Ask the owner for a key with projects (memory_admin create_key).",
         )
-    return min(caller.projects)
+    return project

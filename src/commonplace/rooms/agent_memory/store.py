@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from commonplace.access import SHARED, Caller
 from commonplace.store.database import Row, Tx
 
 _IS_UNEXPIRED = "(expires_at is null or expires_at > $3)"
@@ -14,6 +15,11 @@ _AGENTS_PER_SWEEP = 1000
 class MemoryOwner:
     project: str
     agent: str
+
+
+def find_memory_project(caller: Caller) -> str | None:
+    """The project that stores this caller's agent memory: always the same one for the same key."""
+    return SHARED if caller.sees_project(SHARED) else min(caller.projects, default=None)
 
 
 async def add_usage(tx: Tx, owner: MemoryOwner, entries: int = 0, size: int = 0) -> tuple[int, int]:
@@ -136,3 +142,26 @@ async def list_owners_with_expired_entries(tx: Tx, projects: list[str], now: int
         _AGENTS_PER_SWEEP,
     )
     return [MemoryOwner(row["project"], row["agent"]) for row in rows]
+
+
+async def move_entries(tx: Tx, old: MemoryOwner, new: MemoryOwner) -> None:
+    """Move all entries to another owner of the same project; of two with the same key the later one stays."""
+    names = (old.project, old.agent, new.agent)
+    columns = "session, key, value, metadata, size, version, created_at, updated_at, expires_at"
+    changes = ", ".join(
+        f"{column} = excluded.{column}" for column in columns.split(", ") if column not in ("session", "key")
+    )
+    await tx.run(
+        f"insert into context_memory (project, agent, {columns})"
+        f" select project, cast($3 as text), {columns} from context_memory where project = $1 and agent = $2"
+        f" on conflict (project, agent, session, key) do update set {changes}"
+        " where excluded.updated_at > context_memory.updated_at",
+        *names,
+    )
+    await tx.run("delete from context_memory where project = $1 and agent = $2", *names[:2])
+    await tx.run(
+        "update context_memory_usage set (entries, bytes) = (select count(*), coalesce(sum(size), 0)"
+        " from context_memory where project = $1 and agent = $2) where project = $1 and agent = $2",
+        *(new.project, new.agent),
+    )
+    await tx.run("delete from context_memory_usage where project = $1 and agent = $2", *names[:2])

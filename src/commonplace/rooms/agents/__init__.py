@@ -1,8 +1,10 @@
 """The agents of a project: roster, heartbeats, status and current task."""
 
+from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.agents.events import AGENT_CHANGED
 from commonplace.rooms.agents.operations import get_agent_status, heartbeat, list_agents
+from commonplace.rooms.agents.renames import rename_roster_entry
 from commonplace.rooms.agents.resources import AGENTS
 
 ROOM = Room(
@@ -12,4 +14,8 @@ ROOM = Room(
     operations=(heartbeat, get_agent_status, list_agents),
     resources=(AGENTS,),
     events=(AGENT_CHANGED,),
+    agent_columns=declare_agent_columns(
+        room=("agent.name",),
+    ),
+    on_rename=(rename_roster_entry,),
 )

@@ -32,15 +32,6 @@ async def record_heartbeat(tx: Tx, project: str, name: str, status: str | None, 
     )
 
 
-async def update_agent_name(tx: Tx, project: str, name: str, new_name: str) -> None:
-    """Give the roster entry another name, which no entry may have."""
-    await tx.run("update agent set name = $3 where project = $1 and name = $2", project, name, new_name)
-
-
-async def delete_agent(tx: Tx, project: str, name: str) -> None:
-    await tx.run("delete from agent where project = $1 and name = $2", project, name)
-
-
 async def list_agent_statuses(
     tx: Tx, project: str, name: str | None, live_since: int, now: int
 ) -> Sequence[Row]:

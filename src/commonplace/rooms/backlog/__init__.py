@@ -1,5 +1,6 @@
 """Tasks of a project, with their dependencies, assignees and change history."""
 
+from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.backlog.boot import BACKLOG_SECTION
 from commonplace.rooms.backlog.claims import renew_claims_on_activity
@@ -14,6 +15,7 @@ from commonplace.rooms.backlog.operations import (
 )
 from commonplace.rooms.backlog.resources import BACKLOG
 from commonplace.rooms.backlog.retention import delete_claims_without_session
+from commonplace.rooms.backlog.store import reassign_open_items
 
 ROOM = Room(
     name="backlog",
@@ -26,4 +28,16 @@ ROOM = Room(
     finders=FINDERS,
     on_activity=(renew_claims_on_activity,),
     events=(BACKLOG_CHANGED,),
+    agent_columns=declare_agent_columns(
+        room=("backlog.assigned_to",),
+        never=(
+            "backlog.completed_by",
+            "backlog.created_by",
+            "backlog.was_claimed_by",
+            "backlog_change.agent",
+            "backlog_change.before",
+            "backlog_change.after",
+        ),
+    ),
+    on_rename=(reassign_open_items,),
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from commonplace.agent_names import AgentRename
 from commonplace.clock import MINUTE
 from commonplace.project import list_all_project_names
 from commonplace.rooms.backlog.model import CLAIM_LIFETIME, PRIORITY_RANKS, BacklogFilters, encode_texts
@@ -79,15 +80,17 @@ async def update_item(tx: Tx, row: Row, values: Mapping[str, Any], now: int) -> 
     )
 
 
-async def reassign_open_items(tx: Tx, project: str, agent: str, new_agent: str, now: int) -> None:
-    """Assign an agent's open items to its new name."""
+async def reassign_open_items(tx: Tx, rename: AgentRename) -> None:
+    """Assign the open items of an agent to its new name; those that the renamed sessions claim in any case."""
     await tx.run(
         "update backlog set assigned_to = $3, updated_at = $4, version = version + 1"
-        " where project = $1 and assigned_to = $2 and closed = 0",
-        project,
-        agent,
-        new_agent,
-        now,
+        " where project = $1 and assigned_to = $2 and closed = 0 and ($5 = 1 or claim_session = any($6))",
+        rename.project,
+        rename.old,
+        rename.new,
+        rename.now,
+        int(rename.moves_agent),
+        rename.sessions,
     )
 
 

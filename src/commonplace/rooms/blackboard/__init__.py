@@ -1,5 +1,6 @@
 """Blackboards: sessions to which agents post messages, public or visible only to some of them."""
 
+from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.blackboard.events import MESSAGE_ADDED, SESSION_CLOSED, SESSION_CREATED
 from commonplace.rooms.blackboard.messages import (
@@ -17,6 +18,7 @@ from commonplace.rooms.blackboard.operations import (
     get_session_audit,
     list_sessions,
 )
+from commonplace.rooms.blackboard.renames import rename_author
 from commonplace.rooms.blackboard.resources import PAGES, SESSION
 from commonplace.rooms.blackboard.retention import close_idle_sessions
 from commonplace.rooms.blackboard.search import SEARCH_SOURCE
@@ -42,4 +44,15 @@ ROOM = Room(
     resources=(PAGES, SESSION),
     search_sources=(SEARCH_SOURCE,),
     events=(SESSION_CREATED, SESSION_CLOSED, MESSAGE_ADDED),
+    agent_columns=declare_agent_columns(
+        room=(
+            "context_message.sender",
+            "context_message.owner",
+            "context_message.audience",
+            "context_tally.sender",
+            "context_tally.audience",
+        ),
+        never=("context_session.created_by", "context_session.closed_by"),
+    ),
+    on_rename=(rename_author,),
 )

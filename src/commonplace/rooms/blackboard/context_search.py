@@ -99,6 +99,7 @@ class AudienceIndex:
 
     def __init__(self) -> None:
         self.indexed_through = 0
+        self.row_count = 0
         self.entry_count = _EMPTY_INDEX_ENTRIES
         self._lock = threading.Lock()
         self._fields = {"content": WordIndex(), "metadata": WordIndex()}
@@ -114,6 +115,7 @@ class AudienceIndex:
             return self.entry_count - before
 
     def _index_row(self, row: Row) -> None:
+        self.row_count += 1
         metadata_text = " ".join((row["sender"], *_flatten_metadata(msgspec.json.decode(row["metadata"]))))
         for name, text in (("content", row["content"]), ("metadata", metadata_text)):
             found_words = split_words(text)
@@ -145,6 +147,10 @@ class AudienceIndexCache:
             self._index_by_key.move_to_end((session, audience))
             return index
 
+    def drop_index(self, session: str, audience: str) -> None:
+        with self._lock:
+            self._index_by_key.pop((session, audience), None)
+
     def evict_oldest(self) -> None:
         with self._lock:
             total = sum(index.entry_count for index in self._index_by_key.values())
@@ -159,18 +165,30 @@ _index_cache = AudienceIndexCache()
 
 
 async def load_audience_indexes(tx: Tx, view: store.MessageView, last_sequence: int) -> list[AudienceIndex]:
-    """Return the indexes of the view's audiences, extended to the end of the session."""
+    """Return the indexes of the view's audiences, extended to the end of the session.
+
+    A rename moves old messages to another audience, so an index that has too few of them is built again.
+    """
+    counts = await store.count_messages_by_audience(tx, view)
     indexes = []
     for audience in view.audiences:
-        index = _index_cache.get_index(view.session, audience)
-        while index.indexed_through < last_sequence:
-            remaining = store.MessageView(view.project, view.session, [audience], after=index.indexed_through)
-            rows = await store.list_searchable_texts(tx, remaining, _PAGE_ROWS)
-            last_read = rows[-1]["sequence"] if rows else 0
-            index.add_rows(rows, last_read if len(rows) == _PAGE_ROWS else max(last_read, last_sequence))
-            _index_cache.evict_oldest()
+        index = await _extend_index(tx, view, audience, last_sequence)
+        if index.row_count < counts.get(audience, 0):
+            _index_cache.drop_index(view.session, audience)
+            index = await _extend_index(tx, view, audience, last_sequence)
         indexes.append(index)
     return indexes
+
+
+async def _extend_index(tx: Tx, view: store.MessageView, audience: str, last_sequence: int) -> AudienceIndex:
+    index = _index_cache.get_index(view.session, audience)
+    while index.indexed_through < last_sequence:
+        remaining = store.MessageView(view.project, view.session, [audience], after=index.indexed_through)
+        rows = await store.list_searchable_texts(tx, remaining, _PAGE_ROWS)
+        last_read = rows[-1]["sequence"] if rows else 0
+        index.add_rows(rows, last_read if len(rows) == _PAGE_ROWS else max(last_read, last_sequence))
+        _index_cache.evict_oldest()
+    return index
 
 
 def split_words(text: str) -> set[str]:

@@ -1,5 +1,6 @@
 """Lists of steps that a team checks off together."""
 
+from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.checklists.events import CHECKLIST_CHANGED
 from commonplace.rooms.checklists.operations import checklist
@@ -12,4 +13,7 @@ ROOM = Room(
     operations=(checklist,),
     resources=(CHECKLIST,),
     events=(CHECKLIST_CHANGED,),
+    agent_columns=declare_agent_columns(
+        never=("checklist.created_by", "checklist_item.added_by", "checklist_item.checked_by"),
+    ),
 )

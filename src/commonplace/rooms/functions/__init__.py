@@ -1,5 +1,6 @@
 """A registry of the project's functions, so that none is written twice; the librarian keeps it current."""
 
+from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.functions.events import FUNCTION_ENRICHED, FUNCTION_REGISTERED, FUNCTIONS_SYNCED
 from commonplace.rooms.functions.finders import FINDERS
@@ -27,4 +28,7 @@ ROOM = Room(
     search_sources=(SEARCH_SOURCE,),
     events=(FUNCTION_REGISTERED, FUNCTION_ENRICHED, FUNCTIONS_SYNCED),
     resources=(FUNCTIONS,),
+    agent_columns=declare_agent_columns(
+        never=("function.described_by", "function.enriched_by", "function_text.described_by"),
+    ),
 )

@@ -1,5 +1,6 @@
 """Rules that every session reads at its start: global ones, then those of the project."""
 
+from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.guidelines.boot import GUIDELINES_SECTION
 from commonplace.rooms.guidelines.events import GUIDELINE_CHANGED
@@ -14,4 +15,7 @@ ROOM = Room(
     boot_sections=(GUIDELINES_SECTION,),
     resources=(GUIDELINES,),
     events=(GUIDELINE_CHANGED,),
+    agent_columns=declare_agent_columns(
+        never=("guideline.updated_by",),
+    ),
 )

@@ -1,5 +1,6 @@
 """Documents and learnings of a team: versions, evidence, and search."""
 
+from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.knowledge.boot import INTERFACE_UPDATES_SECTION, LEARNINGS_SECTION, PATTERNS_SECTION
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENT_STORED, DOCUMENTS_CHANGED
@@ -16,6 +17,7 @@ from commonplace.rooms.knowledge.operations import (
     search_global,
     store_document,
 )
+from commonplace.rooms.knowledge.renames import move_handoffs
 from commonplace.rooms.knowledge.resources import DOCUMENT, KNOWLEDGE
 from commonplace.rooms.knowledge.retention import expire_documents
 from commonplace.rooms.knowledge.search import SEARCH_SOURCE
@@ -41,4 +43,9 @@ ROOM = Room(
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),
     events=(DOCUMENT_STORED, DOCUMENT_CHANGED, DOCUMENTS_CHANGED),
+    agent_columns=declare_agent_columns(
+        room=("document.author",),
+        never=("document.interface_owner", "document_version.author"),
+    ),
+    on_rename=(move_handoffs,),
 )

@@ -1,5 +1,6 @@
 """Leases on files and directories, so that agents do not overwrite each other's edits."""
 
+from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.locks.boot import RELEVANT_LOCKS_SECTION
 from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER
@@ -20,4 +21,7 @@ ROOM = Room(
     resources=(LOCKS,),
     on_activity=(renew_leases_on_activity, notify_waiter_on_activity),
     events=(FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER),
+    agent_columns=declare_agent_columns(
+        session=("lease.agent", "lock_waiter.agent"),
+    ),
 )

@@ -151,13 +151,6 @@ async def upsert_leases(tx: Tx, project: str, leases: Sequence[Lease]) -> None:
     )
 
 
-async def update_lease_agent(tx: Tx, session: activity.AgentSession, agent: str) -> None:
-    """Show a session's leases under its agent's new name."""
-    await tx.run(
-        "update lease set agent = $3 where project = $1 and session = $2", session.project, session.id, agent
-    )
-
-
 async def renew_leases(tx: Tx, session: activity.AgentSession, now: int) -> int:
     """Renew the session's leases for their full time, except those past the takeover delay."""
     return await tx.run(

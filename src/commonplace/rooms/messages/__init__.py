@@ -1,5 +1,6 @@
 """Messages between agents: each recipient has a delivery with its own status."""
 
+from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.messages.boot import MESSAGES_SECTION
 from commonplace.rooms.messages.events import MESSAGE_CLAIMED, MESSAGE_SENT, MESSAGE_UPDATED
@@ -11,6 +12,7 @@ from commonplace.rooms.messages.operations import (
     send_message,
     update_message_status,
 )
+from commonplace.rooms.messages.renames import move_mail
 from commonplace.rooms.messages.resources import INBOX, list_inbox
 from commonplace.rooms.messages.retention import delete_finished_messages
 
@@ -25,4 +27,9 @@ ROOM = Room(
     resources=(INBOX,),
     finders=FINDERS,
     events=(MESSAGE_SENT, MESSAGE_UPDATED, MESSAGE_CLAIMED),
+    agent_columns=declare_agent_columns(
+        room=("message.sender", "message.addressed_to", "message.owner", "delivery.agent"),
+        never=("delivery.changed_by",),
+    ),
+    on_rename=(move_mail,),
 )

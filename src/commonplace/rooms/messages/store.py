@@ -68,20 +68,6 @@ async def list_live_session_ids(tx: Tx, project: str, agents: Sequence[str], sin
     return [row["id"] for row in rows]
 
 
-async def move_mail(tx: Tx, project: str, agent: str, new_agent: str) -> None:
-    """Give an agent's mail to another name; of a message that both received the other name keeps its own copy."""
-    await tx.run(
-        "delete from delivery where project = $1 and agent = $2 and exists (select 1 from delivery as other"
-        " where other.project = $1 and other.message = delivery.message and other.agent = $3)",
-        project,
-        agent,
-        new_agent,
-    )
-    await tx.run(
-        "update delivery set agent = $3 where project = $1 and agent = $2", project, agent, new_agent
-    )
-
-
 async def notify_agents(tx: Tx, project: str, agents: Sequence[str], text: str, now: int) -> None:
     """Leave the same notice for every live session of these agents."""
     if agents:

@@ -1,5 +1,6 @@
 """Projects and their rosters."""
 
+from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.projects.events import PROJECT_CREATED, PROJECT_DELETED
 from commonplace.rooms.projects.operations import list_projects, project
@@ -14,4 +15,7 @@ ROOM = Room(
     retention=(delete_old_events,),
     resources=(PROJECT,),
     events=(PROJECT_CREATED, PROJECT_DELETED),
+    agent_columns=declare_agent_columns(
+        never=("event.actor", "event.audience"),
+    ),
 )

@@ -1,9 +1,11 @@
 """Start and end sessions: a start returns the boot pack, an end stores the handoff and releases locks."""
 
+from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.sessions.boot import HANDOFF_SECTION, NOTABLE_TOOLS_SECTION
 from commonplace.rooms.sessions.events import SESSION_ENDED, SESSION_STARTED
 from commonplace.rooms.sessions.operations import bind_windows, end_session, start_session
+from commonplace.rooms.sessions.renames import rename_sessions
 from commonplace.rooms.sessions.retention import delete_unused_sessions
 
 ROOM = Room(
@@ -15,4 +17,10 @@ ROOM = Room(
     boot_sections=(HANDOFF_SECTION, NOTABLE_TOOLS_SECTION),
     retention=(delete_unused_sessions,),
     events=(SESSION_STARTED, SESSION_ENDED),
+    agent_columns=declare_agent_columns(
+        agent=("handoff.agent",),
+        room=("session.agent", "session.spawned_by", "seat_name.name"),
+        never=("handoff.closed_by",),
+    ),
+    on_rename=(rename_sessions,),
 )

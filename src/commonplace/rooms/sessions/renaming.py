@@ -1,53 +1,62 @@
-"""Gives the agent of a session another name: what it holds, its work, its backlog items and its mail follow."""
+"""Gives the agent of a session another name, and everything that is stored under the old one with it.
+
+What the rooms store under an agent's name, and how it follows: `agent_names.py` and `rooms/<room>/renames.py`.
+"""
 
 from commonplace.activity import AgentSession
+from commonplace.agent_names import AgentRename, move_agent_columns
+from commonplace.audience import private_owner
 from commonplace.call import Call
-from commonplace.rooms.agents import store as agents
+from commonplace.project import list_all_project_names
 from commonplace.rooms.agents.events import AGENT_CHANGED
-from commonplace.rooms.backlog import store as backlog
-from commonplace.rooms.locks import store as locks
-from commonplace.rooms.messages import store as messages
 from commonplace.rooms.sessions import store
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
-from commonplace.rooms.work import store as work
+from commonplace.rooms.sessions.seat import NAME_BUSY_MICROSECONDS
 
 
 async def rename_agent(
     call: Call, session: AgentSession, agent: ResolvedAgent, request: SessionRequest
 ) -> None:
-    """Mail and backlog items follow unless another session still works under the old name."""
-    tx, project, old, new = call.tx, session.project, session.agent, agent.name
-    await store.update_session_agent(tx, session, new)
-    await locks.update_lease_agent(tx, session, new)
-    await work.update_work_agent(tx, session, new)
+    """The whole agent gets the name, unless another window works under the old one or the roster registers it."""
+    rename = await _plan_rename(call, session, agent.name)
+    await move_agent_columns(call.tx, rename, call.catalogue.agent_columns)
+    for move in call.catalogue.on_rename:
+        await move(call.tx, rename)
     if not call.caller.has_role("agent"):
         return
-    if await store.has_live_session(tx, project, old):
-        await store.upsert_agent_of_session(tx, project, agent, request.task, call.now)
-    else:
-        await messages.move_mail(tx, project, old, new)
-        await backlog.reassign_open_items(tx, project, old, new, call.now)
-        await _move_roster_entry(call, session, agent, request)
-    await _rename_seat(call, session, new)
-    call.emit(AGENT_CHANGED, agent=new, status="renamed", task=request.task)
+    if not rename.moves_agent:
+        await store.upsert_agent_of_session(call.tx, session.project, agent, request.task, call.now)
+        await _add_seat_name(call, session, agent.name)
+    call.emit(AGENT_CHANGED, agent=agent.name, status="renamed", task=request.task)
 
 
-async def _rename_seat(call: Call, session: AgentSession, name: str) -> None:
+async def _add_seat_name(call: Call, session: AgentSession, name: str) -> None:
     """The seat of the session, not of this request: only hooks know it, and mostly the model chooses the name."""
-    tx, project = call.tx, session.project
-    seat = await store.load_seat_of_session(tx, session)
-    if session.agent in await store.list_seat_names(tx, project, seat):
-        await store.delete_seat_name(tx, project, seat, session.agent)
-        await store.remember_seat_name(tx, project, seat, name, call.now)
+    seat = await store.load_seat_of_session(call.tx, session)
+    if session.agent in await store.list_seat_names(call.tx, session.project, seat):
+        await store.remember_seat_name(call.tx, session.project, seat, name, call.now)
 
 
-async def _move_roster_entry(
-    call: Call, session: AgentSession, agent: ResolvedAgent, request: SessionRequest
-) -> None:
-    """Rename the entry, or count the session for the entry that the name has already."""
-    tx, project = call.tx, session.project
-    if agent.is_known:
-        await agents.delete_agent(tx, project, session.agent)
-        await store.upsert_agent_of_session(tx, project, agent, request.task, call.now)
-    else:
-        await agents.update_agent_name(tx, project, session.agent, agent.name)
+async def _plan_rename(call: Call, session: AgentSession, name: str) -> AgentRename:
+    tx, project, old, since = call.tx, session.project, session.agent, call.now - NAME_BUSY_MICROSECONDS
+    moves_agent = (
+        call.caller.has_role("agent")
+        and not await store.has_other_busy_session(tx, session, [project], since)
+        and not await store.is_registered_agent(tx, project, old)
+    )
+    elsewhere = [other for other in await list_all_project_names(tx) if other != project]
+    is_used_elsewhere = await store.has_other_busy_session(tx, session, elsewhere, since, session.key_id)
+    idle = await store.list_open_session_ids(tx, session) if moves_agent else []
+    auth_on = call.settings.auth_on
+    return AgentRename(
+        caller=call.caller,
+        project=project,
+        sessions=tuple(dict.fromkeys([session.id, *idle])),
+        old=old,
+        new=name,
+        old_owner=private_owner(call.caller, old, auth_on=auth_on),
+        new_owner=private_owner(call.caller, name, auth_on=auth_on),
+        moves_agent=moves_agent,
+        moves_private=moves_agent and not is_used_elsewhere,
+        now=call.now,
+    )

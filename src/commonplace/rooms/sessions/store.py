@@ -66,14 +66,42 @@ async def is_name_busy(tx: Tx, project: str, name: str, since: int) -> bool:
     return row is not None
 
 
-async def has_live_session(tx: Tx, project: str, name: str) -> bool:
-    return await is_name_busy(tx, project, name, 0)
-
-
-async def update_session_agent(tx: Tx, session: AgentSession, name: str) -> None:
-    await tx.run(
-        "update session set agent = $3 where project = $1 and id = $2", session.project, session.id, name
+async def has_other_busy_session(
+    tx: Tx, session: AgentSession, projects: Sequence[str], since: int, key: str | None = None
+) -> bool:
+    """Was another session of the same name (and key) active in one of these projects since then?"""
+    row = await tx.one(
+        "select 1 as yes from session where project = any($1) and agent = $2 and ended_at is null"
+        " and active_at > $3 and id <> $4 and (cast($5 as text) is null or key_id = $5) limit 1",
+        list(projects),
+        session.agent,
+        since,
+        session.id,
+        key,
     )
+    return row is not None
+
+
+async def list_open_session_ids(tx: Tx, session: AgentSession) -> list[str]:
+    """List the sessions of the same agent and key that have not ended, idle or not."""
+    rows = await tx.all(
+        "select id from session where project = $1 and agent = $2 and key_id = $3 and ended_at is null",
+        session.project,
+        session.agent,
+        session.key_id,
+    )
+    return [row["id"] for row in rows]
+
+
+async def is_registered_agent(tx: Tx, project: str, name: str) -> bool:
+    """Did an admin put the agent onto the roster of a registered project?"""
+    row = await tx.one(
+        "select 1 as yes from agent join project on project.name = $1 where agent.project = $1 and agent.name = $2"
+        " and project.registered = 1 and agent.tier in ('admin', 'named')",
+        project,
+        name,
+    )
+    return row is not None
 
 
 async def list_seat_names(tx: Tx, project: str, seat: str) -> list[str]:
@@ -102,11 +130,6 @@ async def remember_seat_name(tx: Tx, project: str, seat: str, name: str, now: in
         name,
         now,
     )
-
-
-async def delete_seat_name(tx: Tx, project: str, seat: str, name: str) -> None:
-    """Forget a name of a seat whose agent got another one."""
-    await tx.run("delete from seat_name where project = $1 and seat = $2 and name = $3", project, seat, name)
 
 
 async def load_task(tx: Tx, session: AgentSession) -> str:

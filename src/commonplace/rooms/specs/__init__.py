@@ -1,5 +1,6 @@
 """Specifications of interfaces, each with one owner and rising versions."""
 
+from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.specs.boot import STATE_SPEC_SECTION
 from commonplace.rooms.specs.events import SPEC_CHANGED
@@ -7,6 +8,7 @@ from commonplace.rooms.specs.finders import FINDERS
 from commonplace.rooms.specs.operations import define_spec, get_spec, list_specs
 from commonplace.rooms.specs.resources import SPEC
 from commonplace.rooms.specs.retention import delete_old_readers
+from commonplace.rooms.specs.store import rename_reader
 
 ROOM = Room(
     name="specs",
@@ -18,4 +20,10 @@ ROOM = Room(
     resources=(SPEC,),
     finders=FINDERS,
     events=(SPEC_CHANGED,),
+    agent_columns=declare_agent_columns(
+        agent=("spec.owner",),
+        room=("spec_reader.agent",),
+        never=("spec_version.owner", "spec_version.author"),
+    ),
+    on_rename=(rename_reader,),
 )

@@ -4,6 +4,8 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from commonplace.access import SHARED
+from commonplace.agent_names import AgentRename
 from commonplace.project import list_all_project_names
 from commonplace.store.database import Row, Tx
 
@@ -164,3 +166,17 @@ async def list_changed_since_read(
 async def delete_expired_readers(tx: Tx, before: int) -> None:
     projects = await list_all_project_names(tx)
     await tx.run("delete from spec_reader where project = any($1) and at < $2", projects, before)
+
+
+async def rename_reader(tx: Tx, rename: AgentRename) -> None:
+    """What the renamed sessions read, and with the agent all that it ever read."""
+    await tx.run(
+        "update spec_reader set agent = $4 where project = any($1) and session_project = $2 and agent = $3"
+        " and ($5 = 1 or session = any($6))",
+        [rename.project, SHARED],
+        rename.project,
+        rename.old,
+        rename.new,
+        int(rename.moves_agent),
+        rename.sessions,
+    )

@@ -1,5 +1,6 @@
 """Work items, overlaps between the files of agents, and signals that unblock work."""
 
+from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.work.boot import BLOCKING_OTHERS_SECTION, RECENT_MODIFICATIONS_SECTION, SIGNALS_SECTION
 from commonplace.rooms.work.events import SIGNAL_SENT, WORK_UNBLOCKED, WORK_UPDATED
@@ -16,4 +17,9 @@ ROOM = Room(
     retention=(delete_finished_work,),
     events=(WORK_UPDATED, WORK_UNBLOCKED, SIGNAL_SENT),
     resources=(WORK, SIGNALS),
+    agent_columns=declare_agent_columns(
+        session=("work.agent", "touched.agent"),
+        agent=("work.blocked_by",),
+        never=("signal.agent",),
+    ),
 )

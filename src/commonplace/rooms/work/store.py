@@ -48,17 +48,6 @@ async def upsert_work_item(tx: Tx, session: AgentSession, columns: Mapping[str, 
     return row["id"] if row else ""
 
 
-async def update_work_agent(tx: Tx, session: AgentSession, agent: str) -> None:
-    """Give a session's work items and touched files to its agent's new name."""
-    for table in ("work", "touched"):
-        await tx.run(
-            f"update {table} set agent = $3 where project = $1 and session = $2",
-            session.project,
-            session.id,
-            agent,
-        )
-
-
 async def list_open_work_of_session(tx: Tx, session: AgentSession, limit: int) -> Sequence[Row]:
     return await tx.all(
         "select title, status, notes from work where project = $1 and session = $2 and status = any($3)"

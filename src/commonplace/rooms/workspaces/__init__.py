@@ -1,5 +1,6 @@
 """Workspaces: the overview and knowledge files of one tool on one machine, readable by all, writable by their own agent."""
 
+from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.workspaces.events import (
     KNOWLEDGE_DELETED,
@@ -22,6 +23,7 @@ from commonplace.rooms.workspaces.operations import (
     write_knowledge,
     write_overview,
 )
+from commonplace.rooms.workspaces.renames import move_bindings
 from commonplace.rooms.workspaces.resources import FILE, WORKSPACE
 from commonplace.rooms.workspaces.search import SEARCH_SOURCE
 
@@ -47,4 +49,9 @@ ROOM = Room(
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),
     events=(KNOWLEDGE_WRITTEN, KNOWLEDGE_DELETED, OVERVIEW_WRITTEN, WORKSPACE_REGISTERED),
+    agent_columns=declare_agent_columns(
+        room=("workspace_binding.agent",),
+        never=("workspace_token.given_to", "workspace_version.author"),
+    ),
+    on_rename=(move_bindings,),
 )
