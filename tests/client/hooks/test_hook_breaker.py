@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,42 +9,13 @@ from pathlib import Path
 
 import pytest
 from hooked import Agent, Done
+from silent_server import SilentServer
 
 from commonplace.client.hooks import deadlines
 from commonplace.client.hooks.server_record import RETRY_SECONDS, ServerRecord
 from patience import wait_until
 
 NOTHING = Done(0, "", "")
-ANSWER = b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}"
-
-
-class SilentServer:
-    """Takes connections and answers none of them, unless it is told to."""
-
-    def __init__(self) -> None:
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self._port = self._listening.getsockname()[1]
-        self.accepted: list[socket.socket] = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
-
-    def _accept(self) -> None:
-        try:
-            while True:
-                self.accepted.append(self._listening.accept()[0])
-        except OSError:
-            return
-
-    def answer(self) -> None:
-        self.accepted[-1].sendall(ANSWER)
-
-    def close(self) -> None:
-        self._listening.shutdown(socket.SHUT_RDWR)
-        for opened in (self._listening, *self.accepted):
-            opened.close()
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from commonplace import errors
 from commonplace.client import remote
+from commonplace.client.hooks import end_delivery
 from commonplace.client.sync import (
     agent_transcripts,
     hook_command,
@@ -29,6 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run_sync(arguments: argparse.Namespace) -> int:
     options = {name: getattr(arguments, name, False) for name in ("dry_run", "raw", "spool")}
+    if not options["dry_run"]:
+        end_delivery.deliver_ends()
     report = run_once(SyncOptions(**options))
     print(_format_plan(report) if options["dry_run"] else _format_report(report))
     for problem in (*report.conflicts, *report.failures):

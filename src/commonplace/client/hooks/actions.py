@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.client import remote
-from commonplace.client.hooks import boot_context, hook_origin, leases, payload, subagents
+from commonplace.client.hooks import boot_context, end_delivery, hook_origin, leases, payload, subagents
 from commonplace.client.hooks.hook_event import EventKind, HookAnswer
 from commonplace.client.hooks.hook_run import HookRun, list_ancestors
 from commonplace.client.hooks.hook_state import delete_old_states
@@ -153,35 +153,19 @@ def on_subagent_end(hook_run: HookRun) -> HookAnswer:
     """End the session of a sub-agent that has its own."""
     _spool_transcript(hook_run)
     if hook_run.event.parent:
-        _end_session(hook_run)
+        end_delivery.end_sessions([hook_run])
     return HookAnswer()
 
 
 def on_session_end(hook_run: HookRun) -> HookAnswer:
-    _spool_transcript(hook_run, at_once=True)
-    own_runs = subagents.list_own_runs(hook_run)
-    _end_session(hook_run)
-    for own_run in own_runs:
-        _end_session(own_run)
+    """End the session before the uploader starts: both need the processor, and the end has a deadline."""
+    is_spooled = _add_transcript_job(hook_run)
+    try:
+        end_delivery.end_sessions([hook_run, *subagents.list_own_runs(hook_run)])
+    finally:
+        if is_spooled:
+            _start_uploader()
     return HookAnswer()
-
-
-def _end_session(hook_run: HookRun) -> None:
-    """End our session, which frees its leases. The summary is empty, so an earlier handoff is kept."""
-    session = hook_run.state.load_session()
-    if session is not None:
-        files = list(dict.fromkeys([*hook_run.state.load_leases(), *hook_run.state.take_unreported_files()]))
-        try:
-            hook_run.call_server(
-                "memory_end_session",
-                session_id=session.session_id,
-                summary="",
-                files_modified=files[:_MAX_FILES],
-            )
-        except remote.ServerRefusal as refused:
-            if refused.code != "session_not_found":
-                raise
-    hook_run.state.delete_state()
 
 
 ACTIONS: dict[EventKind, Callable[[HookRun], HookAnswer]] = {
@@ -214,11 +198,18 @@ def _add_reminder(hook_run: HookRun) -> None:
     hook_run.context.append(boot_context.render_reminder(session, heartbeat, locks, hook_run.settings.lock))
 
 
-def _spool_transcript(hook_run: HookRun, *, at_once: bool = False) -> None:
+def _spool_transcript(hook_run: HookRun) -> None:
     """Spool the transcript, and start the uploader process at most once per interval: turns end often."""
+    if _add_transcript_job(hook_run) and hook_run.state.restart_interval(
+        "uploaded", _UPLOAD_INTERVAL_SECONDS
+    ):
+        _start_uploader()
+
+
+def _add_transcript_job(hook_run: HookRun) -> bool:
     path = hook_run.event.transcript
     if not path or not hook_run.settings.transcripts:
-        return
+        return False
     from commonplace.client.sync import spool  # noqa: PLC0415 - most hooks spool nothing
 
     job = {
@@ -230,8 +221,13 @@ def _spool_transcript(hook_run: HookRun, *, at_once: bool = False) -> None:
     if project := os.environ.get("COMMONPLACE_PROJECT"):
         job["project"] = project
     spool.add_job(spool.TRANSCRIPT, job)
-    if at_once or hook_run.state.restart_interval("uploaded", _UPLOAD_INTERVAL_SECONDS):
-        spool.start_uploader()
+    return True
+
+
+def _start_uploader() -> None:
+    from commonplace.client.sync import spool  # noqa: PLC0415 - as above
+
+    spool.start_uploader()
 
 
 def _list_results(reply: dict[str, Any]) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ class HookConnection:
     def __init__(self, server: RemoteServer) -> None:
         self.server, self.record = server, ServerRecord(server.url)
         self._kept: KeptConnection | None = None
-        self._has_answered = False
+        self.has_tried = self._has_answered = False
 
     def call_operation(
         self, operation: str, arguments: dict[str, Any], headers: Sequence[str], seconds: float
@@ -32,6 +32,9 @@ class HookConnection:
             raise remote.ServerUnreachable(
                 f"No server answers at {self.server.url} (tried less than {RETRY_SECONDS:.0f} seconds ago)."
             )
+        if seconds <= 0:
+            raise remote.unreachable(self.server, TimeoutError("its answers took too long"))
+        self.has_tried = True
         lines = ["Content-Type: application/json", *self.server.authorization(), *headers]
         started = time.monotonic()
         try:
@@ -54,8 +57,6 @@ class HookConnection:
             self.record.record_failure()
 
     def _send(self, path: str, headers: Sequence[str], body: bytes, seconds: float) -> tuple[int, bytes]:
-        if seconds <= 0:
-            raise TimeoutError("it took too long")
         if deadlines.is_remote(self.server.url):
             return self._send_kept(path, headers, body, seconds)
         return self._send_alone(path, headers, body, seconds)

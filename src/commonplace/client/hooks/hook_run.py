@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.client import project, remote
-from commonplace.client.hooks import boot_context, deadlines, hook_origin
+from commonplace.client.hooks import boot_context, deadlines, hook_origin, pending_ends
 from commonplace.client.hooks.hook_connection import HookConnection
 from commonplace.client.hooks.hook_event import HookEvent
 from commonplace.client.hooks.hook_settings import HookSettings
@@ -45,7 +45,7 @@ class HookRun:
         self._name = name or ("" if spawned_by else os.environ.get("COMMONPLACE_AGENT", ""))
         self._spawned_by = spawned_by
         self._started = time.monotonic()
-        self._answered = False
+        self.has_answered = False
         self._connection: HookConnection | None = None
         self._confirmed_agent = ""
 
@@ -60,14 +60,23 @@ class HookRun:
         A server that has answered once gets more time.
         """
         connection = self._connect()
-        more = _ANSWERED_PATIENCE * self._wait_seconds if self._answered else 0.0
-        seconds = self._deadline + more - time.monotonic()
+        seconds = self._deadline - time.monotonic()
+        if self.has_answered:
+            seconds += _ANSWERED_PATIENCE * self._wait_seconds
+        else:
+            # A busy machine may need longer than that to start the hook, which is not the server's fault.
+            seconds = max(seconds, self._wait_seconds / 2)
         reply = connection.call_operation(operation, arguments, headers, seconds)
-        self._answered = True
+        self.has_answered = True
         if self.state.forget_first_time(AWAY):
             self.context.append(_BACK_TEXTS[self.settings.lock != "off"])
         self.context += [str(notice) for notice in reply.pop("_notice", ())]
         return reply
+
+    @property
+    def server_url(self) -> str:
+        """The server that this session belongs to; raises ServerUnreachable if none is known."""
+        return self._connect().server.url
 
     def _connect(self) -> HookConnection:
         if self._connection is None:
@@ -76,6 +85,11 @@ class HookRun:
                 raise remote.ServerUnreachable("No server runs on this machine, and none is configured.")
             self._connection = HookConnection(server)
         return self._connection
+
+    @property
+    def has_tried(self) -> bool:
+        """Whether the server was called, and not only known to be away."""
+        return self._connection is not None and self._connection.has_tried
 
     @cached_property
     def _wait_seconds(self) -> float:
@@ -125,6 +139,7 @@ class HookRun:
 
     def _begin_session(self) -> HookSession:
         """Start a session on the server, save it, and add the boot context."""
+        pending_ends.cancel_ends(self.event.session)
         reply = self._call_start_session()
         session = HookSession(
             reply["session_id"],

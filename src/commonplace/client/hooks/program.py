@@ -5,7 +5,7 @@ import sys
 
 from commonplace.client import remote
 from commonplace.client.agents import AGENTS_WITH_HOOKS, load_hooks
-from commonplace.client.hooks import actions, boot_context, fault_log, subagents
+from commonplace.client.hooks import actions, boot_context, end_delivery, fault_log, pending_ends, subagents
 from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.hook_event import HookAnswer, HookEvent, HookOutput
 from commonplace.client.hooks.hook_run import AWAY, HookRun
@@ -66,6 +66,8 @@ def answer_event(agent: str, hooks: AgentHooks, event: HookEvent) -> HookAnswer:
         answer = actions.ACTIONS[event.kind](hook_run)
     except (remote.ServerUnreachable, remote.ServerRefusal) as refused:
         answer = HookAnswer(warning=_warn_once(hook_run, hooks, refused))
+    if hook_run.has_answered and pending_ends.has_ends():
+        end_delivery.start_delivery_if_due()
     return _add_context(hook_run, hooks, answer)
 
 

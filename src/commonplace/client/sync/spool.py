@@ -12,11 +12,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from commonplace.client import remote
+from commonplace.client import detached_process, remote
 
-_MAX_LOG_BYTES = 1_000_000
 TRANSCRIPT = "transcript"
 """The only kind of job: {tool, transcript_path, session_id, cwd?, project?, kept?}, with a path or an id;
 `kept` is the path of the spooled text."""
@@ -48,26 +47,7 @@ def add_job(kind: str, payload: dict[str, Any]) -> None:
 
 def start_uploader() -> None:
     """Send the spool in a separate process that outlives the agent and its terminal."""
-    import subprocess  # noqa: PLC0415 - only hooks that spool need it
-
-    detached: dict[str, Any] = (
-        {"creationflags": 0x00000008 | 0x00000200}  # DETACHED_PROCESS, CREATE_NEW_PROCESS_GROUP
-        if sys.platform == "win32"
-        else {"start_new_session": True}
-    )
-    command = [sys.executable, "-m", "commonplace", "sync", "run", "--spool"]
-    with _open_log() as log:
-        subprocess.Popen(  # noqa: S603 - our own
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=remote.client_home(), **detached
-        )
-
-
-def _open_log() -> BinaryIO:
-    """The uploader's log file, emptied when it is too long."""
-    path = remote.client_home() / "sync.log"
-    long = path.exists() and path.stat().st_size > _MAX_LOG_BYTES
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if long else os.O_APPEND), 0o600)
-    return open(descriptor, "ab")  # noqa: PTH123 - of a descriptor
+    detached_process.start_detached(["sync", "run", "--spool"], remote.client_home() / "sync.log")
 
 
 def list_jobs() -> list[SpoolJob]:
