@@ -191,7 +191,11 @@ def _opencode_environment(window: ProgramWindow) -> dict[str, str]:
         "model": "scripted/m",
         "permission": {"edit": "allow", "bash": "allow"},
     }
-    return {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
+    return {
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        "OPENCODE_CONFIG_CONTENT": json.dumps(settings),
+        "npm_config_cache": str(HERE / "node_modules" / ".npm"),  # it installs a package in each new home
+    }
 
 
 def _opencode_edit(file: Path, old: str, new: str) -> list[Call]:
@@ -254,4 +258,4 @@ OPENCODE = DrivenProgram(
     full_context_tokens=199_000,
 )
 COPILOT = DrivenProgram("copilot", "copilot", _copilot_command, _copilot_environment, _copilot_edit)
-PROGRAMS: Sequence[DrivenProgram] = (CLAUDE, CODEX)
+PROGRAMS: Sequence[DrivenProgram] = (CLAUDE, CODEX, GEMINI, OPENCODE, COPILOT)
