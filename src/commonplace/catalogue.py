@@ -23,6 +23,7 @@ from commonplace.rooms import (
 )
 
 # The dozen tools that every agent needs every day. Every other toolset is the operations of its rooms.
+# memory_heartbeat is not among them: every call counts as a sign of life.
 CORE_TOOLSET = (
     "memory_start_session",
     "memory_end_session",
@@ -35,7 +36,6 @@ CORE_TOOLSET = (
     "memory_get_locks",
     "memory_send_message",
     "memory_get_messages",
-    "memory_heartbeat",
     "memory_update_work",
 )
 

@@ -23,9 +23,7 @@ from commonplace.arguments import (
     require_storable,
 )
 
-SESSION = Annotated[
-    str, pydantic.Field(min_length=1, max_length=200, description="From memory_start_session.")
-]
+SESSION = Annotated[str, pydantic.Field(min_length=1, max_length=200)]
 
 
 ALL_ARGUMENTS = ("*",)

@@ -6,12 +6,14 @@ import pkgutil
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 import commonplace
 from commonplace import errors
+from commonplace.argument_help import ARGUMENT_HELP, SHORT_HELP
 from commonplace.catalogue import CATALOGUE
 from commonplace.edges.schema import input_schema, tool_definition
 
@@ -74,6 +76,42 @@ def test_toolset_stays_within_its_token_budget(toolset: str):
 
 def test_every_budget_belongs_to_a_toolset():
     assert BUDGETS.keys() == {"all", *CATALOGUE.toolsets}
+
+
+def _walk_arguments() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Every argument of every tool, as programs are shown it."""
+    for tool in CATALOGUE.tools.values():
+        for name, kind in input_schema(tool)["properties"].items():
+            yield tool.name, name, kind
+
+
+def test_every_argument_is_described():
+    assert [(tool, name) for tool, name, kind in _walk_arguments() if not kind.get("description")] == []
+
+
+def test_every_number_and_list_has_its_bounds():
+    unbounded = [
+        (tool, name)
+        for tool, name, kind in _walk_arguments()
+        if (kind.get("type") in ("integer", "number") and "minimum" not in kind)
+        or (kind.get("type") == "array" and "maxItems" not in kind)
+    ]
+    assert unbounded == []
+
+
+def test_models_are_shown_defaults_and_longest_lists():
+    properties = tool_definition(CATALOGUE.tools["memory_lock_files"])["inputSchema"]["properties"]
+    assert properties["files"]["maxItems"] == 200
+    assert {name: properties[name]["default"] for name in ("minutes", "mode")} == {
+        "minutes": 30,
+        "mode": "exclusive",
+    }
+
+
+def test_no_help_is_written_for_an_argument_that_does_not_exist():
+    arguments = {(tool, name) for tool, name, _ in _walk_arguments()}
+    known = {name for _, name in arguments} | {f"{tool}.{name}" for tool, name in arguments}
+    assert (ARGUMENT_HELP.keys() | SHORT_HELP.keys()) - known == set()
 
 
 @pytest.mark.parametrize(("tool", "most"), [("memory_get_messages", 50), ("memory_lock_files", 60)])

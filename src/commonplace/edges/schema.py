@@ -3,17 +3,25 @@
 The schema comes from the operation's own types (operation.py). Models get a shorter one than programs.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import msgspec
 
+from commonplace.argument_help import describe_argument, describe_argument_briefly
 from commonplace.operation import Operation, OperationFamily, Tool
 from commonplace.room import Catalogue, list_operations
+from commonplace.rooms.sessions.model import UNKNOWN_AGENT
 
 _NOISE_KEYS = frozenset({"title", "additionalProperties"})
-# Models are not shown the bounds of texts and lists, which cost tokens and are explained by the refusal; programs get them.
-_BOUND_KEYS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "pattern"})
+# Models are not shown the bounds of texts, which cost tokens and are explained by the refusal; programs get them.
+_TEXT_BOUND_KEYS = frozenset({"minLength", "maxLength", "minItems", "pattern"})
+_OBVIOUS_MINIMUM = 1
+_ENDLESS = 20_000
+
+DescribeArgument = Callable[[str, str], str]
+"""Returns the text for an argument of a tool; empty if there is none."""
 
 _DEFAULT_HINTS = {
     "readOnlyHint": False,
@@ -24,14 +32,19 @@ _DEFAULT_HINTS = {
 
 
 def input_schema(tool: Tool) -> dict[str, Any]:
-    """The full schema with all bounds, for programs and people."""
-    return _build_schema(tool, _NOISE_KEYS)
+    """The full schema with all descriptions and bounds, for programs and people."""
+    return _build_schema(tool, _NOISE_KEYS, describe_argument)
 
 
-def _build_schema(tool: Tool, noise: frozenset[str]) -> dict[str, Any]:
+def _build_schema(tool: Tool, noise: frozenset[str], describe: DescribeArgument) -> dict[str, Any]:
     if isinstance(tool, OperationFamily):
-        return _family_schema(tool, noise)
-    return _operation_schema(tool, noise)
+        schema = _family_schema(tool, noise)
+    else:
+        schema = _operation_schema(tool, noise)
+    for argument, kind in schema["properties"].items():
+        if text := describe(tool.name, argument):
+            kind["description"] = text
+    return schema
 
 
 def tool_annotations(tool: Tool) -> dict[str, bool]:
@@ -51,7 +64,7 @@ def tool_definition(tool: Tool) -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
-        "inputSchema": _build_schema(tool, _NOISE_KEYS | _BOUND_KEYS),
+        "inputSchema": _build_schema(tool, _NOISE_KEYS | _TEXT_BOUND_KEYS, describe_argument_briefly),
         "annotations": tool_annotations(tool),
     }
 
@@ -109,14 +122,18 @@ def _drop_noise(schema: Any, noise: frozenset[str]) -> Any:
             else _drop_noise(value, noise)
         )
         for key, value in schema.items()
-        if key not in noise and not (key == "default" and _is_obvious_default(value, noise))
+        if key not in noise and not _is_obvious(key, value, noise)
     }
     return _drop_null_choice(short)
 
 
-def _is_obvious_default(default: Any, noise: frozenset[str]) -> bool:
-    """Whether a default can be left out: empty ones always, and for models all but True."""
-    return default in (None, "", [], False) or (noise > _NOISE_KEYS and default is not True)
+def _is_obvious(key: str, value: Any, noise: frozenset[str]) -> bool:
+    """Whether a default or a bound can be left out: empty defaults always, for models also usual bounds."""
+    if key == "default":
+        return value in (None, "", [], False, UNKNOWN_AGENT)
+    if noise == _NOISE_KEYS:
+        return False
+    return (key == "minimum" and value <= _OBVIOUS_MINIMUM) or (key == "maximum" and value >= _ENDLESS)
 
 
 def _drop_null_choice(schema: dict[str, Any]) -> dict[str, Any]:

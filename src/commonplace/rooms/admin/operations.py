@@ -174,7 +174,8 @@ async def get_auth_status(call: Call) -> model.AuthStatus:
 
 admin = OperationFamily(
     "memory_admin",
-    "Create API keys (owner), audit log (admin), your own access (auth_status).",
+    "Create, revoke (disable) or list API access keys (token for an agent; owner), audit log (trail) "
+    "of who changed what (admin), your access (auth_status).",
     {
         "create_key": create_key,
         "revoke_key": revoke_key,
@@ -188,7 +189,7 @@ admin = OperationFamily(
 
 @operation("memory_health", role="readonly", session=False, example={})
 async def get_health(call: Call) -> model.ServerHealth:
-    """Check the server's health."""
+    """Server health (up, ping), version, uptime."""
     started = time.perf_counter()
     counts = await store.count_live_sessions_and_locks(
         call.tx, call.now - SESSION_LIVE_MICROSECONDS, call.now

@@ -12,7 +12,7 @@ from commonplace import errors
 from commonplace.clock import SECOND, iso
 from commonplace.config import Settings
 from commonplace.operation import Reply
-from commonplace.rooms.blackboard.model import integer_range, text_length
+from commonplace.rooms.blackboard.model import MAX_INTEGER
 from commonplace.store.database import Row
 
 MAX_VALUE_BYTES = 1_000_000
@@ -28,12 +28,12 @@ def _require_no_whitespace(key: str) -> str:
     return key
 
 
-MemoryKey = Annotated[str, text_length(255), AfterValidator(_require_no_whitespace)]
-KeyPattern = Annotated[str, text_length(255)]
-ExpirySeconds = Annotated[int, integer_range(0, _YEAR_SECONDS)]
-MemoryVersion = Annotated[int, integer_range(0)]
+MemoryKey = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_require_no_whitespace)]
+KeyPattern = Annotated[str, Field(min_length=1, max_length=255)]
+ExpirySeconds = Annotated[int, Field(ge=0, le=_YEAR_SECONDS)]
+MemoryVersion = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 MemoryLimit = Annotated[int, Field(ge=1, le=1000)]
-MemoryOffset = Annotated[int, integer_range(0)]
+MemoryOffset = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 
 
 class StoredMemory(Reply):

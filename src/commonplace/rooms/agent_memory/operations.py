@@ -36,7 +36,9 @@ async def set_memory(
     expected_version: model.MemoryVersion | None = None,
     agent_id: AgentId | None = None,
 ) -> model.StoredMemory:
-    """Private scratchpad: store JSON for yourself; expires_in in seconds."""
+    """Private scratchpad: store (save, cache) a value (JSON, variable, setting, state, note to self) under a
+    key; temporary with a ttl (expires_in seconds).
+    """
     owner, session = await _resolve_scope(call, session_id, agent_id)
     encoded_value, encoded_metadata = model.encode_value(value), encode_metadata(metadata)
     usage = await store.add_usage(call.tx, owner)
@@ -88,7 +90,7 @@ async def _require_quota(
 async def get_memory(
     call: Call, key: model.MemoryKey, session_id: BlackboardId | None = None, agent_id: AgentId | None = None
 ) -> model.MemoryEntry:
-    """Get your value of a key."""
+    """Read (load) your saved, stored private value (variable, state) of a key."""
     owner, session = await _resolve_scope(call, session_id, agent_id)
     row = await store.load_entry(call.tx, owner, session, key, await call.tx.clock())
     if row is None:
@@ -109,7 +111,7 @@ async def list_memory(
     offset: model.MemoryOffset = 0,
     agent_id: AgentId | None = None,
 ) -> model.MemoryListing:
-    """List your keys by glob or prefix; session_id='all': every scope."""
+    """List your keys (saved, stored values) by glob or prefix; session_id='all': every scope."""
     all_scopes = session_id == model.ALL_SCOPES
     owner, session = await _resolve_scope(call, None if all_scopes else session_id, agent_id)
     rows = await store.list_entries(
@@ -138,7 +140,7 @@ async def list_memory(
 async def delete_memory(
     call: Call, key: model.MemoryKey, session_id: BlackboardId | None = None, agent_id: AgentId | None = None
 ) -> model.DeletedMemory:
-    """Delete a key."""
+    """Forget (delete) a stored key and its value."""
     owner, session = await _resolve_scope(call, session_id, agent_id)
     await store.add_usage(call.tx, owner)
     now = await call.tx.clock()

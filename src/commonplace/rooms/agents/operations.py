@@ -36,7 +36,7 @@ _UNKNOWN_STATUS: Row = {"status": "idle", "status_at": None, "current_task": ""}
 async def heartbeat(
     call: Call, status: HeartbeatStatus | None = None, current_task: TaskText | None = None
 ) -> HeartbeatReply:
-    """Keep alive: report your status (kept if omitted), renew locks, count unread mail."""
+    """Keep alive (still here), set your status (busy, idle), renew locks and reservations."""
     calls = [window for window in call.caller.windows if kind_of_window(window) == "call"]
     if calls:
         await acting.bind_windows(call.tx, call.caller, calls, call.own_session, call.now)
@@ -60,7 +60,9 @@ async def heartbeat(
 async def get_agent_status(
     call: Call, instance: AgentName | None = None, project: str | None = None
 ) -> AgentStatusListing:
-    """Who is online: agents with status and current task."""
+    """Who is online (active, alive, running, connected, last seen): status of all agents (idle, busy, stale),
+    current task.
+    """
     rows = await store.list_agent_statuses(
         call.tx, call.project, instance, call.now - SESSION_LIVE_MICROSECONDS, call.now
     )
@@ -81,7 +83,9 @@ async def list_agents(
     query: Annotated[str, Field(max_length=200)] | None = None,
     limit: Annotated[int, Field(ge=1, le=200)] = 50,
 ) -> AgentRoster:
-    """List team members, known agents; query matches names and roles."""
+    """Who is on the team: list or find registered agents (members, teammates) by name, role, responsibilities,
+    expertise.
+    """
     rows = await store.search_agents(call.tx, call.project, query or "", limit)
     return AgentRoster(
         count=len(rows), total=total_of_rows(rows), agents=[RosterAgent.from_row(row) for row in rows]

@@ -56,7 +56,7 @@ async def upload_session(
     started_at: TimeArgument | None = None,
     sha256: Sha256 | None = None,
 ) -> model.UploadReceipt:
-    """Append to a session's transcript; offset = bytes stored."""
+    """Upload (sync) a session's transcript, appending; offset = bytes stored."""
     return await _store_part(call, workspace_id, write_token, session_id, tool, started_at)
 
 
@@ -175,7 +175,7 @@ async def read_session(
     view: PageView = "chat",
     max_tokens: model.MaxTokens = 8000,
 ) -> PageRequest:
-    """Read an archived session: messages and tool calls, or raw lines."""
+    """Read (view) the transcript of an old, past session: messages and tool calls, or raw lines."""
     archive = await lookup.find_session(call, workspace_id, session_id)
     max_bytes = max_tokens * model.BYTES_PER_TOKEN
     frame_count = chat_page.FRAMES_PER_PAGE if view == "chat" else 2 + max_bytes // FRAME_BYTES
@@ -206,7 +206,9 @@ async def search_sessions(
     limit: Limit = 20,
     per_session: model.MatchesOfSession = session_search.DEFAULT_MATCHES_PER_SESSION,
 ) -> SessionMatches:
-    """Search past conversations (archived sessions): how an error was fixed before."""
+    """Search transcripts (chat history): find past (old, earlier, yesterday's) conversations: words the user
+    said, errors and fixes.
+    """
     if call.prepared is not None:
         scanned: SessionMatches = call.prepared
         return scanned

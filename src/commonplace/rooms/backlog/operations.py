@@ -36,7 +36,9 @@ async def add_backlog_item(
     deferred_reason: model.DeferredReason | None = None,
     depends_on: model.Dependencies | None = None,
 ) -> ChangedItem:
-    """Add a todo: file a new task, ticket, bug or issue; depends_on must be done first."""
+    """Add a todo to the backlog: create or track a task, file a ticket, open an issue, request a feature,
+    report a bug (defect) to fix later, leave something for another agent (assigned_to).
+    """
     target_project = call.resolve_project(project)
     item_number = await edits.lock_backlog(call, target_project)
     await ensure_project(call.tx, target_project, call.now)
@@ -74,7 +76,9 @@ async def list_backlog(
     limit: model.BacklogLimit = 20,
     offset: model.BacklogOffset = 0,
 ) -> BacklogListing:
-    """List open tasks (todo, tickets) by priority: what to do next. ready = open, unblocked, free or yours. project `*` = all."""
+    """List, show or search tasks (todo, tickets, issues, bugs; kanban board, backlog overview), open or
+    finished: find work to do next, most urgent, pending, ready, unblocked, unassigned or assigned to you.
+    """
     all_projects = isinstance(project, AllProjects)
     filters = BacklogFilters(
         projects=await edits.list_visible_projects(call) if all_projects else [call.project],
@@ -115,9 +119,12 @@ async def update_backlog_item(
     depends_on: model.Dependencies | None = None,
     claim: bool = False,
     force: bool = False,
-    expected_version: int | None = None,
+    expected_version: model.ItemVersion | None = None,
 ) -> ChangedItem:
-    """Update, assign or claim a task or ticket, change its priority; claim takes a free one (blocked: force) until your session ends, assigned_to "" frees it."""
+    """Claim (take, grab, pick up, start), assign, unassign (give back, return), edit or change a task (ticket,
+    todo, issue): set priority, status (in progress, blocked, on hold, postpone), dependencies (link); move
+    to another project.
+    """
     target_project = call.resolve_project(project) if project is not None else None
     fields = {
         "status": status,
@@ -150,7 +157,9 @@ async def update_backlog_item(
 async def complete_backlog_item(
     call: Call, item_id: Id, resolution: model.ItemText | None = None, wont_do: bool = False
 ) -> CompletedItem:
-    """Mark a task done, close a ticket; dependents are notified."""
+    """Close a task: mark (tick off) a ticket, todo, bug or issue as done, complete(d), finished, fixed,
+    resolved, cancelled, duplicate or won't fix. Notifies dependents.
+    """
     row = await edits.load_locked_item(call, item_id)
     if row["closed"]:
         raise errors.Conflict(
@@ -183,7 +192,9 @@ _OPERATION_BY_ACTION: dict[model.BacklogAction, Operation] = {
     example={"action": "create", "items": [{"title": "One"}, {"title": "Two"}]},
 )
 async def batch_backlog(call: Call, action: model.BacklogAction, items: model.BatchItems) -> BatchReply:
-    """Create or change many tasks at once: all or none."""
+    """Bulk: create, import, update or complete many (several) tasks, issues or tickets together at once, break
+    down a feature: all or none.
+    """
     replies: list[Any] = []
     problems: list[dict[str, Any]] = []
     for index, arguments in enumerate(items):

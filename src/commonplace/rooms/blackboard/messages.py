@@ -45,7 +45,9 @@ async def add_message(
     idempotency_key: model.MessageIdempotencyKey | None = None,
     agent_id: AgentId | None = None,
 ) -> model.AddedMessage:
-    """Post to a blackboard. private: only you; agent_only: your type; admin_only: admins."""
+    """Post to a blackboard: add a message or comment to a shared discussion. private: only you; agent_only:
+    your type; admin_only: admins.
+    """
     reader = await identify_reader(call, agent_id, sender)
     row = await load_visible_session(call, session_id)
     parent = await load_message(call, row, reader, parent_message_id) if parent_message_id else None
@@ -69,7 +71,7 @@ async def add_private_note(
     metadata: dict[str, Any] | None = None,
     agent_id: AgentId | None = None,
 ) -> model.AddedMessage:
-    """Post a note that only you can read."""
+    """Write a private note to yourself on a blackboard; visible only to you."""
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)
     return await _add_drafted_message(call, _draft_message(call, row, reader, content, metadata, "private"))
@@ -146,7 +148,7 @@ async def get_message(
     message_id: model.BlackboardMessageId,
     agent_id: AgentId | None = None,
 ) -> model.MessageDetails:
-    """Get a message, its parent, its replies' ids."""
+    """Get a blackboard message, its parent, its answers' ids."""
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)
     message = await load_message(call, row, reader, message_id)
@@ -177,7 +179,9 @@ async def read_context(
     max_tokens: model.ContextTokens | None = None,
     agent_id: AgentId | None = None,
 ) -> model.MessagePage:
-    """Read messages in order; poll with after=next_after. max_tokens picks the best."""
+    """Read a blackboard (discussion): its latest messages in order, posted since; poll new entries with
+    after=next_after. max_tokens picks the best.
+    """
     asks_private = include_private or visibility_filter == "private"
     reader = await identify_reader(call, agent_id, needs_agent=asks_private)
     row = await load_visible_session(call, session_id)
@@ -230,7 +234,7 @@ async def search_context(
     scope: model.SearchScope = "all",
     agent_id: AgentId | None = None,
 ) -> model.ContextSearchResults:
-    """Search a blackboard's messages; tolerates typos."""
+    """Search a blackboard's messages (discussion): fuzzy, tolerates typos."""
     started = perf_counter()
     reader = await identify_reader(call, agent_id, needs_agent=scope == "private")
     row = await load_visible_session(call, session_id)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from commonplace import errors
 from commonplace.clock import HOUR, iso, iso_exact
@@ -23,41 +23,19 @@ _DECISION_START = re.compile(r"\W*(decision|decided)\b", re.IGNORECASE)
 _QUESTION_START = re.compile(r"\W*(open )?question\b", re.IGNORECASE)
 
 
-def text_length(maximum: int, minimum: int = 1) -> AfterValidator:
-    """Check the length at run time only, so that the published schema stays short."""
-
-    def require_length(value: str) -> str:
-        if not minimum <= len(value) <= maximum:
-            raise ValueError(f"must have {minimum} to {maximum} characters, not {len(value)}")
-        return value
-
-    return AfterValidator(require_length)
-
-
-def integer_range(minimum: int, maximum: int = MAX_INTEGER) -> AfterValidator:
-    """Check the range at run time only, so that the published schema stays short."""
-
-    def require_in_range(value: int) -> int:
-        if not minimum <= value <= maximum:
-            raise ValueError(f"must be {minimum} to {maximum}")
-        return value
-
-    return AfterValidator(require_in_range)
-
-
-BlackboardId = Annotated[str, text_length(64)]
-BlackboardMessageId = Annotated[str, text_length(64)]
-Purpose = Annotated[str, text_length(2000)]
-MessageContent = Annotated[str, text_length(100_000)]
-ClosingSummary = Annotated[str, text_length(20_000, 0)]
-ContextQuery = Annotated[str, text_length(500)]
-MessageIdempotencyKey = Annotated[str, text_length(200)]
+BlackboardId = Annotated[str, Field(min_length=1, max_length=64)]
+BlackboardMessageId = Annotated[str, Field(min_length=1, max_length=64)]
+Purpose = Annotated[str, Field(min_length=1, max_length=2000)]
+MessageContent = Annotated[str, Field(min_length=1, max_length=100_000)]
+ClosingSummary = Annotated[str, Field(max_length=20_000)]
+ContextQuery = Annotated[str, Field(min_length=1, max_length=500)]
+MessageIdempotencyKey = Annotated[str, Field(min_length=1, max_length=200)]
 FuzzyThreshold = Annotated[float, Field(ge=0, le=100)]
 MessageLimit = Annotated[int, Field(ge=1, le=1000)]
 ResultLimit = Annotated[int, Field(ge=1, le=100)]
-PageOffset = Annotated[int, integer_range(0)]
-AfterSequence = Annotated[int, integer_range(-1)]
-ContextTokens = Annotated[int, integer_range(100, 1_000_000)]
+PageOffset = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
+AfterSequence = Annotated[int, Field(ge=-1, le=MAX_INTEGER)]
+ContextTokens = Annotated[int, Field(ge=100, le=1_000_000)]
 SearchScope = Literal["all", "public", "private"]
 ClosedStatus = Literal["completed", "archived"]
 BlackboardMessageType = Literal[

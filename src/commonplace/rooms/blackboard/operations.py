@@ -34,7 +34,9 @@ async def create_session(
     project: str | None = None,
     agent_id: AgentId | None = None,
 ) -> model.CreatedBlackboard:
-    """Create a blackboard; share its session_id with other agents."""
+    """Create (start) a blackboard: a shared place to brainstorm, group chat, discussion or conversation of
+    several agents on a piece of work. Share its session_id.
+    """
     reader = await identify_reader(call, agent_id)
     call.project = project or default_session_project(call)
     session_id = f"session_{secrets.token_hex(8)}"
@@ -57,7 +59,7 @@ async def create_session(
 async def get_session(
     call: Call, session_id: model.BlackboardId, agent_id: AgentId | None = None
 ) -> model.BlackboardDetails:
-    """Get a blackboard and its newest messages."""
+    """Get a blackboard, its participants and newest messages."""
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)
     session = await describe_session(call, row, reader)
@@ -88,7 +90,7 @@ async def list_sessions(
     offset: model.PageOffset = 0,
     agent_id: AgentId | None = None,
 ) -> model.BlackboardListing | ArchivedSessions:
-    """List a workspace's archived sessions; without workspace_id, blackboards."""
+    """List open blackboards (discussions); with workspace_id, archived session transcripts of a machine."""
     if workspace_id is not None:
         return await lookup.list_archived_sessions(call, workspace_id, since, until, limit, offset)
     # A key that may only upload sees archives but no blackboards.
@@ -108,7 +110,7 @@ async def close_session(
     summary: model.ClosingSummary | None = None,
     agent_id: AgentId | None = None,
 ) -> model.ClosedBlackboard:
-    """Close a blackboard; it stays readable."""
+    """Close a blackboard (discussion) with a conclusion; stays readable."""
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)
     closed = await store.close_session_row(
@@ -134,7 +136,7 @@ async def get_session_audit(
     after: model.AfterSequence = -1,
     limit: model.MessageLimit = 100,
 ) -> model.BlackboardAuditTrail:
-    """List who did what on a blackboard, without contents."""
+    """Audit a blackboard: acts without contents."""
     row = await load_visible_session(call, session_id)
     messages = await store.list_message_acts(call.tx, row["project"], row["id"], after, limit)
     acts = model.build_audit_trail(row, messages, after, is_last_page=len(messages) < limit)

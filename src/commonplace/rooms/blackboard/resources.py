@@ -1,7 +1,5 @@
 """The resources session://{session_id} and session://{session_id}/messages/{after}."""
 
-from typing import Annotated
-
 from commonplace.call import Call
 from commonplace.operation import Reply, operation
 from commonplace.resource import Resource
@@ -49,7 +47,7 @@ async def read_blackboard(call: Call, session_id: model.BlackboardId) -> Blackbo
 
 @operation("resource:session_messages", role="readonly", session=False)
 async def read_blackboard_messages(
-    call: Call, session_id: model.BlackboardId, after: Annotated[int, model.integer_range(0)]
+    call: Call, session_id: model.BlackboardId, after: model.PageOffset
 ) -> model.MessagePage:
     """Get 100 messages after a sequence number."""
     reader = await identify_reader(call)

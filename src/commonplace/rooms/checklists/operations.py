@@ -108,7 +108,8 @@ async def list_checklists(call: Call, project: str | None = None) -> ChecklistLi
 
 checklist = OperationFamily(
     _TOOL_NAME,
-    "Shared checklists of steps, such as a release.",
+    "Checklists: go through steps (release, rollout, migration), create, tick or check off an item, "
+    "verify progress.",
     {
         "create": create_checklist,
         "get": get_checklist,

@@ -104,7 +104,8 @@ async def query(
 
 db = OperationFamily(
     _TOOL_NAME,
-    "Run a SQL query on the operator's databases: one bounded SELECT at a time.",
+    "Run a read-only SQL query (select) on the operator's databases; list databases, tables, columns "
+    "(schema).",
     {"list": list_databases, "schema": schema, "query": query},
 )
 

@@ -44,7 +44,9 @@ async def register_function(
     requires: model.FunctionTexts | None = None,
     code: model.SourceCode | None = None,
 ) -> model.RegisteredFunction:
-    """Document a function's purpose for reuse; `similar` lists existing ones."""
+    """Register (add, document, catalog) a reusable function, helper or utility you wrote in the code index
+    (registry); `similar` lists existing ones.
+    """
     await lock_project(call.tx, call.project, "functions")
     path, line = model.split_line_number(file_path)
     file = canonicalize_path(path, call.session.working_directory if call.session else None)
@@ -103,7 +105,7 @@ async def find_function(
     include_shared: bool = True,
     limit: model.FunctionLimit = 5,
 ) -> model.FunctionSearchReply:
-    """Find existing helper functions by purpose, name, signature or calls before writing one."""
+    """Find (search for) an existing function, helper, utility or code to reuse instead of writing a duplicate."""
     question = call.prepared if isinstance(call.prepared, Question) else Question(query)
     projects = list(dict.fromkeys([call.project, *([access.SHARED] if include_shared else [])]))
     hits = await find_entries(
@@ -143,7 +145,7 @@ async def enrich_function(
     search_summary: model.FunctionText | None = None,
     project: str | None = None,
 ) -> model.EnrichedFunction:
-    """Describe a function; passed fields replace."""
+    """Add the analysis of a registered function: signature, call graph, side effects. Passed fields replace."""
     fields_by_name = {
         "signature": signature,
         "parameters": parameters,
@@ -186,7 +188,7 @@ async def _load_function(call: Call, id_prefix: str) -> Row:
 async def get_enrichment_queue(
     call: Call, project: str | None = None, limit: model.FunctionLimit = 20, offset: model.QueueOffset = 0
 ) -> model.EnrichmentQueue:
-    """List functions that need enrichment."""
+    """List functions without analysis (enrichment) yet."""
     rows, total = await store.list_queued_functions(call.tx, call.project, limit, offset)
     return model.EnrichmentQueue(
         pending_count=total, items=[model.QueuedFunction.from_row(row) for row in rows]
@@ -197,7 +199,7 @@ async def get_enrichment_queue(
 async def become_librarian(
     call: Call, project: str | None = None, limit: model.FunctionLimit = 20, offset: model.QueueOffset = 0
 ) -> model.LibrarianAssignment:
-    """Get the enrichment queue with code and instructions."""
+    """Act as librarian: get undocumented functions with code and instructions to describe them."""
     rows, total = await store.list_queued_functions(call.tx, call.project, limit, offset)
     items = librarian.take_within_budget(rows)
     return model.LibrarianAssignment(

@@ -78,7 +78,8 @@ async def delete_guideline(
 
 guidelines = OperationFamily(
     "memory_guidelines",
-    "Coding rules and conventions of the project that agents read at session start; scope is 'global' or a project.",
+    "Rules to follow (apply): coding conventions, naming, standards, style, policy, best practices, "
+    "house rules of the team, project or repo. scope: 'global' or a project.",
     {"list": list_guidelines, "set": set_guideline, "delete": delete_guideline, "get": get_guideline},
 )
 

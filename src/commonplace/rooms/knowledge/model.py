@@ -33,6 +33,8 @@ DocumentType = Literal[
 ]
 # Listed in the schema of memory_store only, because models pay for every list.
 RequestedType = Annotated[DocumentType, WithJsonSchema({"type": "string"})]
+RequestedTypes = Annotated[list[RequestedType], Field(max_length=30)]
+VersionNumber = Annotated[int, Field(ge=1)]
 DocumentStatus = Literal[
     "active", "deprecated", "superseded", "archived", "conflicted", "review_pending", "expired"
 ]

@@ -44,7 +44,7 @@ async def query(
     call: Call,
     query: model.QueryText,
     project: str | None = None,
-    memory_types: list[model.RequestedType] | None = None,
+    memory_types: model.RequestedTypes | None = None,
     tags: model.DocumentTags | None = None,
     include_inactive: bool = False,
     include_shared: bool = True,
@@ -53,7 +53,9 @@ async def query(
     max_tokens: model.TokenBudget = 4000,
     detail: model.DetailLevel = "auto",
 ) -> model.QueryAnswer:
-    """Search the team's knowledge by words and meaning: do we already know how to solve this problem?"""
+    """Search memory (look up, recall, find in the team's knowledge base): what we know and why we decided
+    this, past decisions, lessons, gotchas, known issues, solutions, notes, facts, documents, specs, tasks.
+    """
     since = call.now - updated_within_days * DAY if updated_within_days else 0
     entry_filter = EntryFilter(
         call.now,
@@ -127,9 +129,11 @@ async def get_by_id(
     call: Call,
     doc_id: Annotated[model.DocumentId, alias("id")],
     project: str | None = None,
-    version: int | None = None,
+    version: model.VersionNumber | None = None,
 ) -> model.StoredItem:
-    """Open by id: a document, message, item, spec, file or function."""
+    """Open by its id: the full text and details of a document, search result, message, item, spec, function or
+    file.
+    """
     for scope in call.list_read_projects(include_shared=project is None):
         for prefix, finder in call.catalogue.finders.items():
             if doc_id.startswith(prefix) and (item := await finder(call, scope, doc_id)):
@@ -200,7 +204,9 @@ async def store_document(
     expires_in_days: model.ExpiryDays | None = None,
     force_store: bool = False,
 ) -> model.StoreReceipt:
-    """Save a document, decision or architecture note. files_related: path, path:line or path#symbol, @commit. force_store updates the one with its title."""
+    """Save or store knowledge for the team: write a document, ADR (decision, reasons), architecture, design
+    note, fact, pattern, instructions (runbook), code snippet.
+    """
     return await write_document(call, call.prepared, force=force_store, status="stored")
 
 
@@ -231,7 +237,9 @@ async def record_learning(
     tags: model.DocumentTags | None = None,
     files_related: model.CitedPlaces | None = None,
 ) -> model.StoreReceipt:
-    """Remember a lesson learned or gotcha (symptom, cause, fix): a note for the team."""
+    """Remember (capture, jot down) a lesson learned for the team and future agents: gotcha, pitfall, warning,
+    insight, tip, bug and its root cause, fix or workaround.
+    """
     return await write_document(call, call.prepared, force=False, status="recorded")
 
 
@@ -244,10 +252,12 @@ async def record_learning(
 async def search_global(
     call: Call,
     query: model.QueryText,
-    memory_types: list[model.RequestedType] | None = None,
+    memory_types: model.RequestedTypes | None = None,
     limit: model.ResultLimit = 10,
 ) -> model.GlobalAnswer:
-    """Search all projects, files and transcripts you can see."""
+    """Search everything (global) across all projects (repositories) and other teams: documents, solutions,
+    files, transcripts.
+    """
     projects = [
         name
         for name in await store.list_indexed_projects(call.tx, _MAX_PROJECTS)
@@ -280,7 +290,9 @@ async def change_status(
     superseded_by: model.DocumentId | None = None,
     reason: model.StatusReason | None = None,
 ) -> model.StatusChanged:
-    """Mark a document outdated, replaced, disputed or active."""
+    """Deprecate (retire): mark a document, memory, note or decision as outdated, obsolete, wrong, no longer
+    valid, superseded (replaced) by a newer one, disputed or active.
+    """
     await lock_project(call.tx, call.project, "documents")
     identity = await ids.resolve_id(call.tx, "document", call.project, doc_id)
     row = await store.load_document(call.tx, call.project, identity)
@@ -311,7 +323,7 @@ async def change_status(
 async def archive_by_tag(
     call: Call, tag: model.Tag, reason: model.StatusReason | None = None, project: str | None = None
 ) -> model.TagChange:
-    """Archive every document with a tag."""
+    """Archive (hide, clean up) all old documents with a tag (label)."""
     await lock_project(call.tx, call.project, "documents")
     rows = await store.list_documents_by_tag(call.tx, call.project, tag)
     await store.insert_archived_documents(call.tx, tag, rows, call.now)
@@ -325,7 +337,7 @@ async def archive_by_tag(
 
 @operation("memory_restore_by_tag", writes=True, idempotent=True, example={"tag": "sprint-12"})
 async def restore_by_tag(call: Call, tag: model.Tag, project: str | None = None) -> model.TagChange:
-    """Undo memory_archive_by_tag."""
+    """Bring back (unarchive) documents: undo memory_archive_by_tag."""
     await lock_project(call.tx, call.project, "documents")
     rows, duplicates = await lifecycle.restore_documents(
         call, await store.pop_archived_documents(call.tx, call.project, tag), tag

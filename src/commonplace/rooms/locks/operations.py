@@ -50,7 +50,10 @@ async def lock_files(
     mode: LockMode = "exclusive",
     wait_seconds: LockWaitSeconds = 0,
 ) -> LockFilesReply:
-    """Lock (reserve) files, dirs (dir/) or globs before editing: all or nothing. Your calls renew the lease."""
+    """Lock (reserve, claim, hold, check out) files before you edit, so nobody else touches or changes them:
+    exclusive access, or wait until free; avoids conflicts. All or nothing; your calls renew the lock
+    (lease).
+    """
     paths_wanted = _canonicalize_files(call, files)
     last_counter = await advance_counter(call.tx, call.project, "lease", len(paths_wanted))
     now = await call.tx.clock()
@@ -95,7 +98,9 @@ async def lock_files(
 
 @operation("memory_unlock_files", writes=True, idempotent=True, verbatim=("files",))
 async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFilesReply:
-    """Unlock: release your locks; without files, all."""
+    """Unlock: release (free, drop, give up) reserved files when done editing; without files, every lock and
+    reservation you hold.
+    """
     now = await call.tx.clock()
     fold = await store.project_ignores_case(call.tx, call.project)
     held = {
@@ -125,7 +130,9 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
 
 @operation("memory_get_locks", role="readonly")
 async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockListing:
-    """Who has a file locked: locks and holders by path, dir or glob."""
+    """Show locks: who else is editing or owns a file or directory; locked, leased or reserved files; check for
+    conflicts.
+    """
     now = await call.tx.clock()
     fold = await store.project_ignores_case(call.tx, call.project)
     session = call.own_session.id

@@ -43,7 +43,9 @@ async def send_message(
     require_human: bool = False,
     idempotency_key: model.IdempotencyKey | None = None,
 ) -> SentMessage:
-    """Send a message or question to another agent or teammate, broadcast to everyone with `*`, or `@admins`; replies set reply_to."""
+    """Send mail: message, tell, ask, notify, inform, warn or ping another agent (teammate) or the others;
+    reply, escalate, request review, approval or help; broadcast to everyone on the team.
+    """
     project = call.resolve_project(to_project)
     draft = MessageDraft(
         project=project,
@@ -131,7 +133,9 @@ async def get_messages(
     headers_only: bool = False,
     wait_seconds: model.WaitSeconds = 0,
 ) -> InboxPage:
-    """Inbox: read your unread mail, urgent first, or wait for a reply; marks returned bodies delivered."""
+    """Inbox: check, fetch and read new (unread) mail, messages others wrote you, urgent first; wait (listen)
+    for an answer or reply; see a thread (conversation).
+    """
     agent = await _require_mailbox(call, for_instance)
     message = await ids.resolve_id(call.tx, "message", call.project, message_id) if message_id else None
     rows = await store.list_inbox_messages(
@@ -212,7 +216,7 @@ async def _delete_mail_notices(call: Call, messages: Sequence[str]) -> None:
 
 @operation("memory_acknowledge_message", writes=True, idempotent=True)
 async def acknowledge_message(call: Call, message_id: Id) -> MessageStatusChange:
-    """Mark a message as received."""
+    """Acknowledge (ack, confirm receipt of) a message: mark mail as read, seen, received."""
     return await _change_status(call, message_id, "received", "")
 
 
@@ -220,7 +224,7 @@ async def acknowledge_message(call: Call, message_id: Id) -> MessageStatusChange
 async def update_message_status(
     call: Call, message_id: Id, status: model.MessageStatus, note: model.MessageNote | None = None
 ) -> MessageStatusChange:
-    """Set the status of a message sent to you."""
+    """Mark a message or request sent to you as completed (handled) or failed."""
     return await _change_status(call, message_id, status, note or "")
 
 
@@ -267,7 +271,7 @@ async def _require_forward_status(call: Call, message: str, agents: Sequence[str
 
 @operation("memory_claim_message", writes=True, idempotent=True)
 async def claim_message(call: Call, message_id: Id) -> MessageClaim:
-    """Claim a message sent to several agents; the first wins."""
+    """Take (claim) a broadcast request sent to all or several agents; the first one handles it."""
     message = await ids.resolve_id(call.tx, "message", call.project, message_id)
     deliveries = await store.list_deliveries(call.tx, call.project, message)
     agents = [delivery["agent"] for delivery in deliveries]

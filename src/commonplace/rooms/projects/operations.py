@@ -153,7 +153,8 @@ async def remove_agent(
 
 project = OperationFamily(
     "memory_project",
-    "Manage projects and their rosters; delete needs confirm=name.",
+    "Set up (create) a new project and team rosters: add an agent to a project, roles, promote to "
+    "admin (tier); delete needs confirm=name.",
     {
         "create": create_project,
         "get": get_project,
@@ -170,7 +171,7 @@ project = OperationFamily(
 async def list_projects(
     call: Call, limit: model.ProjectLimit = 100, offset: model.ProjectOffset = 0
 ) -> model.ProjectOverviewListing:
-    """List projects you may see."""
+    """List all projects."""
     visible, since = _visible_project_names(call), call.now - SESSION_LIVE_MICROSECONDS
     total, rows = await store.list_visible_projects(call.tx, visible, SHARED, limit, offset)
     names = [row["name"] for row in rows]

@@ -75,7 +75,9 @@ async def start_session(
     api_key: ShortText | None = None,
     token_budget: TokenBudget = 2000,
 ) -> BootPack:
-    """Call first to start working: registers you as an agent, returns session_id and the project's state within token_budget."""
+    """Start (begin, join) a session or resume (continue) work: call first. Returns session_id and project
+    context to get up to speed: handoff (where the previous agent left off), mail, tasks, locks, learnings.
+    """
     if api_key is not None:
         call.caller = await _require_key_caller(call, api_key)
     if activity.is_session_id(claude_instance):
@@ -253,7 +255,9 @@ async def end_session(
     handoff_notes: LongText | None = None,
     takes_handoff: HandoffIds | None = None,
 ) -> EndedSession:
-    """Finish: end your session, hand off to the next one, save the learning, release locks."""
+    """End your session: finish, wrap up, sign off; save progress and a summary, hand over (handoff, pass on)
+    unfinished work with notes for the next agent before context or tokens run out. Releases locks.
+    """
     session = call.own_session
     if not await store.mark_session_ended(call.tx, session, call.now):
         raise errors.SessionNotFound

@@ -55,7 +55,9 @@ async def update_work(
     signals: SignalNames | None = None,
     signal_details: ShortNote = "",
 ) -> WorkUpdate:
-    """Report progress: what you work on, touch, are blocked by and wait for. Signals unblock those who wait."""
+    """Report (post, share) progress, a status update: announce what you started, are working on or completed,
+    files touched, blocked, stuck or waiting. Signals (done, ready) unblock waiting agents.
+    """
     session = call.own_session
     touched = _canonical_paths(session, files_touched or [])
     change = WorkChange(title, status, touched, notes, blocked_by, blocked_reason, waiting_for_signal)
@@ -82,7 +84,9 @@ async def get_active_work(
     since_hours: Annotated[int, Field(ge=1, le=336)] = 24,
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
 ) -> ActiveWork:
-    """Who is working on what: active and blocked agents, recent signals."""
+    """Who is working on what: status board of the team's current activity, what other agents (people) are
+    doing, recent work (today, last day), agents blocked or waiting, signals.
+    """
     return await list_active_work(call, call.project, since_hours, limit, instance)
 
 

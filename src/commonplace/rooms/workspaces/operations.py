@@ -42,7 +42,7 @@ async def get_overview(
     limit: model.Limit = 50,
     max_tokens: model.Tokens = 4000,
 ) -> model.WorkspaceOverview:
-    """Start here: all workspaces, or the page of one."""
+    """Overview of all workspaces (machine, tool, project), or the page of one."""
     own_id = await find_own_workspace_id(call)
     if workspace_id is None:
         visible = store.WorkspaceFilter(await store.list_visible_projects(call.tx, call.caller))
@@ -67,7 +67,7 @@ async def list_workspaces(
     limit: model.Limit = 50,
     offset: model.Offset = 0,
 ) -> model.WorkspaceListing:
-    """List workspaces by machine, tool or project."""
+    """List existing workspaces by machine, tool or project."""
     projects = [project] if project else await store.list_visible_projects(call.tx, call.caller)
     workspaces, total = await store.list_workspaces(
         call.tx, store.WorkspaceFilter(projects, machine, tool), call.caller, limit, offset
@@ -92,7 +92,7 @@ async def register_workspace(
     project: str,
     rotate: bool = False,
 ) -> model.RegisteredWorkspace:
-    """Bind yourself to a workspace; rotate: get its write_token."""
+    """Register your machine, tool and project as a workspace and bind yourself; rotate: get its write_token."""
     await lock_project(call.tx, project, "workspaces")
     existing = await store.find_workspace(call.tx, project, machine, tool, call.caller)
     workspace = existing or await _insert_workspace(call, machine, tool, project)
@@ -136,7 +136,7 @@ async def list_knowledge(
     limit: model.PageLines = 200,
     offset: model.Offset = 0,
 ) -> model.KnowledgeFiles:
-    """List a workspace's knowledge files."""
+    """List the knowledge files (markdown) of a workspace."""
     workspace = await _load_workspace(call, workspace_id)
     rows, total = await file_store.list_files(call.tx, workspace, prefix, limit, offset)
     return model.KnowledgeFiles(files=[model.KnowledgeFile.from_row(row) for row in rows], total=total)
@@ -156,7 +156,7 @@ async def read_knowledge(
     offset: model.Offset = 0,
     limit: model.PageLines | None = None,
 ) -> model.KnowledgeText:
-    """Read lines of a knowledge file."""
+    """Read a markdown knowledge file of a workspace."""
     workspace = await _load_workspace(call, workspace_id)
     row = await file_store.load_version_text(call.tx, workspace, path, version)
     max_bytes = DEFAULT_PAGE_BYTES if limit is None else MAX_PAGE_BYTES
@@ -180,7 +180,7 @@ async def search_knowledge(
     context: model.ContextLines = 2,
     limit: model.Limit = 20,
 ) -> knowledge_search.FileScan | knowledge_search.FileRanking:
-    """Search lines of knowledge files; regex is RE2."""
+    """Search (grep) lines of markdown knowledge files of all workspaces; regex is RE2."""
     if workspace_id is None:
         projects = await store.list_visible_projects(call.tx, call.caller)
     else:
@@ -203,7 +203,7 @@ async def search_knowledge(
 async def write_overview(
     call: Call, content: str, workspace_id: model.WorkspaceId | None = None
 ) -> model.OverviewWritten:
-    """Replace your workspace's overview."""
+    """Update the overview page of your workspace."""
     return await knowledge_writes.write_overview(call, await require_own_workspace(call, workspace_id))
 
 
@@ -223,7 +223,9 @@ async def write_knowledge(
     base_sha256: model.Sha256 | None = None,
     workspace_id: model.WorkspaceId | None = None,
 ) -> model.WrittenKnowledge:
-    """Write your file; base_sha256: only if unchanged since."""
+    """Write (save, edit) a markdown or wiki page, note or knowledge file in your workspace; base_sha256: only
+    if unchanged since.
+    """
     workspace = await require_own_workspace(call, workspace_id)
     written = await knowledge_writes.write_file(call, workspace, path, base_sha256)
     written.workspace_id = workspace.id
@@ -249,7 +251,7 @@ async def upload_knowledge(
     sha256: model.Sha256 | None = None,
     base_sha256: model.Sha256 | None = None,
 ) -> model.WrittenKnowledge:
-    """Write a file with the workspace's write token."""
+    """Upload a knowledge file with the workspace's write_token."""
     workspace = await require_workspace_of_token(call, workspace_id, write_token)
     return await knowledge_writes.write_file(call, workspace, path, base_sha256, sha256)
 
@@ -258,7 +260,7 @@ async def upload_knowledge(
 async def delete_knowledge(
     call: Call, path: model.KnowledgePath, workspace_id: model.WorkspaceId | None = None
 ) -> model.DeletedKnowledge:
-    """Delete a file of your workspace."""
+    """Remove a knowledge file of your workspace."""
     workspace = await require_own_workspace(call, workspace_id)
     await file_store.lock_files(call.tx, workspace)
     row = await file_store.find_file(call.tx, workspace, path)
@@ -304,7 +306,7 @@ async def list_versions(
     limit: model.Limit = 50,
     offset: model.Offset = 0,
 ) -> _FileHistory:
-    """List versions of a file or the overview; version: its diff."""
+    """History: versions of a knowledge file (page) or overview; version: compare, its diff."""
     workspace = await _load_workspace(call, workspace_id)
     row = await file_store.find_file(call.tx, workspace, path or file_store.OVERVIEW_PATH)
     if row is None:
@@ -325,7 +327,7 @@ async def restore_version(
     version: model.VersionNumber | None = None,
     workspace_id: model.WorkspaceId | None = None,
 ) -> model.RestoredVersion:
-    """Restore an older version or a deleted file of yours."""
+    """Restore (roll back to) an older (earlier) version of your page, or a deleted file."""
     workspace = await require_own_workspace(call, workspace_id)
     return await knowledge_writes.restore_text(call, workspace, path or file_store.OVERVIEW_PATH, version)
 
