@@ -53,7 +53,8 @@ def _operation_flags(tool: Tool) -> argparse.ArgumentParser:
 def _flag_help(name: str, kind: dict[str, Any], required: Any) -> str:
     choices = "|".join(map(str, kind.get("enum", ()))) or str(kind.get("type", "JSON"))
     default = f" (default {kind['default']})" if "default" in kind else ""
-    return (choices + default + (", required" if name in required else "")).replace("%", "%%")
+    facts = choices + default + (", required" if name in required else "")
+    return f"{kind.get('description', '')} {facts}".strip().replace("%", "%%")
 
 
 def _collect_arguments(flags: argparse.Namespace) -> dict[str, Any]:
