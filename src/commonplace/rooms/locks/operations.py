@@ -51,9 +51,7 @@ async def lock_files(
     wait_seconds: LockWaitSeconds = 0,
 ) -> LockFilesReply:
     """Lock (reserve, claim, hold, check out) files before you edit, so nobody else touches or changes them:
-    exclusive access, or wait until free; avoids conflicts. All or nothing; your calls renew the lock
-    (lease).
-    """
+    exclusive access, or wait until free; avoids conflicts. All or nothing; your calls renew the lock (lease)."""
     paths_wanted = _canonicalize_files(call, files)
     last_counter = await advance_counter(call.tx, call.project, "lease", len(paths_wanted))
     now = await call.tx.clock()
