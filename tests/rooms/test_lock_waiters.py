@@ -68,3 +68,41 @@ async def test_get_locks_shows_who_waits(team: Team):
     assert (await alice.get_locks())["waiting"] == [
         {"file": "src/cart.py", "agent": "bob", "since": "2027-01-15T08:00:00Z"}
     ]
+
+
+async def test_get_locks_of_a_path_shows_who_waits_for_it(team: Team):
+    alice, bob = await _wait_in_vain(team)
+    await alice.lock_files(files=["lib/a.py"])
+    await bob.lock_files(files=["lib/a.py"])
+    waiting = (await alice.get_locks(path_pattern="lib"))["waiting"]
+    assert [(waiter["file"], waiter["agent"]) for waiter in waiting] == [("lib/a.py", "bob")]
+
+
+async def test_who_got_a_lock_that_covers_the_path_does_not_wait_any_more(team: Team):
+    alice, bob = await _wait_in_vain(team)
+    team.clock.advance(minutes=11)
+    assert (await bob.lock_files(files=["src/"]))["success"]
+    assert "_notice" not in await bob.heartbeat()
+    assert "waiting" not in await alice.get_locks()
+
+
+async def test_a_session_that_ended_does_not_wait_any_more(team: Team):
+    alice, bob = await _wait_in_vain(team)
+    await bob.end_session(summary="done")
+    assert "waiting" not in await alice.get_locks()
+    rows = await team.database.read(
+        lambda tx: tx.all("select path from lock_waiter where project = $1", "shop")
+    )
+    assert rows == []
+
+
+async def test_waiting_ends_when_the_lease_that_was_met_would_have_lapsed_twice(team: Team):
+    alice, bob = await _wait_in_vain(team)
+    for _ in range(3):
+        team.clock.advance(minutes=6)
+        await alice.heartbeat()
+    assert len((await alice.get_locks())["waiting"]) == 1
+    team.clock.advance(minutes=3)
+    assert "waiting" not in await alice.get_locks()
+    await alice.unlock_files()
+    assert "_notice" not in await bob.heartbeat()

@@ -80,10 +80,16 @@ class LockRequest:
     def conflicts_with(self, lease: Lease) -> bool:
         if self.mode == lease.mode == "shared" or not prefixes.prefixes_overlap(self.prefix, lease.prefix):
             return False
+        return self._overlaps_pattern(lease.pattern)
+
+    def overlaps_path(self, path: str, fold: bool) -> bool:
+        return self._overlaps_pattern(paths.parse_pattern(path, (), fold))
+
+    def _overlaps_pattern(self, pattern: paths.PathPattern) -> bool:
         return (
-            paths.patterns_overlap(self.pattern, lease.pattern)
-            or paths.contains_pattern(self.pattern, lease.pattern)
-            or paths.contains_pattern(lease.pattern, self.pattern)
+            paths.patterns_overlap(self.pattern, pattern)
+            or paths.contains_pattern(self.pattern, pattern)
+            or paths.contains_pattern(pattern, self.pattern)
         )
 
 

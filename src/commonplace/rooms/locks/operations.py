@@ -88,7 +88,7 @@ async def lock_files(
         for offset, request in enumerate(requests)
     ]
     await store.upsert_leases(call.tx, call.project, granted)
-    await waiters.delete_waiters(call.tx, call.project, call.own_session.id, paths_wanted)
+    await waiters.delete_served_waiters(call.tx, call.own_session, requests, scope.fold)
     call.subject = f"{mode} {store.format_file_names(paths_wanted)}"
     call.emit(FILES_LOCKED, files=[lease.path for lease in granted], mode=mode)
     return LockFilesReply(success=True, locked=[LockGrant.from_lease(lease) for lease in granted])
@@ -148,7 +148,10 @@ async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockLis
         others = [lease for lease in matches if lease.session != session and lease.blocks_others(now)]
         total = len(others)
     mine = [lease for lease in own if lease.blocks_others(now)]
-    waiting = await waiters.list_waiters(call.tx, call.project, call.now) if path_pattern is None else ()
+    waiting = await waiters.list_waiters(call.tx, call.project)
+    if path_pattern is not None:
+        wanted = _request_pattern(call, path_pattern, fold)
+        waiting = [row for row in waiting if wanted.overlaps_path(row["path"], fold)]
     return LockListing(
         total_count=total + len(mine),
         locks=[Lock.from_lease(lease, now) for lease in others[:MAX_LISTED_LOCKS]],
@@ -215,12 +218,18 @@ async def _take_over_lapsed(call: Call, lapsed: Sequence[Lease], now: int) -> No
     )
 
 
-async def _list_matching_leases(call: Call, path_pattern: str, fold: bool) -> list[Lease]:
-    """List the leases that overlap the pattern, newest first; a plain path includes everything below it."""
+def _request_pattern(call: Call, path_pattern: str, fold: bool) -> LockRequest:
+    """The pattern as a request; a plain path includes everything below it."""
     path = paths.canonicalize_path(path_pattern, call.own_session.working_directory)
     request = LockRequest.from_path(path, "exclusive", fold)
-    if request.pattern.kind == "literal":
-        request = LockRequest.from_path(f"{path}/", "exclusive", fold)
+    return (
+        LockRequest.from_path(f"{path}/", "exclusive", fold) if request.pattern.kind == "literal" else request
+    )
+
+
+async def _list_matching_leases(call: Call, path_pattern: str, fold: bool) -> list[Lease]:
+    """List the leases that overlap the pattern, newest first."""
+    request = _request_pattern(call, path_pattern, fold)
     candidates = await store.list_candidate_leases(call.tx, call.project, [request], fold)
     matches = [lease for lease in candidates if request.conflicts_with(lease)]
     return sorted(matches, key=lambda lease: -lease.token)

@@ -14,7 +14,7 @@ _LAPSED_MICROSECONDS = DAY
 async def delete_lapsed_leases(tx: Tx, now: int, _settings: Settings) -> None:
     """Delete leases that lapsed a day ago, and notify their holders."""
     projects = await list_all_project_names(tx)
-    await waiters.delete_expired_waiters(tx, projects, now)
+    await waiters.delete_expired_waiters(tx, projects)
     rows_by_project: dict[str, list[Row]] = defaultdict(list)
     for row in await store.delete_leases_expired_before(
         tx, projects, await tx.clock() - _LAPSED_MICROSECONDS

@@ -1,69 +1,100 @@
-"""Sessions that asked for a lock in vain: they are told when the path comes free, and others see that they wait.
+"""Sessions that asked for a lock in vain: they are told once when the path comes free, and others see that they wait.
 
-A release checks the waiters of its project; a lease that lapses silently is noticed by the waiter's own activity.
+A session waits until it gets the lock, ends, or the lease that it met would have lapsed twice: its holder may renew it
+once. A release checks the waiters of its project; a lease that lapses silently is noticed by the waiter's own activity.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from commonplace import activity
 from commonplace.activity import AgentSession
-from commonplace.clock import HOUR
-from commonplace.rooms.locks import store
-from commonplace.rooms.locks.lease import LockDecision, LockMode, LockRequest
+from commonplace.rooms.locks import paths, store
+from commonplace.rooms.locks.lease import Lease, LockDecision, LockMode, LockRequest
 from commonplace.rooms.locks.store import format_file_names
 from commonplace.store.database import Row, Tx
 
-WAITER_LIFETIME = 4 * HOUR
 _MAX_WAITERS = 200
+
+
+def waiting_ends_at(leases: Iterable[Lease]) -> int:
+    return max(lease.expires_at + lease.ttl for lease in leases)
 
 
 async def insert_waiters(
     tx: Tx, session: AgentSession, decision: LockDecision, mode: LockMode, now: int
 ) -> None:
-    paths = dict.fromkeys(request.path for request, _ in decision.conflicts)
+    leases_by_path: dict[str, list[Lease]] = {}
+    for request, lease in decision.conflicts:
+        leases_by_path.setdefault(request.path, []).append(lease)
     await tx.many(
-        "insert into lock_waiter (project, session, path, agent, mode, at) values ($1, $2, $3, $4, $5, $6)"
-        " on conflict (project, session, path) do update set mode = excluded.mode, at = excluded.at",
-        [(session.project, session.id, path, session.agent, mode, now) for path in paths],
+        "insert into lock_waiter (project, session, path, agent, mode, at, until) values ($1, $2, $3, $4, $5, $6, $7)"
+        " on conflict (project, session, path) do update set mode = excluded.mode, at = excluded.at,"
+        " until = excluded.until",
+        [
+            (session.project, session.id, path, session.agent, mode, now, waiting_ends_at(leases))
+            for path, leases in leases_by_path.items()
+        ],
     )
 
 
-async def delete_waiters(tx: Tx, project: str, session: str, paths: Sequence[str]) -> None:
-    await tx.run(
-        "delete from lock_waiter where project = $1 and session = $2 and path = any($3)",
-        project,
-        session,
-        list(paths),
-    )
+async def delete_served_waiters(
+    tx: Tx, session: AgentSession, granted: Sequence[LockRequest], fold: bool
+) -> None:
+    """The session got these locks: it no longer waits for what they cover."""
+    rows = await _list_paths_of_session(tx, session)
+    requests = [LockRequest.from_path(row["path"], row["mode"], fold) for row in rows]
+    served = [
+        request.path
+        for request in requests
+        if any(paths.contains_pattern(grant.pattern, request.pattern) for grant in granted)
+    ]
+    if served:
+        await _delete_waiters(tx, session.project, session.id, served)
 
 
-async def list_waiters(tx: Tx, project: str, now: int) -> Sequence[Row]:
-    """List who waits, the longest first; sessions that ended do not wait."""
+async def delete_waiters_of_session(tx: Tx, project: str, session: str) -> None:
+    await tx.run("delete from lock_waiter where project = $1 and session = $2", project, session)
+
+
+async def list_waiters(tx: Tx, project: str) -> Sequence[Row]:
+    """List who waits, the longest first."""
     return await tx.all(
         "select lock_waiter.session, lock_waiter.path, lock_waiter.agent, lock_waiter.mode, lock_waiter.at"
         " from lock_waiter join session on session.project = $1 and session.id = lock_waiter.session"
-        " where lock_waiter.project = $1 and lock_waiter.at > $2 and session.ended_at is null"
+        " where lock_waiter.project = $1 and lock_waiter.until > $2 and session.ended_at is null"
         " order by lock_waiter.at, lock_waiter.path, lock_waiter.session limit $3",
         project,
-        now - WAITER_LIFETIME,
+        await tx.clock(),
         _MAX_WAITERS,
     )
 
 
 async def notify_waiters_of_project(tx: Tx, project: str, now: int) -> None:
     """Notify the waiters whose paths a release made free."""
-    await _notify_free_waiters(tx, project, await list_waiters(tx, project, now), now)
+    await _notify_free_waiters(tx, project, await list_waiters(tx, project), now)
 
 
 async def notify_waiter_on_activity(tx: Tx, session: AgentSession, now: int) -> None:
     """Notify the session if what it waits for lapsed meanwhile."""
-    rows = await tx.all(
-        "select session, path, mode from lock_waiter where project = $1 and session = $2 and at > $3 order by path",
+    await _notify_free_waiters(tx, session.project, await _list_paths_of_session(tx, session), now)
+
+
+async def _list_paths_of_session(tx: Tx, session: AgentSession) -> Sequence[Row]:
+    return await tx.all(
+        "select session, path, mode from lock_waiter where project = $1 and session = $2 and until > $3 order by path",
         session.project,
         session.id,
-        now - WAITER_LIFETIME,
+        await tx.clock(),
     )
-    await _notify_free_waiters(tx, session.project, rows, now)
+
+
+async def _delete_waiters(tx: Tx, project: str, session: str, waited_paths: Sequence[str]) -> None:
+    await tx.run(
+        "delete from lock_waiter where project = $1 and session = $2 and path = any($3)",
+        project,
+        session,
+        list(waited_paths),
+    )
 
 
 async def _notify_free_waiters(tx: Tx, project: str, rows: Sequence[Row], now: int) -> None:
@@ -81,14 +112,14 @@ async def _notify_free_waiters(tx: Tx, project: str, rows: Sequence[Row], now: i
     for row, request in zip(rows, requests, strict=True):
         if not any(lease.session != row["session"] and request.conflicts_with(lease) for lease in leases):
             free_paths.setdefault(row["session"], []).append(row["path"])
-    for session, paths in free_paths.items():
-        verb, pronoun = ("is", "it") if len(paths) == 1 else ("are", "them")
-        text = f"{format_file_names(paths)} {verb} free now: lock {pronoun} with memory_lock_files."
+    for session, files in free_paths.items():
+        verb, pronoun = ("is", "it") if len(files) == 1 else ("are", "them")
+        text = f"{format_file_names(files)} {verb} free now: lock {pronoun} with memory_lock_files."
         await activity.notify_sessions(tx, project, [session], text, now)
-        await delete_waiters(tx, project, session, paths)
+        await _delete_waiters(tx, project, session, files)
 
 
-async def delete_expired_waiters(tx: Tx, projects: Sequence[str], now: int) -> None:
+async def delete_expired_waiters(tx: Tx, projects: Sequence[str]) -> None:
     await tx.run(
-        "delete from lock_waiter where project = any($1) and at <= $2", list(projects), now - WAITER_LIFETIME
+        "delete from lock_waiter where project = any($1) and until <= $2", list(projects), await tx.clock()
     )

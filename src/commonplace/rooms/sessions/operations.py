@@ -22,7 +22,7 @@ from commonplace.rooms.knowledge.writing import write_document, write_record
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.locks.events import FILES_RELEASED
-from commonplace.rooms.locks.waiters import notify_waiters_of_project
+from commonplace.rooms.locks.waiters import delete_waiters_of_session, notify_waiters_of_project
 from commonplace.rooms.sessions import boot, handoffs, start_notices, store
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.rooms.sessions.boot_pack import fit_boot_pack
@@ -274,6 +274,7 @@ async def end_session(
     open_claims = await release_claims_of_session(call, session)
     await work.close_work_of_session(call.tx, call.project, session.id, call.now)
     released = await locks.release_leases_of_session(call.tx, call.project, session.id, await call.tx.clock())
+    await delete_waiters_of_session(call.tx, call.project, session.id)
     await store.mark_agent_idle(call.tx, session, call.now - SESSION_LIVE_MICROSECONDS, call.now)
     call.subject = handoff_id
     call.emit(SESSION_ENDED, agent=call.agent, handoff_id=handoff_id)
