@@ -11,7 +11,7 @@ import samples
 
 from commonplace.transcripts.reader import TranscriptReader
 
-LINES = (Path(__file__).parent / "copilot_events.jsonl").read_bytes().splitlines()
+LINES = (Path(__file__).parent / "recorded" / "copilot.jsonl").read_bytes().splitlines()
 
 
 def read_recorded(

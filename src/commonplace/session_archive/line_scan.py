@@ -6,8 +6,7 @@ The room decides which sessions are scanned and in which order (`rooms/archives/
 import asyncio
 import json
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from commonplace.clock import iso
 from commonplace.search import lines
@@ -21,13 +20,13 @@ from commonplace.session_archive.session_matches import (
     SessionMatches,
     SessionQuery,
 )
-from commonplace.transcripts.json_record import decode_record, parse_time
+from commonplace.transcripts.boot_echo import ECHO_TEXT, list_said_texts
+from commonplace.transcripts.json_record import decode_record, list_texts, parse_time
 from commonplace.transcripts.reader import TranscriptReader
 
 _MAX_SCANNED_BYTES = 512 * 1024 * 1024
 _MAX_SCANNED_LINES = 2_000_000
 _MAX_SCAN_SECONDS = 2.0
-_MAX_JSON_DEPTH = 12
 _UNPARSED_ROLE = "tool"
 """The role of a line that no reader understands: usually it is output of a tool."""
 
@@ -109,17 +108,21 @@ class LineScan:
     def _describe_match(
         self, archive: ArchivedSession, line_match: lines.LineMatch, line: bytes
     ) -> SessionMatch | None:
-        """Show the message if the match is in one; else the argument or output of a tool; else the raw line."""
-        utterances = TranscriptReader(tool=archive.tool).read(line_match.line, [line])
+        """Show the message if the match is in one; else the argument or output of a tool; else the raw line.
+
+        None if the match is only in an echo of our own boot pack.
+        """
+        heard = TranscriptReader(tool=archive.tool).read(line_match.line, [line])
+        utterances = [utterance for utterance in heard if utterance.text != ECHO_TEXT]
         role, words = next(
             ((utterance.role, utterance.text) for utterance in utterances if self._find_span(utterance.text)),
             (_UNPARSED_ROLE if not utterances else utterances[0].role, ""),
         )
         record = decode_record(line) or {}
         if not words:
-            words = next(
-                (text for text in _iterate_texts(record, _MAX_JSON_DEPTH) if self._find_span(text)), ""
-            )
+            words = next((text for text in list_said_texts(record) if self._find_span(text)), "")
+        if not words and any(self._find_span(text) for text in list_texts(record)):
+            return None
         at = next(
             (utterance.at for utterance in utterances if utterance.at is not None),
             parse_time(record.get("timestamp")),
@@ -143,15 +146,6 @@ class LineScan:
         if not self._budget.spend(len(words), 0):
             return None
         return self._pattern.find_match(words.encode(errors="replace"), self._budget)
-
-
-def _iterate_texts(value: Any, depth: int) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif depth:
-        children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        for child in children:
-            yield from _iterate_texts(child, depth - 1)
 
 
 def _compile_pattern(query: str, mode: lines.PatternMode) -> lines.Pattern:

@@ -5,6 +5,7 @@ The other functions read a field of unknown type and return a safe default.
 
 import json
 import math
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +21,7 @@ _MAX_EXIT_CODE = 2**31
 _MAX_TIME_CHARACTERS = 40
 _MIN_MILLISECONDS = 10**11
 _LATEST_SECONDS = 4_102_444_800
+_MAX_DEPTH = 12
 
 
 def decode_record(line: bytes) -> Record | None:
@@ -89,6 +91,20 @@ def decode_inner_json(value: Any) -> Any:
         return value
     record = decode_record(value.encode())
     return value if record is None else record
+
+
+def list_texts(
+    value: Any, skips: Callable[[Record], bool] | None = None, depth: int = _MAX_DEPTH
+) -> Iterator[str]:
+    """Every text in a decoded value, but for objects that `skips` is true of."""
+    if isinstance(value, str):
+        yield value
+    elif depth and isinstance(value, dict) and not (skips and skips(value)):
+        for child in value.values():
+            yield from list_texts(child, skips, depth - 1)
+    elif depth and isinstance(value, list):
+        for child in value:
+            yield from list_texts(child, skips, depth - 1)
 
 
 def list_records(value: Any) -> list[Record]:

@@ -11,12 +11,13 @@ import msgspec
 
 from commonplace.client.agents import load_transcript_formats
 from commonplace.transcripts import plain
+from commonplace.transcripts.boot_echo import ECHO_TEXT, remove_boot_echo
 from commonplace.transcripts.json_record import decode_record
 from commonplace.transcripts.transcript_event import Message, ParsedLine, ToolCall, TranscriptEvent
 from commonplace.transcripts.transcript_state import TranscriptState
 from commonplace.transcripts.work_log import LoggedCommand, LoggedCommit, LoggedError, TouchedFile
 
-PARSER_VERSION = 2
+PARSER_VERSION = 3
 """A state made by another version is discarded, and its transcript is read again."""
 
 _FORMATS = {parser.name: parser for parser in (*load_transcript_formats(), plain.FORMAT)}
@@ -107,9 +108,8 @@ class TranscriptReader:
                 continue
             self._state.extend_time_span(parsed.at)
             for event in parsed.events:
-                utterance = self._apply_event(number, parsed, event)
-                if utterance is not None and not parsed.aside:
-                    utterances.append(self._mark_abandoned(utterance))
+                heard = self._apply_event(number, parsed, event)
+                utterances += [] if parsed.aside else map(self._mark_abandoned, heard)
         return utterances
 
     def encode_state(self) -> bytes:
@@ -174,25 +174,30 @@ class TranscriptReader:
             return msgspec.structs.replace(utterance, abandoned=True)
         return utterance
 
-    def _apply_event(self, line: int, parsed: ParsedLine, event: TranscriptEvent) -> Utterance | None:
+    def _apply_event(self, line: int, parsed: ParsedLine, event: TranscriptEvent) -> list[Utterance]:
         state, at = self._state, event.at or parsed.at
         if isinstance(event, Message):
-            if not event.text.strip():
-                return None
-            if not parsed.aside:
-                state.count_message(event.role)
-            return Utterance(line, event.role, event.text, at)
+            return self._apply_message(event, line, at, counts=not parsed.aside)
         if isinstance(event, ToolCall):
             state.count_message("tool")
             state.count_tool(event.tool)
             state.work_log.add_call(event)
-            return Utterance(line, "tool", event.text, at, event.tool)
-        tool, errors = state.work_log.add_result(event, line, at)
+            return [Utterance(line, "tool", event.text, at, event.tool)]
+        result = event._replace(output=remove_boot_echo(event.output)) if event.failed else event
+        tool, errors = state.work_log.add_result(result, line, at)
         if not errors:
-            return None
-        return Utterance(
-            line, "error", "\n".join(error.text for error in errors)[:_ERROR_CHARACTERS], at, tool
-        )
+            return []
+        text = "\n".join(error.text for error in errors)[:_ERROR_CHARACTERS]
+        return [Utterance(line, "error", text, at, tool)]
+
+    def _apply_message(self, message: Message, line: int, at: int | None, *, counts: bool) -> list[Utterance]:
+        said = remove_boot_echo(message.text)
+        echo = [] if said == message.text else [Utterance(line, "system", ECHO_TEXT, at)]
+        if not said.strip():
+            return echo
+        if counts:
+            self._state.count_message(message.role)
+        return [*echo, Utterance(line, message.role, said, at)]
 
 
 def is_current_state(state: bytes) -> bool:

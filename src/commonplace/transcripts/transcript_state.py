@@ -4,6 +4,7 @@ from typing import TypeVar
 
 import msgspec
 
+from commonplace.transcripts.boot_echo import remove_boot_echo
 from commonplace.transcripts.work_log import WorkLog
 
 CUSTOM_TITLE, GENERATED_TITLE, LAST_PROMPT_TITLE, SUMMARY_TITLE, FIRST_PROMPT_TITLE = range(5)
@@ -49,7 +50,7 @@ class TranscriptState(msgspec.Struct, array_like=True):
 
     def set_title(self, rank: int, title: str, *, keep: bool = False) -> None:
         """Set the title of this rank; with `keep`, the first title of a rank stays."""
-        words = " ".join(title[: 4 * _TITLE_CHARACTERS].split())[:_TITLE_CHARACTERS]
+        words = " ".join(remove_boot_echo(title)[: 4 * _TITLE_CHARACTERS].split())[:_TITLE_CHARACTERS]
         if words and not (keep and self.titles[rank]):
             self.titles[rank] = words
 

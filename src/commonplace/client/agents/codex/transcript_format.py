@@ -33,7 +33,7 @@ _split = str.split
 _RECORD_TYPES = frozenset(
     _split(
         "session_meta response_item event_msg turn_context compacted world_state inter_agent_communication"
-        " inter_agent_communication_metadata security_risk_score"
+        " inter_agent_communication_metadata security_risk_score token_usage_record"
     )
 )
 _BARE_TYPES = frozenset(

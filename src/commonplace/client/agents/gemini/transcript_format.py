@@ -41,6 +41,7 @@ _SIGNAL_LINE = re.compile(r"^Signal: (?!\(none\))", re.MULTILINE)
 _NO_ERROR_TEXT = "\nError: (none)"
 _STDERR_MARK = "\nStderr: "
 _EMPTY_OUTPUT = "(empty)"
+_SESSION_CONTEXT = "<session_context>"
 _MAX_PARTIAL_BYTES = 256_000
 _MESSAGE_DEPTH = 2
 
@@ -94,6 +95,8 @@ def _parse_message(message: Record, facts: TranscriptState) -> list[TranscriptEv
     role = _ROLES.get(text_or_empty(message.get("type")), "")
     identity = text_or_empty(message.get("id"))[:64]
     words = join_text_blocks(message.get("content")).strip()
+    if role == "user" and words.startswith(_SESSION_CONTEXT):
+        role = "system"
     events: list[TranscriptEvent] = []
     if role and words and facts.remember_key(f"m {identity}", str(len(words))) != str(len(words)):
         events.append(Message(role, words))
