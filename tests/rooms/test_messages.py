@@ -616,3 +616,48 @@ async def test_list_inbox_is_for_the_agent_of_the_key_and_for_admins(team):
             await team.anyone(other).list_inbox(project="shop", agent="bob")
     with pytest.raises(errors.Forbidden):
         await team.anyone(access.Caller("agent", shop, "key_team")).list_inbox(project="shop")
+
+
+async def test_get_messages_of_a_thread_shows_both_sides_in_order(team, clock):
+    alice, bob = await _start_agents(team, "alice", "bob")
+    question = await alice.send_message(to_instance="bob", message="may I?")
+    clock.advance(seconds=1)
+    await bob.send_message(to_instance="alice", message="no", reply_to=question["message_id"])
+    clock.advance(seconds=1)
+    await alice.send_message(
+        to_instance="bob", message="why?", priority="urgent", reply_to=question["message_id"]
+    )
+    thread = await alice.get_messages(thread_id=question["thread_id"])
+    assert [
+        (mail["from"], mail["message"], mail["status"], mail.get("to")) for mail in thread["messages"]
+    ] == [
+        ("alice", "may I?", "pending", "bob"),
+        ("bob", "no", "delivered", None),
+        ("alice", "why?", "pending", "bob"),
+    ]
+    assert (thread["count"], thread["unread"]) == (3, 0)
+    again = await bob.get_messages(thread_id=question["thread_id"][:10])
+    assert _bodies(again) == ["may I?", "no", "why?"]
+    first = await bob.get_messages(thread_id=question["thread_id"], limit=2)
+    rest = await bob.get_messages(thread_id=question["thread_id"], limit=2, cursor=first["next_cursor"])
+    assert (_bodies(first), _bodies(rest), "next_cursor" in rest) == (["may I?", "no"], ["why?"], False)
+
+
+async def test_get_messages_of_a_thread_shows_what_was_sent_to_another_project(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob", project="bank")
+    question = await alice.send_message(to_instance="bob", to_project="bank", message="may I?")
+    await bob.send_message(
+        to_instance="alice", to_project="shop", message="yes", reply_to=question["message_id"]
+    )
+    for agent in (alice, bob):
+        thread = await agent.get_messages(thread_id=question["thread_id"])
+        assert sorted(_bodies(thread)) == ["may I?", "yes"]
+
+
+async def test_get_messages_of_a_thread_waits_for_an_answer_and_shows_nothing_of_others(team):
+    alice, bob, carol = await _start_agents(team, "alice", "bob", "carol")
+    question = await alice.send_message(to_instance="bob", message="may I?")
+    waiting = asyncio.create_task(alice.get_messages(thread_id=question["thread_id"], wait_seconds=50))
+    await bob.send_message(to_instance="alice", message="yes", reply_to=question["message_id"])
+    assert _bodies(await waiting) == ["may I?", "yes"]
+    assert _bodies(await carol.get_messages(thread_id=question["thread_id"])) == []

@@ -1,6 +1,7 @@
 """A message, the statuses of a delivery, and the replies that show them. SQL is in `store.py`."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, get_args
 
@@ -19,6 +20,7 @@ LIVE_SUBSCRIBER_WINDOW = 5 * MINUTE
 FINISHED_MAIL_RETENTION = 30 * DAY
 MAX_PUSHED_CHAIN_DEPTH = 12
 _MAX_PAGE_CHARACTERS = 100_000
+_THREAD_CURSOR = re.compile(r"(\d{1,18})\.(\d{1,18})\.(\w+)")
 _MAX_TITLE_CHARACTERS = 100
 
 MessagePriority = Literal["urgent", "normal", "low"]
@@ -29,7 +31,7 @@ MessageBody = Annotated[str, Field(min_length=1, max_length=50_000)]
 MessageSubject = Annotated[str, Field(max_length=200)]
 MessageNote = Annotated[str, Field(max_length=2000)]
 IdempotencyKey = Annotated[str, Field(min_length=1, max_length=200)]
-InboxCursor = Annotated[str, Field(max_length=40)]
+InboxCursor = Annotated[str, Field(max_length=60)]
 InboxLimit = Annotated[int, Field(ge=1, le=100)]
 WaitSeconds = Annotated[int, Field(ge=0, le=50)]
 
@@ -141,7 +143,9 @@ class InboxMessage(Reply):
             thread_id=row["thread"],
             chain_depth=row["chain_depth"],
             age=format_age(row["created_at"], now),
-            to=row["addressed_to"] if row["addressed_to"] in (ALL_AGENTS, PROJECT_ADMINS) else "",
+            to=row["addressed_to"]
+            if row.get("is_own") or row["addressed_to"] in (ALL_AGENTS, PROJECT_ADMINS)
+            else "",
             subject=row["subject"],
             message=row["body"] if with_body else "",
             reply_to=row["reply_to"],
@@ -205,7 +209,8 @@ def truncate_page(rows: Sequence[Row]) -> Sequence[Row]:
 
 
 def is_unread_message(row: Row) -> bool:
-    return bool(row["state"] == MESSAGE_STATUSES.index("pending"))
+    """Is it new to its reader? A message that the reader sent is not."""
+    return row["state"] == MESSAGE_STATUSES.index("pending") and not row.get("is_own")
 
 
 def with_delivered_state(row: Row) -> dict[str, Any]:
@@ -219,10 +224,25 @@ def format_inbox_cursor(row: Row) -> str:
 def parse_inbox_cursor(cursor: str) -> tuple[int, int]:
     rank, _, n = cursor.partition(".")
     if not (rank.isdecimal() and n.isdecimal() and len(cursor) < 20):  # noqa: PLR2004 - within 64 bits
-        raise errors.Invalid(
-            "Invalid `cursor`.", hint="Pass next_cursor of the previous memory_get_messages reply."
-        )
+        raise _invalid_cursor()
     return int(rank), int(n)
+
+
+def format_thread_cursor(row: Row) -> str:
+    return f"{row['created_at']}.{row['n']}.{row['id']}"
+
+
+def parse_thread_cursor(cursor: str) -> tuple[int, int, str]:
+    match = _THREAD_CURSOR.fullmatch(cursor)
+    if match is None:
+        raise _invalid_cursor()
+    return int(match[1]), int(match[2]), match[3]
+
+
+def _invalid_cursor() -> errors.Invalid:
+    return errors.Invalid(
+        "Invalid `cursor`.", hint="Pass next_cursor of the previous memory_get_messages reply."
+    )
 
 
 def render_message_document(row: Row, deliveries: Sequence[Row]) -> dict[str, Any]:

@@ -137,6 +137,9 @@ async def get_messages(
     for an answer or reply; see a thread (conversation).
     """
     agent = await _require_mailbox(call, for_instance)
+    if thread_id:
+        thread = await _resolve_thread(call, agent, thread_id)
+        return await _read_thread(call, agent, thread, limit, cursor, category, headers_only, wait_seconds)
     message = await ids.resolve_id(call.tx, "message", call.project, message_id) if message_id else None
     rows = await store.list_inbox_messages(
         call.tx,
@@ -146,7 +149,6 @@ async def get_messages(
         unread_only=not include_delivered and message is None,
         after=model.parse_inbox_cursor(cursor) if cursor else None,
         message=message,
-        thread=await _resolve_thread(call, agent, thread_id) if thread_id else None,
         category=category,
     )
     if message and not rows:
@@ -155,11 +157,7 @@ async def get_messages(
             hint="Call memory_get_by_id to read a message that you sent.",
         )
     page = rows[:limit] if headers_only else model.truncate_page(rows[:limit])
-    shown_rows = page if headers_only or agent != call.agent else await _mark_page_delivered(call, page)
-    if agent == call.agent:
-        if call.session and call.session.has_notice:
-            await store.delete_all_mail_notices(call.tx, call.project, call.session.id)
-        await _delete_mail_notices(call, [str(row["id"]) for row in shown_rows])
+    shown_rows = await _show_page(call, agent, page, headers_only=headers_only)
     if wait_seconds and not shown_rows:
         unread = await store.count_unread_messages(call.tx, call.project, agent)
         raise WaitForEvents(call, InboxPage(count=0, unread=unread, messages=[]), wait_seconds)
@@ -169,6 +167,46 @@ async def get_messages(
         messages=[InboxMessage.from_row(row, call.now, with_body=not headers_only) for row in shown_rows],
         next_cursor=model.format_inbox_cursor(page[-1]) if len(page) < len(rows) else "",
     )
+
+
+async def _read_thread(
+    call: Call,
+    agent: str,
+    thread: str,
+    limit: int,
+    cursor: str | None,
+    category: str | None,
+    headers_only: bool,
+    wait_seconds: int,
+) -> InboxPage:
+    """Both sides of a thread, read or not, oldest first; waits for something that the agent has not read."""
+    after = model.parse_thread_cursor(cursor) if cursor else None
+    rows = await store.list_thread_messages(
+        call.tx, call.project, agent, thread, limit=limit + 1, after=after, category=category
+    )
+    page = rows[:limit] if headers_only else model.truncate_page(rows[:limit])
+    has_news = any(model.is_unread_message(row) for row in page)
+    shown_rows = await _show_page(call, agent, page, headers_only=headers_only)
+    reply = InboxPage(
+        count=len(shown_rows),
+        unread=await store.count_unread_messages(call.tx, call.project, agent),
+        messages=[InboxMessage.from_row(row, call.now, with_body=not headers_only) for row in shown_rows],
+        next_cursor=model.format_thread_cursor(page[-1]) if len(page) < len(rows) else "",
+    )
+    if wait_seconds and not has_news:
+        raise WaitForEvents(call, reply, wait_seconds)
+    return reply
+
+
+async def _show_page(call: Call, agent: str, page: Sequence[Row], *, headers_only: bool) -> Sequence[Row]:
+    """Mark what the agent itself reads as delivered, and forget the notices of it."""
+    if agent != call.agent:
+        return page
+    shown_rows = page if headers_only else await _mark_page_delivered(call, page)
+    if call.session and call.session.has_notice:
+        await store.delete_all_mail_notices(call.tx, call.project, call.session.id)
+    await _delete_mail_notices(call, [str(row["id"]) for row in shown_rows])
+    return shown_rows
 
 
 async def _require_mailbox(call: Call, for_instance: str | None) -> str:
@@ -190,7 +228,7 @@ async def _resolve_thread(call: Call, agent: str, prefix: str) -> str:
     )
 
 
-async def _mark_page_delivered(call: Call, page: Sequence[Row]) -> list[dict[str, object]]:
+async def _mark_page_delivered(call: Call, page: Sequence[Row]) -> Sequence[Row]:
     """Mark the page delivered; leave out what another session of the same agent has just been given."""
     unread_ids = [row["id"] for row in page if model.is_unread_message(row)]
     marked_ids = (

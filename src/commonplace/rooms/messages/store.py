@@ -197,7 +197,6 @@ async def list_inbox_messages(
     unread_only: bool = True,
     after: tuple[int, int] | None = None,
     message: str | None = None,
-    thread: str | None = None,
     category: str | None = None,
 ) -> Sequence[Row]:
     """List the agent's messages, urgent first, then oldest first."""
@@ -213,7 +212,7 @@ async def list_inbox_messages(
         conditions += add_condition("delivery.state = {}", _PENDING)
     if after is not None:
         conditions += add_condition("(delivery.rank, delivery.n) > ({}, {})", *after)
-    for column, value in (("message", message), ("thread", thread), ("category", category)):
+    for column, value in (("message", message), ("category", category)):
         if value is not None:
             conditions += add_condition(f"delivery.{column} = {{}}", value)
     return await tx.all(
@@ -224,11 +223,39 @@ async def list_inbox_messages(
     )
 
 
+async def list_thread_messages(
+    tx: Tx,
+    project: str,
+    agent: str,
+    thread: str,
+    *,
+    limit: int,
+    after: tuple[int, int, str] | None = None,
+    category: str | None = None,
+) -> Sequence[Row]:
+    """List both sides of a thread, oldest first; the state of a message that the agent sent is its recipients' earliest."""
+    return await tx.all(
+        "select * from ("
+        f" select {_MESSAGE_COLUMNS}, delivery.state, 0 as is_own from delivery"
+        "  join message on message.project = delivery.project and message.id = delivery.message"
+        "  where delivery.project = $1 and delivery.agent = $2 and delivery.thread = $3"
+        f" union all select {_MESSAGE_COLUMNS}, coalesce((select min(delivery.state) from delivery"
+        "   where delivery.project = message.project and delivery.message = message.id), 0) as state, 1 as is_own"
+        "  from message where message.project = any($4) and message.thread = $3 and message.sender_project = $1"
+        "  and message.sender = $2 and not exists (select 1 from delivery where delivery.project = message.project"
+        "   and delivery.message = message.id and delivery.agent = $2 and message.project = $1)"
+        ") as thread_message where (created_at, n, id) > ($5, $6, $7)"
+        " and (cast($8 as text) is null or category = $8) order by created_at, n, id limit $9",
+        *(project, agent, thread, await list_all_project_names(tx), *(after or (0, 0, "")), category, limit),
+    )
+
+
 async def list_thread_ids(tx: Tx, project: str, agent: str, prefix: str) -> list[str]:
-    """List up to five threads of the agent whose id starts with `prefix`."""
+    """List up to five threads whose id starts with `prefix`, among those in which the agent received or sent something."""
     rows = await tx.all(
-        "select distinct thread from delivery where project = $1 and agent = $2 and thread >= $3 and thread < $4"
-        " order by thread limit 5",
+        "select thread from delivery where project = $1 and agent = $2 and thread >= $3 and thread < $4"
+        " union select thread from message where project = $1 and sender_project = $1 and sender = $2"
+        "  and thread >= $3 and thread < $4 order by thread limit 5",
         project,
         agent,
         prefix,
