@@ -1,6 +1,7 @@
 """Mail: each recipient gets every message once, urgent first, and nothing is lost on the way."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -661,3 +662,31 @@ async def test_get_messages_of_a_thread_waits_for_an_answer_and_shows_nothing_of
     await bob.send_message(to_instance="alice", message="yes", reply_to=question["message_id"])
     assert _bodies(await waiting) == ["may I?", "yes"]
     assert _bodies(await carol.get_messages(thread_id=question["thread_id"])) == []
+
+
+async def test_send_message_to_all_reaches_who_is_alive_or_comes_back_and_no_dead_window(team, clock):
+    operator = team.anyone(access.OPERATOR)
+    await operator.admin(action="create_key", name="dora", projects=["shop"], agent="dora")
+    alice, bob = await _start_agents(team, "alice", "bob")
+    for name in ("dora", "gone", "crashed"):
+        ended = await team.agent(name)
+        if name != "crashed":
+            await ended.end_session(summary="done")
+    seat = team.anyone(replace(access.LOCAL, windows=("claude:1",), seat="claude@laptop"))
+    assert (await seat.start_session(project="shop"))["agent"] == "claude"
+    await seat.end_session(summary="done")
+    clock.advance(days=2)
+    await bob.heartbeat()
+    sent = await alice.send_message(to_instance="*", message="freeze")
+    assert (sent["recipients"], sent["not_addressed"]) == (3, 2)
+    recipients = (await alice.get_by_id(doc_id=sent["message_id"]))["links"]["recipients"]
+    assert [recipient["agent"] for recipient in recipients] == ["bob", "claude", "dora"]
+    assert (await alice.send_message(to_instance="gone", message="you"))["recipients"] == 1
+
+
+async def test_send_message_to_all_reaches_the_roster_of_a_registered_project(team):
+    operator = team.anyone(access.OPERATOR)
+    await operator.project(action="create", name="shop")
+    await operator.project(action="add_agent", name="shop", agent="reviewer", tier="named")
+    alice = await team.agent("alice")
+    assert (await alice.send_message(to_instance="*", message="freeze"))["recipients"] == 1

@@ -86,10 +86,14 @@ class SentMessage(Reply):
     chain_depth: int
     live_subscribers: int
     duplicate: bool = False
+    not_addressed: int = 0
+    """Agents of the project that a broadcast left out: their session is gone and nothing says that they come back."""
     warning: str = ""
 
     @classmethod
-    def from_row(cls, row: Row, *, live_sessions: int, duplicate: bool = False) -> "SentMessage":
+    def from_row(
+        cls, row: Row, *, live_sessions: int, duplicate: bool = False, not_addressed: int = 0
+    ) -> "SentMessage":
         return cls(
             status="queued",
             message_id=row["id"],
@@ -100,13 +104,14 @@ class SentMessage(Reply):
             chain_depth=row["chain_depth"],
             live_subscribers=live_sessions,
             duplicate=duplicate,
+            not_addressed=not_addressed,
             warning=_delivery_warning(row),
         )
 
 
 def _delivery_warning(row: Row) -> str:
     if not row["recipients"]:
-        return "No recipients: the project has no other agents."
+        return "No recipients: no other agent of the project is alive or known to come back."
     if row["chain_depth"] > MAX_PUSHED_CHAIN_DEPTH:
         return f"Stored but not pushed: the reply chain is deeper than {MAX_PUSHED_CHAIN_DEPTH} messages."
     return ""

@@ -83,8 +83,8 @@ async def _join_thread(call: Call, draft: MessageDraft, parent_id: str | None) -
 
 
 async def _send_draft(call: Call, draft: MessageDraft, message_number: int) -> SentMessage:
-    to, agents = await recipients.resolve_recipients(call, draft.project, draft.to)
-    draft = draft.with_recipient(to)
+    to = await recipients.resolve_recipients(call, draft.project, draft.to)
+    draft, agents = draft.with_recipient(to.address), to.names
     if first := await store.find_duplicate_message(call.tx, draft, call.now - model.DUPLICATE_WINDOW):
         return await _answer_duplicate(call, first)
     row = await store.insert_message(call.tx, draft, agents, message_number, call.now)
@@ -93,8 +93,8 @@ async def _send_draft(call: Call, draft: MessageDraft, message_number: int) -> S
     )
     if draft.is_pushed:
         await _push_message(call, draft, row, agents)
-    call.subject = f"{row['id']} to {to}"
-    return SentMessage.from_row(row, live_sessions=len(live_sessions))
+    call.subject = f"{row['id']} to {to.address}"
+    return SentMessage.from_row(row, live_sessions=len(live_sessions), not_addressed=to.not_addressed)
 
 
 async def _answer_duplicate(call: Call, first: Row) -> SentMessage:

@@ -1,10 +1,12 @@
 """Resolve the address of a message to the agents that receive it."""
 
 import difflib
+from dataclasses import dataclass
 
 from commonplace import errors
 from commonplace.call import Call
 from commonplace.project import is_registered_project
+from commonplace.rooms.admin import store as keys
 from commonplace.rooms.messages import store
 from commonplace.rooms.messages.model import ALL_AGENTS, PROJECT_ADMINS
 
@@ -12,15 +14,35 @@ _MAX_SUGGESTIONS = 3
 _SUGGESTION_CUTOFF = 0.5
 
 
-async def resolve_recipients(call: Call, project: str, to: str) -> tuple[str, list[str]]:
-    """Return the address with the agent's exact name, and the names of the agents that receive the message."""
-    if to in (ALL_AGENTS, PROJECT_ADMINS):
-        names = await store.list_roster_names(call.tx, project, call.now, admins=to == PROJECT_ADMINS)
-        return to, [name for name in names if not _is_sender(call, project, name)]
+@dataclass(frozen=True, slots=True)
+class Recipients:
+    """`address`: the exact name of the agent, or the group. `not_addressed`: agents of the group whose windows are gone."""
+
+    address: str
+    names: list[str]
+    not_addressed: int = 0
+
+
+async def resolve_recipients(call: Call, project: str, to: str) -> Recipients:
+    if to == ALL_AGENTS:
+        return await _resolve_everyone(call, project)
+    if to == PROJECT_ADMINS:
+        admins = await store.list_admin_names(call.tx, project)
+        return Recipients(to, [name for name in admins if not _is_sender(call, project, name)])
     if await store.is_known_agent(call.tx, project, to):
-        return to, [to]
+        return Recipients(to, [to])
     name = await _match_agent_name(call, project, to)
-    return name, [name]
+    return Recipients(name, [name])
+
+
+async def _resolve_everyone(call: Call, project: str) -> Recipients:
+    """Who is alive or known to come back; a name that a key is bound to comes back."""
+    known = await store.list_agent_names(call.tx, project)
+    reachable = set(await store.list_reachable_names(call.tx, project, call.now))
+    reachable |= await keys.list_bound_names(call.tx, project, "", call.now)
+    others = [name for name in known if not _is_sender(call, project, name)]
+    names = [name for name in others if name in reachable]
+    return Recipients(ALL_AGENTS, names, len(others) - len(names))
 
 
 async def _match_agent_name(call: Call, project: str, to: str) -> str:

@@ -44,14 +44,21 @@ async def list_agent_names(tx: Tx, project: str) -> list[str]:
     return [row["name"] for row in rows]
 
 
-async def list_roster_names(tx: Tx, project: str, now: int, *, admins: bool) -> list[str]:
-    """List the agents of a project, or only its admins. Workers count only while they have a live session."""
+async def list_admin_names(tx: Tx, project: str) -> list[str]:
+    rows = await tx.all("select name from agent where project = $1 and tier = 'admin' order by name", project)
+    return [row["name"] for row in rows]
+
+
+async def list_reachable_names(tx: Tx, project: str, now: int) -> list[str]:
+    """List the agents that are alive, or known to come back: the roster registers them, or their seat has their name."""
     rows = await tx.all(
-        "select name from agent where project = $1 and ($2 = 0 or tier = 'admin') and (tier <> 'worker' or exists"
-        " (select 1 from session where session.project = $1 and session.agent = agent.name"
-        "  and session.ended_at is null and session.active_at > $3)) order by name",
+        "select name from agent where project = $1 and (exists"
+        "  (select 1 from session where session.project = $1 and session.agent = agent.name"
+        "   and session.ended_at is null and session.active_at > $2)"
+        " or exists (select 1 from seat_name where seat_name.project = $1 and seat_name.name = agent.name)"
+        " or (tier in ('admin', 'named') and exists"
+        "  (select 1 from project where project.name = $1 and project.registered = 1))) order by name",
         project,
-        int(admins),
         now - SESSION_LIVE_MICROSECONDS,
     )
     return [row["name"] for row in rows]

@@ -28,7 +28,7 @@ async def notify_session_start(call: Call, agent: ResolvedAgent, live_sessions: 
 
 async def _mail_admins(call: Call, agent: ResolvedAgent) -> None:
     """Send the admins a message, and a notice to those with a live session."""
-    admins = await messages.list_roster_names(call.tx, call.project, call.now, admins=True)
+    admins = await messages.list_admin_names(call.tx, call.project)
     if not admins:
         return
     text = (
