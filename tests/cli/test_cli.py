@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import product
+from commonplace.cli.parser import COMMAND_GROUPS
 from patience import PATIENCE_SECONDS
 
 
@@ -23,6 +24,15 @@ def test_help_teaches_the_first_steps():
     assert shown.returncode == 0
     for word in ("serve", "status", "call", "key create"):
         assert word in shown.stdout
+
+
+def test_help_groups_every_command_by_its_purpose():
+    listed = [name for names in COMMAND_GROUPS.values() for name in names]
+    shown = run("--help").stdout
+    assert all(f"\n{title}:\n" in shown for title in COMMAND_GROUPS)
+    assert [line.split()[0] for line in shown.splitlines() if re.match(r"  [a-z]+ {2}", line)] == listed
+    for name in listed:
+        assert run(name, "--help").returncode == 0
 
 
 def test_call_lists_operations_and_explains_one():

@@ -5,27 +5,34 @@ import importlib
 from collections.abc import Callable
 
 from commonplace.client.commands import client_parser as agent_commands
+from commonplace.client.commands import people_parser
 from commonplace.client.commands.command_flags import Commands, RawHelp, add_store_flags, run_lazily
 
 _DESCRIPTION = "Shared memory and coordination for teams of AI coding agents, over MCP."
 _EPILOG = """first steps:
   commonplace serve                         start the server; prints how to connect each agent
   commonplace connect claude                connect an agent; `install` adds hooks and transcripts
-  commonplace status                        show whether it runs, active sessions and locks
-  commonplace call memory_health            run any operation from the shell
+  commonplace who                           show who works on what
   commonplace key create --name ann --role owner   make the first key, then: serve --auth on
 """
+COMMAND_GROUPS = {
+    "run the server": ("serve", "status", "key"),
+    "connect agents": ("connect", "install", "uninstall", "guard"),
+    "ask the server": ("search", "show", "who", "inbox", "backlog", "call"),
+    "transcripts and code": ("sync", "librarian", "verify", "distill"),
+    "what agents run": ("stdio", "hook"),
+}
+_HELP_COLUMN = 14
 
 
 def build_parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
-        "commonplace",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=RawHelp,
+        "commonplace", usage="commonplace [-h] [--version] COMMAND ...", formatter_class=RawHelp
     )
     top.add_argument("--version", action="version", version=_version_text())
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = top.add_subparsers(
+        prog="commonplace", metavar="COMMAND", required=True, help=argparse.SUPPRESS
+    )
     _add_serve(commands)
     _add_call(commands)
     _add_key(commands)
@@ -33,17 +40,30 @@ def build_parser() -> argparse.ArgumentParser:
     _add_librarian(commands)
     _add_distill(commands)
     _add_verify(commands)
+    people_parser.add_people_commands(commands, _run_with_operations)
     agent_commands.add_client_commands(commands)
+    top.description = _DESCRIPTION
+    top.epilog = f"{_render_groups(commands)}\n{_EPILOG}"
     return top
 
 
-def _run_with_operations(module: str) -> Callable[[argparse.Namespace], int]:
+def _render_groups(commands: Commands) -> str:
+    """The commands by purpose; argparse could only list them all in one group."""
+    summaries = {action.dest: action.help for action in commands._choices_actions}  # noqa: SLF001 - no public name
+    commands._choices_actions = []  # noqa: SLF001 - the same
+    return "\n".join(
+        f"{title}:\n" + "".join(f"  {name:{_HELP_COLUMN}}{summaries[name]}\n" for name in names)
+        for title, names in COMMAND_GROUPS.items()
+    )
+
+
+def _run_with_operations(module: str, function: str = "run") -> Callable[[argparse.Namespace], int]:
     """Run a client command that also works without a server: it is passed a function that calls operations."""
 
     def run(arguments: argparse.Namespace) -> int:
         from commonplace.cli import operation_call  # noqa: PLC0415 - --help should not wait for it
 
-        command: Callable[..., int] = importlib.import_module(module).run
+        command: Callable[..., int] = getattr(importlib.import_module(module), function)
         return command(arguments, lambda name, values: operation_call.call_operation(name, values, arguments))
 
     return run

@@ -19,12 +19,17 @@ def run_lazily(module: str) -> Callable[[argparse.Namespace], int]:
     return run
 
 
-def add_store_flags(command: argparse.ArgumentParser) -> None:
+def add_store_flags(command: argparse.ArgumentParser, default: str | None = None) -> None:
     """Flags that say which server to use; `client/server_choice.py` has the order."""
     command.add_argument(
-        "--url", help="the server's address (COMMONPLACE_URL, .commonplace.toml, config.toml, this machine's)"
+        "--url",
+        default=default,
+        help="the server's address (COMMONPLACE_URL, .commonplace.toml, config.toml, this machine's)",
     )
-    command.add_argument("--data", metavar="DIR", help="data folder of the server")
+    command.add_argument("--data", default=default, metavar="DIR", help="data folder of the server")
     command.add_argument(
-        "--store", metavar="STORE", help="the server's store, if no server runs on this machine"
+        "--store",
+        default=default,
+        metavar="STORE",
+        help="the server's store, if no server runs on this machine",
     )
