@@ -7,6 +7,7 @@ import pytest
 from observer import Observer
 from programs import DrivenProgram, find_fault
 from scripted_model import ScriptedModel
+from terminal import Terminal
 from workstation import Workstation
 
 import product
@@ -37,3 +38,8 @@ def require_program(*programs: DrivenProgram) -> None:
     for program in programs:
         if fault := find_fault(program):
             pytest.skip(fault)
+
+
+def require_terminal() -> None:
+    if not Terminal.is_available():
+        pytest.skip("tmux is not installed")

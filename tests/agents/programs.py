@@ -31,6 +31,18 @@ class ProgramWindow(NamedTuple):
     resumes: bool = False
 
 
+class TerminalUse(NamedTuple):
+    """How a person uses the program in a terminal."""
+
+    flags: Sequence[str]
+    ready_text: str
+    """What the screen shows when it waits for a prompt."""
+    compact_line: str
+    compacted_text: str
+    """What it shows after a compaction."""
+    quit_line: str
+
+
 @dataclass(frozen=True, eq=False)
 class DrivenProgram:
     name: str
@@ -42,13 +54,14 @@ class DrivenProgram:
     edit: Callable[[Path, str, str], list[Call]]
     """The model's calls that replace one line of a file."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Files that its user had before, by their path in the home folder."""
+    """Files that its user had before, by their path in the home folder; REPOSITORY stands for its path."""
     own_tool_prefix: str = ""
     """What stands before the name of a tool of ours, where the program does not offer every tool by name."""
     is_summary: Callable[[ModelRequest], bool] = lambda _request: False
     """Whether a request that offers tools asks for the summary of a compaction."""
     full_context_tokens: int = 0
-    """After a reply of this size the program compacts by itself."""
+    """After a reply of this size the program compacts by itself; 0 if it does so only between prompts."""
+    terminal: TerminalUse | None = None
 
     def call(self, tool: str, **arguments: Any) -> Call:
         """The model calls a tool of ours."""
@@ -92,6 +105,10 @@ def program_path() -> dict[str, str]:
     return {"PATH": f"{nodejs.NODE_FOLDER}:{BINARIES}:/usr/local/bin:/usr/bin:/bin"}
 
 
+def _asks_for_summary(request: ModelRequest) -> bool:
+    return "create a detailed summary of the conversation" in request.prompts[-1]
+
+
 def _claude_command(window: ProgramWindow) -> list[str]:
     resume = ["--continue"] if window.resumes else []
     allowed = "mcp__commonplace,Edit,Write,Read,Agent"
@@ -111,10 +128,6 @@ def _claude_environment(window: ProgramWindow) -> dict[str, str]:
 def _claude_edit(file: Path, old: str, new: str) -> list[Call]:
     arguments = {"file_path": str(file), "old_string": old, "new_string": new}
     return [Call("Read", {"file_path": str(file)}), Call("Edit", arguments)]
-
-
-def _is_claude_summary(request: ModelRequest) -> bool:
-    return "Your task is to create a detailed summary" in request.prompts[-1]
 
 
 def _codex_command(window: ProgramWindow) -> list[str]:
@@ -222,15 +235,29 @@ def _copilot_edit(file: Path, old: str, new: str) -> list[Call]:
     return [Call("edit", {"path": str(file), "old_str": old, "new_str": new})]
 
 
+_CLAUDE_STATE = {
+    "hasCompletedOnboarding": True,
+    "customApiKeyResponses": {"approved": ["sk-ant-test"], "rejected": []},
+    "projects": {"REPOSITORY": {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}},
+}
+
 CLAUDE = DrivenProgram(
     "claude",
     "claude",
     _claude_command,
     _claude_environment,
     _claude_edit,
+    {".claude.json": json.dumps(_CLAUDE_STATE), ".claude/settings.json": '{"theme": "dark"}'},
     own_tool_prefix="mcp__commonplace__",
-    is_summary=_is_claude_summary,
+    is_summary=_asks_for_summary,
     full_context_tokens=990_000,
+    terminal=TerminalUse(
+        ("--permission-mode", "acceptEdits", "--allowedTools", "mcp__commonplace"),
+        "accept edits on",
+        "/compact",
+        "Compacted",
+        "/exit",
+    ),
 )
 CODEX = DrivenProgram(
     "codex",
@@ -238,6 +265,7 @@ CODEX = DrivenProgram(
     _codex_command,
     _codex_environment,
     _codex_edit,
+    {".codex/config.toml": "# mine\n[tui]\nanimations = false\n"},
     own_tool_prefix="mcp__commonplace__",
     full_context_tokens=260_000,
 )
@@ -248,6 +276,13 @@ GEMINI = DrivenProgram(
     _gemini_environment,
     _gemini_edit,
     {".gemini/settings.json": '{"security": {"auth": {"selectedType": "gemini-api-key"}}}\n'},
+    terminal=TerminalUse(
+        ("-m", "gemini-2.5-pro", "--approval-mode", "yolo"),
+        "Type your message",
+        "/compress",
+        "Chat history compressed",
+        "/quit",
+    ),
 )
 OPENCODE = DrivenProgram(
     "opencode",
@@ -255,7 +290,23 @@ OPENCODE = DrivenProgram(
     _opencode_command,
     _opencode_environment,
     _opencode_edit,
+    {".config/opencode/opencode.jsonc": '{\n  // mine\n  "share": "disabled"\n}\n'},
     full_context_tokens=199_000,
 )
-COPILOT = DrivenProgram("copilot", "copilot", _copilot_command, _copilot_environment, _copilot_edit)
+COPILOT = DrivenProgram(
+    "copilot",
+    "copilot",
+    _copilot_command,
+    _copilot_environment,
+    _copilot_edit,
+    {".copilot/config.json": '{"trusted_folders": ["REPOSITORY"], "banner": "never"}\n'},
+    is_summary=_asks_for_summary,
+    terminal=TerminalUse(
+        ("--allow-all-tools", "--allow-all-paths"),
+        "/ commands",
+        "/compact",
+        "Compaction completed",
+        "/exit",
+    ),
+)
 PROGRAMS: Sequence[DrivenProgram] = (CLAUDE, CODEX, GEMINI, OPENCODE, COPILOT)

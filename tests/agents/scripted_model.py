@@ -16,7 +16,6 @@ from model_dialects import ANTHROPIC, CHAT, GEMINI, RESPONSES, Call, Dialect, Mo
 from patience import PATIENCE_SECONDS
 
 SUMMARY_TEXT = "A summary of the conversation so far."
-_ASIDE = Say(json.dumps({"title": "Work", "summary": SUMMARY_TEXT}))
 _SUMMARY = Say(f"<summary>{SUMMARY_TEXT}</summary><state_snapshot>{SUMMARY_TEXT}</state_snapshot>")
 
 
@@ -50,7 +49,7 @@ class ModelWindow:
                 return subagent.next_step(request)
         if not request.tools or self.is_summary(request):
             self.asides.append(request)
-            return _SUMMARY if self.is_summary(request) else _ASIDE
+            return _SUMMARY
         self.requests.append(request)
         step = next(self.steps, Say("Done."))
         if isinstance(step, Hold):

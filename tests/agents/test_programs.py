@@ -3,22 +3,22 @@
 `make agents` runs these tests. Each drives a program of `programs.py` against a real server and a scripted model.
 """
 
-import json
 import threading
 
 import pytest
 from observer import Observer
 from programs import CLAUDE, CODEX, PROGRAMS, DrivenProgram
-from scripted_model import SUMMARY_TEXT, Hold, Say
+from scripted_model import Hold, Say
 from workstation import Workstation
 
 from commonplace.client.agents import AGENTS_WITH_TRANSCRIPTS
-from conftest import require_program
+from conftest import require_program, require_terminal
 from patience import wait_until
 
 NOTES = "The VAT of gift cards is still missing. " * 12 + "Begin with src/price.py."
 
 COMPACTING_PROGRAMS = [program for program in PROGRAMS if program.full_context_tokens]
+TERMINAL_PROGRAMS = [program for program in PROGRAMS if program.terminal]
 each_program = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 
 
@@ -116,8 +116,28 @@ def test_pack_returns_after_compaction(program: DrivenProgram, workstation: Work
         look,
         Say("Done."),
     )
-    assert SUMMARY_TEXT in json.dumps(window.last_request.body), "no compaction"
+    assert window.reads_summary
     assert window.list_boot_pack_counts() == [1] * len(window.model.requests)
+
+
+@pytest.mark.parametrize("program", TERMINAL_PROGRAMS, ids=lambda program: program.name)
+def test_pack_returns_after_compaction_in_a_terminal(
+    program: DrivenProgram, observer: Observer, workstation: Workstation
+) -> None:
+    require_program(program)
+    require_terminal()
+    workstation.install(program)
+    window = workstation.open_terminal(
+        program, "typed", Say("That is one.", tokens=50_000), Say("That is two.")
+    )
+    window.type_prompt("Begin", "That is one.")
+    window.compact()
+    window.type_prompt("Continue", "That is two.")
+    assert window.reads_summary
+    assert window.list_boot_pack_counts() == [1, 1]
+    assert observer.list_live_agents() == {program.name}
+    window.quit()
+    wait_until(lambda: not observer.list_live_agents())
 
 
 @each_program

@@ -1,6 +1,7 @@
 """A person's machine: a home folder, a git repository, `commonplace` commands, and windows of agent programs."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -11,8 +12,9 @@ from pathlib import Path
 
 import psutil
 from model_dialects import ModelRequest
-from programs import DrivenProgram, ProgramWindow, program_path
-from scripted_model import ModelWindow, ScriptedModel, ScriptStep
+from programs import DrivenProgram, ProgramWindow, TerminalUse, program_path
+from scripted_model import SUMMARY_TEXT, ModelWindow, ScriptedModel, ScriptStep
+from terminal import Terminal
 
 from patience import PATIENCE_SECONDS, wait_until
 
@@ -20,8 +22,51 @@ PROGRAM_PATIENCE_SECONDS = 4 * PATIENCE_SECONDS
 BOOT_PHRASE = "Your session is already started"
 
 
+class WindowRequests:
+    """What reached the model of a window."""
+
+    model: ModelWindow
+
+    @property
+    def last_request(self) -> ModelRequest:
+        return self.model.requests[-1]
+
+    @property
+    def prompt_text(self) -> str:
+        """What the model read last, but for its own words and results."""
+        return "\n".join(self.last_request.prompts)
+
+    @property
+    def reads_summary(self) -> bool:
+        """Whether the conversation was compacted."""
+        return SUMMARY_TEXT in json.dumps(self.last_request.body)
+
+    def list_boot_pack_counts(self) -> list[int]:
+        """How often the boot pack of the hooks stands in each request."""
+        return [sum(text.count(BOOT_PHRASE) for text in request.prompts) for request in self.model.requests]
+
+
 @dataclass
-class RunningWindow:
+class TerminalWindow(WindowRequests):
+    """A program in a terminal, used by a person who types."""
+
+    terminal: Terminal
+    model: ModelWindow
+    use: TerminalUse
+
+    def type_prompt(self, text: str, answer: str) -> None:
+        """Type a prompt and wait until the program shows the model's answer."""
+        self.terminal.submit(text, lambda: self.terminal.shows(answer))
+
+    def compact(self) -> None:
+        self.terminal.submit(self.use.compact_line, lambda: self.terminal.shows(self.use.compacted_text))
+
+    def quit(self) -> None:
+        self.terminal.submit(self.use.quit_line, lambda: not self.terminal.is_open())
+
+
+@dataclass
+class RunningWindow(WindowRequests):
     """A process of an agent program, and the model behind it."""
 
     process: subprocess.Popen[bytes]
@@ -47,19 +92,6 @@ class RunningWindow:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(PATIENCE_SECONDS)
 
-    @property
-    def last_request(self) -> ModelRequest:
-        return self.model.requests[-1]
-
-    @property
-    def prompt_text(self) -> str:
-        """What the model read last, but for its own words and results."""
-        return "\n".join(self.last_request.prompts)
-
-    def list_boot_pack_counts(self) -> list[int]:
-        """How often the boot pack of the hooks stands in each request."""
-        return [sum(text.count(BOOT_PHRASE) for text in request.prompts) for request in self.model.requests]
-
 
 @dataclass
 class Workstation:
@@ -67,6 +99,7 @@ class Workstation:
     server_url: str
     scripted_model: ScriptedModel
     windows: list[RunningWindow] = field(default_factory=list)
+    terminals: list[Terminal] = field(default_factory=list)
 
     @property
     def home(self) -> Path:
@@ -134,7 +167,7 @@ class Workstation:
             path = self.home / place
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text)
+                path.write_text(text.replace("REPOSITORY", str(self.repository)))
 
     def open(
         self, program: DrivenProgram, name: str, *steps: ScriptStep, prompt: str = "Work on the cart."
@@ -158,6 +191,20 @@ class Workstation:
         self.windows.append(running)
         return running
 
+    def open_terminal(self, program: DrivenProgram, name: str, *steps: ScriptStep) -> TerminalWindow:
+        """Start a program as a person does, and wait until it asks for a prompt."""
+        assert program.terminal is not None
+        model = self.scripted_model.script(name, *steps)
+        model.is_summary = program.is_summary
+        window = ProgramWindow(self.scripted_model.url(name), "")
+        command = [str(program.path), *program.terminal.flags]
+        terminal = Terminal(
+            self.root, command, self.repository, self.environment | program.environment(window)
+        )
+        self.terminals.append(terminal)
+        terminal.wait_for(program.terminal.ready_text)
+        return TerminalWindow(terminal, model, program.terminal)
+
     def run(
         self, program: DrivenProgram, name: str, *steps: ScriptStep, prompt: str = "Work on the cart."
     ) -> RunningWindow:
@@ -170,6 +217,8 @@ class Workstation:
                 yield str(path.relative_to(self.home)), path.read_bytes()
 
     def close(self) -> None:
+        for terminal in self.terminals:
+            terminal.close()
         for window in self.windows:
             window.end()
         for process in self._list_processes():
