@@ -39,7 +39,7 @@ def is_storable(utterance: object) -> bool:
 @settings(max_examples=120, deadline=None)
 @given(
     st.lists(lines | shaped, max_size=8),
-    st.sampled_from(["", "claude-code", "codex", "gemini-cli", "copilot-cli", "plain"]),
+    st.sampled_from(["", "claude-code", "codex", "gemini-cli", "opencode", "copilot-cli", "plain"]),
 )
 @example([b"{", b'"messages": [', b"{", b'"type": "user"', b"}", b"]", b"}"], "gemini-cli")
 @pytest.mark.slow

@@ -66,6 +66,17 @@ async def test_stop_hands_the_transcript_to_the_uploader(agent, home, tmp_path, 
     assert jobs == [("transcript", job_fields | {"transcript_path": alice.transcript})]
 
 
+async def test_stop_of_opencode_names_the_session_whose_transcript_is_found_by_it(agent, home, monkeypatch):
+    monkeypatch.setenv("COMMONPLACE_HOME", str(home))
+    alice = agent("opencode", COMMONPLACE_URL="http://127.0.0.1:9", COMMONPLACE_HOOKS_TRANSCRIPTS="on")
+    with spool.hold_sync_lock():
+        await alice.hook(alice.sends("stop"))
+        await alice.hook(alice.sends("stop") | {"agent_id": "ses_child"})
+        jobs = [job.payload for job in spool.list_jobs()]
+    job_fields = {"tool": "opencode", "cwd": str(alice.cwd)}
+    assert jobs == [job_fields | {"session_id": session} for session in (alice.session, "ses_child")]
+
+
 async def test_first_edits_at_once_share_one_session(team, agent):
     alice, bob = agent(), agent()
     files = [f"src/{number}.py" for number in range(4)]

@@ -255,6 +255,6 @@ def test_sync_hook_returns_at_once_and_the_transcript_arrives(address, tmp_path,
         assert archived(server, "lap-claude-code-shop", "hooked-1", "s" * 40) == path.read_bytes()
 
         told = machine.sync("test", SYNC_TOKEN="s" * 40)
-        assert (told.code, [line[:2] for line in told.out.splitlines()]) == (0, ["ok"] * 10)
+        assert (told.code, [line[:2] for line in told.out.splitlines()]) == (0, ["ok"] * 11)
         assert machine.sync("test", SYNC_TOKEN="wrong").code == 3
         assert (machine.state / "state.db").stat().st_mode & 0o777 == 0o600

@@ -36,7 +36,7 @@ AGENTS = {
         AgentProgram("cursor", "Cursor"),
         AgentProgram("vscode", "VS Code"),
         AgentProgram("windsurf", "Windsurf"),
-        AgentProgram("opencode", "opencode"),
+        AgentProgram("opencode", "opencode", transcript_tool="opencode"),
         AgentProgram("copilot", "Copilot CLI", transcript_tool="copilot-cli"),
     )
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.client import remote
+from commonplace.client.agents import load_hooks
 from commonplace.client.hooks import boot_context, end_delivery, hook_origin, leases, payload, subagents
 from commonplace.client.hooks.hook_event import EventKind, HookAnswer
 from commonplace.client.hooks.hook_run import HookRun, list_ancestors
@@ -207,17 +208,19 @@ def _spool_transcript(hook_run: HookRun) -> None:
 
 
 def _add_transcript_job(hook_run: HookRun) -> bool:
-    path = hook_run.event.transcript
-    if not path or not hook_run.settings.transcripts:
+    event = hook_run.event
+    is_named = bool(event.transcript) or load_hooks(hook_run.tool).keeps_transcripts_by_session
+    if not is_named or not hook_run.settings.transcripts:
         return False
     from commonplace.client.sync import spool  # noqa: PLC0415 - most hooks spool nothing
 
     job = {
         "tool": hook_run.tool,
-        "transcript_path": str(Path(path).expanduser()),
-        "session_id": hook_run.event.session,
-        "cwd": hook_run.event.cwd,
+        "session_id": event.session if event.transcript else event.subagent or event.session,
+        "cwd": event.cwd,
     }
+    if event.transcript:
+        job["transcript_path"] = str(Path(event.transcript).expanduser())
     if project := os.environ.get("COMMONPLACE_PROJECT"):
         job["project"] = project
     spool.add_job(spool.TRANSCRIPT, job)

@@ -24,5 +24,7 @@ class AgentHooks(NamedTuple):
     """An id of the last compaction, from the transcript, for an agent without an event for it; empty if there is none."""
     subagents_have_conversations: bool = False
     """Whether the id of a sub-agent names a conversation of its own, and not one within its parent's."""
+    keeps_transcripts_by_session: bool = False
+    """Whether a transcript is found by the id of its session, because the agent keeps no file that it could name."""
     process_variable: str = ""
     """The variable with the agent's process id in the environment of its hooks; else it is their parent."""

@@ -53,5 +53,6 @@ HOOKS = AgentHooks(
     _render_answer,
     "an error that the plugin throws",
     subagents_have_conversations=True,
+    keeps_transcripts_by_session=True,
     process_variable="OPENCODE_PID",
 )

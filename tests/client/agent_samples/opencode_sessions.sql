@@ -1,0 +1,90 @@
+-- The sessions of opencode 1.18.33 as it stored them, with paths and a title replaced. A person asks for work; the model runs a
+-- failing command, reads a missing file, edits, and starts a sub-agent; the person continues the session later.
+CREATE TABLE session (
+  id text PRIMARY KEY,
+  project_id text NOT NULL,
+  workspace_id text,
+  parent_id text,
+  slug text NOT NULL,
+  directory text NOT NULL,
+  path text,
+  title text NOT NULL,
+  version text NOT NULL,
+  share_url text,
+  summary_additions integer,
+  summary_deletions integer,
+  summary_files integer,
+  summary_diffs text,
+  metadata text,
+  cost real DEFAULT 0 NOT NULL,
+  tokens_input integer DEFAULT 0 NOT NULL,
+  tokens_output integer DEFAULT 0 NOT NULL,
+  tokens_reasoning integer DEFAULT 0 NOT NULL,
+  tokens_cache_read integer DEFAULT 0 NOT NULL,
+  tokens_cache_write integer DEFAULT 0 NOT NULL,
+  revert text,
+  permission text,
+  agent text,
+  model text,
+  time_created integer NOT NULL,
+  time_updated integer NOT NULL,
+  time_compacting integer,
+  time_archived integer
+);
+insert into session values ('ses_e1a8719a3ffe2VKsiy65veA6wj', '358ae6f277c5676b452aad976a8000519df8d609', NULL, NULL, 'sunny-knight', '/home/ann/shop', '', 'Cart total rounding', '1.18.33', NULL, 0, 0, 0, NULL, NULL, 0.0, 60, 30, 0, 0, 0, NULL, '[{"permission":"question","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]', 'build', '{"id":"m","providerID":"mock","variant":"default"}', 1764851268189, 1764851306905, NULL, NULL);
+insert into session values ('ses_e1a86bfcbffesvx6B7Af1G8Jh1', '358ae6f277c5676b452aad976a8000519df8d609', NULL, 'ses_e1a8719a3ffe2VKsiy65veA6wj', 'eager-knight', '/home/ann/shop', '', 'Check the tests (@general subagent)', '1.18.33', NULL, 0, 0, 0, NULL, NULL, 0.0, 20, 10, 0, 0, 0, NULL, '[{"permission":"question","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"},{"permission":"task","pattern":"*","action":"deny"}]', 'general', '{"id":"m","providerID":"mock","variant":"default"}', 1764851291188, 1764851295823, NULL, NULL);
+CREATE TABLE message (
+  id text PRIMARY KEY,
+  session_id text NOT NULL,
+  time_created integer NOT NULL,
+  time_updated integer NOT NULL,
+  data text NOT NULL
+);
+insert into message values ('msg_1e578eb36001If0IsNzn4NwKgG', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851269430, 1764851297551, '{"role":"user","time":{"created":1764851269430},"agent":"build","model":{"providerID":"mock","modelID":"m"},"summary":{"diffs":[{"file":"cart.py","patch":"Index: cart.py\n===================================================================\n--- cart.py\t\n+++ cart.py\t\n@@ -1,3 +1,3 @@\n def cart_total(prices):\n-    total = sum(prices)\n+    total = round(sum(prices), 2)\n     return total\n","additions":1,"deletions":1,"status":"modified"}]}}');
+insert into message values ('msg_1e578fc12001jDr5EI0fycngWI', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851273746, 1764851286107, '{"parentID":"msg_1e578eb36001If0IsNzn4NwKgG","role":"assistant","mode":"build","agent":"build","path":{"cwd":"/home/ann/shop","root":"/home/ann/shop"},"cost":0,"tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"modelID":"m","providerID":"mock","time":{"created":1764851273746,"completed":1764851286095},"finish":"tool-calls"}');
+insert into message values ('msg_1e5792c6c001OLgpk3hXV4z4F2', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851286124, 1764851288468, '{"parentID":"msg_1e578eb36001If0IsNzn4NwKgG","role":"assistant","mode":"build","agent":"build","path":{"cwd":"/home/ann/shop","root":"/home/ann/shop"},"cost":0,"tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"modelID":"m","providerID":"mock","time":{"created":1764851286124,"completed":1764851288467},"finish":"tool-calls"}');
+insert into message values ('msg_1e57935ae0013EfR5C0g5ncdSC', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851288494, 1764851290699, '{"parentID":"msg_1e578eb36001If0IsNzn4NwKgG","role":"assistant","mode":"build","agent":"build","path":{"cwd":"/home/ann/shop","root":"/home/ann/shop"},"cost":0,"tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"modelID":"m","providerID":"mock","time":{"created":1764851288494,"completed":1764851290698},"finish":"tool-calls"}');
+insert into message values ('msg_1e5793e670010BcrBz1cAqVXAX', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851290737, 1764851296044, '{"parentID":"msg_1e578eb36001If0IsNzn4NwKgG","role":"assistant","mode":"build","agent":"build","path":{"cwd":"/home/ann/shop","root":"/home/ann/shop"},"cost":0,"tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"modelID":"m","providerID":"mock","time":{"created":1764851290737,"completed":1764851296042},"finish":"tool-calls"}');
+insert into message values ('msg_1e579406300192uKaoA46YiF8k', 'ses_e1a86bfcbffesvx6B7Af1G8Jh1', 1764851291237, 1764851297309, '{"role":"user","time":{"created":1764851291237},"agent":"general","model":{"providerID":"mock","modelID":"m"},"summary":{"diffs":[]}}');
+insert into message values ('msg_1e5794106001dLiwgnG4O9Etue', 'ses_e1a86bfcbffesvx6B7Af1G8Jh1', 1764851291398, 1764851294206, '{"parentID":"msg_1e579406300192uKaoA46YiF8k","role":"assistant","mode":"general","agent":"general","path":{"cwd":"/home/ann/shop","root":"/home/ann/shop"},"cost":0,"tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"modelID":"m","providerID":"mock","time":{"created":1764851291398,"completed":1764851294095},"finish":"tool-calls"}');
+insert into message values ('msg_1e5794c160010QCwQfsuW4hImW', 'ses_e1a86bfcbffesvx6B7Af1G8Jh1', 1764851294234, 1764851295787, '{"parentID":"msg_1e579406300192uKaoA46YiF8k","role":"assistant","mode":"general","agent":"general","path":{"cwd":"/home/ann/shop","root":"/home/ann/shop"},"cost":0,"tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"modelID":"m","providerID":"mock","time":{"created":1764851294234,"completed":1764851295442},"finish":"stop"}');
+insert into message values ('msg_1e57953360010w66UWUAJBKbp7', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851296054, 1764851298072, '{"parentID":"msg_1e578eb36001If0IsNzn4NwKgG","role":"assistant","mode":"build","agent":"build","path":{"cwd":"/home/ann/shop","root":"/home/ann/shop"},"cost":0,"tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"modelID":"m","providerID":"mock","time":{"created":1764851296054,"completed":1764851298067},"finish":"stop"}');
+insert into message values ('msg_1e5796e1b0012YfkX7AYFduYja', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851302939, 1764851305052, '{"role":"user","time":{"created":1764851302939},"agent":"build","model":{"providerID":"mock","modelID":"m"},"summary":{"diffs":[]}}');
+insert into message values ('msg_1e579759e001aGtSIvVGvCis0h', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851304863, 1764851306870, '{"parentID":"msg_1e5796e1b0012YfkX7AYFduYja","role":"assistant","mode":"build","agent":"build","path":{"cwd":"/home/ann/shop","root":"/home/ann/shop"},"cost":0,"tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"modelID":"m","providerID":"mock","time":{"created":1764851304863,"completed":1764851306868},"finish":"stop"}');
+CREATE TABLE part (
+  id text PRIMARY KEY,
+  message_id text NOT NULL,
+  session_id text NOT NULL,
+  time_created integer NOT NULL,
+  time_updated integer NOT NULL,
+  data text NOT NULL
+);
+insert into part values ('prt_1e578eb5f001VxdLlxWn7BQKmR', 'msg_1e578eb36001If0IsNzn4NwKgG', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851273668, 1764851273671, '{"type":"text","text":"\"Round the cart total\""}');
+insert into part values ('prt_1e5791f5c001eI2TnEsA14EZng', 'msg_1e578fc12001jDr5EI0fycngWI', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851282781, 1764851282788, '{"snapshot":"e19b0521fda792ace359202573d035c6886bd054","type":"step-start"}');
+insert into part values ('prt_1e5791f67001ZEAuX1sxZ4rRWm', 'msg_1e578fc12001jDr5EI0fycngWI', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851282791, 1764851282995, '{"type":"text","text":"I run the tests first.","time":{"start":1764851282791,"end":1764851282980}}');
+insert into part values ('prt_1e5791f8c0015TFyuFwYYJE0Gu', 'msg_1e578fc12001jDr5EI0fycngWI', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851282829, 1764851284854, '{"type":"tool","tool":"bash","callID":"call_cfddbaf3","state":{"status":"completed","input":{"command":"python test_cart.py","description":"Run the tests"},"output":"Traceback (most recent call last):\n  File \"/home/ann/shop/test_cart.py\", line 3, in <module>\n    assert cart_total([0.1, 0.2]) == 0.3, \"cart total is not rounded\"\n           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\nAssertionError: cart total is not rounded\n","metadata":{"output":"Traceback (most recent call last):\n  File \"/home/ann/shop/test_cart.py\", line 3, in <module>\n    assert cart_total([0.1, 0.2]) == 0.3, \"cart total is not rounded\"\n           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\nAssertionError: cart total is not rounded\n","exit":1,"truncated":false},"title":"python test_cart.py","time":{"start":1764851282942,"end":1764851284825}}}');
+insert into part values ('prt_1e5792892001fDHgWSx5wxEto6', 'msg_1e578fc12001jDr5EI0fycngWI', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851285156, 1764851285261, '{"reason":"tool-calls","snapshot":"e19b0521fda792ace359202573d035c6886bd054","type":"step-finish","tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"cost":0}');
+insert into part values ('prt_1e579331c001vSEWMuIjhEFZmL', 'msg_1e5792c6c001OLgpk3hXV4z4F2', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851287837, 1764851287842, '{"snapshot":"e19b0521fda792ace359202573d035c6886bd054","type":"step-start"}');
+insert into part values ('prt_1e5793328001hVxlZFk53q22EV', 'msg_1e5792c6c001OLgpk3hXV4z4F2', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851287848, 1764851287909, '{"type":"tool","tool":"read","callID":"call_7451235f","state":{"status":"error","input":{"filePath":"/home/ann/shop/totals.py"},"error":"File not found: /home/ann/shop/totals.py","time":{"start":1764851287871,"end":1764851287907}}}');
+insert into part values ('prt_1e57934a6001M4uzw0c0nLjQQA', 'msg_1e5792c6c001OLgpk3hXV4z4F2', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851288231, 1764851288233, '{"reason":"tool-calls","snapshot":"e19b0521fda792ace359202573d035c6886bd054","type":"step-finish","tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"cost":0}');
+insert into part values ('prt_1e579379a0010mXzuQJv3p6Dwa', 'msg_1e57935ae0013EfR5C0g5ncdSC', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851288986, 1764851288998, '{"snapshot":"e19b0521fda792ace359202573d035c6886bd054","type":"step-start"}');
+insert into part values ('prt_1e57937b1001kwhYNqK22vT9lG', 'msg_1e57935ae0013EfR5C0g5ncdSC', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851289009, 1764851289257, '{"type":"tool","tool":"edit","callID":"call_699a923d","state":{"status":"completed","input":{"filePath":"/home/ann/shop/cart.py","oldString":"total = sum(prices)","newString":"total = round(sum(prices), 2)"},"output":"Edit applied successfully.","metadata":{"diagnostics":{},"diff":"Index: /home/ann/shop/cart.py\n===================================================================\n--- /home/ann/shop/cart.py\n+++ /home/ann/shop/cart.py\n@@ -1,3 +1,3 @@\n def cart_total(prices):\n-    total = sum(prices)\n+    total = round(sum(prices), 2)\n     return total\n","filediff":{"file":"/home/ann/shop/cart.py","patch":"Index: /home/ann/shop/cart.py\n===================================================================\n--- /home/ann/shop/cart.py\n+++ /home/ann/shop/cart.py\n@@ -1,3 +1,3 @@\n def cart_total(prices):\n-    total = sum(prices)\n+    total = round(sum(prices), 2)\n     return total\n","additions":1,"deletions":1},"truncated":false},"title":"cart.py","time":{"start":1764851289062,"end":1764851289243}}}');
+insert into part values ('prt_1e5793b80001N7pIqcqgTLYBOP', 'msg_1e57935ae0013EfR5C0g5ncdSC', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851289984, 1764851290002, '{"reason":"tool-calls","snapshot":"e3aa63eaf6ce05df0b01ad4e446728f2d6d5d2e1","type":"step-finish","tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"cost":0}');
+insert into part values ('prt_1e5793ddb001g6YH121wjypAS1', 'msg_1e57935ae0013EfR5C0g5ncdSC', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851290588, 1764851290652, '{"type":"patch","hash":"e19b0521fda792ace359202573d035c6886bd054","files":["/home/ann/shop/cart.py"]}');
+insert into part values ('prt_1e5793fff001B74aWKWp1WSqUL', 'msg_1e5793e670010BcrBz1cAqVXAX', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851291136, 1764851291151, '{"snapshot":"e3aa63eaf6ce05df0b01ad4e446728f2d6d5d2e1","type":"step-start"}');
+insert into part values ('prt_1e579401a001XBienWujYDYJ2D', 'msg_1e5793e670010BcrBz1cAqVXAX', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851291162, 1764851295815, '{"type":"tool","tool":"task","callID":"call_7ce8fc18","state":{"status":"completed","input":{"description":"Check the tests","prompt":"Run the cart tests and report.","subagent_type":"general"},"output":"<task id=\"ses_e1a86bfcbffesvx6B7Af1G8Jh1\" state=\"completed\">\n<task_result>\nThe tests pass.\n</task_result>\n</task>","metadata":{"parentSessionId":"ses_e1a8719a3ffe2VKsiy65veA6wj","sessionId":"ses_e1a86bfcbffesvx6B7Af1G8Jh1","model":{"modelID":"m","providerID":"mock"},"truncated":false},"title":"Check the tests","time":{"start":1764851291210,"end":1764851295813}}}');
+insert into part values ('prt_1e5794077001Fx6fy89aXbXrWA', 'msg_1e579406300192uKaoA46YiF8k', 'ses_e1a86bfcbffesvx6B7Af1G8Jh1', 1764851291263, 1764851291266, '{"type":"text","text":"Run the cart tests and report."}');
+insert into part values ('prt_1e57942e7001xrg7FXmX34lm6T', 'msg_1e5794106001dLiwgnG4O9Etue', 'ses_e1a86bfcbffesvx6B7Af1G8Jh1', 1764851291879, 1764851291883, '{"snapshot":"e3aa63eaf6ce05df0b01ad4e446728f2d6d5d2e1","type":"step-start"}');
+insert into part values ('prt_1e57942ed001nN23Ny63hTM0OD', 'msg_1e5794106001dLiwgnG4O9Etue', 'ses_e1a86bfcbffesvx6B7Af1G8Jh1', 1764851291885, 1764851293435, '{"type":"tool","tool":"bash","callID":"call_756145be","state":{"status":"completed","input":{"command":"python test_cart.py","description":"Run the child''s test"},"output":"(no output)","metadata":{"output":"(no output)","exit":0,"truncated":false},"title":"python test_cart.py","time":{"start":1764851291896,"end":1764851293431}}}');
+insert into part values ('prt_1e5794a63001PTTR6iSgY5ABAW', 'msg_1e5794106001dLiwgnG4O9Etue', 'ses_e1a86bfcbffesvx6B7Af1G8Jh1', 1764851293796, 1764851293798, '{"reason":"tool-calls","snapshot":"e3aa63eaf6ce05df0b01ad4e446728f2d6d5d2e1","type":"step-finish","tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"cost":0}');
+insert into part values ('prt_1e5794f05001MPBfuWAjQEdy3t', 'msg_1e5794c160010QCwQfsuW4hImW', 'ses_e1a86bfcbffesvx6B7Af1G8Jh1', 1764851294981, 1764851294984, '{"snapshot":"e3aa63eaf6ce05df0b01ad4e446728f2d6d5d2e1","type":"step-start"}');
+insert into part values ('prt_1e5794f120011Z2gSGiBzeGtYQ', 'msg_1e5794c160010QCwQfsuW4hImW', 'ses_e1a86bfcbffesvx6B7Af1G8Jh1', 1764851294995, 1764851295023, '{"type":"text","text":"The tests pass.","time":{"start":1764851294994,"end":1764851295021}}');
+insert into part values ('prt_1e579500e001O3LkLd2CUr7aW6', 'msg_1e5794c160010QCwQfsuW4hImW', 'ses_e1a86bfcbffesvx6B7Af1G8Jh1', 1764851295246, 1764851295248, '{"reason":"stop","snapshot":"e3aa63eaf6ce05df0b01ad4e446728f2d6d5d2e1","type":"step-finish","tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"cost":0}');
+insert into part values ('prt_1e57952bf001C2C9lXkxyiuUXE', 'msg_1e5793e670010BcrBz1cAqVXAX', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851295935, 1764851295937, '{"reason":"tool-calls","snapshot":"e3aa63eaf6ce05df0b01ad4e446728f2d6d5d2e1","type":"step-finish","tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"cost":0}');
+insert into part values ('prt_1e579543b001a38fRefaSo05c1', 'msg_1e57953360010w66UWUAJBKbp7', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851296315, 1764851296319, '{"snapshot":"e3aa63eaf6ce05df0b01ad4e446728f2d6d5d2e1","type":"step-start"}');
+insert into part values ('prt_1e57954450010yHJNXzovXxuU7', 'msg_1e57953360010w66UWUAJBKbp7', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851296325, 1764851296338, '{"type":"text","text":"The total is rounded once, at the end.","time":{"start":1764851296325,"end":1764851296336}}');
+insert into part values ('prt_1e57959de001Ea3z9GI4kF24sq', 'msg_1e57953360010w66UWUAJBKbp7', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851297759, 1764851297767, '{"reason":"stop","snapshot":"e3aa63eaf6ce05df0b01ad4e446728f2d6d5d2e1","type":"step-finish","tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"cost":0}');
+insert into part values ('prt_1e5796e20001CkmQjv6zrzoioM', 'msg_1e5796e1b0012YfkX7AYFduYja', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851304782, 1764851304789, '{"type":"text","text":"\"Ann says thanks\""}');
+insert into part values ('prt_1e5797cd4001c5SaixM01lduqb', 'msg_1e579759e001aGtSIvVGvCis0h', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851306708, 1764851306711, '{"snapshot":"e3aa63eaf6ce05df0b01ad4e446728f2d6d5d2e1","type":"step-start"}');
+insert into part values ('prt_1e5797cd9001ZFWzkNSTQ4d0qf', 'msg_1e579759e001aGtSIvVGvCis0h', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851306713, 1764851306722, '{"type":"text","text":"You are welcome.","time":{"start":1764851306713,"end":1764851306719}}');
+insert into part values ('prt_1e5797d1d001WeqPiLiQDIWxXI', 'msg_1e579759e001aGtSIvVGvCis0h', 'ses_e1a8719a3ffe2VKsiy65veA6wj', 1764851306781, 1764851306784, '{"reason":"stop","snapshot":"e3aa63eaf6ce05df0b01ad4e446728f2d6d5d2e1","type":"step-finish","tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"cost":0}');
