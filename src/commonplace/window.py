@@ -7,7 +7,9 @@ imports nothing of the server. Which session a window belongs to is decided in `
 import os
 import re
 import socket
+import sys
 from functools import cache
+from pathlib import Path
 from typing import Final, Literal
 
 WINDOW_HEADER: Final = "X-Commonplace-Window"
@@ -29,6 +31,8 @@ WindowKind = Literal["call", "conversation", "connection"]
 
 _CALL_PREFIX: Final = "claude-call:"
 _CONNECTION_PREFIXES: Final = ("pid:", "mcp:", "stdio:")
+_STAT_FIELDS_BEFORE_START: Final = 19  # after the program's name, which may contain blanks and parentheses
+_QUERY_LIMITED_INFORMATION: Final = 0x1000
 _TOOL_WORDS: Final = re.compile(r"[^a-z0-9]+")
 # Programs whose name at `initialize` does not begin with the name that people use for them.
 _TOOL_NAMES: Final = {"visual": "vscode", "github": "copilot"}
@@ -45,8 +49,49 @@ def claude_call_window(tool_use_id: str) -> str:
 
 
 def process_window(pid: int) -> str:
-    """The id of an agent program that runs as a process of this machine."""
-    return f"pid:{machine_name()}:{pid}"
+    """The id of an agent program that runs as a process of this machine; a later process with the same pid has another."""
+    started = find_process_start(pid)
+    return f"pid:{machine_name()}:{pid}:{started}" if started else f"pid:{machine_name()}:{pid}"
+
+
+def find_process_start(pid: int) -> str:
+    """When the process started: the same text as long as it lives, another one for any later process; empty if it is gone."""
+    if sys.platform == "win32":
+        return _read_windows_start(pid)
+    return _read_linux_start(pid) if sys.platform == "linux" else _ask_ps(pid)
+
+
+def _read_linux_start(pid: int) -> str:
+    """Clock ticks since the boot, and the boot."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    return f"{fields[_STAT_FIELDS_BEFORE_START]}-{boot[:8]}"
+
+
+def _ask_ps(pid: int) -> str:
+    """The second of the start, in one spelling for every process of this machine."""
+    import subprocess  # noqa: PLC0415 - costs every hook some milliseconds, and Linux does not need it
+
+    command = ["/bin/ps", "-o", "lstart=", "-p", str(pid)]
+    environment = os.environ | {"LC_ALL": "C", "TZ": "UTC"}
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: S603 - a number
+    return "-".join(answer.stdout.replace(":", "").split())
+
+
+def _read_windows_start(pid: int) -> str:
+    import ctypes  # noqa: PLC0415 - as above
+
+    kernel = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined,unused-ignore]  # only there
+    process = kernel.OpenProcess(_QUERY_LIMITED_INFORMATION, False, pid)
+    if not process:
+        return ""
+    times = [ctypes.c_ulonglong() for _ in range(4)]
+    kernel.GetProcessTimes(process, *map(ctypes.byref, times))
+    kernel.CloseHandle(process)
+    return str(times[0].value)
 
 
 @cache

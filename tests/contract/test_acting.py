@@ -248,3 +248,18 @@ async def test_memory_session_id_is_recognised_where_another_id_is_asked_for(tea
         await team.anyone().call("add_message", session_id=alice.session_id, content="x")
     assert [(one["value"], one["scope"]) for one in found] == [(1, "global"), (2, "global")]
     assert "agent_session" in (refused.value.hint or "")
+
+
+async def test_a_later_process_with_the_same_id_is_not_the_old_session(team: Team):
+    first = await start(team, in_window("pid:laptop:7:100"), claude_instance="alice")
+    second = await start(team, in_window("pid:laptop:7:200"), claude_instance="bob")
+    assert (first["agent"], second["agent"]) == ("alice", "bob")
+    assert await _acting_agent(team, in_window("pid:laptop:7:100")) == "alice"
+
+
+async def test_two_windows_that_share_a_connection_and_name_no_conversation_are_one_session(team: Team):
+    first = await start(team, in_window("pid:laptop:7", "mcp:a"))
+    second = await start(team, in_window("pid:laptop:7", "mcp:a"))
+    assert (second["agent"], second["already_started"]) == (first["agent"], True)
+    other = await start(team, in_window("pid:laptop:7", "mcp:b"))
+    assert other["agent"] != first["agent"]

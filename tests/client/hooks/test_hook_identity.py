@@ -8,7 +8,7 @@ import pytest
 from hooked import Agent, both_stores, model_call
 
 from commonplace import access
-from commonplace.window import machine_name
+from commonplace.window import process_window
 from team import Team
 
 Arrive = Callable[..., Agent]
@@ -16,7 +16,7 @@ Arrive = Callable[..., Agent]
 
 def model_of(team: Team, pid: int):
     """The model of the agent program with this process, over a stdio server."""
-    return team.anyone(replace(access.LOCAL, windows=(f"pid:{machine_name()}:{pid}",)))
+    return team.anyone(replace(access.LOCAL, windows=(process_window(pid),)))
 
 
 @both_stores
