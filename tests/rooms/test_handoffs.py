@@ -101,3 +101,11 @@ async def test_what_the_server_saw_does_not_hide_what_an_agent_wrote(team: Team)
     await later.end_session(summary="", files_modified=["tax.py"])
     team.clock.advance(minutes=1)
     assert shown_id(await agent_in(team, "alice", "/shop")) == left
+
+
+async def test_boot_pack_lists_the_last_handoff_of_each_other_agent(team: Team):
+    await hand_over(await team.agent("alice"))
+    of_bob = await hand_over(await team.agent("bob"))
+    last_of_alice = await hand_over(await team.agent("alice"), summary="Taxes")
+    carol = await team.agent("carol")
+    assert [other["id"] for other in carol.started["handoff"]["others"]] == [last_of_alice, of_bob]

@@ -26,6 +26,7 @@ from commonplace.store.database import Row
 
 HANDOFF_TYPE = "handoff"
 _MAX_OTHER_HANDOFFS = 5
+_MAX_HANDOFFS_READ = 50
 _MAX_SHOWN_TASK_CHARACTERS = 120
 
 _NOTABLE_TOOLS = (
@@ -59,16 +60,16 @@ async def load_last_handoff_and_work(call: Call, start: StartingSession) -> Star
 
 
 async def render_handoffs(call: Call, start: StartingSession) -> dict[str, Any]:
-    """Render the handoff to continue in full and those of other agents by title."""
+    """Render the handoff to continue in full, and the last one of each other agent by title."""
     own = _render_handoff(start, start.handoff, call.now) if start.handoff else {}
-    latest = await recent_documents.list_documents_of_type(
-        call.tx, start.project, call.now, HANDOFF_TYPE, _MAX_OTHER_HANDOFFS
+    rows = await recent_documents.list_documents_of_type(
+        call.tx, start.project, call.now, HANDOFF_TYPE, _MAX_HANDOFFS_READ
     )
-    others = [
-        _render_handoff_title(row, call.now)
-        for row in latest
-        if row["author"] != start.agent and row["id"] != own.get("id")
-    ]
+    latest: dict[str, Row] = {}
+    for row in rows:
+        if row["author"] != start.agent and row["id"] != own.get("id"):
+            latest.setdefault(row["author"], row)
+    others = [_render_handoff_title(row, call.now) for row in [*latest.values()][:_MAX_OTHER_HANDOFFS]]
     return own | ({"others": others} if others else {})
 
 
