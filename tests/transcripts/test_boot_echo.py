@@ -1,13 +1,14 @@
 """What hooks injected into a conversation is told from what was said in it."""
 
 import json
+from pathlib import Path
 
 import pytest
 import samples
 
 from commonplace.client.hooks import boot_context
 from commonplace.client.hooks.hook_state import HookSession
-from commonplace.transcripts.boot_echo import ECHO_TEXT, list_said_texts, remove_boot_echo
+from commonplace.transcripts.boot_echo import ECHO_TEXT, find_session_id, list_said_texts, remove_boot_echo
 from commonplace.transcripts.reader import TranscriptReader
 
 PACK = {
@@ -75,3 +76,18 @@ def test_message_that_is_nothing_but_an_echo_is_no_message():
     line = samples.json_line(role="user", content=INJECTED["start"])
     assert [utterance.role for utterance in reader.read(0, [line])] == ["system"]
     assert (reader.build_summary().title, reader.build_summary().user_messages) == ("", 0)
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "copilot"])
+def test_session_of_a_recorded_transcript_is_known_and_is_not_that_of_its_sub_agent(agent: str):
+    lines = (Path(__file__).parent / "recorded" / f"{agent}.jsonl").read_bytes().splitlines()
+    reader = TranscriptReader()
+    reader.read(0, lines)
+    assert reader.session_id == f"shop_{agent}_0000000000000000000000000000000004"
+
+
+def test_session_id_that_somebody_quotes_is_not_the_transcripts():
+    line = samples.json_line(
+        role="user", content="Use session_id shop_bob_0000000000000000000000000000000004"
+    )
+    assert find_session_id(line) == ""

@@ -42,6 +42,8 @@ class StudyResult:
     passages: Sequence[tuple[SessionPassage, bytes, Counter[str]]] = ()
     errors: Sequence[tuple[LoggedError, Counter[str]]] = ()
     dropped_fingerprints: Sequence[str] = ()
+    session_id: str = ""
+    """The session of memory_start_session that these lines show, if they do."""
 
 
 def decode_progress(state: bytes) -> StudyProgress:
@@ -73,6 +75,7 @@ def study_lines(state: bytes, tool: str, first_line: int, lines: Sequence[bytes]
         [(passage, passages.pack_passage(passage), text.count_tokens(passage.text)) for passage in grown],
         [(error, text.count_tokens(_text_of_error(error))) for error in errors],
         dropped,
+        transcript.session_id,
     )
 
 

@@ -34,6 +34,10 @@ _WRAPPED = re.compile(
 _PACK = re.compile(
     r'\{\\*"project\\*":\\*"[^"\\]{1,200}\\*",\\*"agent\\*":\\*"[^"\\]{1,200}\\*",\\*"session_id\\*":[^\n]*'
 )
+_SESSION_ID = re.compile(
+    rb'(?:session_id for these tools: |"project\\*":\\*"[^"\\]{1,400}\\*",\\*"agent\\*":\\*"[^"\\]{1,400}\\*",\\*"session_id\\*":\\*")'
+    rb'([^\s"\\]{1,600}_[0-9a-f]{34})(?![0-9a-f])'
+)
 _PACK_FIELDS = {"project", "agent", "session_id", "messages"}
 
 
@@ -44,6 +48,12 @@ def remove_boot_echo(text: str) -> str:
     for pattern in (_WRAPPED, _INJECTED, _PACK):
         text = pattern.sub("", text)
     return text.strip()
+
+
+def find_session_id(line: bytes) -> str:
+    """The session_id in the last echo of a line; empty if there is none."""
+    matches = _SESSION_ID.findall(line) if b"session_id" in line else []
+    return matches[-1].decode(errors="replace") if matches else ""
 
 
 def list_said_texts(value: Any) -> Iterator[str]:

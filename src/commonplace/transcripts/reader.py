@@ -11,7 +11,7 @@ import msgspec
 
 from commonplace.client.agents import load_transcript_formats
 from commonplace.transcripts import plain
-from commonplace.transcripts.boot_echo import ECHO_TEXT, remove_boot_echo
+from commonplace.transcripts.boot_echo import ECHO_TEXT, find_session_id, remove_boot_echo
 from commonplace.transcripts.json_record import decode_record
 from commonplace.transcripts.transcript_event import Message, ParsedLine, ToolCall, TranscriptEvent
 from commonplace.transcripts.transcript_state import TranscriptState
@@ -28,6 +28,7 @@ _PARSE_DOCUMENT_LINE = {
     if parser.parse_document_line
 }
 _ERROR_CHARACTERS = 300
+_PROMPT_CHARACTERS = 2_000
 _MAX_STATE_BYTES = 8_000_000
 
 
@@ -71,6 +72,7 @@ class TranscriptSummary(msgspec.Struct, frozen=True):
     commands: list[LoggedCommand]
     errors: list[LoggedError]
     commits: list[LoggedCommit]
+    last_prompt: str
 
 
 class TranscriptReader:
@@ -79,6 +81,8 @@ class TranscriptReader:
     def __init__(self, state: bytes = b"", tool: str = "") -> None:
         self._state = _decode_state(state) if state else TranscriptState(tool_hint=tool[:100])
         self._abandoned: Sequence[tuple[int, int]] = ()
+        self.session_id = ""
+        """The session of memory_start_session that the lines read so far act in; a secret, so not in the state."""
 
     @classmethod
     def for_pages(cls, state: bytes) -> "TranscriptReader":
@@ -107,6 +111,8 @@ class TranscriptReader:
                 self._state.skipped_lines += 1
                 continue
             self._state.extend_time_span(parsed.at)
+            if not parsed.aside:
+                self.session_id = find_session_id(line) or self.session_id
             for event in parsed.events:
                 heard = self._apply_event(number, parsed, event)
                 utterances += [] if parsed.aside else map(self._mark_abandoned, heard)
@@ -150,6 +156,7 @@ class TranscriptReader:
             ),
             sorted(log.errors.values(), key=lambda error: (not error.fixed_line, -error.times, error.line)),
             list(log.commits.values()),
+            state.last_prompt,
         )
 
     def _parse_line(self, line: bytes) -> ParsedLine | None:
@@ -197,6 +204,8 @@ class TranscriptReader:
             return echo
         if counts:
             self._state.count_message(message.role)
+        if counts and message.role == "user":
+            self._state.last_prompt = said[:_PROMPT_CHARACTERS]
         return [*echo, Utterance(line, message.role, said, at)]
 
 

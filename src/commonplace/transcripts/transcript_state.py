@@ -47,6 +47,7 @@ class TranscriptState(msgspec.Struct, array_like=True):
     work_log: WorkLog = msgspec.field(default_factory=WorkLog)
     prompt_lines: dict[str, int] = msgspec.field(default_factory=dict)
     abandoned_spans: list[tuple[int, int]] = msgspec.field(default_factory=list)
+    last_prompt: str = ""
 
     def set_title(self, rank: int, title: str, *, keep: bool = False) -> None:
         """Set the title of this rank; with `keep`, the first title of a rank stays."""

@@ -12,6 +12,7 @@ from commonplace.call import Call
 from commonplace.operation import ALL_ARGUMENTS, Reply, operation
 from commonplace.rooms.archives import lookup, model, session_search, store, study_store
 from commonplace.rooms.archives.events import SESSION_ARCHIVED
+from commonplace.rooms.archives.handoff_notes import add_transcript_notes
 from commonplace.rooms.archives.upload import PreparedUpload, prepare_upload
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.rooms.workspaces.model import (
@@ -94,6 +95,7 @@ async def _store_part(
     await _write_frames(call, before, after, prepared)
     await workspaces.update_workspace_activity(call.tx, workspace, call.now, sessions=int(before is None))
     await study_store.save_study(call.tx, after, prepared.study)
+    await add_transcript_notes(call, after, prepared.notes)
     call.emit(SESSION_ARCHIVED, workspace.address, session_id=session_id, bytes=after.bytes)
     return _build_receipt("extended" if before else "stored", after)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from commonplace.rooms.sessions import store as sessions
 from commonplace.search import index
 from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.passages import PassagePiece, unpack_passage
@@ -218,6 +219,7 @@ async def save_study(tx: Tx, archive: ArchivedSession, result: StudyResult | Non
     after = StoredStudy(STUDY_VERSION, result.lines, result.state)
     if result.state and await advance_study(tx, archive, result.first_line, after):
         await _save_result(tx, archive, result)
+        await _save_agent_session(tx, archive, result.session_id)
     elif not await mark_study_behind(tx, archive):
         await reset_study(tx, archive, STUDY_VERSION)
 
@@ -233,6 +235,19 @@ async def _save_result(tx: Tx, archive: ArchivedSession, result: StudyResult) ->
     if result.dropped_fingerprints:
         await delete_errors(tx, archive, result.dropped_fingerprints)
     await index.put_entries(tx, _build_index_entries(archive, result, title))
+
+
+async def _save_agent_session(tx: Tx, archive: ArchivedSession, session_id: str) -> None:
+    """Record whose transcript this is, if it shows a session of the archive's own project."""
+    session = await sessions.find_session_digest(tx, archive.project, session_id) if session_id else ""
+    if session:
+        await tx.run(f"update session_study set agent_session = $4 where {_WHERE_KEY}", *archive.key, session)
+
+
+async def load_agent_session(tx: Tx, archive: ArchivedSession) -> str:
+    """The digest of the session that a transcript is of; empty if unknown."""
+    row = await tx.one(f"select agent_session from session_study where {_WHERE_KEY}", *archive.key)
+    return row["agent_session"] if row else ""
 
 
 def _title_of_session(archive: ArchivedSession, result: StudyResult) -> str:

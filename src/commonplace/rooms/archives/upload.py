@@ -11,6 +11,8 @@ from typing import Any
 
 from commonplace.access import Caller
 from commonplace.rooms.archives import store, study_store
+from commonplace.rooms.archives.handoff_notes import prepare_notes
+from commonplace.rooms.knowledge.drafts import CleanText
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.rooms.workspaces.model import Workspace
 from commonplace.session_archive import digests, frame_storage, upload
@@ -45,6 +47,8 @@ class PreparedUpload:
     line_start: int = 0
     added_stored_bytes: int = 0
     study: StudyResult | None = None
+    notes: CleanText | None = None
+    """For the handoff that the server wrote for this session, if it did."""
 
     @property
     def addresses(self) -> list[str]:
@@ -70,13 +74,15 @@ async def prepare_upload(calls: Any, arguments: Mapping[str, Any], caller: Calle
     packed = await upload.pack_part(archive, before.last_frame, storage, part)
     frames = await _write_bodies_outside(calls, before.workspace.project, packed)
     tool = archive.tool if archive else before.workspace.tool
+    study = await upload.study_part(stored, before.study_state, tool, part)
     return PreparedUpload(
         archive,
         frames,
         sha256,
         _find_line_start(archive, part),
         sum(frame.stored_bytes for frame in frames) - _rewritten_bytes(before.last_frame),
-        await upload.study_part(stored, before.study_state, tool, part),
+        study,
+        await prepare_notes(study),
     )
 
 

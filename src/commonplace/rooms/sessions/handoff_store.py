@@ -13,9 +13,9 @@ async def insert_handoff(
 ) -> None:
     """Open the handoff of an ending session, with the directory, branch and task that it belongs to."""
     await tx.run(
-        "insert into handoff (project, id, agent, directory, branch, task, status, closed_by, created_at, automatic)"
+        "insert into handoff (project, id, agent, directory, branch, task, status, closed_by, created_at, automatic, session)"
         " select project, cast($3 as text), agent, working_directory, branch, task, 'open', '', cast($4 as bigint),"
-        " cast($5 as bigint) from session"
+        " cast($5 as bigint), id from session"
         " where project = $1 and id = $2",
         session.project,
         session.id,
@@ -23,6 +23,17 @@ async def insert_handoff(
         now,
         int(is_automatic),
     )
+
+
+async def find_automatic_handoff(tx: Tx, project: str, session: str) -> str:
+    """The document of the open handoff that the server wrote for this session; empty if there is none."""
+    row = await tx.one(
+        "select id from handoff where project = $1 and session = $2 and automatic = 1 and status = 'open'"
+        " order by created_at desc limit 1",
+        project,
+        session,
+    )
+    return row["id"] if row else ""
 
 
 async def list_open_handoffs(tx: Tx, project: str, now: int) -> Sequence[Row]:

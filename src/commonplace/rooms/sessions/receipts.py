@@ -1,4 +1,7 @@
-"""The handoff that the server writes for a session that ended without one, from what it recorded of the session."""
+"""The handoff that the server writes for a session that ended without one: what it recorded, and the transcript.
+
+A transcript that arrives after the end is added by `rooms/archives/handoff_notes.py`.
+"""
 
 from collections.abc import Sequence
 
@@ -6,14 +9,23 @@ from commonplace.activity import AgentSession
 from commonplace.rooms.backlog import store as backlog
 from commonplace.rooms.sessions import store
 from commonplace.rooms.work import store as work
+from commonplace.session_archive.transcript_notes import have_edits, replace_transcript_notes
 from commonplace.store.database import Tx
 
 _MAX_LISTED = 30
-_FIRST_LINE = "Written by the server, because the session ended without a handoff."
+FIRST_LINE = "Written by the server, because the session ended without a handoff."
 
 
 async def compose_handoff(tx: Tx, session: AgentSession, files: Sequence[str]) -> str:
     """Compose the text; empty if the session left nothing open and changed no file."""
+    receipts = await _compose_receipts(tx, session, files)
+    notes = await store.load_transcript_notes(tx, session)
+    if not notes or not (receipts or have_edits(notes)):
+        return receipts
+    return replace_transcript_notes(receipts or FIRST_LINE, notes)
+
+
+async def _compose_receipts(tx: Tx, session: AgentSession, files: Sequence[str]) -> str:
     touched = [*dict.fromkeys([*files, *await work.list_touched_paths(tx, session, _MAX_LISTED)])]
     open_work = await work.list_open_work_of_session(tx, session, _MAX_LISTED)
     claims = [
@@ -25,7 +37,7 @@ async def compose_handoff(tx: Tx, session: AgentSession, files: Sequence[str]) -
         return ""
     task = await store.load_task(tx, session)
     lines = [
-        _FIRST_LINE,
+        FIRST_LINE,
         f"Task: {task}" if task else "",
         *(_format_work(row["title"], row["status"], row["notes"]) for row in open_work),
         f"Files changed: {', '.join(touched[:_MAX_LISTED])}" if touched else "",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from commonplace.activity import AgentSession
+from commonplace.activity import AgentSession, hash_session_id
 from commonplace.clock import DAY
 from commonplace.project import list_all_project_names
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
@@ -192,6 +192,30 @@ async def continue_session(tx: Tx, session: AgentSession, request: SessionReques
         request.working_directory,
         request.branch,
     )
+
+
+async def load_transcript_notes(tx: Tx, session: AgentSession) -> str:
+    row = await tx.one(
+        "select transcript_notes from session where project = $1 and id = $2", session.project, session.id
+    )
+    return row["transcript_notes"] if row else ""
+
+
+async def update_transcript_notes(tx: Tx, project: str, session: str, notes: str) -> None:
+    await tx.run(
+        "update session set transcript_notes = $3 where project = $1 and id = $2", project, session, notes
+    )
+
+
+async def find_session_digest(tx: Tx, project: str, session_id: str) -> str:
+    """The digest of the session with this id or further id, live or ended; empty if the project has none."""
+    digest = hash_session_id(session_id)
+    row = await tx.one("select id from session where project = $1 and id = $2", project, digest)
+    if row is None:
+        row = await tx.one(
+            "select session as id from session_key where project = $1 and id = $2", project, digest
+        )
+    return row["id"] if row else ""
 
 
 async def insert_session_key(tx: Tx, session: AgentSession, secret_digest: str, now: int) -> None:
