@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agent_samples.server import BEARER, BYTE_ORDER_MARK, MCP
+from agent_samples.server import BEARER, BYTE_ORDER_MARK, FEW
 
 SETTINGS = {
     ".codeium/windsurf/mcp_config.json": BYTE_ORDER_MARK + b'{\n  "mcpServers": {\n  }\n}\n',
@@ -18,7 +18,7 @@ SETTINGS = {
 CONNECTION = (
     ".codeium/windsurf/mcp_config.json",
     ("mcpServers",),
-    {"serverUrl": MCP, "headers": BEARER},
+    {"serverUrl": FEW, "headers": BEARER},
 )
 PROJECT_CONNECTION = None
 HOOKS = (

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from agent_samples import load_samples
-from agent_samples.server import BEARER, MCP
+from agent_samples.server import BEARER, FEW
 from user import User
 
+from commonplace.catalogue import CATALOGUE
 from commonplace.client import remote
 from commonplace.client.agents import AGENTS, load_settings
+from commonplace.client.install import client_config
 from commonplace.client.remote import RemoteServer
 
 SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key", "--force")
@@ -97,7 +99,7 @@ def test_connect_dry_run_shows_the_diff(user: User):
     before = user.snapshot()
     shown = user.runs("connect", "cursor", "--dry-run", *SERVER)
     assert (
-        f'+{{"mcpServers": {{"linear": {{"url": "https://mcp.example.com/sse"}}, "commonplace": {{"url": "{MCP}"'
+        f'+{{"mcpServers": {{"linear": {{"url": "https://mcp.example.com/sse"}}, "commonplace": {{"url": "{FEW}"'
         in shown
     )
     assert "cp_test_key" not in shown
@@ -122,7 +124,9 @@ def test_connect_takes_server_and_key_from_the_environment(user: User):
 
 def test_connect_without_any_server_assumes_where_serve_listens(user: User):
     user.runs("connect", "--force", "cursor")
-    assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"] == {"url": "http://127.0.0.1:8080/mcp"}
+    assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"] == {
+        "url": "http://127.0.0.1:8080/mcp/x/core,work"
+    }
     assert not (user.home / ".commonplace/config.toml").exists()
 
 
@@ -130,14 +134,16 @@ def test_connect_finds_the_server_that_runs_on_this_machine(user: User):
     user.has({"state/server.json": b'{"url": "http://127.0.0.1:9200", "pid": 1, "token": "cp_owner_token"}'})
     user.set("COMMONPLACE_DATA", str(user.home / "state"))
     user.runs("connect", "--force", "cursor")
-    assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"] == {"url": "http://127.0.0.1:9200/mcp"}
+    assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"] == {
+        "url": "http://127.0.0.1:9200/mcp/x/core,work"
+    }
 
 
 def test_connect_writes_into_the_second_form_of_opencode(user: User):
     user.has({".config/opencode/opencode.json": b'{"mcp": {"servers": {"a": {"type": "local"}}}}'})
     user.runs("connect", "opencode", *SERVER)
     entry = user.reads(".config/opencode/opencode.json")["mcp"]["servers"]["commonplace"]
-    assert entry == {"type": "remote", "url": MCP, "headers": BEARER}
+    assert entry == {"type": "remote", "url": FEW, "headers": BEARER}
 
 
 def test_connect_leaves_the_hooks_of_an_install(user: User):
@@ -222,6 +228,33 @@ def test_a_server_that_the_environment_names_gets_no_token_of_the_one_that_is_co
     )
     user.set("COMMONPLACE_KEY", "cp_other")
     assert remote.find_server() == RemoteServer("http://other:1", "cp_other")
+
+
+def test_agents_that_show_every_tool_to_the_model_get_a_fitting_set_and_are_told_so(user: User):
+    few = {name for name, agent in AGENTS.items() if not agent.has_tool_search}
+    assert few == {"cursor", "windsurf", "vscode", "gemini", "opencode"}
+    told = user.runs("install", "--agent", "claude", "cursor", "gemini", "--yes", *SERVER)
+    assert "Cursor, Gemini CLI" in told.replace("Gemini CLI, Cursor", "Cursor, Gemini CLI")
+    assert "--toolsets all" in told
+    assert "--toolsets all" not in user.runs("connect", "claude", *SERVER)
+    toolsets = client_config.DEFAULT_TOOLSETS.split(",")
+    assert 20 <= len({tool for name in toolsets for tool in CATALOGUE.toolsets[name]}) <= 40
+
+
+def test_toolsets_are_remembered_until_others_are_chosen(user: User):
+    user.runs("connect", "cursor", *SERVER, "--toolsets", "core, knowledge")
+    assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"]["url"].endswith(
+        "/mcp/x/core,knowledge"
+    )
+    user.runs("install", "--agent", "claude", "cursor", "--yes", "--force")
+    for path in (".cursor/mcp.json", ".claude.json"):
+        assert user.reads(path)["mcpServers"]["commonplace"]["url"].endswith("/mcp/x/core,knowledge")
+    user.runs("connect", "cursor", "--force", "--toolsets", "all")
+    user.runs("connect", "cursor", "--force")
+    assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"]["url"].endswith("9123/mcp")
+    assert user.tries("connect", "cursor", "--force", "--toolsets", " , ")[0] == 2
+    user.runs("uninstall", "--yes")
+    assert not (user.home / ".commonplace/config.toml").exists()
 
 
 def test_connect_refuses_what_is_no_file(user: User):

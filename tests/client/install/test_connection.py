@@ -57,9 +57,12 @@ def test_the_key_and_the_toolsets_are_tried_before_they_are_written(
 def test_the_address_may_be_that_of_a_view(user: User, keyed: tuple[product.Product, str], view: str):
     server, key = keyed
     user.runs("connect", "cursor", "--url", f"{server.url}{view}", "--key", key)
-    assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"]["url"] == server.url + view.rstrip("/")
+    expected = "/mcp/x/core,work" if view.rstrip("/") == "/mcp" else view
+    assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"]["url"] == server.url + expected
     config = tomllib.loads(Path(user.home, ".commonplace/config.toml").read_text())
     assert config["url"] == server.url
+    user.runs("connect", "cursor")
+    assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"]["url"] == server.url + expected
 
 
 def test_install_needs_one_key_for_tools_hooks_and_uploads(user: User, keyed: tuple[product.Product, str]):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from agent_samples import load_samples
-from agent_samples.server import BEARER, BYTE_ORDER_MARK, MCP
+from agent_samples.server import BEARER, BYTE_ORDER_MARK, FEW, MCP
 from user import User
 
 from commonplace.client.agents import AGENTS
@@ -122,7 +122,7 @@ def test_install_without_names_sets_up_the_agents_that_are_there(user: User):
     (user.programs / "codex").chmod(0o755)
     user.runs("install", "--yes", *SERVER)
     assert (user.home / ".codex/hooks.json").exists()
-    assert user.reads(".gemini/settings.json")["mcpServers"]["commonplace"]["httpUrl"] == MCP
+    assert user.reads(".gemini/settings.json")["mcpServers"]["commonplace"]["httpUrl"] == FEW
     assert not (user.home / ".claude.json").exists()
 
 

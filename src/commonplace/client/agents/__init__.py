@@ -25,6 +25,8 @@ class AgentProgram(NamedTuple):
     has_hooks: bool = True
     transcript_tool: str = ""
     """The tool's name in workspaces and archives; empty if only hooks say where its transcripts are."""
+    has_tool_search: bool = True
+    """Whether it looks tools up when they are needed; else its model is shown all of them, so it gets fewer."""
 
 
 AGENTS = {
@@ -32,11 +34,11 @@ AGENTS = {
     for program in (
         AgentProgram("claude", "Claude Code", transcript_tool="claude-code"),
         AgentProgram("codex", "Codex", transcript_tool="codex"),
-        AgentProgram("gemini", "Gemini CLI", transcript_tool="gemini-cli"),
-        AgentProgram("cursor", "Cursor"),
-        AgentProgram("vscode", "VS Code"),
-        AgentProgram("windsurf", "Windsurf"),
-        AgentProgram("opencode", "opencode", transcript_tool="opencode"),
+        AgentProgram("gemini", "Gemini CLI", transcript_tool="gemini-cli", has_tool_search=False),
+        AgentProgram("cursor", "Cursor", has_tool_search=False),
+        AgentProgram("vscode", "VS Code", has_tool_search=False),
+        AgentProgram("windsurf", "Windsurf", has_tool_search=False),
+        AgentProgram("opencode", "opencode", transcript_tool="opencode", has_tool_search=False),
         AgentProgram("copilot", "Copilot CLI", transcript_tool="copilot-cli"),
     )
 }

@@ -104,7 +104,9 @@ def _add_agent_flags(command: argparse.ArgumentParser, default: str) -> None:
 def _add_server_flags(command: argparse.ArgumentParser) -> None:
     command.add_argument("--url", help="the server's address (default: the server that this machine uses)")
     command.add_argument("--key", help="the agent's key (default: COMMONPLACE_KEY, else the configured one)")
-    command.add_argument("--toolsets", metavar="A,B", help="offer the agent only these sets of tools (all)")
+    command.add_argument(
+        "--toolsets", metavar="A,B", help="offer only these sets of tools, or all (as last time)"
+    )
     command.add_argument("--force", action="store_true", help="write even if the server does not answer")
 
 

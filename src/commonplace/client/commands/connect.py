@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from commonplace import errors
 from commonplace.client.agents import AGENTS, AgentProgram, load_settings
@@ -14,6 +14,7 @@ from commonplace.client.install import (
     install_record,
     installed_agents,
     machine,
+    tool_report,
 )
 from commonplace.client.install.agent_settings import Scope
 from commonplace.client.install.changes import RequestedEdit
@@ -24,16 +25,21 @@ from commonplace.client.remote import RemoteServer
 def run(arguments: argparse.Namespace) -> int:
     this_machine = machine.this_machine()
     scope: Scope = "project" if arguments.project_scope else "user"
-    server = client_config.choose_server(arguments.url, arguments.key, arguments.toolsets)
-    chosen = _choose_agents(arguments, this_machine)
+    server = client_config.choose_server(arguments.url, arguments.key)
+    toolsets = client_config.choose_toolsets(arguments.toolsets, arguments.url)
+    chosen = {
+        agent: client_config.server_of_agent(server, toolsets, agent)
+        for agent in _choose_agents(arguments, this_machine)
+    }
     if arguments.print:
-        _print_entries(chosen, this_machine, server, scope)
+        _print_entries(chosen, this_machine, scope)
         return 0
-    if not arguments.force:
-        connection_test.require_connection(server)
-    wanted = client_config.plan_config_edits(server, arguments.url, arguments.key)
+    tools = {} if arguments.force else connection_test.require_connections(chosen.values())
+    wanted = client_config.plan_config_edits(server, arguments.url, arguments.key, toolsets=toolsets)
     wanted += [
-        request for agent in chosen for request in _connection_edits(agent, this_machine, server, scope)
+        request
+        for agent, own_server in chosen.items()
+        for request in _connection_edits(agent, this_machine, own_server, scope)
     ]
     installed = install_record.load_record()
     changed = changes.plan_additions(installed, wanted)
@@ -41,7 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
         print("".join(change.render_diff([server.key]) for change in changed) or "Nothing would change.")
         return 0
     changes.apply_changes(changed, installed, [server.key])
-    _print_report(chosen, changed, server, scope)
+    _print_report(chosen, changed, scope)
+    if fewer := tool_report.describe_fewer_tools(chosen, tools, is_chosen=bool(toolsets)):
+        print(fewer)
     return 0
 
 
@@ -71,11 +79,9 @@ def _connection_edits(
     ]
 
 
-def _print_entries(
-    chosen: Sequence[AgentProgram], this_machine: Machine, server: RemoteServer, scope: Scope
-) -> None:
+def _print_entries(chosen: Mapping[AgentProgram, RemoteServer], this_machine: Machine, scope: Scope) -> None:
     """Print the entry to standard output and the file's path to standard error."""
-    for agent in chosen:
+    for agent, server in chosen.items():
         text: bytes | None = None
         for request in _connection_edits(agent, this_machine, server, scope):
             text, _ = documents.apply_edit(request.edit.path, text, request.edit, None)
@@ -85,11 +91,11 @@ def _print_entries(
 
 
 def _print_report(
-    chosen: Sequence[AgentProgram], changed: Sequence[changes.FileChange], server: RemoteServer, scope: Scope
+    chosen: Mapping[AgentProgram, RemoteServer], changed: Sequence[changes.FileChange], scope: Scope
 ) -> None:
     for change in changed:
         print(f"Wrote {change.path}")
-    names = ", ".join(agent.title for agent in chosen)
-    print(f"{names}: {'connected' if changed else 'already connected'} to {server.mcp_url}.")
-    if scope == "project" and server.key:
+    for agent, server in chosen.items():
+        print(f"{agent.title}: {'connected' if changed else 'already connected'} to {server.mcp_url}.")
+    if scope == "project" and any(server.key for server in chosen.values()):
         print("The key is not written to project settings: set COMMONPLACE_KEY where the agent runs.")

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from commonplace import errors
@@ -15,6 +15,7 @@ from commonplace.client.install import (
     installed_agents,
     machine,
     schedule,
+    tool_report,
 )
 from commonplace.client.install.changes import FileChange, RequestedEdit
 from commonplace.client.install.install_record import InstallRecord
@@ -29,18 +30,23 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run_install(arguments: argparse.Namespace) -> int:
     this_machine, installed = machine.this_machine(), install_record.load_record()
-    server = client_config.choose_server(arguments.url, arguments.key, arguments.toolsets)
+    server = client_config.choose_server(arguments.url, arguments.key)
+    toolsets = client_config.choose_toolsets(arguments.toolsets, arguments.url)
     named = dict.fromkeys(arguments.agent or ())
-    chosen = [AGENTS[name] for name in named] or installed_agents.find_installed_agents(this_machine)
+    chosen = {
+        agent: client_config.server_of_agent(server, toolsets, agent)
+        for agent in [AGENTS[name] for name in named] or installed_agents.find_installed_agents(this_machine)
+    }
     by = "" if arguments.no_schedule else schedule.find_scheduler(this_machine)
     prompts = client_config.choose_learnings(arguments.learnings)
     token = client_config.require_key_characters("--sync-token", arguments.sync_token or "")
+    tools: dict[str, int] = {}
     if not arguments.force:
-        connection_test.require_connection(server)
+        tools = connection_test.require_connections(chosen.values())
         _warn_about_uploads(server, token)
     secrets = [secret for secret in (server.key, token) if secret]
-    wanted = client_config.plan_config_edits(server, arguments.url, arguments.key, prompts, token)
-    wanted += _plan_agent_edits(chosen, this_machine, server, prompts > 0)
+    wanted = client_config.plan_config_edits(server, arguments.url, arguments.key, prompts, token, toolsets)
+    wanted += _plan_agent_edits(chosen, this_machine, prompts > 0)
     scheduling = schedule.schedule_edits(this_machine, by)
     wanted += [RequestedEdit(wish, part="schedule") for wish in scheduling]
     changed = changes.plan_additions(installed, wanted, [(agent.name, "hooks") for agent in chosen])
@@ -60,6 +66,8 @@ def _run_install(arguments: argparse.Namespace) -> int:
     _set_schedule(this_machine, by, installed, reschedule=reschedule)
     _print_changes(changed, backups)
     print(f"{', '.join(agent.title for agent in chosen)}: connected to {server.url}.")
+    if fewer := tool_report.describe_fewer_tools(chosen, tools, is_chosen=bool(toolsets)):
+        print(fewer)
     for agent in chosen:
         if note := load_settings(agent.name).note:
             print(note)
@@ -80,10 +88,10 @@ def _warn_about_uploads(server: RemoteServer, token: str) -> None:
 
 
 def _plan_agent_edits(
-    chosen: Sequence[AgentProgram], this_machine: Machine, server: RemoteServer, prompts: bool
+    chosen: Mapping[AgentProgram, RemoteServer], this_machine: Machine, prompts: bool
 ) -> list[RequestedEdit]:
     wanted = []
-    for agent in chosen:
+    for agent, server in chosen.items():
         settings = load_settings(agent.name)
         wanted += [
             RequestedEdit(wish, agent.name)

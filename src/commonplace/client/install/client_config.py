@@ -6,6 +6,7 @@ from typing import Any
 
 from commonplace import errors
 from commonplace.client import remote
+from commonplace.client.agents import AgentProgram
 from commonplace.client.install import files
 from commonplace.client.install.changes import RequestedEdit
 from commonplace.client.install.setting_edits import PutValue, SettingEdit, WriteFile
@@ -13,13 +14,13 @@ from commonplace.client.remote import RemoteServer
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 MAX_LEARNINGS = 10
+ALL_TOOLS = "all"
+DEFAULT_TOOLSETS = "core,work"
+"""For agents that show every tool to the model: what is needed every day, 28 tools."""
 
 
-def choose_server(url: str | None, key: str | None, toolsets: str | None = None) -> RemoteServer:
-    """The given server, else the one this machine uses already, else the default address of `commonplace serve`.
-
-    Agents get every tool, unless `toolsets` or what follows /mcp in the address selects some.
-    """
+def choose_server(url: str | None, key: str | None) -> RemoteServer:
+    """The given server, else the one this machine uses already, else the default address of `commonplace serve`."""
     configured = _read_config()
     try:
         address = remote.validate_url(url or remote.find_server_url(configured) or DEFAULT_URL)
@@ -27,15 +28,36 @@ def choose_server(url: str | None, key: str | None, toolsets: str | None = None)
         raise errors.Invalid(f"{error}.", hint=f"For example {DEFAULT_URL}.") from None
     own_config = {} if _names_another_server(address, url, configured) else configured
     secret = require_key_characters("--key", _read_key(own_config) if key is None else key)
-    named = url or os.environ.get("COMMONPLACE_URL", "")
-    return RemoteServer(address, secret, _toolset_view(toolsets) or remote.mcp_view_of_url(named))
+    return RemoteServer(address, secret)
 
 
-def _toolset_view(toolsets: str | None) -> str:
-    names = [name.strip() for name in (toolsets or "").split(",") if name.strip()]
-    if not all(name.isidentifier() and name.isascii() for name in names):
-        raise errors.Invalid(f"'{toolsets}' is not a list of toolset names.", hint="For example core,work.")
-    return f"/x/{','.join(names)}" if names else ""
+def choose_toolsets(toolsets: str | None, url: str | None) -> str:
+    """The given toolsets, else what follows /mcp in the given address, else what was chosen last; empty if nothing was.
+
+    A text that starts with a slash is what follows /mcp; `all` means every tool.
+    """
+    if toolsets is not None:
+        return _require_toolset_names(toolsets)
+    view = remote.mcp_view_of_url(url or os.environ.get("COMMONPLACE_URL", ""))
+    remembered = _read_config().get("toolsets", "")
+    return view or (remembered if isinstance(remembered, str) else "")
+
+
+def _require_toolset_names(toolsets: str) -> str:
+    names = [name.strip() for name in toolsets.split(",") if name.strip()]
+    if not names or not all(name.isidentifier() and name.isascii() for name in names):
+        raise errors.Invalid(
+            f"'{toolsets}' is not a list of toolset names.", hint=f"For example core,work; or {ALL_TOOLS}."
+        )
+    return ",".join(names)
+
+
+def server_of_agent(server: RemoteServer, toolsets: str, agent: AgentProgram) -> RemoteServer:
+    """The server with the tools that this agent is offered."""
+    chosen = toolsets or (ALL_TOOLS if agent.has_tool_search else DEFAULT_TOOLSETS)
+    if chosen == ALL_TOOLS:
+        return server
+    return server._replace(mcp_view=chosen if chosen.startswith("/") else f"/x/{chosen}")
 
 
 def require_key_characters(flag: str, secret: str) -> str:
@@ -62,6 +84,7 @@ def plan_config_edits(
     key: str | None,
     prompts: int | None = None,
     sync_token: str | None = None,
+    toolsets: str = "",
 ) -> list[RequestedEdit]:
     """The edits of config.toml. A server that was found by its data folder is not written: its address may change."""
     configured = _read_config()
@@ -78,6 +101,8 @@ def plan_config_edits(
         edits += [PutValue(_config_path(), (name,), "") for name in outdated]
     if prompts is not None and prompts != choose_learnings(None):
         edits.append(PutValue(_config_path(), ("hooks", "learnings"), prompts))
+    if toolsets and toolsets != configured.get("toolsets"):
+        edits.append(PutValue(_config_path(), ("toolsets",), toolsets))
     return [RequestedEdit(edit, part="settings") for edit in edits]
 
 

@@ -1,6 +1,7 @@
 """Connect to a server exactly as an agent will, before anything is written: address, key and toolsets."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from commonplace import errors
@@ -15,7 +16,12 @@ _FORCE_HINT = "To write the settings anyway, pass --force."
 _KEY_HINT = "Pass --key KEY. An owner creates one with: commonplace key create --name NAME --projects '*'"
 
 
-def require_connection(server: RemoteServer) -> None:
+def require_connections(servers: Iterable[RemoteServer]) -> dict[str, int]:
+    """How many tools each of these views of a server offers; raises a refusal unless all of them can be used."""
+    return {server.mcp_view: _count_tools(server) for server in dict.fromkeys(servers)}
+
+
+def _count_tools(server: RemoteServer) -> int:
     """List the server's tools; raises a refusal that says what is missing unless the server lists them."""
     headers = [
         "Content-Type: application/json",
@@ -34,8 +40,10 @@ def require_connection(server: RemoteServer) -> None:
             hint=f"Start it: commonplace serve. {_FORCE_HINT}",
         ) from None
     reply = _decode_object(answer.body)
-    if answer.status != _OK or not isinstance(reply.get("result"), dict):
+    result = reply.get("result")
+    if answer.status != _OK or not isinstance(result, dict):
         raise _refuse_answer(server, answer.status, reply)
+    return len(result.get("tools", ()))
 
 
 def is_upload_refused(url: str, secret: str) -> bool:
