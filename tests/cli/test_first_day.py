@@ -1,8 +1,10 @@
 """The tutorial, run as a reader would: its commands in a shell of a new user, its calls over HTTP, in their order."""
 
 import asyncio
+import contextlib
 import json
 import os
+import pty
 import re
 import signal
 import socket
@@ -45,12 +47,29 @@ class Reader:
             if command.endswith("&"):
                 self.start_server(command.removesuffix("&"))
                 continue
-            printed = subprocess.run(
-                ["sh", "-c", command], cwd=self.home / "shop", env=self.environment, capture_output=True,
-                text=True, timeout=PATIENCE_SECONDS, check=False,
-            )  # fmt: skip
-            assert printed.returncode == 0, printed.stderr
-            assert matches_output(expected, printed.stdout), f"$ {command}\n{printed.stdout}"
+            code, printed = self.run_in_terminal(command)
+            assert code == 0, printed
+            assert matches_output(expected, printed), f"$ {command}\n{printed}"
+
+    def run_in_terminal(self, command: str) -> tuple[int, str]:
+        """The exit code and what a person sees in a terminal of 100 columns."""
+        ours, theirs = pty.openpty()
+        environment = self.environment | {"COLUMNS": "100", "NO_COLOR": "1"}
+        with subprocess.Popen(
+            ["sh", "-c", command],
+            cwd=self.home / "shop",
+            env=environment,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        ) as process:
+            os.close(theirs)
+            printed = b""
+            with contextlib.suppress(OSError):  # how Linux tells that the other end is closed
+                while part := os.read(ours, 65536):
+                    printed += part
+            os.close(ours)
+            return process.wait(PATIENCE_SECONDS), printed.decode().replace("\r\n", "\n")
 
     def start_server(self, command: str) -> None:
         with (self.home / "serve.log").open("wb") as log:
@@ -73,9 +92,10 @@ class Reader:
 
 
 def matches_output(expected: str, printed: str) -> bool:
-    """`…` stands for anything; without expected lines anything will do."""
-    pattern = ".*?".join(re.escape(part) for part in expected.strip().split("…"))
-    return not expected.strip() or re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
+    """`…` stands for anything, and columns may be wider; without expected lines anything will do."""
+    wanted, got = " ".join(expected.split()), " ".join(printed.split())
+    pattern = ".*?".join(re.escape(part.strip()) for part in wanted.split("…"))
+    return not wanted or re.fullmatch(pattern, got, re.DOTALL) is not None
 
 
 def field_names(value: Any) -> Any:
