@@ -1,6 +1,8 @@
 """python -m bench.hooks: how long an agent waits for its hooks, compared with the bare interpreter."""
 
 import argparse
+import asyncio
+import contextlib
 import json
 import os
 import resource
@@ -8,10 +10,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from bench.__main__ import free_port, running_server
+from bench.tls_relay import TlsRelay
 
 HOOK = [sys.executable, "-m", "commonplace", "hook", "claude"]
 FILE = "src/cart.py"
@@ -54,6 +59,78 @@ def print_row(
     print(f"| {what:44} |" + "".join(f" {figure:7.1f} |" for figure in figures))
 
 
+def print_head(what: str) -> None:
+    print(f"| {what:44} |     p50 |     p95 |   least | CPU p50 |")
+    print(f"|{'-' * 46}|" + "--------:|" * 4)
+
+
+def measure_local(folder: str, root: Path, port: int, rounds: int) -> None:
+    here = os.environ | {"COMMONPLACE_HOME": f"{folder}/home", "COMMONPLACE_URL": f"http://127.0.0.1:{port}"}
+    edit, denied = build_edit_event(root, "alice"), build_edit_event(root, "bob")
+    run_hook(HOOK, here, build_event(root, "alice", "SessionStart"))
+    run_hook(HOOK, here, edit)
+    run_hook(HOOK, here, build_event(root, "bob", "SessionStart"))
+    print_row("before an edit, lease taken or renewed", HOOK, here, edit, rounds, b"")
+    print_row("before an edit, held by another: denied", HOOK, here, denied, rounds, b'"deny"')
+    touched = json.loads(edit) | {"hook_event_name": "PostToolUse"}
+    print_row("after an edit, reported", HOOK, here, json.dumps(touched).encode(), rounds, b"")
+    again = build_event(root, "alice", "SessionStart", source="compact")
+    print_row("session start after a compaction", HOOK, here, again, rounds, b"additionalContext")
+
+
+def measure_remote(folder: str, root: Path, port: int, rounds: int) -> None:
+    """Through TLS with a round trip of 0, 50 and 150 ms: each hook with its own connection, then through the keeper."""
+    for milliseconds in (0, 50, 150):
+        with running_relay(port, milliseconds / 1e3, Path(folder)) as relay:
+            print()
+            print_head(f"over TLS, round trip {milliseconds} ms")
+            for what, minutes in (("cold", "0"), ("warm", "10")):
+                home = Path(folder, f"{what}-{milliseconds}")
+                far = os.environ | {
+                    "COMMONPLACE_HOME": str(home),
+                    "COMMONPLACE_URL": relay.url,
+                    "COMMONPLACE_CA_FILE": str(relay.ca_file),
+                    "COMMONPLACE_HOOKS_KEEPER": minutes,
+                }
+                _measure_far(what, f"{what}{milliseconds}", far, root, rounds)
+                (home / "keeper.sock").unlink(missing_ok=True)
+
+
+def _measure_far(what: str, name: str, far: dict[str, str], root: Path, rounds: int) -> None:
+    ann, ben = f"ann-{name}", f"ben-{name}"
+    file = f"src/{name}.py"
+    start = build_event(root, ann, "SessionStart")
+    run_hook(HOOK, far, start)
+    run_hook(HOOK, far, build_edit_event(root, ann, file))
+    run_hook(HOOK, far, build_event(root, ben, "SessionStart"))
+    again = build_event(root, ann, "SessionStart", source="compact")
+    edit, denied = build_edit_event(root, ann, file), build_edit_event(root, ben, file)
+    print_row(f"{what}: session start, two calls", HOOK, far, again, rounds, b"additionalContext")
+    print_row(f"{what}: before an edit, one call", HOOK, far, edit, rounds, b"")
+    print_row(f"{what}: before an edit, denied, two calls", HOOK, far, denied, rounds, b'"deny"')
+    run_hook(HOOK, far, build_event(root, ann, "SessionEnd"))
+
+
+@contextlib.contextmanager
+def running_relay(port: int, round_trip_seconds: float, folder: Path) -> Iterator[TlsRelay]:
+    """In a thread, since the hooks run in this one."""
+    relay, started, ended = TlsRelay(port, round_trip_seconds, folder), threading.Event(), threading.Event()
+
+    async def relay_until_ended() -> None:
+        async with relay.run():
+            started.set()
+            await asyncio.to_thread(ended.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(relay_until_ended()))
+    thread.start()
+    started.wait()
+    try:
+        yield relay
+    finally:
+        ended.set()
+        thread.join()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=30)
@@ -61,44 +138,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root, port = Path(folder) / "shop", free_port()
         subprocess.run(["git", "init", "-q", str(root)], check=True)
-        here = os.environ | {
-            "COMMONPLACE_HOME": f"{folder}/home",
-            "COMMONPLACE_URL": f"http://127.0.0.1:{port}",
-        }
-        away = here | {"COMMONPLACE_URL": "http://127.0.0.1:9"}
-        print(
-            f"| {'milliseconds, ' + str(rounds) + ' runs each':44} |     p50 |     p95 |   least | CPU p50 |"
-        )
-        print(f"|{'-' * 46}|" + "--------:|" * 4)
-        print_row("interpreter alone", [sys.executable, "-c", "pass"], here, b"", rounds, b"")
+        away = os.environ | {"COMMONPLACE_HOME": f"{folder}/home", "COMMONPLACE_URL": "http://127.0.0.1:9"}
+        print_head(f"milliseconds, {rounds} runs each")
+        print_row("interpreter alone", [sys.executable, "-c", "pass"], away, b"", rounds, b"")
         run_hook(HOOK, away, build_edit_event(root, "nobody"))
         print_row("before an edit, server away", HOOK, away, build_edit_event(root, "nobody"), rounds, b"")
         with running_server(
             port, "-m", "commonplace", "serve", "--port", str(port), "--data", f"{folder}/data"
         ):
-            run_hook(HOOK, here, build_event(root, "alice", "SessionStart"))
-            run_hook(HOOK, here, build_edit_event(root, "alice"))
-            run_hook(HOOK, here, build_event(root, "bob", "SessionStart"))
-            print_row(
-                "before an edit, lease taken or renewed",
-                HOOK,
-                here,
-                build_edit_event(root, "alice"),
-                rounds,
-                b"",
-            )
-            print_row(
-                "before an edit, held by another: denied",
-                HOOK,
-                here,
-                build_edit_event(root, "bob"),
-                rounds,
-                b'"deny"',
-            )
-            touched = json.loads(build_edit_event(root, "alice")) | {"hook_event_name": "PostToolUse"}
-            print_row("after an edit, reported", HOOK, here, json.dumps(touched).encode(), rounds, b"")
-            again = build_event(root, "alice", "SessionStart", source="compact")
-            print_row("session start after a compaction", HOOK, here, again, rounds, b"additionalContext")
+            measure_local(folder, root, port, rounds)
+            measure_remote(folder, root, port, rounds)
 
 
 if __name__ == "__main__":

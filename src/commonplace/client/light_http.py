@@ -56,9 +56,9 @@ def open_socket(url: str, deadline: float, ca_file: str | None = None) -> socket
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if scheme != "https":
         return connection
-    from commonplace.client import tls_trust  # noqa: PLC0415 - takes a tenth of a second, and plain HTTP does not need it
+    from commonplace.client import remote, tls_trust  # noqa: PLC0415 - plain HTTP needs no TLS, which is slow to import
 
-    context = tls_trust.build_tls_context(tls_trust.find_ca_file() if ca_file is None else ca_file)
+    context = tls_trust.build_tls_context(remote.find_ca_file() if ca_file is None else ca_file)
     connection.settimeout(_seconds_left(deadline))
     try:
         return context.wrap_socket(connection, server_hostname=host)

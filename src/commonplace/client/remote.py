@@ -88,6 +88,12 @@ def read_configuration() -> dict[str, Any]:
     return tomllib.loads(text)
 
 
+def find_ca_file() -> str:
+    """A file with further certificate authorities: COMMONPLACE_CA_FILE, else `ca_file` in config.toml; empty if unset."""
+    named = os.environ.get("COMMONPLACE_CA_FILE") or str(read_configuration().get("ca_file") or "")
+    return str(Path(named).expanduser()) if named else ""
+
+
 class NamedUrl(NamedTuple):
     """The address of a server, and what names it."""
 

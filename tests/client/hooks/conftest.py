@@ -3,12 +3,13 @@
 import asyncio
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.tls_relay import TlsRelay
 from hooked import Agent, repository
 
 from commonplace.clock import SECOND
@@ -82,3 +83,28 @@ def near(agent: Callable[..., Agent]) -> Callable[..., Agent]:
         return replace(agent(tool, **more), apart=False)
 
     return arrive
+
+
+@pytest.fixture
+async def relay(url: str, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[TlsRelay]:
+    """In front of the server, at the round trip that the test asks for."""
+    port = int(url.rpartition(":")[2])
+    async with TlsRelay(port, getattr(request, "param", 0.0), tmp_path).run() as relay:
+        yield relay
+
+
+@pytest.fixture
+def remote_agent(relay: TlsRelay, home: Path, shop: Path) -> Iterator[Callable[..., Agent]]:
+    """Agents with the default limits of time, which know the server by its address and its authority only."""
+
+    def arrive(tool: str = "claude", **environ: str) -> Agent:
+        variables = {
+            "COMMONPLACE_URL": relay.url,
+            "COMMONPLACE_HOME": str(home),
+            "COMMONPLACE_CA_FILE": str(relay.ca_file),
+            "COMMONPLACE_HOOKS_TRANSCRIPTS": "off",
+        }
+        return Agent(tool, shop, variables | environ)
+
+    yield arrive
+    (home / "keeper.sock").unlink(missing_ok=True)  # its keeper ends with it

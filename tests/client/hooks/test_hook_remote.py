@@ -2,42 +2,17 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench.tls_relay import TlsRelay
-from hooked import Agent, Done
+from hooked import Done
 
 from commonplace.client import remote
 from patience import PATIENCE_SECONDS
 
 ROUND_TRIPS = (0.0, 0.05, 0.15)
-
-
-@pytest.fixture
-async def relay(url: str, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[TlsRelay]:
-    """In front of the server, at the round trip that the test asks for."""
-    port = int(url.rpartition(":")[2])
-    async with TlsRelay(port, getattr(request, "param", 0.0), tmp_path).run() as relay:
-        yield relay
-
-
-@pytest.fixture
-def remote_agent(relay: TlsRelay, home: Path, shop: Path) -> Callable[..., Agent]:
-    """Agents with the default limits of time, which know the server by its address and its authority only."""
-
-    def arrive(tool: str = "claude", **environ: str) -> Agent:
-        variables = {
-            "COMMONPLACE_URL": relay.url,
-            "COMMONPLACE_HOME": str(home),
-            "COMMONPLACE_CA_FILE": str(relay.ca_file),
-            "COMMONPLACE_HOOKS_TRANSCRIPTS": "off",
-        }
-        return Agent(tool, shop, variables | environ)
-
-    return arrive
 
 
 @pytest.fixture
@@ -90,8 +65,7 @@ async def test_unknown_authority_is_named(remote_agent):
 
 
 async def test_calls_of_one_hook_share_a_connection(relay: TlsRelay, remote_agent):
-    ann = remote_agent()
+    ann = remote_agent(COMMONPLACE_HOOKS_KEEPER="0")
     await ann.start()
-    before = relay.connection_count
-    await asyncio.gather(ann.edit("src/cart.py"))
-    assert relay.connection_count - before <= 1
+    await ann.edit("src/cart.py")
+    assert relay.connection_count == 2

@@ -1,12 +1,14 @@
 """The calls of one hook to its server, over one connection where that saves round trips.
 
 A server that does not answer is not called again for a minute (`server_record.py`). Beside a local server each call has
-a connection of its own, which needs no further import; to a remote one the calls of a hook share theirs.
+a connection of its own, which needs no further import. To a remote one, calls go through the connection keeper
+(`client/keeper/`); without a keeper the calls of a hook share one connection, and a keeper is started for the next hook.
 """
 
 import json
 import time
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from commonplace.client import light_http, remote
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
 
 
 class HookConnection:
-    def __init__(self, server: RemoteServer) -> None:
+    def __init__(self, server: RemoteServer, keeper_minutes: int = 0) -> None:
         self.server, self.record = server, ServerRecord(server.url)
+        self._keeper_minutes, self._needs_keeper = keeper_minutes, False
         self._kept: KeptConnection | None = None
         self.has_tried = self._has_answered = False
 
@@ -49,6 +52,10 @@ class HookConnection:
         except ValueError as error:
             raise remote.unreachable(self.server, error) from None
 
+    @cached_property
+    def _ca_file(self) -> str:
+        return remote.find_ca_file() if self.server.url.startswith("https:") else ""
+
     def _record_failure(self, error: Exception, waited_seconds: float) -> None:
         """A local server that refuses the connection costs no time, so hooks notice at once when it is back."""
         if isinstance(error, TimeoutError):
@@ -57,9 +64,26 @@ class HookConnection:
             self.record.record_failure()
 
     def _send(self, path: str, headers: Sequence[str], body: bytes, seconds: float) -> tuple[int, bytes]:
-        if deadlines.is_remote(self.server.url):
-            return self._send_kept(path, headers, body, seconds)
-        return self._send_alone(path, headers, body, seconds)
+        if not deadlines.is_remote(self.server.url):
+            return self._send_alone(path, headers, body, seconds)
+        if self._keeper_minutes and not self._needs_keeper:
+            from commonplace.client.keeper import keeper_client  # noqa: PLC0415 - not beside a local server
+
+            request = light_http.build_request(self.server.url, "POST", path, headers, body)
+            try:
+                return keeper_client.send_request(self.server.url, self._ca_file, request, seconds)
+            except keeper_client.KeeperMissing:
+                self._needs_keeper = True
+        return self._send_kept(path, headers, body, seconds)
+
+    def close(self) -> None:
+        """Start a keeper for the next hook if this one found none."""
+        if self._kept is not None:
+            self._kept.close()
+        if self._needs_keeper and self._has_answered:
+            from commonplace.client.keeper import keeper_client  # noqa: PLC0415 - as above
+
+            keeper_client.start_keeper(self.server.url, self._ca_file, 60.0 * self._keeper_minutes)
 
     def _send_alone(
         self, path: str, headers: Sequence[str], body: bytes, seconds: float
@@ -83,7 +107,9 @@ class HookConnection:
         request = light_http.build_request(self.server.url, "POST", path, headers, body)
         try:
             if self._kept is None:
-                self._kept = kept_http.KeptConnection(self.server.url, connect_seconds=seconds)
+                self._kept = kept_http.KeptConnection(
+                    self.server.url, connect_seconds=seconds, ca_file=self._ca_file
+                )
             self._kept.limit_seconds(max(started + seconds - time.monotonic(), 0.001))
             answer = self._kept.send(request)
             with kept_http.cut_on_error():

@@ -83,8 +83,12 @@ class HookRun:
             server = remote.find_server(folder=self.tree.root)
             if server is None:
                 raise remote.ServerUnreachable("No server runs on this machine, and none is configured.")
-            self._connection = HookConnection(server)
+            self._connection = HookConnection(server, self.settings.keeper)
         return self._connection
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
 
     @property
     def has_tried(self) -> bool:

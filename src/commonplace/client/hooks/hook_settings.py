@@ -18,6 +18,8 @@ class HookSettings(NamedTuple):
     """The longest time that an agent waits for the server; 0: by event and distance (`deadlines.py`)."""
     learnings: int = 0
     """How many learnings are added to a prompt."""
+    keeper: int = 10
+    """How many minutes the connection keeper of a remote server stays without use; 0: hooks connect themselves."""
     transcripts: bool = True
     """Whether transcripts are spooled for `commonplace sync`."""
 

@@ -66,6 +66,7 @@ def answer_event(agent: str, hooks: AgentHooks, event: HookEvent) -> HookAnswer:
         answer = actions.ACTIONS[event.kind](hook_run)
     except (remote.ServerUnreachable, remote.ServerRefusal) as refused:
         answer = HookAnswer(warning=_warn_once(hook_run, hooks, refused))
+    hook_run.close()
     if hook_run.has_answered and pending_ends.has_ends():
         end_delivery.start_delivery_if_due()
     return _add_context(hook_run, hooks, answer)

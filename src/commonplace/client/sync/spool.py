@@ -7,14 +7,13 @@ the text stays where the agent keeps it. The uploader is a separate process that
 import contextlib
 import json
 import os
-import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from commonplace.client import detached_process, remote
+from commonplace.client.file_lock import hold_lock
 
 TRANSCRIPT = "transcript"
 """The only kind of job: {tool, transcript_path, session_id, cwd?, project?, kept?}, with a path or an id;
@@ -70,27 +69,9 @@ def finish_job(job: SpoolJob) -> None:
         Path(spooled_text).unlink(missing_ok=True)
 
 
-@contextlib.contextmanager
-def hold_sync_lock() -> Iterator[bool]:
-    """Yield whether this process may send, one at a time. The lock ends with the process."""
-    remote.client_home().mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (remote.client_home() / "sync.lock").open("a+b") as lock:
-        yield _lock_descriptor(lock.fileno())
-
-
-def _lock_descriptor(descriptor: int) -> bool:
-    try:
-        if sys.platform == "win32":
-            import msvcrt  # noqa: PLC0415 - Windows only
-
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl  # noqa: PLC0415 - everywhere else
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+def hold_sync_lock() -> contextlib.AbstractContextManager[bool]:
+    """Yield whether this process may send, one at a time."""
+    return hold_lock(remote.client_home() / "sync.lock")
 
 
 def _read_job(path: Path) -> dict[str, Any] | None:
