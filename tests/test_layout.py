@@ -118,7 +118,8 @@ def test_client_reaches_nothing_of_the_server():
             if module in modules and module not in reached:
                 reached.add(module)
                 waiting.append(module)
-    assert {name for name in reached if name.split(".")[1:2][0] not in CLIENT_MAY_REACH} == set()
+    reached.discard("commonplace")  # its version
+    assert {name for name in reached if name.split(".")[1] not in CLIENT_MAY_REACH} == set()
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda path: path.name)
