@@ -64,6 +64,9 @@ await calls("ses_tester", "memory_lock_files", { files: ["tax.py"] })
 told.locks = await calls("ses_one", "memory_get_locks", {})
 await hooks.event({ event: { type: "session.idle", properties: { sessionID: "ses_tester" } } })
 told.locks_after_idle = await calls("ses_one", "memory_get_locks", {})
+const shell = { env: {} }
+await hooks["shell.env"]({ cwd: directory, sessionID: "ses_sub", callID: "c" }, shell)
+told.shell = shell.env
 told.reading = (await hooks["tool.execute.before"]({ tool: "read", sessionID: "ses_two" }, { args: {} })) ?? null
 await happens("session.deleted", { id: "ses_one" })
 told.after = await tried("ses_two")
@@ -124,6 +127,10 @@ def _check_subagents(told: dict[str, Any]) -> None:
     assert (told["started"]["agent"], told["after_start"]) == ("tester", "")
     assert [(lock["file"], lock["held_by"]) for lock in told["locks"]["locks"]] == [("tax.py", "tester")]
     assert told["locks_after_idle"]["locks"] == []
+    assert told["shell"] == {
+        "COMMONPLACE_AGENT_SESSION": "ses_sub",
+        "COMMONPLACE_PARENT_SESSION": "ses_one",
+    }
 
 
 def test_the_plugin_of_opencode_does_nothing_without_a_server(user: User):

@@ -12,15 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.client import remote
+from commonplace.client.agents import load_hooks
 from commonplace.client.guard import git
-from commonplace.client.hooks import fault_log, leases
+from commonplace.client.hooks import fault_log, leases, subagents
 from commonplace.client.hooks.hook_event import HookEvent
 from commonplace.client.hooks.hook_run import HookRun, list_ancestors
 from commonplace.client.hooks.hook_settings import read_hook_settings
 from commonplace.client.hooks.hook_state import EditLease, HookState, list_hook_sessions
 from commonplace.client.hooks.working_tree import find_working_tree
 
-_SESSION_VARIABLES = ("COMMONPLACE_AGENT_SESSION", "CLAUDE_CODE_SESSION_ID", "GEMINI_SESSION_ID")
+# What agent programs, or our plugins for them, put into the environment of commands; a sub-agent before its parent.
+_SESSION_VARIABLES = (
+    "COMMONPLACE_AGENT_SESSION",
+    "COMMONPLACE_PARENT_SESSION",
+    "CODEX_THREAD_ID",
+    "CODEX_SESSION_ID",
+    "CLAUDE_CODE_SESSION_ID",
+    "COPILOT_AGENT_SESSION_ID",
+    "GEMINI_SESSION_ID",
+)
 _MIN_SECONDS = 2.0
 _MAX_FILES_CHECKED = 1_000
 _MAX_FILES_REPORTED = 200
@@ -66,7 +76,11 @@ def list_refusals(hook_run: HookRun, files: list[str]) -> list[str]:
     before = hook_run.state.load_leases()
     reply = hook_run.call_in_session("memory_get_locks")
     held = {lease["file"]: lease["token"] for lease in reply.get("your_locks", [])}
-    if conflicts := leases.acquire_leases(hook_run, files, hook_run.settings.minutes):
+    conflicts = leases.acquire_leases(hook_run, files, hook_run.settings.minutes)
+    if conflicts and (leased_by_subagents := _list_subagent_files(hook_run, conflicts)):
+        files = [file for file in files if file not in leased_by_subagents]
+        conflicts = leases.acquire_leases(hook_run, files, hook_run.settings.minutes)
+    if conflicts:
         return [leases.format_conflict(conflict) for conflict in conflicts]
     older = [file for file in files if file in before and held.get(file, 0) > before[file].token]
     lost = {file: before[file] for file in files if file in before and file not in held}
@@ -77,6 +91,15 @@ _STALE_TEXT = (
     "{file}: your lease lapsed after your edit and was granted again since. Another agent may have changed"
     " the file: check it, then commit again."
 )
+
+
+def _list_subagent_files(hook_run: HookRun, conflicts: list[leases.LeaseConflict]) -> set[str]:
+    """The files that only sub-agents of this session hold, where a command does not say which of them runs it."""
+    if load_hooks(hook_run.tool).subagents_have_conversations:
+        return set()
+    names = {run.confirm_agent() for run in subagents.list_own_runs(hook_run)}
+    others = {conflict["file"] for conflict in conflicts if conflict["held_by"] not in names}
+    return {str(conflict["file"]) for conflict in conflicts} - others
 
 
 def _list_lock_conflicts(hook_run: HookRun, files: list[str]) -> list[leases.LeaseConflict]:
@@ -175,14 +198,10 @@ def _hook_run_of_commit() -> HookRun:
 def _find_agent_session(root: Path) -> tuple[str, str]:
     """The session and tool of the committing agent: from the environment, else the one session of this working tree
     that shares the most parent processes."""
-    named_session = next((os.environ[name] for name in _SESSION_VARIABLES if os.environ.get(name)), "")
-    if named_session:
-        session = HookState(named_session).load_session()
-        at_home = (
-            session is not None and find_working_tree(session.root).main == find_working_tree(str(root)).main
-        )
-        return (named_session, session.tool) if session and at_home else ("", "")
     ancestors = set(list_ancestors())
+    named_sessions = [os.environ[name] for name in _SESSION_VARIABLES if os.environ.get(name)]
+    if named_sessions:
+        return _choose_named_session(named_sessions, root, ancestors)
     shared_ancestors = {
         name: (len(ancestors.intersection(session.ancestors)), session.tool)
         for name, session in list_hook_sessions().items()
@@ -191,6 +210,17 @@ def _find_agent_session(root: Path) -> tuple[str, str]:
     most = max((count for count, _ in shared_ancestors.values()), default=0)
     best = [(name, tool) for name, (count, tool) in shared_ancestors.items() if count == most > 0]
     return best[0] if len(best) == 1 else ("", "")
+
+
+def _choose_named_session(names: list[str], root: Path, ancestors: set[int]) -> tuple[str, str]:
+    """The first of these sessions in this repository; of an agent that runs another one, the inner shares more parents."""
+    main_tree = find_working_tree(str(root)).main
+    sessions = [(name, session) for name in names if (session := HookState(name).load_session())]
+    at_home = [named for named in sessions if find_working_tree(named[1].root).main == main_tree]
+    if not at_home:
+        return "", ""
+    name, session = max(at_home, key=lambda named: len(ancestors.intersection(named[1].ancestors)))
+    return name, session.tool
 
 
 def _print_error(text: str) -> None:

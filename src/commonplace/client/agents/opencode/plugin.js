@@ -122,6 +122,13 @@ export const Commonplace = async ({ client, directory }) => {
       if (answer.context) output.output += `\n\n${answer.context}`
     },
   }
+  // For `commonplace guard`: which session runs a command.
+  hooks["shell.env"] = async (input, output) => {
+    if (!input.sessionID) return
+    await findParent(input.sessionID)
+    output.env.COMMONPLACE_AGENT_SESSION = input.sessionID
+    if (isSubagent(input.sessionID)) output.env.COMMONPLACE_PARENT_SESSION = root(input.sessionID)
+  }
   if (PROMPTS) {
     hooks["chat.message"] = async (input, output) => {
       const prompt = output.parts.filter((part) => part.type === "text").map((part) => part.text).join("\n")
