@@ -66,7 +66,7 @@ async def test_a_list_may_be_given_as_json_text(team):
     locked = await alice.lock_files(files='["a.py", "b.py"]')
     assert [grant["file"] for grant in locked["locked"]] == ["a.py", "b.py"]
     made = await alice.batch_backlog(action="create", items='[{"title": "One", "tags": "[\\"cart\\"]"}]')
-    assert made["items"][0]["tags"] == ["cart"]
+    assert (await alice.get_by_id(doc_id=made["items"][0]["id"]))["tags"] == ["cart"]
 
 
 @pytest.mark.parametrize(

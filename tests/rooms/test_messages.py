@@ -489,7 +489,7 @@ async def test_update_message_status_goes_forward_only_and_fails_from_anywhere(t
     alice, bob = await _start_agents(team, "alice", "bob")
     sent = await alice.send_message(to_instance="bob", message="do it")
     change = {"message_id": sent["message_id"]}
-    assert (await bob.update_message_status(**change, status="completed", note="done"))["note"] == "done"
+    await bob.update_message_status(**change, status="completed", note="done")
     for backward in ("pending", "delivered", "received"):
         with pytest.raises(errors.Conflict) as refused:
             await bob.update_message_status(**change, status=backward)

@@ -208,8 +208,8 @@ async def test_start_session_of_a_spawned_agent_makes_a_worker(team: Team):
     name = worker.started["agent"]
     assert re.fullmatch(r"worker_[0-9a-f]{4}", name)
     assert worker.started["worker"] == {"name": name, "spawned_by": "alice"}
-    assert worker.started["role"] == "runs the tests"
-    assert (await alice.list_agents(query=name))["agents"][0]["tier"] == "worker"
+    (listed,) = (await alice.list_agents(query=name))["agents"]
+    assert (listed["tier"], listed["role_description"]) == ("worker", "runs the tests")
 
 
 async def test_start_session_never_renames_a_known_agent(team: Team):

@@ -30,6 +30,7 @@ EDITABLE_FIELDS = (
     "deferred_reason",
     "resolution",
 )
+_ECHOED_FIELDS = frozenset({"title", "description", "tags", "milestone", "deferred_reason"})
 CLAIM_LIFETIME = 4 * HOUR
 """How long a claim holds after the last call of its session; the longest lease on files holds as long."""
 _SNIPPET_CHARACTERS = 160
@@ -132,14 +133,21 @@ class BacklogItem(Reply):
 
 
 class ChangedItem(BacklogItem, kw_only=True):
-    """An item after a change, without its description; `status` is what was done, `item_status` the item's status."""
+    """An item after a change, without the texts that the call sent; `status` is what was done."""
 
-    item_status: str
+    title: str = ""
+    item_status: str = ""
+    """The item's new status, if the call changed it without naming it: a claim, or an item that was freed."""
 
     @classmethod
-    def from_item(cls, outcome: str, item: BacklogItem) -> "ChangedItem":
+    def from_item(
+        cls, outcome: str, item: BacklogItem, sent: Iterable[str], status_before: str
+    ) -> "ChangedItem":
         fields = {name: getattr(item, name) for name in BacklogItem.__struct_fields__}
-        return cls(**fields | {"status": outcome, "description": ""}, item_status=item.status)
+        for name in {"description", *sent} & _ECHOED_FIELDS:
+            del fields[name]
+        is_news = item.status != status_before and "status" not in sent
+        return cls(**fields | {"status": outcome}, item_status=item.status if is_news else "")
 
 
 class BacklogListing(Reply):
@@ -154,7 +162,6 @@ class CompletedItem(Reply):
     id: str
     title: str
     completed_by: str
-    resolution: str
     unblocked: list[str] = []
 
 

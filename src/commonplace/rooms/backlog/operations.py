@@ -59,7 +59,9 @@ async def add_backlog_item(
     await edits.notify_assignees(call, "", row)
     claims.emit_backlog_changed(call, target_project, row["id"])
     call.subject = row["id"]
-    return ChangedItem.from_item("added", await edits.render_item(call, row))
+    return ChangedItem.from_item(
+        "added", await edits.render_item(call, row), (*fields, "tags"), row["status"]
+    )
 
 
 @operation("memory_list_backlog", role="readonly", example={"ready": True})
@@ -122,9 +124,7 @@ async def update_backlog_item(
     expected_version: model.ItemVersion | None = None,
 ) -> ChangedItem:
     """Claim (take, grab, pick up, start), assign, unassign (give back, return), edit or change a task (ticket,
-    todo, issue): set priority, status (in progress, blocked, on hold, postpone), dependencies (link); move
-    to another project.
-    """
+    todo, issue): set priority, status (in progress, blocked, on hold, postpone), dependencies (link); move to another project."""
     target_project = call.resolve_project(project) if project is not None else None
     fields = {
         "status": status,
@@ -141,16 +141,18 @@ async def update_backlog_item(
             "There is nothing to change.", hint="Pass at least one field of the item, or claim=true."
         )
     row = await edits.load_locked_item(call, item_id, expected_version)
-    edits_wanted |= await claims.require_claimable(call, row, force=force) if claim else {}
+    claim_edits = await claims.require_claimable(call, row, force=force) if claim else {}
     dependencies = (
         await edits.resolve_dependencies(call, row["project"], depends_on) if depends_on is not None else None
     )
-    edited = await edits.edit_item(call, row, edits_wanted, dependencies)
+    edited = await edits.edit_item(call, row, edits_wanted | claim_edits, dependencies)
     await edits.notify_unblocked(call, row, edited)
     await edits.notify_assignees(call, row["assigned_to"], edited)
     moved = await edits.move_item(call, edited, target_project or row["project"])
     outcome = "updated" if moved["project"] == row["project"] else "moved"
-    return ChangedItem.from_item(outcome, await edits.render_item(call, moved))
+    return ChangedItem.from_item(
+        outcome, await edits.render_item(call, moved), edits_wanted.keys(), row["status"]
+    )
 
 
 @operation("memory_complete_backlog_item", writes=True)
@@ -174,7 +176,6 @@ async def complete_backlog_item(
         id=completed["id"],
         title=completed["title"],
         completed_by=completed["completed_by"],
-        resolution=completed["resolution"],
         unblocked=await edits.notify_unblocked(call, row, completed),
     )
 

@@ -48,12 +48,10 @@ class Checklist(Reply):
     created: str
     updated: str
     items: list[ChecklistItem]
-    status: str = ""
 
     @classmethod
-    def from_row(cls, row: Row, items: Sequence[Row], outcome: str = "") -> "Checklist":
+    def from_row(cls, row: Row, items: Sequence[Row]) -> "Checklist":
         return cls(
-            status=outcome,
             name=row["name"],
             project=row["project"],
             progress=format_progress(sum(item["done"] for item in items), len(items)),
@@ -62,6 +60,16 @@ class Checklist(Reply):
             updated=iso(row["updated_at"]),
             items=[ChecklistItem.from_row(item) for item in items],
         )
+
+
+class ChangedChecklist(Reply):
+    """`first_index` is the position of the first new item."""
+
+    status: str
+    name: str
+    project: str
+    progress: str
+    first_index: int | None = None
 
 
 class CheckedItem(Reply):

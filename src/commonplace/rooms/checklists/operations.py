@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 
+from msgspec import structs
+
 from commonplace import errors
 from commonplace.call import Call
 from commonplace.operation import OperationFamily, operation
 from commonplace.rooms.checklists import model, store
 from commonplace.rooms.checklists.events import CHECKLIST_CHANGED
 from commonplace.rooms.checklists.model import (
+    ChangedChecklist,
     CheckedItem,
     Checklist,
     ChecklistItem,
@@ -25,7 +28,7 @@ _TOOL_NAME = "memory_checklist"
 )
 async def create_checklist(
     call: Call, name: model.ChecklistName, items: model.InitialItems | None = None, project: str | None = None
-) -> Checklist:
+) -> ChangedChecklist:
     """Create a list."""
     row = await store.insert_checklist(call.tx, call.project, name, call.agent, call.now)
     if row is None:
@@ -48,7 +51,7 @@ async def get_checklist(call: Call, name: model.ChecklistName, project: str | No
 @operation(_TOOL_NAME, writes=True)
 async def add_checklist_items(
     call: Call, name: model.ChecklistName, items: model.ChecklistItems, project: str | None = None
-) -> Checklist:
+) -> ChangedChecklist:
     """Append items to a list."""
     row = await _lock_checklist(call, name)
     return await _append_items(call, row, await store.list_items(call.tx, call.project, name), items, "added")
@@ -80,7 +83,7 @@ async def check_item(
         name=name,
         project=call.project,
         progress=model.format_progress(sum(item["done"] for item in items), len(items)),
-        item=ChecklistItem.from_row(row),
+        item=structs.replace(ChecklistItem.from_row(row), notes="" if notes else row["notes"]),
     )
 
 
@@ -123,7 +126,7 @@ checklist = OperationFamily(
 
 async def _append_items(
     call: Call, row: Row, current_items: Sequence[Row], texts: list[str], outcome: str
-) -> Checklist:
+) -> ChangedChecklist:
     if len(current_items) + len(texts) > model.MAX_CHECKLIST_ITEMS:
         raise errors.TooMany(
             f"A checklist can have at most {model.MAX_CHECKLIST_ITEMS} items.",
@@ -133,7 +136,14 @@ async def _append_items(
         call.tx, call.project, row["name"], len(current_items), texts, call.agent, call.now
     )
     _emit_checklist_changed(call, row["name"])
-    return Checklist.from_row(row, await store.list_items(call.tx, call.project, row["name"]), outcome)
+    done = sum(item["done"] for item in current_items)
+    return ChangedChecklist(
+        status=outcome,
+        name=row["name"],
+        project=call.project,
+        progress=model.format_progress(done, len(current_items) + len(texts)),
+        first_index=len(current_items) if texts else None,
+    )
 
 
 async def _lock_checklist(call: Call, name: str) -> Row:

@@ -24,10 +24,9 @@ class Guideline(Reply):
     priority: int
     updated: str
     updated_by: str
-    status: str = ""
 
     @classmethod
-    def from_row(cls, row: Row, status: str = "") -> "Guideline":
+    def from_row(cls, row: Row) -> "Guideline":
         return cls(
             name=row["name"],
             rule=row["rule"],
@@ -35,7 +34,6 @@ class Guideline(Reply):
             priority=row["priority"],
             updated=iso(row["updated_at"]),
             updated_by=row["updated_by"],
-            status=status,
         )
 
 
@@ -51,7 +49,7 @@ class GuidelineListing(Reply):
     guidelines: list[Guideline]
 
 
-class DeletedGuideline(Reply):
+class ChangedGuideline(Reply):
     status: str
     name: str
     scope: str

@@ -44,17 +44,18 @@ async def set_guideline(
     rule: model.RuleText,
     scope: model.GuidelineScope = model.GLOBAL_SCOPE,
     priority: model.GuidelinePriority = 50,
-) -> model.Guideline:
+) -> model.ChangedGuideline:
     """Add or replace a guideline; low priority numbers come first."""
     project = _require_writable_scope(call, scope)
     existing = await store.find_guideline(call.tx, project, name)
     if existing is None:
         await _require_below_limit(call, project)
-    row = await store.upsert_guideline(call.tx, project, name, rule, priority, call.agent, call.now)
+    await store.upsert_guideline(call.tx, project, name, rule, priority, call.agent, call.now)
     if existing is None or existing["rule"] != rule:
         await _notify_sessions(call, project, name, rule)
     _record_guideline_change(call, project, name, "set")
-    return model.Guideline.from_row(row, "updated" if existing else "created")
+    outcome = "updated" if existing else "created"
+    return model.ChangedGuideline(status=outcome, name=name, scope=model.scope_from_project(project))
 
 
 @operation(
@@ -67,13 +68,13 @@ async def set_guideline(
 )
 async def delete_guideline(
     call: Call, name: model.RuleName, scope: model.GuidelineScope = model.GLOBAL_SCOPE
-) -> model.DeletedGuideline:
+) -> model.ChangedGuideline:
     """Delete a guideline."""
     project = _require_writable_scope(call, scope)
     if not await store.delete_guideline_row(call.tx, project, name):
         raise _guideline_not_found(name)
     _record_guideline_change(call, project, name, "delete")
-    return model.DeletedGuideline(status="deleted", name=name, scope=model.scope_from_project(project))
+    return model.ChangedGuideline(status="deleted", name=name, scope=model.scope_from_project(project))
 
 
 guidelines = OperationFamily(

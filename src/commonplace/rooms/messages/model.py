@@ -169,7 +169,6 @@ class InboxPage(Reply):
 class MessageStatusChange(Reply):
     status: str
     message_id: str
-    note: str = ""
 
 
 class MessageClaim(Reply):

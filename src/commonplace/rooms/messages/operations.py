@@ -289,7 +289,7 @@ async def _change_status(
     for agent in sorted(moved_agents):
         call.emit(MESSAGE_UPDATED, {"agent": agent}, audience=f"inbox:{agent}", id=message, status=status)
     call.subject = f"{message} {status}"
-    return MessageStatusChange(status=status, message_id=message, note=note)
+    return MessageStatusChange(status=status, message_id=message)
 
 
 async def _require_forward_status(call: Call, message: str, agents: Sequence[str], state: int) -> None:

@@ -73,8 +73,6 @@ class RosterChange(Reply):
     project: str
     agent: str
     tier: str = ""
-    role_description: str = ""
-    path_patterns: list[str] = []
 
 
 class DeletedProject(Reply):

@@ -241,15 +241,7 @@ async def _complete_roster_change(
 ) -> model.RosterChange:
     _record_roster_change(call, project, agent, action)
     row = await store.find_roster_member(call.tx, project, agent)
-    member = model.RosterMember.from_row(row) if row else model.RosterMember(agent=agent, tier="")
-    return model.RosterChange(
-        status=status,
-        project=project,
-        agent=agent,
-        tier=member.tier,
-        role_description=member.role_description,
-        path_patterns=member.path_patterns,
-    )
+    return model.RosterChange(status=status, project=project, agent=agent, tier=row["tier"] if row else "")
 
 
 def _record_roster_change(call: Call, project: str, agent: str, action: str) -> None:

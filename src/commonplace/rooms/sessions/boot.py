@@ -134,7 +134,7 @@ async def gather_boot_parts(
             5,
             format_action_needed(agent, suggestion, {part.name: part.value for part in room_parts}),
         ),
-        PackPart("role", 6, agent.role),
+        PackPart("role", 6, "" if agent.role == request.role else agent.role),
         PackPart("active_agents", 40, render_active_agents(live_sessions, agent, call.now)),
     ]
 
