@@ -31,6 +31,8 @@ _INCLUDES: dict[Role, frozenset[Role]] = {
 # Names keep letters and digits of every script; `\w` also matches the underscore.
 _SEPARATORS = re.compile(r"[\W_]+")
 _MAX_NAME_CHARACTERS = 64
+MAX_SPELLING_CHARACTERS = 200
+"""Of a name before it is normalized; what is remembered must be short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +81,20 @@ def join_words(name: str, mark: str) -> str:
     return _SEPARATORS.sub(mark, unicodedata.normalize("NFC", name).lower()).strip(mark)
 
 
-@lru_cache(maxsize=4096)
 def normalize_project_name(project: str) -> str:
     """The one spelling of a project name."""
-    name = join_words(project, "_")
+    name = _join_name(project) if len(project) <= MAX_SPELLING_CHARACTERS else ""
     if not name or len(name) > _MAX_NAME_CHARACTERS:
         raise errors.Invalid(
             f"Invalid project name '{project[:80]}'.",
             hint=f"Use 1 to {_MAX_NAME_CHARACTERS} letters and digits.",
         )
     return name
+
+
+@lru_cache(maxsize=4096)
+def _join_name(project: str) -> str:
+    return join_words(project, "_")
 
 
 def require_role(caller: Caller, role: RequiredRole, operation: str) -> None:

@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 from commonplace import errors, masking
 
 _MAX_JSON_DEPTH = 64
+_MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -82,6 +83,21 @@ def require_storable(value: Any) -> None:
     elif isinstance(value, list):
         for each in value:
             require_storable(each)
+
+
+def require_64_bits(value: Any) -> None:
+    """Refuse a whole number that no store can keep. A number given as text is one only after validation."""
+    if isinstance(value, int):
+        if not _MIN_INTEGER <= value <= _MAX_INTEGER:
+            raise errors.Invalid("A number does not fit in 64 bits.", hint="Pass a smaller number.")
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            require_64_bits(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            require_64_bits(item)
+    elif isinstance(value, pydantic.BaseModel):
+        require_64_bits(value.__dict__)
 
 
 def drop_nulls(given: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> dict[str, Any]:

@@ -325,7 +325,9 @@ class Calls:
         self, name: str, given: Mapping[str, Any], caller: Caller, refusal: errors.Refusal
     ) -> None:
         named = given.get("project")
-        project = named if isinstance(named, str) and caller.sees_project(named) else ""
+        if not isinstance(named, str) or len(named) > access.MAX_SPELLING_CHARACTERS:
+            named = ""
+        project = named if caller.sees_project(named) else ""
         await self._write_after(
             name,
             lambda tx: events.insert_audit_row(

@@ -14,12 +14,13 @@ import msgspec
 import pydantic
 
 from commonplace import errors
-from commonplace.access import Caller, RequiredRole
+from commonplace.access import MAX_SPELLING_CHARACTERS, Caller, RequiredRole
 from commonplace.arguments import (
     SecretMask,
     decode_json_lists,
     drop_nulls,
     refusal_from_validation_error,
+    require_64_bits,
     require_storable,
 )
 
@@ -92,6 +93,8 @@ class Operation:
             {self.session_argument: (SESSION | None, None)} if self.session_argument else {}
         )
         for name, hint in self._argument_types.items():
+            if name == "project" and hint in (str, str | None):
+                hint = Annotated[hint, pydantic.Field(max_length=MAX_SPELLING_CHARACTERS)]  # noqa: PLW2901
             default = defaults[name].default
             fields[name] = (hint, ... if default is inspect.Parameter.empty else default)
         return pydantic.create_model(self.name, __config__=pydantic.ConfigDict(extra="forbid"), **fields)
@@ -137,7 +140,9 @@ class Operation:
             checked = self.argument_model.model_validate(drop_nulls(spelled, fields))
         except pydantic.ValidationError as wrong:
             raise refusal_from_validation_error(wrong, list(self.argument_model.model_fields)) from None
-        return {name: getattr(checked, name) for name in self.argument_model.model_fields}
+        arguments = {name: getattr(checked, name) for name in self.argument_model.model_fields}
+        require_64_bits(arguments)
+        return arguments
 
     def _drop_unused_session(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Hooks and models name their session in every call, also where none is needed."""

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 
 from commonplace import errors
 from commonplace.call import Calls
+from commonplace.edges.http.numbers import parse_integer
 from commonplace.edges.http.refusals import RangeNotSatisfiable
 from commonplace.edges.http.request import Request
 from commonplace.edges.http.response import Header, Response
@@ -23,8 +24,8 @@ _log = logging.getLogger(__name__)
 
 _ENCODINGS = ("identity", "gzip", "zstd")
 _MAX_UPLOAD_BYTES_AT_ONCE = 4 * MAX_PART_BYTES
-_CONTENT_RANGE = re.compile(r"bytes (\d{1,12})-(\d{1,12})/(\*|\d{1,12})")
-_RANGE = re.compile(r"bytes=(\d{1,12})-(\d{0,12})")
+_CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,12})-([0-9]{1,12})/(\*|[0-9]{1,12})")
+_RANGE = re.compile(r"bytes=([0-9]{1,12})-([0-9]{0,12})")
 
 
 def _describe_parameter(name: str, location: str, description: str) -> dict[str, Any]:
@@ -137,8 +138,8 @@ class ArchiveRoutes:
     @contextlib.contextmanager
     def _reserve_upload(self, request: Request) -> Iterator[None]:
         """Bodies stay in memory until they are stored, so their sum is bounded too."""
-        length = request.headers.get("content-length", "")
-        size = int(length) if length.isdigit() else MAX_PART_BYTES
+        announced = parse_integer(request.headers.get("content-length", ""))
+        size = MAX_PART_BYTES if announced is None else announced
         if self._upload_bytes + size > _MAX_UPLOAD_BYTES_AT_ONCE:
             raise errors.TooMany(
                 "Too many uploads at once.", hint="Try again in a few seconds.", retry_after=3
@@ -216,7 +217,8 @@ def _read_range(request: Request, stored_bytes: int) -> tuple[int, int] | None:
 
 def _last_byte(to: str) -> str:
     """`?to=` names the byte after the last, a Range names the last."""
-    return str(int(to) - 1) if to.isdigit() and int(to) else to
+    end = parse_integer(to)
+    return str(end - 1) if end else to
 
 
 def _offset_headers(count: int | None) -> tuple[Header, ...]:

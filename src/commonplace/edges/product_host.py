@@ -35,7 +35,7 @@ from commonplace.events import Event
 from commonplace.operation import Tool
 from commonplace.resource import Resource
 from commonplace.room import list_operations
-from commonplace.rooms.projects.completions import COMPLETIONS
+from commonplace.rooms.projects.completions import COMPLETIONS, MAX_PREFIX_CHARACTERS
 from commonplace.rooms.projects.event_feed import find_event_reader
 
 _MAX_COMPLETIONS = 100
@@ -237,9 +237,10 @@ class ProductHost:
     ) -> dict[str, Any]:
         del reference
         operation = COMPLETIONS.get(str(argument.get("name")))
-        if operation is None:
+        prefix = str(argument.get("value", ""))
+        if operation is None or len(prefix) > MAX_PREFIX_CHARACTERS:
             return {"values": []}
-        arguments = {"prefix": str(argument.get("value", ""))}
+        arguments = {"prefix": prefix}
         answer = await self._calls.run_operation(operation, arguments, _narrow_caller(context))
         values: list[str] = answer.reply.values
         return {"values": values[:_MAX_COMPLETIONS], "hasMore": len(values) > _MAX_COMPLETIONS}

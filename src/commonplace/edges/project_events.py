@@ -13,6 +13,7 @@ import msgspec
 from commonplace import errors
 from commonplace.access import normalize_project_name
 from commonplace.call import Calls
+from commonplace.edges.http.numbers import parse_integer
 from commonplace.edges.http.request import Request
 from commonplace.edges.http.response import ClientWatch, Response
 from commonplace.edges.http.router import Identify, Route
@@ -49,8 +50,8 @@ class ProjectEvents:
 
     async def _find_start(self, request: Request, project: str) -> int:
         last = (await self._read_page(request, project, None)).last
-        resume = request.headers.get("last-event-id", "")
-        return int(resume) if resume.isdigit() else last
+        resume = parse_integer(request.headers.get("last-event-id", ""))
+        return last if resume is None else resume
 
     async def _read_page(self, request: Request, project: str, after: int | None) -> ProjectEventPage:
         """Identify the caller each time: its key may have been revoked since."""

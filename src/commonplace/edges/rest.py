@@ -34,6 +34,7 @@ class RestApi:
         }
 
     async def call_operation(self, request: Request, response: Response) -> None:
+        request.require_json()
         arguments = await read_json(await request.read_body() or b"{}", request.limits)
         if not isinstance(arguments, dict):
             raise errors.Invalid("The body is not a JSON object.", hint='Send {"argument": value}.')

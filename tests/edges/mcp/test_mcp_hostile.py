@@ -184,10 +184,14 @@ async def test_foreign_origin_is_forbidden(stage: Stage, foreign):
 
 
 @pytest.mark.parametrize(
-    "own", ["http://localhost", "http://localhost:3000", "https://127.0.0.1:8443", "http://[::1]:80"]
+    "other", ["http://localhost", "http://localhost:3000", "https://127.0.0.1:8443", "http://[::1]:80"]
 )
-async def test_origin_of_this_machine_is_allowed(stage: Stage, own):
-    assert (await stage.call_tool("echo", origin=own)).status_code == 200
+async def test_page_of_another_port_of_this_machine_is_foreign(stage: Stage, other):
+    assert (await stage.call_tool("echo", origin=other)).status_code == 403
+
+
+async def test_page_of_this_server_is_allowed(stage: Stage):
+    assert (await stage.call_tool("echo", origin=stage.url.removesuffix("/mcp"))).status_code == 200
 
 
 @pytest.mark.parametrize("verb", ["POST", "GET", "DELETE", "OPTIONS"])

@@ -1,4 +1,4 @@
-"""The HTTP server below every route: uvicorn, with a deadline for the head of a request and an orderly end.
+"""The HTTP server below every route: uvicorn, with bounds for the head of a request and an orderly end.
 
 It knows sockets and signals, not requests: those begin in router.py.
 """
@@ -16,15 +16,55 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from commonplace import errors
+from commonplace.edges.http.refusals import HeadTooLarge, MalformedRequest
+from commonplace.edges.http.response import encode_refusal
 
 _HEAD_SECONDS = 10.0
+_HEAD_BYTES = 32 * 1024
+_HEAD_FIELDS = 100
 _KEEP_ALIVE_SECONDS = 75
 
 
-class DeadlineProtocol(HttpToolsProtocol):
-    """Closes a connection whose request head does not arrive in time; uvicorn would wait forever."""
+class BoundedHeadProtocol(HttpToolsProtocol):
+    """Bounds the head of a request in time, bytes and fields; uvicorn would wait and collect forever.
+
+    Trailers after a chunked body are bounded in the same way: what counts are bytes in which nothing was completed.
+    """
 
     _head_timer: asyncio.TimerHandle | None = None
+    _pending_bytes = 0
+    _refusal: errors.Refusal | None = None
+
+    def data_received(self, data: bytes) -> None:
+        for start in range(0, len(data), _HEAD_BYTES):
+            if self.transport.is_closing():
+                return
+            piece = data[start : start + _HEAD_BYTES]
+            self._pending_bytes += len(piece)
+            super().data_received(piece)
+            if self._pending_bytes > _HEAD_BYTES and not self.transport.is_closing():
+                self._refusal = HeadTooLarge(hint=f"Send a head of at most {_HEAD_BYTES} bytes.")
+                self.send_400_response("")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        if len(self.headers) > _HEAD_FIELDS:
+            self._refusal = HeadTooLarge(hint=f"Send at most {_HEAD_FIELDS} header fields.")
+            raise self._refusal  # ends the parser, which calls send_400_response
+
+    def on_body(self, body: bytes) -> None:
+        self._pending_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._pending_bytes = 0
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse in the one shape of refusals; what was sent before an answer began is not repeated."""
+        refusal = self._refusal or MalformedRequest(msg or None)
+        self.transport.write(encode_refusal(refusal))
+        self.transport.close()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         super().connection_made(transport)
@@ -41,6 +81,7 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._cancel_head_timer()
+        self._pending_bytes = 0
         super().on_headers_complete()
 
     def _start_head_timer(self) -> None:
@@ -106,7 +147,7 @@ async def serve(
     """Answer on the socket until a signal, or until nobody was connected for `idle_seconds` (0: forever)."""
     config = uvicorn.Config(
         app,
-        http=DeadlineProtocol,
+        http=BoundedHeadProtocol,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -55,6 +55,17 @@ class RangeNotSatisfiable(errors.Refusal):
     status = 416
 
 
+class HeadTooLarge(errors.Refusal):
+    """The head of the request is too large."""
+
+    code = "head_too_large"
+    status = 431
+
+
+class MalformedRequest(errors.Invalid):
+    """This is not a valid HTTP request."""
+
+
 class InternalError(errors.Refusal):
     """Internal error; see the server log."""
 

@@ -18,12 +18,14 @@ import msgspec
 
 from commonplace import errors
 from commonplace.access import Caller
-from commonplace.edges.http.refusals import MalformedJson, TooSlow
+from commonplace.edges.http.numbers import parse_integer
+from commonplace.edges.http.refusals import MalformedJson, TooSlow, UnsupportedMediaType
 from commonplace.edges.limits import ClientLimits
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
+_JSON_TYPE: Final = "application/json"
 _LARGE_BODIES_AT_ONCE: Final = 2
 # The rest of a body this short is left to uvicorn, which discards it and keeps the connection.
 _SHORT_BODY_BYTES: Final = 64 * 1024
@@ -83,8 +85,18 @@ class Request:
             return False
         if self._body_state == "reading" or "transfer-encoding" in self.headers:
             return True
-        length = self.headers.get("content-length", "0")
-        return not length.isdecimal() or int(length) > _SHORT_BODY_BYTES
+        length = parse_integer(self.headers.get("content-length", "0"))
+        return length is None or length > _SHORT_BODY_BYTES
+
+    def require_json(self) -> None:
+        """Refuse a body that is not announced as JSON: a page of another site may send text and forms unasked."""
+        if self.content_encoding != "identity":
+            raise UnsupportedMediaType("A compressed body is not accepted.", hint="Send plain JSON.")
+        kind = self.headers.get("content-type", "" if "origin" in self.headers else _JSON_TYPE)
+        if kind != _JSON_TYPE and kind.partition(";")[0].strip().lower() != _JSON_TYPE:
+            raise UnsupportedMediaType(
+                "The body is not application/json.", hint="Send JSON with Content-Type: application/json."
+            )
 
     async def read_body(
         self, max_bytes: int | None = None, encodings: Collection[str] = ("identity",)
@@ -149,9 +161,11 @@ class BodyBound:
 
     def __init__(self, announced: str | None, largest: int, ordinary: int) -> None:
         self._max_bytes = min(largest, ordinary) if announced is None else largest
-        length = "0" if announced is None else announced
-        self.require_within(int(length) if length.isdecimal() else self._max_bytes + 1)
-        self._is_large = int(length) > ordinary
+        length = 0 if announced is None else parse_integer(announced)
+        if length is None:
+            length = self._max_bytes + 1
+        self.require_within(length)
+        self._is_large = length > ordinary
         if self._is_large and BodyBound._large_bodies >= _LARGE_BODIES_AT_ONCE:
             raise errors.TooMany(
                 f"{_LARGE_BODIES_AT_ONCE} bodies of more than {ordinary} bytes are being read.",

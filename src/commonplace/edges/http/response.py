@@ -6,6 +6,7 @@ work of a request whose client goes away. Which route answers is decided in rout
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -38,6 +39,24 @@ _CLOSE: Final[tuple[Header, ...]] = ((b"connection", b"close"),)
 _CHALLENGE: Final[tuple[Header, ...]] = ((b"www-authenticate", b"Bearer"),)
 # Details of a refusal that HTTP has a header for.
 _DETAIL_HEADERS: Final = {"allow": b"allow", "retry_after": b"retry-after", "content_range": b"content-range"}
+
+
+def encode_refusal(refusal: errors.Refusal) -> bytes:
+    """The whole answer to a request that did not become one: its connection is closed after it."""
+    body = msgspec.json.encode(refusal.to_dict())
+    head = [
+        (b"content-type", JSON_TYPE),
+        (b"content-length", b"%d" % len(body)),
+        *_SECURITY_HEADERS,
+        *_CLOSE,
+    ]
+    lines = b"".join(b"%s: %s\r\n" % field for field in head)
+    return b"HTTP/1.1 %d %s\r\n%s\r\n%s" % (
+        refusal.status,
+        HTTPStatus(refusal.status).phrase.encode(),
+        lines,
+        body,
+    )
 
 
 class ReaderStalled(Exception):  # noqa: N818 - ends one stream, which is not a fault

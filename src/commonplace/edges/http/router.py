@@ -31,6 +31,9 @@ LOOPBACK_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 _log = logging.getLogger(__name__)
 
+_MAX_ORIGIN_CHARACTERS: Final = 500
+# What a browser says of a request that a page of this server, or the person, made; programs say nothing.
+_OWN_SITES: Final = frozenset({"", "same-origin", "none"})
 _ORIGIN_HINT: Final = "The operator can allow more with --allowed-hosts and --allowed-origins."
 # Of two such headers a proxy may believe the first and this server the last.
 _SINGLE_HEADERS: Final = frozenset({"host", "origin", "authorization", "content-length"})
@@ -114,26 +117,32 @@ def require_allowed_origin(
 ) -> None:
     """Raise ForeignHost or ForeignOrigin unless both headers are allowed.
 
-    A host is allowed by its name (then with any port) or by `name:port`; "*" allows every host. An origin
-    is allowed where its host is, or where it is listed itself. Programs send no Origin and may pass.
+    A host is allowed by its name (then with any port) or by `name:port`; "*" allows every host. An origin is allowed
+    if it is this server's own, by the same name and port that the request went to, or if it is listed. A page of
+    another port of this machine is foreign. Programs send no Origin and may pass; a browser that sends none, as for
+    an image, tells in Sec-Fetch-Site where the request comes from.
     """
-    refusal = _find_refusal(headers.get("host", ""), headers.get("origin"), allowed_hosts, allowed_origins)
+    host, origin, site = headers.get("host", ""), headers.get("origin"), headers.get("sec-fetch-site", "")
+    if len(host) + len(origin or "") + len(site) > _MAX_ORIGIN_CHARACTERS:
+        raise ForeignOrigin(hint=_ORIGIN_HINT)
+    refusal = _find_refusal(host, origin, site, allowed_hosts, allowed_origins)
     if refusal is not None:
         raise refusal(hint=_ORIGIN_HINT)
 
 
 @lru_cache(maxsize=1024)
 def _find_refusal(
-    host: str, origin: str | None, allowed_hosts: frozenset[str], allowed_origins: frozenset[str]
+    host: str, origin: str | None, site: str, allowed_hosts: frozenset[str], allowed_origins: frozenset[str]
 ) -> type[ForeignOrigin] | None:
     if not _is_host_allowed(host, allowed_hosts):
         return ForeignHost
-    if origin is None or origin in allowed_origins:
+    if origin in allowed_origins:
         return None
+    if origin is None:
+        return None if site in _OWN_SITES else ForeignOrigin
     scheme, separator, authority = origin.partition("://")
-    if scheme in {"http", "https"} and separator and _is_host_allowed(authority, allowed_hosts - {"*"}):
-        return None
-    return ForeignOrigin
+    is_own = scheme in {"http", "https"} and separator and authority.lower() == host.lower()
+    return None if is_own and site in _OWN_SITES else ForeignOrigin
 
 
 def _is_host_allowed(authority: str, allowed: frozenset[str]) -> bool:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from commonplace import errors
-from commonplace.edges.http.refusals import MethodNotAllowed, UnsupportedMediaType
+from commonplace.edges.http.refusals import MethodNotAllowed
 from commonplace.edges.http.request import Request
 from commonplace.edges.http.response import Response
 from commonplace.edges.http.router import Route
@@ -40,6 +40,8 @@ from commonplace.edges.mcp.signed_tokens import TokenSigner
 
 PATH: Final = "/mcp"
 _OK: Final = 200
+_CACHED_CHARACTERS: Final = 500
+"""What a client sends is remembered only if it is short."""
 _SINGLE_HEADERS: Final = frozenset({VERSION_HEADER, METHOD_HEADER, NAME_HEADER, SESSION_HEADER})
 
 
@@ -80,23 +82,13 @@ class McpHttpTransport:
             await response.send_final(HTTP_STATUS.get(error.code, _OK), encode_error(None, error))
 
     async def _post(self, request: Request, response: Response, view: ToolView) -> None:
-        _require_json(request)
+        request.require_json()
         message = await read_message(await request.read_body(), self._limits)
         version = request.headers.get(VERSION_HEADER)
         if (version is None or version in LEGACY_VERSIONS) and not is_modern(message):
             await self._legacy.post(request, response, view, message)
         else:
             await self._modern.post(request, response, view, message)
-
-
-def _require_json(request: Request) -> None:
-    if request.content_encoding != "identity":
-        raise UnsupportedMediaType("A compressed body is not accepted.", hint="Send plain JSON.")
-    kind = request.headers.get("content-type", "application/json")
-    if kind != "application/json" and kind.partition(";")[0].strip().lower() != "application/json":
-        raise UnsupportedMediaType(
-            "The body is not application/json.", hint="Send JSON with Content-Type: application/json."
-        )
 
 
 def _refuse_repeated_headers(request: Request) -> None:
@@ -109,7 +101,9 @@ def _refuse_repeated_headers(request: Request) -> None:
 def _require_view(request: Request) -> ToolView:
     headers = request.headers
     path = request.path.removeprefix(PATH)
-    view = _parse_view(path, headers.get("x-mcp-toolsets", ""), headers.get("x-mcp-readonly", ""))
+    chosen = path, headers.get("x-mcp-toolsets", ""), headers.get("x-mcp-readonly", "")
+    is_short = sum(map(len, chosen)) <= _CACHED_CHARACTERS
+    view = _parse_view(*chosen) if is_short else _parse_view.__wrapped__(*chosen)
     if view is None:
         raise errors.NotFound("There is nothing at this path.", hint="Use /mcp.")
     return view

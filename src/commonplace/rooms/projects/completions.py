@@ -21,7 +21,8 @@ _COMPLETED_COLUMNS = {
 _ROW_CONDITIONS = {"document": "status = 'active'"}
 """SQL condition on the rows of a table that are offered; other tables offer all rows."""
 
-CompletionPrefix = Annotated[str, Field(max_length=200)]
+MAX_PREFIX_CHARACTERS = 200
+CompletionPrefix = Annotated[str, Field(max_length=MAX_PREFIX_CHARACTERS)]
 
 
 class CompletionReply(Reply):
