@@ -95,6 +95,17 @@ async def test_session_that_ended_without_a_word_leaves_what_the_server_saw(team
         assert text in handoff["notes"]
 
 
+async def test_title_of_what_the_server_saw_says_what_was_left(team: Team):
+    alice = await agent_in(team, "alice", "/shop", task_description="Cart totals")
+    await alice.end_session(summary="", files_modified=["tax.py"])
+    await (await agent_in(team, "bob", "/bank")).end_session(summary="", files_modified=["vat.py"])
+    others = (await agent_in(team, "carol", "/elsewhere")).started["handoff"]["others"]
+    assert {other["title"] for other in others} == {
+        "Left without a handoff. Task: Cart totals",
+        "Left without a handoff. Files changed: vat.py",
+    }
+
+
 async def test_what_the_server_saw_does_not_hide_what_an_agent_wrote(team: Team):
     left = await hand_over(await agent_in(team, "alice", "/shop"))
     later = await agent_in(team, "alice", "/shop")

@@ -42,7 +42,7 @@ from commonplace.rooms.sessions.model import (
     TokenBudget,
     WindowIds,
 )
-from commonplace.rooms.sessions.receipts import compose_handoff
+from commonplace.rooms.sessions.receipts import compose_handoff, title_handoff
 from commonplace.rooms.sessions.renaming import rename_agent
 from commonplace.rooms.sessions.seat import seat_id
 from commonplace.rooms.sessions.starting_agent import resolve_starting_agent
@@ -226,6 +226,8 @@ async def _prepare_end(calls: Calls, arguments: Mapping[str, Any], caller: Calle
         prepared = replace(prepared, is_automatic=True)
     if handoff:
         draft = _draft_document(boot.HANDOFF_TYPE, handoff, files, now)
+        if prepared.is_automatic:
+            draft = replace(draft, title=_truncate_title(title_handoff(handoff)))
         prepared = replace(prepared, handoff=await prepare_record(calls, draft))
     return prepared
 

@@ -13,6 +13,7 @@ from commonplace.session_archive.transcript_notes import have_edits, replace_tra
 from commonplace.store.database import Tx
 
 _MAX_LISTED = 30
+_TITLE_LABELS = ("Task: ", "Files changed: ", "Claimed", "Last prompt: ")
 FIRST_LINE = "Written by the server, because the session ended without a handoff."
 
 
@@ -23,6 +24,13 @@ async def compose_handoff(tx: Tx, session: AgentSession, files: Sequence[str]) -
     if not notes or not (receipts or have_edits(notes)):
         return receipts
     return replace_transcript_notes(receipts or FIRST_LINE, notes)
+
+
+def title_handoff(text: str) -> str:
+    """The line that says best what was left, because every such handoff begins with the same one."""
+    lines = [line for line in text.splitlines()[1:] if line]
+    told = (line for label in _TITLE_LABELS for line in lines if line.startswith(label))
+    return f"Left without a handoff. {next(told, lines[0] if lines else '')}".strip()
 
 
 async def _compose_receipts(tx: Tx, session: AgentSession, files: Sequence[str]) -> str:
