@@ -47,8 +47,10 @@ def alone(url: str, shop: Path, home: Path) -> Agent:
     )
 
 
-async def test_silent_server_is_tried_once_a_minute_by_all_agents_together(silent, shop, home):
-    ann, ben = alone(silent.url, shop, home), alone(silent.url, shop, home)
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_silent_server_is_tried_once_a_minute_by_all_agents_together(silent, shop, home, scheme):
+    url = silent.url.replace("http", scheme)
+    ann, ben = alone(url, shop, home), alone(url, shop, home)
     told = [await agent.edit("src/cart.py") for agent in (ann, ben)]
     again = [await agent.edit("src/cart.py") for agent in (ann, ben, ann)]
     assert ["not checked against the leases" in each.context for each in told] == [True, True]

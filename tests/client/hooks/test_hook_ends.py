@@ -156,17 +156,17 @@ def test_ends_are_listed_in_their_order_and_readable_by_their_owner_only(ends_fo
 @pytest.mark.usefixtures("ends_folder")
 def test_end_is_sent_by_one_process():
     end = add_end("a")
-    claims = [end.claim(), end.claim()]
+    claims = [end.claim_delivery(), end.claim_delivery()]
     assert [claim is not None for claim in claims] == [True, False]
     assert pending_ends.list_ends() == []
-    claims[0].release()
+    claims[0].release_claim()
     assert pending_ends.list_ends() == [end]
 
 
 @pytest.mark.usefixtures("ends_folder")
 def test_end_of_a_process_that_died_while_it_sent_is_sent_again():
     end = add_end("a")
-    claim = end.claim()
+    claim = end.claim_delivery()
     os.utime(claim.path, (0, 0))
     assert pending_ends.list_ends() == [end]
 

@@ -48,7 +48,7 @@ def _end_session(hook_run: HookRun) -> None:
         files[:_MAX_FILES],
     )
     hook_run.state.delete_state()
-    claimed = end.claim()
+    claimed = end.claim_delivery()
     if claimed is not None:
         _send_end(hook_run, claimed)
 
@@ -59,12 +59,12 @@ def _send_end(hook_run: HookRun, end: PendingEnd) -> None:
     except remote.ServerRefusal as refused:
         _settle_refusal(end, refused)
     except remote.ServerUnreachable:
-        end.release()
+        end.release_claim()
         if hook_run.has_tried:
             _start_delivery()
         raise
     else:
-        end.delete()
+        end.delete_file()
 
 
 def start_delivery_if_due() -> None:
@@ -96,7 +96,7 @@ def deliver_ends() -> None:
     silent_urls: set[str] = set()
     for end in pending_ends.list_ends():
         server = _find_server_of_end(end)
-        if server is None or end.url in silent_urls or (claimed := end.claim()) is None:
+        if server is None or end.url in silent_urls or (claimed := end.claim_delivery()) is None:
             continue
         try:
             remote.call_operation(server, "memory_end_session", _end_arguments(claimed), _DELIVERY_SECONDS)
@@ -104,18 +104,18 @@ def deliver_ends() -> None:
             _settle_refusal(claimed, refused)
         except remote.ServerUnreachable as error:
             silent_urls.add(end.url)
-            claimed.release()
+            claimed.release_claim()
             fault_log.log_fault("hook deliver", error)
         else:
-            claimed.delete()
+            claimed.delete_file()
 
 
 def _settle_refusal(end: PendingEnd, refused: remote.ServerRefusal) -> None:
     """A server that lacks a key or is overloaded may accept the end later."""
     if refused.code in _PERMANENT_CODES:
-        end.delete()
+        end.delete_file()
     else:
-        end.release()
+        end.release_claim()
         fault_log.log_fault("end of a session", refused)
 
 

@@ -41,7 +41,9 @@ class HookConnection:
         lines = ["Content-Type: application/json", *self.server.authorization(), *headers]
         started = time.monotonic()
         try:
-            status, body = self._send(f"/api/{operation}", lines, json.dumps(arguments).encode(), seconds)
+            status, body = self._send_request(
+                f"/api/{operation}", lines, json.dumps(arguments).encode(), seconds
+            )
         except (OSError, ValueError) as error:
             self._record_failure(error, time.monotonic() - started)
             raise remote.unreachable(self.server, error) from None
@@ -63,7 +65,9 @@ class HookConnection:
         if not isinstance(error, ConnectionRefusedError) or deadlines.is_remote(self.server.url):
             self.record.record_failure()
 
-    def _send(self, path: str, headers: Sequence[str], body: bytes, seconds: float) -> tuple[int, bytes]:
+    def _send_request(
+        self, path: str, headers: Sequence[str], body: bytes, seconds: float
+    ) -> tuple[int, bytes]:
         if not deadlines.is_remote(self.server.url):
             return self._send_alone(path, headers, body, seconds)
         if self._keeper_minutes and not self._needs_keeper:

@@ -59,7 +59,7 @@ class HookRun:
 
         A server that has answered once gets more time.
         """
-        connection = self._connect()
+        connection = self._ensure_connection()
         seconds = self._deadline - time.monotonic()
         if self.has_answered:
             seconds += _ANSWERED_PATIENCE * self._wait_seconds
@@ -76,9 +76,9 @@ class HookRun:
     @property
     def server_url(self) -> str:
         """The server that this session belongs to; raises ServerUnreachable if none is known."""
-        return self._connect().server.url
+        return self._ensure_connection().server.url
 
-    def _connect(self) -> HookConnection:
+    def _ensure_connection(self) -> HookConnection:
         if self._connection is None:
             server = remote.find_server(folder=self.tree.root)
             if server is None:
@@ -98,7 +98,7 @@ class HookRun:
     @cached_property
     def _wait_seconds(self) -> float:
         """The longest wait for a first answer."""
-        connection = self._connect()
+        connection = self._ensure_connection()
         return self.settings.seconds or deadlines.wait_seconds(
             self.event.kind, connection.server.url, connection.record
         )
@@ -106,7 +106,7 @@ class HookRun:
     @cached_property
     def _deadline(self) -> float:
         """Beside a local server the time counts from the start of the process."""
-        is_near = self.settings.seconds or not deadlines.is_remote(self._connect().server.url)
+        is_near = self.settings.seconds or not deadlines.is_remote(self._ensure_connection().server.url)
         spent = min(_process_age() + _EXIT_SECONDS, self._wait_seconds / 2) if is_near else 0.0
         return self._started + self._wait_seconds - spent
 

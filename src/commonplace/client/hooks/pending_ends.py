@@ -30,7 +30,7 @@ class PendingEnd(NamedTuple):
     session_id: str
     files: tuple[str, ...] = ()
 
-    def claim(self) -> "PendingEnd | None":
+    def claim_delivery(self) -> "PendingEnd | None":
         """The end for one process that sends it; None if another has it, or the conversation was resumed."""
         sending = self.path.with_suffix(".sending")
         try:
@@ -40,12 +40,12 @@ class PendingEnd(NamedTuple):
             return None
         return self._replace(path=sending)
 
-    def release(self) -> None:
+    def release_claim(self) -> None:
         """It could not be sent: leave it for the next attempt."""
         with contextlib.suppress(FileNotFoundError):
             self.path.replace(self.path.with_suffix(".json"))
 
-    def delete(self) -> None:
+    def delete_file(self) -> None:
         self.path.unlink(missing_ok=True)
 
 

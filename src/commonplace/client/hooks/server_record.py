@@ -35,9 +35,9 @@ class ServerRecord:
             return True
         if time.time() - failed_at / 1e9 < RETRY_SECONDS:
             return False
-        return self._claim(failed_at)
+        return self._claim_retry(failed_at)
 
-    def _claim(self, failed_at: int) -> bool:
+    def _claim_retry(self, failed_at: int) -> bool:
         """True for one process per failure; a claim that was abandoned counts as a further failure."""
         claim = self._away.with_suffix(f".{failed_at}.claim")
         try:

@@ -89,6 +89,8 @@ def _open_stream() -> Iterator[tuple[socket.socket, FrameStream]]:
             connection.connect(str(path))
             stream = connection.makefile("rwb")
             greeting = stream.readline(keeper_socket.MAX_LINE_BYTES)
+        except PermissionError:  # a sandbox: the keeper serves others
+            raise KeeperMissing from None
         except OSError:
             greeting = b""
         if greeting != keeper_socket.greeting():

@@ -36,7 +36,7 @@ class ConnectionKeeper:
         self._inode = path.stat().st_ino
 
     def serve(self) -> None:
-        threading.Thread(target=self._refresh, daemon=True).start()
+        threading.Thread(target=self._refresh_forever, daemon=True).start()
         with self._listening:
             while self._is_wanted():
                 if not select.select([self._listening], [], [], _POLL_SECONDS)[0]:
@@ -47,7 +47,7 @@ class ConnectionKeeper:
             self._path.unlink(missing_ok=True)
         self._warm.close()
 
-    def connect(self, target: ServerTarget) -> None:
+    def open_connection(self, target: ServerTarget) -> None:
         threading.Thread(target=self._warm.open_warm, args=(target,), daemon=True).start()
 
     def _is_wanted(self) -> bool:
@@ -59,10 +59,10 @@ class ConnectionKeeper:
         except OSError:
             return False
 
-    def _refresh(self) -> None:
+    def _refresh_forever(self) -> None:
         while True:
             time.sleep(_POLL_SECONDS)
-            self._warm.refresh()
+            self._warm.refresh_connections()
 
     def _serve_hook(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError, EOFError, ValueError, KeyError):
@@ -82,7 +82,7 @@ class ConnectionKeeper:
         started = time.monotonic()
         deadline = started + float(head["seconds"])
         try:
-            status, body = self._send(target, request, deadline)
+            status, body = self._send_request(target, request, deadline)
         except ConnectionFailed as failed:
             keeper_socket.write_frame(stream, _describe_failure(failed), b"")
         except _AnswerIsLate as late:
@@ -93,9 +93,9 @@ class ConnectionKeeper:
         else:
             keeper_socket.write_frame(stream, {"status": status}, body)
 
-    def _send(self, target: ServerTarget, request: bytes, deadline: float) -> tuple[int, bytes]:
+    def _send_request(self, target: ServerTarget, request: bytes, deadline: float) -> tuple[int, bytes]:
         """Calls of hooks can be repeated, so a request that met a closed connection is sent again over a new one."""
-        connection = self._warm.take(target)
+        connection = self._warm.take_connection(target)
         if connection is not None:
             try:
                 return self._send_over(target, connection, request, deadline)
@@ -149,7 +149,7 @@ def _serve_alone(path: Path, idle_seconds: float, target: ServerTarget | None) -
         if is_alone:
             keeper = ConnectionKeeper(path, idle_seconds)
             if target is not None:
-                keeper.connect(target)
+                keeper.open_connection(target)
             keeper.serve()
         return is_alone
 

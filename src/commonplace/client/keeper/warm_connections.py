@@ -23,9 +23,9 @@ class WarmConnections:
         self._idle: dict[ServerTarget, list[KeptConnection]] = {}
         self._lock = threading.Lock()
 
-    def take(self, target: ServerTarget) -> KeptConnection | None:
+    def take_connection(self, target: ServerTarget) -> KeptConnection | None:
         """A connection that the server still holds open; None if there is none."""
-        while (connection := self._pop(target)) is not None:
+        while (connection := self._pop_idle(target)) is not None:
             if connection.is_reusable:
                 return connection
             connection.close()
@@ -40,7 +40,7 @@ class WarmConnections:
                 return
         connection.close()
 
-    def refresh(self) -> None:
+    def refresh_connections(self) -> None:
         """Use every connection that was idle for a while, and keep one open to each server that answers."""
         for target in list(self._idle):
             with self._lock:
@@ -48,7 +48,7 @@ class WarmConnections:
                 self._idle[target] = [one for one in self._idle[target] if one not in due]
             for connection in due[1:]:
                 connection.close()
-            if due and not self._ping(target, due[0]):
+            if due and not self._ping_server(target, due[0]):
                 self.open_warm(target)
 
     def open_warm(self, target: ServerTarget) -> None:
@@ -61,10 +61,10 @@ class WarmConnections:
 
     def close(self) -> None:
         for target in list(self._idle):
-            while (connection := self._pop(target)) is not None:
+            while (connection := self._pop_idle(target)) is not None:
                 connection.close()
 
-    def _ping(self, target: ServerTarget, connection: KeptConnection) -> bool:
+    def _ping_server(self, target: ServerTarget, connection: KeptConnection) -> bool:
         if not connection.is_reusable:
             connection.close()
             return False
@@ -82,7 +82,7 @@ class WarmConnections:
             connection.close()
         return True
 
-    def _pop(self, target: ServerTarget) -> KeptConnection | None:
+    def _pop_idle(self, target: ServerTarget) -> KeptConnection | None:
         with self._lock:
             idle = self._idle.get(target)
             return idle.pop() if idle else None
