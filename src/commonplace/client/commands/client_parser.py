@@ -72,13 +72,17 @@ def _add_install(commands: Commands) -> None:
     command.add_argument(
         "--learnings", type=int, metavar="N", help="add up to N learnings to every prompt (0)"
     )
+    command.add_argument(
+        "--guard", action="store_true", help="also check leases before git commits in this repository"
+    )
     command.add_argument("--no-schedule", action="store_true", help="do not schedule uploads of transcripts")
     command.set_defaults(run=run_lazily("commonplace.client.commands.install"), removes=False)
 
 
 _INSTALL = """Connect each agent on this machine to the server, install its hooks, and schedule uploads of transcripts.
-Shows a diff and asks before it writes. Everything else in the settings stays as it is, to the byte.
+Shows a summary and a diff, and asks before it writes. Everything else in the settings stays as it is, to the byte.
   commonplace install
+  commonplace install --url http://memory.lan:8080 --key KEY --guard
   commonplace install --agent claude codex --yes"""
 
 

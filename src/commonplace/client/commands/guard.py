@@ -20,23 +20,47 @@ _SCRIPT_MODE = 0o755
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.act == "install":
+        install_guard()
+        return 0
+    folder = require_hooks_folder()
+    for name in _ACT_OF_HOOK:
+        uninstall_hook(folder, name)
+    print(f"The guard was removed from {folder}")
+    _delete_if_empty(folder)
+    return 0
+
+
+def install_guard() -> None:
+    """Check every commit in the repository of the current folder."""
+    folder = require_hooks_folder()
+    for name in _ACT_OF_HOOK:
+        install_hook(folder, name)
+    print(f"The guard is installed in {folder}")
+    if not _is_inside_repository(folder):
+        print("  core.hooksPath points there: every repository that uses this folder is guarded.")
+
+
+def require_hooks_folder() -> Path:
     try:
-        folder = git.find_hooks_folder()
+        return git.find_hooks_folder()
     except git.GitFailed as failed:
         raise errors.NotFound(f"{failed}", hint="Run it inside a git repository.") from None
-    for name in _ACT_OF_HOOK:
-        if arguments.act == "install":
-            install_hook(folder, name)
-        else:
-            uninstall_hook(folder, name)
-    if arguments.act == "install":
-        print(f"The guard is installed in {folder}")
-        if not _is_inside_repository(folder):
-            print("  core.hooksPath points there: every repository that uses this folder is guarded.")
-    else:
-        print(f"The guard was removed from {folder}")
-        _delete_if_empty(folder)
-    return 0
+
+
+def find_unguarded_folder() -> Path | None:
+    """The hooks folder of the current repository, if it has no guard; None outside of a repository."""
+    try:
+        folder = git.find_hooks_folder()
+    except git.GitFailed:
+        return None
+    return None if is_installed(folder) else folder
+
+
+def is_installed(folder: Path) -> bool:
+    return all(
+        _hook_exists(folder / name) and _BEGIN_LINE in (folder / name).read_bytes() for name in _ACT_OF_HOOK
+    )
 
 
 def _is_inside_repository(folder: Path) -> bool:

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from commonplace import errors
 from commonplace.client.agents import AGENTS, AgentProgram, load_settings
+from commonplace.client.commands import guard
 from commonplace.client.install import (
     changes,
     client_config,
     connection_test,
     install_record,
+    install_summary,
     installed_agents,
     machine,
     schedule,
@@ -19,6 +21,7 @@ from commonplace.client.install import (
 )
 from commonplace.client.install.changes import FileChange, RequestedEdit
 from commonplace.client.install.install_record import InstallRecord
+from commonplace.client.install.install_summary import InstallPlan
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.setting_edits import SettingEdit
 from commonplace.client.remote import RemoteServer
@@ -29,51 +32,88 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_install(arguments: argparse.Namespace) -> int:
+    guarded = guard.require_hooks_folder() if arguments.guard else None
+    plan = _plan_install(arguments)
+    adds_guard = guarded is not None and not guard.is_installed(guarded)
+    if not plan.changed and not plan.is_rescheduled and not adds_guard:
+        print("Nothing to change.")
+        return 0
+    print(install_summary.render_summary(plan, guarded if adds_guard else None))
+    _print_diffs(plan.changed, plan.secrets)
+    if plan.is_rescheduled:
+        print(schedule.describe_schedule(plan.machine, plan.scheduler))
+    if arguments.dry_run or not _confirm_changes(arguments.yes):
+        return 0
+    _apply_install(plan)
+    if guarded is not None or (not arguments.yes and _wants_guard()):
+        guard.install_guard()
+    _print_notes(plan, arguments)
+    return 0
+
+
+def _plan_install(arguments: argparse.Namespace) -> InstallPlan:
     this_machine, installed = machine.this_machine(), install_record.load_record()
     server = client_config.choose_server(arguments.url, arguments.key)
     toolsets = client_config.choose_toolsets(arguments.toolsets, arguments.url)
-    named = dict.fromkeys(arguments.agent or ())
+    named = [AGENTS[name] for name in dict.fromkeys(arguments.agent or ())]
     chosen = {
         agent: client_config.server_of_agent(server, toolsets, agent)
-        for agent in [AGENTS[name] for name in named] or installed_agents.find_installed_agents(this_machine)
+        for agent in named or installed_agents.find_installed_agents(this_machine)
     }
-    by = "" if arguments.no_schedule else schedule.find_scheduler(this_machine)
     prompts = client_config.choose_learnings(arguments.learnings)
     token = client_config.require_key_characters("--sync-token", arguments.sync_token or "")
     tools: dict[str, int] = {}
     if not arguments.force:
         tools = connection_test.require_connections(chosen.values())
         _warn_about_uploads(server, token)
-    secrets = [secret for secret in (server.key, token) if secret]
     wanted = client_config.plan_config_edits(server, arguments.url, arguments.key, prompts, token, toolsets)
     wanted += _plan_agent_edits(chosen, this_machine, prompts > 0)
-    scheduling = schedule.schedule_edits(this_machine, by)
+    scheduler = "" if arguments.no_schedule else schedule.find_scheduler(this_machine)
+    scheduling = schedule.schedule_edits(this_machine, scheduler)
     wanted += [RequestedEdit(wish, part="schedule") for wish in scheduling]
     changed = changes.plan_additions(installed, wanted, [(agent.name, "hooks") for agent in chosen])
-    rewritten = {wish.path for wish in scheduling} & {change.path for change in changed}
-    reschedule = bool(rewritten) or (
-        bool(by) and not schedule.is_scheduled(this_machine, by, installed.schedule)
+    is_rewritten = bool({wish.path for wish in scheduling} & {change.path for change in changed})
+    is_unscheduled = bool(scheduler) and not schedule.is_scheduled(
+        this_machine, scheduler, installed.schedule
     )
-    if not changed and not reschedule:
-        print("Nothing to change.")
-        return 0
-    _print_diffs(changed, secrets)
-    if reschedule:
-        print(schedule.describe_schedule(this_machine, by))
-    if arguments.dry_run or not _confirm_changes(arguments.yes):
-        return 0
-    backups = changes.apply_changes(changed, installed, secrets)
-    _set_schedule(this_machine, by, installed, reschedule=reschedule)
-    _print_changes(changed, backups)
-    print(f"{', '.join(agent.title for agent in chosen)}: connected to {server.url}.")
-    if fewer := tool_report.describe_fewer_tools(chosen, tools, is_chosen=bool(toolsets)):
+    return InstallPlan(
+        this_machine,
+        installed,
+        server,
+        chosen,
+        tools,
+        changed,
+        [secret for secret in (server.key, token) if secret],
+        scheduler,
+        is_rescheduled=is_rewritten or is_unscheduled,
+        has_chosen_tools=bool(toolsets),
+    )
+
+
+def _apply_install(plan: InstallPlan) -> None:
+    backups = changes.apply_changes(plan.changed, plan.installed, plan.secrets)
+    _set_schedule(plan.machine, plan.scheduler, plan.installed, reschedule=plan.is_rescheduled)
+    _print_changes(plan.changed, backups)
+
+
+def _wants_guard() -> bool:
+    """Ask in a repository that has no guard; only a terminal is asked."""
+    folder = guard.find_unguarded_folder()
+    if folder is None or not sys.stdin.isatty():
+        return False
+    answer = input(f"Also check leases before every git commit here ({folder})? [y/N] ")
+    return answer.strip().lower() in {"y", "yes"}
+
+
+def _print_notes(plan: InstallPlan, arguments: argparse.Namespace) -> None:
+    print(f"{', '.join(agent.title for agent in plan.chosen)}: connected to {plan.server.url}.")
+    if fewer := tool_report.describe_fewer_tools(plan.chosen, plan.tools, is_chosen=plan.has_chosen_tools):
         print(fewer)
-    for agent in chosen:
+    for agent in plan.chosen:
         if note := load_settings(agent.name).note:
             print(note)
-    if not by and not arguments.no_schedule:
+    if not plan.scheduler and not arguments.no_schedule:
         print("No scheduler was found: hooks upload transcripts; run `commonplace sync run` for the rest.")
-    return 0
 
 
 def _warn_about_uploads(server: RemoteServer, token: str) -> None:
