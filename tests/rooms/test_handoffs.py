@@ -114,6 +114,15 @@ async def test_what_the_server_saw_does_not_hide_what_an_agent_wrote(team: Team)
     assert shown_id(await agent_in(team, "alice", "/shop")) == left
 
 
+async def test_sub_agent_whose_parent_is_at_work_leaves_no_handoff_that_it_did_not_write(team: Team):
+    alice = await agent_in(team, "alice", "/shop")
+    worker = await agent_in(team, "unknown", "/shop", spawned_by="alice")
+    assert "handoff_id" not in await worker.end_session(summary="", files_modified=["tax.py"])
+    worker = await agent_in(team, "unknown", "/shop", spawned_by="alice")
+    await alice.end_session(summary="done")
+    assert (await worker.end_session(summary="", files_modified=["tax.py"]))["handoff_id"]
+
+
 async def test_boot_pack_lists_the_last_handoff_of_each_other_agent(team: Team):
     await hand_over(await team.agent("alice"))
     of_bob = await hand_over(await team.agent("bob"))

@@ -222,7 +222,7 @@ async def _prepare_end(calls: Calls, arguments: Mapping[str, Any], caller: Calle
         draft = _draft_document("learning", learning, files, now)
         prepared = replace(prepared, learning=await prepare_document(calls, arguments, caller, draft))
     if not handoff:
-        handoff = await calls.database.read(lambda tx: _compose_handoff(tx, arguments, caller))
+        handoff = await calls.database.read(lambda tx: _compose_handoff(tx, arguments, caller, now))
         prepared = replace(prepared, is_automatic=True)
     if handoff:
         draft = _draft_document(boot.HANDOFF_TYPE, handoff, files, now)
@@ -232,9 +232,15 @@ async def _prepare_end(calls: Calls, arguments: Mapping[str, Any], caller: Calle
     return prepared
 
 
-async def _compose_handoff(tx: Tx, arguments: Mapping[str, Any], caller: Caller) -> str:
+async def _compose_handoff(tx: Tx, arguments: Mapping[str, Any], caller: Caller, now: int) -> str:
+    """What the server saw of the session; empty for a sub-agent whose parent is at work and knows what it did."""
     session = await acting.find_acting_session(tx, caller, arguments["session_id"])
-    return "" if session is None else await compose_handoff(tx, session, arguments["files_modified"] or ())
+    if session is None:
+        return ""
+    parent, since = await store.load_spawner(tx, session), now - SESSION_LIVE_MICROSECONDS
+    if parent and await store.is_name_busy(tx, session.project, parent, since):
+        return ""
+    return await compose_handoff(tx, session, arguments["files_modified"] or ())
 
 
 def _draft_document(kind: str, content: str, files: tuple[str, ...], now: int) -> Draft:
