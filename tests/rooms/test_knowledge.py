@@ -20,7 +20,6 @@ async def test_query_finds_what_was_stored_one_call_before(team):
     assert stored == {
         "status": "recorded",
         "id": stored["id"],
-        "receipt": "accepted",
         "expires_at": "2027-07-14T08:00:00Z",
     }
     assert found == {

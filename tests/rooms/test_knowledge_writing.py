@@ -38,8 +38,23 @@ async def test_store_warns_of_near_duplicates_and_keeps_both(team):
         memory_type="config",
     )
     assert again["id"] != made["id"]
-    assert again["duplicate_warning"] == f"{made['id']} says nearly the same"
+    assert again["duplicate_warning"].startswith(f"{made['id']} says nearly the same; to replace it, call")
     assert [each["id"] for each in again["similar"]] == [made["id"]]
+
+
+async def test_store_of_the_same_title_says_how_to_replace_the_other(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    made = await alice.store(title="Deploys", content="Push to main.", memory_type="adr")
+    again = await bob.store(
+        title="deploys", content="Tag a release; the pipeline does it.", memory_type="adr"
+    )
+    call = (
+        f'memory_change_status(doc_id="{made["id"]}", new_status="superseded", superseded_by="{again["id"]}")'
+    )
+    assert again["duplicate_warning"] == f"{made['id']} has the same title; to replace it, call {call}"
+    await bob.change_status(doc_id=made["id"], new_status="superseded", superseded_by=again["id"])
+    third = await bob.store(title="Deploys", content="Ask ann.", memory_type="adr", force_store=True)
+    assert (third["id"], third["version"], "duplicate_warning" in third) == (again["id"], 2, False)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +81,6 @@ async def test_store_reports_a_contradiction_with_both_sides(team, before, after
     alice, bob = await team.agent("alice"), await team.agent("bob")
     made = await alice.record_learning(topic="Gateway", content=before)
     told = await bob.record_learning(topic="Gateway now", content=after)
-    assert told["receipt"] == "flagged"
     assert told["contradictions"] == [
         {"id": made["id"], "title": "Gateway", "kind": kind, "theirs": before[:-1], "yours": after[:-1]}
     ]
@@ -77,7 +91,7 @@ async def test_store_masks_secrets_before_anything_is_written(team):
     token = "ghp_" + "a1B2" * 9
     made = await alice.store(title="Deploy", content=f"Use {token} to deploy.", memory_type="config")
     kept = await alice.get_by_id(doc_id=made["id"])
-    assert (made["masked"], made["receipt"]) == (["github token"], "flagged")
+    assert made["masked"] == ["github token"]
     assert kept["content"] == "Use [masked: github token] to deploy."
     assert (await alice.query(query=token))["result_count"] == 0
 
@@ -112,7 +126,7 @@ async def test_store_with_force_is_a_further_version_and_the_old_one_stays_reada
     again = await alice.store(
         title="Pool", content="Twenty connections.", memory_type="config", tags=["size"], force_store=True
     )
-    assert (again["id"], again["receipt"], again["version"]) == (made["id"], "merged", 2)
+    assert (again["id"], again["version"]) == (made["id"], 2)
     assert (await alice.get_by_id(doc_id=made["id"]))["content"] == "Twenty connections."
     assert (await alice.get_by_id(doc_id=made["id"], version=1))["content"] == "Ten connections."
     assert ids(await alice.query(query="twenty", tags=["db"])) == [made["id"]]
@@ -200,7 +214,6 @@ async def test_record_learning_takes_a_correction_of_what_was_just_read(team, co
     made = await alice.record_learning(topic="Payments", content=RETRIES)
     await bob.query(query="payment retries")
     told = await bob.record_learning(topic="Payments of the bank", content=corrected)
-    assert told["receipt"] == "flagged"
     assert [(each["id"], each["kind"]) for each in told["contradictions"]] == [(made["id"], kind)]
 
 
@@ -267,7 +280,6 @@ async def test_store_of_something_else_about_an_interface_leaves_its_description
             ("Why CartAPI is loud", "It logs each price."),
         )
     ]
-    assert [each["receipt"] for each in gotchas] == ["accepted", "accepted"]
     assert len({described["id"], *(each["id"] for each in gotchas)}) == 3
     assert (await alice.get_by_id(doc_id=described["id"]))["content"] == "Adds items."
 

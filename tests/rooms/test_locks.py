@@ -186,6 +186,7 @@ async def test_lock_files_again_for_less_time_never_shortens(team):
     await alice.lock_files(files=["a.py"], minutes=60)
     again = await alice.lock_files(files=["a.py"], minutes=1)
     assert again["locked"][0]["expires_at"] == "2027-01-15T09:00:00Z"
+    assert ("a.py" in again["message"], "memory_unlock_files" in again["message"]) == (True, True)
 
 
 async def test_lock_files_is_not_stopped_by_ones_own_directory(team):

@@ -155,7 +155,6 @@ class StoreReceipt(Reply):
 
     status: str
     id: str
-    receipt: str
     version: int = 1
     expires_at: str | None = None
     overlap_warning: str | None = None

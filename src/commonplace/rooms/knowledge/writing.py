@@ -47,11 +47,13 @@ async def write_document(
     await _refuse_known(call, draft, "" if force else prepared.recalled_id)
     comparisons = await _add_late_comparisons(call, prepared)
     about = await _list_same_interface(call, draft)
-    document_id, version = await _write_version(call, clean, await _find_former(call, draft, force, about))
+    former = await _find_former(call, draft, force, about)
+    namesake = None if former else await _find_namesake(call, draft)
+    document_id, version = await _write_version(call, clean, former)
     others = [comparison for comparison in comparisons if comparison.similar.id != document_id]
     call.subject = document_id
     call.emit(DOCUMENT_STORED, id=document_id, type=draft.type, title=draft.title)
-    return _make_receipt(clean, status, document_id, version, others, _warn_of_owner(draft, about))
+    return _make_receipt(clean, status, document_id, version, others, namesake, _warn_of_owner(draft, about))
 
 
 async def write_record(call: Call, prepared: PreparedDraft) -> str:
@@ -70,7 +72,9 @@ async def _refuse_known(call: Call, draft: Draft, recalled_id: str) -> None:
     twin = await store.find_identical_document(call.tx, projects, draft.title, draft.content, call.now)
     if twin is not None:
         raise errors.Duplicate(
-            f"An identical document exists: {twin['id']}.", hint="Use that document.", id=twin["id"]
+            f"An identical document exists: {twin['id']}.",
+            hint=f"Use it. To retire another one for it, {_supersede_call('<id>', twin['id'])}.",
+            id=twin["id"],
         )
     if recalled_id:
         raise errors.Duplicate(
@@ -113,14 +117,14 @@ async def _find_former(call: Call, draft: Draft, force: bool, about: Sequence[Ro
         same = row["type"] == draft.type and row["interface_owner"] == draft.interface_owner
         if same and (draft.type in _INTERFACE_TYPES or row["title"].lower() == title):
             return row
-    namesake = (
-        await store.find_document_by_title(call.tx, call.project, draft.type, title, call.now)
-        if force
-        else None
-    )
+    namesake = await _find_namesake(call, draft) if force else None
     if namesake is None or not draft.interface_name:
         return namesake
     return namesake if namesake["interface_owner"] in {"", draft.interface_owner} else None
+
+
+async def _find_namesake(call: Call, draft: Draft) -> Row | None:
+    return await store.find_document_by_title(call.tx, call.project, draft.type, draft.title, call.now)
 
 
 async def _write_version(call: Call, clean: CleanDraft, former: Row | None) -> tuple[str, int]:
@@ -186,28 +190,42 @@ def _make_receipt(
     document_id: str,
     version: int,
     comparisons: Sequence[Comparison],
+    namesake: Row | None,
     overlap_warning: str | None,
 ) -> model.StoreReceipt:
     shown = comparisons[:_MAX_SIMILAR_SHOWN]
     contradictions = [each.contradiction for each in shown if each.contradiction]
-    duplicate = next(
-        (each.similar for each in shown if each.similar.similarity >= _DUPLICATE_SIMILARITY), None
-    )
-    flagged = clean.flags or clean.masked or contradictions
     expires_at = clean.draft.expires_at
     return model.StoreReceipt(
         status=status,
         id=document_id,
-        receipt="flagged" if flagged else "merged" if version > 1 else "accepted",
         version=version,
         expires_at=iso(expires_at) if expires_at else None,
         overlap_warning=overlap_warning,
-        duplicate_warning=f"{duplicate.id} says nearly the same" if duplicate else None,
+        duplicate_warning=_warn_of_duplicate(document_id, shown, namesake),
         similar=[each.similar for each in shown],
         contradictions=contradictions,
         flags=clean.flags,
         masked=clean.masked,
     )
+
+
+def _warn_of_duplicate(
+    document_id: str, comparisons: Sequence[Comparison], namesake: Row | None
+) -> str | None:
+    """Name the document that this one may be meant to replace, and the call that replaces it."""
+    near = next(
+        (each.similar.id for each in comparisons if each.similar.similarity >= _DUPLICATE_SIMILARITY), None
+    )
+    other = near or (namesake and str(namesake["id"]))
+    if not other:
+        return None
+    why = "says nearly the same" if near else "has the same title"
+    return f"{other} {why}; to replace it, {_supersede_call(other, document_id)}"
+
+
+def _supersede_call(old: str, new: str) -> str:
+    return f'call memory_change_status(doc_id="{old}", new_status="superseded", superseded_by="{new}")'
 
 
 def _warn_of_owner(draft: Draft, about: Sequence[Row]) -> str | None:

@@ -91,7 +91,20 @@ async def lock_files(
     await waiters.delete_served_waiters(call.tx, call.own_session, requests, scope.fold)
     call.subject = f"{mode} {store.format_file_names(paths_wanted)}"
     call.emit(FILES_LOCKED, files=[lease.path for lease in granted], mode=mode)
-    return LockFilesReply(success=True, locked=[LockGrant.from_lease(lease) for lease in granted])
+    return _build_grant_reply(granted, terms)
+
+
+def _build_grant_reply(granted: Sequence[Lease], terms: LeaseTerms) -> LockFilesReply:
+    longer = [lease.path for lease in granted if lease.expires_at > terms.now + terms.ttl]
+    message = (
+        f"You hold {store.format_file_names(longer)} for longer than these minutes, and a lock is not shortened:"
+        " call memory_unlock_files when you are done."
+        if longer
+        else ""
+    )
+    return LockFilesReply(
+        success=True, locked=[LockGrant.from_lease(lease) for lease in granted], message=message
+    )
 
 
 @operation("memory_unlock_files", writes=True, idempotent=True, verbatim=("files",))
