@@ -22,6 +22,7 @@ from commonplace.clock import Clock
 from commonplace.config import Settings
 from commonplace.operation import Operation, OperationFamily
 from commonplace.search.engine import SearchEngine
+from commonplace.search.source import reader_name
 from commonplace.store.database import Database, T, Tx, Work
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class Call:
     deferred_writes: list[Work[None]] = field(default_factory=list)
     """What a call that only reads leaves to be written after it; the reply does not depend on it."""
     mask: SecretMask = field(default_factory=lambda: SecretMask("mask"))
+    changed_items: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
+    """The ids that the search index must follow, by project and kind; see `reindex`."""
 
     @property
     def agent(self) -> str:
@@ -84,6 +87,12 @@ class Call:
         if self.session is None:
             raise acting.no_session()
         return self.session
+
+    @property
+    def reader(self) -> str:
+        """The name of the caller among the readers of private entries; empty if nobody is known."""
+        project = self.session.project if self.session else self.project
+        return "" if self.is_anonymous else reader_name(project, self.agent)
 
     def require_agent(self) -> str:
         """Who acts, where something private is written or read."""
@@ -123,6 +132,10 @@ class Call:
         self.emitted.append(
             event_type.create_event(project or self.project, self.now, self.agent, body, address, audience)
         )
+
+    def reindex(self, kind: str, *ids: str, project: str | None = None) -> None:
+        """Let the search index follow a change of these items, in this call's transaction."""
+        self.changed_items.setdefault((project or self.project, kind), {}).update(dict.fromkeys(ids))
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +328,7 @@ class Calls:
         if session and self.activity.is_touch_due(session, call.now):
             await self.activity.touch_session(call.tx, session, call.now)
             call.touched = True
+        await self.search.refresh_items(call.tx, call.changed_items)
         if call.emitted:
             await events.append_events(call.tx, call.emitted)
         if session and (session.has_notice or call.touched):

@@ -175,6 +175,7 @@ async def test_update_backlog_item_keeps_every_change(team, clock):
         "created": iso(created),
         "updated": iso(clock.now),
         "author": "alice",
+        "priority": "low",
         "versions": [
             {
                 "version": 3,
@@ -303,7 +304,8 @@ async def test_update_backlog_item_moves_with_id_and_history(team):
         "web_shop",
         ["ui"],
     )
-    assert (await _get_item(team, item))["found"] is False
+    with pytest.raises(errors.NotFound):
+        await _get_item(team, item)
     versions = (await _get_item(team, item, "web_shop"))["versions"]
     assert [version["changes"] for version in versions] == [
         {"project": {"from": "shop", "to": "web_shop"}},

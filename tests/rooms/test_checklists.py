@@ -12,6 +12,7 @@ async def test_checklist_create_then_get_shows_progress_and_who_checked_what_whe
     alice, bob = await team.agent("alice"), await team.agent("bob")
     created = await alice.checklist(action="create", name="release", items=["tests", "changelog"])
     assert created == {
+        "id": created["id"],
         "status": "created",
         "name": "release",
         "project": "shop",

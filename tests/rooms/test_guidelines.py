@@ -12,8 +12,9 @@ SHOP_OWNER = access.Caller("owner", frozenset({"shop"}), "key_owner")
 async def test_set_guideline_is_read_as_it_was_set(team):
     ann = await team.agent("ann")
     created = await ann.guidelines(action="set", name="tests", rule="Run them.", scope="Shop", priority=3)
-    assert created == {"name": "tests", "scope": "shop", "status": "created"}
+    assert created == {"id": created["id"], "name": "tests", "scope": "shop", "status": "created"}
     assert await ann.guidelines(action="get", name="tests") == {
+        "id": created["id"],
         "name": "tests",
         "rule": "Run them.",
         "scope": "shop",
@@ -76,7 +77,7 @@ async def test_delete_guideline_removes_it_from_its_scope_only(team):
         await ann.guidelines(action="set", name="tests", rule=f"{scope} rule", scope=scope)
     deleted = await ann.guidelines(action="delete", name="tests", scope="shop")
     listed = await ann.guidelines(action="list")
-    assert deleted == {"status": "deleted", "name": "tests", "scope": "shop"}
+    assert deleted == {"status": "deleted", "id": deleted["id"], "name": "tests", "scope": "shop"}
     assert [guideline["scope"] for guideline in listed["guidelines"]] == ["global"]
     with pytest.raises(errors.NotFound):
         await ann.guidelines(action="delete", name="tests", scope="shop")

@@ -27,6 +27,7 @@ async def test_query_finds_what_was_stored_one_call_before(team):
         "result_count": 1,
         "results": [
             {
+                "kind": "document",
                 "id": stored["id"],
                 "source": "shop",
                 "title": "PgBouncer",
@@ -39,6 +40,7 @@ async def test_query_finds_what_was_stored_one_call_before(team):
                 "content": IDLE,
                 "access_count": 0,
                 "why": "words: pgbouncer, connections; just now",
+                "author": "alice",
                 "tags": ["postgres"],
             }
         ],
@@ -230,10 +232,12 @@ async def test_get_by_id_gives_the_whole_document_with_versions_and_links(team):
     }
 
 
-async def test_get_by_id_of_nothing_says_not_found(team):
+@pytest.mark.parametrize("unknown", ["doc_ffffffffffff", "zebra_ffffffffffff", "some/where/1234"])
+async def test_get_by_id_of_an_unknown_id_is_refused_with_a_hint(team, unknown):
     alice = await team.agent("alice")
-    answer = await alice.get_by_id(doc_id="doc_ffffffffffff")
-    assert (answer["found"], answer["id"]) == (False, "doc_ffffffffffff")
+    with pytest.raises(errors.NotFound) as refused:
+        await alice.get_by_id(doc_id=unknown)
+    assert refused.value.hint
 
 
 async def test_get_by_id_counts_as_use(team):

@@ -551,9 +551,10 @@ async def test_retention_deletes_finished_mail_and_never_unread_mail(team, clock
     await bob.update_message_status(message_id=finished["message_id"], status="completed")
     await alice.send_message(to_instance="bob", message="unread")
     clock.advance(days=20)
-    assert await team.database.write(lambda tx: store.delete_expired_messages(tx, clock.now - 30 * DAY)) == 0
+    assert await team.database.write(lambda tx: store.delete_expired_messages(tx, clock.now - 30 * DAY)) == {}
     clock.advance(days=400)
-    assert await team.database.write(lambda tx: store.delete_expired_messages(tx, clock.now - 30 * DAY)) == 1
+    gone = await team.database.write(lambda tx: store.delete_expired_messages(tx, clock.now - 30 * DAY))
+    assert set(gone["shop"]) == {finished["message_id"]}
     assert _bodies(await bob.get_messages(include_delivered=True)) == ["unread"]
     rows = await team.database.read(lambda tx: tx.all("select body from message where project = 'shop'"))
     assert [row["body"] for row in rows] == ["unread"]
@@ -584,14 +585,17 @@ async def test_find_by_id_shows_how_far_each_recipient_is(team, clock):
             ],
         },
     }
-    assert (await bob.get_by_id(doc_id="msg_000000000000"))["found"] is False
+    with pytest.raises(errors.NotFound):
+        await bob.get_by_id(doc_id="msg_000000000000")
 
 
 async def test_find_by_id_shows_mail_to_those_who_wrote_or_got_it(team):
     alice, bob, carol = await _start_agents(team, "alice", "bob", "carol")
     sent = await alice.send_message(to_instance="bob", message="between us")
-    seen = [(await agent.get_by_id(doc_id=sent["message_id"]))["found"] for agent in (alice, bob, carol)]
-    assert seen == [True, True, False]
+    for reader in (alice, bob):
+        assert (await reader.get_by_id(doc_id=sent["message_id"]))["content"] == "between us"
+    with pytest.raises(errors.NotFound):
+        await carol.get_by_id(doc_id=sent["message_id"])
 
 
 async def test_list_inbox_shows_mail_and_leaves_it_unread(team):

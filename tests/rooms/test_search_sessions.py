@@ -233,6 +233,22 @@ async def test_search_global_covers_sessions(team: Team, sync: SyncClient):
     assert (row["workspace_id"], row["session_id"], row["line"]) == ("laptop-claude-code-shop", "cart", 0)
 
 
+async def test_query_finds_sessions_of_a_project_that_the_caller_sees(team: Team, sync: SyncClient):
+    await upload_script(sync, "cart", CART)
+    alice = await team.agent("alice")
+    [row] = (await alice.query(query="cookie replaced after login"))["results"]
+    assert (row["kind"], row["session_id"], row["line"]) == ("session", "cart", 0)
+    opened = await alice.get_by_id(id=row["id"])
+    assert (opened["type"], opened["links"]["session_id"]) == ("session", "cart")
+    assert "cookie" in opened["content"]
+    assert (await alice.query(query="cookie replaced", memory_types=["-session"]))["results"] == []
+    stranger = Caller("agent", frozenset({"bank"}), "key_bank")
+    mallory = await team.agent("mallory", project="bank", caller=stranger)
+    assert (await mallory.query(query="cookie replaced"))["results"] == []
+    with pytest.raises(errors.NotFound):
+        await mallory.get_by_id(id=row["id"])
+
+
 async def test_search_global_shows_few_parts_of_a_session_beside_documents(team: Team, sync: SyncClient):
     said = b"".join(
         b'{"role":"user","content":"The okapi of day %d is shy. %s"}\n' % (n, b"It eats leaves. " * 200)

@@ -296,6 +296,8 @@ async def test_find_by_id_shows_the_latest_content_and_all_versions(team, clock)
         "created": created,
         "updated": iso(clock.now),
         "author": "alice",
+        "owner": "alice",
+        "spec_type": "interface",
         "content": "v2",
         "versions": [
             {"version": "1.0.1", "by": "alice", "at": iso(clock.now)},
@@ -303,7 +305,8 @@ async def test_find_by_id_shows_the_latest_content_and_all_versions(team, clock)
         ],
         "links": {"uri": "spec://shop/cart%20api"},
     }
-    assert (await alice.get_by_id(doc_id="spec_000000000000"))["found"] is False
+    with pytest.raises(errors.NotFound):
+        await alice.get_by_id(doc_id="spec_000000000000")
 
 
 async def test_who_read_a_spec_is_told_of_its_next_version_once(team):

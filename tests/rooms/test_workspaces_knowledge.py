@@ -415,7 +415,8 @@ async def test_search_global_and_get_by_id_know_knowledge_files(writer):
     assert kept["content"] == "# Pools\nPgBouncer drops idle connections."
     assert kept["links"] == {"workspace_id": LAPTOP_ID, "path": "notes/db.md"}
     await writer.anyone.delete_knowledge(path="notes/db.md")
-    assert not (await alice.get_by_id(id=row["id"]))["found"]
+    with pytest.raises(errors.NotFound):
+        await alice.get_by_id(id=row["id"])
 
 
 async def test_secrets_are_masked_and_the_same_text_is_still_unchanged(writer):

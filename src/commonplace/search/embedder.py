@@ -12,7 +12,8 @@ from commonplace import errors
 from commonplace.clock import MINUTE
 from commonplace.search import embedding_queue, text
 from commonplace.search.embedding_model import embed_each as each_vector
-from commonplace.store.database import Row, Tx
+from commonplace.search.source import SearchItem
+from commonplace.store.database import Tx
 
 if TYPE_CHECKING:
     from commonplace.search.engine import SearchEngine
@@ -134,14 +135,11 @@ class Embedder:
         texts: list[Passage] = []
         for kind in sorted({row["kind"] for row in rows}):
             numbers_by_id = {row["id"]: row["n"] for row in rows if row["kind"] == kind}
-            for loaded in await self._engine.sources[kind].load(tx, project, list(numbers_by_id)):
-                texts += _split_passages(numbers_by_id[loaded["id"]], loaded)
+            for item in await self._engine.sources[kind].load(tx, project, list(numbers_by_id)):
+                texts += _split_passages(numbers_by_id[item.id], item)
         return texts
 
 
-def _split_passages(n: int, loaded: Row) -> list[Passage]:
-    cuts = text.split_passages(loaded["text"])[:_MAX_PASSAGES]
-    return [
-        Passage(n, loaded["id"], part, text.prepend_title(loaded["title"], cut))
-        for part, cut in enumerate(cuts)
-    ]
+def _split_passages(n: int, item: SearchItem) -> list[Passage]:
+    cuts = text.split_passages(item.text)[:_MAX_PASSAGES]
+    return [Passage(n, item.id, part, text.prepend_title(item.title, cut)) for part, cut in enumerate(cuts)]

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from commonplace import background, errors
 from commonplace.access import Caller
 from commonplace.clock import Clock
 from commonplace.config import Settings
-from commonplace.search import bundled_model, embedding_queue, index, postgres, sqlite
+from commonplace.search import bundled_model, embedding_queue, index, postgres, refresh, sqlite
 from commonplace.search.embedder import Embedder
 from commonplace.search.embedding_model import EmbeddingModel, TextRejected
 from commonplace.search.find import Question, VectorIndex
@@ -22,6 +22,7 @@ from commonplace.store.database import Database, Tx
 
 _MAX_REMEMBERED_QUESTIONS = 512
 _WRITE_USES_SECONDS = 1.0
+_REFRESH_SECONDS = 5.0
 _REST_SECONDS = 10.0
 _OFF = "off"
 _BUNDLED = "on"
@@ -61,7 +62,7 @@ class SearchEngine:
         self._used_at = 0.0
         self._rests_until = 0.0
         self._last_error = ""
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     @cached_property
     def model_name(self) -> str:
@@ -74,13 +75,17 @@ class SearchEngine:
     async def open(self) -> None:
         if self.choice == _BUNDLED:
             bundled_model.require_bundled_model()
-        self._task = background.every(_WRITE_USES_SECONDS, self.write_uses)
+        self._tasks = [
+            background.every(_WRITE_USES_SECONDS, self.write_uses),
+            background.every(_REFRESH_SECONDS, self.run_requested_refreshes, first_after=_WRITE_USES_SECONDS),
+        ]
         if self.has_embeddings:
             await self._embedder.open()
 
     async def close(self) -> None:
-        if self._task:
-            await background.stop(self._task)
+        for task in self._tasks:
+            await background.stop(task)
+        if self._tasks:
             with contextlib.suppress(errors.Unavailable):
                 await self.write_uses()
         await self._embedder.close()
@@ -98,6 +103,15 @@ class SearchEngine:
                     await note(tx, [use for use in uses if use.kind == kind])
 
         await self.database.write(write)
+
+    async def refresh_items(self, tx: Tx, changed: Mapping[tuple[str, str], Iterable[str]]) -> None:
+        """Index what a call changed: ids by project and kind. Sorted, so that writers cannot deadlock."""
+        for project, kind in sorted(changed):
+            await refresh.refresh_items(tx, self.sources[kind], project, list(changed[project, kind]))
+
+    async def run_requested_refreshes(self) -> None:
+        """Index the rows that are not indexed yet, in batches."""
+        await refresh.run_requested_refreshes(self.database, self.sources)
 
     async def drain_queue(self) -> None:
         """Embed all queued entries now."""

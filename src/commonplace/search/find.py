@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from commonplace.search import postgres, sqlite
+from commonplace.search.index import KINDS_WITHOUT_VECTORS, has_entries
 from commonplace.search.query import (
     EntryFilter,
     QueryTerms,
@@ -17,7 +18,7 @@ from commonplace.search.query import (
 )
 from commonplace.store.database import Row, Tx
 
-_MAX_CANDIDATES = 100
+MAX_CANDIDATES = 100
 _VECTOR_WEIGHT = 0.7
 _MAX_QUESTION_TERMS = 24
 _MAX_TEXT_TERMS = 8
@@ -38,9 +39,20 @@ class Question:
     floor: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class SearchScope:
+    """Some kinds of entries of a project; each scope proposes candidates of its own."""
+
+    project: str
+    kinds: tuple[str, ...]
+    is_rare: bool = False
+    """Do most projects have no entries of these kinds? A search through the words of all others would tell it late."""
+
+
 @dataclass(slots=True)
 class Hit:
-    """`score` orders hits of one question; `relevance` is 0-1 and means the same for every question."""
+    """`score` orders hits of one question, and so does `closeness`: 0 is as good as unrelated, 1 is a text that has every
+    word of the question and its meaning. `unit` is the closeness of one standard deviation of the score."""
 
     row: Row
     terms: QueryTerms
@@ -48,7 +60,8 @@ class Hit:
     similarity: float | None
     part: int
     score: float = 0.0
-    relevance: float = 0.0
+    closeness: float = 0.0
+    unit: float = 0.0
 
     @property
     def project(self) -> str:
@@ -63,9 +76,18 @@ class Hit:
         return str(self.row["id"])
 
     @property
+    def relevance(self) -> float:
+        return limit_relevance(self.closeness)
+
+    @property
     def matched_words(self) -> list[str]:
         """The tokens of the question that matched, the rarest first."""
         return self.terms.list_matched_terms(self.row["counts"])
+
+
+def limit_relevance(closeness: float) -> float:
+    """The closeness as a reply shows it, from 0 to 1."""
+    return min(1.0, max(0.0, closeness))
 
 
 async def find_entries(
@@ -74,12 +96,34 @@ async def find_entries(
     question: Question,
     projects: Sequence[str],
     entry_filter: EntryFilter,
-    limit: int = _MAX_CANDIDATES,
+    limit: int = MAX_CANDIDATES,
 ) -> list[Hit]:
     """The entries of these projects that share a word or are near in meaning, the best first."""
+    scopes = [SearchScope(project, entry_filter.kinds) for project in projects]
+    return await find_entries_in_scopes(tx, vectors, question, scopes, entry_filter, limit)
+
+
+async def find_entries_in_scopes(
+    tx: Tx,
+    vectors: VectorIndex,
+    question: Question,
+    scopes: Sequence[SearchScope],
+    entry_filter: EntryFilter,
+    limit: int = MAX_CANDIDATES,
+) -> list[Hit]:
+    """The same with up to `limit` candidates of each scope, ranked together; the kinds of the filter do not count."""
     hits: list[Hit] = []
-    for project in projects:
-        hits += await _find_in_project(tx, vectors, question, project, entry_filter, limit)
+    terms_by_project: dict[str, QueryTerms | None] = {}
+    for scope in scopes:
+        if scope.project not in terms_by_project:
+            terms_by_project[scope.project] = await _load_terms(
+                tx, scope.project, question.text, entry_filter.readers
+            )
+        terms = terms_by_project[scope.project]
+        if terms is None or (scope.is_rare and not await has_entries(tx, scope.project, scope.kinds)):
+            continue
+        scope_filter = replace(entry_filter, kinds=scope.kinds)
+        hits += await _find_in_scope(tx, vectors, question, scope.project, terms, scope_filter, limit)
     return [hit for hit in rank_hits(hits, question) if hit.word_score or _is_near(hit, question)]
 
 
@@ -87,18 +131,25 @@ async def find_entries_by_words(
     tx: Tx, question: str, project: str, entry_filter: EntryFilter, limit: int
 ) -> list[Hit]:
     """The same by the rarest words of a text, without vectors: a write does not wait for a model."""
-    terms = await _load_terms(tx, project, question, _MAX_TEXT_TERMS)
+    terms = await _load_terms(tx, project, question, entry_filter.readers, _MAX_TEXT_TERMS)
+    if terms is None:
+        return []
     rows = await _find_with_words(tx, project, terms, entry_filter, limit)
     return rank_hits([_build_hit(row, terms, None, 0) for row in rows], Question(question))
 
 
-async def _find_in_project(
-    tx: Tx, vectors: VectorIndex, question: Question, project: str, entry_filter: EntryFilter, limit: int
+async def _find_in_scope(
+    tx: Tx,
+    vectors: VectorIndex,
+    question: Question,
+    project: str,
+    terms: QueryTerms,
+    entry_filter: EntryFilter,
+    limit: int,
 ) -> list[Hit]:
-    terms = await _load_terms(tx, project, question.text)
     rows = {row["n"]: row for row in await _find_with_words(tx, project, terms, entry_filter, limit)}
     near: dict[int, tuple[float, int]] = {}
-    if question.vector is not None:
+    if question.vector is not None and _may_have_vectors(entry_filter):
         nearest = await vectors.find_nearest(
             tx, project, question.model, question.vector, entry_filter, limit
         )
@@ -111,6 +162,10 @@ async def _find_in_project(
         )
         near = _pick_best_parts([*nearest, *measured])
     return [_build_hit(row, terms, *near.get(n, (None, 0))) for n, row in rows.items()]
+
+
+def _may_have_vectors(entry_filter: EntryFilter) -> bool:
+    return not entry_filter.kinds or not set(entry_filter.kinds) <= set(KINDS_WITHOUT_VECTORS)
 
 
 async def _find_with_words(
@@ -126,11 +181,16 @@ async def _find_with_words(
 
 
 async def _load_terms(
-    tx: Tx, project: str, question: str, max_terms: int = _MAX_QUESTION_TERMS
-) -> QueryTerms:
+    tx: Tx, project: str, question: str, readers: Sequence[str], max_terms: int = _MAX_QUESTION_TERMS
+) -> QueryTerms | None:
+    """None if the project has no entries for these readers."""
+    totals = await load_project_totals(tx, project, readers)
+    if not totals:
+        return None
     words = split_question(question)
-    frequency = await load_term_frequencies(tx, project, list_distinct_tokens(words)) if words else {}
-    return weigh_terms(words, frequency, *await load_project_totals(tx, project), max_terms)
+    entries, total_words = (sum(counts) for counts in zip(*totals.values(), strict=True))
+    frequency, tokens = await load_term_frequencies(tx, project, list_distinct_tokens(words), list(totals))
+    return weigh_terms(words, frequency, entries, total_words, max_terms, tokens)
 
 
 def _pick_best_parts(measured: Iterable[tuple[Row, float]]) -> dict[int, tuple[float, int]]:
@@ -151,33 +211,58 @@ def _is_near(hit: Hit, question: Question) -> bool:
 
 def rank_hits(hits: list[Hit], question: Question) -> list[Hit]:
     """Normalise both scores over all candidates (z-score), then add them with their weights."""
-    mean, deviation = _mean_and_deviation([hit.word_score for hit in hits])
-    similarity_mean, similarity_deviation = _mean_and_deviation(
-        [hit.similarity for hit in hits if hit.similarity is not None]
-    )
+    scale = _measure_scale(hits, question)
+    unrelated = scale.compute_score(0.0, question.floor)
+    unit = scale.measure_unit(unrelated)
     for hit in hits:
-        by_words = (hit.word_score - mean) / deviation
-        near = (
-            min(by_words, _MAX_UNKNOWN_SCORE)
-            if hit.similarity is None
-            else (hit.similarity - similarity_mean) / similarity_deviation
-        )
-        hit.score = _VECTOR_WEIGHT * near + (1 - _VECTOR_WEIGHT) * by_words
-        hit.relevance = _compute_relevance(hit, question.floor)
+        hit.score = scale.compute_score(hit.word_score, hit.similarity)
+        hit.unit = unit
+        # Without any vector the score is not a line, because that of the words is capped in it.
+        hit.closeness = (hit.score - unrelated) * unit if scale.has_vectors else hit.word_score / scale.best
     return sorted(hits, key=lambda hit: (-hit.score, -hit.row["changed_at"], hit.row["id"]))
 
 
-def _compute_relevance(hit: Hit, floor: float) -> float:
-    covered = min(1.0, hit.word_score / (hit.terms.best or 1.0))
-    if hit.similarity is None:
-        return covered
-    near = min(1.0, max(0.0, (hit.similarity - floor) / (1 - floor)))
-    return _VECTOR_WEIGHT * near + (1 - _VECTOR_WEIGHT) * covered
+@dataclass(frozen=True, slots=True)
+class _ScoreScale:
+    """Mean and deviation of the word scores and of the similarities, and the word score of an ideal entry."""
+
+    word_mean: float
+    word_deviation: float
+    similarity_mean: float
+    similarity_deviation: float
+    best: float
+    has_vectors: bool
+
+    def compute_score(self, word_score: float, similarity: float | None) -> float:
+        by_words = (word_score - self.word_mean) / self.word_deviation
+        near = (
+            min(by_words, _MAX_UNKNOWN_SCORE)
+            if similarity is None
+            else (similarity - self.similarity_mean) / self.similarity_deviation
+        )
+        return _VECTOR_WEIGHT * near + (1 - _VECTOR_WEIGHT) * by_words
+
+    def measure_unit(self, unrelated: float) -> float:
+        """The closeness of one standard deviation: an unrelated entry has 0, an ideal one 1."""
+        if not self.has_vectors:
+            return self.word_deviation / self.best
+        return 1 / (self.compute_score(self.best, 1.0) - unrelated)
 
 
-def _mean_and_deviation(values: list[float]) -> tuple[float, float]:
-    """Mean and standard deviation."""
+def _measure_scale(hits: list[Hit], question: Question) -> _ScoreScale:
+    similarities = [hit.similarity for hit in hits if hit.similarity is not None]
+    best = max((hit.terms.best for hit in hits), default=0.0) or 1.0
+    return _ScoreScale(
+        *_mean_and_deviation([hit.word_score for hit in hits], best),
+        *_mean_and_deviation(similarities, 1 - question.floor),
+        best,
+        bool(similarities),
+    )
+
+
+def _mean_and_deviation(values: list[float], otherwise: float) -> tuple[float, float]:
+    """Mean and standard deviation; of values that are all equal, another deviation than 0."""
     if not values:
-        return 0.0, 1.0
+        return 0.0, otherwise
     mean = sum(values) / len(values)
-    return mean, math.sqrt(sum((value - mean) ** 2 for value in values) / len(values)) or 1.0
+    return mean, math.sqrt(sum((value - mean) ** 2 for value in values) / len(values)) or otherwise

@@ -1,12 +1,13 @@
 """The search index: put, remove and change entries, inside the transaction of the write itself."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from commonplace.search import postgres, sqlite, text
+from commonplace.search.query import ENTRY_COUNTER, WORD_COUNTER, build_counter_name
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx, Value
 
@@ -15,8 +16,11 @@ NEVER_EXPIRES = 2**62
 
 BLACKBOARD_KIND = "blackboard"
 TRANSCRIPT_KIND = "session"
-KINDS_WITHOUT_VECTORS = (BLACKBOARD_KIND, TRANSCRIPT_KIND)
-"""The kinds without vectors: too many, and too short-lived or too long, to be worth embedding."""
+MESSAGE_KIND = "message"
+WORK_KIND = "work"
+KINDS_WITHOUT_VECTORS = (BLACKBOARD_KIND, TRANSCRIPT_KIND, MESSAGE_KIND, WORK_KIND)
+"""The kinds without vectors: too many, and too short-lived or too long, to be worth embedding. Entries with readers
+have none, because vectors of all readers are compared together."""
 
 _TITLE_WEIGHT = 2
 _DIALECTS = {"sqlite": sqlite, "postgresql": postgres}
@@ -38,6 +42,7 @@ class IndexEntry:
     expires_at: int | None = None
     tags: tuple[str, ...] = ()
     counted: Counter[str] | None = None
+    readers: tuple[str, ...] = ()
 
 
 async def put_entries(tx: Tx, entries: Sequence[IndexEntry]) -> None:
@@ -55,7 +60,7 @@ async def put_entries(tx: Tx, entries: Sequence[IndexEntry]) -> None:
 async def remove_entries(tx: Tx, project: str, kind: str, ids: Sequence[str]) -> None:
     """Remove entries with their words and vectors, also from the queue."""
     removed = await tx.all(
-        "delete from entry where project = $1 and kind = $2 and id = any($3) returning n, counts, length",
+        "delete from entry where project = $1 and kind = $2 and id = any($3) returning n, counts, length, readers",
         project,
         kind,
         list(ids),
@@ -65,7 +70,62 @@ async def remove_entries(tx: Tx, project: str, kind: str, ids: Sequence[str]) ->
     numbers = [row["n"] for row in removed]
     await tx.run("delete from embedding where project = $1 and n = any($2)", project, numbers)
     await tx.run("delete from embedding_queue where project = $1 and n = any($2)", project, numbers)
-    await _update_statistics(tx, project, [(_parse_counts(row), row["length"]) for row in removed], -1)
+    await _update_statistics(tx, project, [(_parse_counts(row), parse_readers(row)) for row in removed], -1)
+
+
+async def refresh_entries(
+    tx: Tx, project: str, kind: str, ids: Sequence[str], entries: Sequence[IndexEntry]
+) -> None:
+    """Make these the entries of the ids; words and vectors of an entry whose text did not change stay."""
+    stored = await tx.all(
+        "select id, type, status, title, tags, counts, changed_at, expires_at, readers from entry"
+        " where project = $1 and kind = $2 and id = any($3)",
+        project,
+        kind,
+        list(ids),
+    )
+    row_by_id = {row["id"]: row for row in stored}
+    counted = [replace(entry, counted=entry.counted or count_entry_words(entry)) for entry in entries]
+    changed = [entry for entry in counted if not _has_text_of(row_by_id.get(entry.id), entry)]
+    await put_entries(tx, changed)
+    put_ids = {entry.id for entry in changed}
+    await _update_states(tx, [entry for entry in counted if entry.id not in put_ids], row_by_id)
+    gone = row_by_id.keys() - {entry.id for entry in entries}
+    if gone:
+        await remove_entries(tx, project, kind, sorted(gone))
+
+
+def _has_text_of(row: Row | None, entry: IndexEntry) -> bool:
+    """Does the stored entry have the words, the type and the readers of this one?"""
+    return (
+        row is not None
+        and (row["type"], row["title"], row["tags"], row["readers"])
+        == (
+            entry.type,
+            entry.title,
+            _format_tags(entry),
+            format_readers(entry.readers),
+        )
+        and _parse_counts(row) == entry.counted
+    )
+
+
+async def _update_states(tx: Tx, entries: Sequence[IndexEntry], row_by_id: Mapping[str, Row]) -> None:
+    """Update status and times where they differ."""
+    states = [
+        (entry.project, entry.kind, entry.id, entry.status, entry.changed_at, _expiry_of(entry))
+        for entry in entries
+    ]
+    await tx.many(
+        "update entry set status = $4, changed_at = $5, expires_at = $6"
+        " where project = $1 and kind = $2 and id = $3",
+        [
+            state
+            for state in states
+            if tuple(row_by_id[state[2]][name] for name in ("status", "changed_at", "expires_at"))
+            != state[3:]
+        ],
+    )
 
 
 async def update_entry_status(tx: Tx, project: str, kind: str, ids: Sequence[str], status: str) -> None:
@@ -87,6 +147,13 @@ async def update_entry_expiry(tx: Tx, project: str, kind: str, identity: str, ex
         identity,
         NEVER_EXPIRES if expires_at is None else expires_at,
     )
+
+
+async def has_entries(tx: Tx, project: str, kinds: Sequence[str]) -> bool:
+    found = await tx.one(
+        "select 1 as yes from entry where project = $1 and kind = any($2) limit 1", project, list(kinds)
+    )
+    return found is not None
 
 
 async def count_queued_entries(tx: Tx) -> int:
@@ -131,9 +198,9 @@ async def _insert_entries(tx: Tx, project: str, numbered: list[tuple[int, IndexE
     counts = {n: entry.counted or count_entry_words(entry) for n, entry in numbered}
     rows = [_build_row(n, entry, counts[n]) for n, entry in numbered]
     await _DIALECTS[tx.kind].insert_entries(
-        tx, rows, [(n, _scope_tokens(project, found)) for n, found in counts.items()]
+        tx, rows, [(n, _scope_tokens(project, entry.readers, counts[n])) for n, entry in numbered]
     )
-    await _update_statistics(tx, project, [(words, words.total()) for words in counts.values()], 1)
+    await _update_statistics(tx, project, [(counts[n], entry.readers) for n, entry in numbered], 1)
     await tx.many(
         "insert into embedding_queue (project, n, due_at, tries) values ($1, $2, $3, 0)",
         [(project, n, 0) for n, entry in numbered if entry.kind not in KINDS_WITHOUT_VECTORS],
@@ -141,15 +208,18 @@ async def _insert_entries(tx: Tx, project: str, numbered: list[tuple[int, IndexE
 
 
 async def _update_statistics(
-    tx: Tx, project: str, counted: Iterable[tuple[Counter[str], int]], sign: int
+    tx: Tx, project: str, counted: Iterable[tuple[Counter[str], Sequence[str]]], sign: int
 ) -> None:
-    """Update what BM25 needs: the number of entries, their length, and how many have each term."""
-    entries, words, terms = 0, 0, Counter[str]()
-    for counts, length in counted:
-        entries, words = entries + 1, words + length
-        terms.update(counts.keys())
-    await advance_counter(tx, project, "entries", sign * entries)
-    await advance_counter(tx, project, "entry_words", sign * words)
+    """Update what BM25 needs: the number of entries, their length, and how many have each term, for each reader of
+    private entries apart. Counters are sorted, so that writers of one project cannot deadlock."""
+    totals, terms = Counter[str](), Counter[str]()
+    for counts, readers in counted:
+        for reader in readers or ("",):
+            totals[build_counter_name(ENTRY_COUNTER, reader)] += 1
+            totals[build_counter_name(WORD_COUNTER, reader)] += counts.total()
+            terms.update(text.build_term_key(token, reader) for token in counts)
+    for name in sorted(totals):
+        await advance_counter(tx, project, name, sign * totals[name])
     await _DIALECTS[tx.kind].update_term_counts(tx, project, terms, sign)
 
 
@@ -165,9 +235,9 @@ def count_entry_words(entry: IndexEntry, body_words: Counter[str] | None = None)
     return words
 
 
-def _scope_tokens(project: str, counts: Counter[str]) -> dict[str, int]:
-    before = text.project_prefix(project)
-    return {before + token: times for token, times in counts.items()}
+def _scope_tokens(project: str, readers: Sequence[str], counts: Counter[str]) -> dict[str, int]:
+    prefixes = [text.token_prefix(project, reader) for reader in readers or ("",)]
+    return {prefix + token: times for prefix in prefixes for token, times in counts.items()}
 
 
 def _build_row(n: int, entry: IndexEntry, counts: Counter[str]) -> tuple[Value, ...]:
@@ -179,12 +249,30 @@ def _build_row(n: int, entry: IndexEntry, counts: Counter[str]) -> tuple[Value, 
         entry.type,
         entry.status,
         entry.title,
-        msgspec.json.encode(entry.tags).decode(),
+        _format_tags(entry),
         " " + " ".join(f"{token}:{times}" for token, times in counts.items()) + " ",
         counts.total(),
         entry.changed_at,
-        NEVER_EXPIRES if entry.expires_at is None else entry.expires_at,
+        _expiry_of(entry),
+        format_readers(entry.readers),
     )
+
+
+def _format_tags(entry: IndexEntry) -> str:
+    return msgspec.json.encode(entry.tags).decode()
+
+
+def _expiry_of(entry: IndexEntry) -> int:
+    return NEVER_EXPIRES if entry.expires_at is None else entry.expires_at
+
+
+def format_readers(readers: Sequence[str]) -> str:
+    """The readers as they are stored: a JSON list, or an empty text for everyone."""
+    return msgspec.json.encode(readers).decode() if readers else ""
+
+
+def parse_readers(row: Row) -> Sequence[str]:
+    return msgspec.json.decode(row["readers"], type=list[str]) if row["readers"] else ()
 
 
 def _parse_counts(row: Row) -> Counter[str]:

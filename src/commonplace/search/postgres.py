@@ -4,13 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from commonplace.search import text
 from commonplace.search.query import ENTRY_COLUMNS, EntryFilter, QueryTerms
 from commonplace.store.database import Row, Tx, Value
 
 _INSERT_ENTRY = (
-    "insert into entry (project, n, kind, id, type, status, title, tags, counts, length, changed_at, expires_at, words)"
-    " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, array_to_tsvector($13))"
+    "insert into entry (project, n, kind, id, type, status, title, tags, counts, length, changed_at, expires_at,"
+    " readers, words) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, array_to_tsvector($14))"
 )
 _INDEXED_DIMENSIONS = 384
 # Up to here all vectors of a project are compared: exact, and faster than a graph with a filter.
@@ -44,21 +43,27 @@ async def find_by_words(
     tx: Tx, project: str, terms: QueryTerms, entry_filter: EntryFilter, limit: int
 ) -> Sequence[Row]:
     """GIN finds the entries; the weight of their matching terms for their length orders the candidates."""
-    prefix = text.project_prefix(project)
-    order, worth = ("e.n desc", []) if terms.common else _order_by_worth(terms, prefix, 4)
+    order, worth = ("e.n desc", []) if terms.common else _order_by_worth(terms, 4)
     clause, values = entry_filter.build_clause(4 + len(worth))
     return await tx.all(
         f"select {ENTRY_COLUMNS} from entry e where e.project = $1 and e.words @@ cast(cast($2 as text) as tsquery){clause}"
         f" order by {order} limit $3",
         project,
-        " | ".join("(" + " & ".join(f"'{prefix}{term}'" for term in group) + ")" for group in terms.searched),
+        " | ".join(
+            "(" + " & ".join(_format_term(terms.tokens[term]) for term in group) + ")"
+            for group in terms.searched
+        ),
         limit,
         *worth,
         *values,
     )
 
 
-def _order_by_worth(terms: QueryTerms, prefix: str, first: int) -> tuple[str, list[Value]]:
+def _format_term(tokens: Sequence[str]) -> str:
+    return "(" + " | ".join(f"'{token}'" for token in tokens) + ")"
+
+
+def _order_by_worth(terms: QueryTerms, first: int) -> tuple[str, list[Value]]:
     """An `order by` expression and its parameters from `$first` on."""
     terms_searched = [term for group in terms.searched for term in group]
     has = " + ".join(
@@ -66,7 +71,9 @@ def _order_by_worth(terms: QueryTerms, prefix: str, first: int) -> tuple[str, li
         f" then cast(${first + 2 + 2 * n} as double precision) else 0 end"
         for n in range(len(terms_searched))
     )
-    worth = [part for term in terms_searched for part in (f"'{prefix}{term}'", terms.worth[term])]
+    worth = [
+        part for term in terms_searched for part in (_format_term(terms.tokens[term]), terms.worth[term])
+    ]
     return f"({has}) / (1 + e.length / cast(${first} as double precision)) desc, e.n", [
         terms.mean_length,
         *worth,

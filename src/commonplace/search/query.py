@@ -4,6 +4,7 @@
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 
@@ -15,6 +16,9 @@ from commonplace.store.database import Tx, Value
 ENTRY_COLUMNS = (
     "e.project, e.n, e.kind, e.id, e.type, e.status, e.title, e.counts, e.length, e.changed_at, e.expires_at"
 )
+ENTRY_COUNTER, WORD_COUNTER = "entries", "entry_words"
+"""The counters of a project's entries and of their words; those of private entries have a digest of the reader behind an `@`."""
+
 _K1 = 1.5
 _B = 0.9
 _MAX_QUESTION_TOKENS = 100
@@ -28,13 +32,15 @@ class QueryTerms:
     """`worth` is each term's inverse frequency. Candidates have all the terms of any group of `searched`: each rare
     term is a group of its own, common ones stand together. `best` is what an entry of mean length that has every word
     twice would score; a word that nobody has counts like one of a single entry. Words that are all `common` would take
-    as long as the project is large to put in order, so the newest entries that have them are the candidates."""
+    as long as the project is large to put in order, so the newest entries that have them are the candidates.
+    `tokens` are those of each term in the index, one for each kind of readers that has entries with it."""
 
     worth: dict[str, float]
     searched: tuple[tuple[str, ...], ...]
     mean_length: float
     best: float
     common: bool
+    tokens: dict[str, tuple[str, ...]]
 
     def score_entry(self, counts: str, length: int) -> float:
         """Inlined, because a question scores hundreds of entries."""
@@ -85,6 +91,7 @@ def weigh_terms(
     entries: int,
     total_words: int,
     max_terms: int,
+    tokens: dict[str, tuple[str, ...]],
 ) -> QueryTerms:
     indexed = [token for token in list_distinct_tokens(question_words) if token in frequency]
     chosen = sorted(indexed, key=lambda token: frequency[token])[:max_terms]
@@ -98,33 +105,61 @@ def weigh_terms(
         searched.append(tuple(chosen[:_GROUPED_TERMS]))
     unknown = sum(frequency.keys().isdisjoint(word) for word in question_words)
     best = (sum(worth.values()) + unknown * _inverse_frequency(1, total)) * 2 * (_K1 + 1) / (2 + _K1)
-    return QueryTerms(worth, tuple(searched), max(1.0, total_words / max(1, entries)), best, common)
+    mean_length = max(1.0, total_words / max(1, entries))
+    return QueryTerms(worth, tuple(searched), mean_length, best, common, tokens)
 
 
 def _inverse_frequency(frequency: int, total: int) -> float:
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 
-async def load_term_frequencies(tx: Tx, project: str, tokens: list[str]) -> dict[str, int]:
-    """The number of entries of the project that have each token; tokens without entries are left out."""
-    rows = await tx.all(
-        "select term, n from term where project = $1 and term = any($2) and n > 0", project, tokens
-    )
-    return {row["term"]: row["n"] for row in rows}
+def build_counter_name(counter: str, reader: str) -> str:
+    return f"{counter}@{text.token_prefix('', reader)}" if reader else counter
 
 
-async def load_project_totals(tx: Tx, project: str) -> tuple[int, int]:
-    """The number of entries of the project, and of all their words."""
+async def load_term_frequencies(
+    tx: Tx, project: str, terms: list[str], readers: Sequence[str]
+) -> tuple[dict[str, int], dict[str, tuple[str, ...]]]:
+    """The number of entries that have each term, of those that these readers may see, and the tokens of the term in the
+    index; terms without entries are left out."""
+    scoped = {text.build_term_key(term, reader): (term, reader) for reader in readers for term in terms}
     rows = await tx.all(
-        "select name, n from counter where project = $1 and name in ('entries', 'entry_words')", project
+        "select term, n from term where project = $1 and term = any($2) and n > 0", project, list(scoped)
     )
-    by_name: dict[str, int] = {row["name"]: row["n"] for row in rows}
-    return by_name.get("entries", 0), by_name.get("entry_words", 0)
+    frequencies: dict[str, int] = {}
+    tokens: dict[str, tuple[str, ...]] = {}
+    for row in rows:
+        term, reader = scoped[row["term"]]
+        frequencies[term] = frequencies.get(term, 0) + row["n"]
+        tokens[term] = (*tokens.get(term, ()), text.token_prefix(project, reader) + term)
+    return frequencies, tokens
+
+
+async def load_project_totals(tx: Tx, project: str, readers: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """The number of entries and of their words, for each of these readers that has entries in the project."""
+    counters = {
+        reader: (build_counter_name(ENTRY_COUNTER, reader), build_counter_name(WORD_COUNTER, reader))
+        for reader in readers
+    }
+    rows = await tx.all(
+        "select name, n from counter where project = $1 and name = any($2)",
+        project,
+        list(chain.from_iterable(counters.values())),
+    )
+    totals: dict[str, int] = {row["name"]: row["n"] for row in rows}
+    return {
+        reader: (totals[entries], totals.get(words, 0))
+        for reader, (entries, words) in counters.items()
+        if totals.get(entries, 0) > 0
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
-    """An empty tuple means any."""
+    """An empty tuple means any. Private entries pass if `reader` is among their readers.
+
+    `types` also passes entries of the `typed_kinds`: a caller may ask for a type of documents and for a kind.
+    """
 
     now: int
     kinds: tuple[str, ...] = ()
@@ -133,32 +168,48 @@ class EntryFilter:
     inactive: bool = False
     changed_since: int = 0
     changed_until: int = 0
+    reader: str = ""
+    typed_kinds: tuple[str, ...] = ()
+    excluded_types: tuple[str, ...] = ()
+
+    @property
+    def readers(self) -> tuple[str, ...]:
+        """Everyone, and the reader if there is one."""
+        return ("", self.reader) if self.reader else ("",)
 
     def build_clause(self, first: int) -> tuple[str, list[Value]]:
         """`and ...` over an entry `e`, with its parameters from `$first` on."""
-        parts: list[str] = []
+        clause = ""
         values: list[Value] = []
+        for condition, arguments in self._list_conditions():
+            numbers = range(first + len(values), first + len(values) + len(arguments))
+            clause += " and " + condition.format(*(f"${number}" for number in numbers))
+            values += arguments
+        return clause, values
 
-        def add_condition(part: str, value: Value) -> None:
-            parts.append(part.replace("?", f"${first + len(values)}"))
-            values.append(value)
-
-        for column, allowed in (("kind", self.kinds), ("type", self.types)):
-            if allowed:
-                add_condition(f"e.{column} = any(?)", list(allowed))
+    def _list_conditions(self) -> Iterator[tuple[str, list[Value]]]:
+        """Conditions with `{}` for each of their values."""
+        if self.reader:
+            # `like` ignores case on SQLite, and names of agents do not.
+            quoted = msgspec.json.encode(self.reader).decode()
+            yield "(e.readers = '' or replace(e.readers, {}, '') <> e.readers)", [quoted]
+        else:
+            yield "e.readers = ''", []
+        if self.kinds:
+            yield "e.kind = any({})", [list(self.kinds)]
+        if self.types or self.typed_kinds:
+            yield "(e.type = any({}) or e.kind = any({}))", [list(self.types), list(self.typed_kinds)]
+        if self.excluded_types:
+            yield "not e.type = any({})", [list(self.excluded_types)]
         if not self.inactive:
-            parts.append("e.status = 'active'")
-            add_condition("e.expires_at > ?", self.now)
+            yield "e.status = 'active' and e.expires_at > {}", [self.now]
         if self.changed_since:
-            add_condition("e.changed_at >= ?", self.changed_since)
+            yield "e.changed_at >= {}", [self.changed_since]
         if self.changed_until:
-            add_condition("e.changed_at <= ?", self.changed_until)
+            yield "e.changed_at <= {}", [self.changed_until]
         if self.tags:
-            before = len(values)
-            values += [_build_like_pattern(tag) for tag in self.tags]
-            likes = (f"e.tags like ${first + before + n} escape '!'" for n in range(len(self.tags)))
-            parts.append(f"({' or '.join(likes)})")
-        return "".join(f" and {part}" for part in parts), values
+            likes = " or ".join("e.tags like {} escape '!'" for _ in self.tags)
+            yield f"({likes})", [_build_like_pattern(tag) for tag in self.tags]
 
 
 def _build_like_pattern(tag: str) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from commonplace.search import text
 from commonplace.search.query import ENTRY_COLUMNS, EntryFilter, QueryTerms
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx, Value
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
     from commonplace.search.bit_codes import BitCodes
 
 _INSERT_ENTRY = (
-    "insert into entry (project, n, kind, id, type, status, title, tags, counts, length, changed_at, expires_at)"
-    " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+    "insert into entry (project, n, kind, id, type, status, title, tags, counts, length, changed_at, expires_at,"
+    " readers) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
 )
 _CODES_PER_PAGE = 20_000
 _WIDENING_FACTOR = 8
@@ -48,17 +47,23 @@ async def update_term_counts(tx: Tx, project: str, terms: Counter[str], sign: in
 async def find_by_words(
     tx: Tx, project: str, terms: QueryTerms, entry_filter: EntryFilter, limit: int
 ) -> Sequence[Row]:
-    prefix = text.project_prefix(project)
     clause, values = entry_filter.build_clause(4)
     order = "words.rowid desc" if terms.common else "words.rank"
     return await tx.all(
         f"select {ENTRY_COLUMNS} from words cross join entry e on e.project = $1 and e.n = words.rowid"
         f" where words match $2{clause} order by {order} limit $3",
         project,
-        " OR ".join(f"({' AND '.join(prefix + term for term in group)})" for group in terms.searched),
+        " OR ".join(
+            f"({' AND '.join(_format_term(terms.tokens[term]) for term in group)})"
+            for group in terms.searched
+        ),
         limit,
         *values,
     )
+
+
+def _format_term(tokens: Sequence[str]) -> str:
+    return tokens[0] if len(tokens) == 1 else f"({' OR '.join(tokens)})"
 
 
 class SqliteVectors:

@@ -124,9 +124,16 @@ def _stem_word(part: str, asking: bool) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def project_prefix(project: str) -> str:
-    """The prefix of each token in the index: each project has its own postings."""
-    return hashlib.blake2s(project.encode(), digest_size=4).hexdigest()
+def token_prefix(project: str, reader: str = "") -> str:
+    """The prefix of each token in the index: each project has its own postings, and so has each reader of its private
+    entries. What others may read is then never looked at, however much it is."""
+    scope = f"{project}\n{reader}" if reader else project
+    return hashlib.blake2s(scope.encode(), digest_size=4).hexdigest()
+
+
+def build_term_key(token: str, reader: str = "") -> str:
+    """The token in the table of term counts, where tokens of private entries stand apart; no token has an `@`."""
+    return f"@{token_prefix('', reader)}{token}" if reader else token
 
 
 def split_passages(text: str, size: int = PASSAGE_CHARACTERS) -> list[str]:

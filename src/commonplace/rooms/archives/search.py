@@ -9,7 +9,7 @@ import msgspec
 
 from commonplace.rooms.archives import study_store
 from commonplace.search import index
-from commonplace.search.source import SearchSource
+from commonplace.search.source import SearchItem, SearchSource
 from commonplace.store.database import Row, Tx
 
 
@@ -22,24 +22,31 @@ def describe_error(row: Row) -> str:
     return "\n".join(part for part in parts if part)
 
 
-async def load_indexed_passages(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
+async def load_searched_passages(tx: Tx, project: str, ids: Sequence[str]) -> list[SearchItem]:
     errors = await study_store.load_errors(tx, project, ids)
     passages = await study_store.load_passages(tx, project, [id_ for id_ in ids if id_ not in errors])
-    rows = [
-        _build_search_row(id_, row["text"], describe_error(row), row["line"]) for id_, row in errors.items()
+    items = [
+        _build_search_item(id_, row["text"], describe_error(row), row["line"]) for id_, row in errors.items()
     ]
-    return rows + [
-        _build_search_row(id_, "", "\n".join(piece.text for piece in pieces), pieces[0].line)
+    return items + [
+        _build_search_item(id_, "", "\n".join(piece.text for piece in pieces), pieces[0].line)
         for id_, pieces in passages.items()
     ]
 
 
-def _build_search_row(entry_id: str, title: str, words: str, line: int) -> Row:
+def _build_search_item(entry_id: str, title: str, words: str, line: int) -> SearchItem:
+    """Its times are those of the entry."""
     workspace, session = study_store.session_from_entry_id(entry_id)
     place = {"workspace_id": workspace, "session_id": session, "line": line}
-    return {"id": entry_id, "title": title, "text": words, "place": place}
+    return SearchItem(id=entry_id, title=title, text=words, changed_at=0, details=place)
 
 
 SEARCH_SOURCE = SearchSource(
-    index.TRANSCRIPT_KIND, load_indexed_passages, whole=study_store.session_from_entry_id
+    kind=index.TRANSCRIPT_KIND,
+    load=load_searched_passages,
+    names=("archive", "transcript"),
+    whole=study_store.session_from_entry_id,
+    bonus=-0.5,
+    goes_stale=True,
+    is_shared_with_all=False,
 )

@@ -15,6 +15,7 @@ from commonplace.rooms.backlog.operations import (
 )
 from commonplace.rooms.backlog.resources import BACKLOG
 from commonplace.rooms.backlog.retention import delete_claims_without_session
+from commonplace.rooms.backlog.search import SEARCH_SOURCE
 from commonplace.rooms.backlog.store import reassign_open_items
 
 ROOM = Room(
@@ -26,6 +27,7 @@ ROOM = Room(
     retention=(delete_claims_without_session,),
     resources=(BACKLOG,),
     finders=FINDERS,
+    search_sources=(SEARCH_SOURCE,),
     on_activity=(renew_claims_on_activity,),
     events=(BACKLOG_CHANGED,),
     agent_columns=declare_agent_columns(

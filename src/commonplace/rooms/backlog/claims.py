@@ -10,14 +10,18 @@ from commonplace.call import Call
 from commonplace.rooms.backlog import model, store
 from commonplace.rooms.backlog.events import BACKLOG_CHANGED
 from commonplace.rooms.backlog.model import OpenClaim
+from commonplace.rooms.backlog.search import BACKLOG_KIND
 from commonplace.rooms.work import store as work
 from commonplace.rooms.work.events import WORK_UPDATED
 from commonplace.rooms.work.model import MAX_WORK_TITLE_CHARACTERS
+from commonplace.search.index import WORK_KIND
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx
 
 
 def emit_backlog_changed(call: Call, project: str, item: str) -> None:
+    """Announce a change; the search index follows it."""
+    call.reindex(BACKLOG_KIND, item, project=project)
     call.emit(BACKLOG_CHANGED, project=project, id=item)
 
 
@@ -86,7 +90,8 @@ async def update_work_of_item(call: Call, before: Row, after: Row) -> None:
     if is_put_back or before["assigned_to"] != after["assigned_to"]:
         await _close_work(call, before, {before["assigned_to"]}, "abandoned")
     if after["claim_session"] == session.id != before["claim_session"]:
-        await work.start_work_with_title(call.tx, session, title, call.now)
+        work_id = await work.start_work_with_title(call.tx, session, title, call.now)
+        call.reindex(WORK_KIND, work_id, project=session.project)
         call.emit(WORK_UPDATED, project=session.project, title=title, status="in_progress", files=[])
 
 

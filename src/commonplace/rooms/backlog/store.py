@@ -61,6 +61,12 @@ async def load_item(tx: Tx, project: str, item: str) -> Row | None:
     return await tx.one(f"select {_ITEM_COLUMNS} from backlog where project = $1 and id = $2", project, item)
 
 
+async def load_items(tx: Tx, project: str, items: Sequence[str]) -> Sequence[Row]:
+    return await tx.all(
+        f"select {_ITEM_COLUMNS} from backlog where project = $1 and id = any($2)", project, list(items)
+    )
+
+
 async def filter_existing_ids(tx: Tx, project: str, items: Sequence[str]) -> set[str]:
     rows = await tx.all("select id from backlog where project = $1 and id = any($2)", project, list(items))
     return {row["id"] for row in rows}

@@ -3,6 +3,7 @@
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.blackboard.events import MESSAGE_ADDED, SESSION_CLOSED, SESSION_CREATED
+from commonplace.rooms.blackboard.finders import FINDERS
 from commonplace.rooms.blackboard.messages import (
     add_message,
     add_private_note,
@@ -42,6 +43,7 @@ ROOM = Room(
     ),
     retention=(close_idle_sessions,),
     resources=(PAGES, SESSION),
+    finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),
     events=(SESSION_CREATED, SESSION_CLOSED, MESSAGE_ADDED),
     agent_columns=declare_agent_columns(

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from commonplace.rooms.blackboard import store
 from commonplace.search import index
-from commonplace.search.source import SearchSource
-from commonplace.store.database import Row, Tx
+from commonplace.search.source import SearchItem, SearchSource
+from commonplace.store.database import Tx
 
 _TITLE_CHARACTERS = 200
 
@@ -27,11 +27,30 @@ async def index_message(tx: Tx, draft: store.BlackboardDraft) -> None:
     await index.put_entries(tx, [entry])
 
 
-async def load_indexed_messages(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
+async def load_searched_messages(tx: Tx, project: str, ids: Sequence[str]) -> list[SearchItem]:
     id_pairs = [identity.partition("/")[::2] for identity in ids]
-    return await store.list_public_texts(
+    rows = await store.list_public_texts(
         tx, project, [pair[0] for pair in id_pairs], [pair[1] for pair in id_pairs]
     )
+    return [
+        SearchItem(
+            id=f"{row['session']}/{row['id']}",
+            title=row["purpose"][:_TITLE_CHARACTERS],
+            text=row["content"],
+            type=row["message_type"],
+            author=row["sender"],
+            created_at=row["at"],
+            updated_at=row["at"],
+            changed_at=row["at"],
+        )
+        for row in rows
+    ]
 
 
-SEARCH_SOURCE = SearchSource(index.BLACKBOARD_KIND, load_indexed_messages)
+SEARCH_SOURCE = SearchSource(
+    kind=index.BLACKBOARD_KIND,
+    load=load_searched_messages,
+    bonus=-0.25,
+    goes_stale=True,
+    is_shared_with_all=False,
+)

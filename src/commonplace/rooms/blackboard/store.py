@@ -362,7 +362,7 @@ async def list_public_texts(
 ) -> Sequence[Row]:
     """Load public messages for the global search; messages with an audience are left out."""
     return await tx.all(
-        "select m.session || '/' || m.id as id, s.purpose as title, m.content as text from context_message m"
+        "select m.session, m.id, s.purpose, m.content, m.message_type, m.sender, m.at from context_message m"
         " join context_session s on s.project = m.project and s.id = m.session"
         " where m.project = $1 and m.session = any($2) and m.id = any($3) and m.audience = ''",
         project,

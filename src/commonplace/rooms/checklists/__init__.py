@@ -3,8 +3,10 @@
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.checklists.events import CHECKLIST_CHANGED
+from commonplace.rooms.checklists.finders import FINDERS
 from commonplace.rooms.checklists.operations import checklist
 from commonplace.rooms.checklists.resources import CHECKLIST
+from commonplace.rooms.checklists.search import SEARCH_SOURCE
 
 ROOM = Room(
     name="checklists",
@@ -12,6 +14,8 @@ ROOM = Room(
     toolset="work",
     operations=(checklist,),
     resources=(CHECKLIST,),
+    finders=FINDERS,
+    search_sources=(SEARCH_SOURCE,),
     events=(CHECKLIST_CHANGED,),
     agent_columns=declare_agent_columns(
         never=("checklist.created_by", "checklist_item.added_by", "checklist_item.checked_by"),

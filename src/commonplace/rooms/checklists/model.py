@@ -1,7 +1,7 @@
 """Arguments and replies of memory_checklist."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -41,6 +41,7 @@ class ChecklistItem(Reply):
 
 
 class Checklist(Reply):
+    id: str
     name: str
     project: str
     progress: str
@@ -52,6 +53,7 @@ class Checklist(Reply):
     @classmethod
     def from_row(cls, row: Row, items: Sequence[Row]) -> "Checklist":
         return cls(
+            id=row["id"],
             name=row["name"],
             project=row["project"],
             progress=format_progress(sum(item["done"] for item in items), len(items)),
@@ -66,6 +68,7 @@ class ChangedChecklist(Reply):
     """`first_index` is the position of the first new item."""
 
     status: str
+    id: str
     name: str
     project: str
     progress: str
@@ -111,3 +114,26 @@ class DeletedChecklist(Reply):
 
 def format_progress(done: int, total: int) -> str:
     return f"{done}/{total}"
+
+
+def format_items(items: Sequence[Row]) -> str:
+    """The items as lines; the marks are no words, so that a checked item needs no new entry in the search index."""
+    lines = (f"{'✓' if item['done'] else '·'} {item['text']} {item['notes']}" for item in items)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def render_checklist_document(row: Row, items: Sequence[Row], uri: str) -> dict[str, Any]:
+    """Render a checklist for memory_get_by_id."""
+    return {
+        "id": row["id"],
+        "title": row["name"],
+        "type": "checklist",
+        "status": "active",
+        "project": row["project"],
+        "created": iso(row["created_at"]),
+        "updated": iso(row["updated_at"]),
+        "author": row["created_by"],
+        "content": format_items(items),
+        "progress": format_progress(sum(item["done"] for item in items), len(items)),
+        "links": {"uri": uri},
+    }

@@ -18,6 +18,7 @@ from commonplace.rooms.checklists.model import (
     ChecklistSummary,
     DeletedChecklist,
 )
+from commonplace.rooms.checklists.search import CHECKLIST_KIND
 from commonplace.store.database import Row
 
 _TOOL_NAME = "memory_checklist"
@@ -67,7 +68,7 @@ async def check_item(
     project: str | None = None,
 ) -> CheckedItem:
     """Check an item, or uncheck it with done=false; the first has item_index 0."""
-    await _lock_checklist(call, name)
+    checklist_row = await _lock_checklist(call, name)
     row = await store.update_item_check(
         call.tx, call.project, name, item_index, done, notes, call.agent, call.now
     )
@@ -77,7 +78,7 @@ async def check_item(
             f"'{name}' has {len(items)} items, but not item_index {item_index}.",
             hint='The first item has item_index 0; list them with action="get".',
         )
-    _emit_checklist_changed(call, name)
+    _emit_checklist_changed(call, checklist_row)
     return CheckedItem(
         status="checked" if done else "unchecked",
         name=name,
@@ -92,10 +93,9 @@ async def delete_checklist(
     call: Call, name: model.ChecklistName, project: str | None = None
 ) -> DeletedChecklist:
     """Delete a list with its items."""
+    row = await _lock_checklist(call, name)
     removed = await store.delete_checklist_rows(call.tx, call.project, name)
-    if removed is None:
-        raise _checklist_not_found(call, name)
-    _emit_checklist_changed(call, name)
+    _emit_checklist_changed(call, row)
     return DeletedChecklist(status="deleted", name=name, project=call.project, items_deleted=removed)
 
 
@@ -135,10 +135,11 @@ async def _append_items(
     await store.insert_items(
         call.tx, call.project, row["name"], len(current_items), texts, call.agent, call.now
     )
-    _emit_checklist_changed(call, row["name"])
+    _emit_checklist_changed(call, row)
     done = sum(item["done"] for item in current_items)
     return ChangedChecklist(
         status=outcome,
+        id=row["id"],
         name=row["name"],
         project=call.project,
         progress=model.format_progress(done, len(current_items) + len(texts)),
@@ -159,6 +160,7 @@ def _checklist_not_found(call: Call, name: str) -> errors.NotFound:
     )
 
 
-def _emit_checklist_changed(call: Call, name: str) -> None:
-    call.subject = name
+def _emit_checklist_changed(call: Call, row: Row) -> None:
+    name = call.subject = row["name"]
+    call.reindex(CHECKLIST_KIND, row["id"])
     call.emit(CHECKLIST_CHANGED, {"name": name}, name=name)

@@ -1,11 +1,12 @@
 """SQL of checklists and their items."""
 
+import secrets
 from collections.abc import Sequence
 
 from commonplace.rooms.checklists.model import MAX_LISTED_CHECKLISTS
 from commonplace.store.database import Row, Tx
 
-_COLUMNS_AFTER_PROJECT = "name, created_by, created_at, updated_at"
+_COLUMNS_AFTER_PROJECT = "name, id, created_by, created_at, updated_at"
 _CHECKLIST_COLUMNS = f"project, {_COLUMNS_AFTER_PROJECT}"
 _ITEM_COLUMNS = "place, text, done, notes, added_by, added_at, checked_by, checked_at"
 
@@ -13,12 +14,30 @@ _ITEM_COLUMNS = "place, text, done, notes, added_by, added_at, checked_by, check
 async def insert_checklist(tx: Tx, project: str, name: str, agent: str, now: int) -> Row | None:
     """Create the list; return None if the name exists."""
     return await tx.one(
-        f"insert into checklist (project, {_COLUMNS_AFTER_PROJECT}) values ($1, $2, $3, $4, $4) on conflict (project, name) do nothing"
+        f"insert into checklist (project, {_COLUMNS_AFTER_PROJECT}) values ($1, $2, $3, $4, $5, $5) on conflict (project, name) do nothing"
         f" returning {_CHECKLIST_COLUMNS}",
         project,
         name,
+        f"checklist_{secrets.token_hex(6)}",
         agent,
         now,
+    )
+
+
+async def load_checklists(tx: Tx, project: str, checklist_ids: Sequence[str]) -> Sequence[Row]:
+    return await tx.all(
+        f"select {_CHECKLIST_COLUMNS} from checklist where project = $1 and id = any($2)",
+        project,
+        list(checklist_ids),
+    )
+
+
+async def list_items_of_lists(tx: Tx, project: str, names: Sequence[str]) -> Sequence[Row]:
+    return await tx.all(
+        f"select checklist, {_ITEM_COLUMNS} from checklist_item where project = $1 and checklist = any($2)"
+        " order by checklist, place",
+        project,
+        list(names),
     )
 
 
@@ -65,10 +84,9 @@ async def update_item_check(
     )
 
 
-async def delete_checklist_rows(tx: Tx, project: str, name: str) -> int | None:
-    """Delete the list; return the number of its items, or None if it does not exist."""
-    if not await tx.run("delete from checklist where project = $1 and name = $2", project, name):
-        return None
+async def delete_checklist_rows(tx: Tx, project: str, name: str) -> int:
+    """Delete the list; return the number of its items."""
+    await tx.run("delete from checklist where project = $1 and name = $2", project, name)
     return await tx.run("delete from checklist_item where project = $1 and checklist = $2", project, name)
 
 

@@ -18,6 +18,7 @@ GuidelinePriority = Annotated[int, Field(ge=1, le=100)]
 
 
 class Guideline(Reply):
+    id: str
     name: str
     rule: str
     scope: str
@@ -28,6 +29,7 @@ class Guideline(Reply):
     @classmethod
     def from_row(cls, row: Row) -> "Guideline":
         return cls(
+            id=row["id"],
             name=row["name"],
             rule=row["rule"],
             scope=scope_from_project(row["project"]),
@@ -51,8 +53,13 @@ class GuidelineListing(Reply):
 
 class ChangedGuideline(Reply):
     status: str
+    id: str
     name: str
     scope: str
+
+    @classmethod
+    def from_row(cls, row: Row, outcome: str) -> "ChangedGuideline":
+        return cls(status=outcome, id=row["id"], name=row["name"], scope=scope_from_project(row["project"]))
 
 
 def scope_from_project(project: str) -> str:

@@ -7,6 +7,8 @@ from commonplace.operation import OperationFamily, operation
 from commonplace.project import list_all_project_names
 from commonplace.rooms.guidelines import model, store
 from commonplace.rooms.guidelines.events import GUIDELINE_CHANGED
+from commonplace.rooms.guidelines.search import GUIDELINE_KIND
+from commonplace.store.database import Row
 
 _NOTICE_CHARACTERS = 200
 
@@ -50,12 +52,12 @@ async def set_guideline(
     existing = await store.find_guideline(call.tx, project, name)
     if existing is None:
         await _require_below_limit(call, project)
-    await store.upsert_guideline(call.tx, project, name, rule, priority, call.agent, call.now)
+    row = await store.upsert_guideline(call.tx, project, name, rule, priority, call.agent, call.now)
     if existing is None or existing["rule"] != rule:
         await _notify_sessions(call, project, name, rule)
-    _record_guideline_change(call, project, name, "set")
+    _record_guideline_change(call, row, "set")
     outcome = "updated" if existing else "created"
-    return model.ChangedGuideline(status=outcome, name=name, scope=model.scope_from_project(project))
+    return model.ChangedGuideline.from_row(row, outcome)
 
 
 @operation(
@@ -71,10 +73,11 @@ async def delete_guideline(
 ) -> model.ChangedGuideline:
     """Delete a guideline."""
     project = _require_writable_scope(call, scope)
-    if not await store.delete_guideline_row(call.tx, project, name):
+    row = await store.delete_guideline_row(call.tx, project, name)
+    if row is None:
         raise _guideline_not_found(name)
-    _record_guideline_change(call, project, name, "delete")
-    return model.ChangedGuideline(status="deleted", name=name, scope=model.scope_from_project(project))
+    _record_guideline_change(call, row, "delete")
+    return model.ChangedGuideline.from_row(row, "deleted")
 
 
 guidelines = OperationFamily(
@@ -119,9 +122,11 @@ async def _notify_sessions(call: Call, project: str, name: str, rule: str) -> No
         await notify_project(call.tx, target, text, call.now, but=own_session)
 
 
-def _record_guideline_change(call: Call, project: str, name: str, action: str) -> None:
+def _record_guideline_change(call: Call, row: Row, action: str) -> None:
+    project, name = row["project"], row["name"]
     scope = model.scope_from_project(project)
     call.subject = f"{action} {scope}: {name}"
+    call.reindex(GUIDELINE_KIND, row["id"], project=project)
     changed_in = access.SHARED if project == access.ALL_PROJECTS else project
     call.emit(GUIDELINE_CHANGED, {"scope": scope}, project=changed_in, name=name)
 

@@ -1,5 +1,6 @@
 """SQL for guidelines. Global guidelines are rows of the project '*'."""
 
+import secrets
 from collections.abc import Sequence
 
 from commonplace.store.database import Row, Tx
@@ -7,7 +8,8 @@ from commonplace.store.database import Row, Tx
 MAX_GUIDELINES_PER_SCOPE = 200
 """Every session start reads all of them."""
 
-_SELECT_GUIDELINE = "select project, name, rule, priority, updated_at, updated_by from guideline"
+_GUIDELINE_COLUMNS = "project, name, id, rule, priority, updated_at, updated_by"
+_SELECT_GUIDELINE = f"select {_GUIDELINE_COLUMNS} from guideline"
 
 
 async def list_guidelines_of_projects(tx: Tx, projects: Sequence[str]) -> Sequence[Row]:
@@ -22,6 +24,12 @@ async def find_guideline(tx: Tx, project: str, name: str) -> Row | None:
     return await tx.one(f"{_SELECT_GUIDELINE} where project = $1 and name = $2", project, name)
 
 
+async def load_guidelines(tx: Tx, project: str, guideline_ids: Sequence[str]) -> Sequence[Row]:
+    return await tx.all(
+        f"{_SELECT_GUIDELINE} where project = $1 and id = any($2)", project, list(guideline_ids)
+    )
+
+
 async def count_guidelines(tx: Tx, project: str) -> int:
     row = await tx.one("select count(*) as n from guideline where project = $1", project)
     return int(row["n"]) if row else 0
@@ -31,13 +39,13 @@ async def upsert_guideline(
     tx: Tx, project: str, name: str, rule: str, priority: int, agent: str, now: int
 ) -> Row:
     row = await tx.one(
-        "insert into guideline (project, name, rule, priority, updated_at, updated_by)"
-        " values ($1, $2, $3, $4, $5, $6)"
+        f"insert into guideline ({_GUIDELINE_COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7)"
         " on conflict (project, name) do update set rule = excluded.rule, priority = excluded.priority,"
         " updated_at = excluded.updated_at, updated_by = excluded.updated_by"
-        " returning project, name, rule, priority, updated_at, updated_by",
+        f" returning {_GUIDELINE_COLUMNS}",
         project,
         name,
+        f"guideline_{secrets.token_hex(6)}",
         rule,
         priority,
         now,
@@ -47,5 +55,10 @@ async def upsert_guideline(
     return row
 
 
-async def delete_guideline_row(tx: Tx, project: str, name: str) -> bool:
-    return await tx.run("delete from guideline where project = $1 and name = $2", project, name) > 0
+async def delete_guideline_row(tx: Tx, project: str, name: str) -> Row | None:
+    """Delete the guideline and return its row; None if it does not exist."""
+    return await tx.one(
+        f"delete from guideline where project = $1 and name = $2 returning {_GUIDELINE_COLUMNS}",
+        project,
+        name,
+    )

@@ -8,14 +8,13 @@ from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.clock import DAY, format_age
 from commonplace.rooms.knowledge import evidence, recent_documents, store
+from commonplace.rooms.knowledge.document_warnings import build_document_warning, is_instruction_like
 from commonplace.rooms.knowledge.excerpts import cut_excerpt
 from commonplace.rooms.knowledge.recall import (
-    build_document_warning,
     explain_match,
-    is_instruction_like,
     note_shown_documents,
     prepared_question,
-    recall_documents,
+    recall_items,
 )
 from commonplace.rooms.specs.readers import list_spec_updates
 from commonplace.search.find import Question
@@ -73,8 +72,8 @@ async def _find_offers(call: Call, question: Question, types: Sequence[str], rea
         EntryFilter(call.now, (store.DOCUMENT_KIND,), tuple(types)),
         call.list_read_projects(include_shared=True),
     )
-    recalled = await recall_documents(call, question, projects, entry_filter, 2 * _MAX_OFFERS)
-    offered = [each for each in recalled if not is_instruction_like(each.row)][:_MAX_OFFERS]
+    recalled = await recall_items(call, question, projects, entry_filter, 2 * _MAX_OFFERS)
+    offered = [each for each in recalled.items if not is_instruction_like(each.row)][:_MAX_OFFERS]
     return [
         _Offer(
             each.row,

@@ -5,7 +5,7 @@ from typing import Any
 from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.rooms.knowledge import evidence, history, model, store
-from commonplace.rooms.knowledge.recall import build_document_warning
+from commonplace.rooms.knowledge.document_warnings import build_document_warning
 from commonplace.store import ids
 
 

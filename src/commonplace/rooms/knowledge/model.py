@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
-from pydantic import Field, StringConstraints, WithJsonSchema
+from pydantic import Field, StringConstraints
 
 from commonplace.clock import DAY, format_age, iso
 from commonplace.operation import Reply
@@ -31,8 +31,8 @@ DocumentType = Literal[
     "function_ref",
     "spec",
 ]
-# Listed in the schema of memory_store only, because models pay for every list.
-RequestedType = Annotated[DocumentType, WithJsonSchema({"type": "string"})]
+RequestedType = Annotated[str, Field(min_length=1, max_length=40)]
+"""A kind of items or a type of documents; `memory_types.py` knows which there are."""
 RequestedTypes = Annotated[list[RequestedType], Field(max_length=30)]
 VersionNumber = Annotated[int, Field(ge=1)]
 DocumentStatus = Literal[
@@ -49,6 +49,8 @@ DocumentTags = Annotated[list[Tag], Field(max_length=32)]
 CitedPlace = Annotated[str, Field(min_length=1, max_length=500)]
 CitedPlaces = Annotated[list[CitedPlace], Field(max_length=100)]
 DocumentId = Annotated[str, Field(min_length=8, max_length=64)]
+# A passage of an archived session is named by its workspace, its session and its number.
+ItemId = Annotated[str, Field(min_length=8, max_length=400)]
 InterfaceText = Annotated[str, Field(max_length=200)]
 ResultLimit = Annotated[int, Field(ge=1, le=50)]
 ExpiryDays = Annotated[int, Field(ge=1, le=36500)]
@@ -84,9 +86,26 @@ def format_warning(status: str, changed_at: int, now: int, *more: str) -> str | 
     return "; ".join((*notes, *(each for each in more if each))) or None
 
 
-class QueryResult(Reply):
+class ItemDetails(Reply, kw_only=True):
+    """What results of some kinds have: a task its priority and claim, a file its `path`, a passage its first `line`."""
+
+    priority: str = ""
+    assigned_to: str = ""
+    claimed_until: str = ""
+    version: str = ""
+    owner: str = ""
+    progress: str = ""
+    to: str = ""
+    workspace_id: str = ""
+    path: str = ""
+    session_id: str = ""
+    line: int | None = None
+
+
+class QueryResult(ItemDetails, kw_only=True):
     """One result of a query."""
 
+    kind: str
     id: str
     source: str
     title: str
@@ -99,6 +118,7 @@ class QueryResult(Reply):
     content: str
     access_count: int
     why: str
+    author: str = ""
     tags: list[str] = []
     truncated: bool = False
     warning: str | None = None
@@ -108,6 +128,8 @@ class QueryAnswer(Reply):
     query: str
     result_count: int
     results: list[QueryResult]
+    omitted: int = 0
+    """The number of further matches."""
     message: str = ""
     nearest_titles: list[str] = []
 
@@ -125,6 +147,15 @@ class StoredItem(Reply):
     created: str = ""
     updated: str = ""
     author: str = ""
+    priority: str | int = ""
+    assigned_to: str = ""
+    claimed_until: str = ""
+    was_claimed_by: str = ""
+    milestone: str = ""
+    resolution: str = ""
+    owner: str = ""
+    spec_type: str = ""
+    progress: str = ""
     content: str = ""
     truncated: bool = False
     versions: Any = []
@@ -163,6 +194,7 @@ class StoreReceipt(Reply):
     contradictions: list[Contradiction] = []
     flags: list[str] = []
     masked: list[str] = []
+    advice: str = ""
 
 
 class StatusChanged(Reply):
@@ -183,8 +215,8 @@ class TagChange(Reply):
     """Not restored, because an active document has the same text."""
 
 
-class GlobalResult(Reply):
-    """One result of memory_search_global. A file has its `path`, a passage of a session its first `line`."""
+class GlobalResult(ItemDetails, kw_only=True):
+    """One result of memory_search_global."""
 
     kind: str
     id: str
@@ -194,17 +226,16 @@ class GlobalResult(Reply):
     age: str
     content_preview: str
     type: str = ""
+    status: str = ""
+    author: str = ""
     warning: str | None = None
-    workspace_id: str = ""
-    path: str = ""
-    session_id: str = ""
-    line: int | None = None
 
 
 class GlobalAnswer(Reply):
     query: str
     result_count: int
     results: list[GlobalResult]
+    omitted: int = 0
     message: str = ""
 
 

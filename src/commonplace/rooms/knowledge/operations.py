@@ -6,21 +6,18 @@ from typing import Annotated, Any
 import msgspec
 
 from commonplace import errors
-from commonplace.access import Caller
+from commonplace.access import ALL_PROJECTS, Caller
 from commonplace.call import Call, Calls
 from commonplace.clock import DAY
 from commonplace.operation import alias, operation
 from commonplace.rooms.knowledge import evidence, history, lifecycle, model, recent_documents, store
 from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_document
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENTS_CHANGED
-from commonplace.rooms.knowledge.global_search import search_all_projects
-from commonplace.rooms.knowledge.recall import (
-    note_shown_documents,
-    prepared_question,
-    recall_documents,
-    render_results,
-    truncate_question,
-)
+from commonplace.rooms.knowledge.global_search import render_previews
+from commonplace.rooms.knowledge.memory_types import restrict_to_types
+from commonplace.rooms.knowledge.own_tools import StoredType, advise_own_tool
+from commonplace.rooms.knowledge.recall import note_shown_documents, prepared_question, recall_items
+from commonplace.rooms.knowledge.results import render_results, truncate_question
 from commonplace.rooms.knowledge.writing import write_document
 from commonplace.search.engine import prepare_question
 from commonplace.search.find import Question, find_entries
@@ -56,27 +53,33 @@ async def query(
     """Search memory (look up, recall, find in the team's knowledge base): what we know and why we decided
     this, past decisions, lessons, gotchas, known issues, solutions, notes, facts, documents, specs, tasks.
     """
-    since = call.now - updated_within_days * DAY if updated_within_days else 0
     entry_filter = EntryFilter(
         call.now,
-        (store.DOCUMENT_KIND,),
-        tuple(memory_types or ()),
-        tuple(tags or ()),
-        include_inactive,
-        since,
+        tags=tuple(tags or ()),
+        inactive=include_inactive,
+        changed_since=call.now - updated_within_days * DAY if updated_within_days else 0,
+        reader=call.reader,
     )
-    question, projects = (
-        prepared_question(call, query),
-        call.list_read_projects(include_shared=include_shared),
-    )
-    recalled = await recall_documents(call, question, projects, entry_filter, limit)
-    if not recalled:
+    wanted = restrict_to_types(call, entry_filter, memory_types)
+    question = prepared_question(call, query)
+    projects = call.list_read_projects(include_shared=include_shared)
+    # Global guidelines apply in every project.
+    recall = await recall_items(call, question, [*projects, ALL_PROJECTS], wanted, limit)
+    if not recall.items:
         return await _answer_nothing_found(call, question, projects, max_tokens)
-    results = render_results(recalled, query, detail, max_tokens, call.now)
-    note_shown_documents(call, [(result.source, result.id) for result in results], opened=False)
+    results = render_results(call, recall.items, query, detail, max_tokens)
+    _note_shown_results(call, [(result.kind, result.source, result.id) for result in results])
     return model.QueryAnswer(
-        query=truncate_question(query, max_tokens), result_count=len(results), results=results
+        query=truncate_question(query, max_tokens),
+        result_count=len(results),
+        results=results,
+        omitted=recall.omitted + len(recall.items) - len(results),
     )
+
+
+def _note_shown_results(call: Call, results: Sequence[tuple[str, str, str]]) -> None:
+    documents = [(project, identity) for kind, project, identity in results if kind == store.DOCUMENT_KIND]
+    note_shown_documents(call, documents, opened=False)
 
 
 async def _answer_nothing_found(
@@ -127,21 +130,27 @@ def _split_letter_pairs(text: str) -> set[str]:
 @operation("memory_get_by_id", role="readonly", example={"doc_id": "doc_000000000000"})
 async def get_by_id(
     call: Call,
-    doc_id: Annotated[model.DocumentId, alias("id")],
+    doc_id: Annotated[model.ItemId, alias("id")],
     project: str | None = None,
     version: model.VersionNumber | None = None,
 ) -> model.StoredItem:
     """Open by its id: the full text and details of a document, search result, message, item, spec, function or
     file.
     """
-    for scope in call.list_read_projects(include_shared=project is None):
-        for prefix, finder in call.catalogue.finders.items():
-            if doc_id.startswith(prefix) and (item := await finder(call, scope, doc_id)):
+    finders = [
+        (prefix, finder) for prefix, finder in call.catalogue.finders.items() if doc_id.startswith(prefix)
+    ]
+    for scope in (*call.list_read_projects(include_shared=project is None), ALL_PROJECTS):
+        for prefix, finder in finders:
+            if item := await finder(call, scope, doc_id):
                 if prefix == "doc_":
                     note_shown_documents(call, [(scope, item["id"])], opened=True)
                 return await _build_item(call, item, version)
-    return model.StoredItem(
-        found=False, id=doc_id, message="No such id in this project or in shared knowledge."
+    raise errors.NotFound(
+        f"There is no '{doc_id[:80]}' in '{call.project}' that you may read.",
+        hint="Pass the project of the search result that named the id, or find it with memory_query."
+        if finders
+        else f"Ids begin with one of: {', '.join(filter(None, call.catalogue.finders))}.",
     )
 
 
@@ -193,7 +202,7 @@ async def store_document(
     call: Call,
     title: model.DocumentTitle,
     content: model.DocumentContent,
-    memory_type: Annotated[model.DocumentType, alias("doc_type")],
+    memory_type: Annotated[StoredType, alias("doc_type")],
     project: str | None = None,
     tags: model.DocumentTags | None = None,
     files_related: model.CitedPlaces | None = None,
@@ -207,7 +216,9 @@ async def store_document(
     """Save or store knowledge for the team: write a document, ADR (decision, reasons), architecture, design
     note, fact, pattern, instructions (runbook), code snippet.
     """
-    return await write_document(call, call.prepared, force=force_store, status="stored")
+    receipt = await write_document(call, call.prepared, force=force_store, status="stored")
+    receipt.advice = advise_own_tool(memory_type, title)
+    return receipt
 
 
 def _prepare_learning(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> Awaitable[PreparedDraft]:
@@ -258,22 +269,17 @@ async def search_global(
     """Search everything (global) across all projects (repositories) and other teams: documents, solutions,
     files, transcripts.
     """
-    projects = [
-        name
-        for name in await store.list_indexed_projects(call.tx, _MAX_PROJECTS)
-        if _can_see_project(call, name)
-    ]
-    results = await search_all_projects(
-        call, prepared_question(call, query), projects, tuple(memory_types or ()), limit
+    wanted = restrict_to_types(call, EntryFilter(call.now, reader=call.reader), memory_types)
+    projects = await store.list_indexed_projects(call.tx, call.reader, _MAX_PROJECTS)
+    recall = await recall_items(
+        call, prepared_question(call, query), projects, wanted, limit, candidates=2 * limit
     )
-    documents = [(result.project, result.id) for result in results if result.kind == store.DOCUMENT_KIND]
-    note_shown_documents(call, documents, opened=False)
+    results = render_previews(call, recall.items, query)
+    _note_shown_results(call, [(result.kind, result.project, result.id) for result in results])
     message = "" if results else "Nothing found."
-    return model.GlobalAnswer(query=query, result_count=len(results), results=results, message=message)
-
-
-def _can_see_project(call: Call, project: str) -> bool:
-    return project == "shared" or call.caller.sees_project(project)
+    return model.GlobalAnswer(
+        query=query, result_count=len(results), results=results, omitted=recall.omitted, message=message
+    )
 
 
 @operation(

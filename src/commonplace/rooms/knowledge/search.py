@@ -2,10 +2,15 @@
 
 from collections.abc import Sequence
 
-from commonplace.rooms.knowledge import store
-from commonplace.search.source import SearchSource
+from commonplace.rooms.knowledge import evidence, store
+from commonplace.rooms.knowledge.document_warnings import list_document_doubts
+from commonplace.search.source import SearchItem, SearchSource
 from commonplace.search.usage import EntryUse
 from commonplace.store.database import Row, Tx
+
+_MAX_USE_BONUS = 0.1
+_USES_FOR_FULL_BONUS = 50
+_EVIDENCE_PENALTIES = {"drifted": 0.2, "gone": 0.5}
 
 
 async def record_uses(tx: Tx, uses: Sequence[EntryUse]) -> None:
@@ -20,12 +25,34 @@ async def record_uses(tx: Tx, uses: Sequence[EntryUse]) -> None:
         await store.record_served_documents(tx, project_uses)
 
 
-async def load_indexed_documents(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
+async def load_searched_documents(tx: Tx, project: str, ids: Sequence[str]) -> list[SearchItem]:
     rows = await store.load_documents(tx, project, ids)
-    return [
-        {"id": row["id"], "title": row["title"], "text": row["content"], "flags": row["flags"]}
-        for row in rows.values()
-    ]
+    broken = await evidence.find_broken_citations(tx, project, list(rows))
+    return [_build_search_item({**row, "broken": broken.get(row["id"])}) for row in rows.values()]
 
 
-SEARCH_SOURCE = SearchSource(store.DOCUMENT_KIND, load_indexed_documents, record_uses)
+def _build_search_item(row: Row) -> SearchItem:
+    """The bonus for use is a tenth of a standard deviation at most; broken evidence costs more."""
+    bonus = _MAX_USE_BONUS * min(1.0, row["opened"] / _USES_FOR_FULL_BONUS)
+    return SearchItem(
+        id=row["id"],
+        title=row["title"],
+        text=row["content"],
+        type=row["type"],
+        status=row["status"],
+        author=row["author"],
+        tags=tuple(store.decode_texts(row["tags"])),
+        files=tuple(store.decode_texts(row["files"])),
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        changed_at=row["changed_at"],
+        expires_at=row["expires_at"],
+        doubts=list_document_doubts(row, row["broken"]),
+        bonus=bonus - (_EVIDENCE_PENALTIES[row["broken"]["state"]] if row["broken"] else 0),
+        row=row,
+    )
+
+
+SEARCH_SOURCE = SearchSource(
+    kind=store.DOCUMENT_KIND, load=load_searched_documents, used=record_uses, goes_stale=True
+)

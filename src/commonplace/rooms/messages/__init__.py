@@ -15,6 +15,7 @@ from commonplace.rooms.messages.operations import (
 from commonplace.rooms.messages.renames import move_mail
 from commonplace.rooms.messages.resources import INBOX, list_inbox
 from commonplace.rooms.messages.retention import delete_finished_messages
+from commonplace.rooms.messages.search import SEARCH_SOURCE
 
 ROOM = Room(
     name="messages",
@@ -26,9 +27,10 @@ ROOM = Room(
     retention=(delete_finished_messages,),
     resources=(INBOX,),
     finders=FINDERS,
+    search_sources=(SEARCH_SOURCE,),
     events=(MESSAGE_SENT, MESSAGE_UPDATED, MESSAGE_CLAIMED),
     agent_columns=declare_agent_columns(
-        room=("message.sender", "message.addressed_to", "message.owner", "delivery.agent"),
+        room=("message.sender", "message.addressed_to", "message.owner", "delivery.agent", "entry.readers"),
         never=("delivery.changed_by",),
     ),
     on_rename=(move_mail,),

@@ -5,7 +5,7 @@ from typing import Any
 
 from commonplace.call import Call
 from commonplace.project import is_project_admin
-from commonplace.rooms.messages import model, store
+from commonplace.rooms.messages import model, search, store
 from commonplace.store import ids
 from commonplace.store.database import Row
 
@@ -22,8 +22,8 @@ async def find_message(call: Call, project: str, id_prefix: str) -> dict[str, An
 
 
 async def _can_read_message(call: Call, row: Row, deliveries: Sequence[Row]) -> bool:
-    """Mail is readable by its sender, its recipients and the admins of the project."""
-    if call.agent == row["sender"] or any(delivery["agent"] == call.agent for delivery in deliveries):
+    """A broadcast is readable by everyone in the project, mail by its sender, its recipients and the project's admins."""
+    if row["addressed_to"] == model.ALL_AGENTS or call.reader in search.list_readers(row, deliveries):
         return True
     return await is_project_admin(call.tx, row["project"], call.caller, call.agent)
 

@@ -19,6 +19,7 @@ from commonplace.rooms.messages.model import (
     MessageStatusChange,
     SentMessage,
 )
+from commonplace.search.index import MESSAGE_KIND
 from commonplace.store import ids
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row
@@ -88,6 +89,7 @@ async def _send_draft(call: Call, draft: MessageDraft, message_number: int) -> S
     if first := await store.find_duplicate_message(call.tx, draft, call.now - model.DUPLICATE_WINDOW):
         return await _answer_duplicate(call, first)
     row = await store.insert_message(call.tx, draft, agents, message_number, call.now)
+    call.reindex(MESSAGE_KIND, row["id"], project=draft.project)
     live_sessions = await store.list_live_session_ids(
         call.tx, draft.project, agents, call.now - model.LIVE_SUBSCRIBER_WINDOW
     )

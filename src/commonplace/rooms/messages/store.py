@@ -195,6 +195,12 @@ async def load_message(tx: Tx, project: str, message: str) -> Row | None:
     )
 
 
+async def load_messages(tx: Tx, project: str, messages: Sequence[str]) -> Sequence[Row]:
+    return await tx.all(
+        f"select {_MESSAGE_COLUMNS} from message where project = $1 and id = any($2)", project, list(messages)
+    )
+
+
 async def list_inbox_messages(
     tx: Tx,
     project: str,
@@ -295,6 +301,14 @@ async def list_deliveries(tx: Tx, project: str, message: str) -> Sequence[Row]:
     )
 
 
+async def list_deliveries_of_messages(tx: Tx, project: str, messages: Sequence[str]) -> Sequence[Row]:
+    return await tx.all(
+        "select message, agent, state from delivery where project = $1 and message = any($2) order by message, agent",
+        project,
+        list(messages),
+    )
+
+
 async def advance_deliveries(
     tx: Tx, project: str, message: str, agents: Sequence[str], state: int, note: str, by: str, now: int
 ) -> set[str]:
@@ -321,14 +335,16 @@ async def claim_message_owner(tx: Tx, project: str, message: str, agent: str) ->
     return row["owner"] if row else ""
 
 
-async def delete_expired_messages(tx: Tx, before: int) -> int:
+async def delete_expired_messages(tx: Tx, before: int) -> dict[str, list[str]]:
     """Delete deliveries finished before `before`, and messages without deliveries. Unread mail is never deleted.
 
-    A message with an idempotency key keeps its row without the body, so that the key stays valid.
+    A message with an idempotency key keeps its row without the body, so that the key stays valid. Return the ids of
+    the messages that lost a delivery or are gone, by project.
     """
     projects = await list_all_project_names(tx)
-    deleted = await tx.run(
-        "delete from delivery where project = any($1) and state >= $2 and changed_at < $3",
+    changed = await tx.all(
+        "delete from delivery where project = any($1) and state >= $2 and changed_at < $3"
+        " returning project, message as id",
         projects,
         _COMPLETED,
         before,
@@ -337,14 +353,18 @@ async def delete_expired_messages(tx: Tx, before: int) -> int:
         " and created_at < $2 and not exists (select 1 from delivery"
         " where delivery.project = message.project and delivery.message = message.id)"
     )
-    await tx.run(
-        f"delete from message where project = any($1){without_delivery} and idempotency_key is null",
+    deleted = await tx.all(
+        f"delete from message where project = any($1){without_delivery} and idempotency_key is null"
+        " returning project, id",
         projects,
         before,
     )
-    await tx.run(
-        f"update message set body = '' where project = any($1){without_delivery} and body <> ''",
+    emptied = await tx.all(
+        f"update message set body = '' where project = any($1){without_delivery} and body <> '' returning project, id",
         projects,
         before,
     )
-    return deleted
+    ids_by_project: dict[str, list[str]] = {}
+    for row in (*changed, *deleted, *emptied):
+        ids_by_project.setdefault(row["project"], []).append(row["id"])
+    return ids_by_project

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from commonplace import errors
+from commonplace.search.query import ENTRY_COUNTER, WORD_COUNTER
 from commonplace.store.database import Row, Tx
 from commonplace.store.schema import project_tables
 
 # The audit log outlives its project. Event numbers and fencing tokens must never decrease, so their counters stay;
 # counters of amounts are reset.
 _KEPT_TABLES = frozenset({"audit", "counter"})
-_AMOUNT_COUNTERS = ("documents", "entries", "entry_words")
+_AMOUNT_COUNTERS = ("documents", ENTRY_COUNTER, WORD_COUNTER)
 _SELECT_PROJECT = "select name, display_name, registered, ignore_case, created_at from project"
 _SELECT_MEMBER = "select project, name, tier, role_description, path_patterns, last_seen_at from agent"
 _IS_VISIBLE = "($1 = 1 or name = any($2))"
@@ -129,6 +130,8 @@ async def delete_project_rows(tx: Tx, project: str) -> dict[str, int]:
             await tx.run(f"delete from {table} where project = $1", project)
             removed[table] = int(row["n"])
     await tx.run("delete from counter where project = $1 and name = any($2)", project, _AMOUNT_COUNTERS)
+    for counter in (ENTRY_COUNTER, WORD_COUNTER):
+        await tx.run("delete from counter where project = $1 and name like $2", project, f"{counter}@%")
     await tx.run("delete from project where name = $1", project)
     return removed
 

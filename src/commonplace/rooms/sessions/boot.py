@@ -11,7 +11,7 @@ from commonplace.call import Call
 from commonplace.clock import format_age, iso
 from commonplace.operation import Operation
 from commonplace.rooms.knowledge import recent_documents
-from commonplace.rooms.knowledge.recall import warn_of_instructions
+from commonplace.rooms.knowledge.document_warnings import warn_of_instructions
 from commonplace.rooms.sessions import store
 from commonplace.rooms.sessions.agent_identity import (
     IdentitySuggestion,

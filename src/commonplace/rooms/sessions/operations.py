@@ -271,6 +271,8 @@ async def end_session(
         raise errors.SessionNotFound
     files = files_modified or []
     prepared: _PreparedEnd = call.prepared
+    # Before the documents: whoever changes a backlog item locks it before the search index, too.
+    open_claims = await release_claims_of_session(call, session)
     learning_id = await _store_learning(call, prepared.learning) if prepared.learning else ""
     handoff_id = await write_record(call, prepared.handoff) if prepared.handoff else ""
     taken = await handoffs.take_handoffs(call, takes_handoff) if takes_handoff else []
@@ -279,7 +281,6 @@ async def end_session(
     await work.record_touched_files(
         call.tx, session, _canonical_files(files, session.working_directory), call.now
     )
-    open_claims = await release_claims_of_session(call, session)
     await work.close_work_of_session(call.tx, call.project, session.id, call.now)
     released = await locks.release_leases_of_session(call.tx, call.project, session.id, await call.tx.clock())
     await delete_waiters_of_session(call.tx, call.project, session.id)

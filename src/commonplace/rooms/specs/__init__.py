@@ -8,6 +8,7 @@ from commonplace.rooms.specs.finders import FINDERS
 from commonplace.rooms.specs.operations import define_spec, get_spec, list_specs
 from commonplace.rooms.specs.resources import SPEC
 from commonplace.rooms.specs.retention import delete_old_readers
+from commonplace.rooms.specs.search import SEARCH_SOURCE
 from commonplace.rooms.specs.store import rename_reader
 
 ROOM = Room(
@@ -19,6 +20,7 @@ ROOM = Room(
     retention=(delete_old_readers,),
     resources=(SPEC,),
     finders=FINDERS,
+    search_sources=(SEARCH_SOURCE,),
     events=(SPEC_CHANGED,),
     agent_columns=declare_agent_columns(
         agent=("spec.owner",),

@@ -13,6 +13,7 @@ from commonplace.project import is_project_admin
 from commonplace.rooms.specs import model, readers, schemas, store
 from commonplace.rooms.specs.events import SPEC_CHANGED
 from commonplace.rooms.specs.model import DefinedSpec, Spec, SpecListing, SpecSummary
+from commonplace.rooms.specs.search import SPEC_KIND
 from commonplace.store.counters import lock_project
 from commonplace.store.database import Row
 
@@ -59,6 +60,7 @@ async def define_spec(
     )
     await readers.notify_readers(call, spec)
     await readers.record_reader(call, spec, spec)
+    call.reindex(SPEC_KIND, spec["id"])
     call.emit(SPEC_CHANGED, {"name": name}, id=spec["id"], version=new_version)
     call.subject = f"{name} {new_version}"
     return DefinedSpec(

@@ -48,6 +48,18 @@ async def load_latest_version(tx: Tx, spec: Row) -> Row:
     return row or {}
 
 
+async def list_latest_versions(tx: Tx, project: str, spec_ids: Sequence[str]) -> Sequence[Row]:
+    """List the latest version of each of these specs, with its id, owner and time of creation."""
+    return await tx.all(
+        "select spec.id, spec.owner, spec.created_at as spec_created_at, latest.name, latest.version, latest.author,"
+        " latest.spec_type, latest.content, latest.tags, latest.created_at from spec"
+        " join spec_version as latest on latest.project = $1 and latest.name = spec.name and latest.n = spec.n"
+        " where spec.project = $1 and spec.id = any($2)",
+        project,
+        list(spec_ids),
+    )
+
+
 async def load_version(tx: Tx, spec: Row, version: str) -> Row | None:
     return await tx.one(
         f"select {_VERSION_COLUMNS} from spec_version where project = $1 and name = $2 and version = $3",

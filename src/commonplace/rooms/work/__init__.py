@@ -4,9 +4,11 @@ from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.work.boot import BLOCKING_OTHERS_SECTION, RECENT_MODIFICATIONS_SECTION, SIGNALS_SECTION
 from commonplace.rooms.work.events import SIGNAL_SENT, WORK_UNBLOCKED, WORK_UPDATED
+from commonplace.rooms.work.finders import FINDERS
 from commonplace.rooms.work.operations import get_active_work, update_work
 from commonplace.rooms.work.resources import SIGNALS, WORK
 from commonplace.rooms.work.retention import delete_finished_work
+from commonplace.rooms.work.search import SEARCH_SOURCE
 
 ROOM = Room(
     name="work",
@@ -15,6 +17,8 @@ ROOM = Room(
     operations=(update_work, get_active_work),
     boot_sections=(RECENT_MODIFICATIONS_SECTION, SIGNALS_SECTION, BLOCKING_OTHERS_SECTION),
     retention=(delete_finished_work,),
+    finders=FINDERS,
+    search_sources=(SEARCH_SOURCE,),
     events=(WORK_UPDATED, WORK_UNBLOCKED, SIGNAL_SENT),
     resources=(WORK, SIGNALS),
     agent_columns=declare_agent_columns(

@@ -31,6 +31,7 @@ from commonplace.rooms.work.model import (
     find_overlaps,
 )
 from commonplace.rooms.work.resources import list_active_work
+from commonplace.search.index import WORK_KIND
 
 
 @operation(
@@ -63,6 +64,7 @@ async def update_work(
     change = WorkChange(title, status, touched, notes, blocked_by, blocked_reason, waiting_for_signal)
     columns = change.to_columns(await store.find_work_item(call.tx, session, title))
     work_id = await store.upsert_work_item(call.tx, session, columns, call.now)
+    call.reindex(WORK_KIND, work_id, project=session.project)
     call.subject = f"{status}: {title}"
     call.emit(WORK_UPDATED, title=title, status=status, files=touched)
     signal_names = list(dict.fromkeys(signals or []))

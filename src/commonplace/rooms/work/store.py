@@ -48,6 +48,15 @@ async def upsert_work_item(tx: Tx, session: AgentSession, columns: Mapping[str, 
     return row["id"] if row else ""
 
 
+async def load_work_items(tx: Tx, project: str, work_ids: Sequence[str]) -> Sequence[Row]:
+    return await tx.all(
+        "select project, id, agent, title, status, files, notes, blocked_by, blocked_reason, waiting_for, created_at,"
+        " updated_at from work where project = $1 and id = any($2)",
+        project,
+        list(work_ids),
+    )
+
+
 async def list_open_work_of_session(tx: Tx, session: AgentSession, limit: int) -> Sequence[Row]:
     return await tx.all(
         "select title, status, notes from work where project = $1 and session = $2 and status = any($3)"
@@ -69,12 +78,13 @@ async def list_touched_paths(tx: Tx, session: AgentSession, limit: int) -> list[
     return [row["path"] for row in rows]
 
 
-async def start_work_with_title(tx: Tx, session: AgentSession, title: str, now: int) -> None:
-    """Insert an item of this title, or set it in progress and keep the rest of it."""
-    await tx.run(
+async def start_work_with_title(tx: Tx, session: AgentSession, title: str, now: int) -> str:
+    """Insert an item of this title, or set it in progress and keep the rest of it; return its id."""
+    row = await tx.one(
         "insert into work (project, id, session, agent, title, status, files, notes, blocked_by, blocked_reason,"
         " waiting_for, created_at, updated_at) values ($1, $2, $3, $4, $5, 'in_progress', '[]', '', '', '', '', $6, $6)"
-        " on conflict (project, session, title) do update set status = 'in_progress', updated_at = excluded.updated_at",
+        " on conflict (project, session, title) do update set status = 'in_progress', updated_at = excluded.updated_at"
+        " returning id",
         session.project,
         f"work_{secrets.token_hex(6)}",
         session.id,
@@ -82,6 +92,7 @@ async def start_work_with_title(tx: Tx, session: AgentSession, title: str, now: 
         title,
         now,
     )
+    return row["id"] if row else ""
 
 
 async def close_work_of_item(
@@ -267,9 +278,11 @@ async def list_work_blocked_by_agent(tx: Tx, project: str, agent: str, limit: in
     )
 
 
-async def delete_expired_work(tx: Tx, now: int) -> None:
-    projects = await list_all_project_names(tx)
-    for table, column in (("touched", "at"), ("signal", "at"), ("work", "updated_at")):
-        await tx.run(
-            f"delete from {table} where project = any($1) and {column} < $2", projects, now - _WORK_RETENTION
-        )
+async def delete_expired_work(tx: Tx, now: int) -> Sequence[Row]:
+    """Delete old work, signals and touched files; return project and id of the deleted work items."""
+    projects, before = await list_all_project_names(tx), now - _WORK_RETENTION
+    for table in ("touched", "signal"):
+        await tx.run(f"delete from {table} where project = any($1) and at < $2", projects, before)
+    return await tx.all(
+        "delete from work where project = any($1) and updated_at < $2 returning project, id", projects, before
+    )

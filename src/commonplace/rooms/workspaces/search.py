@@ -3,21 +3,28 @@
 from collections.abc import Sequence
 
 from commonplace.rooms.workspaces import file_store
-from commonplace.search.source import SearchSource
-from commonplace.store.database import Row, Tx
+from commonplace.search.source import SearchItem, SearchSource
+from commonplace.store.database import Tx
 
 
-async def load_indexed_files(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
-    rows = await file_store.list_file_texts(tx, project, ids)
+async def load_searched_files(tx: Tx, project: str, ids: Sequence[str]) -> list[SearchItem]:
     return [
-        {
-            "id": row["id"],
-            "title": row["title"],
-            "text": row["content"],
-            "place": {"workspace_id": row["workspace"], "path": row["path"]},
-        }
-        for row in rows
+        SearchItem(
+            id=row["id"],
+            title=row["title"],
+            text=row["content"],
+            updated_at=row["modified_at"],
+            changed_at=row["modified_at"],
+            details={"workspace_id": row["workspace"], "path": row["path"]},
+        )
+        for row in await file_store.list_file_texts(tx, project, ids)
     ]
 
 
-SEARCH_SOURCE = SearchSource(file_store.KNOWLEDGE_KIND, load_indexed_files)
+SEARCH_SOURCE = SearchSource(
+    kind=file_store.KNOWLEDGE_KIND,
+    load=load_searched_files,
+    names=("file",),
+    goes_stale=True,
+    is_shared_with_all=False,
+)

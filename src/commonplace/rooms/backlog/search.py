@@ -1,0 +1,52 @@
+"""Backlog items as a source of the search index. Closed items are found only with `include_inactive`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from commonplace.clock import iso
+from commonplace.rooms.backlog import model, store
+from commonplace.search.source import SearchItem, SearchSource
+from commonplace.store.database import Row, Tx
+
+BACKLOG_KIND = "backlog"
+
+
+async def load_searched_items(tx: Tx, project: str, ids: Sequence[str]) -> list[SearchItem]:
+    return [_build_search_item(row) for row in await store.load_items(tx, project, ids)]
+
+
+def _build_search_item(row: Row) -> SearchItem:
+    return SearchItem(
+        id=row["id"],
+        title=row["title"],
+        text="\n".join(part for part in (row["description"], row["resolution"]) if part),
+        type="backlog_item",
+        status=row["status"],
+        is_active=not row["closed"],
+        author=row["created_by"],
+        tags=tuple(model.decode_texts(row["tags"])),
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        changed_at=row["updated_at"],
+        row=row,
+    )
+
+
+def describe_item(row: Row, now: int) -> dict[str, Any]:
+    """The fields of a result; a claim that lapsed in silence is shown as lapsed."""
+    item = model.with_lapsed_claim(row, now)
+    return {
+        "status": item["status"],
+        "priority": item["priority"],
+        "assigned_to": item["assigned_to"],
+        "claimed_until": iso(item["claimed_until"]) if item["claimed_until"] else "",
+    }
+
+
+SEARCH_SOURCE = SearchSource(
+    kind=BACKLOG_KIND,
+    load=load_searched_items,
+    table="backlog",
+    names=("task", "ticket", "todo"),
+    describe=describe_item,
+)

@@ -1,0 +1,33 @@
+"""Specs as a source of the search index: the latest version of each."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from commonplace.rooms.specs import store
+from commonplace.search.source import SearchItem, SearchSource
+from commonplace.store.database import Row, Tx
+
+SPEC_KIND = "spec"
+
+
+async def load_searched_specs(tx: Tx, project: str, ids: Sequence[str]) -> list[SearchItem]:
+    return [_build_search_item(row) for row in await store.list_latest_versions(tx, project, ids)]
+
+
+def _build_search_item(row: Row) -> SearchItem:
+    return SearchItem(
+        id=row["id"],
+        title=row["name"],
+        text=row["content"],
+        type=row["spec_type"],
+        author=row["author"],
+        tags=tuple(msgspec.json.decode(row["tags"], type=list[str])),
+        created_at=row["spec_created_at"],
+        updated_at=row["created_at"],
+        changed_at=row["created_at"],
+        details={"version": row["version"], "owner": row["owner"]},
+    )
+
+
+SEARCH_SOURCE = SearchSource(kind=SPEC_KIND, load=load_searched_specs, table="spec")
