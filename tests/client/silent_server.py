@@ -1,5 +1,6 @@
 """A server that takes connections and does not answer."""
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable
@@ -14,6 +15,7 @@ class SilentServer:
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._port = self._listening.getsockname()[1]
         self.accepted: list[socket.socket] = []
+        self.hangs_up = False
         self.on_accept: Callable[[], object] = lambda: None
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -27,6 +29,8 @@ class SilentServer:
                 connection = self._listening.accept()[0]
                 self.on_accept()
                 self.accepted.append(connection)
+                if self.hangs_up:
+                    connection.close()
         except OSError:
             return
 
@@ -34,6 +38,7 @@ class SilentServer:
         self.accepted[-1].sendall(ANSWER)
 
     def close(self) -> None:
-        self._listening.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):  # it may be closed already
+            self._listening.shutdown(socket.SHUT_RDWR)
         for opened in (self._listening, *self.accepted):
             opened.close()

@@ -93,13 +93,16 @@ async def test_files_edited_meanwhile_are_reported_later(near, silent):
     assert "src/cart.py was also changed by ann" in (await ben.edited("src/cart.py")).context
 
 
-async def test_server_that_refuses_connections_is_tried_at_each_edit(shop, home, record):
+async def test_local_server_that_refuses_or_cuts_connections_is_tried_at_each_edit(
+    silent, shop, home, record
+):
     """It costs no time, and hooks notice at once when it is back."""
-    closed = SilentServer()
-    closed.close()
-    for _ in range(2):
-        await alone(closed.url, shop, home).edit("src/cart.py")
-    assert record(closed.url).claim_attempt()
+    silent.hangs_up = True
+    await alone(silent.url, shop, home).edit("src/cart.py")
+    assert record(silent.url).claim_attempt()
+    silent.close()
+    await alone(silent.url, shop, home).edit("src/cart.py")
+    assert record(silent.url).claim_attempt()
 
 
 def test_one_process_tries_after_a_minute_and_success_ends_it(record, home):

@@ -59,10 +59,10 @@ class HookConnection:
         return remote.find_ca_file() if self.server.url.startswith("https:") else ""
 
     def _record_failure(self, error: Exception, waited_seconds: float) -> None:
-        """A local server that refuses the connection costs no time, so hooks notice at once when it is back."""
+        """A local server that refuses or cuts a connection costs no time, so hooks notice at once when it is back."""
         if isinstance(error, TimeoutError):
             self.record.record_sample(waited_seconds)
-        if not isinstance(error, ConnectionRefusedError) or deadlines.is_remote(self.server.url):
+        if isinstance(error, TimeoutError) or deadlines.is_remote(self.server.url):
             self.record.record_failure()
 
     def _send_request(
@@ -117,7 +117,7 @@ class HookConnection:
             self._kept.limit_seconds(max(started + seconds - time.monotonic(), 0.001))
             answer = self._kept.send(request)
             with kept_http.cut_on_error():
-                return answer.status, answer.read_body()
+                reply = answer.read_body()
         except kept_http.ConnectionFailed as failed:
             raise failed.__cause__ or OSError(str(failed)) from None
         except kept_http.ConnectionCut as cut:
@@ -125,3 +125,7 @@ class HookConnection:
             if connection is not None and isinstance(cut.__cause__, TimeoutError):
                 late_answer.watch_connection(connection.socket, self.record, started)
             raise cut.__cause__ or OSError(str(cut)) from None
+        if not answer.keeps_connection:
+            self._kept.close()
+            self._kept = None
+        return answer.status, reply
