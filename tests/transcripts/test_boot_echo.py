@@ -78,7 +78,7 @@ def test_message_that_is_nothing_but_an_echo_is_no_message():
     assert (reader.build_summary().title, reader.build_summary().user_messages) == ("", 0)
 
 
-@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "copilot"])
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "copilot", "opencode"])
 def test_session_of_a_recorded_transcript_is_known_and_is_not_that_of_its_sub_agent(agent: str):
     lines = (Path(__file__).parent / "recorded" / f"{agent}.jsonl").read_bytes().splitlines()
     reader = TranscriptReader()
