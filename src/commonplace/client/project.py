@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_PROJECT_FILE = ".commonplace.toml"
+PROJECT_FILE = ".commonplace.toml"
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 _MAX_NAME_CHARACTERS = 64
 _DIGEST_CHARACTERS = 8
@@ -38,7 +38,7 @@ def find_project_setting(folder: Path, name: str) -> ProjectSetting | None:
     """A value in .commonplace.toml of the folder's repository, else of the repository's main worktree."""
     root = find_repository(folder)
     for candidate in (root, find_main_worktree(root)) if root else (folder,):
-        path = candidate / _PROJECT_FILE
+        path = candidate / PROJECT_FILE
         if value := _read_project_file(path).get(name):
             return ProjectSetting(str(value), path)
     return None

@@ -230,6 +230,32 @@ def test_a_server_that_the_environment_names_gets_no_token_of_the_one_that_is_co
     assert remote.find_server() == RemoteServer("http://other:1", "cp_other")
 
 
+def test_connect_of_a_project_leaves_the_server_of_the_machine(user: User):
+    before = user.snapshot()
+    user.runs("connect", "cursor", *SERVER)
+    user.runs("connect", "claude", "--project-scope", "--force", "--url", "http://b.lan:1", "--key", "cp_b")
+    assert tomllib.loads((user.project / ".commonplace.toml").read_text()) == {"url": "http://b.lan:1"}
+    assert _configured(user)["url"] == "http://127.0.0.1:9123"
+    assert remote.find_server() == RemoteServer("http://127.0.0.1:9123", "cp_test_key")
+    assert remote.find_server(folder=user.project) == RemoteServer("http://b.lan:1", "cp_b")
+    assert "Nothing would change" in user.runs(
+        "connect", "claude", "--project-scope", "--force", "--url", "http://b.lan:1", "--dry-run"
+    )
+    assert "cp_b" not in user.runs("uninstall", "--dry-run")
+    user.runs("uninstall", "--yes")
+    assert user.snapshot() == before
+    assert list((user.home / ".commonplace").iterdir()) in ([], [user.home / ".commonplace/backups"])
+
+
+def test_connect_of_a_project_without_keys_is_how_its_server_gets_known(user: User):
+    (user.project / ".commonplace.toml").write_text('url = "http://b.lan:1"\n')
+    with pytest.raises(remote.ServerUnknown):
+        remote.find_server(folder=user.project)
+    user.runs("connect", "claude", "--project-scope", "--force", "--url", "http://b.lan:1")
+    assert remote.find_server(folder=user.project) == RemoteServer("http://b.lan:1")
+    assert remote.find_server("sync_token", user.project) == RemoteServer("http://b.lan:1")
+
+
 def test_agents_that_show_every_tool_to_the_model_get_a_fitting_set_and_are_told_so(user: User):
     few = {name for name, agent in AGENTS.items() if not agent.has_tool_search}
     assert few == {"cursor", "windsurf", "vscode", "gemini", "opencode"}

@@ -35,7 +35,11 @@ def run(arguments: argparse.Namespace) -> int:
         _print_entries(chosen, this_machine, scope)
         return 0
     tools = {} if arguments.force else connection_test.require_connections(chosen.values())
-    wanted = client_config.plan_config_edits(server, arguments.url, arguments.key, toolsets=toolsets)
+    if arguments.project_scope:
+        folder = this_machine.project_folder
+        wanted = client_config.plan_project_edits(server, arguments.url, arguments.key, folder)
+    else:
+        wanted = client_config.plan_config_edits(server, arguments.url, arguments.key, toolsets=toolsets)
     wanted += [
         request
         for agent, own_server in chosen.items()

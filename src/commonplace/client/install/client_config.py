@@ -1,6 +1,7 @@
 """Which server agents are connected to, and the edits of config.toml that remember it."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ from commonplace.client.agents import AgentProgram
 from commonplace.client.install import files
 from commonplace.client.install.changes import RequestedEdit
 from commonplace.client.install.setting_edits import PutValue, SettingEdit, WriteFile
+from commonplace.client.project import PROJECT_FILE
 from commonplace.client.remote import RemoteServer
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 MAX_LEARNINGS = 10
+_NOT_IN_NAMES = re.compile(r"[^0-9A-Za-z.]+")
 ALL_TOOLS = "all"
 DEFAULT_TOOLSETS = "core,work"
 """For agents that show every tool to the model: what is needed every day, 28 tools."""
@@ -26,7 +29,8 @@ def choose_server(url: str | None, key: str | None) -> RemoteServer:
         address = remote.validate_url(url or remote.find_server_url(configured) or DEFAULT_URL)
     except ValueError as error:
         raise errors.Invalid(f"{error}.", hint=f"For example {DEFAULT_URL}.") from None
-    own_config = {} if _names_another_server(address, url, configured) else configured
+    is_other = _names_another_server(address, url, configured)
+    own_config = remote.repository_configuration(address, configured) if is_other else configured
     secret = require_key_characters("--key", _read_key(own_config) if key is None else key)
     return RemoteServer(address, secret)
 
@@ -106,6 +110,25 @@ def plan_config_edits(
     return [RequestedEdit(edit, part="settings") for edit in edits]
 
 
+def plan_project_edits(
+    server: RemoteServer, url: str | None, key: str | None, folder: Path
+) -> list[RequestedEdit]:
+    """The edits that make a server that of one project: its hooks and uploads use it too. The machine's stays."""
+    if not (url or os.environ.get("COMMONPLACE_URL")):
+        return plan_config_edits(server, url, key)
+    edits: list[SettingEdit] = [PutValue(folder / PROJECT_FILE, ("url",), server.url)]
+    new_key = server.key if key or os.environ.get("COMMONPLACE_KEY") else ""
+    if remote.normalize_url(str(_read_config().get("url", ""))) == server.url:
+        edits += _secret_edits("key", new_key) if new_key and not _is_key_from_environment(new_key) else []
+    elif new_key:
+        path = remote.client_home() / f"key-{_NOT_IN_NAMES.sub('-', server.url)}"
+        edits.append(WriteFile(path, f"{new_key}\n"))
+        edits.append(PutValue(_config_path(), ("servers", server.url, "key"), f"file:{path}"))
+    elif not server.key:
+        edits.append(PutValue(_config_path(), ("servers", server.url, "trusted"), True))
+    return [RequestedEdit(edit, part="settings") for edit in edits]
+
+
 def _names_another_server(address: str, url: str | None, configured: dict[str, Any]) -> bool:
     """Whether the tokens in config.toml belong to another server: the one it names, or this machine's."""
     if remote.configuration_for(address, configured) != configured:
@@ -126,9 +149,9 @@ def _is_key_from_environment(key: str) -> bool:
 
 def read_written_secrets() -> list[str]:
     """The secrets that earlier commands wrote to files."""
-    return [
-        (files.read(remote.client_home() / name) or b"").decode().strip() for name in ("key", "sync_token")
-    ]
+    home = remote.client_home()
+    paths = [home / "key", home / "sync_token", *sorted(home.glob("key-*"))]
+    return [(files.read(path) or b"").decode().strip() for path in paths]
 
 
 def _read_config() -> dict[str, Any]:
