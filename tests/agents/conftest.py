@@ -1,5 +1,6 @@
 """A server, a scripted model and a workstation for each test; programs that cannot run are skipped with the reason."""
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,23 +12,45 @@ from terminal import Terminal
 from workstation import Workstation
 
 import product
+from patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[product.Product]:
-    with product.running("--data", str(tmp_path / "data"), "--embeddings", "off") as running:
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[product.Product]:
+    """Keys are off, unless the test asks for "auth on"."""
+    flags = getattr(request, "param", "auth off").split()
+    with product.running(
+        "--data", str(tmp_path / "data"), "--embeddings", "off", f"--{flags[0]}", flags[1]
+    ) as running:
         yield running
 
 
 @pytest.fixture
-def observer(server: product.Product) -> Observer:
-    return Observer(server)
+def key(request: pytest.FixtureRequest, server: product.Product, tmp_path: Path) -> str:  # noqa: ARG001 - it must run
+    """One key for the whole team; empty where keys are off."""
+    if not hasattr(request.node, "callspec") or request.node.callspec.params.get("server") != "auth on":
+        return ""
+    words = ["key", "create", "--name", "team", "--role", "agent", "--projects", "webstore"]
+    completed = subprocess.run(
+        [*product.command(*words), "--data", str(tmp_path / "data")],
+        env=product.environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=True,
+    )
+    return completed.stdout.split()[0]
 
 
 @pytest.fixture
-def workstation(tmp_path: Path, server: product.Product) -> Iterator[Workstation]:
+def observer(server: product.Product, key: str) -> Observer:
+    return Observer(server, key)
+
+
+@pytest.fixture
+def workstation(tmp_path: Path, server: product.Product, key: str) -> Iterator[Workstation]:
     scripted_model = ScriptedModel()
-    station = Workstation(tmp_path / "station", server.url, scripted_model)
+    station = Workstation(tmp_path / "station", server.url, scripted_model, key)
     station.create()
     yield station
     station.close()

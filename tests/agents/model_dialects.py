@@ -49,10 +49,10 @@ class ModelRequest:
     """What the model reads of its tool calls, in order."""
 
     def find_tool(self, wanted: str) -> OfferedTool | None:
-        for tool in self.tools:
-            if tool.name == wanted or tool.name.endswith(("_" + wanted, "-" + wanted, "." + wanted)):
-                return tool
-        return None
+        """The tool of this name, whatever the program puts before it; `get_messages` is not `memory_get_messages`."""
+        endings = ("_" + wanted, "-" + wanted, "." + wanted)
+        matches = [tool for tool in self.tools if tool.name == wanted or tool.name.endswith(endings)]
+        return min(matches, key=lambda tool: len(tool.name), default=None)
 
 
 class Reply(NamedTuple):

@@ -8,12 +8,19 @@ _NAME = "observer"
 
 
 class Observer:
-    def __init__(self, server: Product) -> None:
-        self._server = server
-        self._session = server.call("memory_start_session", project="webstore", claude_instance=_NAME)
+    def __init__(self, server: Product, key: str) -> None:
+        self._server, self._key = server, key
+        start = server.call("memory_start_session", key, project="webstore", claude_instance=_NAME)
+        self._session_id = start["session_id"]
 
     def _look(self, operation: str, **arguments: Any) -> dict[str, Any]:
-        return self._server.call(operation, session_id=self._session["session_id"], **arguments)
+        return self._server.call(operation, self._key, session_id=self._session_id, **arguments)
+
+    def create_blackboard(self) -> str:
+        board = self._server.call(
+            "create_session", self._key, agent_session=self._session_id, purpose="the cart"
+        )
+        return str(board["session_id"])
 
     def list_agents(self) -> set[str]:
         agents = self._look("memory_list_agents")["agents"]
@@ -30,5 +37,5 @@ class Observer:
 
     def list_matches(self, query: str) -> list[str]:
         """Snippets of archived transcripts."""
-        matches = self._server.call("search_sessions", query=query)["matches"]
+        matches = self._server.call("search_sessions", self._key, query=query)["matches"]
         return [match["snippet"] for match in matches]

@@ -29,6 +29,15 @@ def rival_of(program: DrivenProgram) -> DrivenProgram:
 
 @each_program
 def test_first_day(program: DrivenProgram, observer: Observer, workstation: Workstation) -> None:
+    live_first_day(program, observer, workstation)
+
+
+@pytest.mark.parametrize("server", ["auth on"], indirect=True)
+def test_first_day_with_one_key_for_all(observer: Observer, workstation: Workstation) -> None:
+    live_first_day(CODEX, observer, workstation)
+
+
+def live_first_day(program: DrivenProgram, observer: Observer, workstation: Workstation) -> None:
     """One window: model and hook are one agent; its lease holds against another program; the next window continues."""
     rival = rival_of(program)
     require_program(program, rival)
@@ -74,32 +83,40 @@ def test_first_day(program: DrivenProgram, observer: Observer, workstation: Work
 def test_two_windows_are_two_agents(
     program: DrivenProgram, observer: Observer, workstation: Workstation
 ) -> None:
+    """No call names a session, and yet private values and notes stay apart."""
     require_program(program)
-    workstation.install(program)
-    released = threading.Event()
+    workstation.install(program, toolsets="all")
+    board, released = observer.create_blackboard(), threading.Event()
+    look_again = [
+        program.call("get_memory", key="mood"),
+        program.call("get_messages", session_id=board, include_private=True),
+    ]
     first = workstation.open(
         program,
         "one",
         program.call("set_memory", key="mood", value="calm"),
+        program.call("add_private_note", session_id=board, content="a calm note"),
         *program.edit(workstation.cart, "total = 0", "total = 1"),
         Hold(released),
-        program.call("get_memory", key="mood"),
+        *look_again,
     )
     first.wait_until_held()
     second = workstation.run(
         program,
         "two",
         program.call("set_memory", key="mood", value="hasty"),
+        program.call("add_private_note", session_id=board, content="a hasty note"),
         *program.edit(workstation.cart, "total = 1", "total = 2"),
-        program.call("get_memory", key="mood"),
+        *look_again,
     )
     assert observer.list_agents() == {program.name, f"{program.name}-2"}
-    assert f"src/cart.py is leased by {program.name} " in "\n".join(second.last_request.results)
+    assert f"src/cart.py is leased by {program.name} " in second.last_request.results[-3]
     assert workstation.cart.read_text() == "total = 1\n"
-    assert "hasty" in second.last_request.results[-1]
     released.set()
     first.wait()
-    assert "calm" in first.last_request.results[-1]
+    for window, own, other in ((first, "calm", "hasty"), (second, "hasty", "calm")):
+        seen = "\n".join(window.last_request.results[-2:])
+        assert (seen.count(own), seen.count(other)) == (2, 0), seen
 
 
 @pytest.mark.parametrize("program", COMPACTING_PROGRAMS, ids=lambda program: program.name)

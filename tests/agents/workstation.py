@@ -98,6 +98,7 @@ class Workstation:
     root: Path
     server_url: str
     scripted_model: ScriptedModel
+    key: str = ""
     windows: list[RunningWindow] = field(default_factory=list)
     terminals: list[Terminal] = field(default_factory=list)
 
@@ -153,13 +154,13 @@ class Workstation:
             check=False,
         )
 
-    def install(self, *programs: DrivenProgram) -> str:
+    def install(self, *programs: DrivenProgram, toolsets: str = "") -> str:
         for program in programs:
             self.write_settings(program)
         names = [program.name for program in programs]
-        return self.commonplace(
-            "install", "--agent", *names, "--yes", "--no-schedule", "--url", self.server_url
-        )
+        flags = ["--url", self.server_url, *(["--key", self.key] if self.key else [])]
+        flags += ["--toolsets", toolsets] if toolsets else []
+        return self.commonplace("install", "--agent", *names, "--yes", "--no-schedule", *flags)
 
     def write_settings(self, program: DrivenProgram) -> None:
         """What the person had configured before; once."""
