@@ -1,13 +1,18 @@
-"""The data folder: locked by one process at a time. A database that has disappeared is refused, not created again."""
+"""The data folder: private, and locked by one process at a time. A database that has disappeared is not created again."""
 
+import logging
 import os
+import stat
 import sys
 from pathlib import Path
 from typing import IO
 
 from commonplace import errors
 
+_log = logging.getLogger(__name__)
+
 DATABASE = "commonplace.db"
+_OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _MARKER = "commonplace.created"
 _LOCK = "commonplace.lock"
 
@@ -20,7 +25,9 @@ class DataFolder:
         self.path = path
         self.database = path / DATABASE
         self._lock = lock_file(path / _LOCK)
+        make_private(path)
         self._require_database()
+        self.database.touch(mode=0o600)
 
     def _require_database(self) -> None:
         created = (self.path / _MARKER).exists()
@@ -33,10 +40,28 @@ class DataFolder:
             )
 
     def mark_created(self) -> None:
-        (self.path / _MARKER).touch()
+        (self.path / _MARKER).touch(mode=0o600)
 
     def close(self) -> None:
         self._lock.close()
+
+
+def make_private(folder: Path) -> None:
+    """Let only the owner read the folder and the files in it, whoever created them; say what was changed.
+
+    The files of a new database take over the mode of the database. What lies in folders below is out of reach once
+    this one is private. Does nothing on Windows, where a user's folders are private.
+    """
+    if sys.platform == "win32":
+        return
+    changed = []
+    for path in (folder, *folder.iterdir()):
+        mode = path.lstat().st_mode
+        if stat.S_IMODE(mode) & _OF_OTHERS and (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            path.chmod(stat.S_IMODE(mode) & ~_OF_OTHERS)
+            changed.append(path.name)
+    if changed:
+        _log.warning("made private", extra={"folder": str(folder), "files": ", ".join(sorted(changed))})
 
 
 def find_holder(path: Path) -> int | None:
@@ -52,7 +77,7 @@ def find_holder(path: Path) -> int | None:
 
 def lock_file(path: Path) -> IO[str]:
     """Lock a file until it is closed; raises Unavailable with the id of the process that has it."""
-    file = path.open("a+")
+    file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "a+")
     try:
         _lock_handle(file)
     except OSError:

@@ -65,8 +65,8 @@ class _FolderStorage:
         path = self._folder / name
         partial = path.with_suffix(".part")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with partial.open("wb") as file:
+            _create_private_folders(path.parent)
+            with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
                 file.write(body)
                 file.flush()
                 os.fsync(file.fileno())
@@ -91,6 +91,13 @@ class _FolderStorage:
             path.with_suffix(".part").unlink(missing_ok=True)
         except OSError as error:
             raise _storage_unavailable(error.strerror or "") from None
+
+
+def _create_private_folders(folder: Path) -> None:
+    """`Path.mkdir` gives its mode to the last folder only."""
+    if not folder.is_dir():
+        _create_private_folders(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 class _S3Storage:
