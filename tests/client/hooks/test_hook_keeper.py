@@ -1,6 +1,7 @@
 """The keeper holds a connection to a remote server warm for all hooks of a user, and nothing depends on it."""
 
 import asyncio
+import os
 import signal
 import stat
 from collections.abc import Iterator
@@ -77,13 +78,25 @@ def stopped() -> Iterator[list[psutil.Process]]:
         process.kill()
 
 
-async def test_hooks_work_when_it_hangs(ann, relay, home, stopped):
+async def test_hooks_work_when_it_hangs_and_dismiss_it_after_a_while(ann, relay, home, stopped):
     await ann.start()
     keeper = await wait_for_keeper(home, relay, 2)
     keeper.send_signal(signal.SIGSTOP)
     stopped.append(keeper)
     assert (await ann.edit("src/cart.py")).stdout == ""
+    assert (home / "keeper.sock").exists()
+    os.utime(home / "keeper.silent", (0, 0))
+    assert (await ann.edit("src/tax.py")).stdout == ""
     assert not (home / "keeper.sock").exists()
+
+
+async def test_keeper_that_was_slow_once_stays(ann, relay, home):
+    await ann.start()
+    await wait_for_keeper(home, relay, 2)
+    (home / "keeper.silent").touch()
+    await asyncio.to_thread(os.utime, home / "keeper.silent", (0, 0))
+    assert (await ann.edit("src/cart.py")).stdout == ""
+    assert ((home / "keeper.sock").exists(), (home / "keeper.silent").exists()) == (True, False)
 
 
 async def test_keeper_that_trusts_other_certificates_is_replaced(ann, relay, home):

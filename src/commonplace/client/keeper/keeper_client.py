@@ -15,7 +15,9 @@ from commonplace.client.keeper.keeper_socket import FrameStream
 _GREETING_SECONDS = 0.2
 _GRACE_SECONDS = 0.1
 """The keeper keeps the hook's time limit; this is for its answer to arrive."""
-_START_INTERVAL_SECONDS = 60.0
+_SUSPICION_SECONDS = 5.0
+"""A busy machine delays a greeting now and then; a keeper that hangs stays silent longer than this."""
+_START_INTERVAL_SECONDS = 15.0
 # What the keeper needs of a hook's environment. Keys are not part of it.
 _KEPT_VARIABLES = frozenset(
     {"PATH", "HOME", "TMPDIR", "LANG", "COMMONPLACE_HOME", "VIRTUAL_ENV", "SYSTEMROOT"}
@@ -91,12 +93,31 @@ def _open_stream() -> Iterator[tuple[socket.socket, FrameStream]]:
             greeting = stream.readline(keeper_socket.MAX_LINE_BYTES)
         except PermissionError:  # a sandbox: the keeper serves others
             raise KeeperMissing from None
+        except TimeoutError:
+            _suspect_keeper()
+            raise KeeperMissing from None
         except OSError:
             greeting = b""
         if greeting != keeper_socket.greeting():
             _dismiss_keeper()
             raise KeeperMissing
+        _suspicion_mark().unlink(missing_ok=True)
         yield connection, stream
+
+
+def _suspect_keeper() -> None:
+    """Dismiss a keeper that was silent before and has not greeted anybody since."""
+    mark = _suspicion_mark()
+    with contextlib.suppress(OSError):
+        if not mark.exists():
+            mark.touch(mode=0o600)
+        elif time.time() - mark.stat().st_mtime > _SUSPICION_SECONDS:
+            mark.unlink()
+            _dismiss_keeper()
+
+
+def _suspicion_mark() -> Path:
+    return remote.client_home() / "keeper.silent"
 
 
 def _is_own_socket(path: Path) -> bool:
