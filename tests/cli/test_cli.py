@@ -9,6 +9,7 @@ import pytest
 
 import product
 from commonplace.cli.parser import COMMAND_GROUPS
+from commonplace.client.agents import AGENTS
 from patience import PATIENCE_SECONDS
 
 
@@ -122,16 +123,26 @@ def test_other_machines_reach_a_server_with_keys_by_the_addresses_that_it_prints
     key = run("key", "create", "--name", "ann", "--role", "owner", *data).stdout.split()[0]
     with product.running(*data, "--host", "0.0.0.0", "--auth", "on") as server:
         assert server.process.stdout is not None
-        banner = [server.process.stdout.readline() for _ in range(8)]
+        banner = [server.process.stdout.readline() for _ in range(8 + len(AGENTS))]
         assert not any("//0.0.0.0" in line for line in banner)
         addresses = re.findall(r"http://[^\s,]+[^\s,.]", banner[0])
         if not addresses:
             pytest.skip("this machine has no address but loopback")
-        assert f"connect claude --url {addresses[0]} --key KEY" in "".join(banner)
+        for agent in AGENTS:
+            assert f"connect {agent} --url {addresses[0]} --key KEY" in "".join(banner)
+        assert "key create" in "".join(banner)
         for address in addresses:
             assert run("status", COMMONPLACE_URL=address, COMMONPLACE_KEY=key).returncode == 0
         foreign = server.request("GET", "/health", headers={"Host": "evil.example"})
         assert foreign[0] == 421
+
+
+def test_serve_without_keys_says_that_other_machines_are_refused(tmp_path: Path):
+    with product.running("--data", str(tmp_path), "--host", "0.0.0.0", "--insecure") as server:
+        assert server.process.stdout is not None
+        banner = "".join(server.process.stdout.readline() for _ in range(5))
+        assert "--allowed-hosts" in banner
+        assert f"connect claude --url {server.url}" in banner
 
 
 def test_client_commands_reach_the_server_that_the_environment_names(tmp_path: Path):

@@ -3,13 +3,17 @@
 import argparse
 import asyncio
 import sys
+from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from commonplace import config, server
 from commonplace.client.agents import AGENTS
+from commonplace.client.remote import LOCAL_HOSTS
 from commonplace.config import Settings
 from commonplace.edges import structured_log
 from commonplace.edges.http.machine_hosts import find_machine_hosts, format_host
 
+_LABEL_COLUMNS = 31
 _ALL_ADDRESSES = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not listened on
 
 
@@ -36,21 +40,40 @@ def _run_event_loop(serving: object) -> None:
 
 def _render_banner(url: str, settings: Settings) -> str:
     port = url.rpartition(":")[2]
-    outside = _list_outside_urls(settings, port) if settings.host in _ALL_ADDRESSES else []
+    is_everywhere = settings.host in _ALL_ADDRESSES
+    outside = _list_outside_urls(settings, port) if is_everywhere else []
     address = outside[0] if outside else url
+    store = str(settings.data) if settings.store == "sqlite" else "PostgreSQL"
+    lines = [f"Commonplace listens at {url} (data: {store}; keys: {settings.auth})."]
+    if outside:
+        lines.append(f"Other machines reach it at {', '.join(outside)}.")
+    elif is_everywhere:
+        lines += [_UNREACHABLE_WARNING]
+    is_shared = bool(outside) or urlsplit(url).hostname not in LOCAL_HOSTS
+    agents = list(AGENTS) if is_shared else ["claude"]
+    lines += ["", *_render_connect_lines(address, agents, settings), "", "Stop with Ctrl-C."]
+    return "\n".join(lines)
+
+
+_UNREACHABLE_WARNING = (
+    "Other machines are refused: turn keys on (--auth on), or name this machine with --allowed-hosts HOST."
+)
+
+
+def _render_connect_lines(address: str, agents: Sequence[str], settings: Settings) -> list[str]:
     key = " --key KEY" if settings.auth_on else ""
     header = ' --header "Authorization: Bearer KEY"' if settings.auth_on else ""
-    store = str(settings.data) if settings.store == "sqlite" else "PostgreSQL"
-    others = f"Other machines reach it at {', '.join(outside)}.\n" if outside else ""
-    create = "  KEY, for each person or agent   commonplace key create --name NAME --projects '*'\n"
-    return f"""Commonplace listens at {url} (data: {store}; keys: {settings.auth}).
-{others}
-Connect your agents ({", ".join(AGENTS)}):
-{create if settings.auth_on else ""}  one agent                       commonplace connect claude --url {address}{key}
-  all, with hooks and uploads     commonplace install --url {address}{key}
-  manually                        claude mcp add --transport http commonplace {address}/mcp{header}
-
-Stop with Ctrl-C."""
+    rows = [(AGENTS[agent].title, f"commonplace connect {agent} --url {address}{key}") for agent in agents]
+    title = "Connect your agents:"
+    if len(agents) == 1:
+        title, rows = f"Connect your agents ({', '.join(AGENTS)}):", [("one agent", rows[0][1])]
+    rows.append(("all, with hooks and uploads", f"commonplace install --url {address}{key}"))
+    rows.append(
+        ("without this program", f"claude mcp add --transport http commonplace {address}/mcp{header}")
+    )
+    if settings.auth_on:
+        rows.insert(0, ("KEY, for each person or agent", "commonplace key create --name NAME --projects '*'"))
+    return [title, *(f"  {label:{_LABEL_COLUMNS}} {command}" for label, command in rows)]
 
 
 def _list_outside_urls(settings: Settings, port: str) -> list[str]:
