@@ -3,11 +3,78 @@
 Each room defines its sections in `rooms/<room>/boot.py`; `rooms/sessions/boot_pack.py` fits them into the caller's budget.
 """
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import msgspec
 
 from commonplace.call import Call
 from commonplace.store.database import Row
+
+DEFAULT_TOKEN_BUDGET = 2000
+_MAX_SCALE = 5
+_MIN_WORD_LETTERS = 3
+# Words that are in so many tasks and paths that they tell nothing about either.
+_EMPTY_WORDS = frozenset(
+    [
+        "add",
+        "and",
+        "are",
+        "but",
+        "can",
+        "change",
+        "code",
+        "docs",
+        "file",
+        "files",
+        "fix",
+        "for",
+        "from",
+        "has",
+        "have",
+        "implement",
+        "into",
+        "lib",
+        "main",
+        "make",
+        "new",
+        "not",
+        "our",
+        "out",
+        "project",
+        "repo",
+        "src",
+        "test",
+        "tests",
+        "that",
+        "the",
+        "them",
+        "then",
+        "this",
+        "update",
+        "use",
+        "was",
+        "what",
+        "when",
+        "where",
+        "will",
+        "with",
+        "work",
+        "you",
+    ]
+)
+
+
+def list_topic_words(*texts: str) -> frozenset[str]:
+    """The words that tell what texts or paths are about, without case and plural."""
+    words = re.findall(r"[^\W_]+", " ".join(texts).casefold())
+    return frozenset(
+        word.removesuffix("s")
+        for word in words
+        if len(word) >= _MIN_WORD_LETTERS and word not in _EMPTY_WORDS
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +92,27 @@ class StartingSession:
     handoff_is_unfinished: bool = False
     work: Row | None = None
     """The agent's last work item."""
+    token_budget: int = DEFAULT_TOKEN_BUDGET
+
+    def scale_limit(self, limit: int) -> int:
+        """The limit of a section at the default budget, made larger for a larger one."""
+        scale = self.token_budget / DEFAULT_TOKEN_BUDGET
+        return int(limit * min(_MAX_SCALE, max(1, scale)))
+
+    @property
+    def topic_words(self) -> frozenset[str]:
+        """What the session is about: its task, and what its agent left off."""
+        left_off = [row for row in (self.handoff, self.work) if row]
+        files = [file for row in left_off for file in msgspec.json.decode(row["files"])]
+        return list_topic_words(self.task, *(row["title"] for row in left_off), *files)
+
+
+@dataclass(frozen=True, slots=True)
+class PartialSection:
+    """A section that shows only some of what there is."""
+
+    items: Sequence[Any]
+    omitted: int
 
 
 @dataclass(frozen=True, slots=True)

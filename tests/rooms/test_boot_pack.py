@@ -26,7 +26,7 @@ _PART_VALUES = {
     "state_spec": _ITEM,
     "active_agents": _LISTS,
     "relevant_locks": _LISTS,
-    "recent_modifications": _LISTS,
+    "specs": _LISTS,
     "signals": _LISTS,
     "blocking_others": _LISTS,
     "interface_updates": _LISTS,
@@ -34,7 +34,7 @@ _PART_VALUES = {
     "registry_warning": _TEXT,
     "worker": _ITEM,
     "action_needed": _TEXT,
-    "notable_tools": st.lists(_TEXT, max_size=12),
+    "checklists": _LISTS,
 }
 
 
@@ -42,7 +42,7 @@ _PART_VALUES = {
 def _draw_parts(draw: st.DrawFn) -> list[PackPart]:
     ranks = draw(st.permutations(range(len(_PART_VALUES))))
     return [
-        PackPart(name, rank, draw(value))
+        PackPart(name, rank, draw(value), draw(st.integers(0, 99)) if value is _LISTS else 0)
         for (name, value), rank in zip(_PART_VALUES.items(), ranks, strict=True)
     ]
 
@@ -77,7 +77,8 @@ def test_pack_counts_every_omitted_item(parts: list[PackPart], token_budget: int
         if isinstance(part.value, list):
             items = pack.get(part.name, [])
             assert items == part.value[: len(items)]
-            assert pack.get("omitted", {}).get(part.name, 0) == len(part.value) - len(items)
+            left_out = len(part.value) - len(items) + part.omitted_items
+            assert pack.get("omitted", {}).get(part.name, 0) == left_out
         elif part.value and part.name not in pack:
             assert pack["omitted"][part.name] >= 1
 

@@ -65,13 +65,6 @@ async def test_start_session_puts_the_task_before_the_last_work_and_nothing_twic
     assert offered[3:] == [("Rounding", "your last work"), ("Else", "recent")]
 
 
-async def test_start_session_names_no_tool_that_is_refused(team):
-    reader = access.Caller("readonly", frozenset({"shop"}), key="key_1")
-    named = (await team.agent("ann", caller=reader)).started["notable_tools"]
-    assert "memory_query" in named
-    assert all(reader.has_role(team.calls.catalogue.tools[name].role) for name in named)
-
-
 async def test_completion_of_documents_leaves_out_what_was_put_away(team):
     alice = await team.agent("alice")
     made = [

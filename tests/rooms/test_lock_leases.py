@@ -249,18 +249,25 @@ async def test_refused_lock_files_is_no_event(team):
     assert [kind for kind, _, _ in await list_events(team)] == ["FilesLocked"]
 
 
-async def test_start_session_shows_others_locks_nearest_first(team):
-    alice = await team.agent("alice")
-    await alice.lock_files(files=["api/x.py"])
-    await alice.lock_files(files=[f"web/{n}.ts" for n in range(12)])
-    bob = await team.agent("bob", working_directory="/home/bob/shop/api", token_budget=5000)
-    assert bob.started["relevant_locks"][0] == {
-        "file": "api/x.py",
-        "held_by": "alice",
-        "since": CLOCK_START,
-        "reason": "",
+async def test_start_session_shows_others_locks_by_holder_nearest_first(team):
+    alice, carol = await team.agent("alice"), await team.agent("carol")
+    await alice.lock_files(files=[f"web/{n}.ts" for n in range(30)])
+    await carol.lock_files(files=["api/x.py", "api/y.py"], reason="rename")
+    bob = await team.agent("bob", working_directory="/home/bob/shop/api")
+    first, second = bob.started["relevant_locks"]
+    assert first == {
+        "held_by": "carol",
+        "files": ["api/x.py", "api/y.py"],
+        "reason": "rename",
         "expires_at": HALF_PAST,
-        "stale": False,
-        "mode": "exclusive",
     }
-    assert len(bob.started["relevant_locks"]) == 10
+    assert (second["held_by"], len(second["files"])) == ("alice", 18)
+    assert bob.started["omitted"] == {"relevant_locks": 12}
+
+
+async def test_start_session_shows_only_locks_near_the_task_and_counts_the_others(team):
+    alice = await team.agent("alice")
+    await alice.lock_files(files=["src/cart.py", "src/mail/send.py", "docs/"])
+    bob = await team.agent("bob", task_description="Round the totals of carts")
+    assert [lock["files"] for lock in bob.started["relevant_locks"]] == [["src/cart.py"]]
+    assert bob.started["omitted"] == {"relevant_locks": 2}

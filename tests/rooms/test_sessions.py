@@ -324,10 +324,34 @@ async def test_every_boot_section_has_a_field_in_the_reply(team: Team):
     assert len(names) == len(set(names))
 
 
-async def test_start_session_names_only_tools_that_exist(team: Team):
-    started = (await team.agent("alice")).started
-    assert started["notable_tools"]
-    assert set(started["notable_tools"]) <= team.calls.catalogue.tools.keys()
+async def test_start_session_shows_the_specs_and_checklists_of_the_task(team: Team):
+    alice = await team.agent("alice")
+    for name in ("cart-api", "orders-api", "state:bob"):
+        await alice.define_spec(name=name, content="GET /x")
+    await alice.checklist(action="create", name="cart release", items=["build"])
+    await alice.checklist(action="create", name="cart review", items=["read"])
+    await alice.checklist(action="check", name="cart review", item_index=0)
+    await alice.checklist(action="create", name="moving", items=["pack"])
+    started = (await team.agent("bob", task_description="Totals of carts")).started
+    assert started["specs"] == [{"name": "cart-api", "version": "1.0.0", "owner": "alice", "age": "just now"}]
+    assert started["checklists"] == [{"name": "cart release", "progress": "0/1"}]
+    assert "specs" not in (await team.agent("carol")).started
+
+
+async def test_start_session_uses_a_larger_budget(team: Team):
+    alice = await team.agent("alice")
+    for n in range(12):
+        await alice.add_backlog_item(title=f"item {n}")
+        await alice.record_learning(topic=f"Walrus {n}", content=f"The walrus {n} " + "sleeps. " * 100)
+    small = (await team.agent("bob", task_description="walrus")).started
+    large = (await team.agent("carol", task_description="walrus", token_budget=8000)).started
+    assert (len(small["backlog"]), small["omitted"]["backlog"]) == (5, 7)
+    assert (len(large["backlog"]), len(large["learnings"]), "backlog" in large.get("omitted", {})) == (
+        12,
+        12,
+        False,
+    )
+    assert len(large["learnings"][0]["snippet"]) > 2 * len(small["learnings"][0]["snippet"])
 
 
 async def test_end_session_stores_a_handoff_in_full_for_its_agent_and_as_title_for_others(team: Team):
@@ -524,7 +548,8 @@ async def test_end_session_stores_the_modified_files_in_the_handoff(team):
         summary="done", files_modified=["src/cart.py", "/etc/passwd", "/home/alice/shop/a.py"]
     )
     bob = await team.agent("bob")
-    assert {row["file"] for row in bob.started["recent_modifications"]} == {"src/cart.py", "a.py"}
+    work = await bob.update_work(title="cart", status="in_progress", files_touched=["src/cart.py", "a.py"])
+    assert {row["file"] for row in work["overlaps"]} == {"src/cart.py", "a.py"}
 
 
 async def test_end_session_with_a_known_learning_returns_the_existing_document(team: Team):

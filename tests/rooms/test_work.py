@@ -3,6 +3,7 @@
 import pytest
 
 from commonplace import activity, errors
+from commonplace.clock import iso
 from commonplace.rooms.work import store
 
 CLOCK_START = "2027-01-15T08:00:00Z"
@@ -296,9 +297,14 @@ async def test_get_active_work_never_shows_a_session_id(team):
     assert activity.hash_session_id(alice.session_id) not in reply
 
 
-async def test_start_session_shows_what_others_changed_signalled_and_wait_for(team):
+async def test_start_session_shows_what_others_signalled_since_and_wait_for(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
-    await bob.update_work(title="api", status="in_progress", signals=["api_ready"])
+    await alice.update_work(title="cart", status="in_progress", signals=["before"])
+    team.clock.advance(minutes=1)
+    bob = await team.agent("bob")
+    team.clock.advance(minutes=1)
+    await bob.update_work(title="api", status="in_progress", signals=["own"])
+    await alice.update_work(title="cart", status="in_progress", signals=["cart_ready"])
     await alice.update_work(
         title="cart",
         status="blocked",
@@ -308,10 +314,9 @@ async def test_start_session_shows_what_others_changed_signalled_and_wait_for(te
     )
     await alice.update_work(title="till", status="blocked", waiting_for_signal="tills_ready")
     started = (await team.agent("bob", token_budget=5000)).started
-    sections = ("recent_modifications", "signals", "blocking_others")
-    assert {name: started[name] for name in sections} == {
-        "recent_modifications": [{"file": "a.py", "agent": "alice", "when": CLOCK_START}],
-        "signals": [{"name": "api_ready", "from": "bob", "at": CLOCK_START, "details": ""}],
+    now = iso(team.clock.now)
+    assert {name: started[name] for name in ("signals", "blocking_others")} == {
+        "signals": [{"name": "cart_ready", "from": "alice", "at": now, "details": ""}],
         "blocking_others": [
             {
                 "agent": "alice",
@@ -319,7 +324,7 @@ async def test_start_session_shows_what_others_changed_signalled_and_wait_for(te
                 "signal": "api_ready",
                 "reason": "",
                 "title": "cart",
-                "since": CLOCK_START,
+                "since": now,
             }
         ],
     }

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from commonplace.boot import BootSection, StartingSession
+from commonplace.boot import BootSection, PartialSection, StartingSession
 from commonplace.call import Call
 from commonplace.rooms.backlog import store
 from commonplace.rooms.backlog.model import BacklogItem
 
 MAX_BOOT_ITEMS = 5
+_MAX_ITEMS_COUNTED = 100
 _BOOT_FIELDS = (
     "id",
     "title",
@@ -21,10 +22,17 @@ _BOOT_FIELDS = (
 )
 
 
-async def list_boot_items(call: Call, start: StartingSession) -> list[dict[str, Any]]:
-    rows = await store.list_own_or_ready_items(call.tx, start.project, start.agent, MAX_BOOT_ITEMS, call.now)
-    items = [BacklogItem.from_row(row, [], call.now) for row in rows]
-    return [{name: getattr(item, name) for name in _BOOT_FIELDS if getattr(item, name)} for item in items]
+async def list_boot_items(call: Call, start: StartingSession) -> PartialSection:
+    rows = await store.list_own_or_ready_items(
+        call.tx, start.project, start.agent, _MAX_ITEMS_COUNTED, call.now
+    )
+    shown = rows[: start.scale_limit(MAX_BOOT_ITEMS)]
+    entries = [_render_item(BacklogItem.from_row(row, [], call.now)) for row in shown]
+    return PartialSection(entries, len(rows) - len(shown))
+
+
+def _render_item(item: BacklogItem) -> dict[str, Any]:
+    return {name: getattr(item, name) for name in _BOOT_FIELDS if getattr(item, name)}
 
 
 BACKLOG_SECTION = BootSection("backlog", 40, list_boot_items)

@@ -2,6 +2,7 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
+from commonplace.rooms.checklists.boot import TASK_CHECKLISTS_SECTION
 from commonplace.rooms.checklists.events import CHECKLIST_CHANGED
 from commonplace.rooms.checklists.finders import FINDERS
 from commonplace.rooms.checklists.operations import checklist
@@ -13,6 +14,7 @@ ROOM = Room(
     purpose=__doc__,
     toolset="work",
     operations=(checklist,),
+    boot_sections=(TASK_CHECKLISTS_SECTION,),
     resources=(CHECKLIST,),
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),

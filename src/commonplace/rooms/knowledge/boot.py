@@ -36,12 +36,12 @@ class _Offer:
     question: str
     part: int = 0
 
-    def render_entry(self, now: int) -> dict[str, Any]:
+    def render_entry(self, now: int, snippet_bytes: int) -> dict[str, Any]:
         row, warning = self.row, build_document_warning(self.row, self.broken, now)
         return {
             "id": row["id"],
             "title": row["title"],
-            "snippet": cut_excerpt(row["content"], self.question, self.part, _SNIPPET_BYTES),
+            "snippet": cut_excerpt(row["content"], self.question, self.part, snippet_bytes),
             "age": format_age(row["changed_at"], now),
             "why": self.why,
         } | ({"warning": warning} if warning else {})
@@ -49,22 +49,25 @@ class _Offer:
 
 async def _choose_offers(call: Call, start: StartingSession, types: Sequence[str]) -> list[dict[str, Any]]:
     """Documents about the task, then about the agent's last work, then the newest."""
+    limit = start.scale_limit(_MAX_OFFERS)
     queries: tuple[Callable[[], Awaitable[list[_Offer]]], ...] = (
-        lambda: _find_offers(call, prepared_question(call, start.task), types, ""),
-        lambda: _find_offers(call, Question(_describe_last_work(start)), types, "your last work; "),
-        lambda: _list_newest_offers(call, start, types),
+        lambda: _find_offers(call, prepared_question(call, start.task), types, limit, ""),
+        lambda: _find_offers(call, Question(_describe_last_work(start)), types, limit, "your last work; "),
+        lambda: _list_newest_offers(call, start, types, limit),
     )
     offers: dict[str, _Offer] = {}
     for run_query in queries:
-        if len(offers) < _MAX_OFFERS:
+        if len(offers) < limit:
             for offer in await run_query():
                 offers.setdefault(offer.row["id"], offer)
-    chosen = list(offers.values())[:_MAX_OFFERS]
+    chosen = list(offers.values())[:limit]
     note_shown_documents(call, [(each.row["project"], each.row["id"]) for each in chosen], opened=False)
-    return [each.render_entry(call.now) for each in chosen]
+    return [each.render_entry(call.now, start.scale_limit(_SNIPPET_BYTES)) for each in chosen]
 
 
-async def _find_offers(call: Call, question: Question, types: Sequence[str], reason: str) -> list[_Offer]:
+async def _find_offers(
+    call: Call, question: Question, types: Sequence[str], limit: int, reason: str
+) -> list[_Offer]:
     """Leaves out what reads like instructions, because nobody asked for these documents."""
     if not question.text.strip():
         return []
@@ -72,8 +75,8 @@ async def _find_offers(call: Call, question: Question, types: Sequence[str], rea
         EntryFilter(call.now, (store.DOCUMENT_KIND,), tuple(types)),
         call.list_read_projects(include_shared=True),
     )
-    recalled = await recall_items(call, question, projects, entry_filter, 2 * _MAX_OFFERS)
-    offered = [each for each in recalled.items if not is_instruction_like(each.row)][:_MAX_OFFERS]
+    recalled = await recall_items(call, question, projects, entry_filter, 2 * limit)
+    offered = [each for each in recalled.items if not is_instruction_like(each.row)][:limit]
     return [
         _Offer(
             each.row,
@@ -86,8 +89,10 @@ async def _find_offers(call: Call, question: Question, types: Sequence[str], rea
     ]
 
 
-async def _list_newest_offers(call: Call, start: StartingSession, types: Sequence[str]) -> list[_Offer]:
-    rows = await recent_documents.list_newest_of_types(call.tx, start.project, call.now, types, _MAX_OFFERS)
+async def _list_newest_offers(
+    call: Call, start: StartingSession, types: Sequence[str], limit: int
+) -> list[_Offer]:
+    rows = await recent_documents.list_newest_of_types(call.tx, start.project, call.now, types, limit)
     broken = await evidence.find_broken_citations(call.tx, start.project, [row["id"] for row in rows])
     return [_Offer(row, broken.get(row["id"]), "recent", start.task) for row in rows]
 

@@ -1,23 +1,48 @@
-"""The boot section with the locks of other sessions, nearest to the working directory first."""
+"""The boot section with the locks of others that are near the task, by holder."""
 
-from commonplace.boot import BootSection, StartingSession
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from commonplace.boot import BootSection, PartialSection, StartingSession, list_topic_words
 from commonplace.call import Call
+from commonplace.clock import iso
 from commonplace.rooms.locks import store
 from commonplace.rooms.locks.lease import Lease
-from commonplace.rooms.locks.model import Lock
 
-_MAX_LOCKS_IN_BOOT = 10
+_MAX_LOCKS_IN_BOOT = 20
 _MAX_LOCKS_SCANNED = 100
 
 
-async def relevant_locks(call: Call, start: StartingSession) -> list[Lock]:
+async def list_relevant_locks(call: Call, start: StartingSession) -> PartialSection:
     now = await call.tx.clock()
     others = await store.list_leases_of_others(
         call.tx, start.project, start.session, False, now, _MAX_LOCKS_SCANNED
     )
-    roots = _list_possible_roots(start.working_directory)
-    nearest = sorted(others, key=lambda lease: not _is_below_any(lease, roots))
-    return [Lock.from_lease(lease, now) for lease in nearest[:_MAX_LOCKS_IN_BOOT]]
+    near = _filter_near_leases(others, start)[: start.scale_limit(_MAX_LOCKS_IN_BOOT)]
+    return PartialSection(_group_by_holder(near, now), len(others) - len(near))
+
+
+def _filter_near_leases(leases: Sequence[Lease], start: StartingSession) -> list[Lease]:
+    """Those below the working directory first, then those about the task; all of them if the task is unknown."""
+    roots, words = _list_possible_roots(start.working_directory), start.topic_words
+    below = [lease for lease in leases if _is_below_any(lease, roots)]
+    rest = [lease for lease in leases if lease not in below]
+    return below + [lease for lease in rest if not words or words & list_topic_words(lease.path)]
+
+
+def _group_by_holder(leases: Sequence[Lease], now: int) -> list[dict[str, Any]]:
+    """One entry for each holder and reason, with all of its files."""
+    groups: dict[tuple[str, str], list[Lease]] = defaultdict(list)
+    for lease in leases:
+        groups[lease.agent, lease.reason].append(lease)
+    return [
+        {"held_by": agent, "files": sorted(lease.path for lease in held)}
+        | ({"reason": reason} if reason else {})
+        | {"expires_at": iso(max(lease.expires_at for lease in held))}
+        | ({"stale": True} if all(lease.is_stale(now) for lease in held) else {})
+        for (agent, reason), held in groups.items()
+    ]
 
 
 def _list_possible_roots(directory: str) -> list[str]:
@@ -30,4 +55,4 @@ def _is_below_any(lease: Lease, roots: list[str]) -> bool:
     return any(lease.prefix.startswith(root) for root in roots)
 
 
-RELEVANT_LOCKS_SECTION = BootSection("relevant_locks", 40, relevant_locks)
+RELEVANT_LOCKS_SECTION = BootSection("relevant_locks", 40, list_relevant_locks)

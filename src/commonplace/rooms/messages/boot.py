@@ -13,7 +13,9 @@ async def summarize_unread_mail(call: Call, start: StartingSession) -> dict[str,
     unread = await store.count_unread_messages(call.tx, start.project, start.agent)
     if not unread:
         return {"unread": 0, "urgent": 0}
-    rows = await store.list_inbox_messages(call.tx, start.project, start.agent, limit=MAX_BOOT_HEADERS)
+    rows = await store.list_inbox_messages(
+        call.tx, start.project, start.agent, limit=start.scale_limit(MAX_BOOT_HEADERS)
+    )
     return {
         "unread": unread,
         "urgent": await store.count_unread_messages(call.tx, start.project, start.agent, urgent_only=True),

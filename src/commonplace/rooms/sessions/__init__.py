@@ -2,7 +2,7 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
-from commonplace.rooms.sessions.boot import HANDOFF_SECTION, NOTABLE_TOOLS_SECTION
+from commonplace.rooms.sessions.boot import HANDOFF_SECTION
 from commonplace.rooms.sessions.events import SESSION_ENDED, SESSION_STARTED
 from commonplace.rooms.sessions.operations import bind_windows, end_session, start_session
 from commonplace.rooms.sessions.renames import rename_sessions
@@ -14,7 +14,7 @@ ROOM = Room(
     toolset="work",
     operations=(start_session, end_session),
     program_operations=(bind_windows,),
-    boot_sections=(HANDOFF_SECTION, NOTABLE_TOOLS_SECTION),
+    boot_sections=(HANDOFF_SECTION,),
     retention=(delete_unused_sessions,),
     events=(SESSION_STARTED, SESSION_ENDED),
     agent_columns=declare_agent_columns(

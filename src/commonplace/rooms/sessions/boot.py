@@ -1,4 +1,4 @@
-"""The boot sections of this room (`handoff`, `notable_tools`), and the parts that depend on the starting agent."""
+"""The boot section `handoff`, and the parts of the boot pack that depend on the starting agent."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,10 +6,9 @@ from typing import Any
 
 import msgspec
 
-from commonplace.boot import BootSection, StartingSession
+from commonplace.boot import BootSection, PartialSection, StartingSession
 from commonplace.call import Call
 from commonplace.clock import format_age, iso
-from commonplace.operation import Operation
 from commonplace.rooms.knowledge import recent_documents
 from commonplace.rooms.knowledge.document_warnings import warn_of_instructions
 from commonplace.rooms.sessions import store
@@ -28,18 +27,6 @@ HANDOFF_TYPE = "handoff"
 _MAX_OTHER_HANDOFFS = 5
 _MAX_HANDOFFS_READ = 50
 _MAX_SHOWN_TASK_CHARACTERS = 120
-
-_NOTABLE_TOOLS = (
-    "memory_query",
-    "memory_record_learning",
-    "memory_update_work",
-    "memory_lock_files",
-    "memory_get_messages",
-    "memory_send_message",
-    "memory_list_backlog",
-    "memory_find_function",
-    "memory_end_session",
-)
 
 
 async def load_last_handoff_and_work(call: Call, start: StartingSession) -> StartingSession:
@@ -100,14 +87,7 @@ def _render_handoff_title(row: Row, now: int) -> dict[str, str]:
     return fields | ({"warning": warning} if warning else {})
 
 
-async def list_notable_tools(call: Call, _start: StartingSession) -> list[str]:
-    """List the notable tools that this caller may use."""
-    tools = [call.catalogue.tools.get(name) for name in _NOTABLE_TOOLS]
-    return [tool.name for tool in tools if isinstance(tool, Operation) and call.caller.has_role(tool.role)]
-
-
 HANDOFF_SECTION = BootSection("handoff", 20, render_handoffs)
-NOTABLE_TOOLS_SECTION = BootSection("notable_tools", 95, list_notable_tools)
 
 
 async def gather_boot_parts(
@@ -119,8 +99,7 @@ async def gather_boot_parts(
 ) -> list[PackPart]:
     """Gather the boot sections of all rooms, and the parts that depend on the agent."""
     room_parts = [
-        PackPart(section.name, section.rank, await section.gather(call, start))
-        for section in call.catalogue.boot_sections
+        _make_part(section, await section.gather(call, start)) for section in call.catalogue.boot_sections
     ]
     suggestion = None if request.gives_name else await _find_identity_suggestion(call, start)
     worker = {"name": agent.name, "spawned_by": request.spawned_by} if _is_worker(request, agent) else {}
@@ -137,6 +116,12 @@ async def gather_boot_parts(
         PackPart("role", 6, "" if agent.role == request.role else agent.role),
         PackPart("active_agents", 40, render_active_agents(live_sessions, agent, call.now)),
     ]
+
+
+def _make_part(section: BootSection, value: object) -> PackPart:
+    if isinstance(value, PartialSection):
+        return PackPart(section.name, section.rank, list(value.items), value.omitted)
+    return PackPart(section.name, section.rank, value)
 
 
 async def _find_identity_suggestion(call: Call, start: StartingSession) -> IdentitySuggestion | None:

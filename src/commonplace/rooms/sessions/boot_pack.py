@@ -5,7 +5,7 @@ reply stays within the budget whatever the parts hold. The parts come from `boot
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -24,12 +24,14 @@ class PackPart:
     name: str
     rank: int
     value: Any
+    omitted_items: int = 0
+    """What the section left out before the budget was looked at."""
 
     @property
     def max_omitted_items(self) -> int:
         if isinstance(self.value, dict):
             return 1 + sum(len(items) for items in self.value.values() if isinstance(items, list))
-        return len(self.value) if isinstance(self.value, list) else 1
+        return self.omitted_items + (len(self.value) if isinstance(self.value, list) else 1)
 
     @property
     def omission_note_bytes(self) -> int:
@@ -42,16 +44,20 @@ class _PackBuilder:
     remaining_bytes: int
     fields: dict[str, Any] = field(default_factory=dict)
     omitted: dict[str, int] = field(default_factory=dict)
+    truncated: set[str] = field(default_factory=set)
 
     def add_part(self, part: PackPart, share: int) -> None:
         """Add the whole part, or as much as fits into 1/`share` of the remaining bytes."""
-        self.remaining_bytes += part.omission_note_bytes
+        saved_bytes = 0 if part.omitted_items else part.omission_note_bytes
+        self.remaining_bytes += saved_bytes
         field_bytes = len(f'"{part.name}":,')
         value, omitted_items = part.value, 0
         if field_bytes + _encoded_bytes(value) > self.remaining_bytes:
-            self.remaining_bytes -= part.omission_note_bytes
+            self.remaining_bytes -= saved_bytes
             value, omitted_items = _truncate_value(value, self.remaining_bytes // share - field_bytes)
-            self.omitted[part.name] = omitted_items
+            self.truncated.add(part.name)
+        if omitted_items or part.omitted_items:
+            self.omitted[part.name] = omitted_items + part.omitted_items
         if value:
             self.fields[part.name] = value
             self.remaining_bytes -= field_bytes + _encoded_bytes(value)
@@ -60,21 +66,24 @@ class _PackBuilder:
         """Add a truncated part again, with all bytes that the other parts left."""
         if part.name in self.fields:
             self.remaining_bytes += len(f'"{part.name}":,') + _encoded_bytes(self.fields.pop(part.name))
-        del self.omitted[part.name]
+        self.omitted.pop(part.name, None)
+        self.truncated.remove(part.name)
         self.add_part(part, 1)
 
 
 def fit_boot_pack(boot_pack: BootPack, parts: Sequence[PackPart], token_budget: int) -> BootPack:
     """Return the boot pack with as much of the parts as the budget allows."""
-    filled_parts = [PackPart(part.name, part.rank, msgspec.to_builtins(part.value)) for part in parts]
-    filled_parts = sorted((part for part in filled_parts if part.value), key=lambda part: part.rank)
+    filled_parts = [replace(part, value=msgspec.to_builtins(part.value)) for part in parts]
+    filled_parts = sorted(
+        (part for part in filled_parts if part.value or part.omitted_items), key=lambda part: part.rank
+    )
     note_bytes = sum(part.omission_note_bytes for part in filled_parts)
     builder = _PackBuilder(
         token_budget * BYTES_PER_TOKEN - _encoded_bytes(boot_pack) - _OMITTED_FIELD_BYTES - note_bytes
     )
     for part in filled_parts:
         builder.add_part(part, 2)
-    for part in [part for part in filled_parts if part.name in builder.omitted]:
+    for part in [part for part in filled_parts if part.name in builder.truncated]:
         builder.refill_part(part)
     return msgspec.structs.replace(boot_pack, **builder.fields, omitted=builder.omitted)
 

@@ -50,7 +50,8 @@ class BootPack(Reply, kw_only=True):
     state_spec: Any = None
     active_agents: list[Any] = []
     relevant_locks: list[Any] = []
-    recent_modifications: list[Any] = []
+    specs: list[Any] = []
+    checklists: list[Any] = []
     signals: list[Any] = []
     blocking_others: list[Any] = []
     interface_updates: list[Any] = []
@@ -58,7 +59,6 @@ class BootPack(Reply, kw_only=True):
     registry_warning: str = ""
     worker: dict[str, Any] = {}
     action_needed: str = ""
-    notable_tools: list[str] = []
     omitted: dict[str, int] = {}
 
 

@@ -76,8 +76,7 @@ async def start_session(
     token_budget: TokenBudget = 2000,
 ) -> BootPack:
     """Start (begin, join) a session or resume (continue) work: call first. Returns session_id and project
-    context to get up to speed: handoff (where the previous agent left off), mail, tasks, locks, learnings.
-    """
+    context to get up to speed: handoff (where the previous agent left off), mail, tasks, locks, learnings."""
     if api_key is not None:
         call.caller = await _require_key_caller(call, api_key)
     if activity.is_session_id(claude_instance):
@@ -108,6 +107,7 @@ async def start_session(
     )
     if plan.continued is None:
         await start_notices.notify_session_start(call, agent, live_sessions)
+    start = replace(start, token_budget=token_budget)
     parts = await boot.gather_boot_parts(call, start, request, agent, live_sessions)
     pack = BootPack(
         project=project, agent=agent.name, session_id=session_id, already_started=plan.continued is not None

@@ -2,7 +2,7 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
-from commonplace.rooms.specs.boot import STATE_SPEC_SECTION
+from commonplace.rooms.specs.boot import STATE_SPEC_SECTION, TASK_SPECS_SECTION
 from commonplace.rooms.specs.events import SPEC_CHANGED
 from commonplace.rooms.specs.finders import FINDERS
 from commonplace.rooms.specs.operations import define_spec, get_spec, list_specs
@@ -16,7 +16,7 @@ ROOM = Room(
     purpose=__doc__,
     toolset="work",
     operations=(define_spec, get_spec, list_specs),
-    boot_sections=(STATE_SPEC_SECTION,),
+    boot_sections=(STATE_SPEC_SECTION, TASK_SPECS_SECTION),
     retention=(delete_old_readers,),
     resources=(SPEC,),
     finders=FINDERS,

@@ -2,7 +2,7 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
-from commonplace.rooms.work.boot import BLOCKING_OTHERS_SECTION, RECENT_MODIFICATIONS_SECTION, SIGNALS_SECTION
+from commonplace.rooms.work.boot import BLOCKING_OTHERS_SECTION, SIGNALS_SECTION
 from commonplace.rooms.work.events import SIGNAL_SENT, WORK_UNBLOCKED, WORK_UPDATED
 from commonplace.rooms.work.finders import FINDERS
 from commonplace.rooms.work.operations import get_active_work, update_work
@@ -15,7 +15,7 @@ ROOM = Room(
     purpose=__doc__,
     toolset="work",
     operations=(update_work, get_active_work),
-    boot_sections=(RECENT_MODIFICATIONS_SECTION, SIGNALS_SECTION, BLOCKING_OTHERS_SECTION),
+    boot_sections=(SIGNALS_SECTION, BLOCKING_OTHERS_SECTION),
     retention=(delete_finished_work,),
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),

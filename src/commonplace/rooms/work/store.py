@@ -157,19 +157,6 @@ async def list_files_touched_nearby(
     return sorted(row_by_key.values(), key=lambda row: (-row["at"], row["path"]))
 
 
-async def list_recently_touched_files(
-    tx: Tx, project: str, session: str, since: int, limit: int
-) -> Sequence[Row]:
-    return await tx.all(
-        "select path, agent, at from touched where project = $1 and session <> $2 and at > $3"
-        " order by at desc, path limit $4",
-        project,
-        session,
-        since,
-        limit,
-    )
-
-
 async def insert_signals(tx: Tx, session: AgentSession, names: Sequence[str], details: str, now: int) -> None:
     await tx.many(
         "insert into signal (project, at, id, name, agent, details) values ($1, $2, $3, $4, $5, $6)",
