@@ -18,8 +18,11 @@ class NpmFailed(Exception):  # noqa: N818 - the registry's answer
     """npm could not install the packages."""
 
 
-def install_packages(folder: Path, npm_command: Sequence[str] = ("ci",)) -> None:
-    """Fill node_modules from the lock file of this folder, once, however many test processes ask."""
+def install_packages(folder: Path, npm_command: Sequence[str] = ("ci",), wanted: Sequence[Path] = ()) -> None:
+    """Fill node_modules from the lock file of this folder, once, however many test processes ask.
+
+    Optional packages may fail; as long as one of the `wanted` files is missing, the next call tries again.
+    """
     with (folder / "package-lock.json").open("rb") as lock_file:
         fcntl.flock(lock_file, fcntl.LOCK_EX)
         digest = hashlib.sha256(lock_file.read()).hexdigest()
@@ -28,7 +31,8 @@ def install_packages(folder: Path, npm_command: Sequence[str] = ("ci",)) -> None
             return
         shutil.rmtree(folder / "node_modules", ignore_errors=True)
         run_npm(folder, *npm_command, "--ignore-scripts")
-        stamp.write_text(digest)
+        if all(path.exists() for path in wanted):
+            stamp.write_text(digest)
 
 
 def run_npm(folder: Path, *words: str) -> None:

@@ -77,6 +77,8 @@ def find_fault(program: DrivenProgram) -> str:
     """Why this program cannot run here; empty if it can."""
     if fault := _install_programs():
         return fault
+    if not program.path.exists():
+        return f"npm could not install {program.name}: run `npm install` in tests/agents to see why"
     words = [str(program.path), "--version"]
     try:
         completed = subprocess.run(
@@ -94,7 +96,7 @@ def _install_programs() -> str:
     Not `npm ci`: it refuses a lock file without the binaries of platforms that the registry does not have.
     """
     try:
-        nodejs.install_packages(HERE, ("install", "--no-save"))
+        nodejs.install_packages(HERE, ("install", "--no-save"), [program.path for program in PROGRAMS])
         nodejs.run_npm(HERE, "rebuild", *_PACKAGES_WITH_SCRIPTS)
     except nodejs.NpmFailed as failed:
         return str(failed)[-2000:]

@@ -15,7 +15,7 @@ from commonplace.client.agents import AGENTS_WITH_TRANSCRIPTS
 from conftest import require_program, require_terminal
 from patience import wait_until
 
-NOTES = "The VAT of gift cards is still missing. " * 12 + "Begin with src/price.py."
+NOTES = "The VAT of gift cards is still missing. " * 150 + "Begin with src/price.py."
 
 COMPACTING_PROGRAMS = [program for program in PROGRAMS if program.full_context_tokens]
 TERMINAL_PROGRAMS = [program for program in PROGRAMS if program.terminal]
