@@ -88,7 +88,7 @@ async def load_session(tx: Tx, session_id: str, caller: Caller) -> AgentSession:
         raise errors.SessionNotFound(
             "This session has ended.", hint="Call memory_start_session to start another."
         )
-    return _session_from_row(row)
+    return session_from_row(row)
 
 
 async def find_session(tx: Tx, project: str, session: str, caller: Caller) -> AgentSession | None:
@@ -96,7 +96,7 @@ async def find_session(tx: Tx, project: str, session: str, caller: Caller) -> Ag
     row = await tx.one(f"{_SELECT_SESSION} and id = $2", project, session)
     if row is None or row["ended_at"] is not None or not _can_act_for(caller, row):
         return None
-    return _session_from_row(row)
+    return session_from_row(row)
 
 
 def _can_act_for(caller: Caller, row: Row) -> bool:
@@ -106,7 +106,7 @@ def _can_act_for(caller: Caller, row: Row) -> bool:
     return not caller.key or caller.agent is None or caller.operator or caller.agent == row["agent"]
 
 
-def _session_from_row(row: Row) -> AgentSession:
+def session_from_row(row: Row) -> AgentSession:
     return AgentSession(
         row["project"],
         row["id"],

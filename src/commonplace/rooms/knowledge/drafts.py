@@ -130,6 +130,11 @@ async def prepare_record(calls: Calls, draft: Draft) -> PreparedDraft:
     return PreparedDraft(await asyncio.to_thread(_clean_draft, draft, calls.settings), [])
 
 
+def prepare_short_record(draft: Draft, settings: Settings) -> PreparedDraft:
+    """The same for a text that is so short that a transaction can prepare it."""
+    return PreparedDraft(_clean_draft(draft, settings), [])
+
+
 async def prepare_document(
     calls: Calls, arguments: Mapping[str, Any], caller: Caller, draft: Draft
 ) -> PreparedDraft:

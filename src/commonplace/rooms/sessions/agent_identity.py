@@ -31,6 +31,8 @@ class SessionRequest:
     tmux_target: str
     seat: str = ""
     branch: str = ""
+    parent: str = ""
+    """The session whose sub-agent this is."""
 
     @property
     def gives_name(self) -> bool:

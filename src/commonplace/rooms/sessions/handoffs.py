@@ -7,6 +7,7 @@ longer active. A summary without notes is a finished handoff: it is shown only i
 from collections.abc import Collection, Sequence
 
 from commonplace import errors
+from commonplace.activity import AgentSession
 from commonplace.boot import StartingSession
 from commonplace.call import Call
 from commonplace.rooms.sessions import handoff_store, store
@@ -44,8 +45,7 @@ def _fold_task(task: str) -> str:
     return " ".join(task.casefold().split())
 
 
-async def open_handoff(call: Call, document: str, *, is_automatic: bool) -> None:
-    session = call.own_session
+async def open_handoff(call: Call, session: AgentSession, document: str, *, is_automatic: bool) -> None:
     await handoff_store.insert_handoff(call.tx, session, document, call.now, is_automatic=is_automatic)
     await handoff_store.replace_handoffs(call.tx, session, document, call.now)
 

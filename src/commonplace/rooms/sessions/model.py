@@ -70,3 +70,5 @@ class EndedSession(Reply):
     taken_handoffs: list[str] = []
     open_claims: list[OpenClaim] = []
     """Backlog items that were claimed and not completed; they are ready again."""
+    ended_subagents: list[str] = []
+    """Sub-agents of this session that had not ended and were not at work; their sessions ended with it."""

@@ -17,16 +17,20 @@ from commonplace.operation import alias, operation
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.agents.model import MAX_TASK_CHARACTERS
 from commonplace.rooms.backlog.claims import release_claims_of_session
-from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_document, prepare_record
+from commonplace.rooms.knowledge.drafts import (
+    Draft,
+    PreparedDraft,
+    prepare_document,
+    prepare_record,
+    prepare_short_record,
+)
 from commonplace.rooms.knowledge.writing import write_document, write_record
 from commonplace.rooms.locks import paths
-from commonplace.rooms.locks import store as locks
-from commonplace.rooms.locks.events import FILES_RELEASED
-from commonplace.rooms.locks.waiters import delete_waiters_of_session, notify_waiters_of_project
 from commonplace.rooms.sessions import boot, handoffs, start_notices, store
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.rooms.sessions.boot_pack import fit_boot_pack
-from commonplace.rooms.sessions.events import SESSION_ENDED, SESSION_STARTED
+from commonplace.rooms.sessions.ending import end_abandoned_sessions, end_subagents, release_holdings
+from commonplace.rooms.sessions.events import SESSION_STARTED
 from commonplace.rooms.sessions.model import (
     DOCUMENT_LIFETIMES,
     UNKNOWN_AGENT,
@@ -44,7 +48,7 @@ from commonplace.rooms.sessions.model import (
 )
 from commonplace.rooms.sessions.receipts import compose_handoff, title_handoff
 from commonplace.rooms.sessions.renaming import rename_agent
-from commonplace.rooms.sessions.seat import seat_id
+from commonplace.rooms.sessions.seat import NAME_BUSY_MICROSECONDS, seat_id
 from commonplace.rooms.sessions.starting_agent import resolve_starting_agent
 from commonplace.rooms.sessions.window_session import plan_windows
 from commonplace.rooms.work import store as work
@@ -79,21 +83,20 @@ async def start_session(
     context to get up to speed: handoff (where the previous agent left off), mail, tasks, locks, learnings."""
     if api_key is not None:
         call.caller = await _require_key_caller(call, api_key)
-    if activity.is_session_id(claude_instance):
-        call.session = await activity.load_session(call.tx, claude_instance, call.caller)
-        claude_instance = UNKNOWN_AGENT
-    if spawned_by and activity.is_session_id(spawned_by):
-        spawned_by = (await activity.load_session(call.tx, spawned_by, call.caller)).agent
-    plan = await plan_windows(call, project, spawned_by or "")
+    name = await _resolve_name(call, claude_instance)
+    spawner, named_parent = await _resolve_spawner(call, spawned_by or "")
+    plan = await plan_windows(call, project, spawner)
+    parent = named_parent or plan.parent or await _find_parent_by_name(call, spawner)
     request = SessionRequest(
-        claude_instance,
+        name,
         task_description if call.caller.has_role("agent") else "",
         role_description or "",
         working_directory or "",
-        spawned_by or plan.parent,
+        spawner or (parent.agent if parent else ""),
         tmux_target or "",
         seat_id(call.caller, working_directory or ""),
         call.caller.branch,
+        parent.id if parent else "",
     )
     agent = await resolve_starting_agent(call, request, plan.continued)
     session_id = activity.mint_session_id(project, agent.name)
@@ -113,6 +116,31 @@ async def start_session(
         project=project, agent=agent.name, session_id=session_id, already_started=plan.continued is not None
     )
     return fit_boot_pack(pack, parts, token_budget)
+
+
+async def _resolve_name(call: Call, claude_instance: str) -> str:
+    """The name that was given; a session_id in its place names the session to continue."""
+    if not activity.is_session_id(claude_instance):
+        return claude_instance
+    call.session = await activity.load_session(call.tx, claude_instance, call.caller)
+    return UNKNOWN_AGENT
+
+
+async def _resolve_spawner(call: Call, spawned_by: str) -> tuple[str, activity.AgentSession | None]:
+    """The name of the agent that started this one, and its session if the argument is a session_id."""
+    if not spawned_by or not activity.is_session_id(spawned_by):
+        return spawned_by, None
+    parent = await activity.load_session(call.tx, spawned_by, call.caller)
+    return parent.agent, parent
+
+
+async def _find_parent_by_name(call: Call, agent: str) -> activity.AgentSession | None:
+    """The session of that agent, of the same key, that called last."""
+    if not agent:
+        return None
+    since = call.now - SESSION_LIVE_MICROSECONDS
+    sessions = await store.list_sessions_of_agent(call.tx, call.project, agent, call.caller.key, since)
+    return sessions[0] if sessions else None
 
 
 async def _require_key_caller(call: Call, secret: str) -> access.Caller:
@@ -154,10 +182,24 @@ async def _open_session(
         agent=agent.name,
         task=request.task[:MAX_TASK_CHARACTERS],
     )
+    if not request.gives_name and not request.spawned_by:
+        await _take_over_seat(call, session, request.seat)
     start = StartingSession(
         call.project, agent.name, session.id, request.task, working_directory, agent.previous_start
     )
     return await boot.load_last_handoff_and_work(call, start)
+
+
+async def _take_over_seat(call: Call, session: activity.AgentSession, seat: str) -> None:
+    """End windows of the seat that were closed without an end, and leave a handoff of what they had open."""
+    abandoned = await store.list_abandoned_sessions(call.tx, session, seat, call.now - NAME_BUSY_MICROSECONDS)
+    texts = [await compose_handoff(call.tx, left, ()) for left in abandoned]
+    await end_abandoned_sessions(call, abandoned)
+    for left, text in zip(abandoned, texts, strict=True):
+        if text:
+            draft = _draft_automatic_handoff(text, (), call.now)
+            document = await write_record(call, prepare_short_record(draft, call.settings))
+            await handoffs.open_handoff(call, left, document, is_automatic=True)
 
 
 async def _enter_roster(call: Call, request: SessionRequest, agent: ResolvedAgent) -> None:
@@ -225,9 +267,8 @@ async def _prepare_end(calls: Calls, arguments: Mapping[str, Any], caller: Calle
         handoff = await calls.database.read(lambda tx: _compose_handoff(tx, arguments, caller, now))
         prepared = replace(prepared, is_automatic=True)
     if handoff:
-        draft = _draft_document(boot.HANDOFF_TYPE, handoff, files, now)
-        if prepared.is_automatic:
-            draft = replace(draft, title=_truncate_title(title_handoff(handoff)))
+        draft_handoff = _draft_automatic_handoff if prepared.is_automatic else _draft_handoff
+        draft = draft_handoff(handoff, files, now)
         prepared = replace(prepared, handoff=await prepare_record(calls, draft))
     return prepared
 
@@ -241,6 +282,14 @@ async def _compose_handoff(tx: Tx, arguments: Mapping[str, Any], caller: Caller,
     if parent and await store.is_name_busy(tx, session.project, parent, since):
         return ""
     return await compose_handoff(tx, session, arguments["files_modified"] or ())
+
+
+def _draft_handoff(content: str, files: tuple[str, ...], now: int) -> Draft:
+    return _draft_document(boot.HANDOFF_TYPE, content, files, now)
+
+
+def _draft_automatic_handoff(content: str, files: tuple[str, ...], now: int) -> Draft:
+    return replace(_draft_handoff(content, files, now), title=_truncate_title(title_handoff(content)))
 
 
 def _draft_document(kind: str, content: str, files: tuple[str, ...], now: int) -> Draft:
@@ -273,23 +322,17 @@ async def end_session(
     prepared: _PreparedEnd = call.prepared
     # Before the documents: whoever changes a backlog item locks it before the search index, too.
     open_claims = await release_claims_of_session(call, session)
+    ended_subagents = await end_subagents(call, session)
     learning_id = await _store_learning(call, prepared.learning) if prepared.learning else ""
     handoff_id = await write_record(call, prepared.handoff) if prepared.handoff else ""
     taken = await handoffs.take_handoffs(call, takes_handoff) if takes_handoff else []
     if handoff_id and (prepared.is_automatic or (handoff_notes or "").strip()):
-        await handoffs.open_handoff(call, handoff_id, is_automatic=prepared.is_automatic)
+        await handoffs.open_handoff(call, session, handoff_id, is_automatic=prepared.is_automatic)
     await work.record_touched_files(
         call.tx, session, _canonical_files(files, session.working_directory), call.now
     )
-    await work.close_work_of_session(call.tx, call.project, session.id, call.now)
-    released = await locks.release_leases_of_session(call.tx, call.project, session.id, await call.tx.clock())
-    await delete_waiters_of_session(call.tx, call.project, session.id)
-    await store.mark_agent_idle(call.tx, session, call.now - SESSION_LIVE_MICROSECONDS, call.now)
+    released = await release_holdings(call, session, handoff_id)
     call.subject = handoff_id
-    call.emit(SESSION_ENDED, agent=call.agent, handoff_id=handoff_id)
-    if released:
-        await notify_waiters_of_project(call.tx, call.project, call.now)
-        call.emit(FILES_RELEASED, agent=call.agent, files=released)
     return EndedSession(
         status="ended",
         handoff_id=handoff_id,
@@ -297,6 +340,7 @@ async def end_session(
         released_locks=released,
         open_claims=open_claims,
         taken_handoffs=taken,
+        ended_subagents=ended_subagents,
     )
 
 

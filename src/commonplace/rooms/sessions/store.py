@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from commonplace.activity import AgentSession, hash_session_id
+from commonplace.activity import AgentSession, hash_session_id, session_from_row
 from commonplace.clock import DAY
 from commonplace.project import list_all_project_names
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
@@ -10,6 +10,10 @@ from commonplace.store.database import Row, Tx
 
 _MAX_LIVE_SESSIONS = 50
 _MAX_PATTERN_AGENTS = 500
+_SELECT_OPEN_SESSION = (
+    "select project, id, agent, agent_type, key_id, working_directory, 0 as has_notice from session"
+    " where project = $1 and ended_at is null"
+)
 
 
 async def load_agents_by_name(
@@ -93,6 +97,42 @@ async def list_open_session_ids(tx: Tx, session: AgentSession) -> list[str]:
     return [row["id"] for row in rows]
 
 
+async def list_sessions_of_agent(
+    tx: Tx, project: str, agent: str, key: str, since: int
+) -> list[AgentSession]:
+    """List the open sessions of an agent and key that were active since then, the latest first."""
+    rows = await tx.all(
+        f"{_SELECT_OPEN_SESSION} and agent = $2 and key_id = $3 and active_at > $4"
+        " order by active_at desc, id limit $5",
+        *(project, agent, key, since, _MAX_LIVE_SESSIONS),
+    )
+    return [session_from_row(row) for row in rows]
+
+
+async def list_subagent_sessions(
+    tx: Tx, project: str, parents: Sequence[str], idle_since: int
+) -> list[AgentSession]:
+    """List the open sessions that these started and that have not called since then."""
+    rows = await tx.all(
+        f"{_SELECT_OPEN_SESSION} and parent <> '' and parent = any($2) and active_at <= $3"
+        " order by started_at, id limit $4",
+        *(project, list(parents), idle_since, _MAX_LIVE_SESSIONS),
+    )
+    return [session_from_row(row) for row in rows]
+
+
+async def list_abandoned_sessions(
+    tx: Tx, session: AgentSession, seat: str, idle_since: int
+) -> list[AgentSession]:
+    """List open sessions of the same agent, key and seat that have not called since then."""
+    rows = await tx.all(
+        f"{_SELECT_OPEN_SESSION} and agent = $2 and key_id = $3 and seat = $4 and active_at <= $5 and id <> $6"
+        " order by active_at, id limit $7",
+        *(session.project, session.agent, session.key_id, seat, idle_since, session.id, _MAX_LIVE_SESSIONS),
+    )
+    return [session_from_row(row) for row in rows]
+
+
 async def is_registered_agent(tx: Tx, project: str, name: str) -> bool:
     """Did an admin put the agent onto the roster of a registered project?"""
     row = await tx.one(
@@ -161,8 +201,8 @@ async def list_agents_with_path_patterns(tx: Tx, project: str) -> Sequence[Row]:
 async def insert_session(tx: Tx, session: AgentSession, request: SessionRequest, now: int) -> None:
     await tx.run(
         "insert into session (project, id, agent, agent_type, key_id, task, role_description, working_directory,"
-        " spawned_by, tmux_target, started_at, active_at, seat, branch)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13)",
+        " spawned_by, tmux_target, started_at, active_at, seat, branch, parent)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $14)",
         session.project,
         session.id,
         session.agent,
@@ -176,6 +216,7 @@ async def insert_session(tx: Tx, session: AgentSession, request: SessionRequest,
         now,
         request.seat,
         request.branch,
+        request.parent,
     )
 
 

@@ -17,18 +17,19 @@ from commonplace.window import kind_of_window
 
 @dataclass(frozen=True, slots=True)
 class WindowPlan:
-    """`continued`: the live session to return. `parent`: the agent whose sub-agent this is. `windows`: to bind."""
+    """`continued`: the live session to return. `parent`: that of the agent whose sub-agent this is. `windows`: to bind."""
 
     windows: tuple[str, ...]
     continued: AgentSession | None = None
-    parent: str = ""
+    parent: AgentSession | None = None
 
 
 async def plan_windows(call: Call, project: str, spawned_by: str) -> WindowPlan:
     bindings = await acting.list_window_bindings(call.tx, call.caller)
     windows, candidate = call.caller.windows, await _find_candidate(call, bindings)
     if candidate is not None and spawned_by and not await _is_child(call, candidate, spawned_by):
-        return WindowPlan(_free_windows(windows, bindings), parent=spawned_by)
+        parent = candidate if candidate.agent == spawned_by else None
+        return WindowPlan(_free_windows(windows, bindings), parent=parent)
     if candidate is not None and await _is_other_client(call, candidate, bindings):
         return WindowPlan(_free_windows(windows, bindings))
     parent = _find_parent(windows, bindings)
@@ -74,11 +75,11 @@ def _own_conversation(windows: tuple[str, ...]) -> str:
     return next((window for window in windows if kind_of_window(window) == "conversation"), "")
 
 
-def _find_parent(windows: tuple[str, ...], bindings: Sequence[WindowBinding]) -> str:
-    """The agent of a conversation around this one: Codex names its root beside each sub-agent's own."""
+def _find_parent(windows: tuple[str, ...], bindings: Sequence[WindowBinding]) -> AgentSession | None:
+    """The session of a conversation around this one: Codex names its root beside each sub-agent's own."""
     own = _own_conversation(windows)
     around = [binding for binding in bindings if binding.kind == "conversation" and binding.window != own]
-    return around[0].session.agent if around else ""
+    return around[0].session if around else None
 
 
 def _free_windows(windows: tuple[str, ...], bindings: Sequence[WindowBinding]) -> tuple[str, ...]:
