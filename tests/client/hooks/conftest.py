@@ -94,8 +94,12 @@ async def relay(url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Asy
 
 
 @pytest.fixture
-def remote_agent(relay: TlsRelay, home: Path, shop: Path) -> Iterator[Callable[..., Agent]]:
-    """Agents with the default limits of time, which know the server by its address and its authority only."""
+def remote_agent(
+    relay: TlsRelay, home: Path, shop: Path, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Agent]]:
+    """Agents that know the server by its address and its authority; in the long form with the default limits of time."""
+    is_long = request.config.getoption("--long")
+    limit = {} if is_long else {"COMMONPLACE_HOOKS_SECONDS": str(PATIENCE_SECONDS)}
 
     def arrive(tool: str = "claude", **environ: str) -> Agent:
         variables = {
@@ -104,7 +108,7 @@ def remote_agent(relay: TlsRelay, home: Path, shop: Path) -> Iterator[Callable[.
             "COMMONPLACE_CA_FILE": str(relay.ca_file),
             "COMMONPLACE_HOOKS_TRANSCRIPTS": "off",
         }
-        return Agent(tool, shop, variables | environ)
+        return Agent(tool, shop, variables | limit | environ)
 
     yield arrive
     (home / "keeper.sock").unlink(missing_ok=True)  # its keeper ends with it

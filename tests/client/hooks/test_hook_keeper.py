@@ -39,7 +39,7 @@ async def wait_for_keeper(home: Path, relay: TlsRelay, connections: int) -> psut
 
 @pytest.fixture
 def ann(remote_agent) -> Agent:
-    """With a key, though this server asks for none, and with time for a busy machine."""
+    """With a key, though this server asks for none."""
     return remote_agent(COMMONPLACE_KEY="smk_secret", COMMONPLACE_HOOKS_SECONDS=str(PATIENCE_SECONDS))
 
 
