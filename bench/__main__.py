@@ -60,7 +60,9 @@ def build_tool_call(port: int, name: str, arguments: dict[str, object], n: int) 
 
 def call_operation(port: int, operation: str, **arguments: object) -> dict[str, object]:
     request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/api/{operation}", json.dumps(arguments).encode()
+        f"http://127.0.0.1:{port}/api/{operation}",
+        json.dumps(arguments).encode(),
+        {"Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request) as response:
         return json.load(response)

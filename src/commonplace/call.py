@@ -88,11 +88,13 @@ class Call:
             raise acting.no_session()
         return self.session
 
-    @property
-    def reader(self) -> str:
-        """The name of the caller among the readers of private entries; empty if nobody is known."""
-        project = self.session.project if self.session else self.project
-        return "" if self.is_anonymous else reader_name(project, self.agent)
+    def name_reader(self, project: str) -> str:
+        """The caller's name among the readers of private entries of a project; empty if nobody is known.
+
+        A session acts for the agent of its own project, a key without a session for that of every project it names.
+        """
+        own_project = self.session.project if self.session else project
+        return "" if self.is_anonymous else reader_name(own_project, self.agent)
 
     def require_agent(self) -> str:
         """Who acts, where something private is written or read."""

@@ -210,6 +210,29 @@ async def test_message_is_seen_by_those_who_may_and_by_nobody_else(board: Board,
         assert visible == VISIBLE_TO[kind], name
 
 
+@pytest.mark.parametrize("kind", [kind for kind in CALLERS if kind != "no agent"])
+async def test_search_over_everything_shows_only_what_is_public(board: Board, kind: str):
+    expected = {"public"} if kind != "other project" else set()
+    agent = board.agent(kind)
+    found = await agent.search_global(query="secret public private agent_only admin_only", limit=50)
+    assert find_visibilities(str(found["results"])) == expected
+    opened = set()
+    for visibility, message in board.messages.items():
+        try:
+            opened |= (
+                {visibility} if await agent.get_by_id(id=f"{board.id}/{message}", project="shop") else set()
+            )
+        except (errors.NotFound, errors.Forbidden):
+            continue
+    assert opened == expected
+    if kind == "other project":
+        with pytest.raises(errors.Forbidden):
+            await agent.query(query="secret", project="shop")
+        return
+    found = await agent.query(query="secret public private", project="shop", limit=50)
+    assert find_visibilities(str(found["results"])) == expected
+
+
 async def test_search_stays_within_audiences_after_others_have_searched(board: Board):
     """Shelves are kept in memory: who searches first must not decide what the next one finds."""
     search = READ_WAYS["search_context"]

@@ -1,5 +1,7 @@
 """What a large project does to a search, shown on a small one by lowering where large begins."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,43 @@ def test_codes_of_a_large_project_give_the_nearest(monkeypatch, dimensions):
     kept.add_rows([(at, bit_codes.pack_vector(vector)) for at, vector in enumerate(made, 1)])
     assert set(range(1, 21)) <= set(kept.find_nearest(made[0], 40))
     assert len(kept.find_nearest(made[0], 40)) == 40
+
+
+@pytest.mark.usefixtures("few_are_common")
+@pytest.mark.parametrize("question", ["open valve", "valve"])
+async def test_private_entries_of_others_neither_hide_nor_count(team, question):
+    """However much mail others have, and however common its words are there, one's own is found."""
+    mine = index.IndexEntry(
+        PROJECT, "message", "mine", "message", "A valve", "open the valve", NOW, readers=("shop/bob",)
+    )
+    others = [
+        replace(entry, kind="message", readers=(f"shop/reader{n % 7}", "shop/carol"))
+        for n, entry in enumerate(entries(["open the valve valve valve slowly"] * 300))
+    ]
+
+    async def put(tx):
+        await index.put_entries(tx, [mine, *others])
+
+    await team.database.write(put)
+
+    async def search(reader):
+        wanted = EntryFilter(now=NOW, reader=reader)
+        return await team.database.read(
+            lambda tx: find.find_entries(
+                tx, team.calls.search.vectors, Question(question), [PROJECT], wanted, 5
+            )
+        )
+
+    [hit] = await search("shop/bob")
+    assert (hit.id, hit.relevance > 0.2) == ("mine", True)
+    assert await search("") == []
+    assert await search("shop/BOB") == []
+    assert len(await search("shop/carol")) == 5
+    await team.database.write(
+        lambda tx: index.remove_entries(tx, PROJECT, "message", [entry.id for entry in others])
+    )
+    assert await search("shop/carol") == []
+    rows = await team.database.read(
+        lambda tx: tx.all("select term from term where project = 'shop' and n <> 0")
+    )
+    assert {row["term"][0] for row in rows} == {"@"}

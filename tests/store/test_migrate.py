@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from commonplace import errors
-from commonplace.store.database import Database, Tx
+from commonplace.catalogue import CATALOGUE
+from commonplace.config import Settings
+from commonplace.search.engine import SearchEngine
+from commonplace.store.database import Database, Kind, Tx
 from commonplace.store.migrate import list_migrations, migrate
 from commonplace.store.postgres import Postgres
 from commonplace.store.sqlite import Sqlite
@@ -59,3 +62,53 @@ async def test_folder_is_free_again_after_close(tmp_path: Path, clock: HandClock
         Sqlite(tmp_path, clock)
     await first.close()
     await Sqlite(tmp_path, clock).close()
+
+
+async def open_former_store(kind: str, tmp_path: Path, clock: HandClock, dsn: str) -> Database:
+    return Sqlite(tmp_path, clock) if kind == "sqlite" else await Postgres.open(dsn, pool=1)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+async def test_rows_from_before_the_one_search_get_ids_and_are_indexed(
+    kind: Kind, tmp_path: Path, clock: HandClock, postgres_server: str, monkeypatch: pytest.MonkeyPatch
+):
+    all_migrations = list_migrations(kind)
+    first = next(migration.n for migration in all_migrations if migration.name == "one_search")
+    async with create_database(postgres_server) as dsn:
+        store = await open_former_store(kind, tmp_path, clock, dsn)
+        try:
+            with monkeypatch.context() as former:
+                former.setattr(
+                    "commonplace.store.migrate.list_migrations",
+                    lambda _kind: [migration for migration in all_migrations if migration.n < first],
+                )
+                await migrate(store)
+            await store.write(insert_former_rows)
+            await migrate(store)
+            search = SearchEngine(store, Settings(embeddings="off"), clock, CATALOGUE.search_sources)
+            await search.run_requested_refreshes()
+            await search.close()
+            rows = await store.read(
+                lambda tx: tx.all("select kind, id, title from entry where project = 'shop'")
+            )
+        finally:
+            await store.close()
+    assert sorted((row["kind"], row["id"].partition("_")[0], row["title"]) for row in rows) == [
+        ("checklist", "checklist", "release"),
+        ("guideline", "guideline", "money"),
+        ("guideline", "guideline", "names"),
+    ]
+    assert len({row["id"] for row in rows}) == len(rows)
+
+
+async def insert_former_rows(tx: Tx) -> None:
+    for name in ("money", "names"):
+        await tx.run(
+            "insert into guideline (project, name, rule, priority, updated_at, updated_by)"
+            " values ('shop', $1, 'Mind the walrus.', 50, 1, 'ann')",
+            name,
+        )
+    await tx.run(
+        "insert into checklist (project, name, created_by, created_at, updated_at)"
+        " values ('shop', 'release', 'ann', 1, 1)"
+    )

@@ -45,6 +45,7 @@ class SearchScope:
 
     project: str
     kinds: tuple[str, ...]
+    reader: str = ""
     is_rare: bool = False
     """Do most projects have no entries of these kinds? A search through the words of all others would tell it late."""
 
@@ -99,7 +100,7 @@ async def find_entries(
     limit: int = MAX_CANDIDATES,
 ) -> list[Hit]:
     """The entries of these projects that share a word or are near in meaning, the best first."""
-    scopes = [SearchScope(project, entry_filter.kinds) for project in projects]
+    scopes = [SearchScope(project, entry_filter.kinds, entry_filter.reader) for project in projects]
     return await find_entries_in_scopes(tx, vectors, question, scopes, entry_filter, limit)
 
 
@@ -111,18 +112,18 @@ async def find_entries_in_scopes(
     entry_filter: EntryFilter,
     limit: int = MAX_CANDIDATES,
 ) -> list[Hit]:
-    """The same with up to `limit` candidates of each scope, ranked together; the kinds of the filter do not count."""
+    """The same with up to `limit` candidates of each scope, ranked together; kinds and reader are those of the scope."""
     hits: list[Hit] = []
     terms_by_project: dict[str, QueryTerms | None] = {}
     for scope in scopes:
+        scope_filter = replace(entry_filter, kinds=scope.kinds, reader=scope.reader)
         if scope.project not in terms_by_project:
             terms_by_project[scope.project] = await _load_terms(
-                tx, scope.project, question.text, entry_filter.readers
+                tx, scope.project, question.text, scope_filter.readers
             )
         terms = terms_by_project[scope.project]
         if terms is None or (scope.is_rare and not await has_entries(tx, scope.project, scope.kinds)):
             continue
-        scope_filter = replace(entry_filter, kinds=scope.kinds)
         hits += await _find_in_scope(tx, vectors, question, scope.project, terms, scope_filter, limit)
     return [hit for hit in rank_hits(hits, question) if hit.word_score or _is_near(hit, question)]
 

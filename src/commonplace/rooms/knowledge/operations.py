@@ -58,7 +58,6 @@ async def query(
         tags=tuple(tags or ()),
         inactive=include_inactive,
         changed_since=call.now - updated_within_days * DAY if updated_within_days else 0,
-        reader=call.reader,
     )
     wanted = restrict_to_types(call, entry_filter, memory_types)
     question = prepared_question(call, query)
@@ -269,8 +268,8 @@ async def search_global(
     """Search everything (global) across all projects (repositories) and other teams: documents, solutions,
     files, transcripts.
     """
-    wanted = restrict_to_types(call, EntryFilter(call.now, reader=call.reader), memory_types)
-    projects = await store.list_indexed_projects(call.tx, call.reader, _MAX_PROJECTS)
+    wanted = restrict_to_types(call, EntryFilter(call.now), memory_types)
+    projects = await store.list_indexed_projects(call.tx, _MAX_PROJECTS)
     recall = await recall_items(
         call, prepared_question(call, query), projects, wanted, limit, candidates=2 * limit
     )

@@ -109,7 +109,7 @@ def list_search_scopes(call: Call, projects: Sequence[str], kinds: Sequence[str]
         for is_part in (False, True):
             scope_kinds = tuple(source.kind for source in readable if (source.whole is not None) is is_part)
             if scope_kinds:
-                scopes.append(SearchScope(project, scope_kinds, is_rare=is_part))
+                scopes.append(SearchScope(project, scope_kinds, call.name_reader(project), is_part))
     return scopes
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import msgspec
 
 from commonplace.search import index, text
-from commonplace.search.query import ENTRY_COUNTER, build_counter_name
+from commonplace.search.query import ENTRY_COUNTER
 from commonplace.search.usage import EntryUse
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx, Value
@@ -171,11 +171,12 @@ async def load_document(tx: Tx, project: str, identity: str) -> Row | None:
     return (await load_documents(tx, project, [identity])).get(identity)
 
 
-async def list_indexed_projects(tx: Tx, reader: str, limit: int) -> list[str]:
-    """The projects that have index entries for everyone, or for this reader."""
+async def list_indexed_projects(tx: Tx, limit: int) -> list[str]:
+    """The projects that have index entries, for everyone or for some readers."""
     rows = await tx.all(
-        "select distinct project from counter where name = any($1) and n > 0 order by project limit $2",
-        [build_counter_name(ENTRY_COUNTER, name) for name in dict.fromkeys(("", reader))],
+        "select distinct project from counter where (name = $1 or name like $2) and n > 0 order by project limit $3",
+        ENTRY_COUNTER,
+        f"{ENTRY_COUNTER}@%",
         limit,
     )
     return [row["project"] for row in rows]

@@ -23,7 +23,9 @@ async def find_message(call: Call, project: str, id_prefix: str) -> dict[str, An
 
 async def _can_read_message(call: Call, row: Row, deliveries: Sequence[Row]) -> bool:
     """A broadcast is readable by everyone in the project, mail by its sender, its recipients and the project's admins."""
-    if row["addressed_to"] == model.ALL_AGENTS or call.reader in search.list_readers(row, deliveries):
+    if row["addressed_to"] == model.ALL_AGENTS or call.name_reader(row["project"]) in search.list_readers(
+        row, deliveries
+    ):
         return True
     return await is_project_admin(call.tx, row["project"], call.caller, call.agent)
 
