@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,23 @@ def test_other_machines_reach_a_server_with_keys_by_the_addresses_that_it_prints
             assert run("status", COMMONPLACE_URL=address, COMMONPLACE_KEY=key).returncode == 0
         foreign = server.request("GET", "/health", headers={"Host": "evil.example"})
         assert foreign[0] == 421
+
+
+def test_serve_prints_a_command_that_this_shell_finds(tmp_path: Path):
+    script = Path(sys.executable).with_name("commonplace")
+    with subprocess.Popen(
+        [script, "serve", "--port", "0", "--data", str(tmp_path / "data")],
+        cwd=script.parent.parent,
+        env=product.environment(PATH="/nowhere"),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        try:
+            assert server.stdout is not None
+            banner = "".join(server.stdout.readline() for _ in range(5))
+        finally:
+            server.terminate()
+    assert f" {script.relative_to(script.parent.parent)} connect claude" in banner
 
 
 def test_serve_without_keys_says_that_other_machines_are_refused(tmp_path: Path):

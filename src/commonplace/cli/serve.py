@@ -2,8 +2,11 @@
 
 import argparse
 import asyncio
+import shlex
+import shutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from commonplace import config, server
@@ -63,17 +66,34 @@ _UNREACHABLE_WARNING = (
 def _render_connect_lines(address: str, agents: Sequence[str], settings: Settings) -> list[str]:
     key = " --key KEY" if settings.auth_on else ""
     header = ' --header "Authorization: Bearer KEY"' if settings.auth_on else ""
-    rows = [(AGENTS[agent].title, f"commonplace connect {agent} --url {address}{key}") for agent in agents]
+    program = _find_program_name() if len(agents) == 1 else "commonplace"
+    rows = [(AGENTS[agent].title, f"{program} connect {agent} --url {address}{key}") for agent in agents]
     title = "Connect your agents:"
     if len(agents) == 1:
         title, rows = f"Connect your agents ({', '.join(AGENTS)}):", [("one agent", rows[0][1])]
-    rows.append(("all, with hooks and uploads", f"commonplace install --url {address}{key}"))
+    rows.append(("all, with hooks and uploads", f"{program} install --url {address}{key}"))
     rows.append(
         ("without this program", f"claude mcp add --transport http commonplace {address}/mcp{header}")
     )
     if settings.auth_on:
-        rows.insert(0, ("KEY, for each person or agent", "commonplace key create --name NAME --projects '*'"))
+        rows.insert(
+            0,
+            (
+                "KEY, for each person or agent",
+                f"{_find_program_name()} key create --name NAME --projects '*'",
+            ),
+        )
     return [title, *(f"  {label:{_LABEL_COLUMNS}} {command}" for label, command in rows)]
+
+
+def _find_program_name() -> str:
+    """What a person types here to run this program: its path if a shell would not find it."""
+    started = Path(sys.argv[0]).absolute()
+    on_path = shutil.which("commonplace")
+    if started.name != "commonplace" or (on_path and Path(on_path).resolve() == started.resolve()):
+        return "commonplace"
+    folder = Path.cwd()
+    return shlex.quote(str(started.relative_to(folder) if started.is_relative_to(folder) else started))
 
 
 def _list_outside_urls(settings: Settings, port: str) -> list[str]:

@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from commonplace import errors
 from commonplace.client.people import terminal
 from commonplace.client.people.person import (
     CallOperation,
@@ -38,7 +39,13 @@ def run(arguments: argparse.Namespace, call: CallOperation) -> int:
 def _read_page(arguments: argparse.Namespace, call: CallOperation, project: str, name: str) -> dict[str, Any]:
     values = {"limit": arguments.limit, "include_delivered": arguments.read}
     if not arguments.mark_read:
-        return call("memory_list_inbox", values | {"project": project, "agent": name})
+        try:
+            return call("memory_list_inbox", values | {"project": project, "agent": name})
+        except errors.Forbidden as refusal:
+            bind = f"commonplace key create --name {name} --agent {name} --projects {project}"
+            raise errors.Forbidden(
+                refusal.message, hint=f"Name another agent with --agent, or ask an owner for its key: {bind}"
+            ) from None
     with open_session(call, project) as call_in_session:
         return call_in_session("memory_get_messages", values)
 
