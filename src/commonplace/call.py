@@ -7,14 +7,14 @@ Who may do what: `access.py`.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from commonplace import access, acting, activity, errors, events
+from commonplace import access, acting, activity, errors, events, suggestions
 from commonplace.access import Caller
 from commonplace.activity import ActivityRecorder, AgentSession
 from commonplace.arguments import SecretMask
@@ -71,6 +71,8 @@ class Call:
     mask: SecretMask = field(default_factory=lambda: SecretMask("mask"))
     changed_items: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
     """The ids that the search index must follow, by project and kind; see `reindex`."""
+    suggestions: dict[str, None] = field(default_factory=dict)
+    """Names that were probably meant instead of unknown ones; see `suggestions.py`."""
 
     @property
     def agent(self) -> str:
@@ -156,13 +158,16 @@ class Answer:
     reply: Any
     notices: list[str]
     project: str = access.SHARED
+    suggestions: Collection[str] = ()
 
     def to_text(self) -> bytes:
         body = msgspec.json.encode(self.reply)
-        if not self.notices:
+        beside = {"did_you_mean": list(self.suggestions), "_notice": self.notices}
+        fields = msgspec.json.encode({name: texts for name, texts in beside.items() if texts})
+        if fields == b"{}":
             return body
         comma = b"," if len(body) > len(b"{}") else b""
-        return body[:-1] + comma + b'"_notice":' + msgspec.json.encode(self.notices) + b"}"
+        return body[:-1] + comma + fields[1:]
 
 
 class Calls:
@@ -272,7 +277,7 @@ class Calls:
         for write in call.deferred_writes:
             await self._write_after(operation.name, write)
         if call.session is None or operation.session is False:
-            return Answer(reply, [], call.project)
+            return Answer(reply, [], call.project, call.suggestions)
         if call.touched:
             self.activity.mark_touched(call.session, call.now)
         elif not operation.is_recorded and self.activity.is_touch_due(call.session, call.now):
@@ -281,7 +286,7 @@ class Calls:
             session = call.session
             taken = await self._write_after(operation.name, lambda tx: activity.take_notices(tx, session))
             notices = taken or []
-        return Answer(reply, notices, call.project)
+        return Answer(reply, notices, call.project, call.suggestions)
 
     async def _write_after(self, name: str, write: Work[T]) -> T | None:
         """Write what a call leaves behind. The reply is true without it, so a store that takes no writes is logged."""
@@ -303,6 +308,7 @@ class Calls:
             call.project = access.SHARED
         if call.named_project is not None:
             arguments["project"] = call.named_project
+        await suggestions.suggest_names(call, arguments)
         reply = await operation.function(call, **arguments)
         notices: list[str] = []
         if operation.is_recorded:

@@ -29,6 +29,21 @@ async def list_all_project_names(tx: Tx) -> list[str]:
     return [row["name"] for row in await tx.all("select name from project order by name")]
 
 
+async def is_known_project(tx: Tx, project: str) -> bool:
+    return await tx.one("select 1 as yes from project where name = $1", project) is not None
+
+
+async def is_known_agent(tx: Tx, project: str, name: str) -> bool:
+    row = await tx.one("select 1 as yes from agent where project = $1 and name = $2", project, name)
+    return row is not None
+
+
+async def list_some_agent_names(tx: Tx, project: str) -> list[str]:
+    """Enough of the names to compare an unknown one with."""
+    rows = await tx.all("select name from agent where project = $1 order by name limit 1000", project)
+    return [row["name"] for row in rows]
+
+
 async def is_project_admin(tx: Tx, project: str, caller: Caller, agent: str) -> bool:
     """Is this caller, acting as this agent, an admin of the project?
 

@@ -17,6 +17,7 @@ from commonplace.rooms.backlog.model import (
     CompletedItem,
 )
 from commonplace.store.ids import Id
+from commonplace.suggestions import suggest_names
 
 
 @operation(
@@ -218,4 +219,5 @@ async def batch_backlog(call: Call, action: model.BacklogAction, items: model.Ba
 async def _run_item_operation(call: Call, item_operation: Operation, item: dict[str, Any]) -> Any:
     arguments = item_operation.parse_arguments({**item, "session_id": call.own_session.id}, call.mask)
     del arguments["session_id"]
+    await suggest_names(call, arguments)
     return await item_operation.function(call, **arguments)

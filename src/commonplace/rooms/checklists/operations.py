@@ -20,6 +20,7 @@ from commonplace.rooms.checklists.model import (
 )
 from commonplace.rooms.checklists.search import CHECKLIST_KIND
 from commonplace.store.database import Row
+from commonplace.suggestions import find_close_name
 
 _TOOL_NAME = "memory_checklist"
 
@@ -45,7 +46,7 @@ async def get_checklist(call: Call, name: model.ChecklistName, project: str | No
     """Get a list with who checked what and when."""
     row = await store.load_checklist(call.tx, call.project, name)
     if row is None:
-        raise _checklist_not_found(call, name)
+        raise await _checklist_not_found(call, name)
     return Checklist.from_row(row, await store.list_items(call.tx, call.project, name))
 
 
@@ -150,13 +151,16 @@ async def _append_items(
 async def _lock_checklist(call: Call, name: str) -> Row:
     row = await store.lock_checklist(call.tx, call.project, name, call.now)
     if row is None:
-        raise _checklist_not_found(call, name)
+        raise await _checklist_not_found(call, name)
     return row
 
 
-def _checklist_not_found(call: Call, name: str) -> errors.NotFound:
+async def _checklist_not_found(call: Call, name: str) -> errors.NotFound:
+    rows = await store.list_checklist_rows(call.tx, call.project)
+    close = find_close_name(name, [row["name"] for row in rows])
     return errors.NotFound(
-        f"Checklist '{name}' does not exist in '{call.project}'.", hint='Find its name with action="list".'
+        f"Checklist '{name}' does not exist in '{call.project}'.",
+        hint=f"Did you mean '{close}'?" if close else 'Find its name with action="list".',
     )
 
 

@@ -9,6 +9,7 @@ from commonplace.rooms.guidelines import model, store
 from commonplace.rooms.guidelines.events import GUIDELINE_CHANGED
 from commonplace.rooms.guidelines.search import GUIDELINE_KIND
 from commonplace.store.database import Row
+from commonplace.suggestions import suggest_project
 
 _NOTICE_CHARACTERS = 200
 
@@ -49,6 +50,7 @@ async def set_guideline(
 ) -> model.ChangedGuideline:
     """Add or replace a guideline; low priority numbers come first."""
     project = _require_writable_scope(call, scope)
+    await suggest_project(call, project)
     existing = await store.find_guideline(call.tx, project, name)
     if existing is None:
         await _require_below_limit(call, project)

@@ -33,12 +33,6 @@ async def count_unread_messages(tx: Tx, project: str, agent: str, *, urgent_only
     return int(row["n"]) if row else 0
 
 
-async def is_known_agent(tx: Tx, project: str, name: str) -> bool:
-    return (
-        await tx.one("select 1 as yes from agent where project = $1 and name = $2", project, name) is not None
-    )
-
-
 async def list_agent_names(tx: Tx, project: str) -> list[str]:
     rows = await tx.all("select name from agent where project = $1 order by name", project)
     return [row["name"] for row in rows]

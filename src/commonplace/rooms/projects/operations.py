@@ -16,6 +16,7 @@ from commonplace.rooms.projects import model, store
 from commonplace.rooms.projects.events import PROJECT_CREATED, PROJECT_DELETED
 from commonplace.rooms.projects.resources import load_project_with_roster
 from commonplace.store.database import Row
+from commonplace.suggestions import suggest_project
 
 
 @operation(
@@ -34,6 +35,7 @@ async def create_project(
     """Register a project; unknown agents then start as pending."""
     project = _set_call_project(call, name)
     model.require_not_shared(project)
+    await suggest_project(call, project)
     row = await store.register_project(call.tx, project, display_name, ignore_case, call.now)
     if row is None:
         raise errors.Duplicate(

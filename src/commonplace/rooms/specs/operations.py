@@ -16,6 +16,9 @@ from commonplace.rooms.specs.model import DefinedSpec, Spec, SpecListing, SpecSu
 from commonplace.rooms.specs.search import SPEC_KIND
 from commonplace.store.counters import lock_project
 from commonplace.store.database import Row
+from commonplace.suggestions import find_close_name
+
+_MAX_NAMES_COMPARED = 500
 
 
 @operation(
@@ -94,6 +97,16 @@ async def _require_owner(call: Call, name: str, previous: Row | None, requested:
     )
 
 
+async def _spec_not_found(call: Call, name: str) -> errors.NotFound:
+    projects = call.list_read_projects(include_shared=True)
+    rows, _ = await store.list_spec_rows(call.tx, projects, None, _MAX_NAMES_COMPARED)
+    close = find_close_name(name, [row["name"] for row in rows])
+    return errors.NotFound(
+        f"Spec '{name}' does not exist in '{call.project}'.",
+        hint=f"Did you mean '{close}'?" if close else "Find its name with memory_list_specs.",
+    )
+
+
 @operation("memory_get_spec", role="readonly")
 async def get_spec(
     call: Call, name: model.SpecName, version: model.SpecVersion | None = None, project: str | None = None
@@ -105,9 +118,7 @@ async def get_spec(
     if spec is None and project is None:
         spec = await store.load_spec(call.tx, SHARED, name)
     if spec is None:
-        raise errors.NotFound(
-            f"Spec '{name}' does not exist in '{call.project}'.", hint="Find its name with memory_list_specs."
-        )
+        raise await _spec_not_found(call, name)
     row = (
         await store.load_latest_version(call.tx, spec)
         if version is None

@@ -1,0 +1,64 @@
+"""Names in a call that are unknown but close to a known one. The reply tells them in `did_you_mean`; nothing is refused.
+
+`call.py` looks at the arguments of every call before it runs; refusals that list close names make their own hints.
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from commonplace import access
+from commonplace.project import (
+    is_known_agent,
+    is_known_project,
+    list_all_project_names,
+    list_some_agent_names,
+)
+
+if TYPE_CHECKING:
+    from commonplace.call import Call
+
+_SIMILARITY = 0.75
+_PROJECT_ARGUMENTS = ("project", "to_project")
+_AGENT_ARGUMENTS = ("assigned_to", "blocked_by", "claude_instance", "instance", "owner", "spawned_by")
+_GROUPS = frozenset({access.SHARED, access.ALL_PROJECTS})
+_NUMBERING = "0123456789-_"
+
+
+async def suggest_names(call: "Call", arguments: Mapping[str, Any]) -> None:
+    """Note every project and agent of the arguments that does not exist but is close to one that does."""
+    for project in _list_texts(arguments, _PROJECT_ARGUMENTS):
+        await suggest_project(call, project)
+    for agent in _list_texts(arguments, _AGENT_ARGUMENTS):
+        if agent != call.agent and not await is_known_agent(call.tx, call.project, agent):
+            _note_suggestion(call, "agent", agent, await list_some_agent_names(call.tx, call.project))
+
+
+async def suggest_project(call: "Call", project: str) -> None:
+    own_project = call.session.project if call.session else ""
+    name = access.normalize_project_name(project)
+    if project in _GROUPS or name == own_project or await is_known_project(call.tx, name):
+        return
+    names = [name for name in await list_all_project_names(call.tx) if call.caller.sees_project(name)]
+    _note_suggestion(call, "project", name, names)
+
+
+def find_close_name(name: str, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant; one that differs only in its number is another thing."""
+    others = [other for other in known if other.rstrip(_NUMBERING) != name.rstrip(_NUMBERING)]
+    swapped = [other for other in others if sorted(other) == sorted(name)]
+    close = swapped or difflib.get_close_matches(name, others, n=1, cutoff=_SIMILARITY)
+    return close[0] if close else None
+
+
+def _list_texts(arguments: Mapping[str, Any], names: tuple[str, ...]) -> list[str]:
+    values = [arguments.get(name) for name in names]
+    return [value for value in values if isinstance(value, str) and value]
+
+
+def _note_suggestion(call: "Call", kind: str, name: str, known: list[str]) -> None:
+    close = find_close_name(name, known)
+    if close:
+        call.suggestions[
+            f"{'new' if call.writes else 'unknown'} {kind} '{name}'; did you mean '{close}'?"
+        ] = None
