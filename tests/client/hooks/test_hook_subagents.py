@@ -8,6 +8,7 @@ import pytest
 from hooked import Agent, Done, both_stores, model_call
 
 from commonplace import access
+from commonplace.access import Caller
 from team import Team
 
 Arrive = Callable[..., Agent]
@@ -82,6 +83,22 @@ async def test_subagent_that_starts_edits_the_file_that_it_locked_and_its_parent
     assert (await alice.edit("src/tax.py")).denial == ""
     assert "leased by claude" in (await tester.edit("src/tax.py")).denial
     assert await spawners(team) == {"claude": "", "tester": "claude", "other": "claude"}
+
+
+async def test_subagents_of_an_agent_whose_key_gives_the_name_are_kept_apart_too(team: Team, near: Arrive):
+    made = await team.anyone(access.OPERATOR).admin(
+        action="create_key", name="dora", projects=["shop"], agent="dora"
+    )
+    key = Caller("agent", frozenset({"shop"}), made["id"], agent="dora")
+    dora = near(COMMONPLACE_KEY=made["key"])
+    await dora.start()
+    mark = {"agent_id": "a1", "agent_type": "general-purpose"}
+    for call_id, tool in (("toolu_1", "memory_start_session"), ("toolu_2", "memory_lock_files")):
+        await dora.hook(dora.calls(tool, call_id, **mark))
+    model = team.anyone(replace(key, windows=("claude-call:toolu_2", "mcp:1")))
+    await model.lock_files(files=["src/cart.py"], reason="rounding")
+    assert (await dora.hook(dora.sends("before_edit", "src/cart.py") | mark)).denial == ""
+    assert "leased by dora" in (await dora.edit("src/cart.py")).denial
 
 
 async def test_calls_of_a_subagent_are_its_own_and_those_of_its_parent_the_parents(

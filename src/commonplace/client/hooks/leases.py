@@ -65,7 +65,13 @@ def _lock_files(hook_run: HookRun, files: Sequence[str], reason: str, minutes: i
 
 
 def _is_own_lease(hook_run: HookRun, conflict: LeaseConflict) -> bool:
-    """Whether the same agent holds it in a session that it started itself; not another window of the same name."""
+    """Whether the same agent holds it in a session that it started itself; not another window of the same name.
+
+    Nor a sub-agent or parent, which have the same name under a key that is bound to one: where a sub-agent has a session
+    of its own, models act in the sessions of their hooks.
+    """
+    if hook_run.event.parent or hook_run.state.list_subagents():
+        return False
     reason = str(conflict.get("reason", ""))
     if reason != _lease_reason(hook_run) and reason.startswith(_REASON_PREFIX):
         return False
