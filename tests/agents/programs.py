@@ -62,6 +62,8 @@ class DrivenProgram:
     full_context_tokens: int = 0
     """After a reply of this size the program compacts by itself; 0 if it does so only between prompts."""
     terminal: TerminalUse | None = None
+    start_subagent: Callable[[str], Call] | None = None
+    """The model's call that starts a sub-agent with a prompt, and waits for it."""
 
     def call(self, tool: str, **arguments: Any) -> Call:
         """The model calls a tool of ours."""
@@ -218,6 +220,10 @@ def _opencode_edit(file: Path, old: str, new: str) -> list[Call]:
     return [Call("read", {"filePath": str(file)}), Call("edit", arguments)]
 
 
+def _opencode_subagent(prompt: str) -> Call:
+    return Call("task", {"description": "cart", "prompt": prompt, "subagent_type": "general"})
+
+
 def _copilot_command(window: ProgramWindow) -> list[str]:
     return ["--allow-all-tools", "--allow-all-paths", "-p", window.prompt]
 
@@ -235,6 +241,11 @@ def _copilot_environment(window: ProgramWindow) -> dict[str, str]:
 
 def _copilot_edit(file: Path, old: str, new: str) -> list[Call]:
     return [Call("edit", {"path": str(file), "old_str": old, "new_str": new})]
+
+
+def _copilot_subagent(prompt: str) -> Call:
+    arguments = {"name": "cart", "description": "cart", "agent_type": "general-purpose", "prompt": prompt}
+    return Call("task", arguments)
 
 
 _CLAUDE_STATE = {
@@ -294,6 +305,7 @@ OPENCODE = DrivenProgram(
     _opencode_edit,
     {".config/opencode/opencode.jsonc": '{\n  // mine\n  "share": "disabled"\n}\n'},
     full_context_tokens=199_000,
+    start_subagent=_opencode_subagent,
 )
 COPILOT = DrivenProgram(
     "copilot",
@@ -310,5 +322,6 @@ COPILOT = DrivenProgram(
         "Compaction completed",
         "/exit",
     ),
+    start_subagent=_copilot_subagent,
 )
 PROGRAMS: Sequence[DrivenProgram] = (CLAUDE, CODEX, GEMINI, OPENCODE, COPILOT)

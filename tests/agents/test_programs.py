@@ -9,7 +9,7 @@ import pytest
 from observer import Observer
 from programs import CLAUDE, CODEX, PROGRAMS, DrivenProgram
 from scripted_model import Hold, Say
-from workstation import Workstation
+from workstation import PROGRAM_PATIENCE_SECONDS, Workstation
 
 from commonplace.client.agents import AGENTS_WITH_TRANSCRIPTS
 from conftest import require_program, require_terminal
@@ -19,6 +19,7 @@ NOTES = "The VAT of gift cards is still missing. " * 150 + "Begin with src/price
 
 COMPACTING_PROGRAMS = [program for program in PROGRAMS if program.full_context_tokens]
 TERMINAL_PROGRAMS = [program for program in PROGRAMS if program.terminal]
+SUBAGENT_PROGRAMS = [program for program in PROGRAMS if program.start_subagent]
 each_program = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 
 
@@ -154,6 +155,39 @@ def test_pack_returns_after_compaction_in_a_terminal(
     assert window.list_boot_pack_counts() == [1, 1]
     assert observer.list_live_agents() == {program.name}
     window.quit()
+    wait_until(lambda: not observer.list_live_agents())
+
+
+@pytest.mark.parametrize("program", SUBAGENT_PROGRAMS, ids=lambda program: program.name)
+def test_subagent_that_starts_a_session_is_an_agent_of_its_own(
+    program: DrivenProgram, observer: Observer, workstation: Workstation
+) -> None:
+    """Codex starts none unless it is told to in its settings, and Gemini's hooks cannot tell them from their parent."""
+    require_program(program)
+    assert program.start_subagent is not None
+    workstation.install(program, toolsets="all")
+    seen, mark = threading.Event(), "[the sub-agent's task]"
+    subagent = workstation.scripted_model.script_subagent(
+        "parent",
+        mark,
+        program.call("memory_start_session", project="webstore", claude_instance="helper"),
+        program.call("set_memory", key="mood", value="hasty"),
+        *program.edit(workstation.cart, "total = 0", "total = 1"),
+        Hold(seen),
+    )
+    parent = workstation.open(
+        program,
+        "parent",
+        program.call("set_memory", key="mood", value="calm"),
+        program.start_subagent(mark),
+        program.call("get_memory", key="mood"),
+    )
+    assert subagent.held.wait(PROGRAM_PATIENCE_SECONDS), parent.read_output()
+    assert observer.list_live_agents() == {program.name, "helper"}
+    assert observer.list_locks() == {"src/cart.py": "helper"}
+    seen.set()
+    parent.wait()
+    assert "calm" in parent.last_request.results[-1]
     wait_until(lambda: not observer.list_live_agents())
 
 
