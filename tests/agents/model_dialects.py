@@ -172,9 +172,14 @@ def _read_responses(body: Body) -> ModelRequest:
         body,
         tools,
         [body.get("instructions") or ""]
-        + [_join_texts(item["content"]) for item in items if item.get("role") in ("user", "developer")],
+        + [_join_texts(item["content"]) for item in items if _is_prompt_item(item)],
         [_join_texts(item.get("output")) for item in items if item.get("type", "").endswith("_output")],
     )
+
+
+def _is_prompt_item(item: Body) -> bool:
+    """From the user, the program, or the agent that started this one."""
+    return item.get("role") in ("user", "developer") or item.get("type") == "agent_message"
 
 
 def _render_responses(request: ModelRequest, step: Step, _stream: bool) -> Reply:

@@ -62,8 +62,8 @@ class DrivenProgram:
     full_context_tokens: int = 0
     """After a reply of this size the program compacts by itself; 0 if it does so only between prompts."""
     terminal: TerminalUse | None = None
-    start_subagent: Callable[[str], Call] | None = None
-    """The model's call that starts a sub-agent with a prompt, and waits for it."""
+    start_subagent: Callable[[str], list[Call]] | None = None
+    """The model's calls that start a sub-agent with a prompt, and wait for it."""
 
     def call(self, tool: str, **arguments: Any) -> Call:
         """The model calls a tool of ours."""
@@ -165,6 +165,11 @@ def _codex_edit(file: Path, old: str, new: str) -> list[Call]:
     return [Call("apply_patch", patch)]
 
 
+def _codex_subagent(prompt: str) -> list[Call]:
+    wait = Call("wait_agent", {"timeout_ms": 1000 * int(PATIENCE_SECONDS)})
+    return [Call("spawn_agent", {"task_name": "cart", "message": prompt}), wait]
+
+
 def _gemini_command(window: ProgramWindow) -> list[str]:
     return ["-m", "gemini-2.5-pro", "--approval-mode", "yolo", "-p", window.prompt]
 
@@ -220,8 +225,8 @@ def _opencode_edit(file: Path, old: str, new: str) -> list[Call]:
     return [Call("read", {"filePath": str(file)}), Call("edit", arguments)]
 
 
-def _opencode_subagent(prompt: str) -> Call:
-    return Call("task", {"description": "cart", "prompt": prompt, "subagent_type": "general"})
+def _opencode_subagent(prompt: str) -> list[Call]:
+    return [Call("task", {"description": "cart", "prompt": prompt, "subagent_type": "general"})]
 
 
 def _copilot_command(window: ProgramWindow) -> list[str]:
@@ -243,9 +248,9 @@ def _copilot_edit(file: Path, old: str, new: str) -> list[Call]:
     return [Call("edit", {"path": str(file), "old_str": old, "new_str": new})]
 
 
-def _copilot_subagent(prompt: str) -> Call:
+def _copilot_subagent(prompt: str) -> list[Call]:
     arguments = {"name": "cart", "description": "cart", "agent_type": "general-purpose", "prompt": prompt}
-    return Call("task", arguments)
+    return [Call("task", arguments)]
 
 
 _CLAUDE_STATE = {
@@ -278,9 +283,10 @@ CODEX = DrivenProgram(
     _codex_command,
     _codex_environment,
     _codex_edit,
-    {".codex/config.toml": "# mine\n[tui]\nanimations = false\n"},
+    {".codex/config.toml": "# mine\n[features]\nmulti_agent_v2 = true\n"},
     own_tool_prefix="mcp__commonplace__",
     full_context_tokens=260_000,
+    start_subagent=_codex_subagent,
 )
 GEMINI = DrivenProgram(
     "gemini",

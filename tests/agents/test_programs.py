@@ -162,7 +162,7 @@ def test_pack_returns_after_compaction_in_a_terminal(
 def test_subagent_that_starts_a_session_is_an_agent_of_its_own(
     program: DrivenProgram, observer: Observer, workstation: Workstation
 ) -> None:
-    """Codex starts none unless it is told to in its settings, and Gemini's hooks cannot tell them from their parent."""
+    """Not in Gemini CLI, whose hooks cannot tell a sub-agent from its parent; Claude Code: test_claude.py."""
     require_program(program)
     assert program.start_subagent is not None
     workstation.install(program, toolsets="all")
@@ -179,7 +179,7 @@ def test_subagent_that_starts_a_session_is_an_agent_of_its_own(
         program,
         "parent",
         program.call("set_memory", key="mood", value="calm"),
-        program.start_subagent(mark),
+        *program.start_subagent(mark),
         program.call("get_memory", key="mood"),
     )
     assert subagent.held.wait(PROGRAM_PATIENCE_SECONDS), parent.read_output()
