@@ -50,7 +50,7 @@ def _named_choice(named: NamedUrl, data: Path) -> ServerChoice:
         ) from None
     # A cloned repository must not be able to name a server that receives COMMONPLACE_KEY.
     variable = "" if named.is_from_repository else os.environ.get("COMMONPLACE_KEY", "")
-    key = variable or _local_operator_token(address, data) or _read_configured_key(address)
+    key = variable or find_operator_token(address, data) or _read_configured_key(address)
     return ServerChoice(RemoteServer(address, key), named.named_by)
 
 
@@ -66,7 +66,7 @@ def _read_configured_key(address: str) -> str:
         ) from None
 
 
-def _local_operator_token(address: str, data: Path) -> str:
+def find_operator_token(address: str, data: Path) -> str:
     """The operator's token, if the address is that of the server on this machine's data folder."""
     beacon = read_beacon(data)
     is_own = beacon and _is_same_local_server(address, str(beacon["url"]))

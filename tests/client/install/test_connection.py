@@ -80,6 +80,26 @@ def test_install_needs_one_key_for_tools_hooks_and_uploads(user: User, keyed: tu
     assert [workspace["session_count"] for workspace in workspaces] == [1]
 
 
+@pytest.mark.parametrize("words", [("connect", "claude"), ("install", "--agent", "claude", "--no-schedule")])
+def test_the_machine_of_a_server_with_keys_gets_a_key_where_it_agrees(
+    user: User, tmp_path_factory: pytest.TempPathFactory, words: tuple[str, ...]
+):
+    data = tmp_path_factory.mktemp("own")
+    user.set("COMMONPLACE_DATA", str(data))
+    with product.running("--data", str(data), "--auth", "on") as server:
+        assert user.tries(*words)[0] == 3
+        assert user.tries(*words, "--dry-run")[0] == 3
+        assert not (user.home / ".claude.json").exists()
+        told = user.runs(*words, "--yes")
+        assert "Created the key" in told
+        header = user.reads(".claude.json")["mcpServers"]["commonplace"]["headers"]["Authorization"]
+        key = header.removeprefix("Bearer ")
+        assert key not in told
+        assert server.call("memory_start_session", key, project="shop")["project"] == "shop"
+        again = user.runs(*words, "--yes")
+        assert "Created the key" not in again
+
+
 def test_install_says_at_once_that_a_key_may_not_upload(user: User, keyed: tuple[product.Product, str]):
     server, owner = keyed
     key = _create_key(server, owner, "readonly")

@@ -43,6 +43,7 @@ def _add_connect(commands: Commands) -> None:
     )
     command.add_argument("agent", choices=(*AGENTS, "all"), help="all: every agent on this machine")
     command.add_argument("--print", action="store_true", help="only print the entry for its settings")
+    command.add_argument("--yes", action="store_true", help="create a missing key without asking")
     command.add_argument("--dry-run", action="store_true", help="only show the changes")
     scope = command.add_mutually_exclusive_group()
     scope.add_argument(

@@ -14,6 +14,7 @@ from commonplace.client.install import (
     install_record,
     installed_agents,
     machine,
+    own_key,
     tool_report,
 )
 from commonplace.client.install.agent_settings import Scope
@@ -26,6 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
     this_machine = machine.this_machine()
     scope: Scope = "project" if arguments.project_scope else "user"
     server = client_config.choose_server(arguments.url, arguments.key)
+    if not arguments.print and (key := own_key.create_missing_key(arguments, server)):
+        arguments.key, server = key, server._replace(key=key)
     toolsets = client_config.choose_toolsets(arguments.toolsets, arguments.url)
     chosen = {
         agent: client_config.server_of_agent(server, toolsets, agent)
