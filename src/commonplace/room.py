@@ -14,6 +14,7 @@ from commonplace.boot import BootSection
 from commonplace.call import Call, Calls
 from commonplace.config import Settings
 from commonplace.events import EventType
+from commonplace.file_claim import ListFileClaims
 from commonplace.operation import Operation, Tool
 from commonplace.resource import Resource
 from commonplace.search.source import SearchSource
@@ -50,6 +51,7 @@ class Room:
     """By the prefix of the ids that each one finds."""
     search_sources: tuple[SearchSource, ...] = ()
     on_activity: tuple[OnActivity, ...] = ()
+    file_claims: tuple[ListFileClaims, ...] = ()
     agent_columns: tuple[AgentColumn, ...] = ()
     """Every column of the room's tables that holds the name of an agent."""
     on_rename: tuple[OnRename, ...] = ()
@@ -89,6 +91,10 @@ class Catalogue:
     @cached_property
     def boot_sections(self) -> tuple[BootSection, ...]:
         return tuple(section for room in self.rooms for section in room.boot_sections)
+
+    @cached_property
+    def file_claims(self) -> tuple[ListFileClaims, ...]:
+        return tuple(claims for room in self.rooms for claims in room.file_claims)
 
     @cached_property
     def on_activity(self) -> tuple[OnActivity, ...]:

@@ -12,6 +12,7 @@ from commonplace.catalogue import CATALOGUE
 from commonplace.operation import Operation, OperationFamily
 
 SECONDARY_LISTS = {
+    "claimed": "the locks are what is read; claims on files are beside them",
     "agents": "memory_project(action=get) also answers action=create",
     "nearest_titles": "offered only where nothing was found",
     "participants": "the messages of a blackboard name their agents",

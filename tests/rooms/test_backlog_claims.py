@@ -5,6 +5,7 @@ import pytest
 from commonplace import errors
 from commonplace.clock import iso
 from commonplace.rooms.backlog.model import CLAIM_LIFETIME
+from commonplace.rooms.backlog.named_files import extract_named_files
 from team import Agent, Team
 
 
@@ -213,3 +214,44 @@ async def test_a_claim_that_ends_leaves_its_work_abandoned(team: Team):
     assert (await bob.list_backlog())["_notice"] == [f"carol took {item} from you: Cart"]
     await carol.end_session(summary="enough")
     assert (await _list_work(bob))["carol", "Cart"] == "abandoned"
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ("Fix `src/cart.py` and src/tax/.", ["src/cart.py", "src/tax/"]),
+        ("Rename setup.py, see https://example.com/a/b.html and example.com, v1.2.", ["setup.py"]),
+        ("src/[id]/page.tsx, src/* and api.py:10 either/or", ["api.py"]),
+        ("Nothing here. 1.5 or 2/3", []),
+    ],
+)
+def test_files_that_an_item_names(text: str, files: list[str]):
+    assert extract_named_files(text) == files
+
+
+async def test_files_of_a_claimed_item_are_shown_to_who_locks_them(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = await alice.add_backlog_item(title="Round totals", description="In src/cart.py and src/tax/.")
+    assert "claimed" not in await bob.lock_files(files=["src/cart.py"])
+    await bob.unlock_files()
+    await alice.update_backlog_item(item_id=item["id"], claim=True)
+    shown = {"claimed_by": "alice", "item": item["id"], "title": "Round totals"}
+    locked = await bob.lock_files(files=["src/cart.py", "src/tax/vat.py", "docs/"])
+    assert (locked["success"], locked["claimed"]) == (
+        True,
+        [{"file": "src/cart.py"} | shown, {"file": "src/tax/"} | shown],
+    )
+    assert (await bob.get_locks(path_pattern="src/cart.py"))["claimed"] == [{"file": "src/cart.py"} | shown]
+    assert "claimed" not in await bob.get_locks(path_pattern="docs/")
+    assert "claimed" not in await alice.get_locks()
+    await alice.complete_backlog_item(item_id=item["id"])
+    assert "claimed" not in await bob.get_locks()
+
+
+async def test_files_of_a_claim_that_lapsed_are_not_shown(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = await alice.add_backlog_item(title="Round src/cart.py")
+    await alice.update_backlog_item(item_id=item["id"], claim=True)
+    assert len((await bob.get_locks())["claimed"]) == 1
+    await alice.end_session(summary="later")
+    assert "claimed" not in await bob.get_locks()

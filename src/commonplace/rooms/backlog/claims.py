@@ -7,6 +7,7 @@ of its item. `edits.py` makes the claim itself.
 from commonplace import activity, errors
 from commonplace.activity import AgentSession
 from commonplace.call import Call
+from commonplace.file_claim import FileClaim
 from commonplace.rooms.backlog import model, store
 from commonplace.rooms.backlog.events import BACKLOG_CHANGED
 from commonplace.rooms.backlog.model import OpenClaim
@@ -17,6 +18,8 @@ from commonplace.rooms.work.model import MAX_WORK_TITLE_CHARACTERS
 from commonplace.search.index import WORK_KIND
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx
+
+_MAX_FILE_CLAIMS = 50
 
 
 def emit_backlog_changed(call: Call, project: str, item: str) -> None:
@@ -101,6 +104,18 @@ async def _close_work(call: Call, row: Row, agents: set[str], status: str) -> No
     await work.close_work_of_item(
         call.tx, projects, sorted(agents - {""}), title, row["id"], status, call.now
     )
+
+
+async def list_file_claims(call: Call) -> list[FileClaim]:
+    """List the files that items name which other sessions have claimed."""
+    rows = await store.list_claims_with_files(
+        call.tx, call.project, call.own_session.id, call.now, _MAX_FILE_CLAIMS
+    )
+    return [
+        FileClaim(file, row["assigned_to"], row["id"], row["title"])
+        for row in rows
+        for file in model.decode_texts(row["files"])
+    ]
 
 
 async def renew_claims_on_activity(tx: Tx, session: AgentSession, now: int) -> None:

@@ -11,6 +11,7 @@ from commonplace.project import ensure_project, list_all_project_names
 from commonplace.rooms.backlog import claims, model, store
 from commonplace.rooms.backlog.claims import emit_backlog_changed
 from commonplace.rooms.backlog.model import BacklogItem
+from commonplace.rooms.backlog.named_files import extract_named_files
 from commonplace.rooms.messages.store import notify_agents
 from commonplace.store import ids
 from commonplace.store.counters import advance_counter
@@ -71,7 +72,8 @@ async def edit_item(
         row, edits, model.ItemEditor(call.agent, session.project, session.id, call.now)
     )
     if values["claim_session"] == session.id:
-        await store.insert_claim(call.tx, session.project, session.id, row["project"], row["id"])
+        files = extract_named_files(values["title"], values["description"])
+        await store.insert_claim(call.tx, session.project, session.id, row["project"], row["id"], files)
     changes = model.diff_fields(row, values)
     if dependencies is not None:
         changes |= await _update_dependencies(call, row, dependencies)
@@ -156,7 +158,8 @@ async def move_item(call: Call, row: Row, target: str) -> Row:
     await ensure_project(call.tx, target, call.now)
     moved = await store.move_item_rows(call.tx, row, target, await lock_backlog(call, target), call.now)
     if row["claim_session"]:
-        await store.insert_claim(call.tx, row["claim_project"], row["claim_session"], target, item)
+        files = extract_named_files(row["title"], row["description"])
+        await store.insert_claim(call.tx, row["claim_project"], row["claim_session"], target, item, files)
     await store.insert_changes(call.tx, moved, {"project": (project, target)}, call.agent, call.now)
     emit_backlog_changed(call, project, item)
     emit_backlog_changed(call, target, item)

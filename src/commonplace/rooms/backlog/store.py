@@ -111,12 +111,29 @@ async def update_claim(tx: Tx, row: Row, values: Mapping[str, Any]) -> Row:
     return updated or row
 
 
-async def insert_claim(tx: Tx, claim_project: str, session: str, project: str, item: str) -> None:
+async def insert_claim(
+    tx: Tx, claim_project: str, session: str, project: str, item: str, files: Sequence[str]
+) -> None:
     """Record that a session claims an item; a row whose claim has passed to another does no harm."""
     await tx.run(
-        "insert into backlog_claim (project, session, item_project, item) values ($1, $2, $3, $4)"
-        " on conflict (project, session, item_project, item) do nothing",
-        *(claim_project, session, project, item),
+        "insert into backlog_claim (project, session, item_project, item, files) values ($1, $2, $3, $4, $5)"
+        " on conflict (project, session, item_project, item) do update set files = excluded.files",
+        *(claim_project, session, project, item, encode_texts(list(files))),
+    )
+
+
+async def list_claims_with_files(tx: Tx, project: str, session: str, now: int, limit: int) -> Sequence[Row]:
+    """List the live claims of other sessions on items that name files."""
+    return await tx.all(
+        "select backlog.id, backlog.title, backlog.assigned_to, backlog_claim.files from backlog_claim"
+        " join backlog on backlog.project = backlog_claim.project and backlog.id = backlog_claim.item"
+        " and backlog.claim_session = backlog_claim.session where backlog_claim.project = $1"
+        " and backlog_claim.item_project = $1 and backlog_claim.session <> $2 and backlog_claim.files <> '[]'"
+        " and backlog.claimed_until > $3 order by backlog.id limit $4",
+        project,
+        session,
+        now,
+        limit,
     )
 
 

@@ -58,10 +58,20 @@ class LockConflict(Reply):
         )
 
 
+class ClaimedFile(Reply):
+    """A file that a backlog item names which another agent has claimed."""
+
+    file: str
+    claimed_by: str
+    item: str
+    title: str
+
+
 class LockFilesReply(Reply):
     success: bool
     locked: list[LockGrant]
     conflicts: list[LockConflict] = []
+    claimed: list[ClaimedFile] = []
     message: str = ""
 
 
@@ -130,3 +140,4 @@ class LockListing(Reply):
     locks: list[Lock]
     your_locks: list[OwnLock] = []
     waiting: list[LockWaiter] = []
+    claimed: list[ClaimedFile] = []

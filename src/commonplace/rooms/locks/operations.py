@@ -12,11 +12,13 @@ from commonplace.clock import MINUTE
 from commonplace.operation import operation
 from commonplace.rooms.locks import lease as leases
 from commonplace.rooms.locks import paths, store, waiters
+from commonplace.rooms.locks.claimed_files import list_claimed_files
 from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER
 from commonplace.rooms.locks.lease import Lease, LeaseTerms, LockDecision, LockMode, LockRequest
 from commonplace.rooms.locks.model import (
     MAX_LISTED_LOCKS,
     MAX_LOCKS_PER_SESSION,
+    ClaimedFile,
     LeaseMinutes,
     Lock,
     LockConflict,
@@ -91,10 +93,12 @@ async def lock_files(
     await waiters.delete_served_waiters(call.tx, call.own_session, requests, scope.fold)
     call.subject = f"{mode} {store.format_file_names(paths_wanted)}"
     call.emit(FILES_LOCKED, files=[lease.path for lease in granted], mode=mode)
-    return _build_grant_reply(granted, terms)
+    return _build_grant_reply(granted, terms, await list_claimed_files(call, requests, scope.fold))
 
 
-def _build_grant_reply(granted: Sequence[Lease], terms: LeaseTerms) -> LockFilesReply:
+def _build_grant_reply(
+    granted: Sequence[Lease], terms: LeaseTerms, claimed: list[ClaimedFile]
+) -> LockFilesReply:
     longer = [lease.path for lease in granted if lease.expires_at > terms.now + terms.ttl]
     message = (
         f"You hold {store.format_file_names(longer)} for longer than these minutes, and a lock is not shortened:"
@@ -103,7 +107,10 @@ def _build_grant_reply(granted: Sequence[Lease], terms: LeaseTerms) -> LockFiles
         else ""
     )
     return LockFilesReply(
-        success=True, locked=[LockGrant.from_lease(lease) for lease in granted], message=message
+        success=True,
+        locked=[LockGrant.from_lease(lease) for lease in granted],
+        claimed=claimed,
+        message=message,
     )
 
 
@@ -162,14 +169,15 @@ async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockLis
         total = len(others)
     mine = [lease for lease in own if lease.blocks_others(now)]
     waiting = await waiters.list_waiters(call.tx, call.project)
-    if path_pattern is not None:
-        wanted = _request_pattern(call, path_pattern, fold)
-        waiting = [row for row in waiting if wanted.overlaps_path(row["path"], fold)]
+    wanted = None if path_pattern is None else [_request_pattern(call, path_pattern, fold)]
+    if wanted is not None:
+        waiting = [row for row in waiting if wanted[0].overlaps_path(row["path"], fold)]
     return LockListing(
         total_count=total + len(mine),
         locks=[Lock.from_lease(lease, now) for lease in others[:MAX_LISTED_LOCKS]],
         your_locks=[OwnLock.from_lease(lease) for lease in mine[:MAX_LISTED_LOCKS]],
         waiting=[LockWaiter.from_row(row) for row in waiting],
+        claimed=await list_claimed_files(call, wanted, fold),
     )
 
 

@@ -1,0 +1,66 @@
+"""The files that a backlog item names in its title and description; a claim shows them to others who lock them."""
+
+import re
+
+_MAX_NAMED_FILES = 20
+_TOKEN = re.compile(r"(?<![\w/.:@-])(?:[\w.@+-]+/)*[\w.@+-]*[\w@+-]/?(?![\w/\[*])")
+# A name without a directory is a file only with a suffix like these: `example.com` and `v1.2` are none.
+_SUFFIXES = frozenset(
+    [
+        "c",
+        "cc",
+        "cfg",
+        "cpp",
+        "cs",
+        "css",
+        "go",
+        "h",
+        "hpp",
+        "html",
+        "ini",
+        "java",
+        "js",
+        "json",
+        "jsx",
+        "kt",
+        "lock",
+        "lua",
+        "md",
+        "mjs",
+        "php",
+        "proto",
+        "py",
+        "rb",
+        "rs",
+        "rst",
+        "scala",
+        "scss",
+        "sh",
+        "sql",
+        "svelte",
+        "swift",
+        "tf",
+        "toml",
+        "ts",
+        "tsx",
+        "txt",
+        "vue",
+        "xml",
+        "yaml",
+        "yml",
+        "zig",
+    ]
+)
+
+
+def extract_named_files(*texts: str) -> list[str]:
+    """Paths such as `src/cart.py`, `src/tax/` or `Makefile.toml`, in the order of the texts."""
+    tokens = [token for text in texts for token in _TOKEN.findall(text)]
+    return list(dict.fromkeys(token for token in tokens if _is_path(token)))[:_MAX_NAMED_FILES]
+
+
+def _is_path(token: str) -> bool:
+    name = token.rsplit("/", 1)[-1]
+    suffix = name.rpartition(".")[2].lower() if "." in name else ""
+    is_directory = token.endswith("/") and not token.startswith(".")
+    return is_directory or suffix in _SUFFIXES
