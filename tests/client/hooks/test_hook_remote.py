@@ -14,6 +14,7 @@ from commonplace.client.hooks.hook_connection import HookConnection
 from patience import PATIENCE_SECONDS
 
 ROUND_TRIPS = (0.0, 0.05, 0.15)
+WITHOUT_KEEPER = {"COMMONPLACE_HOOKS_KEEPER": "0"}
 
 
 @pytest.fixture
@@ -51,22 +52,24 @@ async def test_authority_may_stand_in_the_configuration(relay: TlsRelay, remote_
     await asyncio.to_thread(
         (home / "config.toml").write_text, f"ca_file = {json.dumps(str(relay.ca_file))}\n"
     )
-    assert "You are the agent" in (await remote_agent(COMMONPLACE_CA_FILE="").start()).context
+    assert (
+        "You are the agent" in (await remote_agent(**WITHOUT_KEEPER, COMMONPLACE_CA_FILE="").start()).context
+    )
 
 
 async def test_authority_may_be_that_of_openssl(relay: TlsRelay, remote_agent):
-    ann = remote_agent(COMMONPLACE_CA_FILE="", SSL_CERT_FILE=str(relay.ca_file))
+    ann = remote_agent(**WITHOUT_KEEPER, COMMONPLACE_CA_FILE="", SSL_CERT_FILE=str(relay.ca_file))
     assert "You are the agent" in (await ann.start()).context
 
 
 async def test_unknown_authority_is_named(remote_agent):
-    warned = (await remote_agent(COMMONPLACE_CA_FILE="").start()).context
+    warned = (await remote_agent(**WITHOUT_KEEPER, COMMONPLACE_CA_FILE="").start()).context
     assert "certificate verify failed" in warned
     assert "ca_file" in warned
 
 
 async def test_calls_of_one_hook_share_a_connection(relay: TlsRelay, remote_agent):
-    ann = remote_agent(COMMONPLACE_HOOKS_KEEPER="0")
+    ann = remote_agent(**WITHOUT_KEEPER)
     await ann.start()
     await ann.edit("src/cart.py")
     assert relay.connection_count == 2
