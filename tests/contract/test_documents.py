@@ -1,6 +1,7 @@
 """Undocumented or unsnapshotted means failing; what a page shows is what the product answers, on both stores."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,13 @@ def test_generated_file_is_as_the_catalogue_says(path: str):
     assert (TOP / path).read_text() == PAGES[path], REGENERATE
 
 
-@pytest.mark.parametrize("room", CATALOGUE.rooms, ids=lambda room: room.name)
+def _mark_room(room: Room) -> Any:
+    """An SQLite database of the operator is read in a process of its own."""
+    marks = [pytest.mark.processes] if room.name == "databases" else []
+    return pytest.param(room, id=room.name, marks=marks)
+
+
+@pytest.mark.parametrize("room", map(_mark_room, CATALOGUE.rooms))
 async def test_room_page_shows_what_each_operation_answers(runner: CallRunner, room: Room, tmp_path: Path):
     with register_sample_database(tmp_path / "shop.db"):
         page = await render_room(room, runner, TOP)
