@@ -35,9 +35,11 @@ async def suggest_names(call: "Call", arguments: Mapping[str, Any]) -> None:
 
 
 async def suggest_project(call: "Call", project: str) -> None:
+    if project in _GROUPS:
+        return
     own_project = call.session.project if call.session else ""
     name = access.normalize_project_name(project)
-    if project in _GROUPS or name == own_project or await is_known_project(call.tx, name):
+    if name == own_project or await is_known_project(call.tx, name):
         return
     names = [name for name in await list_all_project_names(call.tx) if call.caller.sees_project(name)]
     _note_suggestion(call, "project", name, names)

@@ -85,3 +85,12 @@ async def test_a_refusal_names_the_spec_and_the_checklist_that_were_meant(team: 
         "Did you mean 'cart-api'?",
         "Did you mean 'release'?",
     )
+
+
+async def test_groups_are_names_of_no_project(team: Team):
+    alice = await team.agent("alice", "webstore", caller=access.OPERATOR)
+    rule = await alice.guidelines(action="set", name="tests", rule="Run them.")
+    found = await alice.query(query="cart", project="shared")
+    listed = await alice.list_backlog(project="*")
+    assert rule["scope"] == "global"
+    assert not any("did_you_mean" in reply for reply in (rule, found, listed))
