@@ -76,6 +76,11 @@ LOCAL = Caller("owner", frozenset({ALL_PROJECTS}))
 OPERATOR = Caller("owner", frozenset({ALL_PROJECTS}), agent="operator", operator=True)
 
 
+def name_author(author: str) -> str:
+    """The author of a text, as it is shown; empty where it is not known."""
+    return "" if author == ANONYMOUS else author
+
+
 def join_words(name: str, mark: str) -> str:
     """The name in lower case, with one `mark` for every run of characters that are not letters or digits."""
     return _SEPARATORS.sub(mark, unicodedata.normalize("NFC", name).lower()).strip(mark)

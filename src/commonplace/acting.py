@@ -8,6 +8,8 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from commonplace import access, activity, errors
 from commonplace.access import Caller
 from commonplace.activity import AgentSession
@@ -121,6 +123,21 @@ async def delete_expired_bindings(tx: Tx, now: int) -> None:
     await tx.run(
         "delete from agent_window where project = $1 and at < $2", access.SHARED, now - _BINDING_LIFETIME
     )
+
+
+async def list_bound_names(tx: Tx, project: str, now: int) -> dict[str, set[str]]:
+    """The agent names of a project that belong to a key, with the ids of their keys."""
+    rows = await tx.all(
+        "select id, agent, projects from api_key where agent <> '' and revoked_at is null"
+        " and (expires_at is null or expires_at > $1)",
+        now,
+    )
+    allowed = {project, access.ALL_PROJECTS}
+    keys_by_name: dict[str, set[str]] = {}
+    for row in rows:
+        if allowed & set(msgspec.json.decode(row["projects"], type=list[str])):
+            keys_by_name.setdefault(row["agent"], set()).add(row["id"])
+    return keys_by_name
 
 
 def no_session() -> errors.SessionNotFound:

@@ -18,6 +18,7 @@ from commonplace import access, acting, activity, errors, events, suggestions
 from commonplace.access import Caller
 from commonplace.activity import ActivityRecorder, AgentSession
 from commonplace.arguments import SecretMask
+from commonplace.authors import find_shown_authors
 from commonplace.clock import Clock
 from commonplace.config import Settings
 from commonplace.operation import Operation, OperationFamily
@@ -68,6 +69,7 @@ class Call:
     emitted: list[events.Event] = field(default_factory=list)
     deferred_writes: list[Work[None]] = field(default_factory=list)
     """What a call that only reads leaves to be written after it; the reply does not depend on it."""
+    key_names: Collection[str] = ()
     mask: SecretMask = field(default_factory=lambda: SecretMask("mask"))
     changed_items: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
     """The ids that the search index must follow, by project and kind; see `reindex`."""
@@ -159,10 +161,13 @@ class Answer:
     notices: list[str]
     project: str = access.SHARED
     suggestions: Collection[str] = ()
+    key_names: Collection[str] = ()
+    """Names of other agents that belong to a key: whoever writes under one of them is verified."""
 
     def to_text(self) -> bytes:
         body = msgspec.json.encode(self.reply)
-        beside = {"did_you_mean": list(self.suggestions), "_notice": self.notices}
+        verified = find_shown_authors(body, self.notices, self.key_names) if self.key_names else []
+        beside = {"did_you_mean": list(self.suggestions), "_notice": self.notices, "_verified": verified}
         fields = msgspec.json.encode({name: texts for name, texts in beside.items() if texts})
         if fields == b"{}":
             return body
@@ -277,7 +282,7 @@ class Calls:
         for write in call.deferred_writes:
             await self._write_after(operation.name, write)
         if call.session is None or operation.session is False:
-            return Answer(reply, [], call.project, call.suggestions)
+            return Answer(reply, [], call.project, call.suggestions, call.key_names)
         if call.touched:
             self.activity.mark_touched(call.session, call.now)
         elif not operation.is_recorded and self.activity.is_touch_due(call.session, call.now):
@@ -286,7 +291,7 @@ class Calls:
             session = call.session
             taken = await self._write_after(operation.name, lambda tx: activity.take_notices(tx, session))
             notices = taken or []
-        return Answer(reply, notices, call.project, call.suggestions)
+        return Answer(reply, notices, call.project, call.suggestions, call.key_names)
 
     async def _write_after(self, name: str, write: Work[T]) -> T | None:
         """Write what a call leaves behind. The reply is true without it, so a store that takes no writes is logged."""
@@ -313,6 +318,8 @@ class Calls:
         notices: list[str] = []
         if operation.is_recorded:
             notices = await self._record_call(call, operation)
+        if self.settings.auth_on and not call.caller.operator:
+            call.key_names = (await acting.list_bound_names(tx, call.project, call.now)).keys() - {call.agent}
         return call, reply, notices
 
     async def bind_call(

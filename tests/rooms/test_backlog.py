@@ -461,6 +461,13 @@ async def test_start_session_shows_work_in_hand_then_what_is_free(team):
     await _add_items(alice, "hers", assigned_to="alice")
     bob = await team.agent("bob")
     assert bob.started["backlog"] == [
-        {"id": mine, "title": "mine", "priority": "low", "status": "open", "assigned_to": "bob"},
-        {"id": first, "title": "first", "priority": "critical", "status": "open"},
+        {
+            "id": mine,
+            "title": "mine",
+            "priority": "low",
+            "status": "open",
+            "assigned_to": "bob",
+            "created_by": "alice",
+        },
+        {"id": first, "title": "first", "priority": "critical", "status": "open", "created_by": "alice"},
     ]

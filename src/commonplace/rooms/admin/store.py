@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from commonplace.access import ALL_PROJECTS, Caller
+from commonplace import acting
+from commonplace.access import Caller
 from commonplace.store.database import Row, Tx
 
 AUDIT_WINDOW_ROWS = 5000
@@ -82,9 +83,8 @@ async def insert_key(
 
 async def list_bound_names(tx: Tx, project: str, key: str, now: int) -> set[str]:
     """List the agent names of a project that belong to other keys than this one."""
-    rows = await tx.all(f"select id, agent, projects from api_key where agent <> $1 and {_IS_LIVE}", "", now)
-    own = {row["agent"] for row in rows if row["id"] == key}
-    return {row["agent"] for row in rows if {project, ALL_PROJECTS} & decode_names(row["projects"])} - own
+    owners = await acting.list_bound_names(tx, project, now)
+    return {name for name, keys in owners.items() if key not in keys}
 
 
 async def is_key_name_taken(tx: Tx, name: str, now: int) -> bool:

@@ -19,6 +19,7 @@ _BOOT_FIELDS = (
     "was_claimed_by",
     "was_claimed_until",
     "milestone",
+    "created_by",
 )
 
 

@@ -27,9 +27,11 @@ class ChecklistItem(Reply):
     checked_by: str = ""
     checked_at: str = ""
     notes: str = ""
+    added_by: str = ""
+    """Who added it, if not the one who created the list."""
 
     @classmethod
-    def from_row(cls, row: Row) -> "ChecklistItem":
+    def from_row(cls, row: Row, created_by: str = "") -> "ChecklistItem":
         return cls(
             index=row["place"],
             text=row["text"],
@@ -37,6 +39,7 @@ class ChecklistItem(Reply):
             checked_by=row["checked_by"],
             checked_at=iso(row["checked_at"]) if row["checked_at"] else "",
             notes=row["notes"],
+            added_by="" if row["added_by"] == created_by else row["added_by"],
         )
 
 
@@ -60,7 +63,7 @@ class Checklist(Reply):
             created_by=row["created_by"],
             created=iso(row["created_at"]),
             updated=iso(row["updated_at"]),
-            items=[ChecklistItem.from_row(item) for item in items],
+            items=[ChecklistItem.from_row(item, row["created_by"]) for item in items],
         )
 
 

@@ -85,7 +85,9 @@ async def check_item(
         name=name,
         project=call.project,
         progress=model.format_progress(sum(item["done"] for item in items), len(items)),
-        item=structs.replace(ChecklistItem.from_row(row), notes="" if notes else row["notes"]),
+        item=structs.replace(
+            ChecklistItem.from_row(row, row["added_by"]), notes="" if notes else row["notes"]
+        ),
     )
 
 

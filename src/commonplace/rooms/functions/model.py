@@ -303,10 +303,12 @@ class FunctionMatch(Reply):
     requires: list[str] = []
     side_effects: list[str] = []
     project: str = ""
+    described_by: str = ""
+    """Who wrote purpose and gotchas, if another agent than the reader."""
     drift: FunctionDrift | None = None
 
     @classmethod
-    def from_row(cls, row: Row, relevance: float, own_project: str) -> "FunctionMatch":
+    def from_row(cls, row: Row, relevance: float, own_project: str, reader: str) -> "FunctionMatch":
         return cls(
             id=row["id"],
             name=row["name"],
@@ -320,6 +322,7 @@ class FunctionMatch(Reply):
             requires=msgspec.json.decode(row["requires"]),
             side_effects=list_facts(row, "side_effects"),
             project=row["project"] if row["project"] != own_project else "",
+            described_by="" if row["described_by"] == reader else row["described_by"],
             drift=FunctionDrift.from_row(row),
         )
 

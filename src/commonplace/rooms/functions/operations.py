@@ -119,7 +119,10 @@ async def find_function(
         )
     matches = [(hit, rows[hit.id]) for hit in candidates if hit.id in rows]
     matches.sort(key=lambda pair: pair[1]["state"] == "gone")
-    results = [model.FunctionMatch.from_row(row, hit.relevance, call.project) for hit, row in matches[:limit]]
+    results = [
+        model.FunctionMatch.from_row(row, hit.relevance, call.project, call.agent)
+        for hit, row in matches[:limit]
+    ]
     return model.FunctionSearchReply(
         result_count=len(results), results=results, message="" if results else "Nothing found."
     )

@@ -44,6 +44,7 @@ class BootGuideline(Reply):
 
     name: str
     rule: str
+    by: str = ""
 
 
 class GuidelineListing(Reply):

@@ -42,6 +42,7 @@ class _Offer:
             "id": row["id"],
             "title": row["title"],
             "snippet": cut_excerpt(row["content"], self.question, self.part, snippet_bytes),
+            "author": row["author"],
             "age": format_age(row["changed_at"], now),
             "why": self.why,
         } | ({"warning": warning} if warning else {})

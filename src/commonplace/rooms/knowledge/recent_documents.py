@@ -12,7 +12,7 @@ async def list_newest_of_types(
 ) -> Sequence[Row]:
     """Documents of these types, except those that read like instructions: nobody asked for them."""
     return await tx.all(
-        "select project, id, title, content, status, flags, superseded_by, changed_at, expires_at from document"
+        "select project, id, title, content, author, status, flags, superseded_by, changed_at, expires_at from document"
         f" where project = $1 and {_ACTIVE_CLAUSE} and type = any($3) and flags not like '%instruction_like%'"
         " order by created_at desc, id limit $4",
         project,

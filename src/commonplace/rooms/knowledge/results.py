@@ -56,11 +56,9 @@ def render_results(
 
 
 def _shrink_result(result: model.QueryResult, room: int) -> None:
-    """Shorten tags, then author, title, reason and warning, until the result fits."""
+    """Shorten tags, then title, reason and warning, until the result fits; the author goes last."""
     while result.tags and count_json_bytes(result) > room:
         result.tags = result.tags[: len(result.tags) // 2]
-    if count_json_bytes(result) > room:
-        result.author = ""
     for name in ("title", "why", "warning"):
         line, over = getattr(result, name) or "", count_json_bytes(result) - room
         if line and over > 0:
@@ -69,6 +67,8 @@ def _shrink_result(result: model.QueryResult, room: int) -> None:
                 name,
                 truncate_line(line, max(count_json_bytes(line) - len('""') - over, _MIN_LINE_BYTES)),
             )
+    if count_json_bytes(result) > room:
+        result.author = ""
 
 
 def _allot_bytes(detail: model.DetailLevel, room: int, results: int, content_bytes: int) -> int:

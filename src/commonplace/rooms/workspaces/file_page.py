@@ -5,6 +5,7 @@ import sys
 from commonplace.clock import iso
 from commonplace.rooms.workspaces.json_size import json_bytes, truncate_to_json_bytes
 from commonplace.rooms.workspaces.model import KnowledgeText
+from commonplace.rooms.workspaces.write_access import name_author_of_file
 from commonplace.store.database import Row
 
 # About 8,000 tokens without a `limit`; with one, the 25,000 tokens beyond which agents truncate replies themselves.
@@ -30,6 +31,7 @@ def build_file_page(
         has_more=end < len(lines),
         next_offset=end if end < len(lines) else None,
         cut=cut,
+        author=name_author_of_file(version["author"]),
     )
 
 

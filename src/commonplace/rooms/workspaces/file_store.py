@@ -24,7 +24,7 @@ _SELECT_FILE = (
 )
 _WHERE_LISTED = "project = $1 and workspace = $2 and deleted = 0 and path > '' and path >= $3 and path < $4"
 _SELECT_TEXT = (
-    "select f.project, f.id, f.workspace, f.path, f.title, f.modified_at, v.content from workspace_file f"
+    "select f.project, f.id, f.workspace, f.path, f.title, f.modified_at, v.content, v.author from workspace_file f"
     " join workspace_version v on v.project = f.project and v.file = f.id and v.version = f.version"
 )
 _LAST_CHARACTER = chr(0x10FFFF)
@@ -66,10 +66,15 @@ async def find_file(tx: Tx, workspace: Workspace, path: str) -> Row | None:
     )
 
 
-async def load_overview_text(tx: Tx, workspace: Workspace) -> str:
+async def find_overview(tx: Tx, workspace: Workspace) -> Row | None:
+    """The latest version of the overview, with its text."""
     row = await find_file(tx, workspace, OVERVIEW_PATH)
-    current = await find_file_version(tx, row, row["version"]) if row else None
-    return current["content"] if current else ""
+    return await find_file_version(tx, row, row["version"]) if row else None
+
+
+async def load_overview_text(tx: Tx, workspace: Workspace) -> str:
+    overview = await find_overview(tx, workspace)
+    return overview["content"] if overview else ""
 
 
 async def load_version_text(tx: Tx, workspace: Workspace, path: str, number: int | None) -> Row:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from commonplace.call import Call
 from commonplace.rooms.workspaces import file_store, model
 from commonplace.rooms.workspaces.model import KnowledgeMatch
+from commonplace.rooms.workspaces.write_access import name_author_of_file
 from commonplace.search import lines, text
 from commonplace.search.find import Hit, Question, find_entries
 from commonplace.search.query import EntryFilter
@@ -147,6 +148,7 @@ def _build_match(row: Row, line_match: lines.LineMatch, relevance: float | None 
         before=line_match.before,
         after=line_match.after,
         relevance=relevance,
+        author=name_author_of_file(row["author"]),
     )
 
 

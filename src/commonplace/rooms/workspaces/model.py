@@ -129,6 +129,7 @@ class ListedWorkspace(Reply):
 class WorkspaceOverview(Reply):
     readme: str
     workspaces: list[ListedWorkspace]
+    author: str = ""
     your_workspace: str | None = None
     omitted: int = 0
     truncated: bool = False
@@ -182,6 +183,7 @@ class KnowledgeText(Reply):
     has_more: bool
     next_offset: int | None = None
     cut: bool = False
+    author: str = ""
 
 
 class WrittenKnowledge(Reply):
@@ -247,6 +249,7 @@ class KnowledgeMatch(Reply):
     before: list[str] = []
     after: list[str] = []
     relevance: float | None = None
+    author: str = ""
 
 
 class KnowledgeMatches(Reply):

@@ -21,6 +21,7 @@ from commonplace.rooms.workspaces.model import ListedWorkspace, Workspace, file_
 from commonplace.rooms.workspaces.version_diff import build_version_diff
 from commonplace.rooms.workspaces.write_access import (
     find_own_workspace_id,
+    name_author_of_file,
     name_writer,
     require_own_token,
     require_own_workspace,
@@ -47,14 +48,15 @@ async def get_overview(
     if workspace_id is None:
         visible = store.WorkspaceFilter(await store.list_visible_projects(call.tx, call.caller))
         workspaces, total = await store.list_workspaces(call.tx, visible, call.caller, limit)
-        page = overview_page.README
+        page, author = overview_page.README, ""
     else:
         workspaces, total = [await _load_workspace(call, workspace_id)], 1
-        page = await file_store.load_overview_text(call.tx, workspaces[0])
+        overview = await file_store.find_overview(call.tx, workspaces[0])
+        page, author = (overview["content"], overview["author"]) if overview else ("", "")
     listed = [ListedWorkspace.from_workspace(workspace) for workspace in workspaces]
     reply = overview_page.build_overview(page, listed, max_tokens)
     reply.omitted += total - len(workspaces)
-    reply.your_workspace = own_id
+    reply.your_workspace, reply.author = own_id, name_author_of_file(author)
     return reply
 
 

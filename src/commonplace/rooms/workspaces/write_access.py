@@ -13,6 +13,11 @@ def name_writer(call: Call) -> str:
     return (call.session.agent if call.session else call.caller.agent) or call.caller.key or _LOCAL_WRITER
 
 
+def name_author_of_file(author: str) -> str:
+    """The author of a text, as it is shown; empty for a program of this machine without an agent."""
+    return "" if author == _LOCAL_WRITER else author
+
+
 def session_id_of(call: Call) -> str:
     return call.session.id if call.session else ""
 
