@@ -124,6 +124,15 @@ def test_status_prints_the_server_where_it_is_named_and_what_it_overrides(
     assert f"server    none; reading the data folder {shell.data}" in local.splitlines()
 
 
+def test_status_says_who_asks_and_that_agents_do_not_trust_the_repository(
+    shell: Shell, team_server: product.Product
+):
+    shell.names_server_in_project("http://memory.example:8080")
+    shown = shell.runs("status", "--url", team_server.url).stdout.splitlines()
+    assert "access    owner; all projects; keys off" in shown
+    assert any(line.startswith("agents    send nothing: ") and "--project-scope" in line for line in shown)
+
+
 def test_the_local_operator_is_recognised_where_the_configuration_names_this_machines_own_server(
     shell: Shell,
 ):

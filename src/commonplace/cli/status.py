@@ -1,8 +1,10 @@
 """`commonplace status`: which server is used and why, active sessions and locks."""
 
 import argparse
+from pathlib import Path
 
 from commonplace.cli import operation_call
+from commonplace.client import remote
 from commonplace.client.server_choice import ServerChoice
 
 
@@ -15,6 +17,7 @@ def run(arguments: argparse.Namespace) -> int:
     for choice in overridden:
         if choice.server:
             print(f"          overrides {_describe_choice(choice)}")
+    _print_access(arguments)
     print(f"store     {health['store']['kind']}, {health['store'].get('latency_ms', 0)} ms")
     print(f"sessions  {health.get('active_sessions', 0)} active")
     print(f"locks     {health.get('active_locks', 0)} held")
@@ -24,6 +27,19 @@ def run(arguments: argparse.Namespace) -> int:
             f"project   {project['project']}: {project.get('active_sessions', 0)} active, last {last_activity}"
         )
     return 0
+
+
+def _print_access(arguments: argparse.Namespace) -> None:
+    """Who we are to that server, and whether the agents of this folder use it too."""
+    status = operation_call.call_operation("memory_admin", {"action": "auth_status"}, arguments)
+    who = "the local operator" if status.get("operator") else status.get("agent") or status.get("key") or ""
+    projects = status.get("projects", [])
+    scope = "all projects" if "*" in projects else ", ".join(projects) or "no project"
+    print(f"access    {status['role']}{f' as {who}' if who else ''}; {scope}; keys {status['auth']}")
+    try:
+        remote.find_server(folder=Path.cwd())
+    except remote.ServerUnknown as unknown:
+        print(f"agents    send nothing: {unknown}")
 
 
 def _describe_choice(choice: ServerChoice) -> str:
