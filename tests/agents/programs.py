@@ -270,7 +270,7 @@ CLAUDE = DrivenProgram(
     is_summary=_asks_for_summary,
     full_context_tokens=990_000,
     terminal=TerminalUse(
-        ("--permission-mode", "acceptEdits", "--allowedTools", "mcp__commonplace"),
+        ("--permission-mode", "acceptEdits", "--allowedTools", "mcp__commonplace,Edit,Read"),
         "accept edits on",
         "/compact",
         "Compacted",

@@ -158,6 +158,25 @@ def test_pack_returns_after_compaction_in_a_terminal(
     wait_until(lambda: not observer.list_live_agents())
 
 
+@pytest.mark.parametrize("program", TERMINAL_PROGRAMS, ids=lambda program: program.name)
+def test_window_after_a_closed_terminal_is_the_same_agent(
+    program: DrivenProgram, observer: Observer, workstation: Workstation
+) -> None:
+    """Gemini CLI sends no end then: its next window ends the session, and may edit the same file."""
+    require_program(program)
+    require_terminal()
+    workstation.install(program)
+    window = workstation.open_terminal(
+        program, "closed", *program.edit(workstation.cart, "total = 0", "total = 1"), Say("That is one.")
+    )
+    window.type_prompt("Begin", "That is one.")
+    window.terminal.close()
+    wait_until(lambda: not workstation.list_processes())
+    workstation.run(program, "next", *program.edit(workstation.cart, "total = 1", "total = 2"))
+    assert workstation.cart.read_text() == "total = 2\n"
+    assert observer.list_agents() == {program.name}
+
+
 @pytest.mark.parametrize("program", SUBAGENT_PROGRAMS, ids=lambda program: program.name)
 def test_subagent_that_starts_a_session_is_an_agent_of_its_own(
     program: DrivenProgram, observer: Observer, workstation: Workstation

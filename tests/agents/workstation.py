@@ -222,11 +222,11 @@ class Workstation:
             terminal.close()
         for window in self.windows:
             window.end()
-        for process in self._list_processes():
+        for process in self.list_processes():
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
 
-    def _list_processes(self) -> list[psutil.Process]:
+    def list_processes(self) -> list[psutil.Process]:
         """What programs and hooks have started and left behind: it has this home folder in its environment."""
         return [process for process in psutil.process_iter() if _read_home(process) == str(self.home)]
 

@@ -11,9 +11,10 @@ from typing import Any
 from commonplace.client import remote
 from commonplace.client.agents import load_hooks
 from commonplace.client.hooks import boot_context, end_delivery, hook_origin, leases, payload, subagents
+from commonplace.client.hooks.agent_process import identify_agent_process, is_process_gone
 from commonplace.client.hooks.hook_event import EventKind, HookAnswer
 from commonplace.client.hooks.hook_run import HookRun, list_ancestors
-from commonplace.client.hooks.hook_state import delete_old_states
+from commonplace.client.hooks.hook_state import delete_old_states, list_hook_sessions
 from commonplace.client.hooks.working_tree import repository_path
 
 _COMPACTED_MARK = "compacted"
@@ -24,6 +25,7 @@ _LEARNING_TYPES = ["learning", "gotcha", "pattern", "solution"]
 _MAX_PROMPT_CHARACTERS = 2_000
 _UPLOAD_INTERVAL_SECONDS = 60
 _MAX_FILES = 200
+_MAX_ABANDONED_SESSIONS = 5
 
 
 def on_session_start(hook_run: HookRun) -> HookAnswer:
@@ -32,13 +34,27 @@ def on_session_start(hook_run: HookRun) -> HookAnswer:
     hook_run.state.clear_mark(_COMPACTED_MARK)
     session = hook_run.state.load_session()
     if session is None:
+        _end_abandoned_sessions(hook_run)
         hook_run.start_session()
         return HookAnswer()
     ancestors = tuple(list_ancestors())
     if ancestors != session.ancestors:
-        hook_run.state.save_session(session._replace(ancestors=ancestors))
+        process = identify_agent_process(hook_run.tool)
+        hook_run.state.save_session(session._replace(ancestors=ancestors, process=process))
     _add_reminder(hook_run)
     return HookAnswer()
+
+
+def _end_abandoned_sessions(hook_run: HookRun) -> None:
+    """End sessions of this tool in this place whose program is gone: this one gets their name and their files."""
+    abandoned = [
+        name
+        for name, session in list_hook_sessions().items()
+        if (session.tool, session.root) == (hook_run.tool, hook_run.tree.root)
+        and is_process_gone(session.process)
+    ]
+    events = [hook_run.event._replace(session=name) for name in abandoned[:_MAX_ABANDONED_SESSIONS]]
+    end_delivery.end_sessions([HookRun(hook_run.tool, event, hook_run.settings) for event in events])
 
 
 def note_compaction(hook_run: HookRun, compaction: str) -> None:

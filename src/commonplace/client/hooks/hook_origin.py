@@ -3,11 +3,10 @@
 The server ties them in `acting.py`; the names of headers and windows are in `window.py`.
 """
 
-import os
-
 from commonplace import window
 from commonplace.client import project
-from commonplace.client.agents import AGENTS_WITH_HOOKS, load_hooks
+from commonplace.client.agents import AGENTS_WITH_HOOKS
+from commonplace.client.hooks.agent_process import find_agent_pid
 
 
 def origin_headers(tool: str, conversation: str, root: str, *, is_subagent: bool = False) -> list[str]:
@@ -15,7 +14,7 @@ def origin_headers(tool: str, conversation: str, root: str, *, is_subagent: bool
     if tool not in AGENTS_WITH_HOOKS:
         return []
     windows = [window.conversation_window(tool, conversation)]
-    windows += [] if is_subagent else [window.process_window(_agent_process(tool))]
+    windows += [] if is_subagent else [window.process_window(find_agent_pid(tool))]
     lines = {
         window.WINDOW_HEADER: ",".join(name.replace(",", "_") for name in windows),
         window.SEAT_HEADER: f"{tool}@{window.machine_name()}",
@@ -27,12 +26,6 @@ def origin_headers(tool: str, conversation: str, root: str, *, is_subagent: bool
 def call_headers(call_id: str) -> list[str]:
     """Header lines that bind a call of Claude Code, which arrives on another connection, to the session of this one."""
     return [f"{window.WINDOW_HEADER}: {_encode_value(window.claude_call_window(call_id).replace(',', '_'))}"]
-
-
-def _agent_process(tool: str) -> int:
-    """The process of the agent program: it runs hooks and a stdio server as its children."""
-    pid = os.environ.get(load_hooks(tool).process_variable, "")
-    return int(pid) if pid.isdecimal() else os.getppid()
 
 
 def _encode_value(value: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from commonplace.client import project, remote
 from commonplace.client.hooks import boot_context, deadlines, hook_origin, pending_ends
+from commonplace.client.hooks.agent_process import identify_agent_process
 from commonplace.client.hooks.hook_connection import HookConnection
 from commonplace.client.hooks.hook_event import HookEvent
 from commonplace.client.hooks.hook_settings import HookSettings
@@ -153,6 +154,7 @@ class HookRun:
             self.tool,
             boot_context.encode_pack(reply),
             tuple(list_ancestors()),
+            identify_agent_process(self.tool),
         )
         self.state.save_session(session)
         self.context.append(boot_context.render_boot_context(session, self.settings.lock))

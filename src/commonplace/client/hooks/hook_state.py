@@ -29,6 +29,8 @@ class HookSession(NamedTuple):
     tool: str
     pack: str = ""
     ancestors: tuple[int, ...] = ()
+    process: str = ""
+    """The process of the agent program (`agent_process.py`)."""
 
 
 class EditLease(NamedTuple):
