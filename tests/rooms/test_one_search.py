@@ -1,5 +1,6 @@
 """One search: what every room keeps is found by its words by those who may read it, by nobody else, and opened by its id."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -422,3 +423,27 @@ async def test_deleted_project_takes_its_private_statistics_along(team: Team):
         lambda tx: tx.all("select name from counter where project = 'shop' and name like 'entr%@%'")
     )
     assert list(left) == []
+
+
+async def test_writers_of_all_rooms_at_once_index_everything(team: Team):
+    """The index has rows that every writer of a project changes; nobody may fail for it, or be lost."""
+    words = ("okapi", "ocelot", "walrus", "heron", "newt", "otter")
+    agents = [await team.agent(f"agent{number}") for number in range(len(words))]
+
+    async def write_everywhere(number: int, word: str) -> None:
+        agent = agents[number]
+        await agent.send_message(
+            to_instance=f"agent{(number + 1) % len(words)}", message=f"A {word} for you."
+        )
+        task = (await agent.add_backlog_item(title=f"Feed the {word}"))["id"]
+        await agent.update_backlog_item(item_id=task, claim=True)
+        await agent.record_learning(topic=f"Lesson of the {word}", content=f"The {word} sleeps.")
+        await agent.define_spec(name=word, content=f"The {word} API.")
+        await agent.end_session(summary=f"Fed the {word}", handoff_notes="Feed it again.")
+
+    await asyncio.gather(*(write_everywhere(number, word) for number, word in enumerate(words)))
+    reader = await team.agent("agent3")
+    for number, word in enumerate(words):
+        found = await reader.query(query=word, limit=50, max_tokens=20_000)
+        mail = {"message"} if number in (2, 3) else set()
+        assert kinds(found) == {"backlog", "document", "spec", "work"} | mail
