@@ -7,7 +7,6 @@ length in the last two hex digits, so that no query has to search across project
 
 import asyncio
 import contextlib
-import hashlib
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,6 +16,7 @@ import msgspec
 from commonplace import background, errors
 from commonplace.access import Caller
 from commonplace.clock import HOUR, SECOND, Clock
+from commonplace.masking.session_ids import hash_session_id
 from commonplace.notice import format_notices
 from commonplace.store.database import Database, Row, Tx
 
@@ -50,10 +50,6 @@ class AgentSession(msgspec.Struct, frozen=True):
 
 def mint_session_id(project: str, agent: str) -> str:
     return f"{project}_{agent}_{secrets.token_hex(16)}{len(project):02x}"
-
-
-def hash_session_id(session_id: str) -> str:
-    return hashlib.sha256(session_id.encode()).hexdigest()[:32]
 
 
 def is_session_id(text: str) -> bool:

@@ -35,6 +35,7 @@ class Settings:
     )
     store: str = "sqlite"
     archives: str = "store"
+    archives_raw: str = "mask"
     transport: str = "http"
     toolsets: tuple[str, ...] = ()
     auth: str = "off"
@@ -56,6 +57,10 @@ class Settings:
     @property
     def auth_on(self) -> bool:
         return self.auth == "on"
+
+    @property
+    def keeps_raw_archives(self) -> bool:
+        return self.archives_raw == "keep"
 
     @property
     def is_loopback(self) -> bool:
@@ -123,6 +128,7 @@ _CHOICES = {
     "transport": ("http", "stdio"),
     "auth": ("on", "off"),
     "secrets": ("mask", "refuse"),
+    "archives_raw": ("mask", "keep"),
     "log_level": ("debug", "info", "warning", "error"),
 }
 

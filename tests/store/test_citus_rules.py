@@ -35,6 +35,7 @@ EVERY_PROJECT = (
     "delete from embedding where model <> $1",
     "delete from embedding where model = $1",
     "delete from served where at < $1",
+    "from archive where masking_version < $1 and masking_version <> $2 limit 1",
     "where status = 'active' and expires_at <= $1 order by expires_at limit $2",
 )
 

@@ -108,6 +108,11 @@ def _add_serve(commands: Commands) -> None:
         " whose key is COMMONPLACE_EMBEDDINGS_KEY (on)",
     )
     serve.add_argument(
+        "--archives-raw",
+        choices=("mask", "keep"),
+        help="mask secrets in the stored bytes of transcripts too, or keep the bytes as sent (mask)",
+    )
+    serve.add_argument(
         "--secrets", choices=("mask", "refuse"), help="mask secrets in texts, or refuse such texts (mask)"
     )
     serve.add_argument(

@@ -20,6 +20,9 @@ from commonplace.masking.contexts import CONTEXTS, SecretContext
 from commonplace.masking.formats import FORMATS, START
 from commonplace.masking.placeholders import is_example_key, looks_random, stands_for_a_secret
 
+MASKING_VERSION = 1
+"""Raise it when the rules find more: stored transcripts that an older version masked are masked again."""
+
 _MIN_SECRET_CHARACTERS = 6
 
 Span = tuple[int, int, str]
@@ -45,21 +48,25 @@ class MaskingRule:
     find: FindSecrets
 
 
-def mask_secrets(text: str) -> MaskedText:
-    """The text with each secret replaced by the name of its kind."""
+def render_mask(_secret: str, kind: str) -> str:
+    return f"[masked: {kind}]"
+
+
+def mask_secrets(text: str, render: Callable[[str, str], str] = render_mask) -> MaskedText:
+    """The text with each secret replaced by the name of its kind, or by what `render(secret, kind)` returns."""
     counts: Counter[str] = Counter()
     for index in sorted(_SIGNS.Match(text.encode("utf-8", "surrogatepass")) or ()):
         spans = list(RULES[index].find(text))
         if spans:
-            text = _replace_spans(text, spans)
+            text = _replace_spans(text, spans, render)
             counts.update(kind for _, _, kind in spans)
     return MaskedText(text, dict(counts))
 
 
-def _replace_spans(text: str, spans: list[Span]) -> str:
+def _replace_spans(text: str, spans: list[Span], render: Callable[[str, str], str]) -> str:
     parts, at = [], 0
     for start, end, kind in spans:
-        parts += [text[at:start], f"[masked: {kind}]"]
+        parts += [text[at:start], render(text[start:end], kind)]
         at = end
     return "".join(parts) + text[at:]
 

@@ -24,6 +24,10 @@ class ArchivedSession:
     ended_at: int
     created_at: int
     updated_at: int
+    masking_version: int = 0
+    """The version of the rules that every complete line was masked with; 0 if some lines are as they were sent."""
+    masked_lines: int = 0
+    """How many stored lines differ from those that were sent."""
 
     @property
     def key(self) -> tuple[str, str, str]:

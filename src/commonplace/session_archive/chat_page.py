@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from commonplace.clock import iso
+from commonplace.masking.transcript_lines import collapse_masks, mask_lines_in_place
 from commonplace.operation import Reply
 from commonplace.session_archive.raw_page import PageRequest, find_line_start
 from commonplace.session_archive.session_bytes import open_stored_frame
@@ -132,8 +133,11 @@ def _read_whole_lines(
 ) -> tuple[int, bytes]:
     """Read whole lines while there is room; return the next line number and the bytes of an unfinished line."""
     complete, newline, rest = raw.rpartition(b"\n")
+    complete = mask_lines_in_place(complete).content
+    if is_last:
+        rest = mask_lines_in_place(rest).content
     for line in _iterate_lines(complete, bool(newline), rest if is_last else b""):
-        if builder.is_full or not builder.add_line(reader.read(number, [line])):
+        if builder.is_full or not builder.add_line(reader.read(number, [collapse_masks(line)])):
             break
         number += 1
     return number, b"" if is_last else rest

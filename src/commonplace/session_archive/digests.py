@@ -19,24 +19,28 @@ _MAX_RUNNING_HASHES = 1024
 _running: OrderedDict[str, "_Hash"] = OrderedDict()
 
 
-async def extend_digest(stored: SessionBytes | None, appended: bytes | bytearray) -> str:
-    """The digest of the stored bytes followed by `appended`."""
-    running = await _hash_stored_bytes(stored) if stored else hashlib.sha256()
+async def extend_digest(stored: SessionBytes | None, appended: bytes | bytearray) -> tuple[str, bool]:
+    """The digest of the bytes sent so far followed by `appended`, and whether it is exact: once lines were masked, only
+    a running hash knows what was sent, and after a restart the digest is that of the stored bytes."""
+    running, is_exact = await _hash_stored_bytes(stored) if stored else (hashlib.sha256(), True)
     await asyncio.to_thread(running.update, appended)
-    _remember_hash(running)
-    return running.hexdigest()
+    if is_exact:
+        _remember_hash(running)
+    return running.hexdigest(), is_exact
 
 
-async def _hash_stored_bytes(stored: SessionBytes) -> "_Hash":
+async def _hash_stored_bytes(stored: SessionBytes) -> tuple["_Hash", bool]:
     archive = stored.archive
     if running_hash := _running.get(archive.sha256):
-        return running_hash.copy()
+        return running_hash.copy(), True
     running = hashlib.sha256()
     async for piece in stored.read_all():
         await asyncio.to_thread(running.update, piece)
-    if running.hexdigest() != archive.sha256:
+    if running.hexdigest() == archive.sha256:
+        return running, True
+    if not archive.masked_lines:
         raise frames.damaged_frame(frames.FramePosition(0, archive.bytes, 0, 0))
-    return running
+    return running, False
 
 
 def _remember_hash(running: "_Hash") -> None:

@@ -63,10 +63,14 @@ def pack_frames(last: bytes, first_byte: int, lines_before: int, appended: Bytes
     for raw in _split_frames(last, memoryview(appended)):
         lines = lines_before + raw.count(b"\n")
         position = FramePosition(first_byte, len(raw), lines_before, lines)
-        body = zstd.compress(raw, options=_FULL_FRAME_OPTIONS if position.is_full else _LAST_FRAME_OPTIONS)
-        frames.append(PackedFrame(position, hashlib.sha256(raw).hexdigest(), body))
+        frames.append(pack_frame(position, raw))
         first_byte, lines_before = position.end, lines
     return frames
+
+
+def pack_frame(position: FramePosition, raw: bytes) -> PackedFrame:
+    body = zstd.compress(raw, options=_FULL_FRAME_OPTIONS if position.is_full else _LAST_FRAME_OPTIONS)
+    return PackedFrame(position, hashlib.sha256(raw).hexdigest(), body)
 
 
 def _split_frames(last: bytes, appended: memoryview) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Scan the raw lines of sessions for a text or a regular expression, bounded in bytes, lines and time.
+"""Scan the lines of sessions, without their secrets, for a text or a regular expression, bounded in bytes, lines and time.
 
 The room decides which sessions are scanned and in which order (`rooms/archives/search.py`).
 """
@@ -7,8 +7,11 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from commonplace.clock import iso
+from commonplace.masking import MASKING_VERSION
+from commonplace.masking.transcript_lines import mask_lines_for_reading, mask_lines_in_place
 from commonplace.search import lines
 from commonplace.session_archive import frames
 from commonplace.session_archive.archive import ArchivedSession
@@ -69,6 +72,11 @@ class LineScan:
     def _scan_block(
         self, archive: ArchivedSession, block: LineBlock, last_match: list[SessionMatch]
     ) -> list[SessionMatch]:
+        if (
+            archive.masking_version != MASKING_VERSION
+            or block.first_line + block.content.count(b"\n") >= archive.lines
+        ):
+            block = replace(block, content=mask_lines_in_place(block.content).content)
         if block.has_whole_lines:
             return self._scan_lines(archive, block.first_line, block.content)
         self._budget.spend(len(block.content), 0)
@@ -112,6 +120,7 @@ class LineScan:
 
         None if the match is only in an echo of our own boot pack.
         """
+        line = mask_lines_for_reading([line])[0]
         heard = TranscriptReader(tool=archive.tool).read(line_match.line, [line])
         utterances = [utterance for utterance in heard if utterance.text != ECHO_TEXT]
         role, words = next(

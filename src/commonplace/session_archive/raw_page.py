@@ -4,9 +4,10 @@ Pages are built from stored frames after the transaction that loaded them. The c
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from commonplace.masking.transcript_lines import mask_lines_in_place
 from commonplace.operation import Reply
 from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.frames import StoredFrame
@@ -42,6 +43,7 @@ class PageRequest:
     limit: int
     max_bytes: int
     view: PageView
+    keeps_secrets: bool = False
     study_state: bytes = b""
 
 
@@ -54,7 +56,7 @@ class _RawLine:
 
 
 async def build_raw_page(page: PageRequest) -> RawPage:
-    """The lines as they were uploaded; lines that are not valid text are marked, so that a client can fetch their
+    """The lines as they were uploaded, but for secrets; lines that are not valid text are marked, so that a client can fetch their
     bytes."""
     lines = await _read_lines(page)
     total = page.archive.total_lines
@@ -80,7 +82,21 @@ async def _read_lines(page: PageRequest) -> list[_RawLine]:
         lines, needs_more = await asyncio.to_thread(_split_lines, page, raw)
         if not needs_more:
             break
-    return lines
+    return lines if page.keeps_secrets else await asyncio.to_thread(_mask_lines, page, raw, lines)
+
+
+def _mask_lines(page: PageRequest, raw: bytes, lines: list[_RawLine]) -> list[_RawLine]:
+    """A line that is cut is masked with as much of it as there is, because its cut may go through a secret."""
+    if not lines:
+        return lines
+    if lines[-1].cut:
+        *lines, last = lines
+        at = last.first_byte - page.frames[0].position.first_byte
+        whole = raw[at:].partition(b"\n")[0]
+        cut = [replace(last, content=mask_lines_in_place(whole).content[: len(last.content)])]
+        return _mask_lines(page, raw, lines) + cut
+    masked = mask_lines_in_place(b"\n".join(line.content for line in lines)).content.split(b"\n")
+    return [replace(line, content=content) for line, content in zip(lines, masked, strict=True)]
 
 
 def _split_lines(page: PageRequest, raw: bytes) -> tuple[list[_RawLine], bool]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from commonplace.masking.transcript_lines import mask_lines_for_reading
 from commonplace.search import text
 from commonplace.session_archive import passages
 from commonplace.session_archive.passages import SessionPassage
@@ -17,7 +18,7 @@ from commonplace.transcripts.json_record import decode_record
 from commonplace.transcripts.reader import TranscriptReader, TranscriptSummary
 from commonplace.transcripts.work_log import LoggedError
 
-STUDY_VERSION = 100 * reader.PARSER_VERSION + 1
+STUDY_VERSION = 100 * reader.PARSER_VERSION + 2
 """Version of the parsers and of the passages made from what they read. A session of another version is studied again."""
 
 
@@ -51,13 +52,14 @@ def decode_progress(state: bytes) -> StudyProgress:
 
 
 def study_lines(state: bytes, tool: str, first_line: int, lines: Sequence[bytes]) -> StudyResult:
-    """Parse these lines, which continue the studied ones. Slow: run it in a thread."""
+    """Parse these lines, which continue the studied ones, without their secrets. Slow: run it in a thread."""
     before = decode_progress(state)
     if before.lines != first_line:
         return StudyResult(first_line)
     transcript = TranscriptReader(before.reader, tool)
+    readable = mask_lines_for_reading(lines)
     grown = passages.append_utterances(
-        before.last_passage, before.passages, transcript.read(first_line, lines)
+        before.last_passage, before.passages, transcript.read(first_line, readable)
     )
     errors, dropped = transcript.take_changed_errors()
     last = grown[-1] if grown else before.last_passage
@@ -83,7 +85,11 @@ def split_complete_lines(content: bytes) -> list[bytes]:
     """The complete lines. Text after the last newline counts as one if it is already a whole JSON record: nothing that
     may follow before the newline would belong to it."""
     *complete, last = content.split(b"\n")
-    return [*complete, last] if last.strip().endswith(b"}") and decode_record(last) is not None else complete
+    return [*complete, last] if ends_with_record(last) else complete
+
+
+def ends_with_record(line: bytes) -> bool:
+    return line.strip().endswith(b"}") and decode_record(line) is not None
 
 
 def _text_of_error(error: LoggedError) -> str:

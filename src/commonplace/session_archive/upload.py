@@ -8,15 +8,16 @@ import hashlib
 from dataclasses import dataclass
 
 from commonplace import errors
+from commonplace.masking.transcript_lines import MAX_MASK_BYTES, matches_masked
 from commonplace.session_archive import encodings, frames, study
 from commonplace.session_archive.archive import MAX_PART_BYTES, MAX_SESSION_BYTES, ArchivedSession
 from commonplace.session_archive.encodings import ContentEncoding
 from commonplace.session_archive.frames import PackedFrame, StoredFrame
+from commonplace.session_archive.screening import MAX_LINE_BYTES, ScreenedPart
 from commonplace.session_archive.session_bytes import SessionBytes, open_stored_frame
 from commonplace.session_archive.study import StudyResult
 
-# A longer line is stored but not studied.
-_MAX_STUDIED_LINE_BYTES = 16 * 1024 * 1024
+_MAX_REPLACED_FRAMES = MAX_LINE_BYTES // frames.FRAME_BYTES + 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,12 @@ def validate_size(part: UploadedPart, declared_length: int | None) -> None:
         )
 
 
-def validate_sha256(declared: str | None, part: UploadedPart, session_sha256: str) -> None:
-    """Clients may declare the hash of the part or of the whole session including it."""
-    if declared is None or declared == session_sha256:
+def validate_sha256(
+    declared: str | None, part: UploadedPart, session_sha256: str, *, is_exact: bool = True
+) -> None:
+    """Clients may declare the hash of the part or of the whole session including it. The latter cannot be checked if
+    the server has masked bytes of the session and no longer knows their hash (`is_exact`)."""
+    if declared is None or declared == session_sha256 or not is_exact:
         return
     part_sha256 = hashlib.sha256(part.content).hexdigest()
     if declared != part_sha256:
@@ -73,14 +77,18 @@ def validate_sha256(declared: str | None, part: UploadedPart, session_sha256: st
 
 
 async def require_same_bytes(stored: SessionBytes, part: UploadedPart) -> None:
-    """A part may be sent again unchanged; anything else must start where the stored bytes end."""
-    if part.end > stored.archive.bytes:
-        raise wrong_offset(stored.archive.bytes)
-    at = 0
-    async for piece in stored.read(part.offset, part.end):
-        if part.content[at : at + len(piece)] != piece:
-            raise wrong_offset(stored.archive.bytes)
-        at += len(piece)
+    """A part may be sent again unchanged; anything else must start where the stored bytes end. Bytes that were masked
+    may have been anything."""
+    archive = stored.archive
+    if part.end > archive.bytes:
+        raise wrong_offset(archive.bytes)
+    first, end = max(0, part.offset - MAX_MASK_BYTES), min(archive.bytes, part.end + MAX_MASK_BYTES)
+    around = b"".join([piece async for piece in stored.read(first, end)])
+    start = part.offset - first
+    if around[start : start + len(part.content)] == part.content:
+        return
+    if not archive.masked_lines or not await asyncio.to_thread(matches_masked, part.content, around, start):
+        raise wrong_offset(archive.bytes)
 
 
 def wrong_offset(stored_bytes: int) -> errors.Conflict:
@@ -92,45 +100,44 @@ def wrong_offset(stored_bytes: int) -> errors.Conflict:
 
 
 async def pack_part(
-    archive: ArchivedSession | None, last_frame: StoredFrame | None, storage: str, part: UploadedPart
-) -> list[PackedFrame]:
-    """The frames to write: the last stored one again, if it is not full, and those after it."""
-    lines = archive.lines if archive else 0
-    if last_frame is None or last_frame.position.is_full:
-        return await asyncio.to_thread(frames.pack_frames, b"", part.offset, lines, part.content)
-    position = last_frame.position
-    last = await open_stored_frame(last_frame, storage)
-    return await asyncio.to_thread(
-        frames.pack_frames, last, position.first_byte, position.lines_before, part.content
+    stored: SessionBytes | None, last_frame: StoredFrame | None, screened: ScreenedPart
+) -> tuple[list[PackedFrame], list[StoredFrame]]:
+    """The frames to write, and the stored ones that they replace: the last, if it is not full, and those of an
+    unfinished line whose beginning is now masked."""
+    if stored is None or last_frame is None:
+        return await asyncio.to_thread(frames.pack_frames, b"", 0, 0, screened.content), []
+    first, lines = screened.first, stored.archive.lines
+    if first == last_frame.position.end and last_frame.position.is_full:
+        return await asyncio.to_thread(frames.pack_frames, b"", first, lines, screened.content), []
+    replaced = (
+        [last_frame]
+        if first >= last_frame.position.first_byte
+        else await stored.load_frames(first, _MAX_REPLACED_FRAMES)
     )
+    position = replaced[0].position
+    kept = (await open_stored_frame(replaced[0], stored.storage))[: first - position.first_byte]
+    packed = await asyncio.to_thread(
+        frames.pack_frames, kept, position.first_byte, position.lines_before, screened.content
+    )
+    return packed, replaced
 
 
 async def study_part(
-    stored: SessionBytes | None, study_state: bytes, tool: str, part: UploadedPart
+    archive: ArchivedSession | None, study_state: bytes, tool: str, screened: ScreenedPart
 ) -> StudyResult | None:
     """Study the lines that end in this part. The first may have begun in an earlier part; it may also be studied
     already, if only its newline was missing."""
-    archive, start = (stored.archive if stored else None), 0
-    beginning: bytes | None = b""
+    content, start, beginning = bytes(screened.part), 0, screened.beginning
     first_line = archive.lines if archive else 0
     if archive and study.decode_progress(study_state).lines > first_line:
-        start, first_line = part.content.find(b"\n") + 1, first_line + 1
+        start, first_line, beginning = content.find(b"\n") + 1, first_line + 1, b""
         if not start:
             return None
-    if part.content.find(b"\n", start) < 0 and not part.content.rstrip().endswith(b"}"):
+    if content.find(b"\n", start) < 0 and not content.rstrip().endswith(b"}"):
         return None
-    if stored and not start and stored.archive.line_start < stored.archive.bytes:
-        beginning = await _read_unfinished_line(stored)
-    content = memoryview(part.content)[start:]
-    return await asyncio.to_thread(_study_content, study_state, tool, first_line, beginning, content)
-
-
-async def _read_unfinished_line(stored: SessionBytes) -> bytes | None:
-    """The stored beginning of the last line, or None if it is too long to study."""
-    archive = stored.archive
-    if archive.bytes - archive.line_start > _MAX_STUDIED_LINE_BYTES:
-        return None
-    return b"".join([piece async for piece in stored.read(archive.line_start, archive.bytes)])
+    return await asyncio.to_thread(
+        _study_content, study_state, tool, first_line, beginning, memoryview(content)[start:]
+    )
 
 
 def _study_content(

@@ -36,7 +36,7 @@ _PACK = re.compile(
 )
 _SESSION_ID = re.compile(
     rb'(?:session_id for these tools: |"project\\*":\\*"[^"\\]{1,400}\\*",\\*"agent\\*":\\*"[^"\\]{1,400}\\*",\\*"session_id\\*":\\*")'
-    rb'([^\s"\\]{1,600}_[0-9a-f]{34})(?![0-9a-f])'
+    rb'([^\s"\\]{1,600}_(?:[0-9a-f]{34}(?![0-9a-f])|~[0-9a-f]{32}~))'
 )
 _PACK_FIELDS = {"project", "agent", "session_id", "messages"}
 
@@ -51,7 +51,7 @@ def remove_boot_echo(text: str) -> str:
 
 
 def find_session_id(line: bytes) -> str:
-    """The session_id in the last echo of a line; empty if there is none."""
+    """The session_id in the last echo of a line, masked or not; empty if there is none."""
     matches = _SESSION_ID.findall(line) if b"session_id" in line else []
     return matches[-1].decode(errors="replace") if matches else ""
 

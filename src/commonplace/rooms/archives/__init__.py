@@ -3,6 +3,7 @@
 from commonplace.room import Room
 from commonplace.rooms.archives.events import SESSION_ARCHIVED
 from commonplace.rooms.archives.finders import FINDERS
+from commonplace.rooms.archives.mask_stored import mask_stored_sessions
 from commonplace.rooms.archives.operations import read_session, search_sessions, upload_session
 from commonplace.rooms.archives.restudy import restudy_sessions
 from commonplace.rooms.archives.retention import delete_orphaned_bodies
@@ -14,7 +15,7 @@ ROOM = Room(
     toolset="workspaces",
     operations=(read_session, upload_session, search_sessions),
     borrowed_tools=("list_sessions",),
-    chores=(delete_orphaned_bodies, restudy_sessions),
+    chores=(delete_orphaned_bodies, mask_stored_sessions, restudy_sessions),
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),
     events=(SESSION_ARCHIVED,),

@@ -4,11 +4,12 @@ What takes long happens outside of the transaction: `upload.py` and `session_sea
 spans are read after it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from commonplace import errors
 from commonplace.arguments import TimeArgument
 from commonplace.call import Call
+from commonplace.masking import MASKING_VERSION
 from commonplace.operation import ALL_ARGUMENTS, Reply, operation
 from commonplace.rooms.archives import lookup, model, session_search, store, study_store
 from commonplace.rooms.archives.events import SESSION_ARCHIVED
@@ -26,12 +27,16 @@ from commonplace.rooms.workspaces.model import (
 )
 from commonplace.session_archive import chat_page, raw_page
 from commonplace.session_archive.archive import ArchivedSession
+from commonplace.session_archive.byte_span import ByteSpan, read_span
 from commonplace.session_archive.encodings import ContentEncoding
-from commonplace.session_archive.frames import FRAME_BYTES, StoredFrame
+from commonplace.session_archive.frames import FRAME_BYTES
 from commonplace.session_archive.raw_page import PageRequest, PageView
-from commonplace.session_archive.session_bytes import FRAMES_PER_READ, open_stored_frame, slice_bytes
+from commonplace.session_archive.screening import MAX_LINE_BYTES, ScreenedPart
+from commonplace.session_archive.session_bytes import FRAMES_PER_READ
 from commonplace.session_archive.session_matches import SessionMatches
 from commonplace.session_archive.upload import wrong_offset
+
+_FRAMES_OF_LINE = MAX_LINE_BYTES // FRAME_BYTES + 1
 
 _upload_operation = operation(
     "upload_session",
@@ -90,7 +95,7 @@ async def _store_part(
     if before and not prepared.frames:
         return _build_receipt("duplicate", before)
     after = _extend_archive(
-        before or _new_archive(call, workspace, session_id, tool, started_at), prepared, call.now
+        call, before or _new_archive(call, workspace, session_id, tool, started_at), prepared
     )
     await _write_frames(call, before, after, prepared)
     await workspaces.update_workspace_activity(call.tx, workspace, call.now, sessions=int(before is None))
@@ -115,6 +120,7 @@ async def _write_frames(
             "The upload took so long that its frames were deleted as orphans.", hint="Send the part again."
         )
     await store.write_frames(call.tx, after, prepared.frames)
+    await store.insert_unwanted_bodies(call.tx, after.project, prepared.replaced)
 
 
 def _new_archive(
@@ -136,11 +142,14 @@ def _new_archive(
         ended_at=max(start, call.now),
         created_at=call.now,
         updated_at=call.now,
+        masking_version=MASKING_VERSION,
     )
 
 
-def _extend_archive(before: ArchivedSession, prepared: PreparedUpload, now: int) -> ArchivedSession:
-    last = prepared.frames[-1].position
+def _extend_archive(call: Call, before: ArchivedSession, prepared: PreparedUpload) -> ArchivedSession:
+    last, now = prepared.frames[-1].position, call.now
+    screened = prepared.screened or ScreenedPart(0, b"", 0)
+    call.mask.kinds.update(screened.counts)
     return replace(
         before,
         bytes=last.end,
@@ -150,6 +159,8 @@ def _extend_archive(before: ArchivedSession, prepared: PreparedUpload, now: int)
         sha256=prepared.sha256,
         ended_at=max(before.ended_at, now),
         updated_at=now,
+        masking_version=0 if call.settings.keeps_raw_archives else before.masking_version,
+        masked_lines=before.masked_lines + screened.masked_lines,
     )
 
 
@@ -188,7 +199,17 @@ async def read_session(
         if offset < archive.total_lines
         else []
     )
-    return PageRequest(archive, frames, call.settings.archives, offset, limit, max_bytes, view, study_state)
+    return PageRequest(
+        archive,
+        frames,
+        call.settings.archives,
+        offset,
+        limit,
+        max_bytes,
+        view,
+        call.settings.keeps_raw_archives,
+        study_state,
+    )
 
 
 @operation(
@@ -228,22 +249,7 @@ async def get_stored_session(
     return model.StoredSession.from_archive(await lookup.load_session_exactly(call, workspace_id, session_id))
 
 
-@dataclass(frozen=True, slots=True)
-class ByteSpan:
-    """The bytes from `first` up to `end`, and the frames that hold them."""
-
-    first: int
-    end: int
-    storage: str
-    frames: list[StoredFrame]
-
-
-async def _read_span(span: ByteSpan) -> bytes:
-    raw = [await open_stored_frame(frame, span.storage) for frame in span.frames]
-    return slice_bytes(b"".join(raw), span.frames[0].position.first_byte, span.first, span.end)
-
-
-@operation("read_session", role="any", session="own", after_commit=_read_span)
+@operation("read_session", role="any", session="own", after_commit=read_span)
 async def read_bytes(
     call: Call,
     workspace_id: WorkspaceId,
@@ -259,6 +265,14 @@ async def read_bytes(
             hint="Request a range within them.",
             bytes=archive.bytes,
         )
-    loaded = await store.list_frames(call.tx, archive, first, FRAMES_PER_READ)
-    frames = [frame for frame in loaded if frame.position.first_byte < end]
-    return ByteSpan(first, min(end, frames[-1].position.end), call.settings.archives, frames)
+    count = FRAMES_PER_READ
+    is_masked = archive.masking_version == MASKING_VERSION and end <= archive.line_start
+    if call.settings.keeps_raw_archives or is_masked:
+        loaded = await store.list_frames(call.tx, archive, first, count)
+        frames = [frame for frame in loaded if frame.position.first_byte < end]
+        return ByteSpan(first, min(end, frames[-1].position.end), call.settings.archives, frames)
+    end = min(end, first + count * FRAME_BYTES)
+    frames = await store.list_frames(
+        call.tx, archive, max(0, first - MAX_LINE_BYTES), 2 * _FRAMES_OF_LINE + count
+    )
+    return ByteSpan(first, end, call.settings.archives, frames, is_masked=False)

@@ -89,8 +89,9 @@ async def update_archive(tx: Tx, before: ArchivedSession, after: ArchivedSession
     """False if another upload extended it meanwhile."""
     changed = await tx.run(
         f"update archive set bytes = $4, lines = $5, line_start = $6, compressed_bytes = $7, sha256 = $8,"
-        f" updated_at = $9, ended_at = case when ended_at < $10 then $10 else ended_at end"
-        f" where {_WHERE_KEY} and bytes = $11 and sha256 = $12",
+        f" updated_at = $9, ended_at = case when ended_at < $10 then $10 else ended_at end,"
+        " masking_version = $13, masked_lines = $14"
+        f" where {_WHERE_KEY} and bytes = $11 and sha256 = $12 and masking_version = $15",
         *before.key,
         after.bytes,
         after.lines,
@@ -101,6 +102,37 @@ async def update_archive(tx: Tx, before: ArchivedSession, after: ArchivedSession
         after.ended_at,
         before.bytes,
         before.sha256,
+        after.masking_version,
+        after.masked_lines,
+        before.masking_version,
+    )
+    return changed == 1
+
+
+async def find_archive_to_mask(tx: Tx, version: int, damaged_version: int) -> ArchivedSession | None:
+    """One session that these rules have not masked, unless they found it damaged."""
+    row = await tx.one(
+        f"select {_COLUMNS} from archive where masking_version < $1 and masking_version <> $2 limit 1",
+        version,
+        damaged_version,
+    )
+    return ArchivedSession(**row) if row else None
+
+
+async def update_masked_archive(
+    tx: Tx, before: ArchivedSession, after: ArchivedSession, added_stored_bytes: int
+) -> bool:
+    """False if an upload changed the session meanwhile."""
+    changed = await tx.run(
+        "update archive set masking_version = $4, masked_lines = $5, compressed_bytes = compressed_bytes + $6"
+        f" where {_WHERE_KEY} and bytes = $7 and sha256 = $8 and masking_version = $9",
+        *before.key,
+        after.masking_version,
+        after.masked_lines,
+        added_stored_bytes,
+        before.bytes,
+        before.sha256,
+        before.masking_version,
     )
     return changed == 1
 
@@ -182,6 +214,13 @@ async def insert_announced_bodies(tx: Tx, project: str, addresses: Sequence[str]
         "insert into archive_body (project, address, written_at, unwanted) values ($1, $2, $3, 0)",
         [(project, address, now) for address in addresses],
     )
+
+
+async def insert_unwanted_bodies(tx: Tx, project: str, replaced: Sequence[StoredFrame]) -> None:
+    """Leave the bodies of frames that were replaced to the next run of retention."""
+    addresses = [frame.address for frame in replaced if frame.address]
+    if addresses:
+        await insert_announced_bodies(tx, project, addresses, 0)
 
 
 async def claim_bodies(tx: Tx, project: str, addresses: Sequence[str]) -> bool:

@@ -6,7 +6,7 @@ again and writes what is prepared.
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from commonplace.access import Caller
@@ -18,6 +18,7 @@ from commonplace.rooms.workspaces.model import Workspace
 from commonplace.session_archive import digests, frame_storage, upload
 from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.frames import PackedFrame, StoredFrame
+from commonplace.session_archive.screening import ScreenedPart, screen_part
 from commonplace.session_archive.study import StudyResult
 from commonplace.session_archive.upload import UploadedPart
 from commonplace.store.database import Database, Tx
@@ -45,14 +46,21 @@ class PreparedUpload:
     frames: list[StoredFrame]
     sha256: str = ""
     line_start: int = 0
-    added_stored_bytes: int = 0
+    replaced: list[StoredFrame] = field(default_factory=list)
     study: StudyResult | None = None
     notes: CleanText | None = None
     """For the handoff that the server wrote for this session, if it did."""
+    screened: ScreenedPart | None = None
 
     @property
     def addresses(self) -> list[str]:
         return [frame.address for frame in self.frames if frame.address]
+
+    @property
+    def added_stored_bytes(self) -> int:
+        return sum(frame.stored_bytes for frame in self.frames) - sum(
+            frame.stored_bytes for frame in self.replaced
+        )
 
 
 async def prepare_upload(calls: Any, arguments: Mapping[str, Any], caller: Caller) -> PreparedUpload:
@@ -66,23 +74,27 @@ async def prepare_upload(calls: Any, arguments: Mapping[str, Any], caller: Calle
     archive, storage = before.archive, calls.settings.archives
     stored = store.session_bytes(database, storage, archive) if archive else None
     if archive and stored and part.offset < archive.bytes:
-        upload.validate_sha256(arguments["sha256"], part, archive.sha256)
+        upload.validate_sha256(arguments["sha256"], part, archive.sha256, is_exact=not archive.masked_lines)
         await upload.require_same_bytes(stored, part)
         return PreparedUpload(archive, [])
-    sha256 = await digests.extend_digest(stored, part.content)
-    upload.validate_sha256(arguments["sha256"], part, sha256)
-    packed = await upload.pack_part(archive, before.last_frame, storage, part)
-    frames = await _write_bodies_outside(calls, before.workspace.project, packed)
+    sha256, is_exact = await digests.extend_digest(stored, part.content)
+    upload.validate_sha256(arguments["sha256"], part, sha256, is_exact=is_exact)
+    screened = await screen_part(
+        stored, part.offset, part.content, keeps_secrets=calls.settings.keeps_raw_archives
+    )
+    packed, replaced = await upload.pack_part(stored, before.last_frame, screened)
+    frames = await write_bodies_outside(calls, before.workspace.project, packed)
     tool = archive.tool if archive else before.workspace.tool
-    study = await upload.study_part(stored, before.study_state, tool, part)
+    study = await upload.study_part(archive, before.study_state, tool, screened)
     return PreparedUpload(
         archive,
         frames,
         sha256,
         _find_line_start(archive, part),
-        sum(frame.stored_bytes for frame in frames) - _rewritten_bytes(before.last_frame),
+        replaced,
         study,
         await prepare_notes(study),
+        screened,
     )
 
 
@@ -110,11 +122,7 @@ def _find_line_start(archive: ArchivedSession | None, part: UploadedPart) -> int
     return archive.line_start if archive else 0
 
 
-def _rewritten_bytes(last_frame: StoredFrame | None) -> int:
-    return last_frame.stored_bytes if last_frame and not last_frame.position.is_full else 0
-
-
-async def _write_bodies_outside(calls: Any, project: str, packed: list[PackedFrame]) -> list[StoredFrame]:
+async def write_bodies_outside(calls: Any, project: str, packed: list[PackedFrame]) -> list[StoredFrame]:
     """Write bodies of full frames to the archive storage, if one is set. The last frame is rewritten by every append, so
     its body stays in the database."""
     storage = frame_storage.open_frame_storage(calls.settings.archives)

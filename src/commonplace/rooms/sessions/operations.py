@@ -13,6 +13,7 @@ from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName
 from commonplace.boot import StartingSession
 from commonplace.call import Call, Calls
+from commonplace.masking.session_ids import hash_session_id
 from commonplace.operation import alias, operation
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.agents.model import MAX_TASK_CHARACTERS
@@ -167,7 +168,7 @@ async def _open_session(
     caller, working_directory = call.caller, request.working_directory
     session = activity.AgentSession(
         call.project,
-        activity.hash_session_id(session_id),
+        hash_session_id(session_id),
         agent.name,
         caller.agent_type,
         caller.key,
@@ -219,7 +220,7 @@ async def _continue_session(
     if agent.name != session.agent:
         await rename_agent(call, session, agent, request)
     await store.continue_session(call.tx, session, request, call.now)
-    await store.insert_session_key(call.tx, session, activity.hash_session_id(session_id), call.now)
+    await store.insert_session_key(call.tx, session, hash_session_id(session_id), call.now)
     call.session = structs.replace(
         session,
         agent=agent.name,

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from commonplace.activity import AgentSession, hash_session_id, session_from_row
+from commonplace.activity import AgentSession, session_from_row
 from commonplace.clock import DAY
+from commonplace.masking.session_ids import digest_from_session_id
 from commonplace.project import list_all_project_names
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.store.database import Row, Tx
@@ -249,8 +250,8 @@ async def update_transcript_notes(tx: Tx, project: str, session: str, notes: str
 
 
 async def find_session_digest(tx: Tx, project: str, session_id: str) -> str:
-    """The digest of the session with this id or further id, live or ended; empty if the project has none."""
-    digest = hash_session_id(session_id)
+    """The digest of the session with this id or further id, masked or not, live or ended; empty if there is none."""
+    digest = digest_from_session_id(session_id)
     row = await tx.one("select id from session where project = $1 and id = $2", project, digest)
     if row is None:
         row = await tx.one(
