@@ -5,6 +5,7 @@ Nothing here is imported, and no model is read, before the first text is embedde
 
 import http.client
 import json
+import os
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
@@ -46,6 +47,8 @@ class OnnxModel:
     patience: float | None = None
 
     def __init__(self, folder: Path) -> None:
+        # Its telemetry is on by default, sends to its vendor and writes an id to the user's cache.
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         import onnxruntime  # noqa: PLC0415 - an endpoint needs neither
         import tokenizers  # noqa: PLC0415 - the same
 
