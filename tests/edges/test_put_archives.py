@@ -82,6 +82,49 @@ def test_put_in_parts_of_every_encoding_comes_back_bit_for_bit(uploads: Uploads)
     assert (status, body) == (206, WHOLE[1048570:1048580])
 
 
+KEY_LINES = [base64.b64encode(random.Random(n).randbytes(48)).decode() for n in range(10)]
+
+
+def read_of_key_file() -> bytes:
+    """What Claude Code records when it reads a key file."""
+    lines = ["-----BEGIN RSA PRIVATE KEY-----", *KEY_LINES, "-----END RSA PRIVATE KEY-----"]
+    numbered = "\n".join(f"{number:6}→{line}" for number, line in enumerate(lines, 1))
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": numbered}
+    records = [
+        {"type": "user", "message": {"role": "user", "content": "Read the key"}},
+        {"type": "user", "message": {"role": "user", "content": [result]}},
+        {
+            "type": "assistant",
+            "message": {"role": "assistant", "content": [{"type": "text", "text": "\n".join(lines)}]},
+        },
+    ]
+    return b"".join(json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records)
+
+
+def test_put_of_a_key_file_by_another_client_stores_and_shows_no_line_of_it(uploads: Uploads):
+    sent = read_of_key_file()
+    status, reply, headers = uploads.put("s-1", sent[:700])
+    status, reply, headers = uploads.put("s-1", sent[700:], f"bytes 700-{len(sent) - 1}/*")
+    assert (status, headers["upload-offset"]) == (200, str(len(sent)))
+    assert reply["sha256"] == hashlib.sha256(sent).hexdigest()
+    assert "private key" in reply["_notice"][0]
+    place = {"workspace_id": uploads.workspace, "session_id": "s-1"}
+    status, stored, _ = uploads.get("s-1", Range="bytes=0-")
+    shown = json.dumps(
+        [
+            stored.decode(),
+            uploads.server.call("read_session", **place),
+            uploads.server.call("read_session", **place, view="raw"),
+            uploads.server.call("list_sessions", workspace_id=uploads.workspace),
+            uploads.server.call("search_sessions", query="key"),
+            *(uploads.server.call("search_sessions", query=line[:20], mode="literal") for line in KEY_LINES),
+        ]
+    )
+    assert (status, len(stored)) == (206, len(sent))
+    assert [line for line in KEY_LINES if line in shown] == []
+    assert uploads.put("s-1", sent)[1]["status"] == "duplicate"
+
+
 def test_put_at_another_place_tells_how_much_is_stored(uploads: Uploads):
     uploads.put("s-1", TEXT)
     status, reply, headers = uploads.put("s-1", b"later", "bytes 999-1003/*")
@@ -144,12 +187,13 @@ def test_get_that_meets_a_missing_part_on_the_way_ends_and_leaves_one_line(
     with product.running(*flags) as server:
         made = server.call("register_workspace", machine="laptop", tool="codex", project="shop")
         uploads = Uploads(server, made["workspace_id"], made["write_token"])
-        uploads.put("s-1", zstd.compress(b"a" * (5 * 1024 * 1024) + b"b" * (1024 * 1024)), encoding="zstd")
-        digest = hashlib.sha256(b"b" * (1024 * 1024)).hexdigest()
+        first, last = (b"a" * 1023 + b"\n") * 5 * 1024, (b"b" * 1023 + b"\n") * 1024
+        uploads.put("s-1", zstd.compress(first + last), encoding="zstd")
+        digest = hashlib.sha256(last).hexdigest()
         next(kept.rglob(f"{digest}-*")).unlink()
         with pytest.raises(http.client.IncompleteRead) as ended:
             uploads.get("s-1", Range="bytes=0-")
-        assert ended.value.partial == b"a" * (4 * 1024 * 1024)
+        assert ended.value.partial == first[: 4 * 1024 * 1024]
         assert uploads.get("s-1")[0] == 200
         server.stop()
     logged = [json.loads(line) for line in capfd.readouterr().err.splitlines()]

@@ -266,7 +266,9 @@ async def read_bytes(
             bytes=archive.bytes,
         )
     count = FRAMES_PER_READ
-    is_masked = archive.masking_version == MASKING_VERSION and end <= archive.line_start
+    is_masked = archive.masking_version == MASKING_VERSION and first < archive.line_start
+    if is_masked and not call.settings.keeps_raw_archives:
+        end = min(end, archive.line_start)
     if call.settings.keeps_raw_archives or is_masked:
         loaded = await store.list_frames(call.tx, archive, first, count)
         frames = [frame for frame in loaded if frame.position.first_byte < end]
