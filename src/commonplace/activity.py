@@ -126,6 +126,16 @@ async def notify_sessions(tx: Tx, project: str, sessions: Sequence[str], text: s
     )
 
 
+async def delete_notices(tx: Tx, session: AgentSession, texts: Sequence[str]) -> None:
+    """Drop notices that the session need not read any more."""
+    await tx.run(
+        "delete from notice where project = $1 and session = $2 and text = any($3)",
+        session.project,
+        session.id,
+        list(texts),
+    )
+
+
 async def notify_agent(tx: Tx, project: str, agent: str, text: str, now: int) -> None:
     """Store a notice for every live session of the agent."""
     rows = await tx.all(

@@ -85,6 +85,13 @@ def require_storable(value: Any) -> None:
             require_storable(each)
 
 
+def holds_integers(annotation: Any) -> bool:
+    """Does a value of this type hold whole numbers that the operation declares?"""
+    if isinstance(annotation, type) and issubclass(annotation, int | pydantic.BaseModel):
+        return True
+    return any(holds_integers(inner) for inner in get_args(annotation))
+
+
 def require_64_bits(value: Any) -> None:
     """Refuse a whole number that no store can keep. A number given as text is one only after validation."""
     if isinstance(value, int):

@@ -19,6 +19,7 @@ from commonplace.arguments import (
     SecretMask,
     decode_json_lists,
     drop_nulls,
+    holds_integers,
     refusal_from_validation_error,
     require_64_bits,
     require_storable,
@@ -100,6 +101,12 @@ class Operation:
         return pydantic.create_model(self.name, __config__=pydantic.ConfigDict(extra="forbid"), **fields)
 
     @cached_property
+    def _numbered_arguments(self) -> list[str]:
+        """The arguments that hold whole numbers; free JSON may hold any."""
+        fields = self.argument_model.model_fields
+        return [name for name, field in fields.items() if holds_integers(field.annotation)]
+
+    @cached_property
     def aliases(self) -> dict[str, str]:
         found = (
             (name, mark)
@@ -115,7 +122,7 @@ class Operation:
 
     def prepare_arguments(self) -> None:
         """Build the cached values that `parse_arguments` needs, which takes some milliseconds."""
-        _ = self.argument_model, self.aliases
+        _ = self.argument_model, self.aliases, self._numbered_arguments
 
     @property
     def session_argument(self) -> str:
@@ -140,8 +147,9 @@ class Operation:
             checked = self.argument_model.model_validate(drop_nulls(spelled, fields))
         except pydantic.ValidationError as wrong:
             raise refusal_from_validation_error(wrong, list(self.argument_model.model_fields)) from None
-        arguments = {name: getattr(checked, name) for name in self.argument_model.model_fields}
-        require_64_bits(arguments)
+        arguments = {name: getattr(checked, name) for name in fields}
+        for name in self._numbered_arguments:
+            require_64_bits(arguments[name])
         return arguments
 
     def _drop_unused_session(self, given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -93,8 +93,7 @@ async def test_nobody_reads_no_mail(team: Team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     sent = await alice.send_message(to_instance="bob", message="hello")
     reader = team.anyone(Caller("agent", SHOP, "key_r"))
-    with pytest.raises(errors.NotFound):
-        await reader.get_by_id(doc_id=sent["message_id"], project="shop")
+    assert (await reader.get_by_id(doc_id=sent["message_id"], project="shop"))["found"] is False
     assert (await reader.query(query="hello", project="shop"))["results"] == []
     with pytest.raises(errors.SessionNotFound):
         await reader.get_messages()

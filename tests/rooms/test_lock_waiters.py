@@ -15,6 +15,15 @@ async def _wait_in_vain(team: Team, **more):
 _FREE = "src/cart.py is free now: lock it with memory_lock_files."
 
 
+async def test_who_takes_the_lock_is_not_told_that_it_is_free(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await alice.lock_files(files=["src/cart.py"])
+    await bob.lock_files(files=["src/cart.py"])
+    await alice.unlock_files()
+    assert "_notice" not in await bob.lock_files(files=["src/cart.py"])
+    assert "_notice" not in await bob.heartbeat()
+
+
 async def test_a_released_lock_is_told_once_to_who_asked_for_it(team: Team):
     alice, bob = await _wait_in_vain(team)
     assert "_notice" not in await bob.list_backlog()

@@ -305,8 +305,7 @@ async def test_find_by_id_shows_the_latest_content_and_all_versions(team, clock)
         ],
         "links": {"uri": "spec://shop/cart%20api"},
     }
-    with pytest.raises(errors.NotFound):
-        await alice.get_by_id(doc_id="spec_000000000000")
+    assert (await alice.get_by_id(doc_id="spec_000000000000"))["found"] is False
 
 
 async def test_who_read_a_spec_is_told_of_its_next_version_once(team):

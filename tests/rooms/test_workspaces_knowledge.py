@@ -415,8 +415,7 @@ async def test_search_global_and_get_by_id_know_knowledge_files(writer):
     assert kept["content"] == "# Pools\nPgBouncer drops idle connections."
     assert kept["links"] == {"workspace_id": LAPTOP_ID, "path": "notes/db.md"}
     await writer.anyone.delete_knowledge(path="notes/db.md")
-    with pytest.raises(errors.NotFound):
-        await alice.get_by_id(id=row["id"])
+    assert (await alice.get_by_id(id=row["id"]))["found"] is False
 
 
 async def test_secrets_are_masked_and_the_same_text_is_still_unchanged(writer):

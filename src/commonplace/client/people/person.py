@@ -48,8 +48,9 @@ def find_item(
     """What an id stands for: in this project, else in any other that the caller may see."""
     others = [item["project"] for item in list_projects(call, None)] if looks_elsewhere else []
     for candidate in dict.fromkeys([*([project] if project else []), *others]):
-        with contextlib.suppress(errors.NotFound):
-            return call("memory_get_by_id", {"doc_id": item_id, "project": candidate})
+        item = call("memory_get_by_id", {"doc_id": item_id, "project": candidate})
+        if item["found"]:
+            return item
     raise errors.NotFound(
         f"There is no '{item_id}' that you may read.",
         hint="Find ids with: commonplace search WORDS, or commonplace backlog --done",

@@ -40,7 +40,13 @@ async def insert_waiters(
 async def delete_served_waiters(
     tx: Tx, session: AgentSession, granted: Sequence[LockRequest], fold: bool
 ) -> None:
-    """The session got these locks: it no longer waits for what they cover."""
+    """The session got these locks: it no longer waits for what they cover, and need not be told that it is free."""
+    await activity.delete_notices(
+        tx,
+        session,
+        [format_free_notice([grant.path]) for grant in granted]
+        + [format_free_notice([grant.path for grant in granted])],
+    )
     rows = await _list_paths_of_session(tx, session)
     requests = [LockRequest.from_path(row["path"], row["mode"], fold) for row in rows]
     served = [
@@ -113,10 +119,13 @@ async def _notify_free_waiters(tx: Tx, project: str, rows: Sequence[Row], now: i
         if not any(lease.session != row["session"] and request.conflicts_with(lease) for lease in leases):
             free_paths.setdefault(row["session"], []).append(row["path"])
     for session, files in free_paths.items():
-        verb, pronoun = ("is", "it") if len(files) == 1 else ("are", "them")
-        text = f"{format_file_names(files)} {verb} free now: lock {pronoun} with memory_lock_files."
-        await activity.notify_sessions(tx, project, [session], text, now)
+        await activity.notify_sessions(tx, project, [session], format_free_notice(files), now)
         await _delete_waiters(tx, project, session, files)
+
+
+def format_free_notice(files: Sequence[str]) -> str:
+    verb, pronoun = ("is", "it") if len(files) == 1 else ("are", "them")
+    return f"{format_file_names(files)} {verb} free now: lock {pronoun} with memory_lock_files."
 
 
 async def delete_expired_waiters(tx: Tx, projects: Sequence[str]) -> None:
