@@ -304,8 +304,7 @@ async def test_update_backlog_item_moves_with_id_and_history(team):
         "web_shop",
         ["ui"],
     )
-    with pytest.raises(errors.NotFound):
-        await _get_item(team, item)
+    assert (await _get_item(team, item))["found"] is False
     versions = (await _get_item(team, item, "web_shop"))["versions"]
     assert [version["changes"] for version in versions] == [
         {"project": {"from": "shop", "to": "web_shop"}},
@@ -471,3 +470,10 @@ async def test_start_session_shows_work_in_hand_then_what_is_free(team):
         },
         {"id": first, "title": "first", "priority": "critical", "status": "open", "created_by": "alice"},
     ]
+
+
+async def test_who_filed_a_task_is_told_when_another_closes_it(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = (await alice.add_backlog_item(title="Rates"))["id"]
+    await bob.complete_backlog_item(item_id=item)
+    assert (await alice.heartbeat())["_notice"] == [f"bob closed {item} as done, which you filed: Rates"]

@@ -318,7 +318,7 @@ async def test_who_read_a_spec_is_told_of_its_next_version_once(team):
         "backend changed spec cart-api to 2.0.0 (you read 1.0.0): read it with memory_get_spec."
     ]
     assert "_notice" not in await frontend.list_backlog()
-    assert "_notice" not in await reviewer.list_backlog()
+    assert "2.0.0" not in str((await reviewer.list_backlog())["_notice"])
     assert "_notice" not in await backend.list_backlog()
     await frontend.get_spec(name="cart-api")
     await backend.define_spec(name="cart-api", content="GET /v3/cart", version="3.0.0")
@@ -360,3 +360,12 @@ async def test_get_spec_answers_although_the_reader_cannot_be_recorded(team):
     await bob.get_spec(name="cart-api")
     await alice.define_spec(name="cart-api", content="GET /cart/1")
     assert len((await bob.list_specs())["_notice"]) == 1
+
+
+async def test_live_sessions_are_told_of_a_new_spec(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await alice.define_spec(name="orders-api", content="GET /orders")
+    assert (await bob.heartbeat())["_notice"] == [
+        "alice published spec orders-api 1.0.0: read it with memory_get_spec."
+    ]
+    assert "_notice" not in await alice.heartbeat()

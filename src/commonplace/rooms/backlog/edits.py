@@ -125,7 +125,7 @@ async def _update_dependencies(call: Call, row: Row, dependencies: list[str]) ->
 
 
 async def notify_unblocked(call: Call, before: Row, after: Row) -> list[str]:
-    """If this edit closed the item, return the ids it unblocked and notify their agents."""
+    """If this edit closed the item, return the ids it unblocked and notify their agents and who filed it."""
     if before["closed"] or not after["closed"]:
         return []
     unblocked = [
@@ -139,6 +139,9 @@ async def notify_unblocked(call: Call, before: Row, after: Row) -> list[str]:
         ]
         text = f"{call.agent} closed {after['id']}; unblocked: {', '.join(agent_items)}"
         await notify_agents(call.tx, after["project"], [agent], text, call.now)
+    if after["created_by"] != call.agent:
+        text = f"{call.agent} closed {after['id']} as {after['status']}, which you filed: {after['title']}"
+        await notify_agents(call.tx, after["project"], [after["created_by"]], text, call.now)
     return [item["id"] for item in unblocked]
 
 

@@ -145,11 +145,9 @@ async def get_by_id(
                 if prefix == "doc_":
                     note_shown_documents(call, [(scope, item["id"])], opened=True)
                 return await _build_item(call, item, version)
-    hint = (
-        "Pass the project of the search result that named the id, or find it with memory_query."
-        if finders
-        else f"Ids begin with one of: {', '.join(filter(None, call.catalogue.finders))}."
-    )
+    hint = "Pass the project of the search result that named the id, or find it with memory_query."
+    if not finders:
+        hint = f"Ids begin with one of: {', '.join(filter(None, call.catalogue.finders))}."
     return model.StoredItem(
         found=False, id=doc_id, message=f"There is no such id in '{call.project}' that you may read. {hint}"
     )

@@ -61,7 +61,7 @@ async def define_spec(
         encoded_tags,
         call.now,
     )
-    await readers.notify_readers(call, spec)
+    await (readers.notify_readers if previous else readers.announce_spec)(call, spec)
     await readers.record_reader(call, spec, spec)
     call.reindex(SPEC_KIND, spec["id"])
     call.emit(SPEC_CHANGED, {"name": name}, id=spec["id"], version=new_version)

@@ -30,6 +30,13 @@ async def record_reader(call: Call, spec: Row, version: Row) -> None:
         call.deferred_writes.append(lambda tx: store.upsert_reader(tx, spec, reader, call.now))
 
 
+async def announce_spec(call: Call, spec: Row) -> None:
+    """Notify the live sessions of the project of a new spec."""
+    own_session = call.session.id if call.session else ""
+    text = f"{call.agent} published spec {spec['name']} {spec['version']}: read it with memory_get_spec."
+    await activity.notify_project(call.tx, call.project, text, call.now, but=own_session)
+
+
 async def notify_readers(call: Call, spec: Row) -> None:
     """Notify live sessions that read an earlier version of the spec."""
     own_session = call.session.id if call.session else ""
