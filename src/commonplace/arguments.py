@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from commonplace import errors, masking
+from commonplace.argument_help import describe_argument
 
 _MAX_JSON_DEPTH = 64
 _MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**63 - 1
@@ -159,7 +160,9 @@ def _is_list_type(annotation: Any) -> bool:
     return origin is list
 
 
-def refusal_from_validation_error(wrong: pydantic.ValidationError, known: list[str]) -> errors.Invalid:
+def refusal_from_validation_error(
+    wrong: pydantic.ValidationError, tool: str, known: list[str]
+) -> errors.Invalid:
     problems = wrong.errors(include_url=False)
     strange = [str(problem["loc"][0]) for problem in problems if problem["type"] == "extra_forbidden"]
     if strange:
@@ -168,12 +171,15 @@ def refusal_from_validation_error(wrong: pydantic.ValidationError, known: list[s
         return errors.UnknownArgument(
             f"Unknown argument '{strange[0]}'.", hint=f"{meant}Known: {', '.join(known) or 'none'}."
         )
-    told = [_describe_problem(each, ".".join(map(str, each["loc"])) or "arguments") for each in problems[:5]]
-    hints = dict.fromkeys(hint for _, hint in told)
+    told = [
+        _describe_problem(problem, tool, ".".join(map(str, problem["loc"])) or "arguments")
+        for problem in problems[:5]
+    ]
+    hints = dict.fromkeys(hint.rstrip(".") for _, hint in told)
     return errors.Invalid("; ".join(wrong for wrong, _ in told) + ".", hint=". ".join(hints) + ".")
 
 
-def _describe_problem(problem: ErrorDetails, name: str) -> tuple[str, str]:
+def _describe_problem(problem: ErrorDetails, tool: str, name: str) -> tuple[str, str]:
     """The problem with this argument, and how to correct it."""
     context = problem.get("ctx", {})
     correct = f"Correct {name} and call again"
@@ -181,7 +187,8 @@ def _describe_problem(problem: ErrorDetails, name: str) -> tuple[str, str]:
         case "value_error":
             return f"{name}: {context['error']}", getattr(context["error"], "hint", correct)
         case "missing":
-            return f"Missing `{name}`", f"Pass {name}"
+            help_text = describe_argument(tool, name)
+            return f"Missing `{name}`", f"Pass {name}" + (f": {help_text}" if help_text else "")
         case "string_pattern_mismatch":
             return f"Invalid {name}", f"{name} must match {context['pattern']}"
     return f"{name}: {problem['msg']}", correct

@@ -146,7 +146,7 @@ class Operation:
         try:
             checked = self.argument_model.model_validate(drop_nulls(spelled, fields))
         except pydantic.ValidationError as wrong:
-            raise refusal_from_validation_error(wrong, list(self.argument_model.model_fields)) from None
+            raise refusal_from_validation_error(wrong, self.name, list(fields)) from None
         arguments = {name: getattr(checked, name) for name in fields}
         for name in self._numbered_arguments:
             require_64_bits(arguments[name])

@@ -255,3 +255,10 @@ async def test_files_of_a_claim_that_lapsed_are_not_shown(team):
     assert len((await bob.get_locks())["claimed"]) == 1
     await alice.end_session(summary="later")
     assert "claimed" not in await bob.get_locks()
+
+
+async def test_who_claims_a_task_reads_its_description(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = (await alice.add_backlog_item(title="Rates", description="In src/tax/rates.py."))["id"]
+    assert (await bob.update_backlog_item(item_id=item, claim=True))["description"] == "In src/tax/rates.py."
+    assert "description" not in await bob.update_backlog_item(item_id=item, priority="low")

@@ -141,10 +141,18 @@ class ChangedItem(BacklogItem, kw_only=True):
 
     @classmethod
     def from_item(
-        cls, outcome: str, item: BacklogItem, sent: Iterable[str], status_before: str
+        cls,
+        outcome: str,
+        item: BacklogItem,
+        sent: Iterable[str],
+        status_before: str,
+        *,
+        is_claim: bool = False,
     ) -> "ChangedItem":
+        """The reply shows what the caller did not send; who claims an item has to know its description."""
         fields = {name: getattr(item, name) for name in BacklogItem.__struct_fields__}
-        for name in {"description", *sent} & _ECHOED_FIELDS:
+        unsent = set() if is_claim else {"description"}
+        for name in {*unsent, *sent} & _ECHOED_FIELDS:
             del fields[name]
         is_news = item.status != status_before and "status" not in sent
         return cls(**fields | {"status": outcome}, item_status=item.status if is_news else "")

@@ -152,7 +152,7 @@ async def update_backlog_item(
     moved = await edits.move_item(call, edited, target_project or row["project"])
     outcome = "updated" if moved["project"] == row["project"] else "moved"
     return ChangedItem.from_item(
-        outcome, await edits.render_item(call, moved), edits_wanted.keys(), row["status"]
+        outcome, await edits.render_item(call, moved), edits_wanted.keys(), row["status"], is_claim=claim
     )
 
 

@@ -45,5 +45,5 @@ def list_readers(row: Row, deliveries: Sequence[Row]) -> tuple[str, ...]:
 
 
 SEARCH_SOURCE = SearchSource(
-    kind=MESSAGE_KIND, load=load_searched_messages, table="message", names=("mail",), bonus=-0.25
+    kind=MESSAGE_KIND, load=load_searched_messages, table="message", names=("mail",), bonus=-0.75
 )
