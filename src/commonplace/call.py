@@ -43,10 +43,13 @@ class WaitForEvents(Exception):  # noqa: N818 - not a fault
         answer: Any,
         seconds: float,
         write_at_end: Work[None] | None = None,
+        *,
+        ends_with_notice: bool = False,
     ) -> None:
         super().__init__()
         self.project, self.session = call.project, call.session
         self.answer, self.seconds, self.write_at_end = answer, seconds, write_at_end
+        self.is_over = ends_with_notice and call.session is not None and call.session.has_notice
 
 
 @dataclass(slots=True)
@@ -263,6 +266,8 @@ class Calls:
                     return await again()
                 except WaitForEvents as still:
                     later = still
+                if later.is_over:
+                    break
                 if later.session and self.activity.is_touch_due(later.session, self.clock()):
                     self.activity.touch_later(later.session)
                 with contextlib.suppress(TimeoutError):
@@ -271,7 +276,12 @@ class Calls:
             stop()
         if later.write_at_end:
             await self._write_after(operation.name, later.write_at_end)
-        return Answer(later.answer, [])
+        return Answer(later.answer, await self._take_notices(operation, later.session))
+
+    async def _take_notices(self, operation: Operation, session: AgentSession | None) -> list[str]:
+        if session is None or not session.has_notice:
+            return []
+        return await self._write_after(operation.name, lambda tx: activity.take_notices(tx, session)) or []
 
     async def _run_transaction(self, request: CallRequest) -> Answer:
         operation = request.operation
@@ -287,10 +297,8 @@ class Calls:
             self.activity.mark_touched(call.session, call.now)
         elif not operation.is_recorded and self.activity.is_touch_due(call.session, call.now):
             self.activity.touch_later(call.session)
-        if call.session.has_notice and not operation.is_recorded:
-            session = call.session
-            taken = await self._write_after(operation.name, lambda tx: activity.take_notices(tx, session))
-            notices = taken or []
+        if not operation.is_recorded:
+            notices = await self._take_notices(operation, call.session)
         return Answer(reply, notices, call.project, call.suggestions, call.key_names)
 
     async def _write_after(self, name: str, write: Work[T]) -> T | None:

@@ -24,3 +24,15 @@ async def test_waiting_for_a_lock_ends_when_it_is_free(team):
     await asyncio.sleep(0)
     await alice.unlock_files()
     assert (await asyncio.wait_for(waiting, PATIENCE_SECONDS))["success"] is True
+
+
+async def test_waiting_for_mail_ends_with_news_of_another_kind(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    waiting = asyncio.create_task(bob.get_messages(wait_seconds=50))
+    await asyncio.sleep(0)
+    await alice.define_spec(name="orders-api", content="GET /orders")
+    answer = await asyncio.wait_for(waiting, PATIENCE_SECONDS)
+    assert (answer["count"], answer["_notice"]) == (
+        0,
+        ["alice published spec orders-api 1.0.0: read it with memory_get_spec."],
+    )

@@ -162,7 +162,9 @@ async def get_messages(
     shown_rows = await _show_page(call, agent, page, headers_only=headers_only)
     if wait_seconds and not shown_rows:
         unread = await store.count_unread_messages(call.tx, call.project, agent)
-        raise WaitForEvents(call, InboxPage(count=0, unread=unread, messages=[]), wait_seconds)
+        raise WaitForEvents(
+            call, InboxPage(count=0, unread=unread, messages=[]), wait_seconds, ends_with_notice=True
+        )
     return InboxPage(
         count=len(shown_rows),
         unread=await store.count_unread_messages(call.tx, call.project, agent),
@@ -196,7 +198,7 @@ async def _read_thread(
         next_cursor=model.format_thread_cursor(page[-1]) if len(page) < len(rows) else "",
     )
     if wait_seconds and not has_news:
-        raise WaitForEvents(call, reply, wait_seconds)
+        raise WaitForEvents(call, reply, wait_seconds, ends_with_notice=True)
     return reply
 
 
