@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-_FILE_NAME = "server.json"
+BEACON = "server.json"
 
 
 class Beacon:
@@ -18,7 +18,7 @@ class Beacon:
         import secrets  # noqa: PLC0415 - clients only read beacons, and must start fast
 
         self.token = secrets.token_urlsafe(32)
-        self._path = folder / _FILE_NAME
+        self._path = folder / BEACON
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._path.unlink(missing_ok=True)
         with os.fdopen(os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "w") as file:
@@ -33,7 +33,7 @@ class Beacon:
 def read_beacon(folder: Path) -> dict[str, Any]:
     """`url`, `pid` and `token` of the server that runs on this data folder; empty if there is none."""
     try:
-        beacon = json.loads((folder / _FILE_NAME).read_bytes())
+        beacon = json.loads((folder / BEACON).read_bytes())
     except (OSError, ValueError):
         return {}
     return beacon if isinstance(beacon, dict) else {}

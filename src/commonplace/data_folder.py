@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import IO
 
 from commonplace import errors
+from commonplace.beacon import BEACON
 
 _log = logging.getLogger(__name__)
 
 DATABASE = "commonplace.db"
+_OWN_PREFIX = "commonplace."
 _OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _MARKER = "commonplace.created"
 _LOCK = "commonplace.lock"
@@ -47,18 +49,21 @@ class DataFolder:
 
 
 def make_private(folder: Path) -> None:
-    """Let only the owner read the folder and the files in it, whoever created them; say what was changed.
+    """Let only the owner read our files, whoever created them, and the folder if nothing else is in it.
 
-    The files of a new database take over the mode of the database. What lies in folders below is out of reach once
-    this one is private. Does nothing on Windows, where a user's folders are private.
+    The files of a new database take over the mode of the database. A folder with other files, or of another user,
+    keeps its mode: it may be somebody's home. Does nothing on Windows, where a user's folders are private.
     """
     if sys.platform == "win32":
         return
+    entries = list(folder.iterdir())
+    own_files = [path for path in entries if path.name.startswith(_OWN_PREFIX) or path.name == BEACON]
     changed = []
-    for path in (folder, *folder.iterdir()):
-        mode = path.lstat().st_mode
-        if stat.S_IMODE(mode) & _OF_OTHERS and (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            path.chmod(stat.S_IMODE(mode) & ~_OF_OTHERS)
+    for path in own_files if len(own_files) < len(entries) else [folder, *own_files]:
+        status = path.lstat()
+        is_plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+        if is_plain and status.st_uid == os.getuid() and stat.S_IMODE(status.st_mode) & _OF_OTHERS:
+            path.chmod(stat.S_IMODE(status.st_mode) & ~_OF_OTHERS)
             changed.append(path.name)
     if changed:
         _log.warning("made private", extra={"folder": str(folder), "files": ", ".join(sorted(changed))})

@@ -50,7 +50,8 @@ LARGE_HEADS = {
 @pytest.mark.parametrize("head", LARGE_HEADS.values(), ids=LARGE_HEADS)
 def test_large_head_is_refused(server: product.Product, head: bytes):
     answer = send_bytes(server, head)
-    if answer:  # a reset may overtake it
+    is_short = len(head) < 32 * 1024
+    if answer or is_short:  # of a long one the reset may overtake the answer
         assert answer.startswith(b"HTTP/1.1 431 ")
         assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"] == "head_too_large"
     assert server.call("memory_health")["status"] == "ok"

@@ -49,6 +49,15 @@ async def test_store_that_others_could_read_is_made_private_and_the_log_says_so(
     assert "commonplace.db" in record.__dict__["files"]
 
 
+def test_files_of_others_and_their_folder_keep_their_modes(tmp_path: Path):
+    folder = tmp_path / "home"
+    folder.mkdir(mode=0o755)
+    (folder / "notes.txt").touch(mode=0o644)
+    (folder / "commonplace.db").touch(mode=0o644)
+    DataFolder(folder).close()
+    assert sorted(list_open_files(folder)) == ["home", "notes.txt"]
+
+
 def test_archived_bodies_are_private(tmp_path: Path):
     storage = open_frame_storage(str(tmp_path / "archives"))
     assert storage is not None
