@@ -13,6 +13,7 @@ Refusal
 ├── TooLarge           over a documented limit
 ├── TooMany            over a rate or a count
 └── Unavailable        the store, or something the call needs, does not answer; try again
+    └── Damaged        what is stored cannot be read any more; trying again does not help
 
 The first line of a class's docstring is its default message.
 """
@@ -126,3 +127,9 @@ class Unavailable(Refusal):
     code = "unavailable"
     status = 503
     exit_code = 8
+
+
+class Damaged(Unavailable):
+    """What is stored is damaged; the operator must restore a backup."""
+
+    code = "damaged"

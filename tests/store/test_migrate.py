@@ -50,9 +50,9 @@ async def test_changed_migration_is_refused(database: Database):
 
 def test_file_that_is_no_database_is_refused_with_the_way_back(tmp_path: Path, clock: HandClock):
     (tmp_path / "commonplace.db").write_text("this is a text file, not a database\n" * 100)
-    with pytest.raises(errors.Unavailable, match=r"commonplace\.db") as refused:
+    with pytest.raises(errors.Damaged, match=r"commonplace\.db") as refused:
         Sqlite(tmp_path, clock)
-    assert "Restore" in (refused.value.hint or "")
+    assert "restore" in (refused.value.hint or "")
     assert (tmp_path / "commonplace.db").read_text().startswith("this is a text file")
 
 

@@ -12,24 +12,15 @@ import asyncpg
 from commonplace import errors
 from commonplace.clock import Clock
 from commonplace.store.database import Kind, Row, Value, Work
+from commonplace.store.faults import TransactionConflict
+from commonplace.store.postgres_errors import DRIVER_ERRORS, postgres_refusal
 
 T = TypeVar("T")
 
 _CHANNEL = "commonplace"
 _NOTIFY_APART = 0.005
 _MAX_PAYLOAD_BYTES = 7500
-_RETRIES = 6
-_LOST = (OSError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, TimeoutError)
-_UNAVAILABLE_ERRORS = (
-    *_LOST,
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.TooManyConnectionsError,
-    asyncpg.ReadOnlySQLTransactionError,
-    asyncpg.LockNotAvailableError,
-    asyncpg.QueryCanceledError,
-    asyncpg.DiskFullError,
-)
+_RETRIES = 5
 _CLOCK = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as now"
 
 
@@ -124,7 +115,7 @@ class Postgres:
                 )
                 for server in ({}, read_only)
             ]
-        except (*_UNAVAILABLE_ERRORS, asyncpg.PostgresError, ValueError) as away:
+        except (*DRIVER_ERRORS, ValueError) as away:
             raise errors.Unavailable(
                 f"PostgreSQL is not reachable ({type(away).__name__}).",
                 hint="Check the address in --store, and that the server runs.",
@@ -136,13 +127,15 @@ class Postgres:
             return await work(PostgresTx(connection, self._clock))
 
     async def write(self, work: Work[T]) -> T:
+        async def run_once() -> T:
+            async with self._acquire_connection(self._writers) as connection, connection.transaction():
+                return await work(PostgresTx(connection, self._clock))
+
         for tries in range(_RETRIES):
-            try:
-                async with self._acquire_connection(self._writers) as connection, connection.transaction():
-                    return await work(PostgresTx(connection, self._clock))
-            except (asyncpg.SerializationError, asyncpg.DeadlockDetectedError):
-                await asyncio.sleep(random.uniform(0, 0.01 * 2**tries))  # noqa: S311 - jitter is no secret
-        raise errors.Unavailable("Too many concurrent writes to the same rows.", hint="Try again.")
+            with contextlib.suppress(TransactionConflict):
+                return await run_once()
+            await asyncio.sleep(random.uniform(0, 0.01 * 2**tries))  # noqa: S311 - jitter is no secret
+        return await run_once()
 
     def announce(self, projects: set[str]) -> None:
         """NOTIFY inside a transaction serialises commits, so hints go out on a connection of their own."""
@@ -173,15 +166,15 @@ class Postgres:
 
     @contextlib.asynccontextmanager
     async def _acquire_connection(self, pool: Any) -> AsyncIterator[Any]:
-        """A connection of the pool; connection errors become `Unavailable`."""
+        """A connection of the pool. Every error of the driver becomes a refusal, but for bugs."""
         try:
             async with pool.acquire(timeout=self._timeouts.acquire_seconds) as connection:
                 yield connection
-        except _UNAVAILABLE_ERRORS as away:
-            raise errors.Unavailable(
-                f"PostgreSQL did not complete the transaction ({type(away).__name__}).",
-                hint="Try again; after a write, check first whether it was done.",
-            ) from away
+        except DRIVER_ERRORS as error:
+            refusal = postgres_refusal(error, self.dsn)
+            if refusal is None:
+                raise
+            raise refusal from error
 
     async def _send_notifications(self) -> None:
         while True:
@@ -189,7 +182,7 @@ class Postgres:
                 connection = await _connect(self.dsn, self._timeouts, synchronous_commit="off")
                 with contextlib.closing(_Closing(connection)):
                     await self._send_notifications_on(connection)
-            except _UNAVAILABLE_ERRORS:
+            except DRIVER_ERRORS:
                 await asyncio.sleep(1)
 
     async def _send_notifications_on(self, connection: Any) -> None:
@@ -200,7 +193,7 @@ class Postgres:
             try:
                 for payload in _split_payloads(projects):
                     await connection.execute("select pg_notify($1, $2)", _CHANNEL, payload)
-            except _UNAVAILABLE_ERRORS:
+            except DRIVER_ERRORS:
                 self.announce(projects)
                 raise
             await asyncio.sleep(_NOTIFY_APART)
@@ -218,7 +211,7 @@ class Postgres:
                         heard(None)
                     tried.set()
                     await _wait_for_termination(connection)
-            except _UNAVAILABLE_ERRORS:
+            except DRIVER_ERRORS:
                 pass
             finally:
                 tried.set()
@@ -239,7 +232,7 @@ async def _connect(dsn: str, timeouts: PostgresTimeouts, **server: str) -> Any:
     try:
         return await asyncio.shield(connecting)
     except asyncio.CancelledError:
-        with contextlib.suppress(*_UNAVAILABLE_ERRORS):
+        with contextlib.suppress(*DRIVER_ERRORS):
             (await connecting).terminate()
         raise
 

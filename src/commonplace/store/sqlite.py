@@ -19,6 +19,7 @@ from commonplace import errors
 from commonplace.clock import Clock
 from commonplace.data_folder import DataFolder
 from commonplace.store.database import Kind, Row, Value, Work
+from commonplace.store.sqlite_errors import sqlite_refusal
 
 T = TypeVar("T")
 
@@ -52,6 +53,10 @@ class SqliteTx:
         self._connection, self._clock = connection, clock
         self._columns: dict[str, tuple[str, ...]] = {}
 
+    @property
+    def is_open(self) -> bool:
+        return self._connection.in_transaction
+
     def execute(self, sql: str, values: Sequence[Value] = ()) -> apsw.Cursor:
         return self._connection.execute(translate_parameters(sql), [_bind_value(value) for value in values])
 
@@ -74,7 +79,10 @@ class SqliteTx:
             except apsw.ExecutionCompleteError:
                 return []
             self._columns[sql] = columns
-        return [dict(zip(columns, row, strict=True)) for row in cursor]
+        try:
+            return [dict(zip(columns, row, strict=True)) for row in cursor]
+        except UnicodeDecodeError as error:  # all text that is written is UTF-8
+            raise apsw.CorruptError(f"stored text is not UTF-8 ({error.reason})") from error
 
     async def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
         text = translate_parameters(sql)
@@ -139,7 +147,7 @@ class Sqlite:
             readers = [self.connect(read_only=True) for _ in range(_READER_THREADS)]
         except apsw.Error as broken:
             self.folder.close()
-            raise build_damage_error(self.folder.database, broken) from broken
+            raise sqlite_refusal(broken, self.folder.database) or broken from broken
         self.folder.mark_created()
         self._threads = [
             threading.Thread(target=self._write_batches, args=(writer,), name="store-writer", daemon=True),
@@ -192,7 +200,13 @@ class Sqlite:
             raise errors.Unavailable("The server is shutting down.", hint="Try again in a moment.")
         job = _Job(work, asyncio.get_running_loop())
         queue.put(job)
-        answer: T = await job.wait_for_result()
+        try:
+            answer: T = await job.wait_for_result()
+        except (apsw.Error, MemoryError) as error:
+            refusal = sqlite_refusal(error, self.folder.database)
+            if refusal is None:
+                raise
+            raise refusal from error
         return answer
 
     def _read_jobs(self, connection: apsw.Connection) -> None:
@@ -233,7 +247,7 @@ def _in_transaction(job: _Job, tx: SqliteTx, begin: str) -> _Outcome:
         tx.execute("commit")
     except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the caller, not to the thread
         _roll_back(tx)
-        return job, None, _translate_error(error)
+        return job, None, error
     return job, result, None
 
 
@@ -243,9 +257,9 @@ def _in_one_commit(jobs: list[_Job], tx: SqliteTx) -> list[_Outcome]:
         tx.execute("begin immediate")
         outcomes = [_in_savepoint(job, tx) for job in jobs]
         tx.execute("commit")
-    except apsw.Error as error:
+    except Exception as error:  # noqa: BLE001 - as above
         _roll_back(tx)
-        return [(job, None, _translate_error(error)) for job in jobs]
+        return [(job, None, error) for job in jobs]
     return outcomes
 
 
@@ -253,16 +267,18 @@ def _in_savepoint(job: _Job, tx: SqliteTx) -> _Outcome:
     tx.execute("savepoint caller")
     try:
         result = job.run_to_end(tx)
-    except BaseException as error:  # noqa: BLE001 - as above
+    except BaseException as error:
+        if not tx.is_open:  # a full disk or a broken one ended the transaction of all callers
+            raise
         tx.execute("rollback to caller")
         tx.execute("release caller")
-        return job, None, _translate_error(error)
+        return job, None, error
     tx.execute("release caller")
     return job, result, None
 
 
 def _roll_back(tx: SqliteTx) -> None:
-    with contextlib.suppress(apsw.SQLError):
+    with contextlib.suppress(apsw.Error):
         tx.execute("rollback")
 
 
@@ -285,26 +301,6 @@ def _bind_value(value: Value) -> int | float | str | bytes | None:
     if isinstance(value, list | tuple):
         return msgspec.json.encode(value).decode()
     return value  # type: ignore[return-value]  # the sequence case is gone
-
-
-def _translate_error(error: BaseException) -> BaseException:
-    if isinstance(error, apsw.FullError):
-        return errors.Unavailable(
-            "The disk is full; nothing was written.", hint="Free disk space, then try again."
-        )
-    if isinstance(error, apsw.BusyError | apsw.IOError | apsw.ReadOnlyError | apsw.CantOpenError):
-        return errors.Unavailable(
-            f"Cannot write to the database ({type(error).__name__}); nothing was changed.",
-            hint="Check the disk and the permissions of the data folder, then try again.",
-        )
-    return error
-
-
-def build_damage_error(database: Path, error: apsw.Error) -> errors.Unavailable:
-    return errors.Unavailable(
-        f"Cannot open the database {database}: {error}.",
-        hint=f"Restore {database.name} from a backup into {database.parent}.",
-    )
 
 
 def _make_busy_handler() -> Callable[[int], bool]:
