@@ -9,6 +9,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -285,8 +286,11 @@ class Calls:
 
     async def _run_transaction(self, request: CallRequest) -> Answer:
         operation = request.operation
-        perform = self.database.write if operation.is_recorded else self.database.read
-        call, reply, notices = await perform(lambda tx: self._run_in_transaction(tx, request))
+        work = partial(self._run_in_transaction, request=request)
+        if operation.is_recorded:
+            call, reply, notices = await self.database.write(work)
+        else:
+            call, reply, notices = await self.database.read(work, operation.short_read_name)
         if call.emitted:
             self.bus.publish_committed({event.project for event in call.emitted})
         for write in call.deferred_writes:

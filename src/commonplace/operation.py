@@ -78,6 +78,11 @@ class Operation:
         """Does a call leave an audit row? Every write does, and every read that is declared `audited`."""
         return self.writes or self.audited
 
+    @property
+    def short_read_name(self) -> str:
+        """The name under which the store remembers how long a read takes; empty if it is long, since it prepares."""
+        return "" if self.prepare else self.name
+
     @cached_property
     def description(self) -> str:
         return inspect.cleandoc(self.function.__doc__ or "")

@@ -37,8 +37,11 @@ Work = Callable[[Tx], Awaitable[T]]
 class Database(Protocol):
     kind: Kind
 
-    async def read(self, work: Work[T]) -> T:
-        """Run a transaction that changes nothing."""
+    async def read(self, work: Work[T], operation: str = "") -> T:
+        """Run a transaction that changes nothing.
+
+        A short read can name its operation: SQLite then runs it on the event loop, and remembers which are long.
+        """
 
     async def write(self, work: Work[T]) -> T:
         """Run a transaction; it is durable when this returns."""

@@ -122,7 +122,8 @@ class Postgres:
             ) from away
         return cls(dsn, writers, readers, clock, timeouts)
 
-    async def read(self, work: Work[T]) -> T:
+    async def read(self, work: Work[T], operation: str = "") -> T:
+        del operation
         async with self._acquire_connection(self._readers) as connection:
             return await work(PostgresTx(connection, self._clock))
 

@@ -1,4 +1,7 @@
-"""SQLite through apsw: one writer thread with group commit, two reader threads, every commit on disk."""
+"""SQLite through apsw: one writer thread with group commit, short reads on the event loop, others in reader threads.
+
+Every commit is on disk before its callers are answered. Which reads may run on the event loop: `loop_reads.py`.
+"""
 
 import asyncio
 import contextlib
@@ -19,6 +22,7 @@ from commonplace import errors
 from commonplace.clock import Clock
 from commonplace.data_folder import DataFolder
 from commonplace.store.database import Kind, Row, Value, Work
+from commonplace.store.loop_reads import LoopReader, NeedsThread
 from commonplace.store.sqlite_errors import sqlite_refusal
 
 T = TypeVar("T")
@@ -93,6 +97,20 @@ class SqliteTx:
         return self._clock()
 
 
+def run_to_end(work: Work[T], tx: SqliteTx) -> T:
+    """Run a transaction to its end in this thread: its coroutine never suspends."""
+    step = work(tx)
+    if not isinstance(step, Coroutine):
+        raise TypeError("a transaction is a coroutine function")
+    try:
+        step.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    step.close()
+    raise RuntimeError("a transaction awaits nothing but its tx")
+
+
 class _Job:
     """One caller's transaction in the queue of a thread."""
 
@@ -110,16 +128,7 @@ class _Job:
         return self._future.cancelled()
 
     def run_to_end(self, tx: SqliteTx) -> Any:
-        """Run the coroutine to its end in this thread: it never suspends."""
-        step = self._work(tx)
-        if not isinstance(step, Coroutine):
-            raise TypeError("a transaction is a coroutine function")
-        try:
-            step.send(None)
-        except StopIteration as end:
-            return end.value
-        step.close()
-        raise RuntimeError("a transaction awaits nothing but its tx")
+        return run_to_end(self._work, tx)
 
     def settle_result(self, result: Any, error: BaseException | None) -> None:
         if self._future.done():
@@ -145,6 +154,7 @@ class Sqlite:
         try:
             writer = self.connect()
             readers = [self.connect(read_only=True) for _ in range(_READER_THREADS)]
+            self._loop_reader = self._connect_loop_reader()
         except apsw.Error as broken:
             self.folder.close()
             raise sqlite_refusal(broken, self.folder.database) or broken from broken
@@ -170,7 +180,23 @@ class Sqlite:
             connection.execute("pragma query_only=on")
         return connection
 
-    async def read(self, work: Work[T]) -> T:
+    def _connect_loop_reader(self) -> LoopReader:
+        connection = self.connect(read_only=True)
+        tx = SqliteTx(connection, self._clock)
+
+        def run_read(work: Work[Any]) -> Any:
+            tx.execute("begin")
+            result = run_to_end(work, tx)
+            tx.execute("commit")
+            return result
+
+        return LoopReader(connection, run_read)
+
+    async def read(self, work: Work[T], operation: str = "") -> T:
+        if operation and not self._closed and self._loop_reader.can_read(operation):
+            with contextlib.suppress(NeedsThread):
+                result: T = self._loop_reader.read(work, operation)
+                return result
         return await self._submit(self._reads, work)
 
     async def write(self, work: Work[T]) -> T:
@@ -193,6 +219,7 @@ class Sqlite:
         for _ in range(_READER_THREADS):
             self._reads.put(None)
         await asyncio.gather(*(asyncio.to_thread(thread.join) for thread in self._threads))
+        self._loop_reader.close()
         self.folder.close()
 
     async def _submit(self, queue: "SimpleQueue[_Job | None]", work: Work[T]) -> T:

@@ -1,0 +1,112 @@
+"""Which reads of SQLite run at once on the event loop, and how far: a thread costs more than a short read itself.
+
+A read on the loop has a budget of SQLite's own instructions and never waits for a lock. One that exceeds its budget is
+rolled back and runs again in a reader thread, and its operation goes straight to a thread for some time. The
+connections and threads are in `sqlite.py`.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import apsw
+
+from commonplace.store.database import Work
+
+_BUDGET_STEPS = 20_000
+_STEPS_PER_CHECK = 1_000
+_SLOW_SECONDS = 0.05
+_SLOW_CPU_SECONDS = 0.005
+_FIRST_PAUSE_CALLS = 8
+_MAX_PAUSE_CALLS = 1_024
+_MAX_OPERATIONS = 1_000
+
+
+class NeedsThread(Exception):  # noqa: N818 - not a fault
+    """The read is too long for the event loop, meets a lock there, or fails for another reason of SQLite's."""
+
+
+class LoopReader:
+    """The connection of the event loop; `run_read` runs a transaction to its end on it."""
+
+    def __init__(self, connection: apsw.Connection, run_read: Callable[[Work[Any]], Any]) -> None:
+        connection.set_busy_handler(None)
+        self._connection, self._run_read = connection, run_read
+        self._budget, self._heavy = StepBudget(connection), HeavyReads()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def can_read(self, operation: str) -> bool:
+        """Only one loop may use the connection; the first one that reads keeps it."""
+        loop = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop = loop
+        return loop is self._loop and not self._heavy.is_heavy(operation)
+
+    def read(self, work: Work[Any], operation: str) -> Any:
+        """Run the transaction. Every error of SQLite is left to the reader threads, which classify it."""
+        began, began_cpu = time.perf_counter(), time.thread_time()
+        self._budget.refill()
+        try:
+            result = self._run_read(work)
+        except (apsw.Error, MemoryError):
+            self._heavy.pause_operation(operation)
+            raise NeedsThread from None
+        finally:
+            if self._connection.in_transaction:
+                self._roll_back()
+        self._heavy.record_seconds(operation, time.perf_counter() - began, time.thread_time() - began_cpu)
+        return result
+
+    def _roll_back(self) -> None:
+        self._budget.refill()
+        with contextlib.suppress(apsw.Error):
+            self._connection.execute("rollback")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class StepBudget:
+    """Interrupts a transaction after so many instructions of SQLite's virtual machine."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._checks_left = 0
+        connection.set_progress_handler(self._is_spent, _STEPS_PER_CHECK)
+
+    def refill(self) -> None:
+        self._checks_left = _BUDGET_STEPS // _STEPS_PER_CHECK
+
+    def _is_spent(self) -> bool:
+        self._checks_left -= 1
+        return self._checks_left < 0
+
+
+class HeavyReads:
+    """Remembers per operation how many of its next calls go to a thread; every slow one doubles the number."""
+
+    def __init__(self) -> None:
+        self._pauses: dict[str, int] = {}
+        self._calls_left: dict[str, int] = {}
+
+    def is_heavy(self, operation: str) -> bool:
+        """Does this call of the operation go to a thread? Counts the call."""
+        left = self._calls_left.get(operation, 0)
+        if left:
+            self._calls_left[operation] = left - 1
+        return left > 0
+
+    def record_seconds(self, operation: str, seconds: float, cpu_seconds: float) -> None:
+        """Record what a read on the loop took. On a busy machine a short read can take long without being at fault."""
+        if seconds > _SLOW_SECONDS or cpu_seconds > _SLOW_CPU_SECONDS:
+            self.pause_operation(operation)
+        elif operation in self._pauses:
+            del self._pauses[operation]
+
+    def pause_operation(self, operation: str) -> None:
+        if len(self._pauses) >= _MAX_OPERATIONS:
+            self._pauses.clear()
+            self._calls_left.clear()
+        pause = min(2 * self._pauses.get(operation, _FIRST_PAUSE_CALLS // 2), _MAX_PAUSE_CALLS)
+        self._pauses[operation] = self._calls_left[operation] = pause
