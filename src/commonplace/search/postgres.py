@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, cast
 
 from commonplace.search.query import ENTRY_COLUMNS, EntryFilter, QueryTerms
 from commonplace.store.database import Row, Tx, Value
@@ -18,6 +18,10 @@ _OVERSAMPLING = 2
 _WIDENING_FACTOR = 8
 # In a subquery, because a cast parameter would be parsed again for every row.
 _QUESTION_VECTOR = "(select cast(cast($3 as text) as halfvec))"
+_EXACT_DISTANCE = f"value <#> {_QUESTION_VECTOR}"
+_INDEXED_DISTANCE = f"cast(value as halfvec({_INDEXED_DIMENSIONS})) <#> cast({_QUESTION_VECTOR} as halfvec({_INDEXED_DIMENSIONS}))"
+_MAX_SCANNED_CANDIDATES = 1000
+"""The largest hnsw.ef_search that pgvector accepts."""
 
 
 async def insert_entries(
@@ -80,6 +84,14 @@ def _order_by_worth(terms: QueryTerms, first: int) -> tuple[str, list[Value]]:
     ]
 
 
+class SettingsTx(Tx, Protocol):
+    """A transaction of PostgreSQL, which can run a statement under settings of its own."""
+
+    async def all_with_settings(
+        self, settings: Mapping[str, str], sql: str, *values: Value
+    ) -> Sequence[Row]: ...
+
+
 class PostgresVectors:
     """Vectors in pgvector; nothing is held in memory."""
 
@@ -90,10 +102,12 @@ class PostgresVectors:
         clause, values = entry_filter.build_clause(6)
         row = await tx.one("select n from counter where project = $1 and name = 'embedding'", project)
         stored = row["n"] if row else 0
-        distance = await self._choose_distance(tx, len(question), stored, limit)
+        is_indexed = len(question) == _INDEXED_DIMENSIONS and stored > _MAX_EXACT_VECTORS
+        distance = _INDEXED_DISTANCE if is_indexed else _EXACT_DISTANCE
         width = limit * _OVERSAMPLING
         while True:
-            rows = await tx.all(
+            rows = await cast(SettingsTx, tx).all_with_settings(
+                _choose_scan_settings(width) if is_indexed else {},
                 f"select {ENTRY_COLUMNS}, v.part, v.near from (select n, part, 0 - ({distance}) as near from embedding"
                 f" where project = $1 and model = $2 and dimensions = {len(question)}"
                 f" order by {distance} limit $4) v"
@@ -113,7 +127,7 @@ class PostgresVectors:
         self, tx: Tx, project: str, model: str, question: Any, numbers: Sequence[int]
     ) -> Sequence[tuple[Row, float]]:
         rows = await tx.all(
-            f"select n, part, 0 - (value <#> {_QUESTION_VECTOR}) as near from embedding"
+            f"select n, part, 0 - ({_EXACT_DISTANCE}) as near from embedding"
             f" where project = $1 and model = $2 and n = any($4) and dimensions = {len(question)}",
             project,
             model,
@@ -122,16 +136,13 @@ class PostgresVectors:
         )
         return [(row, row["near"]) for row in rows]
 
-    async def _choose_distance(self, tx: Tx, dimensions: int, stored: int, limit: int) -> str:
-        """The indexed expression, or for a small project one that reads all its vectors."""
-        if dimensions != _INDEXED_DIMENSIONS or stored <= _MAX_EXACT_VECTORS:
-            return f"value <#> {_QUESTION_VECTOR}"
-        await tx.all(
-            "select set_config('hnsw.iterative_scan', 'relaxed_order', false),"
-            " set_config('hnsw.ef_search', $1, false)",
-            str(limit * _OVERSAMPLING),
-        )
-        return f"cast(value as halfvec({_INDEXED_DIMENSIONS})) <#> cast({_QUESTION_VECTOR} as halfvec({_INDEXED_DIMENSIONS}))"
+
+def _choose_scan_settings(width: int) -> dict[str, str]:
+    """pgvector looks at ef_search candidates at first, and at more while the limit is not reached."""
+    return {
+        "hnsw.iterative_scan": "relaxed_order",
+        "hnsw.ef_search": str(min(width, _MAX_SCANNED_CANDIDATES)),
+    }
 
 
 async def insert_vectors(tx: Tx, project: str, model: str, vectors: Sequence[tuple[int, int, Any]]) -> None:

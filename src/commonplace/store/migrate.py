@@ -2,13 +2,13 @@
 
 A file is one text for both stores with the words {int} {json} {blob} {tail}, and {order} after a text that is
 compared by its bytes; where the stores differ there is
-NNNN_name.sqlite.sql and NNNN_name.postgresql.sql instead. On Citus every table is distributed by project at once;
-a line `-- reference` before CREATE TABLE makes it a reference table.
+NNNN_name.sqlite.sql and NNNN_name.postgresql.sql instead. On a distributed database (`citus.py`) a new table is
+distributed as soon as it is created.
 """
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 
@@ -67,6 +67,16 @@ def list_migrations(kind: Kind) -> list[Migration]:
 
 async def migrate(database: Database) -> int:
     """Migrate the schema to this code's version, also while other servers start; return the number of files applied."""
+    applied = await apply_migration_files(database)
+    if database.kind == "postgresql":
+        from commonplace.store import citus  # noqa: PLC0415 - its driver is not needed on SQLite
+
+        await citus.distribute_new_database(database)
+    return applied
+
+
+async def apply_migration_files(database: Database) -> int:
+    """Migrate without distributing a new database."""
     known = list_migrations(database.kind)
     return await database.write(lambda tx: _apply_migrations(tx, known))
 
@@ -78,15 +88,13 @@ async def _apply_migrations(tx: Tx, known: list[Migration]) -> int:
     await tx.run(_LEDGER.replace("{int}", _WORDS[tx.kind]["int"]))
     done = {row["n"]: row for row in await tx.all("select n, name, checksum from schema_version order by n")}
     _refuse_foreign(known, done)
-    citus = tx.kind == "postgresql" and await tx.one(
-        "select 1 as yes from pg_extension where extname = 'citus'"
-    )
+    distribute = await _find_distribution(tx)
     pending = [migration for migration in known if migration.n not in done]
     for migration in pending:
         for statement in migration.statements(tx.kind):
             await tx.run(statement)
-            if citus:
-                await _distribute_tables(tx, statement)
+            if distribute and (table := _TABLE.search(statement)):
+                await distribute(tx, table[1])
         await tx.run(
             "insert into schema_version values ($1, $2, $3)", migration.n, migration.name, migration.checksum
         )
@@ -119,11 +127,13 @@ def _refuse_foreign(known: list[Migration], done: Mapping[int, Row]) -> None:
             )
 
 
-async def _distribute_tables(tx: Tx, statement: str) -> None:
-    table = _TABLE.search(statement)
-    if table is None:
-        return
-    if "-- reference" in statement:
-        await tx.run(f"select create_reference_table('{table[1]}')")
-    else:
-        await tx.run(f"select create_distributed_table('{table[1]}', 'project')")
+async def _find_distribution(tx: Tx) -> Callable[[Tx, str], Awaitable[object]] | None:
+    """What to do with a new table in a distributed database."""
+    if tx.kind != "postgresql":
+        return None
+    from commonplace.store import citus  # noqa: PLC0415 - its driver is not needed on SQLite
+
+    if not await citus.is_distributed(tx):
+        return None
+    await citus.use_one_connection_per_node(tx)
+    return citus.distribute_table

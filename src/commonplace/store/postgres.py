@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -48,6 +48,19 @@ class PostgresTx:
     async def all(self, sql: str, *values: Value) -> Sequence[Row]:
         rows: Sequence[Row] = await self._connection.fetch(sql, *values)
         return rows
+
+    async def all_with_settings(self, settings: Mapping[str, str], sql: str, *values: Value) -> Sequence[Row]:
+        """Return all rows of one statement that runs under these settings.
+
+        SET LOCAL in a transaction, one statement each: Citus then sends it to the workers (`store/citus.py`), and a
+        connection that other calls or other servers use next keeps nothing of it.
+        """
+        if not settings:
+            return await self.all(sql, *values)
+        async with self._connection.transaction():
+            for name, value in settings.items():
+                await self._connection.execute(f"set local {name} = {value}")
+            return await self.all(sql, *values)
 
     async def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
         await self._connection.executemany(sql, rows)

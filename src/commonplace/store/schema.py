@@ -11,7 +11,9 @@ _WITH_PROJECT: dict[Kind, str] = {
     "postgresql": (
         "select tables.table_name as name from information_schema.tables"
         " join information_schema.columns using (table_schema, table_name)"
+        # A Citus coordinator may hold shards beside the tables; their names end in the number of the shard.
         " where table_schema = current_schema() and table_type = 'BASE TABLE' and column_name = 'project'"
+        " and tables.table_name !~ '_[0-9]{6,}$'"
         " order by tables.table_name"
     ),
 }
