@@ -192,6 +192,7 @@ ARGUMENT_HELP = {
     "tmux_target": "The tmux pane of the agent.",
     "to_instance": "The agent's name, `*` for every agent of the project, or `@admins`.",
     "to_project": "The recipient's project, if it is not yours.",
+    "token": "Fencing tokens from memory_lock_files of the locks that protect this; refused with `stale_token` if one is no longer yours.",
     "token_budget": "Estimated tokens that the boot pack may have.",
     "tool": "The agent program, such as claude-code.",
     "topic": "One line that says what was learned.",

@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 
-from commonplace import access, activity, errors
+from commonplace import access, errors
 from commonplace.config import Settings
-from commonplace.rooms.locks import store
 from commonplace.rooms.locks.retention import delete_lapsed_leases
 from patience import PATIENCE_SECONDS
 
@@ -29,9 +28,8 @@ async def holds_exactly(agent, *files):
     return [lock["file"] for lock in locks.get("your_locks", [])] == list(files)
 
 
-async def require_token(team, agent, path, token):
-    session = activity.hash_session_id(agent.session_id)
-    await team.database.read(lambda tx: store.require_current_token(tx, "shop", path, token, session))
+async def present_token(agent, path, token):
+    await agent.update_work(title="fenced", status="in_progress", files_touched=[path], token=token)
 
 
 # -- time -----------------------------------------------------------------------------------------------------
@@ -138,7 +136,7 @@ async def test_lock_of_a_revoked_key_is_free_at_once(team):
         )
     )
     with pytest.raises(errors.StaleToken):
-        await require_token(team, alice, "a.py", token)
+        await present_token(alice, "a.py", token)
     assert (await bob.get_locks())["total_count"] == 0
     assert (await bob.lock_files(files=["a.py"]))["success"]
 
@@ -189,27 +187,55 @@ async def test_lock_files_that_waited_in_vain_answers_with_the_conflict(team):
 async def test_token_is_good_while_its_lock_is_held_and_covers_the_path(team):
     alice = await team.agent("alice")
     token = (await alice.lock_files(files=["src/"]))["locked"][0]["token"]
-    await require_token(team, alice, "src/a.py", token)
+    await present_token(alice, "src/a.py", token)
     with pytest.raises(errors.StaleToken):
-        await require_token(team, alice, "docs/a.md", token)
+        await present_token(alice, "docs/a.md", token)
 
 
 async def test_token_of_a_lapsed_lock_is_good_until_another_got_it(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     token = (await alice.lock_files(files=["src/"], minutes=1))["locked"][0]["token"]
     team.clock.advance(minutes=2)
-    await require_token(team, alice, "src/a.py", token)
+    await present_token(alice, "src/a.py", token)
     await bob.lock_files(files=["src/a.py"])
     await bob.unlock_files()
     with pytest.raises(errors.StaleToken):
-        await require_token(team, alice, "src/a.py", token)
+        await present_token(alice, "src/a.py", token)
+
+
+async def test_every_file_needs_a_current_token_and_the_refusal_names_those_without(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    locked = (await alice.lock_files(files=["a.py", "b.py"], minutes=1))["locked"]
+    tokens = [lock["token"] for lock in locked]
+    await alice.update_work(title="edit", status="in_progress", files_touched=["a.py", "b.py"], token=tokens)
+    team.clock.advance(minutes=2)
+    taken = (await bob.lock_files(files=["b.py"]))["locked"][0]["token"]
+    with pytest.raises(errors.StaleToken) as refused:
+        await alice.update_work(
+            title="edit", status="completed", files_touched=["a.py", "b.py"], token=tokens
+        )
+    assert refused.value.details == {"files": ["b.py"], "tokens": tokens[1:]}
+    with pytest.raises(errors.StaleToken):
+        await alice.update_work(title="edit", status="in_progress", files_touched=["b.py"], token=taken)
+
+
+async def test_end_session_with_a_stale_token_is_refused_and_changes_nothing(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    token = (await alice.lock_files(files=["a.py"], minutes=1))["locked"][0]["token"]
+    kept = (await alice.lock_files(files=["k.py"]))["locked"][0]["token"]
+    team.clock.advance(minutes=2)
+    await bob.lock_files(files=["a.py"])
+    with pytest.raises(errors.StaleToken):
+        await alice.end_session(summary="done", files_modified=["a.py"], token=[kept, token])
+    ended = await alice.end_session(summary="done", files_modified=["a.py"], token=kept)
+    assert ended["released_locks"] == ["k.py"]
 
 
 async def test_token_of_another_session_is_refused(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     token = (await alice.lock_files(files=["a.py"]))["locked"][0]["token"]
     with pytest.raises(errors.StaleToken):
-        await require_token(team, bob, "a.py", token)
+        await present_token(bob, "a.py", token)
 
 
 async def test_token_grows_over_a_restored_backup(team):

@@ -19,6 +19,7 @@ _NOISE_KEYS = frozenset({"title", "additionalProperties"})
 _TEXT_BOUND_KEYS = frozenset({"minLength", "maxLength", "minItems", "pattern"})
 _OBVIOUS_MINIMUM = 1
 _ENDLESS = 20_000
+_LONG_LIST_ITEMS = 20
 
 DescribeArgument = Callable[[str, str], str]
 """Returns the text for an argument of a tool; empty if there is none."""
@@ -133,7 +134,11 @@ def _is_obvious(key: str, value: Any, noise: frozenset[str]) -> bool:
         return value in (None, "", [], False, UNKNOWN_AGENT)
     if noise == _NOISE_KEYS:
         return False
-    return (key == "minimum" and value <= _OBVIOUS_MINIMUM) or (key == "maximum" and value >= _ENDLESS)
+    return (
+        (key == "minimum" and value <= _OBVIOUS_MINIMUM)
+        or (key == "maximum" and value >= _ENDLESS)
+        or (key == "maxItems" and value >= _LONG_LIST_ITEMS)
+    )
 
 
 def _drop_null_choice(schema: dict[str, Any]) -> dict[str, Any]:

@@ -188,3 +188,20 @@ async def test_prompt_brings_learnings_where_asked_for(team, near):
     assert (await bob.prompt("fix the cart totals")).stdout == ""
     answer = await bob.prompt("fix the cart totals", COMMONPLACE_HOOKS_LEARNINGS="2")
     assert "Round at the end" in answer.context
+
+
+async def test_edit_under_a_lease_that_another_took_is_reported_and_told(team, near):
+    alice, bob = near("claude"), near("codex")
+    await alice.edit("src/cart.py")
+    team.clock.advance(minutes=30, seconds=16)
+    await bob.edit("src/cart.py")
+    told = await alice.edited("src/cart.py")
+    assert "src/cart.py: your lease ended" in told.context
+    assert f"src/cart.py was also changed by {alice.name}" in (await bob.edited("src/cart.py")).context
+
+
+async def test_edit_under_its_own_lease_presents_the_token_without_a_word(near):
+    alice = near("claude")
+    await alice.start()
+    await alice.edit("src/cart.py")
+    assert (await alice.edited("src/cart.py")).context == ""

@@ -74,6 +74,8 @@ def list_refusals(hook_run: HookRun, files: list[str]) -> list[str]:
     if hook_run.tool == "git":
         return [leases.format_conflict(conflict) for conflict in _list_lock_conflicts(hook_run, files)]
     before = hook_run.state.load_leases()
+    edited = [file for file in files if file in before][:_MAX_FILES_REPORTED]
+    report = leases.report_edits(hook_run, edited)
     reply = hook_run.call_in_session("memory_get_locks")
     held = {lease["file"]: lease["token"] for lease in reply.get("your_locks", [])}
     conflicts = leases.acquire_leases(hook_run, files, hook_run.settings.minutes)
@@ -82,9 +84,9 @@ def list_refusals(hook_run: HookRun, files: list[str]) -> list[str]:
         conflicts = leases.acquire_leases(hook_run, files, hook_run.settings.minutes)
     if conflicts:
         return [leases.format_conflict(conflict) for conflict in conflicts]
-    older = [file for file in files if file in before and held.get(file, 0) > before[file].token]
-    lost = {file: before[file] for file in files if file in before and file not in held}
-    return [_STALE_TEXT.format(file=file) for file in [*older, *_list_changed_files(hook_run, lost)]]
+    changed = _list_changed_files(report, before)
+    stale = [file for file in report.stale if file in held or file in changed]
+    return [_STALE_TEXT.format(file=file) for file in stale if file in files]
 
 
 _STALE_TEXT = (
@@ -108,25 +110,13 @@ def _list_lock_conflicts(hook_run: HookRun, files: list[str]) -> list[leases.Lea
     return leases.list_conflicts(hook_run, files[:_MAX_FILES_CHECKED])
 
 
-def _list_changed_files(hook_run: HookRun, lost: dict[str, EditLease]) -> list[str]:
+def _list_changed_files(report: leases.EditReport, before: dict[str, EditLease]) -> set[str]:
     """The files that others edited after our lease on them was granted."""
-    if not lost:
-        return []
-    reply = hook_run.call_in_session(
-        "memory_update_work",
-        title="Edits",
-        status="in_progress",
-        files_touched=list(lost)[:_MAX_FILES_REPORTED],
-    )
-    overlaps = [
-        overlap for overlap in reply.get("overlaps", []) if overlap["agent"] != hook_run.confirm_agent()
-    ]
-    later = {
+    return {
         overlap["file"]
-        for overlap in overlaps
-        if overlap["file"] in lost and _overlap_time(overlap) > lost[overlap["file"]].at
+        for overlap in report.overlaps
+        if overlap["file"] in before and _overlap_time(overlap) > before[overlap["file"]].at
     }
-    return sorted(later)
 
 
 def _overlap_time(overlap: dict[str, Any]) -> float:

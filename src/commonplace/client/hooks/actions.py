@@ -20,7 +20,6 @@ from commonplace.client.hooks.working_tree import repository_path
 _COMPACTED_MARK = "compacted"
 _INSTRUCTIONS_WARNING = "reads like instructions"
 
-_WORK_TITLE = "Edits"
 _LEARNING_TYPES = ["learning", "gotcha", "pattern", "solution"]
 _MAX_PROMPT_CHARACTERS = 2_000
 _UPLOAD_INTERVAL_SECONDS = 60
@@ -111,23 +110,27 @@ def on_after_edit(hook_run: HookRun) -> HookAnswer:
     """Report the edited files, and tell the agent who else edited them."""
     files = _repository_paths(hook_run)
     if files:
-        reply = _report_files(hook_run, files)
+        report = _report_files(hook_run, files)
         hook_run.context += [
             f"{overlap['file']} was also changed by {overlap['agent']} at {overlap['when']} ({overlap['how']})."
-            for overlap in reply.get("overlaps", [])
-            if overlap["agent"] != hook_run.confirm_agent()
-            and hook_run.state.is_first_time(f"overlap {overlap['file']} {overlap['agent']}")
+            for overlap in report.overlaps
+            if hook_run.state.is_first_time(f"overlap {overlap['file']} {overlap['agent']}")
         ]
+        hook_run.context += [_STALE_TEXT.format(file=file) for file in report.stale if file in files]
     return HookAnswer()
 
 
-def _report_files(hook_run: HookRun, files: list[str]) -> dict[str, Any]:
+_STALE_TEXT = (
+    "{file}: your lease ended before this edit was reported, so another agent may have changed the file too."
+    " Read it again before you go on."
+)
+
+
+def _report_files(hook_run: HookRun, files: list[str]) -> leases.EditReport:
     """Report edited files, and those that were edited while no server answered."""
     touched = list(dict.fromkeys([*files, *hook_run.state.take_unreported_files()]))[:_MAX_FILES]
     try:
-        return hook_run.call_in_session(
-            "memory_update_work", title=_WORK_TITLE, status="in_progress", files_touched=touched
-        )
+        return leases.report_edits(hook_run, touched)
     except remote.ServerUnreachable:
         hook_run.state.add_unreported_files(touched)
         raise

@@ -1,8 +1,9 @@
 """Leases on the files of an edit: acquire them for our session, or report who holds them."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from commonplace.client import remote
 from commonplace.client.hooks.hook_run import HookRun
 
 LeaseConflict = dict[str, Any]
@@ -10,6 +11,7 @@ LeaseConflict = dict[str, Any]
 _MAX_FILES_PER_CALL = 200
 _MAX_CONFLICTS_SHOWN = 5
 _REASON_PREFIX = "editing ("
+_WORK_TITLE = "Edits"
 
 
 def list_conflicts(hook_run: HookRun, files: Sequence[str]) -> list[LeaseConflict]:
@@ -37,6 +39,45 @@ def acquire_leases(hook_run: HookRun, files: Sequence[str], minutes: int) -> lis
             ):
                 return conflicts
     return []
+
+
+class EditReport(NamedTuple):
+    """The answer to reported edits: what others changed, and the files whose lease is no longer the one of the edit."""
+
+    overlaps: list[dict[str, Any]]
+    stale: list[str]
+
+
+def report_edits(hook_run: HookRun, files: Sequence[str]) -> EditReport:
+    """Report edited files. Where a lease was recorded, its fencing token is presented with the file.
+
+    The edits are made, so files with a stale token are reported too, in a second call without tokens.
+    """
+    recorded = hook_run.state.load_leases()
+    leased = [file for file in files if file in recorded]
+    plain = [file for file in files if file not in recorded]
+    overlaps: list[dict[str, Any]] = []
+    stale: list[str] = []
+    if leased:
+        try:
+            tokens = sorted({recorded[file].token for file in leased})
+            overlaps += _update_work(hook_run, leased, {"token": tokens})
+        except remote.ServerRefusal as refused:
+            if refused.code != "stale_token":
+                raise
+            stale = [str(file) for file in refused.body.get("files", ())]
+            plain += leased
+    if plain:
+        overlaps += _update_work(hook_run, plain, {})
+    return EditReport(overlaps, stale)
+
+
+def _update_work(hook_run: HookRun, files: list[str], fence: dict[str, Any]) -> list[dict[str, Any]]:
+    reply = hook_run.call_in_session(
+        "memory_update_work", title=_WORK_TITLE, status="in_progress", files_touched=files, **fence
+    )
+    overlaps: list[dict[str, Any]] = reply.get("overlaps", [])
+    return [overlap for overlap in overlaps if overlap["agent"] != hook_run.confirm_agent()]
 
 
 def _list_own_leases(hook_run: HookRun, files: list[str]) -> list[str]:

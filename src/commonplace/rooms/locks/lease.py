@@ -60,6 +60,12 @@ class Lease:
         """True while the lease is alive, or lapsed so recently that only its holder may renew it."""
         return not self.session_ended and now < self.expires_at + TAKEOVER_DELAY
 
+    def covers_path(self, path: str) -> bool:
+        """Whether the lease protects this canonical path, read as a plain file name."""
+        fold = self.pattern.fold
+        inside = self.pattern.kind == "literal" and paths.is_same_or_inside(path, self.path, fold)
+        return inside or paths.matches_path(self.pattern, path)
+
     def is_stale(self, now: int) -> bool:
         return now >= self.expires_at or now - self.active_at > STALE_AFTER
 

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from commonplace import activity, errors
-from commonplace.rooms.locks import paths, prefixes
+from commonplace import activity
+from commonplace.rooms.locks import prefixes
 from commonplace.rooms.locks.lease import TAKEOVER_DELAY, Lease, LockRequest
 from commonplace.store.database import Row, Tx
 
@@ -214,23 +214,12 @@ def format_file_names(files: Sequence[str]) -> str:
     return ", ".join(listed) + (f" and {more} more" if more else "")
 
 
-async def require_current_token(tx: Tx, project: str, path: str, token: int, session: str) -> None:
-    """Refuse a fencing token whose lease this session no longer holds.
-
-    A takeover deletes the lease that it replaces, so a token is valid exactly as long as its lease exists.
-    """
-    fold = await project_ignores_case(tx, project)
-    row = await tx.one(
-        f"{_SELECT_LEASES} and lease.session = $2 and lease.token = $3", project, session, token
+async def list_leases_with_tokens(
+    tx: Tx, project: str, session: str, tokens: Sequence[int], fold: bool
+) -> list[Lease]:
+    """List the leases of a live session that have one of these fencing tokens."""
+    rows = await tx.all(
+        f"{_SELECT_LEASES} and lease.session = $2 and lease.token = any($3)", project, session, list(tokens)
     )
-    lease = Lease.from_row(row, fold) if row else None
-    if lease is None or lease.session_ended or not _covers_path(lease, path, fold):
-        raise errors.StaleToken(
-            f"Token {token} is no longer valid for {path}: the lock expired, was released or taken over.",
-            hint="Lock the path again with memory_lock_files and pass the new token.",
-        )
-
-
-def _covers_path(lease: Lease, path: str, fold: bool) -> bool:
-    inside = lease.pattern.kind == "literal" and paths.is_same_or_inside(path, lease.path, fold)
-    return inside or paths.matches_path(lease.pattern, path)
+    leases = [Lease.from_row(row, fold) for row in rows]
+    return [lease for lease in leases if not lease.session_ended]

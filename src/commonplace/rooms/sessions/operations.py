@@ -27,6 +27,7 @@ from commonplace.rooms.knowledge.drafts import (
 )
 from commonplace.rooms.knowledge.writing import write_document, write_record
 from commonplace.rooms.locks import paths
+from commonplace.rooms.locks.fence import FencingTokens, require_current_tokens
 from commonplace.rooms.sessions import boot, handoffs, start_notices, store
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.rooms.sessions.boot_pack import fit_boot_pack
@@ -312,11 +313,14 @@ async def end_session(
     learnings: LongText | None = None,
     handoff_notes: LongText | None = None,
     takes_handoff: HandoffIds | None = None,
+    token: FencingTokens | None = None,
 ) -> EndedSession:
     """End your session: finish, wrap up, sign off; save progress and a summary, hand over (handoff, pass on)
     unfinished work with notes for the next agent before context or tokens run out. Releases locks.
     """
     session = call.own_session
+    if token is not None:
+        await require_current_tokens(call, token)
     if not await store.mark_session_ended(call.tx, session, call.now):
         raise errors.SessionNotFound
     files = files_modified or []

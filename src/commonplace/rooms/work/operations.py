@@ -11,6 +11,7 @@ from commonplace.call import Call
 from commonplace.clock import HOUR
 from commonplace.operation import operation
 from commonplace.rooms.locks import paths
+from commonplace.rooms.locks.fence import FencingTokens, require_current_tokens
 from commonplace.rooms.locks.store import project_ignores_case
 from commonplace.rooms.work import store
 from commonplace.rooms.work.events import SIGNAL_SENT, WORK_UNBLOCKED, WORK_UPDATED
@@ -55,12 +56,15 @@ async def update_work(
     waiting_for_signal: SignalName | None = None,
     signals: SignalNames | None = None,
     signal_details: ShortNote = "",
+    token: FencingTokens | None = None,
 ) -> WorkUpdate:
     """Report (post, share) progress, a status update: announce what you started, are working on or completed,
     files touched, blocked, stuck or waiting. Signals (done, ready) unblock waiting agents.
     """
     session = call.own_session
     touched = _canonical_paths(session, files_touched or [])
+    if token is not None:
+        await require_current_tokens(call, token, touched)
     change = WorkChange(title, status, touched, notes, blocked_by, blocked_reason, waiting_for_signal)
     columns = change.to_columns(await store.find_work_item(call.tx, session, title))
     work_id = await store.upsert_work_item(call.tx, session, columns, call.now)
