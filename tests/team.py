@@ -16,11 +16,12 @@ from commonplace.call import Calls
 from commonplace.clock import SECOND
 from commonplace.store.database import Database
 from commonplace.store.migrate import migrate
-from commonplace.store.postgres import Postgres, PostgresTimeouts
+from commonplace.store.postgres import Postgres
+from commonplace.store.postgres_connection import PostgresTimeouts
 from commonplace.store.sqlite import Sqlite
 from patience import PATIENCE_SECONDS
 
-PATIENT_TIMEOUTS = PostgresTimeouts(*[PATIENCE_SECONDS] * 4)
+PATIENT_TIMEOUTS = PostgresTimeouts(*[PATIENCE_SECONDS] * 6)
 """A loaded machine answers late; no test but those of a lost database may depend on the server's own bounds."""
 
 

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import asyncpg
@@ -13,6 +12,7 @@ from commonplace import errors
 from commonplace.clock import Clock
 from commonplace.store.database import Kind, Row, Value, Work
 from commonplace.store.faults import TransactionConflict
+from commonplace.store.postgres_connection import PostgresTimeouts, limit_network_silence
 from commonplace.store.postgres_errors import DRIVER_ERRORS, postgres_refusal
 
 T = TypeVar("T")
@@ -22,12 +22,6 @@ _NOTIFY_APART = 0.005
 _MAX_PAYLOAD_BYTES = 7500
 _RETRIES = 5
 _CLOCK = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as now"
-
-
-class _Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg is untyped
-    def get_reset_query(self) -> str:
-        """No session state is used, so a release needs no reset query."""
-        return ""
 
 
 class PostgresTx:
@@ -72,28 +66,6 @@ class PostgresTx:
         return int(row["now"]) if row else 0
 
 
-@dataclass(frozen=True)
-class PostgresTimeouts:
-    """How long to wait for the server before a call is refused as unavailable."""
-
-    connect_seconds: float = 4
-    acquire_seconds: float = 4
-    command_seconds: float = 10
-    lock_seconds: float = 8
-
-    def connection_settings(self, **server: str) -> dict[str, Any]:
-        return {
-            "connection_class": _Connection,
-            "timeout": self.connect_seconds,
-            "command_timeout": self.command_seconds,
-            "server_settings": {
-                "application_name": "commonplace",
-                "lock_timeout": f"{self.lock_seconds * 1000:.0f}",
-                **server,
-            },
-        }
-
-
 DEFAULT_TIMEOUTS = PostgresTimeouts()
 
 
@@ -124,7 +96,11 @@ class Postgres:
         try:
             writers, readers = [
                 await asyncpg.create_pool(
-                    dsn, min_size=1, max_size=pool, **timeouts.connection_settings(**server)
+                    dsn,
+                    min_size=1,
+                    max_size=pool,
+                    init=limit_network_silence,
+                    **timeouts.connection_settings(**server),
                 )
                 for server in ({}, read_only)
             ]
@@ -142,7 +118,7 @@ class Postgres:
 
     async def write(self, work: Work[T]) -> T:
         async def run_once() -> T:
-            async with self._acquire_connection(self._writers) as connection, connection.transaction():
+            async with self._acquire_connection(self._writers) as connection, self._begin(connection):
                 return await work(PostgresTx(connection, self._clock))
 
         for tries in range(_RETRIES):
@@ -189,6 +165,16 @@ class Postgres:
             if refusal is None:
                 raise
             raise refusal from error
+
+    @contextlib.asynccontextmanager
+    async def _begin(self, connection: Any) -> AsyncIterator[None]:
+        await connection.execute(self._timeouts.format_begin(connection))
+        try:
+            yield
+        except BaseException:
+            await connection.execute("rollback")
+            raise
+        await connection.execute("commit")
 
     async def _send_notifications(self) -> None:
         while True:
@@ -244,11 +230,13 @@ async def _connect(dsn: str, timeouts: PostgresTimeouts, **server: str) -> Any:
     """Connect; a cancelled caller does not leave the connection open."""
     connecting = asyncio.ensure_future(asyncpg.connect(dsn, **timeouts.connection_settings(**server)))
     try:
-        return await asyncio.shield(connecting)
+        connection = await asyncio.shield(connecting)
     except asyncio.CancelledError:
         with contextlib.suppress(*DRIVER_ERRORS):
             (await connecting).terminate()
         raise
+    await limit_network_silence(connection)
+    return connection
 
 
 async def _wait_for_termination(connection: Any) -> None:

@@ -1,0 +1,81 @@
+"""Time limits of every connection to PostgreSQL, so that a frozen peer on either side stops nobody else.
+
+Limits of a transaction are set with its BEGIN, in the same message: a pooler such as PgBouncer in transaction mode
+refuses them as start-up parameters, and gives a session's own settings to other clients. Limits of a network connection
+are set once on each socket; on the server's side they may stay on the connection of a pooler, where they do no harm.
+"""
+
+import socket
+from dataclasses import dataclass
+from typing import Any, Final
+
+import asyncpg
+
+_FIRST_VERSION_WITH_TRANSACTION_TIMEOUT: Final = 17
+_KEEPALIVE_IDLE_SECONDS: Final = 15
+_KEEPALIVE_INTERVAL_SECONDS: Final = 5
+_KEEPALIVE_COUNT: Final = 3
+_UNACKNOWLEDGED_MILLISECONDS: Final = 20_000
+# By name: not every system has all of them.
+_SOCKET_OPTIONS: Final = {
+    "TCP_KEEPIDLE": _KEEPALIVE_IDLE_SECONDS,
+    "TCP_KEEPINTVL": _KEEPALIVE_INTERVAL_SECONDS,
+    "TCP_KEEPCNT": _KEEPALIVE_COUNT,
+    "TCP_USER_TIMEOUT": _UNACKNOWLEDGED_MILLISECONDS,
+}
+_SERVER_SIDE: Final = (
+    f"set tcp_keepalives_idle = {_KEEPALIVE_IDLE_SECONDS};"
+    f" set tcp_keepalives_interval = {_KEEPALIVE_INTERVAL_SECONDS};"
+    f" set tcp_keepalives_count = {_KEEPALIVE_COUNT};"
+    f" set tcp_user_timeout = {_UNACKNOWLEDGED_MILLISECONDS}"
+)
+
+
+class PostgresConnection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg is untyped
+    def get_reset_query(self) -> str:
+        """No session state is used, so a release needs no reset query."""
+        return ""
+
+
+@dataclass(frozen=True)
+class PostgresTimeouts:
+    """How long to wait for the server before a call is refused as unavailable, and how long it waits for us.
+
+    A replica that freezes in the middle of a transaction is rolled back after `idle_seconds`; whoever waits for its
+    locks waits a little longer, so that its call succeeds.
+    """
+
+    connect_seconds: float = 4
+    acquire_seconds: float = 4
+    command_seconds: float = 6
+    lock_seconds: float = 5
+    idle_seconds: float = 3
+    transaction_seconds: float = 30
+
+    def connection_settings(self, **server: str) -> dict[str, Any]:
+        return {
+            "connection_class": PostgresConnection,
+            "timeout": self.connect_seconds,
+            "command_timeout": self.command_seconds,
+            "server_settings": {"application_name": "commonplace", **server},
+        }
+
+    def format_begin(self, connection: Any) -> str:
+        """BEGIN with the limits of the transaction; every transaction starts with this message."""
+        limits = {"lock_timeout": self.lock_seconds, "idle_in_transaction_session_timeout": self.idle_seconds}
+        if connection.get_server_version().major >= _FIRST_VERSION_WITH_TRANSACTION_TIMEOUT:
+            limits["transaction_timeout"] = self.transaction_seconds
+        settings = (f"set local {name} = {seconds * 1000:.0f}" for name, seconds in limits.items())
+        return "; ".join(("begin", *settings))
+
+
+async def limit_network_silence(connection: Any) -> None:
+    """Notice a peer that vanished without closing the connection, on both sides; for every new connection."""
+    plain = connection._transport.get_extra_info("socket")  # noqa: SLF001 - asyncpg has no other way to it
+    if plain is None or plain.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _SOCKET_OPTIONS.items():
+        if option := getattr(socket, name, None):
+            plain.setsockopt(socket.IPPROTO_TCP, option, value)
+    await connection.execute(_SERVER_SIDE)
