@@ -136,37 +136,39 @@ async def delete_notices(tx: Tx, session: AgentSession, texts: Sequence[str]) ->
     )
 
 
-async def notify_agent(tx: Tx, project: str, agent: str, text: str, now: int) -> None:
-    """Store a notice for every live session of the agent."""
+async def notify_agents(tx: Tx, project: str, agents: Sequence[str], text: str, now: int) -> list[str]:
+    """Store the same notice for every live session of these agents; return the agents that have one."""
+    if not agents:
+        return []
     rows = await tx.all(
-        "select id from session where project = $1 and agent = $2 and ended_at is null order by started_at desc limit 20",
+        "select id, agent from session where project = $1 and agent = any($2) and ended_at is null and active_at > $3",
         project,
-        agent,
+        list(agents),
+        now - SESSION_LIVE_MICROSECONDS,
     )
+    return await _notify_rows(tx, project, rows, text, now)
+
+
+async def _notify_rows(tx: Tx, project: str, rows: Sequence[Row], text: str, now: int) -> list[str]:
     await notify_sessions(tx, project, [row["id"] for row in rows], text, now)
+    return sorted({row["agent"] for row in rows})
 
 
-async def filter_live_sessions(tx: Tx, project: str, sessions: Sequence[str], since: int) -> list[str]:
-    """Return those of the sessions that have not ended and were active after `since`."""
-    rows = await tx.all(
-        "select id from session where project = $1 and id = any($2) and ended_at is null and active_at > $3 order by id",
-        project,
-        list(sessions),
-        since,
-    )
-    return [row["id"] for row in rows]
-
-
-async def notify_project(tx: Tx, project: str, text: str, now: int, but: str = "") -> None:
-    """Leave news for every live session of a project, except the one that made it."""
-    rows = await tx.all(
-        "select id from session where project = $1 and id <> $2 and ended_at is null and active_at > $3"
+async def list_live_sessions(tx: Tx, project: str, now: int, but: str = "") -> Sequence[Row]:
+    """List id and agent of the sessions of a project that are alive, the latest first, without one of them."""
+    return await tx.all(
+        "select id, agent from session where project = $1 and id <> $2 and ended_at is null and active_at > $3"
         " order by active_at desc limit 500",
         project,
         but,
         now - SESSION_LIVE_MICROSECONDS,
     )
-    await notify_sessions(tx, project, [row["id"] for row in rows], text, now)
+
+
+async def notify_project(tx: Tx, project: str, text: str, now: int, but: str = "") -> list[str]:
+    """Leave news for every live session of a project, except the one that made it; return their agents."""
+    rows = await list_live_sessions(tx, project, now, but)
+    return await _notify_rows(tx, project, rows, text, now)
 
 
 async def take_notices(tx: Tx, session: AgentSession) -> list[str]:

@@ -356,6 +356,7 @@ async def test_complete_backlog_item_says_who_how_and_what_can_begin(team):
         "title": "first",
         "completed_by": "alice",
         "unblocked": [bobs, free],
+        "notified": ["bob", "carol"],
     }
     (closed,) = (await alice.list_backlog(status="done"))["items"]
     assert closed["resolution"] == "shipped"

@@ -313,17 +313,30 @@ async def test_who_read_a_spec_is_told_of_its_next_version_once(team):
     await backend.define_spec(name="cart-api", content="GET /cart", version="1.0.0")
     await frontend.get_spec(name="cart-api")
     await frontend.get_spec(name="cart-api")
-    await backend.define_spec(name="cart-api", content="GET /v2/cart", version="2.0.0")
+    changed = await backend.define_spec(name="cart-api", content="GET /v2/cart", version="2.0.0")
+    assert changed["notified"] == ["frontend", "reviewer"]
     assert (await frontend.list_backlog())["_notice"] == [
         "backend changed spec cart-api to 2.0.0 (you read 1.0.0): read it with memory_get_spec."
     ]
     assert "_notice" not in await frontend.list_backlog()
-    assert "2.0.0" not in str((await reviewer.list_backlog())["_notice"])
+    assert (
+        "backend changed spec cart-api from 1.0.0 to 2.0.0, which may break what relies on it: read it with memory_get_spec."
+        in (await reviewer.list_backlog())["_notice"]
+    )
     assert "_notice" not in await backend.list_backlog()
     await frontend.get_spec(name="cart-api")
     await backend.define_spec(name="cart-api", content="GET /v3/cart", version="3.0.0")
     (notice,) = (await frontend.list_backlog())["_notice"]
     assert "(you read 2.0.0)" in notice
+
+
+async def test_minor_version_is_told_to_its_readers_only(team):
+    backend, frontend, reviewer = [await team.agent(name) for name in ("backend", "frontend", "reviewer")]
+    await backend.define_spec(name="cart-api", content="GET /cart", version="1.0.0")
+    await frontend.get_spec(name="cart-api")
+    assert len((await reviewer.list_backlog())["_notice"]) == 1
+    changed = await backend.define_spec(name="cart-api", content="GET /cart?all", version="1.1.0")
+    assert (changed["notified"], "_notice" in await reviewer.list_backlog()) == (["frontend"], False)
 
 
 async def test_a_reader_in_another_project_is_told_of_a_shared_spec(team):

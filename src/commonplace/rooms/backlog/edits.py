@@ -6,13 +6,14 @@ The operations call these; what a change computes is in `model.py`, the SQL in `
 from collections.abc import Mapping, Sequence
 
 from commonplace import errors
+from commonplace.activity import notify_agents
 from commonplace.call import Call
 from commonplace.project import ensure_project, list_all_project_names
 from commonplace.rooms.backlog import claims, model, store
 from commonplace.rooms.backlog.claims import emit_backlog_changed
-from commonplace.rooms.backlog.model import BacklogItem
+from commonplace.rooms.backlog.model import BacklogItem, ClosingEffects
 from commonplace.rooms.backlog.named_files import extract_named_files
-from commonplace.rooms.messages.store import notify_agents
+from commonplace.rooms.work.waits import end_waits
 from commonplace.store import ids
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row
@@ -124,25 +125,27 @@ async def _update_dependencies(call: Call, row: Row, dependencies: list[str]) ->
     return {"depends_on": (model.encode_texts(current), model.encode_texts(dependencies))}
 
 
-async def notify_unblocked(call: Call, before: Row, after: Row) -> list[str]:
-    """If this edit closed the item, return the ids it unblocked and notify their agents and who filed it."""
+async def announce_closing(call: Call, before: Row, after: Row) -> ClosingEffects:
+    """If this edit closed the item, tell the agents of what it unblocked, who waits for it and who filed it."""
     if before["closed"] or not after["closed"]:
-        return []
+        return ClosingEffects()
     unblocked = [
         item
         for item in await store.list_dependents(call.tx, after["project"], after["id"])
         if not item["blocked"]
     ]
+    closed = f"{call.agent} closed {after['id']}"
+    notified = await end_waits(call, after["project"], {after["id"]: closed})
     for agent in sorted({item["assigned_to"] or item["created_by"] for item in unblocked} - {call.agent}):
         agent_items = [
             item["id"] for item in unblocked if agent == (item["assigned_to"] or item["created_by"])
         ]
-        text = f"{call.agent} closed {after['id']}; unblocked: {', '.join(agent_items)}"
-        await notify_agents(call.tx, after["project"], [agent], text, call.now)
+        text = f"{closed}; unblocked: {', '.join(agent_items)}"
+        notified += await notify_agents(call.tx, after["project"], [agent], text, call.now)
     if after["created_by"] != call.agent:
-        text = f"{call.agent} closed {after['id']} as {after['status']}, which you filed: {after['title']}"
-        await notify_agents(call.tx, after["project"], [after["created_by"]], text, call.now)
-    return [item["id"] for item in unblocked]
+        text = f"{closed} as {after['status']}, which you filed: {after['title']}"
+        notified += await notify_agents(call.tx, after["project"], [after["created_by"]], text, call.now)
+    return ClosingEffects([item["id"] for item in unblocked], sorted(set(notified)))
 
 
 async def move_item(call: Call, row: Row, target: str) -> Row:

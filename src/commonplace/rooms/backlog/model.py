@@ -171,6 +171,16 @@ class CompletedItem(Reply):
     title: str
     completed_by: str
     unblocked: list[str] = []
+    """The items that depended on it and can be claimed now."""
+    notified: list[str] = []
+    """The agents that were told."""
+
+
+class ClosingEffects(msgspec.Struct, frozen=True):
+    """What the closing of an item caused: the ids that it unblocked, and the agents that were told."""
+
+    unblocked: list[str] = []
+    notified: list[str] = []
 
 
 class OpenClaim(Reply):

@@ -147,7 +147,7 @@ async def update_backlog_item(
         await edits.resolve_dependencies(call, row["project"], depends_on) if depends_on is not None else None
     )
     edited = await edits.edit_item(call, row, edits_wanted | claim_edits, dependencies)
-    await edits.notify_unblocked(call, row, edited)
+    await edits.announce_closing(call, row, edited)
     await edits.notify_assignees(call, row["assigned_to"], edited)
     moved = await edits.move_item(call, edited, target_project or row["project"])
     outcome = "updated" if moved["project"] == row["project"] else "moved"
@@ -172,12 +172,14 @@ async def complete_backlog_item(
         )
     edits_wanted = {"status": "wont_do" if wont_do else "done", "resolution": resolution or ""}
     completed = await edits.edit_item(call, row, edits_wanted)
+    effects = await edits.announce_closing(call, row, completed)
     return CompletedItem(
         status=completed["status"],
         id=completed["id"],
         title=completed["title"],
         completed_by=completed["completed_by"],
-        unblocked=await edits.notify_unblocked(call, row, completed),
+        unblocked=effects.unblocked,
+        notified=effects.notified,
     )
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
+from commonplace.activity import notify_agents
 from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.rooms.functions import store
-from commonplace.rooms.messages.store import notify_agents
 from commonplace.store.database import Row, Value
 
 _TEXTS = ("purpose", "gotchas", "prefer_over", "requires")

@@ -19,6 +19,7 @@ from commonplace.rooms.messages.model import (
     MessageStatusChange,
     SentMessage,
 )
+from commonplace.rooms.work.waits import end_waits_for_message
 from commonplace.search.index import MESSAGE_KIND
 from commonplace.store import ids
 from commonplace.store.counters import advance_counter
@@ -90,13 +91,13 @@ async def _send_draft(call: Call, draft: MessageDraft, message_number: int) -> S
         return await _answer_duplicate(call, first)
     row = await store.insert_message(call.tx, draft, agents, message_number, call.now)
     call.reindex(MESSAGE_KIND, row["id"], project=draft.project)
-    live_sessions = await store.list_live_session_ids(
-        call.tx, draft.project, agents, call.now - model.LIVE_SUBSCRIBER_WINDOW
-    )
+    sessions = await store.list_recipient_sessions(call.tx, draft.project, agents, call.now)
     if draft.is_pushed:
-        await _push_message(call, draft, row, agents)
+        await _push_message(call, draft, row, agents, sessions)
     call.subject = f"{row['id']} to {to.address}"
-    return SentMessage.from_row(row, live_sessions=len(live_sessions), not_addressed=to.not_addressed)
+    return SentMessage.from_row(
+        row, live_sessions=store.count_recently_active(sessions, call.now), not_addressed=to.not_addressed
+    )
 
 
 async def _answer_duplicate(call: Call, first: Row) -> SentMessage:
@@ -109,7 +110,9 @@ async def _answer_duplicate(call: Call, first: Row) -> SentMessage:
     return SentMessage.from_row(first, live_sessions=len(live_sessions), duplicate=True)
 
 
-async def _push_message(call: Call, draft: MessageDraft, row: Row, agents: Sequence[str]) -> None:
+async def _push_message(
+    call: Call, draft: MessageDraft, row: Row, agents: Sequence[str], sessions: Sequence[Row]
+) -> None:
     for agent in agents:
         call.emit(
             MESSAGE_SENT,
@@ -119,7 +122,9 @@ async def _push_message(call: Call, draft: MessageDraft, row: Row, agents: Seque
             id=row["id"],
             priority=draft.priority,
         )
-    await store.insert_mail_notices(call.tx, row, agents, call.now)
+    await store.insert_mail_notices(call.tx, row, [session["id"] for session in sessions], call.now)
+    if any(session["is_blocked"] for session in sessions):
+        await end_waits_for_message(call, draft.project, agents, draft.reply_to)
 
 
 @operation("memory_get_messages", writes=True, example={})

@@ -3,11 +3,15 @@
 import secrets
 from collections.abc import Sequence
 
-from commonplace import activity
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.notice import MAIL_PREFIX, mail_text
 from commonplace.project import list_all_project_names
-from commonplace.rooms.messages.model import MESSAGE_STATUSES, PRIORITY_RANKS, MessageDraft
+from commonplace.rooms.messages.model import (
+    LIVE_SUBSCRIBER_WINDOW,
+    MESSAGE_STATUSES,
+    PRIORITY_RANKS,
+    MessageDraft,
+)
 from commonplace.store.database import Row, Tx, Value
 
 _PENDING = MESSAGE_STATUSES.index("pending")
@@ -69,26 +73,28 @@ async def list_live_session_ids(tx: Tx, project: str, agents: Sequence[str], sin
     return [row["id"] for row in rows]
 
 
-async def notify_agents(tx: Tx, project: str, agents: Sequence[str], text: str, now: int) -> None:
-    """Leave the same notice for every live session of these agents."""
-    if agents:
-        await activity.notify_sessions(
-            tx,
-            project,
-            await list_live_session_ids(tx, project, agents, now - SESSION_LIVE_MICROSECONDS),
-            text,
-            now,
-        )
+async def list_recipient_sessions(tx: Tx, project: str, agents: Sequence[str], now: int) -> Sequence[Row]:
+    """List the live sessions of these agents, when each was active, and whether one of its work items is blocked."""
+    return await tx.all(
+        "select id, active_at, exists (select 1 from work where work.project = $1 and work.session = session.id"
+        " and work.status = 'blocked') as is_blocked"
+        " from session where project = $1 and agent = any($2) and ended_at is null and active_at > $3",
+        project,
+        list(agents),
+        now - SESSION_LIVE_MICROSECONDS,
+    )
 
 
-async def insert_mail_notices(tx: Tx, message: Row, agents: Sequence[str], now: int) -> None:
-    """Leave a notice of the message for every live session of its recipients."""
-    project = message["project"]
-    sessions = await list_live_session_ids(tx, project, agents, now - SESSION_LIVE_MICROSECONDS)
+def count_recently_active(sessions: Sequence[Row], now: int) -> int:
+    return sum(row["active_at"] > now - LIVE_SUBSCRIBER_WINDOW for row in sessions)
+
+
+async def insert_mail_notices(tx: Tx, message: Row, sessions: Sequence[str], now: int) -> None:
+    """Leave a notice of the message for each of these sessions."""
     text = mail_text(message["priority"], message["sender"])
     await tx.many(
         "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
-        [(project, session, now, message["id"], text) for session in sessions],
+        [(message["project"], session, now, message["id"], text) for session in sessions],
     )
 
 

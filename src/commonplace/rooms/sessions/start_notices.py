@@ -39,7 +39,7 @@ async def _mail_admins(call: Call, agent: ResolvedAgent) -> None:
     row = await messages.insert_message(
         call.tx, _draft_registration_mail(call, agent, text), admins, message_number, call.now
     )
-    await messages.notify_agents(call.tx, call.project, admins, text, call.now)
+    await activity.notify_agents(call.tx, call.project, admins, text, call.now)
     for admin in admins:
         call.emit(MESSAGE_SENT, {"agent": admin}, audience=f"inbox:{admin}", id=row["id"], priority="normal")
 

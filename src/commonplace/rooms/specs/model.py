@@ -34,6 +34,8 @@ class DefinedSpec(Reply):
     version: str
     owner: str
     previous_version: str = ""
+    notified: list[str] = []
+    """The agents that were told of this version."""
 
 
 class Spec(Reply):
@@ -133,6 +135,10 @@ def choose_version(current: str | None, requested: str | None) -> str:
             current=current,
         )
     return requested
+
+
+def is_new_major(previous: str, version: str) -> bool:
+    return parse_version(version).major > parse_version(previous).major
 
 
 def choose_spec_type(name: str, previous: str | None, requested: str) -> str:

@@ -51,17 +51,10 @@ async def define_spec(
         model.require_not_halved(name, latest["content"], content)
     new_type = model.choose_spec_type(name, previous["spec_type"] if previous else None, spec_type)
     spec = await store.upsert_spec(call.tx, call.project, name, new_owner, new_type, new_version, call.now)
-    encoded_tags = msgspec.json.encode(tags).decode() if tags is not None else latest.get("tags", "[]")
-    await store.insert_version(
-        call.tx,
-        spec,
-        call.agent,
-        content,
-        schema or latest.get("json_schema", "{}"),
-        encoded_tags,
-        call.now,
-    )
-    await (readers.notify_readers if previous else readers.announce_spec)(call, spec)
+    stored_tags = msgspec.json.encode(tags).decode() if tags is not None else latest.get("tags", "[]")
+    stored_schema = schema or latest.get("json_schema", "{}")
+    await store.insert_version(call.tx, spec, call.agent, content, stored_schema, stored_tags, call.now)
+    notified = await readers.announce_spec(call, spec, previous["version"] if previous else "")
     await readers.record_reader(call, spec, spec)
     call.reindex(SPEC_KIND, spec["id"])
     call.emit(SPEC_CHANGED, {"name": name}, id=spec["id"], version=new_version)
@@ -73,6 +66,7 @@ async def define_spec(
         version=new_version,
         owner=new_owner,
         previous_version=previous["version"] if previous else "",
+        notified=notified,
     )
 
 

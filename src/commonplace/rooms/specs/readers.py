@@ -1,16 +1,17 @@
 """Who read which version of a spec: readers are told of the next version, at once or in their next boot pack."""
 
 from collections import defaultdict
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from commonplace import activity
 from commonplace.access import SHARED
-from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.boot import StartingSession
 from commonplace.call import Call
 from commonplace.clock import format_age
-from commonplace.rooms.specs import store
+from commonplace.rooms.specs import model, store
 from commonplace.rooms.specs.store import SpecReader
+from commonplace.rooms.work.waits import end_waits
 from commonplace.store.database import Row
 
 _MAX_SPEC_UPDATES = 10
@@ -30,28 +31,64 @@ async def record_reader(call: Call, spec: Row, version: Row) -> None:
         call.deferred_writes.append(lambda tx: store.upsert_reader(tx, spec, reader, call.now))
 
 
-async def announce_spec(call: Call, spec: Row) -> None:
-    """Notify the live sessions of the project of a new spec."""
-    own_session = call.session.id if call.session else ""
-    text = f"{call.agent} published spec {spec['name']} {spec['version']}: read it with memory_get_spec."
-    await activity.notify_project(call.tx, call.project, text, call.now, but=own_session)
+async def announce_spec(call: Call, spec: Row, previous: str) -> list[str]:
+    """End the waits for this spec and tell live sessions of its version; return the agents that were told.
+
+    Readers of an earlier version are told of every version. A new spec and a new major version are told to the whole
+    project, because others may rely on the spec without having read it.
+    """
+    cause = f"{call.agent} published spec {spec['name']} {spec['version']}"
+    unblocked = await end_waits(call, call.project, {spec["name"]: cause})
+    versions = {
+        (row["session_project"], row["session"]): row["version"]
+        for row in (await store.list_readers(call.tx, spec) if previous else [])
+    }
+    news = (
+        ""
+        if previous and not model.is_new_major(previous, spec["version"])
+        else _format_news(call, spec, previous)
+    )
+    projects = {project for project, _ in versions} | ({call.project} if news else set())
+    agents = set(unblocked)
+    for project in sorted(projects):
+        agents |= await _notify_project(call, spec, project, versions, news, unblocked)
+    return sorted(agents)
 
 
-async def notify_readers(call: Call, spec: Row) -> None:
-    """Notify live sessions that read an earlier version of the spec."""
+def _format_news(call: Call, spec: Row, previous: str) -> str:
+    change = (
+        f"changed spec {spec['name']} from {previous} to" if previous else f"published spec {spec['name']}"
+    )
+    breaking = ", which may break what relies on it" if previous else ""
+    return f"{call.agent} {change} {spec['version']}{breaking}: read it with memory_get_spec."
+
+
+async def _notify_project(
+    call: Call,
+    spec: Row,
+    project: str,
+    versions: Mapping[tuple[str, str], str],
+    news: str,
+    but: Collection[str],
+) -> set[str]:
+    """Tell this project's live sessions, except those of agents in `but`; return the agents that were told."""
+    sessions_by_text: dict[str, list[str]] = defaultdict(list)
+    agents: set[str] = set()
     own_session = call.session.id if call.session else ""
-    readers_by_project: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in await store.list_readers(call.tx, spec):
-        if row["session"] != own_session:
-            readers_by_project[row["session_project"]][row["session"]] = row["version"]
-    since = call.now - SESSION_LIVE_MICROSECONDS
-    for project, versions in readers_by_project.items():
-        for session in await activity.filter_live_sessions(call.tx, project, list(versions), since):
+    for row in await activity.list_live_sessions(call.tx, project, call.now, but=own_session):
+        read = versions.get((project, row["id"]))
+        text = news if project == call.project else ""
+        if read:
             text = (
-                f"{call.agent} changed spec {spec['name']} to {spec['version']} (you read {versions[session]}):"
+                f"{call.agent} changed spec {spec['name']} to {spec['version']} (you read {read}):"
                 " read it with memory_get_spec."
             )
-            await activity.notify_sessions(call.tx, project, [session], text, call.now)
+        if text and row["agent"] not in but:
+            sessions_by_text[text].append(row["id"])
+            agents.add(row["agent"])
+    for text, sessions in sessions_by_text.items():
+        await activity.notify_sessions(call.tx, project, sessions, text, call.now)
+    return agents
 
 
 async def list_spec_updates(call: Call, start: StartingSession) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """Work items, overlaps and signals: arguments, replies, and the rules that need no store."""
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -53,7 +54,10 @@ class WorkUpdate(Reply):
     overlaps: list[FileOverlap] = []
     signals_broadcast: list[str] = []
     unblocked: list[str] = []
+    notified: list[str] = []
+    """The agents that were told of this wait."""
     sent_before: list[WorkSignal] = []
+    message: str = ""
 
 
 class ActiveAgent(Reply):
@@ -158,6 +162,64 @@ class WorkChange:
             "blocked_reason": _choose_value(self.blocked_reason, row, "blocked_reason", keep=stays_blocked),
             "waiting_for": _choose_value(self.waiting_for, row, "waiting_for", keep=stays_blocked),
         }
+
+    def begins_wait(self, row: Row | None, columns: Mapping[str, str]) -> bool:
+        """Does the change wait for something that the stored row did not wait for?"""
+        return self.status == "blocked" and any(
+            columns[name] and (row is None or columns[name] != row[name])
+            for name in ("blocked_by", "waiting_for")
+        )
+
+
+_NAME = re.compile(r"\w[\w.@:+/-]*\w|\w")
+_MAX_AWAITED_NAMES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class WaitAnnouncement:
+    """Who was told of a wait, and what the waiter should know about it."""
+
+    notified: Sequence[str] = ()
+    message: str = ""
+
+
+def list_awaited_names(wait: Mapping[str, str]) -> list[str]:
+    """List the names in a wait: of agents, backlog items, specs, messages or signals."""
+    names = [wait["waiting_for"], wait["blocked_by"].strip(), *_NAME.findall(wait["blocked_by"])]
+    return list(dict.fromkeys(name for name in names if name))[:_MAX_AWAITED_NAMES]
+
+
+def format_wait(agent: str, wait: Mapping[str, str], targets: Sequence[Row]) -> str:
+    """Write the notice for the one waited for: who waits, for what, and what ends the wait."""
+    things = sorted({row["name"] for row in targets if row["kind"] != "agent"})
+    awaited = ", ".join(things) or ("you" if targets else f"the signal {wait['waiting_for']}")
+    reason = f" ({wait['blocked_reason']})" if wait["blocked_reason"] else ""
+    return f"{agent} waits for {awaited}: '{wait['title']}' is blocked{reason}. {_explain_end(agent, wait, targets)}"
+
+
+def _explain_end(agent: str, wait: Mapping[str, str], targets: Sequence[Row]) -> str:
+    kinds = {row["kind"] for row in targets}
+    if wait["waiting_for"]:
+        return f"To unblock it, send the signal {wait['waiting_for']} with memory_update_work."
+    if "item" in kinds:
+        return "Completing the item ends the wait."
+    if "spec" in kinds:
+        return "Publishing its next version ends the wait."
+    return f"A {'reply' if 'message' in kinds else 'message'} to {agent} ends the wait."
+
+
+def explain_wait(wait: Mapping[str, str], targets: Sequence[Row], away: Collection[str]) -> str:
+    """Tell the waiter what is done already, who is away, or that nothing has this name."""
+    closed = [f"{row['name']} is already {row['state']}." for row in targets if row["closed"]]
+    if not targets:
+        return (
+            f"Nobody was told: no agent, backlog item, spec or message of this project is named in blocked_by"
+            f" ('{wait['blocked_by']}'). Report the work again when you can go on."
+        )
+    if away:
+        be = "has no live session and is" if len(away) == 1 else "have no live session and are"
+        closed.append(f"{', '.join(sorted(away))} {be} told at the next start.")
+    return " ".join(closed)
 
 
 def _merge_files(before: Iterable[str], touched: Iterable[str]) -> list[str]:

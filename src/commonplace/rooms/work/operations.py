@@ -13,8 +13,8 @@ from commonplace.operation import operation
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks.fence import FencingTokens, require_current_tokens
 from commonplace.rooms.locks.store import project_ignores_case
-from commonplace.rooms.work import store
-from commonplace.rooms.work.events import SIGNAL_SENT, WORK_UNBLOCKED, WORK_UPDATED
+from commonplace.rooms.work import store, waits
+from commonplace.rooms.work.events import SIGNAL_SENT, WORK_UPDATED
 from commonplace.rooms.work.model import (
     OVERLAP_HOURS,
     ActiveWork,
@@ -23,6 +23,7 @@ from commonplace.rooms.work.model import (
     SignalName,
     SignalNames,
     TouchedFiles,
+    WaitAnnouncement,
     WorkChange,
     WorkNotes,
     WorkSignal,
@@ -66,19 +67,26 @@ async def update_work(
     if token is not None:
         await require_current_tokens(call, token, touched)
     change = WorkChange(title, status, touched, notes, blocked_by, blocked_reason, waiting_for_signal)
-    columns = change.to_columns(await store.find_work_item(call.tx, session, title))
+    before = await store.find_work_item(call.tx, session, title)
+    columns = change.to_columns(before)
     work_id = await store.upsert_work_item(call.tx, session, columns, call.now)
     call.reindex(WORK_KIND, work_id, project=session.project)
     call.subject = f"{status}: {title}"
     call.emit(WORK_UPDATED, title=title, status=status, files=touched)
     signal_names = list(dict.fromkeys(signals or []))
+    sent_before = await _list_earlier_signals(call, waiting_for_signal)
+    wait = WaitAnnouncement()
+    if change.begins_wait(before, columns):
+        wait = await waits.announce_wait(call, columns, signal_was_sent=bool(sent_before))
     return WorkUpdate(
         status="updated",
         id=work_id,
         overlaps=await _record_files_and_find_overlaps(call, touched),
         signals_broadcast=signal_names,
         unblocked=await _send_signals(call, signal_names, signal_details),
-        sent_before=await _list_earlier_signals(call, waiting_for_signal),
+        notified=list(wait.notified),
+        sent_before=sent_before,
+        message=wait.message,
     )
 
 
@@ -116,14 +124,8 @@ async def _send_signals(call: Call, names: Sequence[str], details: str) -> list[
     await store.insert_signals(call.tx, session, names, details, call.now)
     for name in names:
         call.emit(SIGNAL_SENT, name=name, details=details)
-    waiting = await store.unblock_waiting_work(call.tx, session, names, call.now)
-    for row in waiting:
-        text = f"Signal {row['waiting_for']} from {call.agent}: '{row['title']}' is unblocked."
-        await activity.notify_sessions(
-            call.tx, call.project, [row["session"]], f"{text} {details}".strip(), call.now
-        )
-        call.emit(WORK_UNBLOCKED, audience=f"inbox:{row['agent']}", title=row["title"])
-    return sorted({row["agent"] for row in waiting})
+    causes = {name: f"Signal {name} from {call.agent}" for name in names}
+    return await waits.end_waits(call, session.project, causes, details)
 
 
 async def _list_earlier_signals(call: Call, name: str | None) -> list[WorkSignal]:

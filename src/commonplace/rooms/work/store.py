@@ -164,25 +164,39 @@ async def insert_signals(tx: Tx, session: AgentSession, names: Sequence[str], de
     )
 
 
-async def unblock_waiting_work(
-    tx: Tx, session: AgentSession, names: Sequence[str], now: int
-) -> Sequence[Row]:
-    """Unblock the items of other sessions that wait for one of these signals; return their old rows."""
-    waiting = await tx.all(
-        "select id, session, agent, title, waiting_for from work"
-        " where project = $1 and waiting_for = any($2) and session <> $3 order by agent, title",
-        session.project,
-        names,
-        session.id,
+async def find_awaited(tx: Tx, project: str, names: Sequence[str], sender: str) -> Sequence[Row]:
+    """Find the agents, backlog items, specs and own messages of these names, and whom each one depends on."""
+    return await tx.all(
+        "select 'agent' as kind, name, name as agent, '' as state, 0 as closed from agent"
+        " where project = $1 and name = any($2)"
+        " union all select 'item', id, case when assigned_to = '' then created_by else assigned_to end, status, closed"
+        " from backlog where project = $1 and id = any($2)"
+        " union all select 'spec', name, owner, version, 0 from spec where project = $1 and name = any($2)"
+        " union all select 'message', message.id, delivery.agent, '', 0 from message"
+        " join delivery on delivery.project = message.project and delivery.message = message.id"
+        " where message.project = $1 and message.id = any($2) and message.sender = $3 order by 1, 2, 3 limit 50",
+        project,
+        list(names),
+        sender,
     )
+
+
+async def list_waiting_work(tx: Tx, project: str) -> Sequence[Row]:
+    return await tx.all(
+        "select id, session, agent, title, blocked_by, waiting_for from work where project = $1 and status = 'blocked'"
+        " and (blocked_by <> '' or waiting_for <> '') order by agent, title limit 1000",
+        project,
+    )
+
+
+async def unblock_work(tx: Tx, project: str, work_ids: Sequence[str], now: int) -> None:
     await tx.run(
         "update work set status = 'in_progress', waiting_for = '', blocked_by = '', blocked_reason = '',"
         " updated_at = $3 where project = $1 and id = any($2)",
-        session.project,
-        [row["id"] for row in waiting],
+        project,
+        list(work_ids),
         now,
     )
-    return waiting
 
 
 async def list_signals(
@@ -254,9 +268,12 @@ async def list_blocked_work(tx: Tx, project: str, limit: int, agent: str | None 
 
 
 async def list_work_blocked_by_agent(tx: Tx, project: str, agent: str, limit: int) -> Sequence[Row]:
-    """List items that wait for this agent, or for a signal that it has sent before."""
+    """List items that wait for this agent, an item or spec of it, or a signal that it has sent before."""
     return await tx.all(
-        f"{_SELECT_BLOCKED} and work.agent <> $2 and (work.blocked_by = $2 or work.waiting_for <> '' and exists"
+        f"{_SELECT_BLOCKED} and work.agent <> $2 and (work.blocked_by = $2"
+        " or work.blocked_by in (select id from backlog where project = $1 and assigned_to = $2 and closed = 0)"
+        " or work.blocked_by in (select name from spec where project = $1 and owner = $2)"
+        " or work.waiting_for <> '' and exists"
         " (select 1 from signal where signal.project = $1 and signal.name = work.waiting_for"
         " and signal.agent = $2)) order by work.updated_at desc, work.id limit $3",
         project,

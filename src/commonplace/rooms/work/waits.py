@@ -1,0 +1,72 @@
+"""Waits between agents: who is told that somebody waits, and what ends a wait.
+
+A blocked work item names what it waits for: an agent, a backlog item, a spec, a message, or a signal. The rooms of
+those things call `end_waits` when one of them happens. The SQL is in `store.py`, the names of a wait in `model.py`.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from commonplace import activity
+from commonplace.call import Call
+from commonplace.rooms.work import model, store
+from commonplace.rooms.work.events import WORK_UNBLOCKED
+from commonplace.rooms.work.model import WaitAnnouncement
+from commonplace.store.database import Row
+
+
+async def announce_wait(call: Call, wait: Mapping[str, str], *, signal_was_sent: bool) -> WaitAnnouncement:
+    """Tell the agents that this wait depends on; where only a signal is named, tell the whole project."""
+    names = model.list_awaited_names(wait)
+    targets = await store.find_awaited(call.tx, call.own_session.project, names, call.agent) if names else []
+    if not names or signal_was_sent:
+        return WaitAnnouncement()
+    open_targets = [row for row in targets if not row["closed"]]
+    if not targets and wait["waiting_for"]:
+        return await _announce_to_project(call, wait)
+    agents = sorted({row["agent"] for row in open_targets} - {call.agent, ""})
+    text = model.format_wait(call.agent, wait, open_targets)
+    notified = await activity.notify_agents(call.tx, call.own_session.project, agents, text, call.now)
+    return WaitAnnouncement(notified, model.explain_wait(wait, targets, set(agents) - set(notified)))
+
+
+async def _announce_to_project(call: Call, wait: Mapping[str, str]) -> WaitAnnouncement:
+    session = call.own_session
+    text = model.format_wait(call.agent, wait, [])
+    return WaitAnnouncement(
+        await activity.notify_project(call.tx, session.project, text, call.now, but=session.id)
+    )
+
+
+async def end_waits(call: Call, project: str, causes: Mapping[str, str], details: str = "") -> list[str]:
+    """Unblock the work that waits for one of the names in `causes` and tell its agents why; return those agents."""
+    unblocked: list[tuple[Row, str]] = []
+    for row in await store.list_waiting_work(call.tx, project):
+        cause = next((causes[name] for name in model.list_awaited_names(row) if name in causes), "")
+        if cause:
+            unblocked.append((row, f"{cause}: '{row['title']}' is unblocked. {details}".strip()))
+    return await _unblock_work(call, project, unblocked)
+
+
+async def end_waits_for_message(
+    call: Call, project: str, recipients: Collection[str], reply_to: str
+) -> list[str]:
+    """Unblock recipients that wait for nothing but a word of the sender, or for an answer to this message."""
+    unblocked: list[tuple[Row, str]] = []
+    for row in await store.list_waiting_work(call.tx, project):
+        is_awaited = row["blocked_by"] == call.agent and not row["waiting_for"]
+        if row["agent"] in recipients and (is_awaited or reply_to in model.list_awaited_names(row)):
+            unblocked.append((row, f"{call.agent} wrote to you: '{row['title']}' is unblocked."))
+    return await _unblock_work(call, project, unblocked)
+
+
+async def _unblock_work(call: Call, project: str, unblocked: Sequence[tuple[Row, str]]) -> list[str]:
+    """Set this work in progress and leave each text for its session; the caller's own needs none."""
+    if not unblocked:
+        return []
+    await store.unblock_work(call.tx, project, [row["id"] for row, _ in unblocked], call.now)
+    own_session = call.session.id if call.session else ""
+    others = [(row, text) for row, text in unblocked if row["session"] != own_session]
+    for row, text in others:
+        await activity.notify_sessions(call.tx, project, [row["session"]], text, call.now)
+        call.emit(WORK_UNBLOCKED, project=project, audience=f"inbox:{row['agent']}", title=row["title"])
+    return sorted({row["agent"] for row, _ in others})

@@ -1,0 +1,131 @@
+"""Who waits for somebody: the one waited for is told, and the wait ends with what it names."""
+
+import pytest
+
+
+async def list_blocked(agent):
+    return [row["title"] for row in (await agent.get_active_work())["blocked_agents"]]
+
+
+async def wait_for(agent, awaited, **more):
+    return await agent.update_work(title="cart", status="blocked", blocked_by=awaited, **more)
+
+
+async def test_agent_that_is_waited_for_is_told_once(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    reply = await wait_for(alice, "bob", blocked_reason="no API yet", waiting_for_signal="api_ready")
+    assert reply["notified"] == ["bob"]
+    assert (await bob.heartbeat())["_notice"] == [
+        "alice waits for you: 'cart' is blocked (no API yet). To unblock it, send the signal api_ready with memory_update_work."
+    ]
+    again = await wait_for(alice, "bob", notes="still")
+    assert ("notified" in again, "_notice" in await bob.heartbeat()) == (False, False)
+
+
+async def test_agent_that_is_away_is_told_at_its_next_start(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await bob.end_session(summary="home")
+    reply = await wait_for(alice, "bob")
+    assert ("notified" in reply, reply["message"]) == (
+        False,
+        "bob has no live session and is told at the next start.",
+    )
+
+
+async def test_all_are_told_of_a_signal_that_nobody_is_named_for(team):
+    alice, bob, carol = [await team.agent(name) for name in ("alice", "bob", "carol")]
+    reply = await alice.update_work(title="cart", status="blocked", waiting_for_signal="api_ready")
+    assert reply["notified"] == ["bob", "carol"]
+    assert "_notice" in await bob.heartbeat()
+    assert "_notice" in await carol.heartbeat()
+
+
+async def test_name_that_nothing_has_is_said(team):
+    alice = await team.agent("alice")
+    reply = await wait_for(alice, "the weather")
+    assert "notified" not in reply
+    assert reply["message"].startswith("Nobody was told")
+
+
+async def test_publishing_the_spec_ends_the_wait_and_tells_the_waiter(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await bob.define_spec(name="orders-api", content="GET /orders")
+    await alice.heartbeat()
+    assert (await wait_for(alice, "bob: orders-api"))["notified"] == ["bob"]
+    published = await bob.define_spec(name="orders-api", content="GET /orders/{id}")
+    assert published["notified"] == ["alice"]
+    assert "bob published spec orders-api 1.0.1: 'cart' is unblocked." in (await alice.heartbeat())["_notice"]
+    assert await list_blocked(alice) == []
+
+
+async def test_signal_may_be_named_like_the_spec_that_is_waited_for(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await alice.update_work(title="cart", status="blocked", waiting_for_signal="orders-api")
+    await bob.define_spec(name="orders-api", content="GET /orders")
+    assert await list_blocked(bob) == []
+
+
+@pytest.mark.parametrize("single", [True, False])
+async def test_completing_the_item_ends_the_wait_and_tells_the_waiter(team, single):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = (await bob.add_backlog_item(title="API", assigned_to="bob"))["id"]
+    reply = await wait_for(alice, item)
+    assert reply["notified"] == ["bob"]
+    if single:
+        assert (await bob.complete_backlog_item(item_id=item))["notified"] == ["alice"]
+    else:
+        await bob.update_backlog_item(item_id=item, status="done")
+    assert (await alice.heartbeat())["_notice"] == [f"bob closed {item}: 'cart' is unblocked."]
+    assert await list_blocked(bob) == []
+
+
+async def test_item_that_is_closed_already_is_said(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = (await bob.add_backlog_item(title="API"))["id"]
+    await bob.complete_backlog_item(item_id=item)
+    assert (await wait_for(alice, item))["message"] == f"{item} is already done."
+
+
+async def test_message_of_the_agent_waited_for_ends_the_wait(team):
+    alice, bob, carol = [await team.agent(name) for name in ("alice", "bob", "carol")]
+    await wait_for(alice, "bob")
+    await carol.send_message(to_instance="alice", message="hello")
+    assert await list_blocked(bob) == ["cart"]
+    await bob.send_message(to_instance="alice", message="It is there.")
+    assert (await alice.heartbeat())["_notice"] == [
+        "2 new messages from bob, carol",
+        "bob wrote to you: 'cart' is unblocked.",
+    ]
+    assert await list_blocked(bob) == []
+
+
+async def test_message_does_not_end_a_wait_that_names_more(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await wait_for(alice, "bob", waiting_for_signal="api_ready")
+    await bob.send_message(to_instance="alice", message="Soon.")
+    assert await list_blocked(bob) == ["cart"]
+
+
+async def test_answer_to_the_message_that_is_named_ends_the_wait(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    question = (await alice.send_message(to_instance="bob", message="Which one?"))["message_id"]
+    assert (await wait_for(alice, question))["notified"] == ["bob"]
+    await bob.send_message(to_instance="alice", message="The red one.", reply_to=question)
+    assert await list_blocked(bob) == []
+
+
+async def test_own_wait_ends_without_a_notice(team):
+    alice = await team.agent("alice")
+    item = (await alice.add_backlog_item(title="API"))["id"]
+    await wait_for(alice, item)
+    closed = await alice.complete_backlog_item(item_id=item)
+    assert ("notified" in closed, "_notice" in closed, await list_blocked(alice)) == (False, False, [])
+
+
+async def test_owner_of_what_is_waited_for_sees_it_at_the_next_start(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = (await bob.add_backlog_item(title="API", assigned_to="bob"))["id"]
+    await bob.end_session(summary="home")
+    await wait_for(alice, item)
+    started = (await team.agent("bob", token_budget=5000)).started
+    assert [(row["agent"], row["waiting_for"]) for row in started["blocking_others"]] == [("alice", item)]
