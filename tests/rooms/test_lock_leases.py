@@ -7,6 +7,7 @@ import pytest
 from commonplace import access, errors
 from commonplace.config import Settings
 from commonplace.rooms.locks.retention import delete_lapsed_leases
+from commonplace.rooms.locks.token_epoch import raise_token_epoch
 from patience import PATIENCE_SECONDS
 
 EPOCH = 1 << 40
@@ -239,16 +240,30 @@ async def test_token_of_another_session_is_refused(team):
 
 
 async def test_token_grows_over_a_restored_backup(team):
-    alice = await team.agent("alice")
+    alice, bob = await team.agent("alice"), await team.agent("bob")
     before = (await alice.lock_files(files=["a.py"]))["locked"][0]["token"]
 
     async def restore(tx):
         await tx.run("update counter set n = 0 where project = 'shop' and name = 'lease'")
-        await tx.run("insert into setting (name, value) values ('epoch', '2')")
+        return await raise_token_epoch(tx, team.clock())
 
-    await team.database.write(restore)
-    after = (await alice.lock_files(files=["b.py"]))["locked"][0]["token"]
+    assert await team.database.write(restore) == 2
+    after = (await bob.lock_files(files=["a.py"]))["locked"][0]["token"]
     assert (before, after) == (EPOCH + 1, 2 * EPOCH + 1)
+    assert await team.database.write(restore) == 3
+
+
+async def test_leases_of_a_restored_backup_end_and_their_holders_are_told(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob", project="other")
+    lost = (await alice.lock_files(files=["a.py"]))["locked"][0]["token"]
+    await bob.lock_files(files=["b.py"])
+    await team.database.write(lambda tx: raise_token_epoch(tx, team.clock()))
+    assert (await alice.heartbeat())["_notice"] == [
+        "Your lock on a.py lapsed; call memory_lock_files before you edit again."
+    ]
+    assert "_notice" in await bob.heartbeat()
+    with pytest.raises(errors.StaleToken):
+        await present_token(alice, "a.py", lost)
 
 
 # -- telling --------------------------------------------------------------------------------------------------

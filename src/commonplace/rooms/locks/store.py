@@ -13,7 +13,7 @@ from commonplace.rooms.locks import prefixes
 from commonplace.rooms.locks.lease import TAKEOVER_DELAY, Lease, LockRequest
 from commonplace.store.database import Row, Tx
 
-_FIRST_EPOCH = 1
+FIRST_EPOCH = 1
 _SELECT_LEASES = (
     "select lease.path, lease.prefix, lease.session, lease.agent, lease.mode, lease.token, lease.reason, lease.ttl,"
     " lease.granted_at, lease.expires_at, session.active_at, coalesce(api_key.revoked_at, session.ended_at) as ended_at"
@@ -42,8 +42,8 @@ async def load_lock_scope(tx: Tx, project: str, session: str) -> LockScope:
         session,
     )
     if row is None:
-        return LockScope(_FIRST_EPOCH, False, 0)
-    return LockScope(int(row["epoch"] or _FIRST_EPOCH), bool(row["ignore_case"]), row["held"])
+        return LockScope(FIRST_EPOCH, False, 0)
+    return LockScope(int(row["epoch"] or FIRST_EPOCH), bool(row["ignore_case"]), row["held"])
 
 
 async def project_ignores_case(tx: Tx, project: str) -> bool:
