@@ -54,6 +54,8 @@ class Caller:
     seat: str = ""
     """`tool@machine`, or the tool alone."""
     branch: str = ""
+    idempotency_key: str = ""
+    """What a header or `_meta` names, so that a repeated write is carried out once (`idempotency.py`)."""
 
     def has_role(self, role: RequiredRole) -> bool:
         return role == "any" or role in _INCLUDES[self.role]

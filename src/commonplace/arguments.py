@@ -59,6 +59,10 @@ class SecretMask:
     policy: str
     kinds: set[str] = field(default_factory=set)
 
+    @property
+    def notices(self) -> list[str]:
+        return [f"Secrets were masked before storing: {', '.join(sorted(self.kinds))}."]
+
     def mask_arguments(self, arguments: Mapping[str, Any], verbatim: Collection[str]) -> dict[str, Any]:
         clean, kinds = masking.mask_arguments(arguments, verbatim)
         if kinds and self.policy == "refuse":

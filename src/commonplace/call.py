@@ -7,7 +7,7 @@ Who may do what: `access.py`.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from commonplace import access, acting, activity, errors, events, suggestions
+from commonplace import access, acting, activity, errors, events, idempotency, suggestions
 from commonplace.access import Caller
 from commonplace.activity import ActivityRecorder, AgentSession
 from commonplace.arguments import SecretMask
@@ -156,6 +156,7 @@ class CallRequest:
     arguments: Mapping[str, Any]
     caller: Caller
     mask: SecretMask
+    key: idempotency.RequestKey | None = None
     prepared: Any = None
 
 
@@ -203,6 +204,7 @@ class Calls:
         self, operation: Operation, arguments: Mapping[str, Any], caller: Caller
     ) -> Answer:
         """Run an operation that is not a tool, such as one behind a resource or a byte stream; the path is the same."""
+        caller = replace(caller, idempotency_key="")  # an uploaded part is safe to repeat: it names its place
         return await self._run_audited(operation.name, arguments, caller, lambda: (operation, arguments))
 
     async def _run_audited(
@@ -217,8 +219,9 @@ class Calls:
         try:
             operation, rest = pick()
             access.require_role(caller, operation.role, operation.name)
+            rest, key = idempotency.take_request_key(operation, rest, caller)
             arguments = operation.parse_arguments(rest, mask)
-            answer = await self._run_until_answered(CallRequest(operation, arguments, caller, mask))
+            answer = await self._run_until_answered(CallRequest(operation, arguments, caller, mask, key))
             outcome = "ok"
         except errors.Refusal as refusal:
             outcome = refusal.code
@@ -230,9 +233,7 @@ class Calls:
             self.observe(
                 name if name in self.catalogue.tools else "unknown", outcome, perf_counter() - started
             )
-        if not mask.kinds:
-            return answer
-        return replace(answer, notices=[*answer.notices, _format_masking_notice(mask.kinds)])
+        return replace(answer, notices=[*answer.notices, *mask.notices]) if mask.kinds else answer
 
     async def _run_until_answered(self, request: CallRequest) -> Answer:
         operation = request.operation
@@ -247,6 +248,10 @@ class Calls:
             answer = await once()
         except WaitForEvents as later:
             answer = await self._wait_for_events(operation, later, once)
+        except errors.SessionNotFound:  # the call that had this key may have ended its session
+            if not request.key or not (stored := await self.database.read(request.key.find_answer)):
+                raise
+            return Answer(stored.reply, stored.notices)
         return (
             replace(answer, reply=await operation.after_commit(answer.reply))
             if operation.after_commit
@@ -325,11 +330,16 @@ class Calls:
             call.project = access.SHARED
         if call.named_project is not None:
             arguments["project"] = call.named_project
+        if request.key and (stored := await request.key.claim(tx, claimed_in := call.project, call.now)):
+            call.suggestions = dict.fromkeys(stored.suggestions)
+            return call, stored.reply, stored.notices
         await suggestions.suggest_names(call, arguments)
         reply = await operation.function(call, **arguments)
         notices: list[str] = []
         if operation.is_recorded:
             notices = await self._record_call(call, operation)
+        if request.key:
+            await request.key.store_answer(tx, claimed_in, reply, notices, call.suggestions)
         if self.settings.auth_on and not call.caller.operator:
             call.key_names = (await acting.list_bound_names(tx, call.project, call.now)).keys() - {call.agent}
         return call, reply, notices
@@ -388,7 +398,3 @@ def _require_scope(call: Call, operation: Operation, project: object) -> None:
         raise acting.no_session()
     if project is None and (operation.takes_project or operation.is_recorded):
         call.project = acting.only_project(call.caller)
-
-
-def _format_masking_notice(kinds: Iterable[str]) -> str:
-    return f"Secrets were masked before storing: {', '.join(sorted(kinds))}."

@@ -27,6 +27,10 @@ SESSION_META: Final = "commonplace/session"
 SEAT_META: Final = "commonplace/seat"
 BRANCH_META: Final = "commonplace/branch"
 
+IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
+"""A random text that stays the same when a request is sent again: a repeated write is carried out once."""
+IDEMPOTENCY_META: Final = "commonplace/idempotency_key"
+
 WindowKind = Literal["call", "conversation", "connection"]
 
 _CALL_PREFIX: Final = "claude-call:"

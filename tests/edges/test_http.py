@@ -261,3 +261,32 @@ def test_client_that_goes_away_cancels_what_it_asked_for(server: product.Product
     )
     server.call("memory_unlock_files", session_id=ann)
     assert server.call("memory_get_locks", session_id=ben)["total_count"] == 0
+
+
+def test_a_write_with_an_idempotency_key_is_carried_out_once_at_every_surface(server: product.Product):
+    session = server.call("memory_start_session", project="retries", claude_instance="ann")["session_id"]
+    arguments = {"session_id": session, "title": "pay"}
+    meta = META | {"commonplace/idempotency_key": "a-random-text"}
+    params = {"name": "memory_add_backlog_item", "arguments": arguments, "_meta": meta}
+    message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    mcp_headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "Mcp-Protocol-Version": VERSION,
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": "memory_add_backlog_item",
+    }
+    body = json.dumps(arguments).encode()
+    path = "/api/memory_add_backlog_item"
+    replies = [
+        json.loads(server.request("POST", path, body, {"Idempotency-Key": "a-random-text"})[1]),
+        server.call("memory_add_backlog_item", idempotency_key="a-random-text", **arguments),
+        json.loads(
+            json.loads(server.request("POST", "/mcp", message, mcp_headers)[1])["result"]["content"][0][
+                "text"
+            ]
+        ),
+    ]
+    assert replies == [replies[0]] * 3
+    listed = server.call("memory_list_backlog", session_id=session)["items"]
+    assert [item["title"] for item in listed] == ["pay"]

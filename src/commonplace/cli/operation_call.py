@@ -5,6 +5,8 @@ Commands in `client/` that also work without a server are handed `call_operation
 
 import argparse
 import asyncio
+import os
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,6 +17,7 @@ from commonplace.access import OPERATOR
 from commonplace.client import remote, server_choice
 from commonplace.client.remote import RemoteServer
 from commonplace.client.server_choice import ServerChoice
+from commonplace.window import IDEMPOTENCY_HEADER
 
 _CALL_SECONDS = 70
 
@@ -53,7 +56,7 @@ def _call_remote(
     server: RemoteServer, named_by: str, name: str, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
     try:
-        return remote.call_operation(server, name, dict(arguments), _CALL_SECONDS)
+        return _call_until_answered(server, name, dict(arguments))
     except remote.ServerUnreachable as error:
         raise errors.Unavailable(
             f"{error} It is named by {named_by}.",
@@ -61,6 +64,19 @@ def _call_remote(
         ) from None
     except remote.ServerRefusal as refusal:
         raise _to_refusal(refusal) from None
+
+
+def _call_until_answered(server: RemoteServer, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Call, and once more if the connection was cut: with its idempotency key the call is carried out once."""
+    headers = [f"{IDEMPOTENCY_HEADER}: {os.urandom(16).hex()}"]
+    deadline = time.monotonic() + _CALL_SECONDS
+    try:
+        return remote.call_operation(server, name, arguments, _CALL_SECONDS, headers=headers)
+    except remote.ServerUnreachable:
+        seconds = deadline - time.monotonic()
+        if seconds <= 0:
+            raise
+    return remote.call_operation(server, name, arguments, seconds, headers=headers)
 
 
 def _to_refusal(refusal: remote.ServerRefusal) -> errors.Refusal:

@@ -29,6 +29,8 @@ from commonplace.store.database import Database
 from commonplace.window import (
     BRANCH_HEADER,
     BRANCH_META,
+    IDEMPOTENCY_HEADER,
+    IDEMPOTENCY_META,
     SEAT_HEADER,
     SEAT_META,
     SESSION_HEADER,
@@ -196,6 +198,8 @@ def _apply_agent_header(caller: Caller, agent: str | None) -> Caller:
 
 def add_headers(caller: Caller, headers: Mapping[str, str]) -> Caller:
     """Add what the headers say (names in lower case)."""
+    if key := headers.get(IDEMPOTENCY_HEADER.lower()):
+        caller = replace(caller, idempotency_key=key.strip())
     if not any(name.startswith("x-commonplace-") for name in headers):
         return caller
     return _add_origin(
@@ -213,6 +217,8 @@ def add_mcp_request(
     """Add what an MCP request says in `_meta`, the connection that it came on, and its client's name."""
     if not meta and not connection and not client:
         return caller
+    if key := meta.get(IDEMPOTENCY_META):
+        caller = replace(caller, idempotency_key=key)
     return _add_origin(
         caller,
         windows=[*_list_meta_windows(meta), *caller.windows, *connection],

@@ -13,6 +13,7 @@ from commonplace.client import detached_process, remote
 from commonplace.client.hooks import fault_log, pending_ends
 from commonplace.client.hooks.hook_run import HookRun
 from commonplace.client.hooks.pending_ends import PendingEnd
+from commonplace.window import IDEMPOTENCY_HEADER
 
 _DELIVERY_SECONDS = 15.0
 _START_INTERVAL_SECONDS = 30.0
@@ -55,7 +56,7 @@ def _end_session(hook_run: HookRun) -> None:
 
 def _send_end(hook_run: HookRun, end: PendingEnd) -> None:
     try:
-        hook_run.call_server("memory_end_session", **_end_arguments(end))
+        hook_run.call_server("memory_end_session", headers=_end_headers(end), **_end_arguments(end))
     except remote.ServerRefusal as refused:
         _settle_refusal(end, refused)
     except remote.ServerUnreachable:
@@ -99,7 +100,13 @@ def deliver_ends() -> None:
         if server is None or end.url in silent_urls or (claimed := end.claim_delivery()) is None:
             continue
         try:
-            remote.call_operation(server, "memory_end_session", _end_arguments(claimed), _DELIVERY_SECONDS)
+            remote.call_operation(
+                server,
+                "memory_end_session",
+                _end_arguments(claimed),
+                _DELIVERY_SECONDS,
+                headers=_end_headers(claimed),
+            )
         except remote.ServerRefusal as refused:
             _settle_refusal(claimed, refused)
         except remote.ServerUnreachable as error:
@@ -126,6 +133,10 @@ def _find_server_of_end(end: PendingEnd) -> remote.RemoteServer | None:
     except (remote.ServerUnreachable, OSError, ValueError):
         return None
     return server if server and server.url == end.url else None
+
+
+def _end_headers(end: PendingEnd) -> list[str]:
+    return [f"{IDEMPOTENCY_HEADER}: {end.idempotency_key}"]
 
 
 def _end_arguments(end: PendingEnd) -> dict[str, Any]:

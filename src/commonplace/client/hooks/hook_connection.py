@@ -6,6 +6,7 @@ a connection of its own, which needs no further import. To a remote one, calls g
 """
 
 import json
+import os
 import time
 from collections.abc import Sequence
 from functools import cached_property
@@ -15,6 +16,7 @@ from commonplace.client import light_http, remote
 from commonplace.client.hooks import deadlines, late_answer
 from commonplace.client.hooks.server_record import RETRY_SECONDS, ServerRecord
 from commonplace.client.remote import RemoteServer
+from commonplace.window import IDEMPOTENCY_HEADER
 
 if TYPE_CHECKING:
     from commonplace.client.kept_http import KeptConnection
@@ -70,6 +72,9 @@ class HookConnection:
     ) -> tuple[int, bytes]:
         if not deadlines.is_remote(self.server.url):
             return self._send_alone(path, headers, body, seconds)
+        # The keeper sends a request again if its connection was cut.
+        if not any(line.startswith(IDEMPOTENCY_HEADER) for line in headers):
+            headers = [*headers, f"{IDEMPOTENCY_HEADER}: {os.urandom(16).hex()}"]
         if self._keeper_minutes and not self._needs_keeper:
             from commonplace.client.keeper import keeper_client  # noqa: PLC0415 - not beside a local server
 

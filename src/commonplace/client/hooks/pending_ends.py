@@ -30,6 +30,11 @@ class PendingEnd(NamedTuple):
     session_id: str
     files: tuple[str, ...] = ()
 
+    @property
+    def idempotency_key(self) -> str:
+        """The same whenever this end is sent, so that a lost answer is answered again."""
+        return f"{self.path.stem}-{self.session_id}"
+
     def claim_delivery(self) -> "PendingEnd | None":
         """The end for one process that sends it; None if another has it, or the conversation was resumed."""
         sending = self.path.with_suffix(".sending")

@@ -8,7 +8,6 @@ INVALID_REQUEST: Final = -32600
 INTERNAL_ERROR: Final = -32603
 # In the range that JSON-RPC leaves to implementations and MCP does not use.
 UNAVAILABLE: Final = -32000
-OUTCOME_UNKNOWN: Final = -32001
 REFUSED: Final = -32003
 
 LISTEN: Final = "subscriptions/listen"

@@ -1,10 +1,10 @@
-"""The proxy's requests to the server, repeated on a restarted server where that is safe."""
+"""The proxy's requests to the server, repeated on a restarted server; a repeated call is carried out once."""
 
 import json
 import os
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from commonplace import window
 from commonplace.client.kept_http import (
@@ -17,7 +17,6 @@ from commonplace.client.kept_http import (
 )
 from commonplace.client.light_http import build_request
 from commonplace.client.proxy.message import (
-    OUTCOME_UNKNOWN,
     REFUSED,
     UNAVAILABLE,
     RpcMessage,
@@ -32,7 +31,6 @@ _FIRST_ERROR_STATUS: Final = 400
 _UNAUTHORIZED: Final = 401
 _NOT_FOUND: Final = 404
 _KEY_HINT: Final = "Set a key: COMMONPLACE_KEY, --key, or `key` in config.toml."
-_LIST_TOOLS_MESSAGE: Final = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 
 
 class SessionLost(Exception):  # noqa: N818 - a state of the world, not a fault of ours
@@ -46,6 +44,8 @@ class Exchange:
         self.message, self.method = message, method
         self.session = session or []
         """The headers that name its session, in the protocol that has sessions."""
+        self.key = os.urandom(16).hex()
+        """The same whenever the message is sent, so that a call is carried out once."""
         self.cancelled = False
         self.session_id = ""
         self.on_stream_open: Callable[[], None] | None = None
@@ -108,7 +108,8 @@ class McpUpstream:
             except ConnectionCut:
                 if exchange.cancelled:
                     return
-                self._require_repeatable(exchange.message, url)
+                # A repeated call is carried out once: it has the same idempotency key.
+                self.location.mark_lost(url)
             else:
                 return
         raise RpcRefusal(UNAVAILABLE, "The server keeps ending before it answers.")
@@ -133,32 +134,13 @@ class McpUpstream:
     def _build_request(self, url: str, exchange: Exchange) -> bytes:
         body = exchange.message.line if exchange.method == "POST" else b""
         headers = [*self._fixed_headers, *exchange.message.protocol_headers(), *exchange.session]
+        if exchange.message.method == "tools/call":
+            headers.append(f"{window.IDEMPOTENCY_HEADER}: {exchange.key}")
         self._client_name = exchange.message.client_name or self._client_name
         if tool := window.tool_of_client(self._client_name):
             seat = encode_header_value(f"{tool}@{window.machine_name()}")
             headers.append(f"{window.SEAT_HEADER}: {seat}")
         return build_request(url, exchange.method, self._path, headers, body)
-
-    def _require_repeatable(self, message: RpcMessage, url: str) -> None:
-        """Refuse to repeat a call that may have written."""
-        if message.method != "tools/call":
-            self.location.mark_lost(url)
-        elif message.params.get("name") not in self._list_read_only_tools(url):
-            raise RpcRefusal(
-                OUTCOME_UNKNOWN,
-                "The server ended before it answered; the call may or may not have been carried out.",
-                hint="Check the state before you repeat the call. The next call reaches a running server.",
-            )
-
-    def _list_read_only_tools(self, url: str) -> set[str]:
-        """The tools with readOnlyHint, as the restarted server lists them; empty if it does not answer."""
-        try:
-            self.location.mark_lost(url)
-            (line,) = self.send_anywhere(Exchange(RpcMessage(_LIST_TOOLS_MESSAGE)))
-        except RpcRefusal:
-            return set()
-        tools: list[dict[str, Any]] = json.loads(line).get("result", {}).get("tools", [])
-        return {tool["name"] for tool in tools if tool.get("annotations", {}).get("readOnlyHint")}
 
 
 def _read_answer_lines(exchange: Exchange, answer: StreamedAnswer) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -10,6 +11,7 @@ from commonplace import zstd
 from commonplace.client import remote
 from commonplace.client.kept_http import ConnectionCut, ConnectionFailed, KeptConnection, cut_on_error
 from commonplace.client.light_http import build_request
+from commonplace.window import IDEMPOTENCY_HEADER
 
 _READ_SECONDS = 60
 _COMPRESSION_LEVEL = 3
@@ -44,7 +46,8 @@ class UploadClient:
 
     def call(self, operation: str, **arguments: Any) -> dict[str, Any]:
         body = json.dumps(arguments).encode()
-        return self._request("POST", f"/api/{operation}", ["Content-Type: application/json"], body)
+        headers = ["Content-Type: application/json", f"{IDEMPOTENCY_HEADER}: {os.urandom(16).hex()}"]
+        return self._request("POST", f"/api/{operation}", headers, body)
 
     def put_archive_part(
         self, workspace: str, token: str, session: str, offset: int, part: bytes
@@ -92,7 +95,7 @@ class UploadClient:
             raise remote.unreachable(self._server, error) from None
 
     def _send(self, request: bytes) -> tuple[int, bytes]:
-        """Send, and once more if the kept connection was closed: all requests here are safe to repeat."""
+        """Send, and once more if the kept connection was closed: a repeated request is carried out once."""
         if self._connection is not None:
             try:
                 return self._send_once(self._connection, request)

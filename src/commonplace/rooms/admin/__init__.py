@@ -5,14 +5,14 @@ from commonplace.room import Room
 from commonplace.rooms.admin.events import KEY_REVOKED
 from commonplace.rooms.admin.operations import admin, get_health
 from commonplace.rooms.admin.resources import KEYS
-from commonplace.rooms.admin.retention import delete_old_audit_rows
+from commonplace.rooms.admin.retention import delete_old_answers, delete_old_audit_rows
 
 ROOM = Room(
     name="admin",
     purpose=__doc__,
     toolset="admin",
     operations=(admin, get_health),
-    retention=(delete_old_audit_rows,),
+    retention=(delete_old_audit_rows, delete_old_answers),
     resources=(KEYS,),
     events=(KEY_REVOKED,),
     agent_columns=declare_agent_columns(

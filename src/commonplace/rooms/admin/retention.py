@@ -1,5 +1,6 @@
-"""Retention of audit rows."""
+"""Retention of audit rows and of the answers to idempotency keys."""
 
+from commonplace import idempotency
 from commonplace.clock import DAY
 from commonplace.config import Settings
 from commonplace.rooms.admin import store
@@ -8,3 +9,7 @@ from commonplace.store.database import Tx
 
 async def delete_old_audit_rows(tx: Tx, now: int, settings: Settings) -> None:
     await store.delete_expired_audit_rows(tx, now - settings.audit_days * DAY)
+
+
+async def delete_old_answers(tx: Tx, now: int, _settings: Settings) -> None:
+    await idempotency.delete_expired_answers(tx, now)
