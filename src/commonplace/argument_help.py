@@ -41,6 +41,19 @@ SHORT_HELP = {
 _BLACKBOARD = "The blackboard: the session_id that create_session returned."
 
 ARGUMENT_HELP = {
+    "memory_report_checkout.machine": "The machine, as workspaces name it.",
+    "root": "The root of a git working tree.",
+    "repository": "The main working tree, or the folder of a bare repository: the same for all linked working trees.",
+    "branch": "The branch that is checked out; empty if none is.",
+    "head": "The id of the commit that is checked out.",
+    "memory_report_checkout.files": "The changed files, from the root of the working tree.",
+    "shelved": "Names of shelved changes.",
+    "is_moving": "Whether the session is about to move the branch of its working tree.",
+    "memory_report_prevented.kind": "What was prevented or done.",
+    "memory_report_prevented.what": "The command, edit or commit, in short.",
+    "memory_report_prevented.files": "The files that it was about.",
+    "others": "The agents that would have lost something.",
+    "memory_report_prevented.rule": "The rule that it broke.",
     "action": "What to do; each action takes its own arguments.",
     "active_only": "Leave out closed blackboards.",
     "additional_gotchas": "Traps found by the analysis.",

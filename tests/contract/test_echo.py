@@ -83,7 +83,9 @@ NAMES = frozenset(
         "write_token",
     ]
 )
-PROGRAMS = frozenset({"bind_windows", "memory_report_citations", "memory_sync_functions"})
+PROGRAMS = frozenset(
+    {"bind_windows", "memory_report_checkout", "memory_report_citations", "memory_sync_functions"}
+)
 
 
 def _write_operations() -> Iterator[tuple[str, str, Operation]]:
@@ -168,6 +170,7 @@ async def _tell_story(team: Team) -> EchoStory:
             "memory_admin.revoke_key": {"name": "spare"},
             "memory_admin.revoke_writer": {"name": place["workspace_id"], "agent": "alice"},
             "memory_lock_files": {"files": ["src/a.py"]},
+            "memory_report_prevented": {"kind": "edit_denied"},
             "memory_update_work": {"status": "in_progress", "signals": ["done"]},
             "memory_update_backlog_item": {"item_id": items[0]["id"]},
             "memory_complete_backlog_item": {"item_id": items[1]["id"]},

@@ -205,3 +205,15 @@ async def test_edit_under_its_own_lease_presents_the_token_without_a_word(near):
     await alice.start()
     await alice.edit("src/cart.py")
     assert (await alice.edited("src/cart.py")).context == ""
+
+
+async def test_a_denied_edit_is_an_event_that_people_can_see(team, near):
+    alice, bob = near("claude"), near("codex")
+    await alice.edit("src/cart.py")
+    assert (await bob.edit("src/cart.py")).denial
+
+    async def last(tx):
+        return await tx.one("select actor, body from event where kind = 'EditDenied'")
+
+    row = await team.database.read(last)
+    assert (row["actor"], f'"others":["{alice.name}"]' in row["body"]) == (bob.name, True)

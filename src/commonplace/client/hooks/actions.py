@@ -10,7 +10,15 @@ from typing import Any
 
 from commonplace.client import remote
 from commonplace.client.agents import load_hooks
-from commonplace.client.hooks import boot_context, end_delivery, hook_origin, leases, payload, subagents
+from commonplace.client.hooks import (
+    boot_context,
+    end_delivery,
+    hook_origin,
+    leases,
+    payload,
+    prevented,
+    subagents,
+)
 from commonplace.client.hooks.agent_process import identify_agent_process, is_process_gone
 from commonplace.client.hooks.hook_event import EventKind, HookAnswer
 from commonplace.client.hooks.hook_run import HookRun, list_ancestors
@@ -103,7 +111,19 @@ def on_before_edit(hook_run: HookRun) -> HookAnswer:
     except remote.ServerUnreachable:
         hook_run.state.add_unreported_files(files)
         raise
-    return HookAnswer(denial=leases.render_denial(hook_run, conflicts)) if conflicts else HookAnswer()
+    return _deny_edit(hook_run, conflicts) if conflicts else HookAnswer()
+
+
+def _deny_edit(hook_run: HookRun, conflicts: list[leases.LeaseConflict]) -> HookAnswer:
+    files = [str(conflict["file"]) for conflict in conflicts]
+    prevented.report_prevented(
+        hook_run,
+        "edit_denied",
+        f"edit of {files[0]}",
+        files,
+        [str(conflict["held_by"]) for conflict in conflicts],
+    )
+    return HookAnswer(denial=leases.render_denial(hook_run, conflicts))
 
 
 def on_after_edit(hook_run: HookRun) -> HookAnswer:

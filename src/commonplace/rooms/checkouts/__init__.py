@@ -1,0 +1,18 @@
+"""Checkouts: which sessions share a working tree or repository, whose changes it holds, and what was prevented there."""
+
+from commonplace.room import Room
+from commonplace.rooms.checkouts.events import EVENTS
+from commonplace.rooms.checkouts.operations import checkout_status, report_checkout, report_prevented
+from commonplace.rooms.checkouts.resources import CHECKOUTS
+from commonplace.rooms.checkouts.retention import delete_ended_checkouts
+
+ROOM = Room(
+    name="checkouts",
+    purpose=__doc__,
+    toolset="work",
+    operations=(checkout_status,),
+    program_operations=(report_checkout, report_prevented),
+    retention=(delete_ended_checkouts,),
+    resources=(CHECKOUTS,),
+    events=tuple(EVENTS.values()),
+)

@@ -1,0 +1,102 @@
+"""Arguments and replies about checkouts."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from pydantic import Field
+
+from commonplace.clock import iso
+from commonplace.operation import Reply
+from commonplace.store.database import Row
+
+MAX_DIRTY_FILES = 1_000
+
+MachineName = Annotated[str, Field(min_length=1, max_length=200)]
+FolderPath = Annotated[str, Field(min_length=1, max_length=4_096)]
+BranchName = Annotated[str, Field(max_length=300)]
+CommitId = Annotated[str, Field(max_length=64)]
+RepositoryPaths = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=4_096)]], Field(max_length=MAX_DIRTY_FILES)
+]
+ShelfNames = Annotated[list[Annotated[str, Field(max_length=300)]], Field(max_length=100)]
+PreventedKind = Literal[
+    "edit_denied", "command_denied", "commit_refused", "rule_fired", "rescue_made", "conflict_predicted"
+]
+PreventedText = Annotated[str, Field(max_length=500)]
+PreventedFiles = Annotated[list[Annotated[str, Field(max_length=4_096)]], Field(max_length=50)]
+PreventedAgents = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=50)]
+
+
+class CheckoutSession(Reply):
+    """Another live session in the same repository; `here` means in the same working tree."""
+
+    agent: str
+    here: bool
+    root: str
+    branch: str
+    active_at: str
+    task: str = ""
+
+    @classmethod
+    def from_row(cls, row: Row, root: str) -> "CheckoutSession":
+        return cls(
+            agent=row["agent"],
+            here=row["root"] == root,
+            root=row["root"],
+            branch=row["branch"],
+            active_at=iso(row["active_at"]),
+            task=row["task"],
+        )
+
+
+class DirtyFile(Reply):
+    """A changed file and who changed it last; no agent means that nobody reported it."""
+
+    file: str
+    agent: str = ""
+    mine: bool = False
+    live: bool = False
+    """Whether the session of that agent still runs."""
+    at: str = ""
+    leased: bool = False
+    """Whether it is that agent's by a lease, not by an edit."""
+
+
+class HeadMove(Reply):
+    agent: str
+    at: str
+
+
+class CheckoutFacts(Reply):
+    agent: str
+    others: list[CheckoutSession]
+    files: list[DirtyFile]
+    moved_by: HeadMove | None = None
+    known_branch: str = ""
+    known_head: str = ""
+
+
+class CheckoutStatus(Reply):
+    root: str
+    branch: str
+    others: list[CheckoutSession]
+    dirty: list[DirtyFile]
+    shelved: list[str]
+    as_of: str = ""
+    """When a hook last reported what is changed in this working tree."""
+
+
+class CheckoutListing(Reply):
+    checkouts: list[CheckoutSession]
+
+
+class PreventedReport(Reply):
+    status: str
+
+
+def decode_names(text: str) -> list[str]:
+    return msgspec.json.decode(text, type=list[str])
+
+
+def encode_names(names: list[str]) -> str:
+    return msgspec.json.encode(names).decode()

@@ -1,0 +1,168 @@
+"""Report where a session works and what it sees there, and say who shares it and whose changes it holds."""
+
+from collections.abc import Sequence
+
+from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession
+from commonplace.call import Call
+from commonplace.clock import iso
+from commonplace.operation import operation
+from commonplace.rooms.checkouts import model, store
+from commonplace.rooms.checkouts.events import EVENTS
+from commonplace.rooms.checkouts.store import CheckoutPlace, CheckoutState
+from commonplace.rooms.locks.lease import Lease, LockRequest
+from commonplace.rooms.locks.store import list_candidate_leases, project_ignores_case
+from commonplace.store.database import Row
+
+_NOWHERE = "No hook of this session has reported a git working tree."
+
+
+@operation("memory_checkout_status", role="readonly")
+async def checkout_status(call: Call) -> model.CheckoutStatus:
+    """Your git working tree: who else works in it, changed files and whose they are, what is shelved."""
+    session = call.own_session
+    own = await store.load_checkout(call.tx, session)
+    if own is None:
+        root = session.working_directory
+        return model.CheckoutStatus(root=root, branch="", others=[], dirty=[], shelved=[], as_of=_NOWHERE)
+    place = CheckoutPlace(own["machine"], own["root"], own["repository"])
+    others = await _list_others(call, session, place)
+    reported = max(
+        (row for row in (own, *others) if row["root"] == place.root and "dirty" in row.keys()),  # noqa: SIM118 - a row
+        key=lambda row: row["at"],
+    )
+    return model.CheckoutStatus(
+        root=place.root,
+        branch=own["branch"],
+        others=[model.CheckoutSession.from_row(row, place.root) for row in others],
+        dirty=await _list_owners(call, session, place, model.decode_names(reported["dirty"])),
+        shelved=model.decode_names(reported["shelved"]),
+        as_of=iso(reported["at"]) if reported["at"] else "",
+    )
+
+
+@operation(
+    "memory_report_checkout",
+    writes=True,
+    idempotent=True,
+    example={"machine": "laptop", "root": "/home/ann/shop", "repository": "/home/ann/shop", "branch": "main"},
+    verbatim=("root", "repository", "files", "branch"),
+)
+async def report_checkout(
+    call: Call,
+    machine: model.MachineName,
+    root: model.FolderPath,
+    repository: model.FolderPath,
+    branch: model.BranchName = "",
+    head: model.CommitId = "",
+    files: model.RepositoryPaths | None = None,
+    shelved: model.ShelfNames | None = None,
+    is_moving: bool = False,
+) -> model.CheckoutFacts:
+    """Report the session's working tree; return who else is there and who changed these files last."""
+    session, place = call.own_session, CheckoutPlace(machine, root, repository)
+    before = await store.load_checkout(call.tx, session)
+    others = await _list_others(call, session, place)
+    state = CheckoutState(
+        branch,
+        head,
+        None if files is None else model.encode_names(files),
+        None if shelved is None else model.encode_names(shelved),
+        is_moving,
+    )
+    await store.upsert_checkout(call.tx, session, place, state, call.now)
+    return model.CheckoutFacts(
+        agent=session.agent,
+        others=[model.CheckoutSession.from_row(row, root) for row in others],
+        files=await _list_owners(call, session, place, files or []),
+        moved_by=_find_mover(others, place),
+        known_branch=before["branch"] if before else "",
+        known_head=before["head"] if before else "",
+    )
+
+
+@operation(
+    "memory_report_prevented",
+    writes=True,
+    example={"kind": "command_denied", "what": "git stash", "files": ["src/cart.py"], "others": ["ben"]},
+)
+async def report_prevented(
+    call: Call,
+    kind: model.PreventedKind,
+    what: model.PreventedText,
+    files: model.PreventedFiles | None = None,
+    others: model.PreventedAgents | None = None,
+    rule: model.PreventedText = "",
+) -> model.PreventedReport:
+    """Report what a hook or the commit guard prevented, so that people can see it."""
+    call.subject = f"{kind}: {what}"
+    call.emit(EVENTS[kind], what=what, files=files or [], others=others or [], rule=rule)
+    return model.PreventedReport(status="reported")
+
+
+async def _list_others(call: Call, session: AgentSession, place: CheckoutPlace) -> list[Row]:
+    since = call.now - SESSION_LIVE_MICROSECONDS
+    return [
+        *await store.list_sessions_in_repository(call.tx, session, place, since),
+        *await store.list_sessions_without_hooks(call.tx, session, place.root, since),
+    ]
+
+
+def _find_mover(others: Sequence[Row], place: CheckoutPlace) -> model.HeadMove | None:
+    """The session that last moved the branch of this working tree."""
+    moved = [row for row in others if row["root"] == place.root and row["moving_at"]]
+    last = max(moved, key=lambda row: row["moving_at"], default=None)
+    return model.HeadMove(agent=last["agent"], at=iso(last["moving_at"])) if last else None
+
+
+async def _list_owners(
+    call: Call, session: AgentSession, place: CheckoutPlace, files: Sequence[str]
+) -> list[model.DirtyFile]:
+    """Whose each file is: its last editor's, else its lease holder's."""
+    if not files:
+        return []
+    since = call.now - SESSION_LIVE_MICROSECONDS
+    editors = await store.list_editors(call.tx, session.project, place, files, since)
+    unknown = [file for file in files if file not in editors]
+    holders = await _list_holders(call, session, unknown)
+    return [
+        _owner_by_edit(file, editors[file], session)
+        if file in editors
+        else _owner_by_lease(file, holders.get(file), session)
+        for file in files
+    ]
+
+
+def _owner_by_edit(file: str, row: Row, session: AgentSession) -> model.DirtyFile:
+    return model.DirtyFile(
+        file=file,
+        agent=row["agent"],
+        mine=row["session"] == session.id,
+        live=bool(row["live"]),
+        at=iso(row["at"]),
+    )
+
+
+def _owner_by_lease(file: str, lease: Lease | None, session: AgentSession) -> model.DirtyFile:
+    if lease is None:
+        return model.DirtyFile(file=file)
+    return model.DirtyFile(
+        file=file,
+        agent=lease.agent,
+        mine=lease.session == session.id,
+        live=True,
+        at=iso(lease.granted_at),
+        leased=True,
+    )
+
+
+async def _list_holders(call: Call, session: AgentSession, files: Sequence[str]) -> dict[str, Lease]:
+    """Who has leased these files; a lease of the session itself counts first."""
+    if not files:
+        return {}
+    now, fold = await call.tx.clock(), await project_ignores_case(call.tx, session.project)
+    requests = [LockRequest.from_path(file, "exclusive", fold) for file in files]
+    leases = await list_candidate_leases(call.tx, session.project, requests, fold)
+    alive = sorted(
+        (lease for lease in leases if lease.blocks_others(now)), key=lambda lease: lease.session == session.id
+    )
+    return {file: lease for lease in alive for file in files if lease.covers_path(file)}
