@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -131,6 +131,25 @@ async def delete_events_before(tx: Tx, before: int) -> None:
 async def load_last_event_number(tx: Tx, project: str) -> int:
     row = await tx.one("select n from counter where project = $1 and name = $2", project, "event")
     return int(row["n"]) if row else 0
+
+
+class KeptNumbers(NamedTuple):
+    """The numbers of the events of a project that are kept; `first` is after `last` if none is."""
+
+    first: int
+    last: int
+
+
+async def load_kept_numbers(tx: Tx, project: str) -> KeptNumbers:
+    """Load both in one statement: on PostgreSQL a read has no snapshot over several."""
+    row = await tx.one(
+        "select (select min(n) from event where project = $1) as first,"
+        " (select n from counter where project = $1 and name = $2) as last",
+        project,
+        "event",
+    )
+    last = int(row["last"] or 0) if row else 0
+    return KeptNumbers(int(row["first"]) if row and row["first"] else last + 1, last)
 
 
 class EventBus:

@@ -152,6 +152,10 @@ async def test_events_stream_tells_programs_what_happens(address: Path | str, tm
             ann = await start_session(client, "ann")
             await call_tool(client, "memory_lock_files", session_id=ann, files=["a.py"])
             seen = [await follower.event(), await follower.event()]
+        async with Follower(server, last="4711") as ahead:
+            assert await ahead.event() == {"reason": "ahead", "last": 2}
+            server.call("memory_lock_files", session_id=ann, files=["b.py"])
+            assert (await ahead.event())["n"] == 3
     assert [(event["n"], event["kind"]) for event in seen] == [(1, "SessionStarted"), (2, "FilesLocked")]
 
 

@@ -1,5 +1,7 @@
 """GET /events?project=NAME: the events of a project as server-sent events; `Last-Event-ID` resumes.
 
+If events are missing after that number, an event `reset` says so: the follower reads the state itself and goes on.
+
 For programs and the web page. MCP clients subscribe to resources instead (mcp/publisher.py). The rows are read by
 rooms/projects/event_feed.py.
 """
@@ -21,6 +23,7 @@ from commonplace.rooms.projects.event_feed import ProjectEventPage, read_events
 
 # How soon a revoked key is noticed on a stream without events.
 _RECHECK_SECONDS = 15.0
+_NO_EVENT_OF_OURS = 2**63 - 1
 
 
 class ProjectEvents:
@@ -50,8 +53,9 @@ class ProjectEvents:
 
     async def _find_start(self, request: Request, project: str) -> int:
         last = (await self._read_page(request, project, None)).last
-        resume = parse_integer(request.headers.get("last-event-id", ""))
-        return last if resume is None else resume
+        text = request.headers.get("last-event-id", "")
+        resume = parse_integer(text) if text else last
+        return _NO_EVENT_OF_OURS if resume is None else resume
 
     async def _read_page(self, request: Request, project: str, after: int | None) -> ProjectEventPage:
         """Identify the caller each time: its key may have been revoked since."""
@@ -68,6 +72,9 @@ class ProjectEvents:
             while True:
                 news.clear()
                 page = await self._read_page(request, project, after)
+                if page.reset:
+                    gone = {"reason": page.reset, "last": page.last}
+                    await response.send_event(msgspec.json.encode(gone), "reset", page.last)
                 for event in page.events:
                     await response.send_event(msgspec.json.encode(event), event.kind, event.n)
                 if page.last == after:

@@ -1,6 +1,6 @@
 """Read the events of a project in order, for clients that follow it."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -21,10 +21,14 @@ class ProjectEvent(Reply):
 
 
 class ProjectEventPage(Reply):
-    """`last` is the number to continue from; it also counts events that the caller may not see."""
+    """`last` is the number to continue from; it also counts events that the caller may not see.
+
+    With `reset` the events between `after` and `last` cannot be listed: read the state itself, then continue.
+    """
 
     last: int
     events: list[ProjectEvent]
+    reset: Literal["", "expired", "ahead"] = ""
 
 
 @operation("resource:events", role="readonly", session=False)
@@ -35,6 +39,10 @@ async def read_events(
     if after is None:
         return ProjectEventPage(last=await events.load_last_event_number(call.tx, project), events=[])
     stored = await events.list_events_after(call.tx, project, after, limit)
+    if not stored or stored[0].n != after + 1:
+        kept = await events.load_kept_numbers(call.tx, project)
+        if reset := _find_reset(after, kept):
+            return ProjectEventPage(last=kept.last, events=[], reset=reset)
     reader = await load_event_reader(call)
     visible = [_render_event(event) for event in stored if reader.can_see_audience(event.audience)]
     return ProjectEventPage(last=stored[-1].n if stored else after, events=visible)
@@ -45,6 +53,13 @@ async def find_event_reader(call: Call, project: str) -> EventReader:
     """Who hears the events of this project on the caller's connection."""
     del project
     return await load_event_reader(call)
+
+
+def _find_reset(after: int, kept: events.KeptNumbers) -> Literal["", "expired", "ahead"]:
+    """Why events that follow this number are missing. Numbers have no gaps, so a gap was deleted."""
+    if after > kept.last:
+        return "ahead"
+    return "expired" if after < kept.first - 1 else ""
 
 
 def _render_event(event: events.Event) -> ProjectEvent:
