@@ -17,7 +17,7 @@ SHORT_HELP = {
     "memory_update_backlog_item.claim": "Until your session ends.",
     "memory_update_backlog_item.assigned_to": 'Agent; "" frees it.',
     "memory_update_backlog_item.force": "Claim although blocked.",
-    "memory_batch_backlog.items": "Arguments as in the single tools.",
+    "memory_batch_backlog.items": "Arguments as in the single tools; depends_on takes #0 for the first.",
     "memory_checklist.item_index": "From 0.",
     "memory_get_spec.name": "As in memory_list_specs.",
     "get_context.session_id": "Blackboard.",

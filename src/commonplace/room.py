@@ -14,7 +14,7 @@ from commonplace.boot import BootSection
 from commonplace.call import Call, Calls
 from commonplace.config import Settings
 from commonplace.events import EventType
-from commonplace.file_claim import ListFileClaims
+from commonplace.file_claim import ListFileChanges, ListFileClaims
 from commonplace.operation import Operation, Tool
 from commonplace.resource import Resource
 from commonplace.search.source import SearchSource
@@ -52,6 +52,7 @@ class Room:
     search_sources: tuple[SearchSource, ...] = ()
     on_activity: tuple[OnActivity, ...] = ()
     file_claims: tuple[ListFileClaims, ...] = ()
+    file_changes: tuple[ListFileChanges, ...] = ()
     agent_columns: tuple[AgentColumn, ...] = ()
     """Every column of the room's tables that holds the name of an agent."""
     on_rename: tuple[OnRename, ...] = ()
@@ -95,6 +96,10 @@ class Catalogue:
     @cached_property
     def file_claims(self) -> tuple[ListFileClaims, ...]:
         return tuple(claims for room in self.rooms for claims in room.file_claims)
+
+    @cached_property
+    def file_changes(self) -> tuple[ListFileChanges, ...]:
+        return tuple(changes for room in self.rooms for changes in room.file_changes)
 
     @cached_property
     def on_activity(self) -> tuple[OnActivity, ...]:

@@ -478,3 +478,23 @@ async def test_who_filed_a_task_is_told_when_another_closes_it(team):
     item = (await alice.add_backlog_item(title="Rates"))["id"]
     await bob.complete_backlog_item(item_id=item)
     assert (await alice.heartbeat())["_notice"] == [f"bob closed {item} as done, which you filed: Rates"]
+
+
+async def test_batch_backlog_items_depend_on_earlier_items_of_the_batch(team):
+    alice = await team.agent("alice")
+    batch = await alice.batch_backlog(
+        action="create", items=[{"title": "Schema"}, {"title": "Endpoint", "depends_on": ["#0"]}]
+    )
+    schema, endpoint = batch["items"]
+    assert [schema["ref"], endpoint["ref"]] == ["#0", "#1"]
+    assert endpoint["blocked_by"] == [schema["id"]]
+
+
+async def test_batch_backlog_refuses_a_reference_to_a_later_item(team):
+    alice = await team.agent("alice")
+    with pytest.raises(errors.Invalid) as refused:
+        await alice.batch_backlog(
+            action="create", items=[{"title": "Endpoint", "depends_on": ["#1"]}, {"title": "Schema"}]
+        )
+    assert [problem["index"] for problem in refused.value.to_dict()["problems"]] == [0]
+    assert (await alice.list_backlog())["total"] == 0

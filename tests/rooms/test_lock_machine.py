@@ -6,8 +6,8 @@ import pytest
 from hypothesis import Phase
 from lock_machine import World, run_machine
 
+from commonplace.rooms.locks import fence, operations, paths, prefixes, store
 from commonplace.rooms.locks import lease as leases
-from commonplace.rooms.locks import operations, paths, prefixes, store
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def _no_fence(patch):
     async def require_nothing(*_arguments):
         pass
 
-    patch.setattr(store, "require_current_token", require_nothing)
+    patch.setattr(fence, "require_current_tokens", require_nothing)
 
 
 def _delay_ignored(patch):

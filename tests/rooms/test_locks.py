@@ -377,3 +377,27 @@ async def test_list_locks_needs_no_session(team):
         project="shop"
     )
     assert [(lock["file"], lock["held_by"]) for lock in listed["locks"]] == [("cart.py", "alice")]
+
+
+# -- changed by others ----------------------------------------------------------------------------------------
+
+
+async def test_lock_files_names_what_others_changed_since_the_caller_did(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    team.clock.advance(seconds=1)
+    await alice.lock_files(files=["cart.py", "tax.py"])
+    await alice.update_work(title="cart", status="in_progress", files_touched=["cart.py"])
+    await alice.unlock_files()
+    team.clock.advance(seconds=60)
+    await bob.update_work(title="cart", status="in_progress", files_touched=["cart.py"])
+    again = await alice.lock_files(files=["cart.py", "tax.py"])
+    assert again["changed"] == [{"file": "cart.py", "changed_by": "bob", "age": "just now"}]
+
+
+async def test_lock_files_does_not_repeat_a_change_that_the_caller_has_followed(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    team.clock.advance(seconds=1)
+    await bob.update_work(title="cart", status="in_progress", files_touched=["cart.py"])
+    team.clock.advance(seconds=1)
+    await alice.update_work(title="cart", status="in_progress", files_touched=["cart.py"])
+    assert "changed" not in await alice.lock_files(files=["cart.py"])

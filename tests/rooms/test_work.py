@@ -346,3 +346,40 @@ async def test_retention_deletes_work_touched_files_and_signals_after_two_weeks(
         ]
 
     assert await team.database.read(count_remaining_rows) == [1, 1, 1]
+
+
+async def test_update_work_after_a_claim_reports_on_the_claimed_item(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = (await alice.add_backlog_item(title="Cart loses items"))["id"]
+    await alice.update_backlog_item(item_id=item, claim=True)
+    await alice.update_work(title="Fix the cart", status="in_progress", files_touched=["cart.py"])
+    await alice.update_work(title="Fix the cart", status="in_progress", notes="half done")
+    work = (await bob.get_active_work())["recent_work_items"]
+    assert [(entry["title"], entry["files"]) for entry in work] == [("Fix the cart", ["cart.py"])]
+    await alice.complete_backlog_item(item_id=item)
+    assert [entry["status"] for entry in (await bob.get_active_work())["recent_work_items"]] == ["completed"]
+
+
+async def test_update_work_beside_two_claims_is_work_of_its_own(team):
+    alice = await team.agent("alice")
+    for title in ("Cart", "Tax"):
+        item = (await alice.add_backlog_item(title=title))["id"]
+        await alice.update_backlog_item(item_id=item, claim=True)
+    await alice.update_work(title="Review", status="in_progress")
+    work = (await alice.get_active_work())["recent_work_items"]
+    assert sorted(entry["title"] for entry in work) == ["Cart", "Review", "Tax"]
+
+
+async def test_agent_status_shows_the_current_work_and_nothing_when_it_is_done(team):
+    alice = await team.agent("alice")
+
+    async def current_task():
+        return (await alice.get_agent_status(instance="alice"))["agents"][0].get("current_task", "")
+
+    item = (await alice.add_backlog_item(title="Cart"))["id"]
+    await alice.update_backlog_item(item_id=item, claim=True)
+    assert await current_task() == "Cart"
+    await alice.update_work(title="Edits", status="in_progress", files_touched=["cart.py"])
+    assert await current_task() == "Cart"
+    await alice.complete_backlog_item(item_id=item)
+    assert await current_task() == ""

@@ -93,7 +93,8 @@ async def update_work_of_item(call: Call, before: Row, after: Row) -> None:
     if is_put_back or before["assigned_to"] != after["assigned_to"]:
         await _close_work(call, before, {before["assigned_to"]}, "abandoned")
     if after["claim_session"] == session.id != before["claim_session"]:
-        work_id = await work.start_work_with_title(call.tx, session, title, call.now)
+        work_id = await work.start_work_of_item(call.tx, session, title, after["id"], call.now)
+        await work.show_current_work(call.tx, session)
         call.reindex(WORK_KIND, work_id, project=session.project)
         call.emit(WORK_UPDATED, project=session.project, title=title, status="in_progress", files=[])
 
@@ -104,6 +105,8 @@ async def _close_work(call: Call, row: Row, agents: set[str], status: str) -> No
     await work.close_work_of_item(
         call.tx, projects, sorted(agents - {""}), title, row["id"], status, call.now
     )
+    if call.agent in agents:
+        await work.show_current_work(call.tx, call.own_session)
 
 
 async def list_file_claims(call: Call) -> list[FileClaim]:

@@ -138,6 +138,8 @@ class ChangedItem(BacklogItem, kw_only=True):
     title: str = ""
     item_status: str = ""
     """The item's new status, if the call changed it without naming it: a claim, or an item that was freed."""
+    ref: str = ""
+    """The item's name in its batch, which depends_on of a later item of the batch may use."""
 
     @classmethod
     def from_item(
@@ -212,6 +214,15 @@ class BacklogFilters(msgspec.Struct, frozen=True):
 def truncate_description(text: str) -> str:
     line = " ".join(text[: 2 * _SNIPPET_CHARACTERS].split())
     return line if len(line) <= _SNIPPET_CHARACTERS else line[: _SNIPPET_CHARACTERS - 1].rstrip() + "…"
+
+
+def replace_references(item: Mapping[str, Any], ids_by_reference: Mapping[str, str]) -> dict[str, Any]:
+    """Replace `#0`, `#1` in depends_on by the ids of those earlier items of the batch."""
+    depends_on = item.get("depends_on")
+    if not isinstance(depends_on, list):
+        return dict(item)
+    resolved = [ids_by_reference.get(need, need) if isinstance(need, str) else need for need in depends_on]
+    return {**item, "depends_on": resolved}
 
 
 def encode_texts(texts: Iterable[str]) -> str:

@@ -2,6 +2,8 @@
 
 from typing import Annotated, Any
 
+import msgspec
+
 from commonplace import errors
 from commonplace.call import Call
 from commonplace.operation import Operation, alias, operation
@@ -201,13 +203,18 @@ async def batch_backlog(call: Call, action: model.BacklogAction, items: model.Ba
     """
     replies: list[Any] = []
     problems: list[dict[str, Any]] = []
-    for index, arguments in enumerate(items):
+    ids_by_reference: dict[str, str] = {}
+    for index, item in enumerate(items):
+        arguments = model.replace_references(item, ids_by_reference)
         try:
-            replies.append(await _run_item_operation(call, _OPERATION_BY_ACTION[action], arguments))
+            reply = await _run_item_operation(call, _OPERATION_BY_ACTION[action], arguments)
         except errors.Unavailable:
             raise
         except errors.Refusal as refusal:
             problems.append({"index": index, **refusal.to_dict()})
+        else:
+            ids_by_reference[f"#{index}"] = reply.id
+            replies.append(msgspec.structs.replace(reply, ref=f"#{index}") if action == "create" else reply)
     if problems:
         raise errors.Invalid(
             f"{len(problems)} of {len(items)} items are invalid; nothing was changed.",

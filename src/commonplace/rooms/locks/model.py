@@ -67,11 +67,21 @@ class ClaimedFile(Reply):
     title: str
 
 
+class ChangedFile(Reply):
+    """A locked file that another agent changed since the caller last did, or since its session began."""
+
+    file: str
+    changed_by: str
+    age: str
+
+
 class LockFilesReply(Reply):
     success: bool
     locked: list[LockGrant]
     conflicts: list[LockConflict] = []
     claimed: list[ClaimedFile] = []
+    changed: list[ChangedFile] = []
+    """Files to read again before editing them."""
     message: str = ""
 
 

@@ -12,7 +12,7 @@ from commonplace.clock import MINUTE
 from commonplace.operation import operation
 from commonplace.rooms.locks import lease as leases
 from commonplace.rooms.locks import paths, store, waiters
-from commonplace.rooms.locks.claimed_files import list_claimed_files
+from commonplace.rooms.locks.claimed_files import list_changed_files, list_claimed_files
 from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER
 from commonplace.rooms.locks.lease import Lease, LeaseTerms, LockDecision, LockMode, LockRequest
 from commonplace.rooms.locks.model import (
@@ -79,26 +79,28 @@ async def lock_files(
         )
     await _take_over_lapsed(call, list(decision.lapsed.values()), now)
     terms = LeaseTerms(call.own_session.id, call.agent, mode, reason, minutes * MINUTE, now)
-    first_counter = last_counter - len(paths_wanted) + 1
+    first_token = leases.fencing_token(scope.epoch, last_counter - len(paths_wanted) + 1)
     granted = [
-        leases.grant_lease(
-            request,
-            decision.held.get(request.path),
-            leases.fencing_token(scope.epoch, first_counter + offset),
-            terms,
-        )
+        leases.grant_lease(request, decision.held.get(request.path), first_token + offset, terms)
         for offset, request in enumerate(requests)
     ]
     await store.upsert_leases(call.tx, call.project, granted)
     await waiters.delete_served_waiters(call.tx, call.own_session, requests, scope.fold)
     call.subject = f"{mode} {store.format_file_names(paths_wanted)}"
     call.emit(FILES_LOCKED, files=[lease.path for lease in granted], mode=mode)
-    return _build_grant_reply(granted, terms, await list_claimed_files(call, requests, scope.fold))
+    return await _build_grant_reply(
+        call, granted, decision, terms, await list_claimed_files(call, requests, scope.fold)
+    )
 
 
-def _build_grant_reply(
-    granted: Sequence[Lease], terms: LeaseTerms, claimed: list[ClaimedFile]
+async def _build_grant_reply(
+    call: Call,
+    granted: Sequence[Lease],
+    decision: LockDecision,
+    terms: LeaseTerms,
+    claimed: list[ClaimedFile],
 ) -> LockFilesReply:
+    new_paths = [lease.path for lease in granted if lease.path not in decision.held]
     longer = [lease.path for lease in granted if lease.expires_at > terms.now + terms.ttl]
     message = (
         f"You hold {store.format_file_names(longer)} for longer than these minutes, and a lock is not shortened:"
@@ -110,6 +112,7 @@ def _build_grant_reply(
         success=True,
         locked=[LockGrant.from_lease(lease) for lease in granted],
         claimed=claimed,
+        changed=await list_changed_files(call, new_paths) if new_paths else [],
         message=message,
     )
 

@@ -4,6 +4,7 @@ from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.work.boot import BLOCKING_OTHERS_SECTION, SIGNALS_SECTION
 from commonplace.rooms.work.events import SIGNAL_SENT, WORK_UNBLOCKED, WORK_UPDATED
+from commonplace.rooms.work.file_changes import list_file_changes
 from commonplace.rooms.work.finders import FINDERS
 from commonplace.rooms.work.operations import get_active_work, update_work
 from commonplace.rooms.work.resources import SIGNALS, WORK
@@ -20,6 +21,7 @@ ROOM = Room(
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),
     events=(WORK_UPDATED, WORK_UNBLOCKED, SIGNAL_SENT),
+    file_changes=(list_file_changes,),
     resources=(WORK, SIGNALS),
     agent_columns=declare_agent_columns(
         session=("work.agent", "touched.agent"),

@@ -15,6 +15,8 @@ from commonplace.rooms.locks import paths, prefixes
 from commonplace.store.database import Row
 
 OVERLAP_HOURS = 24
+EDITS_TITLE = "Edits"
+"""The title under which hooks report edited files; it says nothing about the task."""
 MAX_FILES = 200
 MAX_OVERLAPS = 50
 

@@ -16,6 +16,7 @@ from commonplace.rooms.locks.store import project_ignores_case
 from commonplace.rooms.work import store, waits
 from commonplace.rooms.work.events import SIGNAL_SENT, WORK_UPDATED
 from commonplace.rooms.work.model import (
+    EDITS_TITLE,
     OVERLAP_HOURS,
     ActiveWork,
     FileOverlap,
@@ -34,6 +35,7 @@ from commonplace.rooms.work.model import (
 )
 from commonplace.rooms.work.resources import list_active_work
 from commonplace.search.index import WORK_KIND
+from commonplace.store.database import Row
 
 
 @operation(
@@ -67,9 +69,11 @@ async def update_work(
     if token is not None:
         await require_current_tokens(call, token, touched)
     change = WorkChange(title, status, touched, notes, blocked_by, blocked_reason, waiting_for_signal)
-    before = await store.find_work_item(call.tx, session, title)
+    before = await _find_reported_work(call, title)
     columns = change.to_columns(before)
     work_id = await store.upsert_work_item(call.tx, session, columns, call.now)
+    if title != EDITS_TITLE:
+        await store.show_current_work(call.tx, session)
     call.reindex(WORK_KIND, work_id, project=session.project)
     call.subject = f"{status}: {title}"
     call.emit(WORK_UPDATED, title=title, status=status, files=touched)
@@ -102,6 +106,19 @@ async def get_active_work(
     doing, recent work (today, last day), agents blocked or waiting, signals.
     """
     return await list_active_work(call, call.project, since_hours, limit, instance)
+
+
+async def _find_reported_work(call: Call, title: str) -> Row | None:
+    """Find the work of this title. The first report after a claim is about the claimed item, whatever its title."""
+    session = call.own_session
+    before = await store.find_work_item(call.tx, session, title)
+    if before is not None or title == EDITS_TITLE:
+        return before
+    claimed = await store.list_unreported_claims(call.tx, session)
+    if len(claimed) != 1:
+        return None
+    await store.rename_work_item(call.tx, session.project, claimed[0]["id"], title)
+    return await store.find_work_item(call.tx, session, title)
 
 
 def _canonical_paths(session: activity.AgentSession, files: Sequence[str]) -> list[str]:

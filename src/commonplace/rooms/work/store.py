@@ -7,6 +7,7 @@ from commonplace.activity import AgentSession
 from commonplace.clock import DAY
 from commonplace.project import list_all_project_names
 from commonplace.rooms.locks import prefixes
+from commonplace.rooms.work.model import EDITS_TITLE
 from commonplace.store.database import Row, Tx
 
 _WORK_RETENTION = 14 * DAY
@@ -78,30 +79,59 @@ async def list_touched_paths(tx: Tx, session: AgentSession, limit: int) -> list[
     return [row["path"] for row in rows]
 
 
-async def start_work_with_title(tx: Tx, session: AgentSession, title: str, now: int) -> str:
-    """Insert an item of this title, or set it in progress and keep the rest of it; return its id."""
+async def start_work_of_item(tx: Tx, session: AgentSession, title: str, item: str, now: int) -> str:
+    """Insert the work of a claimed backlog item, or set it in progress and keep the rest of it; return its id."""
     row = await tx.one(
         "insert into work (project, id, session, agent, title, status, files, notes, blocked_by, blocked_reason,"
-        " waiting_for, created_at, updated_at) values ($1, $2, $3, $4, $5, 'in_progress', '[]', '', '', '', '', $6, $6)"
-        " on conflict (project, session, title) do update set status = 'in_progress', updated_at = excluded.updated_at"
-        " returning id",
+        " waiting_for, item, created_at, updated_at)"
+        " values ($1, $2, $3, $4, $5, 'in_progress', '[]', '', '', '', '', $6, $7, $7)"
+        " on conflict (project, session, title) do update set status = 'in_progress', item = excluded.item,"
+        " updated_at = excluded.updated_at returning id",
         session.project,
         f"work_{secrets.token_hex(6)}",
         session.id,
         session.agent,
         title,
+        item,
         now,
     )
     return row["id"] if row else ""
 
 
+async def list_unreported_claims(tx: Tx, session: AgentSession) -> Sequence[Row]:
+    """List the work that a claim started and of which the session has reported nothing yet."""
+    return await tx.all(
+        "select id, title from work where project = $1 and session = $2 and item <> '' and status = 'in_progress'"
+        " and files = '[]' and notes = '' order by id limit 2",
+        session.project,
+        session.id,
+    )
+
+
+async def rename_work_item(tx: Tx, project: str, work_id: str, title: str) -> None:
+    await tx.run("update work set title = $3 where project = $1 and id = $2", project, work_id, title)
+
+
+async def show_current_work(tx: Tx, session: AgentSession) -> None:
+    """Let the agent's current task be its newest open work, or nothing when its last work is closed."""
+    await tx.run(
+        "update agent set current_task = coalesce((select title from work where project = $1 and session = $3"
+        " and status = any($4) and title <> $5 order by updated_at desc, id limit 1), '') where project = $1 and name = $2",
+        session.project,
+        session.agent,
+        session.id,
+        _OPEN_STATUSES,
+        EDITS_TITLE,
+    )
+
+
 async def close_work_of_item(
     tx: Tx, projects: Sequence[str], agents: Sequence[str], title: str, item: str, status: str, now: int
 ) -> None:
-    """Close open work of these agents that has the title of a backlog item, or its id in the title."""
+    """Close open work of these agents on a backlog item: by its link, its title, or its id in the title."""
     await tx.run(
         "update work set status = $6, waiting_for = '', updated_at = $7 where project = any($1) and agent = any($2)"
-        " and status = any($5) and (lower(title) = lower($3) or replace(title, $4, '') <> title)",
+        " and status = any($5) and (item = $4 or lower(title) = lower($3) or replace(title, $4, '') <> title)",
         list(projects),
         list(agents),
         title,
@@ -155,6 +185,19 @@ async def list_files_touched_nearby(
         )
         row_by_key |= {(row["path"], row["session"]): row for row in rows}
     return sorted(row_by_key.values(), key=lambda row: (-row["at"], row["path"]))
+
+
+async def list_changes_by_others(tx: Tx, session: AgentSession, paths: Sequence[str]) -> Sequence[Row]:
+    """List who touched these paths since this session did, or since it started, newest first."""
+    return await tx.all(
+        "select path, agent, at from touched where project = $1 and path = any($3) and session <> $2"
+        " and at > (select started_at from session where project = $1 and id = $2)"
+        " and at > coalesce((select own.at from touched as own where own.project = $1 and own.path = touched.path"
+        " and own.session = $2), 0) order by at desc, path limit 50",
+        session.project,
+        session.id,
+        list(paths),
+    )
 
 
 async def insert_signals(tx: Tx, session: AgentSession, names: Sequence[str], details: str, now: int) -> None:
