@@ -13,10 +13,13 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from commonplace import errors, masking
+from commonplace.access import MAX_SPELLING_CHARACTERS
 from commonplace.argument_help import describe_argument
 
 _MAX_JSON_DEPTH = 64
-_MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**63 - 1
+MAX_INTEGER = 2**63 - 1
+_MAX_TIME_CHARACTERS = 64
+_LONG_TEXT_CHARACTERS = 50_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -29,9 +32,9 @@ class InvalidValue(ValueError):  # noqa: N818 - pydantic passes on a ValueError,
 
 
 def _parse_time(at: Any) -> Any:
-    if not isinstance(at, str):
-        return at
     try:
+        if not isinstance(at, str) or len(at) > _MAX_TIME_CHARACTERS:
+            raise ValueError  # noqa: TRY301 - refused below, as is text that is no time
         given = datetime.fromisoformat(at)
     except ValueError:
         raise InvalidValue(
@@ -44,10 +47,15 @@ def _parse_time(at: Any) -> Any:
 TimeArgument = Annotated[
     int,
     pydantic.BeforeValidator(_parse_time, json_schema_input_type=str),
-    pydantic.Field(json_schema_extra={"type": "string"}),
+    pydantic.Field(json_schema_extra={"type": "string", "maxLength": _MAX_TIME_CHARACTERS}),
 ]
 """A time as ISO 8601 text; UTC if it has no zone. The operation gets microseconds."""
 
+
+ProjectSpelling = Annotated[str, pydantic.Field(max_length=MAX_SPELLING_CHARACTERS)]
+"""A project name before it is normalized (`access.normalize_project_name`)."""
+
+VersionNumber = Annotated[int, pydantic.Field(ge=1, le=MAX_INTEGER)]
 
 AgentName = Annotated[str, pydantic.Field(min_length=1, max_length=64, pattern=r"^\w[\w.@:+-]*$")]
 
@@ -88,28 +96,6 @@ def require_storable(value: Any) -> None:
     elif isinstance(value, list):
         for each in value:
             require_storable(each)
-
-
-def holds_integers(annotation: Any) -> bool:
-    """Does a value of this type hold whole numbers that the operation declares?"""
-    if isinstance(annotation, type) and issubclass(annotation, int | pydantic.BaseModel):
-        return True
-    return any(holds_integers(inner) for inner in get_args(annotation))
-
-
-def require_64_bits(value: Any) -> None:
-    """Refuse a whole number that no store can keep. A number given as text is one only after validation."""
-    if isinstance(value, int):
-        if not _MIN_INTEGER <= value <= _MAX_INTEGER:
-            raise errors.Invalid("A number does not fit in 64 bits.", hint="Pass a smaller number.")
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            require_64_bits(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            require_64_bits(item)
-    elif isinstance(value, pydantic.BaseModel):
-        require_64_bits(value.__dict__)
 
 
 def drop_nulls(given: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> dict[str, Any]:
@@ -166,7 +152,7 @@ def _is_list_type(annotation: Any) -> bool:
 
 def refusal_from_validation_error(
     wrong: pydantic.ValidationError, tool: str, known: list[str]
-) -> errors.Invalid:
+) -> errors.Refusal:
     problems = wrong.errors(include_url=False)
     strange = [str(problem["loc"][0]) for problem in problems if problem["type"] == "extra_forbidden"]
     if strange:
@@ -175,12 +161,25 @@ def refusal_from_validation_error(
         return errors.UnknownArgument(
             f"Unknown argument '{strange[0]}'.", hint=f"{meant}Known: {', '.join(known) or 'none'}."
         )
+    if all(_is_long_text(problem) for problem in problems):
+        limit = problems[0]["ctx"]["max_length"]
+        return errors.TooLarge(
+            f"{problems[0]['loc'][0]} has more than {limit} characters.", hint="Split or shorten it."
+        )
     told = [
         _describe_problem(problem, tool, ".".join(map(str, problem["loc"])) or "arguments")
         for problem in problems[:5]
     ]
     hints = dict.fromkeys(hint.rstrip(".") for _, hint in told)
     return errors.Invalid("; ".join(wrong for wrong, _ in told) + ".", hint=". ".join(hints) + ".")
+
+
+def _is_long_text(problem: ErrorDetails) -> bool:
+    """Whether a document is too long, rather than a name."""
+    return (
+        problem["type"] in ("string_too_long", "bytes_too_long")
+        and problem["ctx"]["max_length"] >= _LONG_TEXT_CHARACTERS
+    )
 
 
 def _describe_problem(problem: ErrorDetails, tool: str, name: str) -> tuple[str, str]:

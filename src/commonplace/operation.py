@@ -14,14 +14,13 @@ import msgspec
 import pydantic
 
 from commonplace import errors
-from commonplace.access import MAX_SPELLING_CHARACTERS, Caller, RequiredRole
+from commonplace.access import Caller, RequiredRole
 from commonplace.arguments import (
+    ProjectSpelling,
     SecretMask,
     decode_json_lists,
     drop_nulls,
-    holds_integers,
     refusal_from_validation_error,
-    require_64_bits,
     require_storable,
 )
 
@@ -100,16 +99,10 @@ class Operation:
         )
         for name, hint in self._argument_types.items():
             if name == "project" and hint in (str, str | None):
-                hint = Annotated[hint, pydantic.Field(max_length=MAX_SPELLING_CHARACTERS)]  # noqa: PLW2901
+                hint = ProjectSpelling if hint is str else ProjectSpelling | None  # noqa: PLW2901
             default = defaults[name].default
             fields[name] = (hint, ... if default is inspect.Parameter.empty else default)
         return pydantic.create_model(self.name, __config__=pydantic.ConfigDict(extra="forbid"), **fields)
-
-    @cached_property
-    def _numbered_arguments(self) -> list[str]:
-        """The arguments that hold whole numbers; free JSON may hold any."""
-        fields = self.argument_model.model_fields
-        return [name for name, field in fields.items() if holds_integers(field.annotation)]
 
     @cached_property
     def aliases(self) -> dict[str, str]:
@@ -127,7 +120,7 @@ class Operation:
 
     def prepare_arguments(self) -> None:
         """Build the cached values that `parse_arguments` needs, which takes some milliseconds."""
-        _ = self.argument_model, self.aliases, self._numbered_arguments
+        _ = self.argument_model, self.aliases
 
     @property
     def session_argument(self) -> str:
@@ -152,10 +145,7 @@ class Operation:
             checked = self.argument_model.model_validate(drop_nulls(spelled, fields))
         except pydantic.ValidationError as wrong:
             raise refusal_from_validation_error(wrong, self.name, list(fields)) from None
-        arguments = {name: getattr(checked, name) for name in fields}
-        for name in self._numbered_arguments:
-            require_64_bits(arguments[name])
-        return arguments
+        return {name: getattr(checked, name) for name in fields}
 
     def _drop_unused_session(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Hooks and models name their session in every call, also where none is needed."""

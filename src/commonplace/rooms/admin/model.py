@@ -10,6 +10,7 @@ from pydantic import Field
 
 from commonplace import access, errors
 from commonplace.access import Caller
+from commonplace.arguments import ProjectSpelling
 from commonplace.clock import iso, iso_exact
 from commonplace.operation import Reply
 from commonplace.store.database import Row
@@ -18,12 +19,13 @@ PROCESS_START_SECONDS = time.monotonic()
 
 KeyName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.@:+-][\w .@:+-]*$")]
 AgentType = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.-]+$")]
-KeyProjects = Annotated[list[str], Field(max_length=100)]
+KeyProjects = Annotated[list[ProjectSpelling], Field(max_length=100)]
 KeyLimits = Annotated[list[Annotated[str, Field(min_length=1, max_length=220)]], Field(max_length=100)]
 ExpiryDays = Annotated[int, Field(ge=1, le=3650)]
 AdminPageLimit = Annotated[int, Field(ge=1, le=200)]
 AdminPageOffset = Annotated[int, Field(ge=0, le=100_000)]
-AuditCursor = Annotated[str, Field(pattern=r"^\d{1,17}-\w{1,32}$")]
+AuditCursor = Annotated[str, Field(max_length=50, pattern=r"^\d{1,17}-\w{1,32}$")]
+AuditFilter = Annotated[str, Field(max_length=200)]
 
 _KEY_ID_PREFIX = re.compile(r"^key_[0-9a-f]{4,}$")
 

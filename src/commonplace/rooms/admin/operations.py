@@ -144,8 +144,8 @@ async def list_keys(
 async def list_audit_log(
     call: Call,
     limit: model.AdminPageLimit = 50,
-    event_type: str | None = None,
-    agent: str | None = None,
+    event_type: model.AuditFilter | None = None,
+    agent: model.AuditFilter | None = None,
     cursor: model.AuditCursor | None = None,
 ) -> model.AuditPage:
     """List writes and refusals, newest first; event_type is an operation, action or outcome."""

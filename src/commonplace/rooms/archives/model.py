@@ -7,11 +7,16 @@ from pydantic import Field, StringConstraints
 from commonplace import errors
 from commonplace.clock import iso
 from commonplace.operation import Reply
-from commonplace.session_archive.archive import MAX_SESSION_BYTES, ArchivedSession
+from commonplace.session_archive.archive import MAX_PART_BYTES, MAX_SESSION_BYTES, ArchivedSession
 
 BYTES_PER_TOKEN = 4
 
-ArchivedSessionId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,199}$")]
+ArchivedSessionId = Annotated[
+    str, StringConstraints(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,199}$")
+]
+PartText = Annotated[str, Field(max_length=MAX_PART_BYTES)]
+PartBytes = Annotated[bytes, Field(max_length=MAX_PART_BYTES)]
+EncodedPart = Annotated[str, Field(max_length=2 * MAX_PART_BYTES)]
 ByteOffset = Annotated[int, Field(ge=0, le=MAX_SESSION_BYTES)]
 ByteLength = Annotated[int, Field(ge=1, le=MAX_SESSION_BYTES)]
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=64)]

@@ -7,6 +7,7 @@ import msgspec
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from commonplace.access import ALL_PROJECTS
+from commonplace.arguments import MAX_INTEGER, ProjectSpelling
 from commonplace.clock import HOUR, format_age, iso
 from commonplace.operation import Reply
 from commonplace.store.database import Row
@@ -43,10 +44,10 @@ Assignee = Annotated[str, Field(max_length=64, pattern=r"^(\w[\w.@:+-]*)?$")]
 BacklogTag = Annotated[str, Field(min_length=1, max_length=64, pattern=r'^[^",\\\x00-\x1f]+$')]
 BacklogTags = Annotated[list[BacklogTag], Field(max_length=20)]
 Dependencies = Annotated[list[Id], Field(max_length=50)]
-ItemVersion = Annotated[int, Field(ge=1)]
 BacklogLimit = Annotated[int, Field(ge=1, le=100)]
 BacklogOffset = Annotated[int, Field(ge=0, le=1_000_000)]
-_TEXT, _TEXTS, _FLAG = {"type": "string"}, {"type": "array", "items": {"type": "string"}}, {"type": "boolean"}
+_TEXT = {"type": "string", "maxLength": 20_000}
+_TEXTS, _FLAG = {"type": "array", "items": _TEXT, "maxItems": 50}, {"type": "boolean"}
 BATCH_ITEM_PROPERTIES: dict[str, Any] = {
     "item_id": _TEXT,
     "title": _TEXT,
@@ -61,7 +62,7 @@ BATCH_ITEM_PROPERTIES: dict[str, Any] = {
     "project": _TEXT,
     "claim": _FLAG,
     "force": _FLAG,
-    "expected_version": {"type": "integer"},
+    "expected_version": {"type": "integer", "minimum": 1, "maximum": MAX_INTEGER},
     "resolution": _TEXT,
     "wont_do": _FLAG,
 }
@@ -76,7 +77,7 @@ class AllProjects:
 
 
 ProjectOrAll = Annotated[
-    str, AfterValidator(lambda project: AllProjects() if project == ALL_PROJECTS else project)
+    ProjectSpelling, AfterValidator(lambda project: AllProjects() if project == ALL_PROJECTS else project)
 ]
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from commonplace import errors
+from commonplace.arguments import VersionNumber
 from commonplace.call import Call
 from commonplace.operation import Operation, alias, operation
 from commonplace.project import ensure_project
@@ -124,7 +125,7 @@ async def update_backlog_item(
     depends_on: model.Dependencies | None = None,
     claim: bool = False,
     force: bool = False,
-    expected_version: model.ItemVersion | None = None,
+    expected_version: VersionNumber | None = None,
 ) -> ChangedItem:
     """Claim (take, grab, pick up, start), assign, unassign (give back, return), edit or change a task (ticket,
     todo, issue): set priority, status (in progress, blocked, on hold, postpone), dependencies (link); move to another project."""

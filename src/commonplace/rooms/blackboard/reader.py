@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from commonplace import access, acting, activity, errors
 from commonplace.access import Caller
@@ -19,7 +19,8 @@ from commonplace.call import Call
 Visibility = Literal["public", "private", "agent_only", "admin_only"]
 ALL_VISIBILITIES: tuple[Visibility, ...] = ("public", "private", "agent_only", "admin_only")
 
-_AGENT_NAME = re.compile(r"[\w.@:+-]{1,200}")
+_MAX_NAME_CHARACTERS = 200
+_AGENT_NAME = re.compile(rf"[\w.@:+-]{{1,{_MAX_NAME_CHARACTERS}}}")
 
 
 def _require_agent_name(name: str) -> str:
@@ -28,7 +29,9 @@ def _require_agent_name(name: str) -> str:
     return name
 
 
-AgentId = Annotated[str, AfterValidator(_require_agent_name)]
+AgentId = Annotated[
+    str, AfterValidator(_require_agent_name), Field(json_schema_extra={"maxLength": _MAX_NAME_CHARACTERS})
+]
 
 _PUBLIC_AUDIENCE, _ADMIN_AUDIENCE = "", "admin"
 

@@ -16,7 +16,7 @@ ChecklistName = Annotated[str, Field(min_length=1, max_length=200)]
 ChecklistItemText = Annotated[str, Field(min_length=1, max_length=1000)]
 ChecklistItems = Annotated[list[ChecklistItemText], Field(min_length=1, max_length=MAX_CHECKLIST_ITEMS)]
 InitialItems = Annotated[list[ChecklistItemText], Field(max_length=MAX_CHECKLIST_ITEMS)]
-ChecklistIndex = Annotated[int, Field(ge=0, lt=MAX_CHECKLIST_ITEMS)]
+ChecklistIndex = Annotated[int, Field(ge=0, le=MAX_CHECKLIST_ITEMS - 1)]
 ChecklistNotes = Annotated[str, Field(max_length=2000)]
 
 

@@ -11,6 +11,7 @@ import pydantic
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from commonplace import errors
+from commonplace.arguments import MAX_INTEGER
 from commonplace.operation import Reply
 from commonplace.store.database import Row, Value
 
@@ -23,7 +24,8 @@ FunctionPurpose = Annotated[str, StringConstraints(min_length=1, max_length=2000
 FunctionText = Annotated[str, Field(max_length=4000)]
 SourceCode = Annotated[str, Field(max_length=20_000)]
 FunctionQuery = Annotated[str, Field(min_length=1, max_length=4000)]
-QueueOffset = Annotated[int, Field(ge=0)]
+FunctionCursor = Annotated[str, Field(max_length=1400)]
+QueueOffset = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 FunctionLimit = Annotated[int, Field(ge=1, le=50)]
 
 
@@ -39,8 +41,15 @@ FunctionTexts = Annotated[list[FunctionText], BeforeValidator(_list_from_text), 
 FunctionParameters = Annotated[list[dict[str, Any]], Field(max_length=100)]
 FunctionComplexity = Annotated[str, BeforeValidator(_text_from_integer), Field(max_length=200)]
 ScannedObjects = Annotated[list[dict[str, Any]], Field(max_length=MAX_SYNC_BATCH)]
-GoneFunctions = Annotated[list[list[str]], Field(max_length=10 * MAX_SYNC_BATCH)]
-MovedLines = Annotated[list[list[str | int]], Field(max_length=10 * MAX_SYNC_BATCH)]
+SyncedText = Annotated[str, Field(max_length=1100)]
+SyncedNumber = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
+GoneFunctions = Annotated[
+    list[Annotated[list[SyncedText], Field(max_length=10)]], Field(max_length=10 * MAX_SYNC_BATCH)
+]
+MovedLines = Annotated[
+    list[Annotated[list[SyncedText | SyncedNumber], Field(max_length=10)]],
+    Field(max_length=10 * MAX_SYNC_BATCH),
+]
 
 _LINE_SUFFIX = re.compile(r":(\d{1,7})(?:-\d{1,7})?(?::\d{1,7})?$")
 _CALL_ARGUMENTS = re.compile(r"\s*\(.*$", re.DOTALL)
@@ -56,12 +65,12 @@ class ScannedFunction(BaseModel):
     name: FunctionName
     kind: Literal["function", "method", "class"]
     language: Annotated[str, Field(max_length=20)]
-    line: Annotated[int, Field(ge=1)]
-    end_line: Annotated[int, Field(ge=1)]
+    line: Annotated[int, Field(ge=1, le=MAX_INTEGER)]
+    end_line: Annotated[int, Field(ge=1, le=MAX_INTEGER)]
     signature: Annotated[str, Field(max_length=400)]
     body: Annotated[str, Field(max_length=64)]
     digest: Annotated[str, Field(min_length=1, max_length=64)]
-    complexity: Annotated[int, Field(ge=1)] = 1
+    complexity: Annotated[int, Field(ge=1, le=MAX_INTEGER)] = 1
     returns: Annotated[str, Field(max_length=400)] = ""
     doc: Annotated[str, Field(max_length=1000)] = ""
     parameters: FunctionParameters = []

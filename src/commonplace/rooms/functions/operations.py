@@ -215,7 +215,9 @@ async def become_librarian(
 
 
 @operation("memory_list_functions", role="readonly", session=False, example={"project": "shop"})
-async def list_functions(call: Call, project: str, cursor: str | None = None) -> model.FunctionListing:
+async def list_functions(
+    call: Call, project: str, cursor: model.FunctionCursor | None = None
+) -> model.FunctionListing:
     """List every function: file, name, digest, lines."""
     return await list_function_page(call, cursor or "")
 

@@ -34,7 +34,7 @@ DocumentType = Literal[
 RequestedType = Annotated[str, Field(min_length=1, max_length=40)]
 """A kind of items or a type of documents; `memory_types.py` knows which there are."""
 RequestedTypes = Annotated[list[RequestedType], Field(max_length=30)]
-VersionNumber = Annotated[int, Field(ge=1)]
+CitationCursor = Annotated[str, Field(max_length=600)]
 DocumentStatus = Literal[
     "active", "deprecated", "superseded", "archived", "conflicted", "review_pending", "expired"
 ]
@@ -43,7 +43,7 @@ DetailLevel = Literal["auto", "snippet", "full"]
 QueryText = Annotated[str, Field(min_length=1, max_length=4000)]
 DocumentTitle = Annotated[str, StringConstraints(min_length=1, max_length=300, strip_whitespace=True)]
 # The limit is in bytes; `drafts.py` refuses more as too_large.
-DocumentContent = Annotated[str, Field(min_length=1, json_schema_extra={"maxLength": MAX_CONTENT_BYTES})]
+DocumentContent = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_BYTES)]
 Tag = Annotated[str, StringConstraints(min_length=1, max_length=64, strip_whitespace=True, to_lower=True)]
 DocumentTags = Annotated[list[Tag], Field(max_length=32)]
 CitedPlace = Annotated[str, Field(min_length=1, max_length=500)]

@@ -7,6 +7,7 @@ import msgspec
 
 from commonplace import errors
 from commonplace.access import ALL_PROJECTS, Caller
+from commonplace.arguments import VersionNumber
 from commonplace.call import Call, Calls
 from commonplace.clock import DAY
 from commonplace.operation import alias, operation
@@ -131,7 +132,7 @@ async def get_by_id(
     call: Call,
     doc_id: Annotated[model.ItemId, alias("id")],
     project: str | None = None,
-    version: model.VersionNumber | None = None,
+    version: VersionNumber | None = None,
 ) -> model.StoredItem:
     """Open by its id: the full text and details of a document, search result, message, item, spec, function or
     file.
@@ -369,7 +370,10 @@ def _list_titles(rows: Any) -> list[dict[str, str]]:
 
 @operation("memory_list_citations", role="readonly", session=False, example={"project": "shop"})
 async def list_citations(
-    call: Call, project: str, cursor: str | None = None, limit: Annotated[int, evidence.CITATION_LIMIT] = 200
+    call: Call,
+    project: str,
+    cursor: model.CitationCursor | None = None,
+    limit: Annotated[int, evidence.CITATION_LIMIT] = 200,
 ) -> model.CitationPage:
     """List what documents cite; `commonplace verify` compares it with a checkout."""
     document, _, place = (cursor or "").partition("|")

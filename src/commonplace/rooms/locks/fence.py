@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from commonplace import errors
+from commonplace.arguments import MAX_INTEGER
 from commonplace.call import Call
 from commonplace.rooms.locks import store
 
@@ -21,7 +22,7 @@ def _list_single_token(value: Any) -> Any:
 
 
 FencingTokens = Annotated[
-    list[Annotated[int, Field(ge=1)]],
+    list[Annotated[int, Field(ge=1, le=MAX_INTEGER)]],
     BeforeValidator(_list_single_token),
     Field(min_length=1, max_length=_MAX_TOKENS),
 ]

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from commonplace import errors
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
-from commonplace.arguments import AgentName
+from commonplace.arguments import AgentName, ProjectSpelling
 from commonplace.call import Call, WaitForEvents
 from commonplace.operation import alias, operation
 from commonplace.project import is_project_admin
@@ -39,7 +39,7 @@ async def send_message(
     subject: model.MessageSubject | None = None,
     priority: model.MessagePriority = "normal",
     category: model.MessageCategory = "info",
-    to_project: str | None = None,
+    to_project: ProjectSpelling | None = None,
     reply_to: Id | None = None,
     in_response_to: Id | None = None,
     require_human: bool = False,

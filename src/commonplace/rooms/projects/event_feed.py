@@ -5,10 +5,14 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from commonplace import events
+from commonplace.arguments import MAX_INTEGER
 from commonplace.audience import EventReader, load_event_reader
 from commonplace.call import Call
 from commonplace.clock import iso_exact
 from commonplace.operation import Reply, operation
+
+EventNumber = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
+EventLimit = Annotated[int, Field(ge=1, le=1000)]
 
 
 class ProjectEvent(Reply):
@@ -33,7 +37,7 @@ class ProjectEventPage(Reply):
 
 @operation("resource:events", role="readonly", session=False)
 async def read_events(
-    call: Call, project: str, after: Annotated[int, Field(ge=0)] | None = None, limit: int = 200
+    call: Call, project: str, after: EventNumber | None = None, limit: EventLimit = 200
 ) -> ProjectEventPage:
     """List the events after a number; without `after`, return the latest number."""
     if after is None:

@@ -5,7 +5,7 @@ import difflib
 from commonplace import errors
 from commonplace.access import ALL_PROJECTS, SHARED
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
-from commonplace.arguments import AgentName
+from commonplace.arguments import AgentName, ProjectSpelling
 from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.operation import OperationFamily, operation
@@ -76,7 +76,9 @@ async def list_project_registry(
     destroys=True,
     example={"name": "shop", "confirm": "shop"},
 )
-async def delete_project(call: Call, name: model.ProjectName, confirm: str = "") -> model.DeletedProject:
+async def delete_project(
+    call: Call, name: model.ProjectName, confirm: ProjectSpelling = ""
+) -> model.DeletedProject:
     """Delete a project with everything in it, except its audit log; confirm=name."""
     project = _set_call_project(call, name)
     model.require_not_shared(project)

@@ -23,9 +23,15 @@ _FRONT_MATTER_FENCE = "---"
 MachineOrToolName = Annotated[str, StringConstraints(min_length=1, max_length=64, strip_whitespace=True)]
 WorkspaceId = Annotated[str, Field(min_length=1, max_length=220)]
 WriteToken = Annotated[str, Field(min_length=1, max_length=200)]
-KnowledgePath = Annotated[str, AfterValidator(path_rules.validate_path)]
+KnowledgePath = Annotated[
+    str,
+    AfterValidator(path_rules.validate_path),
+    Field(json_schema_extra={"maxLength": path_rules.MAX_PATH_CHARACTERS}),
+]
+FileText = Annotated[str, Field(max_length=MAX_FILE_BYTES)]
+OverviewText = Annotated[str, Field(max_length=MAX_OVERVIEW_BYTES)]
 PathPrefix = Annotated[str, Field(max_length=path_rules.MAX_PATH_CHARACTERS)]
-Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-fA-F]{64}$", to_lower=True)]
+Sha256 = Annotated[str, StringConstraints(max_length=64, pattern="^[0-9a-fA-F]{64}$", to_lower=True)]
 SearchQuery = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
 SearchMode = Literal["smart", "literal", "regex"]
 Limit = Annotated[int, Field(ge=1, le=200)]
@@ -33,7 +39,6 @@ PageLines = Annotated[int, Field(ge=1, le=1000)]
 Offset = Annotated[int, Field(ge=0, le=10_000_000)]
 ContextLines = Annotated[int, Field(ge=0, le=20)]
 Tokens = Annotated[int, Field(ge=100, le=100_000)]
-VersionNumber = Annotated[int, Field(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)

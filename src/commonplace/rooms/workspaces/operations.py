@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from commonplace.arguments import VersionNumber
 from commonplace.call import Call
 from commonplace.operation import ALL_ARGUMENTS, operation
 from commonplace.project import ensure_project
@@ -154,7 +155,7 @@ async def read_knowledge(
     call: Call,
     workspace_id: model.WorkspaceId,
     path: model.KnowledgePath,
-    version: model.VersionNumber | None = None,
+    version: VersionNumber | None = None,
     offset: model.Offset = 0,
     limit: model.PageLines | None = None,
 ) -> model.KnowledgeText:
@@ -203,7 +204,7 @@ async def search_knowledge(
     verbatim=("content",),
 )
 async def write_overview(
-    call: Call, content: str, workspace_id: model.WorkspaceId | None = None
+    call: Call, content: model.OverviewText, workspace_id: model.WorkspaceId | None = None
 ) -> model.OverviewWritten:
     """Update the overview page of your workspace."""
     return await knowledge_writes.write_overview(call, await require_own_workspace(call, workspace_id))
@@ -221,7 +222,7 @@ async def write_overview(
 async def write_knowledge(
     call: Call,
     path: model.KnowledgePath,
-    content: str,
+    content: model.FileText,
     base_sha256: model.Sha256 | None = None,
     workspace_id: model.WorkspaceId | None = None,
 ) -> model.WrittenKnowledge:
@@ -249,7 +250,7 @@ async def upload_knowledge(
     workspace_id: model.WorkspaceId,
     write_token: model.WriteToken,
     path: model.KnowledgePath,
-    content: str,
+    content: model.FileText,
     sha256: model.Sha256 | None = None,
     base_sha256: model.Sha256 | None = None,
 ) -> model.WrittenKnowledge:
@@ -304,7 +305,7 @@ async def list_versions(
     call: Call,
     workspace_id: model.WorkspaceId,
     path: model.KnowledgePath | None = None,
-    version: model.VersionNumber | None = None,
+    version: VersionNumber | None = None,
     limit: model.Limit = 50,
     offset: model.Offset = 0,
 ) -> _FileHistory:
@@ -326,7 +327,7 @@ async def list_versions(
 async def restore_version(
     call: Call,
     path: model.KnowledgePath | None = None,
-    version: model.VersionNumber | None = None,
+    version: VersionNumber | None = None,
     workspace_id: model.WorkspaceId | None = None,
 ) -> model.RestoredVersion:
     """Restore (roll back to) an older (earlier) version of your page, or a deleted file."""
