@@ -379,10 +379,12 @@ class Calls:
         if not isinstance(named, str) or len(named) > access.MAX_SPELLING_CHARACTERS:
             named = ""
         project = named if caller.sees_project(named) else ""
+        # Not the refusal itself: a store may hold its last job, and the traceback holds the whole request.
+        code, message = refusal.code, refusal.message
         await self._write_after(
             name,
             lambda tx: events.insert_audit_row(
-                tx, project, self.clock(), name, refusal.code, caller.agent or "", caller, refusal.message
+                tx, project, self.clock(), name, code, caller.agent or "", caller, message
             ),
         )
 

@@ -15,6 +15,7 @@ from commonplace.client.remote import LOCAL_HOSTS
 from commonplace.config import Settings
 from commonplace.edges import structured_log
 from commonplace.edges.http.machine_hosts import find_machine_hosts, format_host
+from commonplace.freed_memory import return_freed_memory
 
 _LABEL_COLUMNS = 31
 _ALL_ADDRESSES = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not listened on
@@ -24,6 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = config.read_settings(vars(arguments))
     config.require_model(settings)
     structured_log.configure_logging(settings.log_level)
+    return_freed_memory()
     if settings.transport == "stdio":
         _run_event_loop(server.serve_stdio(settings))
     else:

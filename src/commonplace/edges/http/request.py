@@ -135,21 +135,20 @@ class Request:
     async def _read_body(self, bound: "BodyBound") -> bytes:
         self._body_state = "reading"
         started = asyncio.get_running_loop().time() + self.limits.body_grace_seconds
-        parts: list[bytes] = []
-        size = 0
+        # One block that grows: many parts would leave the heap in pieces that are never given back.
+        body = bytearray()
         try:
             async with asyncio.timeout_at(started) as deadline:
                 while True:
                     message = await self._receive()
                     if message["type"] == "http.disconnect":
                         raise ClientDisconnected
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    bound.require_within(size)
+                    body += message.get("body", b"")
+                    bound.require_within(len(body))
                     if not message.get("more_body"):
                         self._body_state = "read"
-                        return parts[0] if len(parts) == 1 else b"".join(parts)
-                    deadline.reschedule(started + size / self.limits.bytes_per_second)
+                        return bytes(body)
+                    deadline.reschedule(started + len(body) / self.limits.bytes_per_second)
         except TimeoutError:
             raise TooSlow(hint="Send it again, faster.") from None
 
