@@ -7,7 +7,7 @@ import msgspec
 from commonplace import access, errors
 from commonplace.call import Call
 from commonplace.operation import alias, operation
-from commonplace.rooms.functions import descriptions, librarian, model, similar, store
+from commonplace.rooms.functions import descriptions, librarian, model, scans, similar, store
 from commonplace.rooms.functions.events import FUNCTION_ENRICHED, FUNCTION_REGISTERED, FUNCTIONS_SYNCED
 from commonplace.rooms.functions.resources import list_function_page
 from commonplace.rooms.functions.syncing import FunctionSync
@@ -226,12 +226,12 @@ async def list_functions(
 async def sync_functions(
     call: Call,
     project: str,
-    functions: model.ScannedObjects | None = None,
-    gone: model.GoneFunctions | None = None,
-    lines: model.MovedLines | None = None,
+    functions: scans.ScannedObjects | None = None,
+    gone: scans.GoneFunctions | None = None,
+    lines: scans.MovedLines | None = None,
 ) -> model.SyncedFunctions:
     """For `commonplace librarian`."""
-    scanned = model.parse_scanned_functions(functions or [])
+    scanned = scans.parse_scanned_functions(functions or [])
     for function in scanned:
         function.file = canonicalize_path(function.file, None)
     gone_functions = [(fields[0], fields[1]) for fields in gone or () if len(fields) == _GONE_FIELDS]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from commonplace.rooms.functions import model, store
-from commonplace.rooms.functions.model import ScannedFunction
+from commonplace.rooms.functions.scans import ScannedFunction
 from commonplace.store.database import Row, Tx, Value
 
 
