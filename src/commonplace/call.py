@@ -380,13 +380,8 @@ class Calls:
             named = ""
         project = named if caller.sees_project(named) else ""
         # Not the refusal itself: a store may hold its last job, and the traceback holds the whole request.
-        code, message = refusal.code, refusal.message
-        await self._write_after(
-            name,
-            lambda tx: events.insert_audit_row(
-                tx, project, self.clock(), name, code, caller.agent or "", caller, message
-            ),
-        )
+        row = (name, refusal.code, caller.agent or "", caller, refusal.message)
+        await self._write_after(name, lambda tx: events.insert_audit_row(tx, project, self.clock(), *row))
 
 
 def _require_scope(call: Call, operation: Operation, project: object) -> None:

@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from commonplace.store.database import Row, Tx
 
-CITATION_LIMIT = Field(ge=1, le=500)
+CitationLimit = Annotated[int, Field(ge=1, le=500)]
+CitationCursor = Annotated[str, Field(max_length=600)]
 CitationState = Literal["unchecked", "fresh", "drifted", "gone"]
 _CITED_PLACE = re.compile(
     r"(?P<path>[^#@\s][^#@]*?)(?::(?P<line>\d{1,7}))?(?:#(?P<symbol>[^@\s]{1,200}))?(?:@(?P<commit>[0-9a-fA-F]{7,40}))?"

@@ -34,7 +34,6 @@ DocumentType = Literal[
 RequestedType = Annotated[str, Field(min_length=1, max_length=40)]
 """A kind of items or a type of documents; `memory_types.py` knows which there are."""
 RequestedTypes = Annotated[list[RequestedType], Field(max_length=30)]
-CitationCursor = Annotated[str, Field(max_length=600)]
 DocumentStatus = Literal[
     "active", "deprecated", "superseded", "archived", "conflicted", "review_pending", "expired"
 ]

@@ -372,8 +372,8 @@ def _list_titles(rows: Any) -> list[dict[str, str]]:
 async def list_citations(
     call: Call,
     project: str,
-    cursor: model.CitationCursor | None = None,
-    limit: Annotated[int, evidence.CITATION_LIMIT] = 200,
+    cursor: evidence.CitationCursor | None = None,
+    limit: evidence.CitationLimit = 200,
 ) -> model.CitationPage:
     """List what documents cite; `commonplace verify` compares it with a checkout."""
     document, _, place = (cursor or "").partition("|")
