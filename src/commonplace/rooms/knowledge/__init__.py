@@ -3,16 +3,15 @@
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.knowledge.boot import INTERFACE_UPDATES_SECTION, LEARNINGS_SECTION, PATTERNS_SECTION
+from commonplace.rooms.knowledge.citations import list_citations, report_citations
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENT_STORED, DOCUMENTS_CHANGED
 from commonplace.rooms.knowledge.finders import FINDERS
 from commonplace.rooms.knowledge.operations import (
     archive_by_tag,
     change_status,
     get_by_id,
-    list_citations,
     query,
     record_learning,
-    report_citations,
     restore_by_tag,
     search_global,
     store_document,

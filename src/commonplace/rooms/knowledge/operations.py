@@ -11,7 +11,7 @@ from commonplace.arguments import VersionNumber
 from commonplace.call import Call, Calls
 from commonplace.clock import DAY
 from commonplace.operation import alias, operation
-from commonplace.rooms.knowledge import evidence, history, lifecycle, model, recent_documents, store
+from commonplace.rooms.knowledge import history, lifecycle, model, recent_documents, store
 from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_document
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENTS_CHANGED
 from commonplace.rooms.knowledge.global_search import render_previews
@@ -366,38 +366,3 @@ def _emit_tag_change(call: Call, tag: str, rows: Sequence[Row]) -> None:
 
 def _list_titles(rows: Any) -> list[dict[str, str]]:
     return [{"id": row["id"], "title": row["title"]} for row in rows[:20]]
-
-
-@operation("memory_list_citations", role="readonly", session=False, example={"project": "shop"})
-async def list_citations(
-    call: Call,
-    project: str,
-    cursor: evidence.CitationCursor | None = None,
-    limit: evidence.CitationLimit = 200,
-) -> model.CitationPage:
-    """List what documents cite; `commonplace verify` compares it with a checkout."""
-    document, _, place = (cursor or "").partition("|")
-    rows = await evidence.list_citations_after(call.tx, call.project, (document, place), limit, call.now)
-    following = f"{rows[-1]['document']}|{rows[-1]['place']}" if len(rows) == limit else None
-    return model.CitationPage(count=len(rows), citations=[dict(row) for row in rows], next_cursor=following)
-
-
-@operation(
-    "memory_report_citations",
-    writes=True,
-    session=False,
-    idempotent=True,
-    example={"project": "shop", "findings": []},
-)
-async def report_citations(call: Call, project: str, findings: evidence.Findings) -> model.CitationReport:
-    """Report the state of cited places in a checkout: fresh, drifted, gone, or unchecked."""
-    await evidence.update_citation_states(call.tx, call.project, findings, call.now)
-    states = [finding.state for finding in findings]
-    call.subject = f"{len(findings)} citations"
-    return model.CitationReport(
-        status="recorded",
-        fresh=states.count("fresh"),
-        drifted=states.count("drifted"),
-        gone=states.count("gone"),
-        unchecked=states.count("unchecked"),
-    )
