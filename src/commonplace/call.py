@@ -335,13 +335,13 @@ class Calls:
             return call, stored.reply, stored.notices
         await suggestions.suggest_names(call, arguments)
         reply = await operation.function(call, **arguments)
-        notices: list[str] = []
-        if operation.is_recorded:
-            notices = await self._record_call(call, operation)
-        if request.key:
-            await request.key.store_answer(tx, claimed_in, reply, notices, call.suggestions)
         if self.settings.auth_on and not call.caller.operator:
             call.key_names = (await acting.list_bound_names(tx, call.project, call.now)).keys() - {call.agent}
+        notices = await self._record_call(call, operation) if operation.is_recorded else []
+        if request.key:
+            await request.key.store_answer(tx, claimed_in, reply, notices, call.suggestions)
+        if call.emitted:
+            await events.append_events(tx, call.emitted)
         return call, reply, notices
 
     async def bind_call(
@@ -357,20 +357,18 @@ class Calls:
         return call
 
     async def _record_call(self, call: Call, operation: Operation) -> list[str]:
-        """Write the audit row, the activity and the events in the transaction of the operation; return its notices."""
-        await events.insert_audit_row(
-            call.tx, call.project, call.now, operation.name, "ok", call.agent, call.caller, call.subject
-        )
+        """Write the audit row and the activity in the transaction of the operation; return its notices."""
         session = call.session if operation.session else None
         if session and self.activity.is_touch_due(session, call.now):
             await self.activity.touch_session(call.tx, session, call.now)
             call.touched = True
         await self.search.refresh_items(call.tx, call.changed_items)
-        if call.emitted:
-            await events.append_events(call.tx, call.emitted)
-        if session and (session.has_notice or call.touched):
-            return await activity.take_notices(call.tx, session)
-        return []
+        has_news = session is not None and (session.has_notice or call.touched)
+        notices = await activity.take_notices(call.tx, session) if session and has_news else []
+        await events.insert_audit_row(
+            call.tx, call.project, call.now, operation.name, "ok", call.agent, call.caller, call.subject
+        )
+        return notices
 
     async def _record_refusal(
         self, name: str, given: Mapping[str, Any], caller: Caller, refusal: errors.Refusal

@@ -18,7 +18,7 @@ import msgspec
 from commonplace import errors
 from commonplace.access import Caller
 from commonplace.resource import Resource
-from commonplace.store.counters import advance_counter
+from commonplace.store.counters import add_to_counter
 from commonplace.store.database import Database, Row, Tx
 
 _POLL_SECONDS = 2.0
@@ -77,17 +77,23 @@ class EventType:
 
 
 async def append_events(tx: Tx, events: list[Event]) -> None:
-    """Number the events of each project without gaps, in the order of commits."""
+    """Number the events of each project without gaps, in the order of commits.
+
+    Call it last: the project's counter is locked from here to the end of the transaction, which on PostgreSQL is one
+    message if nothing is asked any more.
+    """
     by_project: dict[str, list[Event]] = defaultdict(list)
     for event in events:
         by_project[event.project].append(event)
     for project, project_events in sorted(by_project.items()):
-        last = await advance_counter(tx, project, "event", len(project_events))
-        first = last - len(project_events) + 1
+        await add_to_counter(tx, project, "event", len(project_events))
         await tx.many(
             "insert into event (project, n, at, kind, uri, actor, audience, body)"
-            " values ($1, $2, $3, $4, $5, $6, $7, $8)",
-            [_row_from_event(event, first + index) for index, event in enumerate(project_events)],
+            " select project, n - $2, $3, $4, $5, $6, $7, $8 from counter where project = $1 and name = 'event'",
+            [
+                _row_from_event(event, later)
+                for later, event in zip(range(len(project_events) - 1, -1, -1), project_events, strict=True)
+            ],
         )
 
 
@@ -95,7 +101,7 @@ async def insert_audit_row(
     tx: Tx, project: str, now: int, operation: str, outcome: str, agent: str, caller: Caller, detail: str
 ) -> None:
     """Every write and every refusal leaves one row, in the transaction of the act itself."""
-    await tx.run(
+    await tx.queue(
         "insert into audit (project, at, id, operation, outcome, agent, key_id, role, detail)"
         " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         project,
@@ -235,9 +241,10 @@ class EventBus:
                 return
 
 
-def _row_from_event(event: Event, n: int) -> tuple[str | int, ...]:
+def _row_from_event(event: Event, later: int) -> tuple[str | int, ...]:
+    """`later` is how many events of the same transaction follow."""
     body = msgspec.json.encode(event.body).decode()
-    return (event.project, n, event.at, event.kind, event.uri, event.actor, event.audience, body)
+    return (event.project, later, event.at, event.kind, event.uri, event.actor, event.audience, body)
 
 
 def _event_from_row(row: Row) -> Event:

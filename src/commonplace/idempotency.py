@@ -64,7 +64,7 @@ class RequestKey:
     ) -> None:
         text = msgspec.json.encode({"reply": reply, "notices": notices, "suggestions": list(suggestions)})
         salt = secrets.token_bytes(_SALT_BYTES)
-        await tx.run(
+        await tx.queue(
             "update idempotency set answer = $3 where project = $1 and id = $2",
             project,
             self.id,

@@ -16,7 +16,8 @@ import asyncpg
 
 from commonplace import errors
 from commonplace.store.database import Database, Tx
-from commonplace.store.postgres import Postgres, PostgresTx
+from commonplace.store.postgres import Postgres
+from commonplace.store.postgres_tx import PostgresTx
 
 _log = logging.getLogger(__name__)
 

@@ -1,6 +1,7 @@
 """Counters of a project, and locks made of them: numbers that only one transaction at a time can take.
 
-A counter row stays locked until its transaction commits, on both stores.
+A counter row stays locked until its transaction commits, on both stores. What most writers of a project change is added
+with `add_to_counter` at the end of the transaction: PostgreSQL then locks the row only while it commits.
 """
 
 from commonplace.store.database import Tx
@@ -16,6 +17,17 @@ async def advance_counter(tx: Tx, project: str, name: str, step: int = 1) -> int
         step,
     )
     return int(row["n"]) if row else step
+
+
+async def add_to_counter(tx: Tx, project: str, name: str, step: int) -> None:
+    """Add `step` to the counter, with COMMIT if nothing is asked after it; statements queued later see the new value."""
+    await tx.queue(
+        "insert into counter (project, name, n) values ($1, $2, $3)"
+        " on conflict (project, name) do update set n = counter.n + excluded.n",
+        project,
+        name,
+        step,
+    )
 
 
 async def lock_project(tx: Tx, project: str, subject: str) -> None:

@@ -9,6 +9,9 @@ T = TypeVar("T")
 
 Kind = Literal["sqlite", "postgresql"]
 
+Statement = tuple[str, *tuple[Value, ...]]
+"""A statement with its values."""
+
 
 class Tx(Protocol):
     """One transaction. SQL has `$n` parameters and is the same text for both stores."""
@@ -24,11 +27,26 @@ class Tx(Protocol):
     async def all(self, sql: str, *values: Value) -> Sequence[Row]:
         """Return all rows."""
 
+    async def together(self, *statements: Statement) -> list[Sequence[Row]]:
+        """Return all rows of each of these reads; on PostgreSQL in one round trip. No column holds bytes."""
+
+    async def queue(self, sql: str, *values: Value) -> None:
+        """Change rows without an answer: PostgreSQL gets it with the next statement that has one, or with COMMIT."""
+
     async def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
-        """Run one statement for each row of values."""
+        """Queue one statement for each row of values."""
+
+    async def expect_no_row(self, sql: str, *values: Value) -> None:
+        """Roll back and run the work again if this finds a row after what was queued before it.
+
+        For a check that was made without a lock. On SQLite nobody else writes meanwhile, so nothing is asked.
+        """
 
     async def clock(self) -> int:
         """The store's own time: on PostgreSQL the primary's, so that replicas agree about leases."""
+
+    def clock_statement(self) -> Statement:
+        """Reads the same time as `now`, together with something else."""
 
 
 Work = Callable[[Tx], Awaitable[T]]

@@ -3,17 +3,18 @@
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
 
 import asyncpg
 
 from commonplace import errors
 from commonplace.clock import Clock
-from commonplace.store.database import Kind, Row, Value, Work
+from commonplace.store.database import Kind, Work
 from commonplace.store.faults import TransactionConflict
 from commonplace.store.postgres_connection import PostgresTimeouts, limit_network_silence
 from commonplace.store.postgres_errors import DRIVER_ERRORS, postgres_refusal
+from commonplace.store.postgres_tx import PostgresTx
 
 T = TypeVar("T")
 
@@ -21,49 +22,6 @@ _CHANNEL = "commonplace"
 _NOTIFY_APART = 0.005
 _MAX_PAYLOAD_BYTES = 7500
 _RETRIES = 5
-_CLOCK = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as now"
-
-
-class PostgresTx:
-    kind: Kind = "postgresql"
-
-    def __init__(self, connection: Any, clock: Clock | None) -> None:
-        self._connection, self._clock = connection, clock
-
-    async def run(self, sql: str, *values: Value) -> int:
-        status: str = await self._connection.execute(sql, *values)
-        count = status.rsplit(" ", 1)[-1]
-        return int(count) if count.isdigit() else 0
-
-    async def one(self, sql: str, *values: Value) -> Row | None:
-        row: Row | None = await self._connection.fetchrow(sql, *values)
-        return row
-
-    async def all(self, sql: str, *values: Value) -> Sequence[Row]:
-        rows: Sequence[Row] = await self._connection.fetch(sql, *values)
-        return rows
-
-    async def all_with_settings(self, settings: Mapping[str, str], sql: str, *values: Value) -> Sequence[Row]:
-        """Return all rows of one statement that runs under these settings.
-
-        SET LOCAL in a transaction, one statement each: Citus then sends it to the workers (`store/citus.py`), and a
-        connection that other calls or other servers use next keeps nothing of it.
-        """
-        if not settings:
-            return await self.all(sql, *values)
-        async with self._connection.transaction():
-            for name, value in settings.items():
-                await self._connection.execute(f"set local {name} = {value}")
-            return await self.all(sql, *values)
-
-    async def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
-        await self._connection.executemany(sql, rows)
-
-    async def clock(self) -> int:
-        if self._clock is not None:
-            return self._clock()
-        row = await self.one(_CLOCK)
-        return int(row["now"]) if row else 0
 
 
 DEFAULT_TIMEOUTS = PostgresTimeouts()
@@ -118,8 +76,8 @@ class Postgres:
 
     async def write(self, work: Work[T]) -> T:
         async def run_once() -> T:
-            async with self._acquire_connection(self._writers) as connection, self._begin(connection):
-                return await work(PostgresTx(connection, self._clock))
+            async with self._acquire_connection(self._writers) as connection:
+                return await self._run_transaction(connection, work)
 
         for tries in range(_RETRIES):
             with contextlib.suppress(TransactionConflict):
@@ -166,15 +124,15 @@ class Postgres:
                 raise
             raise refusal from error
 
-    @contextlib.asynccontextmanager
-    async def _begin(self, connection: Any) -> AsyncIterator[None]:
-        await connection.execute(self._timeouts.format_begin(connection))
+    async def _run_transaction(self, connection: Any, work: Work[T]) -> T:
+        tx = PostgresTx(connection, self._clock, self._timeouts.format_begin(connection))
         try:
-            yield
+            result = await work(tx)
+            await tx.commit()
         except BaseException:
-            await connection.execute("rollback")
+            await tx.roll_back()
             raise
-        await connection.execute("commit")
+        return result
 
     async def _send_notifications(self) -> None:
         while True:

@@ -21,7 +21,7 @@ import msgspec
 from commonplace import errors
 from commonplace.clock import Clock
 from commonplace.data_folder import DataFolder
-from commonplace.store.database import Kind, Row, Value, Work
+from commonplace.store.database import Kind, Row, Statement, Value, Work
 from commonplace.store.loop_reads import LoopReader, NeedsThread
 from commonplace.store.sqlite_errors import sqlite_refusal
 
@@ -88,6 +88,16 @@ class SqliteTx:
         except UnicodeDecodeError as error:  # all text that is written is UTF-8
             raise apsw.CorruptError(f"stored text is not UTF-8 ({error.reason})") from error
 
+    async def together(self, *statements: Statement) -> list[Sequence[Row]]:
+        return [await self.all(sql, *values) for sql, *values in statements]
+
+    async def queue(self, sql: str, *values: Value) -> None:
+        for _ in self.execute(sql, values):
+            pass
+
+    async def expect_no_row(self, sql: str, *values: Value) -> None:
+        """Nothing to ask: this transaction is the only one that writes."""
+
     async def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
         text = translate_parameters(sql)
         for row in rows:
@@ -95,6 +105,9 @@ class SqliteTx:
 
     async def clock(self) -> int:
         return self._clock()
+
+    def clock_statement(self) -> Statement:
+        return "select $1 as now", self._clock()
 
 
 def run_to_end(work: Work[T], tx: SqliteTx) -> T:
