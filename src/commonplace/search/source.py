@@ -37,6 +37,8 @@ class SearchItem:
     """What a reader must know before trusting the item."""
     bonus: float = 0.0
     """Added to the score, in standard deviations."""
+    later: str = ""
+    """The id of a later item that contradicts or replaces this one."""
     row: Row | None = None
     """The stored row, for the room itself."""
 

@@ -32,5 +32,6 @@ def _render_preview(call: Call, recalled: RecalledItem, question: str) -> model.
         status=status,
         author=item.author,
         warning=build_item_warning(call, recalled, status),
+        later=item.later,
         **details,
     )

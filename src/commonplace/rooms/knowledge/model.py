@@ -121,6 +121,8 @@ class QueryResult(ItemDetails, kw_only=True):
     tags: list[str] = []
     truncated: bool = False
     warning: str | None = None
+    later: str = ""
+    """The id of a later document that contradicts or replaces this one."""
 
 
 class QueryAnswer(Reply):
@@ -228,6 +230,7 @@ class GlobalResult(ItemDetails, kw_only=True):
     status: str = ""
     author: str = ""
     warning: str | None = None
+    later: str = ""
 
 
 class GlobalAnswer(Reply):

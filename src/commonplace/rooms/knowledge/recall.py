@@ -29,6 +29,9 @@ from commonplace.store.database import Row
 
 _MAX_PARTS_OF_ONE = 3
 _MAX_SHOWN_WORDS = 5
+_NEARLY_EQUAL = 0.1
+_SHARED_SUBJECT = 0.5
+_INDEXED_TOKEN = re.compile(r" ([^ :]+):")
 _NON_SPACE = re.compile(r"\S+")
 
 
@@ -92,7 +95,8 @@ async def recall_items(
         for closeness, hit in near
         if (item := items.get((hit.project, hit.kind, hit.id)))
     ]
-    best = _defer_repeats(sorted(recalled, key=lambda each: -each.closeness))[:limit]
+    ranked = _defer_repeats(sorted(recalled, key=lambda each: -each.closeness))
+    best = _put_later_first(_put_newer_first(ranked))[:limit]
     return Recall(best, len(found) - len(best))
 
 
@@ -156,6 +160,42 @@ def _defer_repeats(recalled: Sequence[RecalledItem]) -> list[RecalledItem]:
         seen.add(content)
     last = unique[-1].closeness if unique else 0.0
     return [*unique, *(replace(each, closeness=min(each.closeness, last)) for each in repeats)]
+
+
+def _put_newer_first(ranked: list[RecalledItem]) -> list[RecalledItem]:
+    """Of two neighbours about one subject that match nearly equally well, let the newer one come first."""
+    ordered = list(ranked)
+    for end in range(len(ordered) - 1, 0, -1):
+        for at in range(end):
+            first, second = ordered[at], ordered[at + 1]
+            if (
+                first.changed_at < second.changed_at
+                and first.closeness - second.closeness <= _NEARLY_EQUAL
+                and _have_one_subject(first, second)
+            ):
+                ordered[at] = replace(second, closeness=first.closeness)
+                ordered[at + 1] = replace(first, closeness=second.closeness)
+    return ordered
+
+
+def _have_one_subject(first: RecalledItem, second: RecalledItem) -> bool:
+    """Do two items of one kind and project share most words of the shorter one?"""
+    if (first.hit.project, first.hit.kind) != (second.hit.project, second.hit.kind):
+        return False
+    one, other = (set(_INDEXED_TOKEN.findall(each.hit.row["counts"])) for each in (first, second))
+    return len(one & other) >= _SHARED_SUBJECT * min(len(one), len(other)) > 0
+
+
+def _put_later_first(ranked: list[RecalledItem]) -> list[RecalledItem]:
+    """Put an item that contradicts or replaces a better match directly before it."""
+    ordered: list[RecalledItem] = []
+    places = {(each.hit.project, each.hit.id): each for each in ranked}
+    for each in ranked:
+        later = places.get((each.hit.project, each.item.later))
+        chain = [each] if later is None else [replace(later, closeness=each.closeness), each]
+        known = {(other.hit.project, other.hit.id) for other in ordered}
+        ordered += [item for item in chain if (item.hit.project, item.hit.id) not in known]
+    return ordered
 
 
 def note_shown_documents(call: Call, rows: Sequence[tuple[str, str]], opened: bool) -> None:

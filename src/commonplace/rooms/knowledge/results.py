@@ -101,6 +101,7 @@ def _render_result(call: Call, recalled: RecalledItem, question: str) -> model.Q
         tags=list(item.tags),
         truncated=True,
         warning=build_item_warning(call, recalled, status),
+        later=item.later,
         **details,
     )
 

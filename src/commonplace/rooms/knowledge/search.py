@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from commonplace.rooms.knowledge import evidence, store
 from commonplace.rooms.knowledge.document_warnings import list_document_doubts
+from commonplace.rooms.knowledge.later_documents import find_later_documents
 from commonplace.search.source import SearchItem, SearchSource
 from commonplace.search.usage import EntryUse
 from commonplace.store.database import Row, Tx
@@ -28,10 +29,14 @@ async def record_uses(tx: Tx, uses: Sequence[EntryUse]) -> None:
 async def load_searched_documents(tx: Tx, project: str, ids: Sequence[str]) -> list[SearchItem]:
     rows = await store.load_documents(tx, project, ids)
     broken = await evidence.find_broken_citations(tx, project, list(rows))
-    return [_build_search_item({**row, "broken": broken.get(row["id"])}) for row in rows.values()]
+    later = await find_later_documents(tx, project, list(rows))
+    return [
+        _build_search_item({**row, "broken": broken.get(row["id"])}, later.get(row["id"], ""))
+        for row in rows.values()
+    ]
 
 
-def _build_search_item(row: Row) -> SearchItem:
+def _build_search_item(row: Row, later: str) -> SearchItem:
     """The bonus for use is a tenth of a standard deviation at most; broken evidence costs more."""
     bonus = _MAX_USE_BONUS * min(1.0, row["opened"] / _USES_FOR_FULL_BONUS)
     return SearchItem(
@@ -49,6 +54,7 @@ def _build_search_item(row: Row) -> SearchItem:
         expires_at=row["expires_at"],
         doubts=list_document_doubts(row, row["broken"]),
         bonus=bonus - (_EVIDENCE_PENALTIES[row["broken"]["state"]] if row["broken"] else 0),
+        later=later,
         row=row,
     )
 

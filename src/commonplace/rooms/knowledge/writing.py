@@ -22,6 +22,7 @@ from commonplace.rooms.knowledge.drafts import (
     measure_similarity,
 )
 from commonplace.rooms.knowledge.events import DOCUMENT_STORED
+from commonplace.rooms.knowledge.later_documents import record_contradicted_documents
 from commonplace.search import index
 from commonplace.store.counters import lock_project
 from commonplace.store.database import Row, Value
@@ -51,6 +52,8 @@ async def write_document(
     namesake = None if former else await _find_namesake(call, draft)
     document_id, version = await _write_version(call, clean, former)
     others = [comparison for comparison in comparisons if comparison.similar.id != document_id]
+    contradicted = [each.similar.id for each in others[:_MAX_SIMILAR_SHOWN] if each.contradiction]
+    await record_contradicted_documents(call.tx, call.project, document_id, contradicted, call.now)
     call.subject = document_id
     call.emit(DOCUMENT_STORED, id=document_id, type=draft.type, title=draft.title)
     return _make_receipt(clean, status, document_id, version, others, namesake, _warn_of_owner(draft, about))

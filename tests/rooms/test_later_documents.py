@@ -1,0 +1,66 @@
+"""What a later document contradicts or replaces is shown behind it, and says so."""
+
+
+async def _list_results(agent, question, **options):
+    reply = await agent.query(query=question, limit=5, **options)
+    return [(result["id"], result.get("later")) for result in reply["results"]]
+
+
+async def _record(agent, topic, content):
+    return (await agent.record_learning(topic=topic, content=content))["id"]
+
+
+async def test_query_shows_the_later_of_two_contradicting_learnings_first(team):
+    alice = await team.agent("alice")
+    old = await _record(alice, "Pool size", "The default pool size is 10 connections.")
+    team.clock.advance(days=1)
+    new = await _record(alice, "Pool size again", "The default pool size is 25 connections.")
+    expected = [(new, None), (old, new)]
+    assert await _list_results(alice, "What is the default pool size of 10 connections?") == expected
+
+
+async def test_search_global_names_the_later_document(team):
+    alice = await team.agent("alice")
+    old = await _record(alice, "Pool size", "The default pool size is 10 connections.")
+    new = await _record(alice, "Pool size again", "The default pool size is 25 connections.")
+    found = await alice.search_global(query="default pool size")
+    assert {result["id"]: result.get("later") for result in found["results"]} == {new: None, old: new}
+
+
+async def test_query_forgets_a_contradiction_whose_later_document_is_archived(team):
+    alice = await team.agent("alice")
+    old = await _record(alice, "Pool size", "The default pool size is 10 connections.")
+    new = await _record(alice, "Pool size again", "The default pool size is 25 connections.")
+    await alice.change_status(doc_id=new, new_status="archived")
+    assert await _list_results(alice, "default pool size") == [(old, None)]
+
+
+async def test_query_takes_a_document_that_was_written_anew_for_the_latest(team):
+    alice = await team.agent("alice")
+    document = {"title": "Pool size", "memory_type": "config"}
+    old = (await alice.store(**document, content="The default pool size is 10 connections."))["id"]
+    other = await _record(alice, "Pool of workers", "The default pool size is 25 connections.")
+    again = await alice.store(
+        **document, content="The default pool size is 50 connections.", force_store=True
+    )
+    assert again["id"] == old
+    assert dict(await _list_results(alice, "default pool size")) == {old: None, other: old}
+
+
+async def test_query_of_inactive_documents_names_what_replaced_them(team):
+    alice = await team.agent("alice")
+    old = await _record(alice, "Deploy", "Deploy with the script in tools.")
+    new = await _record(alice, "Deployment", "Push a tag; the pipeline deploys it.")
+    await alice.change_status(doc_id=old, new_status="superseded", superseded_by=new)
+    assert dict(await _list_results(alice, "deploy with the script", include_inactive=True)) == {
+        old: new,
+        new: None,
+    }
+
+
+async def test_query_prefers_the_newer_of_two_nearly_equal_documents_about_one_subject(team):
+    alice = await team.agent("alice")
+    old = await _record(alice, "Cache of sessions", "Sessions are cached in Redis on the first node.")
+    team.clock.advance(days=40)
+    new = await _record(alice, "Cache of sessions moved", "Sessions are cached in Valkey on the second node.")
+    assert [found for found, _ in await _list_results(alice, "where are sessions cached")] == [new, old]
