@@ -22,6 +22,9 @@ class CachedModel:
         model = await engine.load_model(engine.choice)
         engine._models[engine.choice] = await asyncio.to_thread(cls, model, path)  # noqa: SLF001
 
+    def can_read(self, text: str) -> bool:
+        return self._model.can_read(text)
+
     def embed_question(self, question: str) -> Any:
         return self.embed([question])[0]
 

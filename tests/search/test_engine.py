@@ -10,7 +10,7 @@ import pytest
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
-from commonplace.search import index
+from commonplace.search import embedding_queue, index
 from patience import PATIENCE_SECONDS
 
 IDLE = "PgBouncer closes server sockets that nobody used for ten minutes."
@@ -191,3 +191,30 @@ async def test_endpoint_that_is_away_leaves_words_and_the_queue(team):
     assert ids(await alice.query(query="pgbouncer")) == [made["id"]]
     await away.calls.search.close()
     assert await team.database.read(index.count_queued_entries) == 1
+
+
+async def test_text_that_the_model_cannot_read_has_no_vector_and_is_found_by_words(team):
+    alice = await team.agent("alice")
+    note = await alice.record_learning(
+        topic="连接池", content="默认的连接池大小是十个连接。空闲十分钟后关闭。"
+    )
+    await alice.store(title="Colours", content="The button of the shop is green.", memory_type="adr")
+    await team.calls.search.drain_queue()
+    found = await alice.query(query="连接池大小")
+    assert [result["id"] for result in found["results"]] == [note["id"]]
+    assert "meaning" not in found["results"][0]["why"]
+
+
+async def test_short_notes_do_not_wait_behind_long_documents(team):
+    alice = await team.agent("alice")
+    for n in range(20):
+        text = " ".join(f"word{n}x{m}" for m in range(300))
+        await alice.store(title=f"Long {n}", content=text, memory_type="adr")
+    await alice.record_learning(topic="PgBouncer", content=IDLE)
+    queued = await team.database.read(lambda tx: embedding_queue.list_queued_entries(tx, team.clock(), 64, 1))
+    entry = await team.database.read(
+        lambda tx: tx.one(
+            "select title from entry where project = $1 and n = $2", queued[0]["project"], queued[0]["n"]
+        )
+    )
+    assert entry["title"] == "PgBouncer"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.search import text
-from commonplace.search.text import query_stems, stem
+from commonplace.search.text import query_stems, split_passages, stem
 
 
 @pytest.mark.parametrize(
@@ -132,3 +132,9 @@ def test_passages_lose_nothing_and_stay_within_their_size(anything, size):
 def test_titled_does_not_repeat_a_title_that_was_cut_from_the_text():
     assert text.prepend_title("The pool is", "The pool is cold.") == "The pool is cold."
     assert text.prepend_title("Pool", "It is cold.") == "Pool\nIt is cold."
+
+
+def test_passages_of_chinese_are_shorter_because_each_character_is_a_token():
+    chinese = "默认的连接池大小是十个连接。" * 60
+    assert max(map(len, split_passages(chinese))) <= 300
+    assert max(map(len, split_passages("The default pool has ten connections. " * 60))) > 900

@@ -24,7 +24,7 @@ Vector = npt.NDArray[np.float32]
 Vectors = npt.NDArray[np.float32]
 
 _WINDOW_TOKENS = 384
-_BATCH_TEXTS = 8
+_MAX_UNKNOWN_SHARE = 0.2
 _REQUEST_SECONDS = 30.0
 _MAX_RESPONSE_BYTES = 64_000_000
 _REJECTED_STATUSES = frozenset({400, 413, 422, 500})
@@ -67,30 +67,28 @@ class OnnxModel:
         self._inputs = {each.name for each in self._session.get_inputs()}
         self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.enable_truncation(_WINDOW_TOKENS)
-        self._tokenizer.enable_padding()
+        self._unknown_tokens = {self._tokenizer.token_to_id(name) for name in ("[UNK]", "<unk>")}
 
     def embed_question(self, question: str) -> Vector:
         vector: Vector = self.embed([question])[0]
         return vector
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """Batches have texts of similar length, because padding costs time."""
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        batches = [order[start : start + _BATCH_TEXTS] for start in range(0, len(order), _BATCH_TEXTS)]
-        sorted_vectors = np.concatenate(
-            [self._embed_batch([texts[place] for place in batch]) for batch in batches]
-        )
-        vectors = np.empty_like(sorted_vectors)
-        vectors[order] = sorted_vectors
-        return vectors
+    def can_read(self, text: str) -> bool:
+        """Vectors of texts that are mostly unknown tokens, such as Chinese for an English model, are all alike."""
+        tokens = self._tokenizer.encode(text).ids
+        unknown = sum(token in self._unknown_tokens for token in tokens)
+        return unknown <= _MAX_UNKNOWN_SHARE * len(tokens)
 
-    def _embed_batch(self, texts: list[str]) -> Vectors:
-        encoded = self._tokenizer.encode_batch(texts)
-        ids = np.array([each.ids for each in encoded], np.int64)
-        mask = np.array([each.attention_mask for each in encoded], np.int64)
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One text at a time: a batch of eight takes 1.3 times the CPU per text, because it leaves the cache."""
+        return _normalize_vectors(np.concatenate([self._encode_text(text) for text in texts]))
+
+    def _encode_text(self, text: str) -> Any:
+        encoded = self._tokenizer.encode(text)
+        ids, mask = np.array([encoded.ids], np.int64), np.array([encoded.attention_mask], np.int64)
         available = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         inputs = {name: value for name, value in available.items() if name in self._inputs}
-        return _normalize_vectors(self._session.run(None, inputs)[0][:, 0])
+        return self._session.run(None, inputs)[0][:, 0]
 
 
 class EndpointModel:
@@ -105,6 +103,11 @@ class EndpointModel:
         self._url = parts._replace(fragment="").geturl().rstrip("/") + "/embeddings"
         self._key = key
         self._opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
+
+    def can_read(self, text: str) -> bool:
+        """Which languages the model knows is for the operator to choose."""
+        del text
+        return True
 
     def embed_question(self, question: str) -> Vector:
         vector: Vector = self._request_vectors([question], self.patience)[0]

@@ -26,6 +26,8 @@ _RETRY_SECONDS = 5.0
 _CLAIM_MICROSECONDS = 2 * MINUTE
 _IDLE_SECONDS = 600.0
 _MAX_PASSAGES = 64
+_MAX_EMBEDDED_FILES = 5
+_QUEUE_WINDOW_ENTRIES = 64
 _MAX_PASSAGES_AT_ONCE = 32
 
 
@@ -93,7 +95,9 @@ class Embedder:
             await engine.database.write(lambda tx: embedding_queue.choose_model(tx, engine.choice))
             self._chosen = True
         waiting = await engine.database.read(
-            lambda tx: embedding_queue.list_queued_entries(tx, now, _MAX_ENTRIES_AT_ONCE)
+            lambda tx: embedding_queue.list_queued_entries(
+                tx, now, _QUEUE_WINDOW_ENTRIES, _MAX_ENTRIES_AT_ONCE
+            )
         )
         if not waiting:
             return 0
@@ -118,6 +122,9 @@ class Embedder:
         """(entry, part, vector) of each text that the model accepts, in requests of limited size."""
         model = await self._engine.load_model(self._engine.choice)
         loop = asyncio.get_running_loop()
+        texts = await loop.run_in_executor(
+            self._thread, lambda: [each for each in texts if model.can_read(each.text)]
+        )
         vectors: list[object] = []
         for start in range(0, len(texts), _MAX_PASSAGES_AT_ONCE):
             some = [each.text for each in texts[start : start + _MAX_PASSAGES_AT_ONCE]]
@@ -142,4 +149,5 @@ class Embedder:
 
 def _split_passages(n: int, item: SearchItem) -> list[Passage]:
     cuts = text.split_passages(item.text)[:_MAX_PASSAGES]
-    return [Passage(n, item.id, part, text.prepend_title(item.title, cut)) for part, cut in enumerate(cuts)]
+    title = " ".join([item.title, *item.files[:_MAX_EMBEDDED_FILES]])
+    return [Passage(n, item.id, part, text.prepend_title(title, cut)) for part, cut in enumerate(cuts)]

@@ -20,6 +20,9 @@ class EmbeddingModel(Protocol):
     patience: float | None
     """The seconds that a question waits for its vector; None for no limit."""
 
+    def can_read(self, text: str) -> bool:
+        """Does the model know enough words of the text for its vector to mean something?"""
+
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """One unit vector for each text."""
 

@@ -49,13 +49,16 @@ async def complete_model_change(tx: Tx, name: str) -> None:
     await tx.run("delete from embedding where model <> $1", name)
 
 
-async def list_queued_entries(tx: Tx, now: int, limit: int) -> list[Row]:
+async def list_queued_entries(tx: Tx, now: int, window: int, limit: int) -> list[Row]:
+    """The shortest of the oldest entries: notes do not wait behind long documents, and none waits for ever."""
     rows = await tx.all(
-        "select project, n from embedding_queue where due_at <= $1 order by due_at, project, n limit $2",
+        "select queued.project, queued.n, entry.length from (select project, n, due_at from embedding_queue"
+        " where due_at <= $1 order by due_at, project, n limit $2) as queued"
+        " left join entry on entry.project = queued.project and entry.n = queued.n order by queued.due_at, queued.n",
         now,
-        limit,
+        window,
     )
-    return list(rows)
+    return sorted(rows, key=lambda row: row["length"] or 0)[:limit]
 
 
 async def claim_queued_entries(tx: Tx, project: str, numbers: list[int], now: int, until: int) -> list[Row]:

@@ -170,6 +170,8 @@ class SearchEngine:
     async def _embed_question(self, text: str, used: ModelInUse) -> Question:
         choice, width = used
         model = await self.load_model(choice)
+        if not model.can_read(text):
+            return Question(text)
         vector = await self._compute_vector(model, text)
         if len(vector) != (width or len(vector)):
             raise TextRejected(f"The model's vectors have {len(vector)} dimensions now, not {width}.")

@@ -48,6 +48,9 @@ STOP_WORDS = frozenset(
 )
 
 PASSAGE_CHARACTERS = 1000
+WIDE_PASSAGE_CHARACTERS = 300
+_WIDE_SHARE = 0.3
+_WIDE_CHARACTER = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _OVERLAP_CHARACTERS = 150
 
 
@@ -136,9 +139,19 @@ def build_term_key(token: str, reader: str = "") -> str:
     return f"@{token_prefix('', reader)}{token}" if reader else token
 
 
-def split_passages(text: str, size: int = PASSAGE_CHARACTERS) -> list[str]:
-    """The text in overlapping passages, cut at the end of a line or sentence if one is near."""
-    return list(_cut_passages(text.strip(), size)) or [""]
+def split_passages(text: str, size: int = 0) -> list[str]:
+    """The text in overlapping passages, cut at the end of a line or sentence if one is near.
+
+    Without a size they fit the window of a model, for which a character of Chinese is about as long as a word.
+    """
+    return list(_cut_passages(text.strip(), size or _choose_passage_size(text))) or [""]
+
+
+def _choose_passage_size(text: str) -> int:
+    wide = len(_WIDE_CHARACTER.findall(text[:PASSAGE_CHARACTERS]))
+    return (
+        WIDE_PASSAGE_CHARACTERS if wide > len(text[:PASSAGE_CHARACTERS]) * _WIDE_SHARE else PASSAGE_CHARACTERS
+    )
 
 
 def _cut_passages(text: str, size: int) -> Iterator[str]:
