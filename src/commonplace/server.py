@@ -18,6 +18,7 @@ from commonplace.edges.mcp.publisher import Publisher
 from commonplace.edges.mcp.stdio_transport import serve_stdio as mcp_stdio
 from commonplace.edges.product_host import ProductHost
 from commonplace.rooms.admin import store as keys
+from commonplace.rooms.admin.audit_sealing import SEAL_INTERVAL_SECONDS, AuditSealer
 from commonplace.store.database import Database, Tx
 from commonplace.store.migrate import migrate
 
@@ -53,17 +54,19 @@ async def open_calls(settings: Settings) -> AsyncIterator[Calls]:
 
 @contextlib.asynccontextmanager
 async def run_background_work(calls: Calls) -> AsyncIterator[Calls]:
-    """Deliver events, write activity, feed the search index and apply retention while the block runs."""
+    """Deliver events, write activity, feed the search index, seal the audit log and apply retention while the block runs."""
     await calls.bus.open()
     calls.activity.open()
     await calls.search.open()
     retention = background.every(
         _RETENTION_INTERVAL_SECONDS, partial(delete_old_rows, calls), first_after=_FIRST_RETENTION_SECONDS
     )
+    sealing = background.every(SEAL_INTERVAL_SECONDS, AuditSealer(calls).seal_new_rows)
     try:
         async with _run_librarian(calls):
             yield calls
     finally:
+        await background.stop(sealing)
         await background.stop(retention)
         await calls.search.close()
         await calls.activity.close()

@@ -16,7 +16,7 @@ _EPILOG = """first steps:
   commonplace key create --name ann --role owner   make the first key, then: serve --auth on
 """
 COMMAND_GROUPS = {
-    "run the server": ("serve", "status", "key", "admin"),
+    "run the server": ("serve", "status", "key", "audit", "admin"),
     "connect agents": ("connect", "install", "uninstall", "guard"),
     "ask the server": ("search", "show", "who", "inbox", "backlog", "call"),
     "transcripts and code": ("sync", "librarian", "verify", "distill"),
@@ -36,6 +36,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_serve(commands)
     _add_call(commands)
     _add_key(commands)
+    _add_audit(commands)
     _add_status(commands)
     _add_admin(commands)
     _add_librarian(commands)
@@ -190,6 +191,29 @@ def _add_key(commands: Commands) -> None:
     for name, act in acts.choices.items():
         add_store_flags(act)
         act.set_defaults(run=run_lazily("commonplace.cli.key"), action=named[name])
+
+
+def _add_audit(commands: Commands) -> None:
+    audit = commands.add_parser("audit", help="verify that the audit log is complete and unchanged")
+    acts = audit.add_subparsers(title="acts", metavar="ACT", required=True)
+    verify = acts.add_parser(
+        "verify",
+        help="compare every audit row with its seal",
+        description=_AUDIT_VERIFY,
+        formatter_class=RawHelp,
+    )
+    verify.add_argument("--project", help="only this project (all)")
+    verify.add_argument("--heads", metavar="FILE", help="what `audit heads` printed earlier")
+    acts.add_parser("heads", help="print the newest seal of every project, to be kept elsewhere")
+    for name, act in acts.choices.items():
+        add_store_flags(act)
+        act.set_defaults(run=run_lazily("commonplace.cli.audit"), act=name)
+
+
+_AUDIT_VERIFY = """Find audit rows that were changed, removed, moved or added later, and name them. Exit code 1 if there are any.
+  commonplace audit verify
+  commonplace audit heads > heads.txt        keep it on another machine; later:
+  commonplace audit verify --heads heads.txt also finds a chain that was replaced or cut off as a whole"""
 
 
 def _add_status(commands: Commands) -> None:

@@ -3,12 +3,12 @@
 from commonplace import idempotency
 from commonplace.clock import DAY
 from commonplace.config import Settings
-from commonplace.rooms.admin import store
+from commonplace.rooms.admin import audit_sealing
 from commonplace.store.database import Tx
 
 
 async def delete_old_audit_rows(tx: Tx, now: int, settings: Settings) -> None:
-    await store.delete_expired_audit_rows(tx, now - settings.audit_days * DAY)
+    await audit_sealing.remove_old_audit_rows(tx, now - settings.audit_days * DAY, now)
 
 
 async def delete_old_answers(tx: Tx, now: int, _settings: Settings) -> None:

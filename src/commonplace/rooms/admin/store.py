@@ -159,10 +159,6 @@ async def find_audit_window_end(tx: Tx, before: tuple[int, str]) -> tuple[int, s
     return (row["at"], row["id"]) if row else None
 
 
-async def delete_expired_audit_rows(tx: Tx, before: int) -> None:
-    await tx.run("delete from audit where at < $1 -- every project", before)
-
-
 async def count_live_sessions_and_locks(tx: Tx, live_since: int, now: int) -> Row:
     row = await tx.one(
         "select"

@@ -11,7 +11,7 @@ from commonplace.store.schema import project_tables
 
 # The audit log outlives its project. Event numbers and fencing tokens must never decrease, so their counters stay;
 # counters of amounts are reset.
-_KEPT_TABLES = frozenset({"audit", "counter"})
+_KEPT_TABLES = frozenset({"audit", "audit_seal", "counter"})
 _AMOUNT_COUNTERS = ("documents", ENTRY_COUNTER, WORD_COUNTER)
 _SELECT_PROJECT = "select name, display_name, registered, ignore_case, created_at from project"
 _SELECT_MEMBER = "select project, name, tier, role_description, path_patterns, last_seen_at from agent"

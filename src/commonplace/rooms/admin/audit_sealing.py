@@ -1,0 +1,122 @@
+"""Seal new audit rows in the background, redact rows, and remove old ones with a checkpoint.
+
+A call pays nothing for the chain: it inserts its audit row as before, and this work lists the rows that no seal has
+yet. With replicas every one of them tries; the chain's end is compared under a lock, so one seals at a time.
+"""
+
+import logging
+from collections.abc import Mapping
+
+from commonplace import errors
+from commonplace.arguments import MAX_INTEGER
+from commonplace.call import Calls
+from commonplace.clock import SECOND
+from commonplace.rooms.admin import audit_chain, audit_store
+from commonplace.rooms.admin.audit_chain import AuditSeal, ChainEnd, RowKey
+from commonplace.store.counters import lock_project
+from commonplace.store.database import Tx
+
+_log = logging.getLogger(__name__)
+
+SEAL_INTERVAL_SECONDS = 15
+LATE_COMMIT_MICROSECONDS = 60 * SECOND
+"""A row is sealed if its transaction commits within this time; transactions have shorter limits."""
+_MAX_ROWS_AT_ONCE = 4 * audit_chain.MAX_ROWS_OF_SEAL
+_LOCK = "audit"
+
+
+class AuditSealer:
+    """`seal_new_rows` is run periodically."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._database, self._clock = calls.database, calls.clock
+
+    async def seal_new_rows(self) -> None:
+        """Seal what every project has new, unless another replica just did."""
+        now = self._clock()
+        sealed_until = await self._database.read(audit_store.load_sealed_until)
+        if now - SEAL_INTERVAL_SECONDS * SECOND // 2 < sealed_until <= now:
+            return
+        since = min(sealed_until, now) - LATE_COMMIT_MICROSECONDS
+        projects = await self._database.read(lambda tx: audit_store.list_projects_since(tx, since))
+        sealed = [await self._seal_project(project, now) for project in projects]
+        if any(sealed):
+            await self._database.write(lambda tx: audit_store.store_sealed_until(tx, now))
+
+    async def _seal_project(self, project: str, now: int) -> bool:
+        """Whether there were new rows."""
+        has_sealed = False
+        while seals := await self._database.read(lambda tx: list_due_seals(tx, project, now)):
+            if not await self._database.write(lambda tx, seals=seals: append_seals(tx, seals)):  # type: ignore[misc]
+                break
+            has_sealed = True
+            # The log is a second place: who changes the whole chain in the store cannot change what was logged.
+            _log.info("audit sealed", extra={"project": project, "seal": seals[-1].n, "hash": seals[-1].hash})
+        return has_sealed
+
+
+async def list_due_seals(tx: Tx, project: str, now: int, before: int = MAX_INTEGER) -> list[AuditSeal]:
+    """The next seals of a project, of rows before a time; none if every row is sealed."""
+    newest = await audit_store.load_last_sealed_time(tx, project)
+    since = 0 if newest is None else min(newest, now) - LATE_COMMIT_MICROSECONDS
+    known: set[RowKey] = set()
+    for seal in [] if newest is None else await audit_store.list_seals_of_times(tx, project, since, newest):
+        known.update(seal.digests())
+    keys = await audit_store.list_row_keys(tx, project, since, len(known) + _MAX_ROWS_AT_ONCE)
+    new = [key for key in keys if key not in known and key[0] < before][:_MAX_ROWS_AT_ONCE]
+    rows = await audit_store.load_audit_rows(tx, project, new)
+    return audit_chain.seal_batches(project, await audit_store.load_chain_end(tx, project), rows, now)
+
+
+async def append_seals(tx: Tx, seals: list[AuditSeal]) -> bool:
+    """Store the seals if they still follow the end of the chain; False if another replica was faster."""
+    first = seals[0]
+    await lock_project(tx, first.project, _LOCK)
+    if await audit_store.load_chain_end(tx, first.project) != ChainEnd(first.n - 1, first.previous):
+        return False
+    await audit_store.insert_seals(tx, seals)
+    return True
+
+
+async def redact_audit_rows(tx: Tx, project: str, details: Mapping[RowKey, str], now: int) -> None:
+    """Replace the detail of these rows, for example to remove a secret, and record it in the chain.
+
+    `commonplace audit verify` then reports the rows as redacted instead of changed.
+    """
+    if not details:
+        return
+    await lock_project(tx, project, _LOCK)
+    await audit_store.update_audit_details(tx, project, details.items())
+    rows = await audit_store.load_audit_rows(tx, project, sorted(details))
+    if len(rows) != len(details):
+        raise errors.NotFound("Not every audit row to redact exists.", hint="Read the rows again.")
+    digests = {(row["at"], row["id"]): audit_chain.digest_row(row) for row in rows}
+    end = await audit_store.load_chain_end(tx, project)
+    await audit_store.insert_seals(tx, [audit_chain.seal_rows(project, end, "redaction", digests, now)])
+
+
+async def remove_old_audit_rows(tx: Tx, before: int, now: int) -> None:
+    """Remove the seals that list only older rows, and those rows; a checkpoint keeps the rest verifiable."""
+    for project in await audit_store.list_projects_with_old_rows(tx, before):
+        await _remove_old_rows_of(tx, project, before, now)
+
+
+async def _remove_old_rows_of(tx: Tx, project: str, before: int, now: int) -> None:
+    await lock_project(tx, project, _LOCK)
+    await audit_store.insert_seals(tx, await list_due_seals(tx, project, now, before))
+    last = await audit_store.find_last_removable(tx, project, before)
+    removed = await audit_store.list_seals_up_to(tx, project, last)
+    if not removed:
+        return
+    for seal in removed:
+        if seal.kind == "rows":
+            await audit_store.delete_listed_rows(tx, project, list(seal.digests()))
+    end = await audit_store.load_chain_end(tx, project)
+    await audit_store.insert_seals(
+        tx, [audit_chain.seal_checkpoint(project, end, ChainEnd(last, removed[-1].hash), now)]
+    )
+    await audit_store.delete_seals_up_to(tx, project, last)
+    first_listed = await audit_store.find_first_listed_time(tx, project)
+    await audit_store.delete_rows_before(
+        tx, project, before if first_listed is None else min(before, first_listed)
+    )
