@@ -43,7 +43,7 @@ class AuditVerification(Reply):
     seals: int
     rows: int
     problems: list[str]
-    redacted: list[str] = []
+    redacted: list[str]
     unsealed: int = 0
     next_after: int | None = None
 
