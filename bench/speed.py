@@ -19,7 +19,7 @@ from bench.http_load import connect, read_cpu_seconds
 from bench.tables import format_row, print_table
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
-from commonplace.clock import SteadyClock
+from commonplace.clock import read_wall_clock
 from commonplace.config import Settings
 from commonplace.store.migrate import migrate
 from commonplace.store.postgres import Postgres
@@ -79,7 +79,7 @@ async def _fill_or_load(store: str, flags: list[str], folder: Path, size: int) -
     record = folder / "filled.json"
     if record.exists():
         return FilledProject(**json.loads(record.read_text()))
-    clock = SteadyClock()
+    clock = read_wall_clock
     database = Sqlite(folder, clock) if store == "sqlite" else await Postgres.open(flags[-1])
     try:
         await migrate(database)

@@ -15,6 +15,7 @@ from commonplace import access
 from commonplace.call import Calls
 from commonplace.clock import SECOND
 from commonplace.store.database import Database
+from commonplace.store.lease_clock import LeaseClock
 from commonplace.store.migrate import migrate
 from commonplace.store.postgres import Postgres
 from commonplace.store.postgres_connection import PostgresTimeouts
@@ -151,10 +152,12 @@ async def _set_read_only(store: Postgres, value: str) -> None:
             await connection.execute(f"set default_transaction_read_only = {value}")
 
 
-async def open_store(address: Path | str, clock: HandClock) -> Database:
+async def open_store(
+    address: Path | str, clock: HandClock, lease_clock: LeaseClock | None = None
+) -> Database:
     if isinstance(address, Path):
-        return Sqlite(address, clock)
-    return await Postgres.open(address, clock, pool=6, timeouts=PATIENT_TIMEOUTS)
+        return Sqlite(address, clock, lease_clock)
+    return await Postgres.open(address, clock, pool=6, timeouts=PATIENT_TIMEOUTS, lease_clock=lease_clock)
 
 
 _SHAPE = (

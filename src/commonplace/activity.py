@@ -198,7 +198,8 @@ class ActivityRecorder:
             await self.flush_pending()
 
     def is_touch_due(self, session: AgentSession, now: int) -> bool:
-        return now - self._touched.get(session.id, 0) >= _TOUCH_INTERVAL_MICROSECONDS
+        # A clock that was set back is no reason to wait.
+        return not 0 <= now - self._touched.get(session.id, 0) < _TOUCH_INTERVAL_MICROSECONDS
 
     async def touch_session(self, tx: Tx, session: AgentSession, now: int) -> None:
         await tx.run(

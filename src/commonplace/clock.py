@@ -1,9 +1,9 @@
-"""The time, in whole microseconds since 1970 UTC.
+"""The time, in whole microseconds since 1970 UTC; the clock of this machine that nobody can set; times as texts.
 
-Leases must not end because somebody set the machine's clock. So the clock follows small corrections and ignores jumps:
-after a jump it continues from the last good reading with the monotonic clock.
+Stamps follow the machine's clock, also when it is set. Leases must not end because of that: `store/lease_clock.py`.
 """
 
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -15,25 +15,18 @@ MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
-_JUMP = 2 * SECOND
+
+def read_wall_clock() -> int:
+    return time.time_ns() // 1000
 
 
-class SteadyClock:
-    def __init__(
-        self,
-        wall: Callable[[], int] = time.time_ns,
-        monotonic: Callable[[], int] = time.monotonic_ns,
-    ) -> None:
-        self._wall, self._monotonic = wall, monotonic
-        self._offset = (wall() - monotonic()) // 1000
-
-    def __call__(self) -> int:
-        steady = self._monotonic() // 1000 + self._offset
-        drift = self._wall() // 1000 - steady
-        if abs(drift) < _JUMP:
-            self._offset += drift
-            return steady + drift
-        return steady
+def read_boot_clock() -> int:
+    """Microseconds since some moment before this process; it also counts while the machine sleeps, where one can."""
+    if sys.platform == "linux":
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+    if sys.platform == "darwin":  # there CLOCK_MONOTONIC counts sleep, and time.monotonic does not
+        return time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+    return time.monotonic_ns() // 1000
 
 
 def iso(at: int) -> str:

@@ -11,7 +11,7 @@ from commonplace import background, errors
 from commonplace.access import LOCAL, Caller
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
-from commonplace.clock import Clock, SteadyClock
+from commonplace.clock import Clock, read_wall_clock
 from commonplace.config import Settings
 from commonplace.edges.identity import Identity
 from commonplace.edges.mcp.publisher import Publisher
@@ -19,7 +19,9 @@ from commonplace.edges.mcp.stdio_transport import serve_stdio as mcp_stdio
 from commonplace.edges.product_host import ProductHost
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.admin.audit_sealing import SEAL_INTERVAL_SECONDS, AuditSealer
+from commonplace.rooms.locks import lease_time
 from commonplace.store.database import Database, Tx
+from commonplace.store.lease_clock import LeaseClock
 from commonplace.store.migrate import migrate
 
 _log = logging.getLogger(__name__)
@@ -34,20 +36,20 @@ async def open_store(settings: Settings, clock: Clock) -> Database:
     if settings.store == "sqlite":
         from commonplace.store.sqlite import Sqlite  # noqa: PLC0415 - see above
 
-        return Sqlite(settings.data, clock)
+        return Sqlite(settings.data, clock, LeaseClock())
     from commonplace.store.postgres import Postgres  # noqa: PLC0415 - see above
 
-    return await Postgres.open(settings.store)
+    return await Postgres.open(settings.store, lease_clock=LeaseClock())
 
 
 @contextlib.asynccontextmanager
 async def open_calls(settings: Settings) -> AsyncIterator[Calls]:
     """A migrated store, and the `Calls` that run operations on it; every surface starts here."""
-    clock = SteadyClock()
-    database = await open_store(settings, clock)
+    database = await open_store(settings, read_wall_clock)
     try:
         await migrate(database)
-        yield Calls(database, CATALOGUE, settings, clock)
+        await lease_time.resume_lease_clock(database)
+        yield Calls(database, CATALOGUE, settings, read_wall_clock)
     finally:
         await database.close()
 
@@ -62,11 +64,15 @@ async def run_background_work(calls: Calls) -> AsyncIterator[Calls]:
         _RETENTION_INTERVAL_SECONDS, partial(delete_old_rows, calls), first_after=_FIRST_RETENTION_SECONDS
     )
     sealing = background.every(SEAL_INTERVAL_SECONDS, AuditSealer(calls).seal_new_rows)
+    clock_watch = background.every(
+        lease_time.WATCH_SECONDS, partial(lease_time.watch_lease_clock, calls.database)
+    )
     try:
         async with _run_librarian(calls):
             yield calls
     finally:
         await background.stop(sealing)
+        await background.stop(clock_watch)
         await background.stop(retention)
         await calls.search.close()
         await calls.activity.close()

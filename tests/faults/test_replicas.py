@@ -10,7 +10,7 @@ import pytest
 from commonplace import activity
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
-from commonplace.clock import SteadyClock
+from commonplace.clock import read_wall_clock
 from commonplace.config import Settings
 from commonplace.store.postgres import Postgres
 from patience import PATIENCE_SECONDS
@@ -54,7 +54,7 @@ class Grant:
 
 async def _replicas(dsn, clock):
     stores = [await Postgres.open(dsn, clock, pool=4, timeouts=PATIENT_TIMEOUTS) for _ in range(3)]
-    replicas = [Calls(store, CATALOGUE, Settings(), clock or SteadyClock()) for store in stores]
+    replicas = [Calls(store, CATALOGUE, Settings(), clock or read_wall_clock) for store in stores]
     for replica in replicas:
         await replica.bus.open()
     return replicas

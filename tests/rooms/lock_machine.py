@@ -15,8 +15,9 @@ from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.clock import MINUTE, SECOND, iso
 from commonplace.config import Settings
-from commonplace.rooms.locks import fence
+from commonplace.rooms.locks import fence, lease_time
 from commonplace.store.database import Tx
+from commonplace.store.lease_clock import LeaseClock
 from commonplace.store.migrate import migrate
 from team import Agent, HandClock, open_store
 
@@ -50,23 +51,40 @@ requests = st.fixed_dictionaries(
 )
 
 
+class SetClock(HandClock):
+    """A clock that is also set by hand; `now` is the time that really passed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.skew = 0
+
+    def __call__(self) -> int:
+        return self.now + self.skew
+
+
 class World:
     """The real product on one store; every example gets a project of its own."""
 
     def __init__(self, address: Path | str) -> None:
-        self.address, self.clock, self.projects = address, HandClock(), count(1)
+        self.address, self.clock, self.projects = address, SetClock(), count(1)
         self.runner = asyncio.Runner()
         self.open()
-        self.run(migrate(self.store))
 
     def run(self, coroutine: Any) -> Any:
         return self.runner.run(coroutine)
 
     def open(self) -> None:
-        self.store = self.run(open_store(self.address, self.clock))
+        lease_clock = LeaseClock(lambda: self.clock.now)
+        self.store = self.run(open_store(self.address, self.clock, lease_clock))
+        self.run(migrate(self.store))
+        self.run(lease_time.resume_lease_clock(self.store))
         self.calls = Calls(self.store, CATALOGUE, Settings(), self.clock)
 
+    def watch_clock(self) -> None:
+        self.run(lease_time.watch_lease_clock(self.store))
+
     def restart_server(self) -> None:
+        self.watch_clock()
         self.run(self.store.close())
         self.open()
 
@@ -204,7 +222,8 @@ class Machine(RuleBasedStateMachine):
             assert [grant["file"] for grant in reply["locked"]] == request["files"]
             for grant in reply["locked"]:
                 self.record_grant(session, grant["file"], request, grant["token"])
-                assert grant["expires_at"] == iso(self.held[session, grant["file"]].expires_at)
+                expires_at = self.held[session, grant["file"]].expires_at
+                assert grant["expires_at"] == iso(expires_at + self.world.clock.skew)
         self.renew_held(session)
 
     @rule(index=indexes, other=st.none() | agents, edge=edges)
@@ -285,6 +304,12 @@ class Machine(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([1, 10, 60, 1800]))
     def advance_clock(self, seconds: int) -> None:
         self.world.clock.advance(seconds=seconds)
+
+    @rule(hours=st.sampled_from([-24, -1, 1, 24]), is_noticed=st.booleans())
+    def set_the_clock(self, hours: int, is_noticed: bool) -> None:
+        self.world.clock.skew += hours * 60 * MINUTE
+        if is_noticed:
+            self.world.watch_clock()
 
     @rule()
     def restart_server(self) -> None:

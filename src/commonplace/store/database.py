@@ -1,7 +1,10 @@
 """The interface of a store. A transaction function awaits nothing but its `tx`, because on SQLite it runs in a thread."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from commonplace.store.lease_clock import LeaseClock
 
 Row = Mapping[str, Any]
 Value = int | float | str | bytes | None | Sequence[str] | Sequence[int]
@@ -43,10 +46,13 @@ class Tx(Protocol):
         """
 
     async def clock(self) -> int:
-        """The store's own time: on PostgreSQL the primary's, so that replicas agree about leases."""
+        """The time of leases (`lease_clock.py`), on which all replicas agree; to show one, add what is left to now."""
 
     def clock_statement(self) -> Statement:
-        """Reads the same time as `now`, together with something else."""
+        """Reads the clock together with something else; `clock_from_row` makes the time from its row."""
+
+    def clock_from_row(self, row: Row) -> int:
+        """The time that `clock_statement` read."""
 
 
 Work = Callable[[Tx], Awaitable[T]]
@@ -54,6 +60,8 @@ Work = Callable[[Tx], Awaitable[T]]
 
 class Database(Protocol):
     kind: Kind
+    lease_clock: "LeaseClock | None"
+    """Of a server; without one the store's own clock is the time of leases."""
 
     async def read(self, work: Work[T], operation: str = "") -> T:
         """Run a transaction that changes nothing.

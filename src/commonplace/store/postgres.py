@@ -12,6 +12,7 @@ from commonplace import errors
 from commonplace.clock import Clock
 from commonplace.store.database import Kind, Work
 from commonplace.store.faults import TransactionConflict
+from commonplace.store.lease_clock import LeaseClock
 from commonplace.store.postgres_connection import PostgresTimeouts, limit_network_silence
 from commonplace.store.postgres_errors import DRIVER_ERRORS, postgres_refusal
 from commonplace.store.postgres_tx import PostgresTx
@@ -37,6 +38,7 @@ class Postgres:
     ) -> None:
         self.dsn, self._timeouts = dsn, timeouts
         self._writers, self._readers, self._clock = writers, readers, clock
+        self.lease_clock: LeaseClock | None = None
         self._dirty: set[str] = set()
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -49,6 +51,7 @@ class Postgres:
         *,
         pool: int = 10,
         timeouts: PostgresTimeouts = DEFAULT_TIMEOUTS,
+        lease_clock: LeaseClock | None = None,
     ) -> "Postgres":
         read_only = {"default_transaction_read_only": "on"}
         try:
@@ -67,12 +70,14 @@ class Postgres:
                 f"PostgreSQL is not reachable ({type(away).__name__}).",
                 hint="Check the address in --store, and that the server runs.",
             ) from away
-        return cls(dsn, writers, readers, clock, timeouts)
+        store = cls(dsn, writers, readers, clock, timeouts)
+        store.lease_clock = lease_clock
+        return store
 
     async def read(self, work: Work[T], operation: str = "") -> T:
         del operation
         async with self._acquire_connection(self._readers) as connection:
-            return await work(PostgresTx(connection, self._clock))
+            return await work(PostgresTx(connection, self._clock, lease_clock=self.lease_clock))
 
     async def write(self, work: Work[T]) -> T:
         async def run_once() -> T:
@@ -125,7 +130,7 @@ class Postgres:
             raise refusal from error
 
     async def _run_transaction(self, connection: Any, work: Work[T]) -> T:
-        tx = PostgresTx(connection, self._clock, self._timeouts.format_begin(connection))
+        tx = PostgresTx(connection, self._clock, self._timeouts.format_begin(connection), self.lease_clock)
         try:
             result = await work(tx)
             await tx.commit()

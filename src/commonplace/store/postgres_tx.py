@@ -16,6 +16,7 @@ import msgspec
 from commonplace.clock import Clock
 from commonplace.store.database import Kind, Row, Statement, Value
 from commonplace.store.faults import TransactionConflict
+from commonplace.store.lease_clock import SHIFT_COLUMN, LeaseClock
 from commonplace.store.postgres_literals import format_statement, shift_parameters
 
 _CLOCK = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as now"
@@ -43,8 +44,11 @@ class PostgresTx:
 
     kind: Kind = "postgresql"
 
-    def __init__(self, connection: Any, clock: Clock | None, begin: str = "") -> None:
-        self._connection, self._clock = connection, clock
+    def __init__(
+        self, connection: Any, clock: Clock | None, begin: str = "", lease_clock: LeaseClock | None = None
+    ) -> None:
+        self._connection, self._clock, self._lease_clock = connection, clock, lease_clock
+        self._clock_asked_at = 0
         self._begin = begin
         self._batches = bool(begin)
         self._is_begun = False
@@ -123,13 +127,23 @@ class PostgresTx:
         )
 
     async def clock(self) -> int:
-        if self._clock is not None:
+        if self._clock is not None and self._lease_clock is None:
             return self._clock()
-        row = await self.one(_CLOCK)
-        return int(row["now"]) if row else 0
+        (row,) = await self.all(*self.clock_statement())
+        return self.clock_from_row(row)
 
     def clock_statement(self) -> Statement:
-        return (_CLOCK,) if self._clock is None else ("select cast($1 as bigint) as now", self._clock())
+        columns = ""
+        if self._lease_clock is not None:
+            self._clock_asked_at, columns = self._lease_clock.read_boot(), f", {SHIFT_COLUMN}"
+        if self._clock is None:
+            return (f"{_CLOCK}{columns}",)
+        return f"select cast($1 as bigint) as now{columns}", self._clock()
+
+    def clock_from_row(self, row: Row) -> int:
+        if self._lease_clock is None:
+            return int(row["now"])
+        return self._lease_clock.correct(row, self._clock_asked_at)
 
     async def commit(self) -> None:
         if self._is_begun or self._queued:

@@ -22,6 +22,7 @@ from commonplace import errors
 from commonplace.clock import Clock
 from commonplace.data_folder import DataFolder
 from commonplace.store.database import Kind, Row, Statement, Value, Work
+from commonplace.store.lease_clock import SHIFT_COLUMN, LeaseClock
 from commonplace.store.loop_reads import LoopReader, NeedsThread
 from commonplace.store.sqlite_errors import sqlite_refusal
 
@@ -53,8 +54,9 @@ def translate_parameters(sql: str) -> str:
 class SqliteTx:
     kind: Kind = "sqlite"
 
-    def __init__(self, connection: apsw.Connection, clock: Clock) -> None:
-        self._connection, self._clock = connection, clock
+    def __init__(self, connection: apsw.Connection, clock: Clock, lease_clock: LeaseClock | None) -> None:
+        self._connection, self._clock, self._lease_clock = connection, clock, lease_clock
+        self._clock_asked_at = 0
         self._columns: dict[str, tuple[str, ...]] = {}
 
     @property
@@ -104,10 +106,21 @@ class SqliteTx:
             self._connection.execute(text, tuple(map(_bind_value, row)))
 
     async def clock(self) -> int:
-        return self._clock()
+        if self._lease_clock is None:
+            return self._clock()
+        (row,) = await self.all(*self.clock_statement())
+        return self.clock_from_row(row)
 
     def clock_statement(self) -> Statement:
-        return "select $1 as now", self._clock()
+        if self._lease_clock is None:
+            return "select $1 as now", self._clock()
+        self._clock_asked_at = self._lease_clock.read_boot()
+        return f"select $1 as now, {SHIFT_COLUMN}", self._clock()
+
+    def clock_from_row(self, row: Row) -> int:
+        if self._lease_clock is None:
+            return int(row["now"])
+        return self._lease_clock.correct(row, self._clock_asked_at)
 
 
 def run_to_end(work: Work[T], tx: SqliteTx) -> T:
@@ -158,9 +171,9 @@ _Outcome = tuple[_Job, Any, BaseException | None]
 class Sqlite:
     kind: Kind = "sqlite"
 
-    def __init__(self, folder: Path, clock: Clock) -> None:
+    def __init__(self, folder: Path, clock: Clock, lease_clock: LeaseClock | None = None) -> None:
         self.folder = DataFolder(folder)
-        self._clock = clock
+        self._clock, self.lease_clock = clock, lease_clock
         self._closed = False
         self._reads: SimpleQueue[_Job | None] = SimpleQueue()
         self._writes: SimpleQueue[_Job | None] = SimpleQueue()
@@ -195,7 +208,7 @@ class Sqlite:
 
     def _connect_loop_reader(self) -> LoopReader:
         connection = self.connect(read_only=True)
-        tx = SqliteTx(connection, self._clock)
+        tx = SqliteTx(connection, self._clock, self.lease_clock)
 
         def run_read(work: Work[Any]) -> Any:
             tx.execute("begin")
@@ -250,7 +263,7 @@ class Sqlite:
         return answer
 
     def _read_jobs(self, connection: apsw.Connection) -> None:
-        tx = SqliteTx(connection, self._clock)
+        tx = SqliteTx(connection, self._clock, self.lease_clock)
         while (job := self._reads.get()) is not None:
             if job.is_abandoned:
                 continue
@@ -259,7 +272,7 @@ class Sqlite:
         connection.close()
 
     def _write_batches(self, connection: apsw.Connection) -> None:
-        tx = SqliteTx(connection, self._clock)
+        tx = SqliteTx(connection, self._clock, self.lease_clock)
         while (job := self._writes.get()) is not None:
             batch = [job, *self._drain_writes()]
             ends = batch[-1] is None

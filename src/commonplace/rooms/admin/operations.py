@@ -192,7 +192,7 @@ async def get_health(call: Call) -> model.ServerHealth:
     """Server health (up, ping), version, uptime."""
     started = time.perf_counter()
     counts = await store.count_live_sessions_and_locks(
-        call.tx, call.now - SESSION_LIVE_MICROSECONDS, call.now
+        call.tx, call.now - SESSION_LIVE_MICROSECONDS, await call.tx.clock()
     )
     latency = (time.perf_counter() - started) * 1000
     return model.ServerHealth(

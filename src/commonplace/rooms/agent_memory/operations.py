@@ -42,7 +42,7 @@ async def set_memory(
     owner, session = await _resolve_scope(call, session_id, agent_id)
     encoded_value, encoded_metadata = model.encode_value(value), encode_metadata(metadata)
     usage = await store.add_usage(call.tx, owner)
-    now = await call.tx.clock()
+    now = call.now
     current = await store.load_stored_entry(call.tx, owner, session, key)
     if current and not _is_unexpired(current, now):
         usage, current = await store.delete_expired_entries(call.tx, owner, now), None
@@ -92,7 +92,7 @@ async def get_memory(
 ) -> model.MemoryEntry:
     """Read (load) your saved, stored private value (variable, state) of a key."""
     owner, session = await _resolve_scope(call, session_id, agent_id)
-    row = await store.load_entry(call.tx, owner, session, key, await call.tx.clock())
+    row = await store.load_entry(call.tx, owner, session, key, call.now)
     if row is None:
         raise errors.NotFound(
             f"'{key}' is not set in your {model.scope_of_session(session)} memory, or has expired.",
@@ -119,7 +119,7 @@ async def list_memory(
         owner,
         None if all_scopes else session,
         model.key_prefix(pattern, prefix),
-        await call.tx.clock(),
+        call.now,
     )
     matches = sorted(model.filter_by_pattern(rows, pattern), key=lambda row: (row["session"], row["key"]))
     return model.MemoryListing(
@@ -143,7 +143,7 @@ async def delete_memory(
     """Forget (delete) a stored key and its value."""
     owner, session = await _resolve_scope(call, session_id, agent_id)
     await store.add_usage(call.tx, owner)
-    now = await call.tx.clock()
+    now = call.now
     deleted = await store.delete_entry(call.tx, owner, session, key)
     if deleted:
         await store.add_usage(call.tx, owner, -1, -deleted["size"])

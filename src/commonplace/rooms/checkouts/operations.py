@@ -9,7 +9,7 @@ from commonplace.operation import operation
 from commonplace.rooms.checkouts import model, store
 from commonplace.rooms.checkouts.events import EVENTS
 from commonplace.rooms.checkouts.store import CheckoutPlace, CheckoutState
-from commonplace.rooms.locks.lease import Lease, LockRequest
+from commonplace.rooms.locks.lease import Lease, LeaseMoment, LockRequest
 from commonplace.rooms.locks.store import list_candidate_leases, project_ignores_case
 from commonplace.store.database import Row
 
@@ -162,7 +162,9 @@ async def _list_holders(call: Call, session: AgentSession, files: Sequence[str])
     now, fold = await call.tx.clock(), await project_ignores_case(call.tx, session.project)
     requests = [LockRequest.from_path(file, "exclusive", fold) for file in files]
     leases = await list_candidate_leases(call.tx, session.project, requests, fold)
+    shown = LeaseMoment(now, call.now)
     alive = sorted(
-        (lease for lease in leases if lease.blocks_others(now)), key=lambda lease: lease.session == session.id
+        (shown.move_to_wall(lease) for lease in leases if lease.blocks_others(now)),
+        key=lambda lease: lease.session == session.id,
     )
     return {file: lease for lease in alive for file in files if lease.covers_path(file)}

@@ -6,9 +6,8 @@ from typing import Any
 
 from commonplace.boot import BootSection, PartialSection, StartingSession, list_topic_words
 from commonplace.call import Call
-from commonplace.clock import iso
 from commonplace.rooms.locks import store
-from commonplace.rooms.locks.lease import Lease
+from commonplace.rooms.locks.lease import Lease, LeaseMoment
 
 _MAX_LOCKS_IN_BOOT = 20
 _MAX_LOCKS_SCANNED = 100
@@ -20,7 +19,7 @@ async def list_relevant_locks(call: Call, start: StartingSession) -> PartialSect
         call.tx, start.project, start.session, False, now, _MAX_LOCKS_SCANNED
     )
     near = _filter_near_leases(others, start)[: start.scale_limit(_MAX_LOCKS_IN_BOOT)]
-    return PartialSection(_group_by_holder(near, now), len(others) - len(near))
+    return PartialSection(_group_by_holder(near, LeaseMoment(now, call.now)), len(others) - len(near))
 
 
 def _filter_near_leases(leases: Sequence[Lease], start: StartingSession) -> list[Lease]:
@@ -31,7 +30,7 @@ def _filter_near_leases(leases: Sequence[Lease], start: StartingSession) -> list
     return below + [lease for lease in rest if not words or words & list_topic_words(lease.path)]
 
 
-def _group_by_holder(leases: Sequence[Lease], now: int) -> list[dict[str, Any]]:
+def _group_by_holder(leases: Sequence[Lease], moment: LeaseMoment) -> list[dict[str, Any]]:
     """One entry for each holder and reason, with all of its files."""
     groups: dict[tuple[str, str], list[Lease]] = defaultdict(list)
     for lease in leases:
@@ -39,8 +38,8 @@ def _group_by_holder(leases: Sequence[Lease], now: int) -> list[dict[str, Any]]:
     return [
         {"held_by": agent, "files": sorted(lease.path for lease in held)}
         | ({"reason": reason} if reason else {})
-        | {"expires_at": iso(max(lease.expires_at for lease in held))}
-        | ({"stale": True} if all(lease.is_stale(now) for lease in held) else {})
+        | {"expires_at": moment.show_time(max(lease.expires_at for lease in held))}
+        | ({"stale": True} if all(lease.is_stale(moment) for lease in held) else {})
         for (agent, reason), held in groups.items()
     ]
 

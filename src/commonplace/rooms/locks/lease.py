@@ -4,10 +4,10 @@ Pure logic without a store: `store.py` loads and saves the leases, `paths.py` co
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from commonplace.clock import MINUTE, SECOND
+from commonplace.clock import MINUTE, SECOND, iso
 from commonplace.rooms.locks import paths, prefixes
 from commonplace.store.database import Row
 
@@ -20,6 +20,23 @@ STALE_AFTER = 5 * MINUTE
 MAX_CONFLICTS = 200
 
 _COUNTER_BITS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseMoment:
+    """Now in the time of leases (`store/lease_clock.py`), and on the clock that people read."""
+
+    lease: int
+    wall: int
+
+    def show_time(self, at: int) -> str:
+        """A time of a lease as people read it."""
+        return iso(at - self.lease + self.wall)
+
+    def move_to_wall(self, lease: "Lease") -> "Lease":
+        """The lease with the times that people read."""
+        moved = self.wall - self.lease
+        return replace(lease, granted_at=lease.granted_at + moved, expires_at=lease.expires_at + moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +83,8 @@ class Lease:
         inside = self.pattern.kind == "literal" and paths.is_same_or_inside(path, self.path, fold)
         return inside or paths.matches_path(self.pattern, path)
 
-    def is_stale(self, now: int) -> bool:
-        return now >= self.expires_at or now - self.active_at > STALE_AFTER
+    def is_stale(self, moment: LeaseMoment) -> bool:
+        return moment.lease >= self.expires_at or moment.wall - self.active_at > STALE_AFTER
 
 
 @dataclass(frozen=True, slots=True)

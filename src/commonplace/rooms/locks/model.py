@@ -6,7 +6,7 @@ from pydantic import Field
 
 from commonplace.clock import iso
 from commonplace.operation import Reply
-from commonplace.rooms.locks.lease import Lease, LockRequest
+from commonplace.rooms.locks.lease import Lease, LeaseMoment, LockRequest
 from commonplace.store.database import Row
 
 MAX_FILES_PER_CALL = 200
@@ -26,8 +26,8 @@ class LockGrant(Reply):
     expires_at: str
 
     @classmethod
-    def from_lease(cls, lease: Lease) -> "LockGrant":
-        return cls(file=lease.path, token=lease.token, expires_at=iso(lease.expires_at))
+    def from_lease(cls, lease: Lease, moment: LeaseMoment) -> "LockGrant":
+        return cls(file=lease.path, token=lease.token, expires_at=moment.show_time(lease.expires_at))
 
 
 class LockConflict(Reply):
@@ -44,15 +44,17 @@ class LockConflict(Reply):
     lock: str = ""
 
     @classmethod
-    def from_lease(cls, request: LockRequest, lease: Lease, project: str, now: int) -> "LockConflict":
+    def from_lease(
+        cls, request: LockRequest, lease: Lease, project: str, moment: LeaseMoment
+    ) -> "LockConflict":
         return cls(
             file=request.path,
             held_by=lease.agent,
             project=project,
-            since=iso(lease.granted_at),
+            since=moment.show_time(lease.granted_at),
             reason=lease.reason,
-            expires_at=iso(lease.expires_at),
-            stale=lease.is_stale(now),
+            expires_at=moment.show_time(lease.expires_at),
+            stale=lease.is_stale(moment),
             mode=lease.mode,
             lock="" if lease.path == request.path else lease.path,
         )
@@ -101,14 +103,14 @@ class Lock(Reply):
     mode: str
 
     @classmethod
-    def from_lease(cls, lease: Lease, now: int) -> "Lock":
+    def from_lease(cls, lease: Lease, moment: LeaseMoment) -> "Lock":
         return cls(
             file=lease.path,
             held_by=lease.agent,
-            since=iso(lease.granted_at),
+            since=moment.show_time(lease.granted_at),
             reason=lease.reason,
-            expires_at=iso(lease.expires_at),
-            stale=lease.is_stale(now),
+            expires_at=moment.show_time(lease.expires_at),
+            stale=lease.is_stale(moment),
             mode=lease.mode,
         )
 
@@ -122,13 +124,13 @@ class OwnLock(Reply):
     mode: str
 
     @classmethod
-    def from_lease(cls, lease: Lease) -> "OwnLock":
+    def from_lease(cls, lease: Lease, moment: LeaseMoment) -> "OwnLock":
         return cls(
             file=lease.path,
             token=lease.token,
-            since=iso(lease.granted_at),
+            since=moment.show_time(lease.granted_at),
             reason=lease.reason,
-            expires_at=iso(lease.expires_at),
+            expires_at=moment.show_time(lease.expires_at),
             mode=lease.mode,
         )
 

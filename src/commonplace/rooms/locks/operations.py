@@ -14,7 +14,7 @@ from commonplace.rooms.locks import lease as leases
 from commonplace.rooms.locks import paths, store, waiters
 from commonplace.rooms.locks.claimed_files import list_changed_files, list_claimed_files
 from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER
-from commonplace.rooms.locks.lease import Lease, LeaseTerms, LockDecision, LockMode, LockRequest
+from commonplace.rooms.locks.lease import Lease, LeaseMoment, LeaseTerms, LockDecision, LockMode, LockRequest
 from commonplace.rooms.locks.model import (
     MAX_LISTED_LOCKS,
     MAX_LOCKS_PER_SESSION,
@@ -100,6 +100,7 @@ async def _build_grant_reply(
     terms: LeaseTerms,
     claimed: list[ClaimedFile],
 ) -> LockFilesReply:
+    moment = LeaseMoment(terms.now, call.now)
     new_paths = [lease.path for lease in granted if lease.path not in decision.held]
     longer = [lease.path for lease in granted if lease.expires_at > terms.now + terms.ttl]
     message = (
@@ -110,7 +111,7 @@ async def _build_grant_reply(
     )
     return LockFilesReply(
         success=True,
-        locked=[LockGrant.from_lease(lease) for lease in granted],
+        locked=[LockGrant.from_lease(lease, moment) for lease in granted],
         claimed=claimed,
         changed=await list_changed_files(call, new_paths) if new_paths else [],
         message=message,
@@ -175,10 +176,11 @@ async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockLis
     wanted = None if path_pattern is None else [_request_pattern(call, path_pattern, fold)]
     if wanted is not None:
         waiting = [row for row in waiting if wanted[0].overlaps_path(row["path"], fold)]
+    moment = LeaseMoment(now, call.now)
     return LockListing(
         total_count=total + len(mine),
-        locks=[Lock.from_lease(lease, now) for lease in others[:MAX_LISTED_LOCKS]],
-        your_locks=[OwnLock.from_lease(lease) for lease in mine[:MAX_LISTED_LOCKS]],
+        locks=[Lock.from_lease(lease, moment) for lease in others[:MAX_LISTED_LOCKS]],
+        your_locks=[OwnLock.from_lease(lease, moment) for lease in mine[:MAX_LISTED_LOCKS]],
         waiting=[LockWaiter.from_row(row) for row in waiting],
         claimed=await list_claimed_files(call, wanted, fold),
     )
@@ -209,8 +211,9 @@ async def _decide_under_contention(
 
 
 def _build_conflict_reply(call: Call, decision: LockDecision, requested: int, now: int) -> LockFilesReply:
+    moment = LeaseMoment(now, call.now)
     conflicts = [
-        LockConflict.from_lease(request, lease, call.project, now)
+        LockConflict.from_lease(request, lease, call.project, moment)
         for request, lease in decision.conflicts[: leases.MAX_CONFLICTS]
     ]
     files = len({conflict.file for conflict in conflicts})
@@ -234,7 +237,7 @@ async def _take_over_lapsed(call: Call, lapsed: Sequence[Lease], now: int) -> No
             lost_paths[lease.session].append(lease.path)
     for session, files in lost_paths.items():
         text = f"{call.agent} took over your lapsed lock on {store.format_file_names(files)}."
-        await activity.notify_sessions(call.tx, call.project, [session], text, now)
+        await activity.notify_sessions(call.tx, call.project, [session], text, call.now)
     call.emit(
         LEASE_TAKEN_OVER,
         files=[lease.path for lease in lapsed],

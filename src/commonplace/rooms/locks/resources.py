@@ -4,6 +4,7 @@ from commonplace.call import Call
 from commonplace.operation import operation
 from commonplace.resource import Resource
 from commonplace.rooms.locks import store
+from commonplace.rooms.locks.lease import LeaseMoment
 from commonplace.rooms.locks.model import MAX_LISTED_LOCKS, Lock, LockListing
 
 _NO_SESSION = ""
@@ -15,7 +16,8 @@ async def _list_locks(call: Call, project: str) -> LockListing:
     fold = await store.project_ignores_case(call.tx, project)
     held = await store.list_leases_of_others(call.tx, project, _NO_SESSION, fold, now, MAX_LISTED_LOCKS)
     total = await store.count_leases_of_others(call.tx, project, _NO_SESSION, now)
-    return LockListing(total_count=total, locks=[Lock.from_lease(lease, now) for lease in held])
+    moment = LeaseMoment(now, call.now)
+    return LockListing(total_count=total, locks=[Lock.from_lease(lease, moment) for lease in held])
 
 
 read_locks = operation("resource:locks", role="readonly", session=False)(_list_locks)
