@@ -16,10 +16,19 @@ from commonplace.search.query import (
     split_question,
     weigh_terms,
 )
+from commonplace.search.spelling import find_nearest_terms
 from commonplace.store.database import Row, Tx
 
 MAX_CANDIDATES = 100
-_VECTOR_WEIGHT = 0.7
+# Vectors are worth more than words for short texts, and less for texts of many passages, of which one is near to
+# almost anything. Chosen on half of the sets of bench.retrieval; docs/decisions/0008-search.md has the figures.
+_FIRST_VECTOR_WEIGHT = 0.6
+_MAX_VECTOR_WEIGHT = 0.8
+_MIN_VECTOR_WEIGHT = 0.3
+_WEIGHT_OF_ONE_PASSAGE = 0.85
+_WEIGHT_LOST_PER_PASSAGE = 0.15
+_WORDS_PER_PASSAGE = 75
+_WEIGHED_HITS = 20
 _MAX_QUESTION_TERMS = 24
 _MAX_TEXT_TERMS = 8
 _DIALECTS = {"sqlite": sqlite, "postgresql": postgres}
@@ -191,6 +200,11 @@ async def _load_terms(
     words = split_question(question)
     entries, total_words = (sum(counts) for counts in zip(*totals.values(), strict=True))
     frequency, tokens = await load_term_frequencies(tx, project, list_distinct_tokens(words), list(totals))
+    unknown = [word[0] for word in words if frequency.keys().isdisjoint(word)]
+    if unknown and (nearest := await find_nearest_terms(tx, project, unknown)):
+        repaired, repaired_tokens = await load_term_frequencies(tx, project, nearest, list(totals))
+        words = [*words, *((term,) for term in nearest if term not in frequency)]
+        frequency, tokens = {**repaired, **frequency}, {**repaired_tokens, **tokens}
     return weigh_terms(words, frequency, entries, total_words, max_terms, tokens)
 
 
@@ -213,6 +227,7 @@ def _is_near(hit: Hit, question: Question) -> bool:
 def rank_hits(hits: list[Hit], question: Question) -> list[Hit]:
     """Normalise both scores over all candidates (z-score), then add them with their weights."""
     scale = _measure_scale(hits, question)
+    scale = replace(scale, vector_weight=_choose_vector_weight(hits, scale))
     unrelated = scale.compute_score(0.0, question.floor)
     unit = scale.measure_unit(unrelated)
     for hit in hits:
@@ -221,6 +236,17 @@ def rank_hits(hits: list[Hit], question: Question) -> list[Hit]:
         # Without any vector the score is not a line, because that of the words is capped in it.
         hit.closeness = (hit.score - unrelated) * unit if scale.has_vectors else hit.word_score / scale.best
     return sorted(hits, key=lambda hit: (-hit.score, -hit.row["changed_at"], hit.row["id"]))
+
+
+def _choose_vector_weight(hits: list[Hit], scale: "_ScoreScale") -> float:
+    """By the length of the best entries: it can be known before the answer."""
+    best = sorted(hits, key=lambda hit: -scale.compute_score(hit.word_score, hit.similarity))[:_WEIGHED_HITS]
+    if not best:
+        return _FIRST_VECTOR_WEIGHT
+    words: int = sum(hit.row["length"] for hit in best)
+    passages = max(1.0, words / len(best) / _WORDS_PER_PASSAGE)
+    weight = _WEIGHT_OF_ONE_PASSAGE - _WEIGHT_LOST_PER_PASSAGE * (passages - 1)
+    return min(_MAX_VECTOR_WEIGHT, max(_MIN_VECTOR_WEIGHT, weight))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +259,7 @@ class _ScoreScale:
     similarity_deviation: float
     best: float
     has_vectors: bool
+    vector_weight: float = _FIRST_VECTOR_WEIGHT
 
     def compute_score(self, word_score: float, similarity: float | None) -> float:
         by_words = (word_score - self.word_mean) / self.word_deviation
@@ -241,7 +268,7 @@ class _ScoreScale:
             if similarity is None
             else (similarity - self.similarity_mean) / self.similarity_deviation
         )
-        return _VECTOR_WEIGHT * near + (1 - _VECTOR_WEIGHT) * by_words
+        return self.vector_weight * near + (1 - self.vector_weight) * by_words
 
     def measure_unit(self, unrelated: float) -> float:
         """The closeness of one standard deviation: an unrelated entry has 0, an ideal one 1."""

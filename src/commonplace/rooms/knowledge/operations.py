@@ -30,6 +30,7 @@ from commonplace.store.database import Row
 _MAX_NEAREST_TITLES = 3
 _MAX_COMPARED_TITLES = 200
 _MAX_PROJECTS = 500
+_OTHER_TIME = "Nothing from the time that you named; these are from other times."
 
 
 @operation(
@@ -74,6 +75,7 @@ async def query(
         result_count=len(results),
         results=results,
         omitted=recall.omitted + len(recall.items) - len(results),
+        message=_OTHER_TIME if recall.is_of_other_time else "",
     )
 
 
@@ -276,7 +278,7 @@ async def search_global(
     )
     results = render_previews(call, recall.items, query)
     _note_shown_results(call, [(result.kind, result.project, result.id) for result in results])
-    message = "" if results else "Nothing found."
+    message = (_OTHER_TIME if recall.is_of_other_time else "") if results else "Nothing found."
     return model.GlobalAnswer(
         query=query, result_count=len(results), results=results, omitted=recall.omitted, message=message
     )

@@ -24,11 +24,14 @@ from commonplace.search.find import (
 )
 from commonplace.search.query import EntryFilter
 from commonplace.search.source import SearchItem, SearchSource
+from commonplace.search.time_range import read_time_range
 from commonplace.search.usage import EntryUse
 from commonplace.store.database import Row
 
 _MAX_PARTS_OF_ONE = 3
 _MAX_SHOWN_WORDS = 5
+_FILE_BONUS = 0.5
+_FILE_NAME = re.compile(r"(?<![\w./-])(?:[\w.-]+/)*[\w-][\w.-]*\.[a-zA-Z]\w{0,7}(?![\w/])")
 _NEARLY_EQUAL = 0.1
 _SHARED_SUBJECT = 0.5
 _INDEXED_TOKEN = re.compile(r" ([^ :]+):")
@@ -63,10 +66,14 @@ class RecalledItem:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The best items in the order of their relevance, and the number of matches that were left out."""
+    """The best items in the order of their relevance, and the number of matches that were left out.
+
+    `is_of_other_time` if the question names a time from which there is nothing.
+    """
 
     items: list[RecalledItem]
     omitted: int
+    is_of_other_time: bool = False
 
 
 def prepared_question(call: Call, text: str) -> Question:
@@ -83,15 +90,36 @@ async def recall_items(
     limit: int,
     candidates: int = MAX_CANDIDATES,
 ) -> Recall:
-    """The best items of the filter's kinds, or of all kinds if it names none."""
+    """The best items of the filter's kinds, or of all kinds if it names none; if the question names a time, of that."""
+    time = None if entry_filter.changed_since else read_time_range(question.text, call.now)
+    if time is None:
+        return await _recall_best(call, question, projects, entry_filter, limit, candidates)
+    of_time = replace(entry_filter, changed_since=time.since, changed_until=time.until)
+    recall = await _recall_best(call, question, projects, of_time, limit, candidates)
+    if recall.items:
+        return recall
+    return replace(
+        await _recall_best(call, question, projects, entry_filter, limit, candidates), is_of_other_time=True
+    )
+
+
+async def _recall_best(
+    call: Call,
+    question: Question,
+    projects: Sequence[str],
+    entry_filter: EntryFilter,
+    limit: int,
+    candidates: int,
+) -> Recall:
     scopes = list_search_scopes(call, projects, entry_filter.kinds)
     found = await find_entries_in_scopes(
         call.tx, call.search.vectors, question, scopes, entry_filter, candidates
     )
     near = _list_nearest(call, found)[: limit * 2 + 10]
     items = await _load_items(call, [hit for _, hit in near])
+    asked_files = _FILE_NAME.findall(question.text)
     recalled = [
-        RecalledItem(hit, item, closeness + item.bonus * hit.unit)
+        RecalledItem(hit, item, closeness + item.bonus * hit.unit + _weigh_files(asked_files, item.files))
         for closeness, hit in near
         if (item := items.get((hit.project, hit.kind, hit.id)))
     ]
@@ -160,6 +188,12 @@ def _defer_repeats(recalled: Sequence[RecalledItem]) -> list[RecalledItem]:
         seen.add(content)
     last = unique[-1].closeness if unique else 0.0
     return [*unique, *(replace(each, closeness=min(each.closeness, last)) for each in repeats)]
+
+
+def _weigh_files(asked: Sequence[str], files: Sequence[str]) -> float:
+    """Who names a file wants what is known of it."""
+    is_about = any(file == name or file.endswith(f"/{name}") for name in asked for file in files)
+    return _FILE_BONUS if is_about else 0.0
 
 
 def _put_newer_first(ranked: list[RecalledItem]) -> list[RecalledItem]:
