@@ -36,7 +36,7 @@ FLOORS = (
     ("session_archive",),
     ("call", "boot", "room"),
     ("rooms",),
-    ("catalogue",),
+    ("catalogue", "backup"),
     ("edges", "librarian.server_watch"),
     ("server",),
     ("cli",),

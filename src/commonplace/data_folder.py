@@ -38,11 +38,11 @@ class DataFolder:
             self.close()
             raise errors.Unavailable(
                 f"The database {self.database} is missing or empty, but this folder had one.",
-                hint=f"Restore {DATABASE} from a backup into {self.path}. No new database was created.",
+                hint=f"No new database was created. Run: commonplace restore BACKUP --data {self.path}",
             )
 
     def mark_created(self) -> None:
-        (self.path / _MARKER).touch(mode=0o600)
+        mark_created(self.path)
 
     def close(self) -> None:
         self._lock.close()
@@ -67,6 +67,17 @@ def make_private(folder: Path) -> None:
             changed.append(path.name)
     if changed:
         _log.warning("made private", extra={"folder": str(folder), "files": ", ".join(sorted(changed))})
+
+
+def lock_data_folder(path: Path) -> IO[str]:
+    """Keep every server out of this folder until the returned file is closed, whatever is in it."""
+    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return lock_file(path / _LOCK)
+
+
+def mark_created(path: Path) -> None:
+    """From now on a server refuses to create a new database here if this one disappears."""
+    (path / _MARKER).touch(mode=0o600)
 
 
 def find_holder(path: Path) -> int | None:

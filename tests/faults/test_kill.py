@@ -100,5 +100,5 @@ def test_lost_database_is_not_replaced_by_an_empty_one(tmp_path: Path):
         product.command("serve", "--port", "0", "--data", str(tmp_path)),
         capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, env=product.environment(),
     )  # fmt: skip
-    assert (again.returncode, "Restore commonplace.db from a backup" in again.stderr) == (8, True)
+    assert (again.returncode, "commonplace restore BACKUP" in again.stderr) == (8, True)
     assert not (tmp_path / "commonplace.db").exists()

@@ -4,6 +4,7 @@ import argparse
 import importlib
 from collections.abc import Callable
 
+from commonplace.cli.backup_parser import add_backup_commands
 from commonplace.client.commands import client_parser as agent_commands
 from commonplace.client.commands import people_parser
 from commonplace.client.commands.command_flags import Commands, RawHelp, add_store_flags, run_lazily
@@ -17,6 +18,7 @@ _EPILOG = """first steps:
 """
 COMMAND_GROUPS = {
     "run the server": ("serve", "status", "key", "audit", "admin"),
+    "back up and move": ("backup", "restore", "export", "import"),
     "connect agents": ("connect", "install", "uninstall", "guard"),
     "ask the server": ("search", "show", "who", "inbox", "backlog", "call"),
     "transcripts and code": ("sync", "librarian", "verify", "distill"),
@@ -39,6 +41,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_audit(commands)
     _add_status(commands)
     _add_admin(commands)
+    add_backup_commands(commands)
     _add_librarian(commands)
     _add_distill(commands)
     _add_verify(commands)

@@ -30,7 +30,7 @@ async def choose_model(tx: Tx, choice: str) -> None:
         await tx.run("delete from setting where name = $1", _NEXT_MODEL)
     elif choice != following:
         await _save_setting(tx, _NEXT_MODEL, choice)
-        await _queue_all_entries(tx)
+        await queue_all_entries(tx)
 
 
 async def load_vector_width(tx: Tx, model: str) -> int | None:
@@ -110,12 +110,13 @@ async def _require_width(tx: Tx, model: str, width: int) -> None:
     former_width = await load_vector_width(tx, model)
     if former_width not in (None, width):
         await tx.run("delete from embedding where model = $1", model)
-        await _queue_all_entries(tx)
+        await queue_all_entries(tx)
     if former_width != width:
         await _save_setting(tx, _WIDTH_PREFIX + model, str(width))
 
 
-async def _queue_all_entries(tx: Tx) -> None:
+async def queue_all_entries(tx: Tx) -> None:
+    """Let the background embed every entry again."""
     await tx.run(
         "insert into embedding_queue (project, n, due_at, tries) select project, n, 0, 0 from entry"
         " where not kind = any($1) on conflict (project, n) do nothing",

@@ -70,7 +70,7 @@ async def remove_entries(tx: Tx, project: str, kind: str, ids: Sequence[str]) ->
     numbers = [row["n"] for row in removed]
     await tx.run("delete from embedding where project = $1 and n = any($2)", project, numbers)
     await tx.run("delete from embedding_queue where project = $1 and n = any($2)", project, numbers)
-    await _update_statistics(tx, project, [(_parse_counts(row), parse_readers(row)) for row in removed], -1)
+    await _update_statistics(tx, project, [(parse_counts(row), parse_readers(row)) for row in removed], -1)
 
 
 async def refresh_entries(
@@ -106,7 +106,7 @@ def _has_text_of(row: Row | None, entry: IndexEntry) -> bool:
             _format_tags(entry),
             format_readers(entry.readers),
         )
-        and _parse_counts(row) == entry.counted
+        and parse_counts(row) == entry.counted
     )
 
 
@@ -182,7 +182,7 @@ async def list_entries_after(
         kind,
         limit,
     )
-    return [(row["id"], _parse_counts(row)) for row in rows]
+    return [(row["id"], parse_counts(row)) for row in rows]
 
 
 def _numbered_by(tx: Tx, project: str) -> str:
@@ -198,7 +198,7 @@ async def _insert_entries(tx: Tx, project: str, numbered: list[tuple[int, IndexE
     counts = {n: entry.counted or count_entry_words(entry) for n, entry in numbered}
     rows = [_build_row(n, entry, counts[n]) for n, entry in numbered]
     await _DIALECTS[tx.kind].insert_entries(
-        tx, rows, [(n, _scope_tokens(project, entry.readers, counts[n])) for n, entry in numbered]
+        tx, rows, [(n, scope_tokens(project, entry.readers, counts[n])) for n, entry in numbered]
     )
     await _update_statistics(tx, project, [(counts[n], entry.readers) for n, entry in numbered], 1)
     await tx.many(
@@ -235,7 +235,8 @@ def count_entry_words(entry: IndexEntry, body_words: Counter[str] | None = None)
     return words
 
 
-def _scope_tokens(project: str, readers: Sequence[str], counts: Counter[str]) -> dict[str, int]:
+def scope_tokens(project: str, readers: Sequence[str], counts: Counter[str]) -> dict[str, int]:
+    """The tokens as the words of a store have them, with how often each occurs."""
     prefixes = [text.token_prefix(project, reader) for reader in readers or ("",)]
     return {prefix + token: times for prefix in prefixes for token, times in counts.items()}
 
@@ -275,6 +276,7 @@ def parse_readers(row: Row) -> Sequence[str]:
     return msgspec.json.decode(row["readers"], type=list[str]) if row["readers"] else ()
 
 
-def _parse_counts(row: Row) -> Counter[str]:
+def parse_counts(row: Row) -> Counter[str]:
+    """The words of a stored entry."""
     pairs = (pair.rpartition(":") for pair in row["counts"].split())
     return Counter({token: int(times) for token, _, times in pairs})

@@ -75,9 +75,9 @@ async def migrate(database: Database) -> int:
     return applied
 
 
-async def apply_migration_files(database: Database) -> int:
-    """Migrate without distributing a new database."""
-    known = list_migrations(database.kind)
+async def apply_migration_files(database: Database, last: int | None = None) -> int:
+    """Migrate without distributing a new database; with `last`, only up to this migration."""
+    known = [each for each in list_migrations(database.kind) if last is None or each.n <= last]
     return await database.write(lambda tx: _apply_migrations(tx, known))
 
 

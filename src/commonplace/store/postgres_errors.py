@@ -63,7 +63,7 @@ def postgres_refusal(error: BaseException, dsn: str) -> errors.Refusal | None:
     """The refusal for this error; None if it is a bug."""
     database = urlsplit(dsn).path.lstrip("/") or "of the default name"
     hint = (
-        f"Operator: stop the servers and restore {database} from a backup (pg_restore --clean --dbname {database}"
-        " FILE), or promote a healthy standby."
+        f"Operator: promote a healthy standby, or stop the servers and restore {database} from a backup:"
+        " commonplace restore BACKUP --store postgresql://..."
     )
     return build_refusal(classify_postgres_error(error), error, database, hint)

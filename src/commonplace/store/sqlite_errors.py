@@ -45,8 +45,5 @@ def sqlite_refusal(error: BaseException, database: Path) -> errors.Refusal | Non
 
 
 def format_restore_hint(database: Path) -> str:
-    """How to put a backup in the place of a damaged file; an old write-ahead log must not be applied to it."""
-    return (
-        f"Operator: stop the server, then restore a backup of {database}:"
-        f" rm -f {database} {database}-wal {database}-shm && cp BACKUP {database}"
-    )
+    """How to put a backup in the place of a damaged file."""
+    return f"Operator: stop the server, then run: commonplace restore BACKUP --data {database.parent}"

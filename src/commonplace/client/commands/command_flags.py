@@ -9,11 +9,11 @@ RawHelp = argparse.RawDescriptionHelpFormatter
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - argparse has no public name for it
 
 
-def run_lazily(module: str) -> Callable[[argparse.Namespace], int]:
+def run_lazily(module: str, function: str = "run") -> Callable[[argparse.Namespace], int]:
     """Import a command only when it runs, so that --help is instant."""
 
     def run(arguments: argparse.Namespace) -> int:
-        command: Callable[[argparse.Namespace], int] = importlib.import_module(module).run
+        command: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(module), function)
         return command(arguments)
 
     return run

@@ -1,0 +1,88 @@
+"""Check a backup without a store: every member is there and has the digest that the manifest names."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from commonplace.backup.container import read_members
+from commonplace.backup.contents import (
+    HEADER_NAME,
+    INDEX_TABLES,
+    MANIFEST_NAME,
+    BackupHeader,
+    BackupManifest,
+    TableDigest,
+    damaged_backup,
+    decode_header,
+    decode_manifest,
+    parse_body_address,
+    parse_table_name,
+)
+from commonplace.store.database import Kind
+
+
+@dataclass(frozen=True)
+class InspectedBackup:
+    path: Path
+    header: BackupHeader
+    manifest: BackupManifest
+
+
+class _Tally:
+    def __init__(self) -> None:
+        self.digest: Any = hashlib.sha256()
+        self.rows, self.bytes = 0, 0
+
+    def add_part(self, body: bytes) -> None:
+        self.digest.update(body)
+        self.rows += body.count(b"\n")
+        self.bytes += len(body)
+
+    def result(self) -> TableDigest:
+        return TableDigest(self.rows, self.bytes, self.digest.hexdigest())
+
+
+def inspect_backup(path: Path) -> InspectedBackup:
+    """Read the whole file; raises Invalid if it is damaged or incomplete."""
+    header: BackupHeader | None = None
+    manifest: BackupManifest | None = None
+    tallies: dict[str, _Tally] = {}
+    bodies = 0
+    for name, body in read_members(path):
+        if header is None:
+            if name != HEADER_NAME:
+                raise damaged_backup(f"it starts with {name}, not with {HEADER_NAME}")
+            header = decode_header(body)
+        elif name == MANIFEST_NAME:
+            manifest = decode_manifest(body)
+        elif table := parse_table_name(name):
+            tallies.setdefault(table, _Tally()).add_part(body)
+        elif parse_body_address(name):
+            bodies += 1
+    if header is None or manifest is None:
+        raise damaged_backup("it has no end")
+    _require_tables(header, manifest, tallies)
+    if bodies < manifest.archive_bodies:
+        raise damaged_backup(f"it has {bodies} of {manifest.archive_bodies} archive bodies")
+    return InspectedBackup(path, header, manifest)
+
+
+def _require_tables(header: BackupHeader, manifest: BackupManifest, tallies: dict[str, _Tally]) -> None:
+    if set(manifest.tables) != set(header.tables) or not set(tallies) <= set(header.tables):
+        raise damaged_backup("its tables are not those that it lists")
+    found = {name: tallies.get(name, _Tally()).result() for name in manifest.tables}
+    if wrong := [name for name, digest in manifest.tables.items() if found[name] != digest]:
+        raise damaged_backup(f"the rows of {', '.join(wrong)} are not those that were written")
+
+
+def list_differences(
+    backup: InspectedBackup, restored: dict[str, TableDigest], restored_to: Kind
+) -> list[str]:
+    """The tables whose rows differ between the backup and what was restored from it.
+
+    The search index is compared only between stores of one kind; it is derived from the other rows.
+    """
+    is_same_kind = backup.header.store == restored_to
+    compared = [name for name in backup.manifest.tables if is_same_kind or name not in INDEX_TABLES]
+    return [name for name in compared if restored.get(name) != backup.manifest.tables[name]]
