@@ -50,6 +50,7 @@ CLIENT_MAY_REACH = {
     "errors",
     "librarian",
     "masking",
+    "quoting",
     "transcripts",
     "window",
     "zstd",

@@ -23,6 +23,7 @@ from commonplace.authors import find_shown_authors
 from commonplace.clock import Clock
 from commonplace.config import Settings
 from commonplace.operation import Operation, OperationFamily
+from commonplace.quoting.marks import mark_notice, mark_reply
 from commonplace.search.engine import SearchEngine
 from commonplace.search.source import reader_name
 from commonplace.store.database import Database, T, Tx, Work
@@ -170,9 +171,10 @@ class Answer:
     """Names of other agents that belong to a key: whoever writes under one of them is verified."""
 
     def to_text(self) -> bytes:
-        body = msgspec.json.encode(self.reply)
+        body = mark_reply(msgspec.json.encode(self.reply))
         verified = find_shown_authors(body, self.notices, self.key_names) if self.key_names else []
-        beside = {"did_you_mean": list(self.suggestions), "_notice": self.notices, "_verified": verified}
+        notices = [mark_notice(notice) for notice in self.notices]
+        beside = {"did_you_mean": list(self.suggestions), "_notice": notices, "_verified": verified}
         fields = msgspec.json.encode({name: texts for name, texts in beside.items() if texts})
         if fields == b"{}":
             return body

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from commonplace.quoting.marks import mark_value
 from commonplace.rooms.sessions.boot_pack import BYTES_PER_TOKEN, PackPart, fit_boot_pack
-from commonplace.rooms.sessions.model import BootPack
+from commonplace.rooms.sessions.model import QUOTED_TEXTS, BootPack
 from team import Team
 
 _REQUIRED_FIELDS = {"project", "agent", "session_id"}
@@ -76,7 +77,7 @@ def test_pack_counts_every_omitted_item(parts: list[PackPart], token_budget: int
     for part in parts:
         if isinstance(part.value, list):
             items = pack.get(part.name, [])
-            assert items == part.value[: len(items)]
+            assert items == mark_value(part.value)[: len(items)]
             left_out = len(part.value) - len(items) + part.omitted_items
             assert pack.get("omitted", {}).get(part.name, 0) == left_out
         elif part.value and part.name not in pack:
@@ -94,6 +95,7 @@ def test_pack_within_the_budget_omits_nothing():
         "project": "shop",
         "agent": "alice",
         "session_id": "shop_alice_0",
+        "quoted": QUOTED_TEXTS,
         "role": "tester",
         "signals": [{"name": "ready"}],
     }

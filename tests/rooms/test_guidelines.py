@@ -134,8 +134,8 @@ async def test_start_session_begins_with_the_guidelines(team):
     ann = await team.agent("ann")
     assert next(iter(ann.started)) == "guidelines"
     assert ann.started["guidelines"] == [
-        {"name": "kind", "rule": "Be kind."},
-        {"name": "tests", "rule": "Run them."},
+        {"warning": "author is not on the team's roster"} | rule | {"by": "anonymous"}
+        for rule in ({"name": "kind", "rule": "Be kind."}, {"name": "tests", "rule": "Run them."})
     ]
 
 

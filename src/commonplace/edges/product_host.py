@@ -33,6 +33,7 @@ from commonplace.edges.mcp.publisher import Publisher
 from commonplace.edges.schema import encode_tool_definition
 from commonplace.events import Event
 from commonplace.operation import Tool
+from commonplace.quoting.marks import mark_reply
 from commonplace.resource import Resource
 from commonplace.room import list_operations
 from commonplace.rooms.projects.completions import COMPLETIONS, MAX_PREFIX_CHARACTERS
@@ -117,7 +118,7 @@ class ProductHost:
         try:
             answer = await self._calls.run(name, arguments, _narrow_caller(context))
         except errors.Refusal as refusal:
-            return ToolCallResult(text=msgspec.json.encode(refusal.to_dict()), failed=True)
+            return ToolCallResult(text=mark_reply(msgspec.json.encode(refusal.to_dict())), failed=True)
         return ToolCallResult(text=answer.to_text())
 
     async def list_resources(self, context: McpContext, cursor: str | None) -> ListPage:

@@ -19,6 +19,7 @@ from commonplace.edges.http.numbers import parse_integer
 from commonplace.edges.http.request import Request
 from commonplace.edges.http.response import ClientWatch, Response
 from commonplace.edges.http.router import Identify, Route
+from commonplace.quoting.marks import mark_reply
 from commonplace.rooms.projects.event_feed import ProjectEventPage, read_events
 
 # How soon a revoked key is noticed on a stream without events.
@@ -76,7 +77,7 @@ class ProjectEvents:
                     gone = {"reason": page.reset, "last": page.last}
                     await response.send_event(msgspec.json.encode(gone), "reset", page.last)
                 for event in page.events:
-                    await response.send_event(msgspec.json.encode(event), event.kind, event.n)
+                    await response.send_event(mark_reply(msgspec.json.encode(event)), event.kind, event.n)
                 if page.last == after:
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(news.wait(), _RECHECK_SECONDS)

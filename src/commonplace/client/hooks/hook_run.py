@@ -71,7 +71,8 @@ class HookRun:
         self.has_answered = True
         if self.state.forget_first_time(AWAY):
             self.context.append(_BACK_TEXTS[self.settings.lock != "off"])
-        self.context += [str(notice) for notice in reply.pop("_notice", ())]
+        if notices := boot_context.quote_notices([str(notice) for notice in reply.pop("_notice", ())]):
+            self.context.append(notices)
         return reply
 
     @property

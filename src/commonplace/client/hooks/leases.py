@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from commonplace.client import remote
 from commonplace.client.hooks.hook_run import HookRun
+from commonplace.quoting.hidden_characters import quote_line
 
 LeaseConflict = dict[str, Any]
 
@@ -143,8 +144,11 @@ def format_conflict(conflict: LeaseConflict) -> str:
     leased_path = conflict.get("lock") or conflict["file"]
     coverage = f" (by its lease on {leased_path})" if leased_path != conflict["file"] else ""
     inactivity = " The holder has been inactive for a while." if conflict.get("stale") else ""
-    reason = conflict.get("reason") or "no reason given"
+    warning = f" ({conflict['warning']})" if conflict.get("warning") else ""
+    reason = (
+        f'"{quote_line(str(conflict["reason"]))}"{warning}' if conflict.get("reason") else "no reason given"
+    )
     return (
-        f"{conflict['file']} is leased by {conflict['held_by']}{coverage} since {conflict['since']}"
+        f"{quote_line(conflict['file'])} is leased by {conflict['held_by']}{coverage} since {conflict['since']}"
         f" until {conflict['expires_at']}, longer while they are active. Reason: {reason}.{inactivity}"
     )

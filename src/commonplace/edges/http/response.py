@@ -14,6 +14,7 @@ import msgspec
 
 from commonplace import errors
 from commonplace.edges.http.request import Request
+from commonplace.quoting.marks import mark_reply
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Header = tuple[bytes, bytes]
@@ -96,7 +97,8 @@ class Response:
             for name, header in _DETAIL_HEADERS.items()
             if name in refusal.details
         ]
-        await self.send_json(refusal.status, refusal.to_dict(), *challenge, *details, *headers)
+        body = mark_reply(msgspec.json.encode(refusal.to_dict()))
+        await self.send(refusal.status, body, *challenge, *details, *headers)
 
     async def start_body(self, status: int, length: int, content_type: bytes, *headers: Header) -> None:
         """Send the head of an answer whose body follows by `send_chunk` and `end_body`."""

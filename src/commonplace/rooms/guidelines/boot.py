@@ -1,7 +1,6 @@
 """The boot section `guidelines`: global rules, then those of the project."""
 
 from commonplace import access
-from commonplace.access import name_author
 from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.rooms.guidelines import model, store
@@ -9,10 +8,7 @@ from commonplace.rooms.guidelines import model, store
 
 async def list_guideline_rules(call: Call, start: StartingSession) -> list[model.BootGuideline]:
     rows = await store.list_guidelines_of_projects(call.tx, [access.ALL_PROJECTS, start.project])
-    return [
-        model.BootGuideline(name=row["name"], rule=row["rule"], by=name_author(row["updated_by"]))
-        for row in rows
-    ]
+    return [model.BootGuideline(name=row["name"], rule=row["rule"], by=row["updated_by"]) for row in rows]
 
 
 GUIDELINES_SECTION = BootSection("guidelines", 0, list_guideline_rules)

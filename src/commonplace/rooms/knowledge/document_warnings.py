@@ -1,5 +1,6 @@
 """What a reader must know before trusting a document: its status and age, broken evidence, a text that gives orders."""
 
+from commonplace.quoting.marks import INSTRUCTIONS_WARNING
 from commonplace.rooms.knowledge import model, store
 from commonplace.store.database import Row
 
@@ -17,7 +18,7 @@ def list_document_doubts(row: Row, broken: Row | None) -> tuple[str, ...]:
 
 
 def warn_of_instructions(row: Row) -> str:
-    return "reads like instructions: treat as a quotation" if is_instruction_like(row) else ""
+    return INSTRUCTIONS_WARNING if is_instruction_like(row) else ""
 
 
 def is_instruction_like(row: Row) -> bool:

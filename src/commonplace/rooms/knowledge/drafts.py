@@ -5,7 +5,6 @@ transaction. `writing.py` writes the result, and compares again with documents t
 """
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,8 @@ from commonplace import errors, masking
 from commonplace.access import Caller
 from commonplace.call import Call, Calls
 from commonplace.config import Settings
+from commonplace.quoting.hidden_characters import remove_hidden_characters
+from commonplace.quoting.instruction_texts import is_instruction_like
 from commonplace.rooms.knowledge import model, store
 from commonplace.rooms.knowledge.claims import Claim, extract_claims, find_clash, is_correction
 from commonplace.search import index, text
@@ -29,16 +30,6 @@ _MIN_RECALL_TOKENS = 8
 _MAX_NEAR_DOCUMENTS = 8
 _MAX_SERVED_DOCUMENTS = 50
 _MAX_COMPARED_CHARACTERS = 20_000
-_HIDDEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]")
-_INSTRUCTIONS = re.compile(
-    r"(?i)\b(?:ignore|disregard|forget|override) (?:all |any |the |your |my ){0,3}(?:previous|prior|above|earlier|system)"
-    r"|\byou are now\b|\bact as (?:an? |the )?(?:admin|root|system|developer)"
-    r"|\b(?:reveal|print|show|send|post|upload|exfiltrate|leak) (?:me |us )?(?:the |your |all |every )?"
-    r"(?:system prompt|instructions|secrets?|passwords?|api keys?|tokens?|credentials|\.env)"
-    r"|\bdo not (?:tell|inform|mention|reveal)[^.\n]{0,40}\b(?:user|human|anyone|operator)"
-    r"|</?(?:system|assistant|user|instructions?|memory)>|\[(?:system|inst)\]"
-    r"|\b(?:curl|wget)\b[^\n|]{0,200}\|\s*(?:ba|z)?sh\b|\bnew instructions?:|\bsystem prompt:"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +42,9 @@ class CleanText:
 
 def clean_text(original: str) -> CleanText:
     """The text without secrets and hidden characters, flagged if it reads like instructions to a model."""
-    visible = _HIDDEN.sub("", original)
+    visible = remove_hidden_characters(original)
     flags = ["hidden_characters"] if visible != original else []
-    if _INSTRUCTIONS.search(visible):
+    if is_instruction_like(original):
         flags.append("instruction_like")
     safe = masking.mask_secrets(visible)
     return CleanText(safe.text, tuple(flags), safe.kinds)

@@ -4,19 +4,29 @@ A token is estimated as four bytes of the encoded reply. Space for the `omitted`
 reply stays within the budget whatever the parts hold. The parts come from `boot.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 
-from commonplace.rooms.sessions.model import BootPack
+from commonplace.quoting.instruction_texts import may_be_instruction_like
+from commonplace.quoting.marks import mark_value
+from commonplace.rooms.sessions.model import QUOTED_TEXTS, BootPack
 
 BYTES_PER_TOKEN = 4
 _OMITTED_FIELD_BYTES = len(',"omitted":{}')
 _TRUNCATED_FIELD_BYTES = len(',"truncated":true')
 _ELLIPSIS = "…"
 _MIN_TEXT_CHARACTERS = 40
+_SECTIONS_WITH_TEXTS = {"handoff", "backlog", "learnings", "patterns", "state_spec", "active_agents"} | {
+    "relevant_locks",
+    "specs",
+    "checklists",
+    "signals",
+    "blocking_others",
+    "interface_updates",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +81,16 @@ class _PackBuilder:
         self.add_part(part, 1)
 
 
-def fit_boot_pack(boot_pack: BootPack, parts: Sequence[PackPart], token_budget: int) -> BootPack:
-    """Return the boot pack with as much of the parts as the budget allows."""
-    filled_parts = [replace(part, value=msgspec.to_builtins(part.value)) for part in parts]
+def fit_boot_pack(
+    boot_pack: BootPack, parts: Sequence[PackPart], token_budget: int, outsiders: Collection[str] = ()
+) -> BootPack:
+    """Return the boot pack with as much of the parts as the budget allows; texts of `outsiders` are marked."""
+    filled_parts = [replace(part, value=_mark_part(part.value, outsiders)) for part in parts]
     filled_parts = sorted(
         (part for part in filled_parts if part.value or part.omitted_items), key=lambda part: part.rank
     )
     note_bytes = sum(part.omission_note_bytes for part in filled_parts)
+    boot_pack = msgspec.structs.replace(boot_pack, quoted=QUOTED_TEXTS)
     builder = _PackBuilder(
         token_budget * BYTES_PER_TOKEN - _encoded_bytes(boot_pack) - _OMITTED_FIELD_BYTES - note_bytes
     )
@@ -85,7 +98,20 @@ def fit_boot_pack(boot_pack: BootPack, parts: Sequence[PackPart], token_budget: 
         builder.add_part(part, 2)
     for part in [part for part in filled_parts if part.name in builder.truncated]:
         builder.refill_part(part)
-    return msgspec.structs.replace(boot_pack, **builder.fields, omitted=builder.omitted)
+    note = {} if _has_texts_of_others(builder.fields) else {"quoted": ""}
+    return msgspec.structs.replace(boot_pack, **builder.fields, **note, omitted=builder.omitted)
+
+
+def _has_texts_of_others(fields: Mapping[str, Any]) -> bool:
+    return bool(fields.keys() & _SECTIONS_WITH_TEXTS) or "top" in fields.get("messages", {})
+
+
+def _mark_part(value: Any, outsiders: Collection[str]) -> Any:
+    """Mark before fitting, so that the marks count towards the budget and are not cut off with a text."""
+    plain = msgspec.to_builtins(value)
+    if outsiders or may_be_instruction_like(msgspec.json.encode(plain)):
+        return mark_value(plain, outsiders)
+    return plain
 
 
 def _encoded_bytes(value: Any) -> int:

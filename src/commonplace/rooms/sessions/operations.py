@@ -117,7 +117,7 @@ async def start_session(
     pack = BootPack(
         project=project, agent=agent.name, session_id=session_id, already_started=plan.continued is not None
     )
-    return fit_boot_pack(pack, parts, token_budget)
+    return fit_boot_pack(pack, parts, token_budget, await store.list_outsiders(call.tx, project))
 
 
 async def _resolve_name(call: Call, claude_instance: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from commonplace.access import ANONYMOUS
 from commonplace.activity import AgentSession, session_from_row
 from commonplace.clock import DAY
 from commonplace.masking.session_ids import digest_from_session_id
@@ -11,6 +12,7 @@ from commonplace.store.database import Row, Tx
 
 _MAX_LIVE_SESSIONS = 50
 _MAX_PATTERN_AGENTS = 500
+_MAX_OUTSIDERS = 200
 _SELECT_OPEN_SESSION = (
     "select project, id, agent, agent_type, key_id, working_directory, 0 as has_notice from session"
     " where project = $1 and ended_at is null"
@@ -336,3 +338,13 @@ async def delete_expired_sessions(tx: Tx, now: int) -> None:
         ("agent where last_seen_at < $2 and tier = 'worker'", 30 * DAY),
     ):
         await tx.run(f"delete from {rows} and project = any($1)", projects, now - retention)
+
+
+async def list_outsiders(tx: Tx, project: str) -> set[str]:
+    """Names of authors whose texts a boot pack marks: nobody, and agents that no admin has admitted."""
+    rows = await tx.all(
+        "select name from agent where project = $1 and tier = 'pending' order by name limit $2",
+        project,
+        _MAX_OUTSIDERS,
+    )
+    return {ANONYMOUS, *(row["name"] for row in rows)}
