@@ -19,7 +19,7 @@ _EPILOG = """first steps:
 COMMAND_GROUPS = {
     "run the server": ("serve", "status", "key", "audit", "admin"),
     "back up and move": ("backup", "restore", "export", "import"),
-    "connect agents": ("connect", "install", "uninstall", "guard"),
+    "connect agents": ("connect", "join", "install", "uninstall", "guard"),
     "ask the server": ("search", "show", "who", "inbox", "backlog", "call"),
     "transcripts and code": ("sync", "librarian", "verify", "distill"),
     "what agents run": ("stdio", "hook"),

@@ -11,27 +11,56 @@ _MAX_NAME_CHARACTERS = 64
 _DIGEST_CHARACTERS = 8
 
 
+class ProjectSetting(NamedTuple):
+    value: str
+    path: Path
+
+
 def project_of_folder(cwd: str | Path) -> str:
     """COMMONPLACE_PROJECT, else the folder's own project."""
     return os.environ.get("COMMONPLACE_PROJECT") or project_from_files(cwd)
 
 
 def project_from_files(cwd: str | Path) -> str:
-    """`project` of .commonplace.toml at the repository's root, else the repository's name.
+    """`project` of .commonplace.toml at the repository's root if it is trusted, else the repository's name.
 
     A linked worktree has the name of the main one, so that all share one memory. A folder outside of a repository is
     a project by its own name.
     """
     folder = Path(cwd).expanduser()
-    if named := find_project_setting(folder, "project"):
-        return named.value
+    named = find_project_setting(folder, "project")
+    return named.value if named and _is_trusted(named, folder) else _own_name(folder)
+
+
+def find_untrusted_project(cwd: str | Path) -> ProjectSetting | None:
+    """The project that the folder's repository names and that nobody has confirmed (`project_trust.py`)."""
+    folder = Path(cwd).expanduser()
+    named = find_project_setting(folder, "project")
+    return named if named and not _is_trusted(named, folder) else None
+
+
+def trust_root(folder: Path) -> Path:
+    """The folder that a confirmation is stored for: the main worktree, so that one counts for all of them."""
+    root = find_repository(folder)
+    return (find_main_worktree(root) if root else folder).resolve()
+
+
+def _is_trusted(named: ProjectSetting, folder: Path) -> bool:
+    if _fold_name(named.value) == _fold_name(_own_name(folder)):
+        return True
+    # Imported late: remote.py imports this module, and few repositories name a project.
+    from commonplace.client import project_trust, remote  # noqa: PLC0415
+
+    return project_trust.is_project_trusted(named.value, trust_root(folder), remote.read_configuration())
+
+
+def _own_name(folder: Path) -> str:
     root = find_repository(folder)
     return _name_from_folder(find_main_worktree(root).name.removesuffix(".git") if root else folder.name)
 
 
-class ProjectSetting(NamedTuple):
-    value: str
-    path: Path
+def _fold_name(name: str) -> str:
+    return _BETWEEN_WORDS.sub("_", name.lower()).strip("_")
 
 
 def find_project_setting(folder: Path, name: str) -> ProjectSetting | None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from machine import Machine
 
 from commonplace import access, zstd
+from commonplace.client import remote
 from commonplace.client.agents import load_transcripts
 from commonplace.client.agents.claude.transcripts import project_slug
 from commonplace.client.project import project_of_folder
@@ -155,6 +156,10 @@ def test_project_is_the_main_worktrees_name_unless_something_says_more(machine, 
     places = (shop, shop / "deep/er", machine.home / "linked", machine.home)
     assert [project_of_folder(place) for place in places] == ["shop", "shop", "shop", "home"]
     (shop / ".commonplace.toml").write_text('project = "store"')
+    assert project_of_folder(machine.home / "linked") == "shop"
+    configuration = remote.configuration_path()
+    configuration.parent.mkdir(parents=True, exist_ok=True)
+    configuration.write_text('trusted_projects = ["store"]')
     assert project_of_folder(machine.home / "linked") == "store"
     (shop / ".commonplace.toml").write_text("broken = [")
     assert project_of_folder(shop) == "shop"

@@ -10,6 +10,7 @@ from commonplace.client.commands.command_flags import Commands, RawHelp, run_laz
 def add_client_commands(commands: Commands) -> None:
     """Add every client command, in the order of --help."""
     _add_connect(commands)
+    _add_join(commands)
     _add_install(commands)
     _add_uninstall(commands)
     _add_sync(commands)
@@ -32,6 +33,27 @@ def _add_stdio(commands: Commands) -> None:
 _STDIO = """Forward MCP messages between standard input and output and the server of this machine. The server is started if it
 does not run, and continues after this command ends. Any number of agents can share it.
   claude mcp add commonplace -- commonplace stdio"""
+
+
+def _add_join(commands: Commands) -> None:
+    command = commands.add_parser(
+        "join",
+        help="let a repository use the project that its .commonplace.toml names",
+        description=_JOIN,
+        formatter_class=RawHelp,
+    )
+    command.add_argument(
+        "folder", nargs="?", default=".", help="a folder of the repository (default: this one)"
+    )
+    command.add_argument("--yes", action="store_true", help="agree without being asked")
+    command.set_defaults(run=run_lazily("commonplace.client.commands.join"))
+
+
+_JOIN = """Confirm that agents in a repository may use the project that its .commonplace.toml names. Anybody can commit that
+file, so until you confirm, the repository's own name is its project. Stored in config.toml under [projects];
+trusted_projects = ["shop"] there trusts a project in every repository.
+  commonplace join
+  commonplace join ~/src/shop --yes"""
 
 
 def _add_connect(commands: Commands) -> None:

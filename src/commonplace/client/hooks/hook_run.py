@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from commonplace.client import project, remote
+from commonplace.client import project, project_trust, remote
 from commonplace.client.hooks import boot_context, deadlines, hook_origin, pending_ends
 from commonplace.client.hooks.agent_process import identify_agent_process
 from commonplace.client.hooks.hook_connection import HookConnection
@@ -16,6 +16,7 @@ from commonplace.client.hooks.hook_event import HookEvent
 from commonplace.client.hooks.hook_settings import HookSettings
 from commonplace.client.hooks.hook_state import HookSession, HookState
 from commonplace.client.hooks.working_tree import WorkingTree, find_working_tree
+from commonplace.quoting.hidden_characters import quote_line
 
 AWAY = "away"
 """What a session was told once, while the server did not answer."""
@@ -159,7 +160,15 @@ class HookRun:
         )
         self.state.save_session(session)
         self.context.append(boot_context.render_boot_context(session, self.settings.lock))
+        self._explain_untrusted_project()
         return session
+
+    def _explain_untrusted_project(self) -> None:
+        if os.environ.get("COMMONPLACE_PROJECT"):
+            return
+        if untrusted := project.find_untrusted_project(self.tree.root):
+            named = quote_line(untrusted.value)
+            self.context.append(project_trust.explain_untrusted_project(named, untrusted.path))
 
     def _call_start_session(self) -> dict[str, Any]:
         """Without a name the server uses that of the key or the seat, also where it refuses the one that is set."""
