@@ -111,7 +111,7 @@ def _parse_archive_location(archives: str) -> str:
         if find_spec("obstore") is None:
             raise errors.Invalid(
                 "archives=s3://... needs the package obstore.",
-                hint="Install commonplace[s3]; in a clone, run `make setup EXTRAS=s3`.",
+                hint="Install commonplace-mcp[s3]; in a clone, run `make setup EXTRAS=s3`.",
             )
         return archives
     return str(Path(archives).expanduser().absolute())

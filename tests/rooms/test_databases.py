@@ -301,4 +301,4 @@ async def test_query_without_its_driver_is_a_clear_refusal(
     alice = await team.agent("alice")
     with pytest.raises(errors.Unavailable) as refusal:
         await alice.db(action="query", database="app", query="select 1")
-    assert refusal.value.hint == "Install commonplace[mysql]; in a clone, run `make setup EXTRAS=mysql`."
+    assert refusal.value.hint == "Install commonplace-mcp[mysql]; in a clone, run `make setup EXTRAS=mysql`."

@@ -9,7 +9,6 @@ from commonplace import config, errors
 from commonplace.backup.container import create_backup_file
 from commonplace.backup.dump import write_backup
 from commonplace.backup.inspection import InspectedBackup, inspect_backup
-from commonplace.backup.last_backup import describe_backup, write_last_backup
 from commonplace.backup.restore import verify_in_scratch
 from commonplace.backup.rotation import delete_old_backups, name_backup
 from commonplace.cli.backup_report import Progress, describe_counts, format_size
@@ -17,6 +16,7 @@ from commonplace.clock import read_wall_clock
 from commonplace.config import Settings
 from commonplace.data_folder import DATABASE
 from commonplace.session_archive.frame_storage import open_frame_storage
+from commonplace.store.last_backup import describe_backup, write_last_backup
 from commonplace.store.snapshot import Snapshot
 
 _MAX_VERIFIED_BYTES = 256_000_000

@@ -5,6 +5,7 @@ import importlib
 from collections.abc import Callable
 
 from commonplace.cli.backup_parser import add_backup_commands
+from commonplace.cli.doctor_parser import add_doctor
 from commonplace.client.commands import client_parser as agent_commands
 from commonplace.client.commands import people_parser
 from commonplace.client.commands.command_flags import Commands, RawHelp, add_store_flags, run_lazily
@@ -17,7 +18,7 @@ _EPILOG = """first steps:
   commonplace key create --name ann --role owner   make the first key, then: serve --auth on
 """
 COMMAND_GROUPS = {
-    "run the server": ("serve", "status", "key", "audit", "admin"),
+    "run the server": ("serve", "status", "doctor", "key", "audit", "admin"),
     "back up and move": ("backup", "restore", "export", "import"),
     "connect agents": ("connect", "join", "install", "uninstall", "guard"),
     "ask the server": ("search", "show", "who", "inbox", "backlog", "call"),
@@ -41,6 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_audit(commands)
     _add_status(commands)
     _add_admin(commands)
+    add_doctor(commands)
     add_backup_commands(commands)
     _add_librarian(commands)
     _add_distill(commands)

@@ -28,7 +28,7 @@ _RANDOM_ID = re.compile(r"\b(?:(smk|cwt)_[\w-]{43}|([A-Za-z][\w-]*?)_[0-9a-f]{8,
 _LINE_CHARACTERS = 110
 _TEXT_CHARACTERS = 240
 _LISTED_ITEMS = 3
-_UNSTABLE_FIELD = re.compile(r".*_ms|uptime_seconds|cursor|next_cursor|compressed_bytes")
+_UNSTABLE_FIELD = re.compile(r"findings|.*_ms|uptime_seconds|cursor|next_cursor|compressed_bytes")
 
 
 @dataclass(frozen=True)

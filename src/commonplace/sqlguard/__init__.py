@@ -27,7 +27,7 @@ def check_statement(dialect: Dialect, sql: str) -> CheckedStatement:
     except ModuleNotFoundError as missing:
         raise errors.Unavailable(
             f"Queries to {dialect} need the package {missing.name}, which is not installed.",
-            hint=f"Install commonplace[{dialect}]; in a clone, run `make setup EXTRAS={dialect}`.",
+            hint=f"Install commonplace-mcp[{dialect}]; in a clone, run `make setup EXTRAS={dialect}`.",
         ) from None
     except RecursionError:
         raise errors.TooLarge(

@@ -5,7 +5,15 @@ import sys
 
 from commonplace.client import remote
 from commonplace.client.agents import AGENTS_WITH_HOOKS, load_hooks
-from commonplace.client.hooks import actions, boot_context, end_delivery, fault_log, pending_ends, subagents
+from commonplace.client.hooks import (
+    actions,
+    boot_context,
+    end_delivery,
+    fault_log,
+    last_event,
+    pending_ends,
+    subagents,
+)
 from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.hook_event import HookAnswer, HookEvent, HookOutput
 from commonplace.client.hooks.hook_run import AWAY, HookRun
@@ -45,6 +53,7 @@ def run(agent: str, stdin: bytes, event_name: str = "") -> HookOutput:
         if not agent:
             return HookOutput()
         hooks = load_hooks(agent)
+    last_event.note_event(agent)
     event = hooks.parse_event(payload)
     if event is None or not event.session:
         return HookOutput()

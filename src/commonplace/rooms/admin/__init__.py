@@ -4,6 +4,7 @@ from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.admin.audit_verification import list_audit_chains, verify_audit
 from commonplace.rooms.admin.events import KEY_REVOKED
+from commonplace.rooms.admin.inspection import inspect_server
 from commonplace.rooms.admin.operations import admin, get_health
 from commonplace.rooms.admin.resources import KEYS
 from commonplace.rooms.admin.retention import delete_old_answers, delete_old_audit_rows
@@ -13,7 +14,7 @@ ROOM = Room(
     purpose=__doc__,
     toolset="admin",
     operations=(admin, get_health),
-    program_operations=(list_audit_chains, verify_audit),
+    program_operations=(list_audit_chains, verify_audit, inspect_server),
     retention=(delete_old_audit_rows, delete_old_answers),
     resources=(KEYS,),
     events=(KEY_REVOKED,),

@@ -105,6 +105,16 @@ async def list_unrevoked_keys(tx: Tx, reference: str) -> Sequence[Row]:
     )
 
 
+async def list_expiring_keys(tx: Tx, now: int, until: int) -> Sequence[Row]:
+    """Keys that work now and no longer then."""
+    return await tx.all(
+        "select name, role, expires_at from api_key where revoked_at is null and expires_at > $1 and expires_at <= $2"
+        " order by expires_at limit 20",
+        now,
+        until,
+    )
+
+
 async def list_all_keys(tx: Tx) -> Sequence[Row]:
     return await tx.all(f"{_SELECT_KEY} order by created_at desc, id limit $1", _MAX_LISTED_KEYS)
 

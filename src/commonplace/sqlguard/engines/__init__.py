@@ -34,7 +34,7 @@ def load_engine(dialect: Dialect) -> QueryEngine:
     except ModuleNotFoundError as missing:
         raise errors.Unavailable(
             f"The driver {missing.name} for {dialect} is not installed.",
-            hint=f"Install commonplace[{dialect}]; in a clone, run `make setup EXTRAS={dialect}`.",
+            hint=f"Install commonplace-mcp[{dialect}]; in a clone, run `make setup EXTRAS={dialect}`.",
         ) from None
     from commonplace.sqlguard.engines import sqlite  # noqa: PLC0415 - see above
 

@@ -1,0 +1,75 @@
+"""Is there a server, is it this version, does it know our key, and is its clock ours?"""
+
+import json
+import time
+from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
+
+from commonplace import __version__
+from commonplace.client import light_http, remote
+from commonplace.client.doctor.finding import Finding, format_duration
+from commonplace.client.remote import RemoteServer
+
+_TIMEOUT_SECONDS = 5
+_MAX_SKEW_SECONDS = 30
+_OK = 200
+_START = "commonplace serve"
+
+
+def check_server(server: RemoteServer, named_by: str) -> Iterator[Finding]:
+    """Stops after the first finding that makes the others impossible."""
+    try:
+        answer = light_http.send_request(server.url, "GET", "/health", (), b"", _TIMEOUT_SECONDS)
+    except (OSError, ValueError) as error:
+        yield Finding(
+            "server", "problem", f"{remote.unreachable(server, error)} It is named by {named_by}.", _START
+        )
+        return
+    health = _decode_object(answer.body)
+    if answer.status != _OK:
+        message = health.get("message") or f"HTTP status {answer.status}"
+        yield Finding("server", "problem", f"{server.url} answers: {message}", "See the server's log.")
+        return
+    version = health.get("version", "")
+    yield Finding("server", "ok", f"{server.url}, version {version}, named by {named_by}")
+    if version and version != __version__:
+        yield Finding(
+            "version",
+            "warning",
+            f"the server has version {version}, this program {__version__}",
+            "Upgrade the older one: uv tool upgrade commonplace-mcp, or git pull && make setup",
+        )
+    yield _check_clock(answer.header("date"))
+
+
+def _check_clock(date: str) -> Finding:
+    if not date:
+        return Finding("clock", "ok", "the server does not send its time")
+    apart = abs(parsedate_to_datetime(date).timestamp() - time.time())
+    if apart > _MAX_SKEW_SECONDS:
+        message = f"this clock and the server's are {format_duration(apart)} apart"
+        return Finding("clock", "warning", message, "timedatectl set-ntp true")
+    return Finding("clock", "ok", "this clock and the server's agree")
+
+
+def check_key(server: RemoteServer) -> Iterator[Finding]:
+    try:
+        status = remote.call_operation(server, "memory_admin", {"action": "auth_status"}, _TIMEOUT_SECONDS)
+    except remote.ServerUnreachable as error:
+        yield Finding("key", "problem", str(error), _START)
+        return
+    except remote.ServerRefusal as refused:
+        message = f"{refused} {'Our key is not known there.' if server.key else 'No key is set here.'}"
+        yield Finding("key", "problem", message, "commonplace connect AGENT --url URL --key KEY")
+        return
+    projects = status.get("projects", [])
+    scope = "all projects" if "*" in projects else ", ".join(projects) or "no project"
+    yield Finding("key", "ok", f"{status['role']}; {scope}; keys {status['auth']}")
+
+
+def _decode_object(body: bytes) -> dict[str, str]:
+    try:
+        reply = json.loads(body)
+    except ValueError:
+        return {}
+    return reply if isinstance(reply, dict) else {}
