@@ -7,7 +7,7 @@ ARGS ?=
 EXTRAS ?=
 BUILD := tools/environment.py tools/embedding_model.py installer.lock model.lock pyproject.toml
 
-.PHONY: help setup serve develop check quick test docs bench faults citus agents lock release clean
+.PHONY: help setup serve develop check quick test docs bench faults fuzz citus agents lock release clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -47,6 +47,9 @@ bench: develop ## run the benchmarks and print ratios
 
 faults: develop ## kill -9, replicas, slow clients: the long form
 	$(BIN)/python -m pytest -n 0 tests/faults tests/rooms/test_lock_machine.py tests/client/hooks/test_hook_remote.py --long $(ARGS)
+
+fuzz: develop ## random input on every surface for SECONDS (600); FUZZ_SEED=n repeats a run
+	$(BIN)/python -m pytest -n 0 -s tests/fuzz --fuzz-seconds $(or $(SECONDS),600) $(ARGS)
 
 citus: develop ## every room and the store suite on Citus; DSN=postgresql://user@coordinator/database, else a stand-in
 	TEST_CITUS_DSN="$(or $(DSN),double)" $(BIN)/python -m pytest -n 0 -k "citus" tests/store tests/contract/test_documents.py tests/rooms tests/search tests/edges $(ARGS)

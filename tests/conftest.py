@@ -27,6 +27,7 @@ STORES = ("sqlite", "postgresql", *(["citus"] if os.environ.get("TEST_CITUS_DSN"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--agents", action="store_true", help="run the tests of real agent programs")
+    parser.addoption("--fuzz-seconds", default="0", help="fuzz for so long, with a new seed")
     parser.addoption("--long", action="store_true", help="run fault tests in their long form")
     parser.addoption("--quick", action="store_true", help="run tests on SQLite that start no process")
 
