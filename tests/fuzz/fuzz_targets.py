@@ -70,6 +70,8 @@ class WireFuzzer:
         )
         self.learn(server.call("memory_add_backlog_item", title="Fix the cart", **session))
         self.learn(server.call("create_session", purpose="Talk"))
+        # Loads a validator of 15 MB, which would otherwise look like growth later.
+        server.call("memory_define_spec", name="cart", version="1.0.0", content="{}", json_schema={"type": "object"}, **session)  # fmt: skip
         server.call("write_knowledge", path="notes/cart.md", content="# Cart\n\ncents", workspace_id=space["workspace_id"])  # fmt: skip
         self.values.known["path"] = ["notes/cart.md"]
 
