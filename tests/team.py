@@ -114,7 +114,7 @@ async def execute(dsn: str, sql: str) -> None:
 @asynccontextmanager
 async def _borrowed(store: Postgres | None, dsn: str) -> AsyncIterator[asyncpg.Connection]:
     if store:
-        async with store._writers.acquire() as connection:
+        async with store._writers.connections.acquire() as connection:
             yield connection
         return
     connection = await asyncpg.connect(dsn)
@@ -145,7 +145,7 @@ async def _get_connection(tx: Any) -> Any:
 
 async def _set_read_only(store: Postgres, value: str) -> None:
     async with AsyncExitStack() as stack:
-        pool = store._writers
+        pool = store._writers.connections
         for connection in [
             await stack.enter_async_context(pool.acquire()) for _ in range(pool.get_max_size())
         ]:
@@ -208,7 +208,7 @@ class Template:
         return self._kept
 
     async def take_back(self) -> None:
-        if self._kept and self._kept._writers.is_closing():
+        if self._kept and self._kept._writers.connections.is_closing():
             self._kept = None
         if not await self._emptied():
             await self.close()

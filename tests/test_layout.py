@@ -29,6 +29,7 @@ FLOORS = (
         "data_folder",
         "beacon",
         "background",
+        "admission",
         "window",
     ),
     ("arguments", "acting", "activity", "events", "operation", "resource", "project"),
@@ -173,3 +174,28 @@ def test_no_two_modules_of_the_tests_have_one_name():
     paths = (path for path in Path(__file__).parent.rglob("*.py") if "node_modules" not in path.parts)
     names = Counter(path.name for path in paths if path.name not in {"conftest.py", "__init__.py"})
     assert [name for name, count in names.items() if count > 1] == []
+
+
+# What belongs to one request ends with it; everything else is started by background.py, which keeps it running.
+TASKS_OF_REQUESTS = {
+    "edges/http/response.py": {"create_task"},  # watches whether the client of one request is still there
+    "edges/mcp/stdio_transport.py": {"create_task"},  # the requests of one pipe run beside each other
+    "librarian/server_watch.py": {"run_coroutine_threadsafe"},  # one call of a thread
+    "rooms/databases/operations.py": {"gather"},  # describes several databases in one call
+    "store/postgres.py": {"gather"},  # closes two pools
+    "store/postgres_notifications.py": {"ensure_future"},  # a cancelled connect must not leave a connection
+    "store/sqlite.py": {"gather"},  # joins its threads
+    "background.py": {"create_task"},
+}
+TASK_MAKERS = {"create_task", "ensure_future", "TaskGroup", "run_coroutine_threadsafe"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_task_is_created_outside_of_the_supervisor(path: Path):
+    made = {
+        node.attr
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute)
+        and (node.attr in TASK_MAKERS or ast.unparse(node) == "asyncio.gather")
+    }
+    assert made <= TASKS_OF_REQUESTS.get(path.relative_to(SOURCE).as_posix(), set())

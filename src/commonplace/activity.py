@@ -5,8 +5,6 @@ length in the last two hex digits, so that no query has to search across project
 `rooms/sessions`.
 """
 
-import asyncio
-import contextlib
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
@@ -187,15 +185,15 @@ class ActivityRecorder:
         self._database, self._clock, self._on_activity = database, clock, on_activity
         self._touched: dict[str, int] = {}
         self._pending: dict[str, AgentSession] = {}
-        self._task: asyncio.Task[None] | None = None
+        self._flushing: background.BackgroundWork | None = None
 
     def open(self) -> None:
-        self._task = background.every(_FLUSH_INTERVAL_SECONDS, self.flush_pending)
+        self._flushing = background.every(
+            _FLUSH_INTERVAL_SECONDS, self.flush_pending, name="activity", essential=True
+        )
 
     async def close(self) -> None:
-        await background.stop(self._task)
-        with contextlib.suppress(errors.Unavailable):
-            await self.flush_pending()
+        await background.stop(self._flushing, finish=self.flush_pending)
 
     def is_touch_due(self, session: AgentSession, now: int) -> bool:
         # A clock that was set back is no reason to wait.
@@ -230,6 +228,10 @@ class ActivityRecorder:
             for session in pending:
                 await self.touch_session(tx, session, now)
 
-        await self._database.write(touch_all)
+        try:
+            await self._database.write(touch_all)
+        except errors.Unavailable:
+            self._pending = {session.id: session for session in pending} | self._pending
+            raise
         for session in pending:
             self.mark_touched(session, now)

@@ -5,7 +5,6 @@ Who may do what: `access.py`.
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ import msgspec
 from commonplace import access, acting, activity, errors, events, idempotency, suggestions
 from commonplace.access import Caller
 from commonplace.activity import ActivityRecorder, AgentSession
+from commonplace.admission import CallAdmission
 from commonplace.arguments import SecretMask
 from commonplace.authors import find_shown_authors
 from commonplace.clock import Clock
@@ -187,6 +187,7 @@ class Calls:
 
     def __init__(self, database: Database, catalogue: "Catalogue", settings: Settings, clock: Clock) -> None:
         self.database, self.catalogue, self.settings, self.clock = database, catalogue, settings, clock
+        self.admission = CallAdmission(settings.max_calls)
         self.bus = events.EventBus(database)
         self.activity = ActivityRecorder(database, clock, catalogue.on_activity)
         self.search = SearchEngine(database, settings, clock, catalogue.search_sources)
@@ -223,7 +224,8 @@ class Calls:
             access.require_role(caller, operation.role, operation.name)
             rest, key = idempotency.take_request_key(operation, rest, caller)
             arguments = operation.parse_arguments(rest, mask)
-            answer = await self._run_until_answered(CallRequest(operation, arguments, caller, mask, key))
+            with self.admission.admit_call():
+                answer = await self._run_until_answered(CallRequest(operation, arguments, caller, mask, key))
             outcome = "ok"
         except errors.Refusal as refusal:
             outcome = refusal.code
@@ -274,12 +276,11 @@ class Calls:
                     return await again()
                 except WaitForEvents as still:
                     later = still
-                if later.is_over:
+                if later.is_over or self.admission.is_stopping:
                     break
                 if later.session and self.activity.is_touch_due(later.session, self.clock()):
                     self.activity.touch_later(later.session)
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(heard.wait(), min(left, _LOOK_AGAIN_SECONDS))
+                await self.admission.wait_for(heard, min(left, _LOOK_AGAIN_SECONDS))
         finally:
             stop()
         if later.write_at_end:
@@ -356,6 +357,7 @@ class Calls:
             call.project = call.session.project
         if isinstance(project, str):
             call.named_project = call.project = call.resolve_project(project)
+        tx.claim_project(call.project)
         return call
 
     async def _record_call(self, call: Call, operation: Operation) -> list[str]:

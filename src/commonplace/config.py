@@ -17,6 +17,8 @@ _INTEGER_SETTINGS = frozenset(
     {
         "port",
         "idle_seconds",
+        "wait",
+        "max_calls",
         "audit_days",
         "event_days",
         "context_idle_hours",
@@ -45,6 +47,8 @@ class Settings:
     librarian: tuple[str, ...] = ()
     log_level: str = "info"
     idle_seconds: int = 0
+    wait: int = 30
+    max_calls: int = 256
     audit_days: int = 90
     event_days: int = 7
     context_idle_hours: int = 168
@@ -148,6 +152,8 @@ def _validate_settings(settings: Settings) -> Settings:
     for name, choices in _CHOICES.items():
         if getattr(settings, name) not in choices:
             raise errors.Invalid(f"{name} must be one of: {', '.join(choices)}.")
+    if settings.max_calls < 1:
+        raise errors.Invalid("max_calls must be at least 1.")
     if settings.store != "sqlite" and not settings.store.startswith(("postgresql://", "postgres://")):
         raise errors.Invalid("store must be 'sqlite' or 'postgresql://user@host/database'.")
     return settings

@@ -5,7 +5,6 @@ The rows are the truth; notifications between processes only say "read the rows 
 """
 
 import asyncio
-import contextlib
 import secrets
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from commonplace import errors
+from commonplace import background, errors
 from commonplace.access import Caller
 from commonplace.resource import Resource
 from commonplace.store.counters import add_to_counter
@@ -168,18 +167,15 @@ class EventBus:
         self._cursor: dict[str, int] = {}
         self._dirty: set[str] = set()
         self._wake = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._delivering: background.BackgroundWork | None = None
 
     async def open(self) -> None:
         await self._database.listen(self.wake_listeners)
-        self._task = asyncio.create_task(self._deliver_events())
+        self._delivering = background.every(0, self._deliver_events, name="events", essential=True)
 
     async def close(self) -> None:
         await self._database.stop_listening()
-        if self._task:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await background.stop(self._delivering)
 
     def publish_committed(self, projects: set[str]) -> None:
         """Tell listeners, here and in other replicas, that this process committed events of these projects."""
@@ -215,19 +211,19 @@ class EventBus:
             self._cursor.pop(project, None)
 
     async def _deliver_events(self) -> None:
-        while True:
+        """Wait until some project has news, or for the time of the poll, and deliver; an error keeps what is left."""
+        try:
+            await asyncio.wait_for(self._wake.wait(), 0 if self._dirty else _POLL_SECONDS)
+        except TimeoutError:
+            self._dirty |= self._dirty or self._listeners.keys()
+        self._wake.clear()
+        for project in list(self._dirty):
+            self._dirty.discard(project)
             try:
-                await asyncio.wait_for(self._wake.wait(), _POLL_SECONDS)
-            except TimeoutError:
-                self._dirty |= self._listeners.keys()
-            self._wake.clear()
-            projects, self._dirty = self._dirty, set()
-            try:
-                for project in projects:
-                    await self._deliver_project(project)
+                await self._deliver_project(project)
             except errors.Unavailable:
-                self._dirty |= projects
-                await asyncio.sleep(1)
+                self._dirty.add(project)
+                raise
 
     async def _deliver_project(self, project: str) -> None:
         while project in self._listeners:

@@ -1,9 +1,12 @@
 """Opens the store, starts the background work, serves HTTP or stdio, and closes everything in order."""
 
+import asyncio
 import contextlib
 import logging
 import os
 import secrets
+import signal
+import time
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 
@@ -28,6 +31,7 @@ _log = logging.getLogger(__name__)
 
 _RETENTION_INTERVAL_SECONDS = 3600
 _FIRST_RETENTION_SECONDS = 60
+_RETRY_START_SECONDS = 1.0
 _LOOPBACK_OF_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where this machine's programs find it
 
 
@@ -43,15 +47,40 @@ async def open_store(settings: Settings, clock: Clock) -> Database:
 
 
 @contextlib.asynccontextmanager
-async def open_calls(settings: Settings) -> AsyncIterator[Calls]:
+async def open_calls(settings: Settings, wait_seconds: float = 0) -> AsyncIterator[Calls]:
     """A migrated store, and the `Calls` that run operations on it; every surface starts here."""
+    database = await _open_migrated_store(settings, wait_seconds)
+    try:
+        yield Calls(database, CATALOGUE, settings, read_wall_clock)
+    finally:
+        await database.close()
+
+
+async def _open_migrated_store(settings: Settings, wait_seconds: float) -> Database:
+    """Open and migrate the store; for `wait_seconds` try again if it is not up yet, or if another server migrates it."""
+    ends = time.monotonic() + wait_seconds
+    last_reason = ""
+    while True:
+        try:
+            return await _open_migrated_store_once(settings)
+        except errors.Unavailable as refusal:
+            if "retry_after" not in refusal.details or time.monotonic() + _RETRY_START_SECONDS > ends:
+                raise
+            if refusal.message != last_reason:
+                _log.warning("waiting for the database", extra={"reason": refusal.message})
+            last_reason = refusal.message
+        await asyncio.sleep(_RETRY_START_SECONDS)
+
+
+async def _open_migrated_store_once(settings: Settings) -> Database:
     database = await open_store(settings, read_wall_clock)
     try:
         await migrate(database)
         await lease_time.resume_lease_clock(database)
-        yield Calls(database, CATALOGUE, settings, read_wall_clock)
-    finally:
+    except BaseException:
         await database.close()
+        raise
+    return database
 
 
 @contextlib.asynccontextmanager
@@ -61,11 +90,17 @@ async def run_background_work(calls: Calls) -> AsyncIterator[Calls]:
     calls.activity.open()
     await calls.search.open()
     retention = background.every(
-        _RETENTION_INTERVAL_SECONDS, partial(delete_old_rows, calls), first_after=_FIRST_RETENTION_SECONDS
+        _RETENTION_INTERVAL_SECONDS,
+        partial(delete_old_rows, calls),
+        name="retention",
+        first_after=_FIRST_RETENTION_SECONDS,
     )
-    sealing = background.every(SEAL_INTERVAL_SECONDS, AuditSealer(calls).seal_new_rows)
+    sealing = background.every(SEAL_INTERVAL_SECONDS, AuditSealer(calls).seal_new_rows, name="audit seals")
     clock_watch = background.every(
-        lease_time.WATCH_SECONDS, partial(lease_time.watch_lease_clock, calls.database)
+        lease_time.WATCH_SECONDS,
+        partial(lease_time.watch_lease_clock, calls.database),
+        name="lease clock",
+        essential=True,
     )
     try:
         async with _run_librarian(calls):
@@ -127,10 +162,12 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
     from commonplace.edges.application import build_application  # noqa: PLC0415 - as above
     from commonplace.edges.http import listener  # noqa: PLC0415 - stdio, which must start at once, needs none of HTTP
     from commonplace.edges.project_events import ProjectEvents  # noqa: PLC0415 - as above
+    from commonplace.edges.readiness import Readiness  # noqa: PLC0415 - as above
     from commonplace.edges.schema import prepare_schemas  # noqa: PLC0415 - over stdio nobody waits beside a first list
 
     _require_keys_or_loopback(settings)
-    async with open_calls(settings) as calls, run_background_work(calls):
+    _end_on_signal()
+    async with open_calls(settings, settings.wait) as calls, run_background_work(calls):
         await _require_owner_key(calls)
         listening = listener.open_socket(settings.host, settings.port)
         host = _LOOPBACK_OF_WILDCARD.get(settings.host, settings.host)
@@ -138,24 +175,28 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
         beacon = Beacon(settings.data, url)
         identity = Identity(calls.database, settings, calls.clock, operator_token=beacon.token)
         identity.open(calls.bus)
+        readiness = Readiness(calls)
         try:
+            await readiness.open()
             publisher, events = Publisher(), ProjectEvents(calls, identity.identify)
             mcp_secret = await load_or_create_secret(calls.database, "mcp")
-            app = build_application(calls, identity, publisher, events, mcp_secret)
+            app = build_application(calls, identity, publisher, events, mcp_secret, readiness)
             prepare_schemas(calls.catalogue)
             listening.listen(2048)
             announce(url)
             _log.info("listening", extra={"url": url, "store": calls.database.kind, "auth": settings.auth})
-            await listener.serve(app, listening, (publisher.close, events.close), settings.idle_seconds)
+            end_streams = (publisher.close, events.close, calls.admission.stop_waiting)
+            await listener.serve(app, listening, end_streams, settings.idle_seconds)
         finally:
             beacon.remove_file()
+            await readiness.close()
             await identity.close()
             _log.info("stopped")
 
 
 async def serve_stdio(settings: Settings) -> None:
     """Serve the agent that started this process over its pipes."""
-    async with open_calls(settings) as calls, run_background_work(calls):
+    async with open_calls(settings, settings.wait) as calls, run_background_work(calls):
         publisher = Publisher()
         identity = Identity(calls.database, settings, calls.clock)
         key = os.environ.get("COMMONPLACE_KEY", "")
@@ -166,6 +207,14 @@ async def serve_stdio(settings: Settings) -> None:
 
         host, caller = ProductHost(calls, identify, publisher), await identify()
         await mcp_stdio(host, publisher, caller, secret=await load_or_create_secret(calls.database, "mcp"))
+
+
+def _end_on_signal() -> None:
+    """Until the listener has handlers of its own, SIGTERM ends the start: the process exits with code 0."""
+    task = asyncio.current_task()
+    if task is not None:
+        with contextlib.suppress(NotImplementedError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 def _format_host(host: str) -> str:

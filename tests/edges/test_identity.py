@@ -302,3 +302,16 @@ async def test_identify_on_another_replica_forgets_a_revoked_key_when_told(addre
     await here.close()
     await there.close()
     await second.close()
+
+
+async def test_identify_knows_a_key_for_a_while_when_the_store_is_away(door):
+    """/metrics must answer then; whatever else the key may do needs the store."""
+    key, key_id = await door.key()
+    door.identity.forget_cached_keys()
+    await door.identify(bearer(key))
+    await door.database.close()
+    door.clock.advance(minutes=10)
+    assert (await door.identify(bearer(key))).key == key_id
+    assert isinstance(await door.refusal(bearer("another")), errors.Unavailable)
+    door.clock.advance(minutes=10)
+    assert isinstance(await door.refusal(bearer(key)), errors.Unavailable)

@@ -1,13 +1,14 @@
 """kill -9 under load: what was acknowledged is there, and agents go on with the ids they had."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import product
-from patience import PATIENCE_SECONDS
+from patience import PATIENCE_SECONDS, wait_until
 
 AGENTS = 8
 ROUNDS_UNTIL_BUSY = 5
@@ -81,6 +82,15 @@ def test_stop_under_load_ends_well(address: Path | str, tmp_path: Path):
             worker.start()
         assert all(worker.busy.wait(PATIENCE_SECONDS) for worker in workers)
         assert server.stop() == 0
+
+
+def test_stop_answers_who_waits_for_an_event(tmp_path: Path):
+    with product.running("--data", str(tmp_path)) as server, ThreadPoolExecutor() as threads:
+        bob = server.call("memory_start_session", project="shop", claude_instance="bob")["session_id"]
+        waiting = threads.submit(server.call, "memory_get_messages", session_id=bob, wait_seconds=50)
+        wait_until(lambda: b"commonplace_calls_waiting 1.0" in server.request("GET", "/metrics")[1])
+        assert server.stop() == 0
+        assert waiting.result(PATIENCE_SECONDS)["messages"] == []
 
 
 def test_second_server_on_one_folder_is_refused_in_words(tmp_path: Path):

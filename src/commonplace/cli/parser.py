@@ -123,14 +123,24 @@ def _add_serve(commands: Commands) -> None:
         "--secrets", choices=("mask", "refuse"), help="mask secrets in texts, or refuse such texts (mask)"
     )
     serve.add_argument(
-        "--idle-seconds", type=int, metavar="N", help="stop after N seconds without a connection (0: never)"
-    )
-    serve.add_argument(
         "--librarian",
         metavar="P=DIR,..",
         help="keep the function registry of these projects in step with these folders",
     )
+    _add_serve_limits(serve)
     serve.set_defaults(run=run_lazily("commonplace.cli.serve"))
+
+
+def _add_serve_limits(serve: argparse.ArgumentParser) -> None:
+    serve.add_argument(
+        "--idle-seconds", type=int, metavar="N", help="stop after N seconds without a connection (0: never)"
+    )
+    serve.add_argument(
+        "--wait", type=int, metavar="N", help="wait N seconds for a PostgreSQL that is not up yet (30)"
+    )
+    serve.add_argument(
+        "--max-calls", type=int, metavar="N", help="refuse calls while N are in progress, with 503 (256)"
+    )
 
 
 _SERVE = """Run the server. Nothing needs to be configured: data goes to a folder, in SQLite.

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import contextlib
 import shlex
 import shutil
 import sys
@@ -40,7 +41,8 @@ def _run_event_loop(serving: object) -> None:
         import uvloop  # noqa: PLC0415 - not available on Windows
 
         asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
-    asyncio.run(serving)  # type: ignore[arg-type]  # one of the two coroutines above
+    with contextlib.suppress(asyncio.CancelledError):  # a signal before the server listens
+        asyncio.run(serving)  # type: ignore[arg-type]  # one of the two coroutines above
 
 
 def _render_banner(url: str, settings: Settings) -> str:

@@ -12,15 +12,21 @@ from commonplace.edges.metrics import Metrics
 from commonplace.edges.probes import Probes
 from commonplace.edges.product_host import ProductHost
 from commonplace.edges.project_events import ProjectEvents
+from commonplace.edges.readiness import Readiness
 from commonplace.edges.rest import RestApi
 
 
 def build_application(
-    calls: Calls, identity: Identity, publisher: Publisher, events: ProjectEvents, mcp_secret: bytes
+    calls: Calls,
+    identity: Identity,
+    publisher: Publisher,
+    events: ProjectEvents,
+    mcp_secret: bytes,
+    readiness: Readiness | None = None,
 ) -> HttpApplication:
-    settings, metrics = calls.settings, Metrics()
+    settings, metrics = calls.settings, Metrics(calls.admission)
     calls.observe = metrics.observe_call
-    probes = Probes(calls, metrics)
+    probes = Probes(readiness or Readiness(calls), metrics)
     mcp = McpHttpTransport(ProductHost(calls, identity.identify, publisher), publisher, secret=mcp_secret)
     routes = (
         mcp.routes()  # /mcp, /mcp/**

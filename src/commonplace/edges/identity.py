@@ -5,8 +5,6 @@ caller's windows, `ProductHost` what MCP says, so that REST and every MCP transp
 in access.py, which session acts in acting.py; keys are made and revoked in rooms/admin.
 """
 
-import asyncio
-import contextlib
 import hmac
 import logging
 import os
@@ -47,6 +45,7 @@ from commonplace.window import (
 _log = logging.getLogger(__name__)
 
 _CACHE_MICROSECONDS = 2 * SECOND
+_OUTAGE_MICROSECONDS = 15 * MINUTE
 _MAX_CACHED_KEYS = 10_000
 _MAX_FAILURES_PER_MINUTE = 10
 _MAX_ADDRESSES = 10_000
@@ -78,16 +77,14 @@ class Identity:
         self._cache_generation = 0
         self._failed_keys = FailedKeyCounter()
         self._key_uses: dict[str, int] = {}
-        self._flush_task: asyncio.Task[None] | None = None
+        self._flushing: background.BackgroundWork | None = None
 
     def open(self, bus: EventBus) -> None:
         bus.watch_project(access.SHARED, self.forget_cached_keys)
-        self._flush_task = background.every(_FLUSH_INTERVAL_SECONDS, self.flush_key_uses)
+        self._flushing = background.every(_FLUSH_INTERVAL_SECONDS, self.flush_key_uses, name="key uses")
 
     async def close(self) -> None:
-        await background.stop(self._flush_task)
-        with contextlib.suppress(errors.Unavailable):
-            await self.flush_key_uses()
+        await background.stop(self._flushing, finish=self.flush_key_uses)
 
     async def identify(self, headers: Mapping[str, str], address: str = "", query: bytes = b"") -> Caller:
         """The caller of a request, by its headers (names in lower case); a key in the URL is refused."""
@@ -138,13 +135,24 @@ class Identity:
 
     async def _load_caller(self, secret: str, digest: str) -> Caller | None:
         now, generation = self._clock(), self._cache_generation
-        caller = await self._database.read(lambda tx: store.find_caller_by_secret(tx, secret, now))
+        try:
+            caller = await self._database.read(lambda tx: store.find_caller_by_secret(tx, secret, now))
+        except errors.Unavailable:
+            late = self._find_late_caller(digest, now)
+            if late is None:
+                raise
+            return late
         if caller is not None and generation == self._cache_generation:
             self._cached_callers[digest] = (caller, now + _CACHE_MICROSECONDS)
             self._cached_callers.move_to_end(digest)
             if len(self._cached_callers) > _MAX_CACHED_KEYS:
                 self._cached_callers.popitem(last=False)
         return caller
+
+    def _find_late_caller(self, digest: str, now: int) -> Caller | None:
+        """The caller as known before the store went away, so that /metrics answers; calls need the store anyway."""
+        caller, until = self._cached_callers.get(digest, (None, 0))
+        return caller if now < until + _OUTAGE_MICROSECONDS else None
 
 
 class FailedKeyCounter:

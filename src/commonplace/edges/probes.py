@@ -1,21 +1,23 @@
-"""/health, /ready and /metrics for monitoring. The figures themselves are collected in metrics.py."""
+"""/health, /ready and /metrics for monitoring. None of them waits for the store.
 
-from commonplace import __version__, errors
-from commonplace.activity import SESSION_LIVE_MICROSECONDS
-from commonplace.call import Calls
+Whether the server is ready is found out in readiness.py; the figures are collected in metrics.py.
+"""
+
+from commonplace import __version__
 from commonplace.edges.http.request import Request
 from commonplace.edges.http.response import Response
 from commonplace.edges.http.router import Route
 from commonplace.edges.metrics import Metrics
-from commonplace.rooms.admin import store as admin
+from commonplace.edges.readiness import Readiness
 
-_PLAIN_TEXT = b"text/plain"
+_PLAIN_TEXT = b"text/plain; charset=utf-8"
 _PROMETHEUS_TEXT = b"text/plain; version=0.0.4; charset=utf-8"
+_RETRY_AFTER = (b"retry-after", b"2")
 
 
 class Probes:
-    def __init__(self, calls: Calls, metrics: Metrics) -> None:
-        self._calls, self._metrics = calls, metrics
+    def __init__(self, readiness: Readiness, metrics: Metrics) -> None:
+        self._readiness, self._metrics = readiness, metrics
 
     def public_routes(self) -> dict[str, Route]:
         """Routes that answer without a key: nothing in them is worth a secret."""
@@ -24,29 +26,21 @@ class Probes:
     def routes(self) -> dict[str, dict[str, Route]]:
         return {"/metrics": {"GET": self.send_metrics}}
 
-    async def _count_live(self) -> dict[str, int]:
-        now = self._calls.clock()
-        row = await self._calls.database.read(
-            lambda tx: admin.count_live_sessions_and_locks(tx, now - SESSION_LIVE_MICROSECONDS, now)
-        )
-        return {f"active_{name}": row[name] for name in ("sessions", "locks")}
-
     async def send_health(self, _request: Request, response: Response) -> None:
-        try:
-            live = await self._count_live()
-        except errors.Unavailable as refusal:
-            await response.send_json(503, {"status": "unavailable", "message": refusal.message})
-            return
-        await response.send_json(200, {"status": "ok", "version": __version__} | live)
+        """The process lives. It says what keeps it from being ready; restarting it would not help with that."""
+        problem = self._readiness.find_problem()
+        state = {"status": "degraded", "message": problem} if problem else {"status": "ok"}
+        await response.send_json(200, state | {"version": __version__} | self._readiness.live_counts)
 
     async def send_readiness(self, _request: Request, response: Response) -> None:
-        try:
-            await self._count_live()
-        except errors.Unavailable:
-            await response.send(503, b"unavailable", content_type=_PLAIN_TEXT)
-            return
-        await response.send(200, b"ready", content_type=_PLAIN_TEXT)
+        problem = self._readiness.find_problem()
+        if problem:
+            await response.send(
+                503, f"unavailable: {problem}".encode(), _RETRY_AFTER, content_type=_PLAIN_TEXT
+            )
+        else:
+            await response.send(200, b"ready", content_type=_PLAIN_TEXT)
 
     async def send_metrics(self, _request: Request, response: Response) -> None:
-        self._metrics.set_live_counts(await self._count_live())
+        self._metrics.set_state(self._readiness.live_counts, is_ready=not self._readiness.find_problem())
         await response.send(200, self._metrics.render(), content_type=_PROMETHEUS_TEXT)

@@ -4,13 +4,14 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from commonplace import access, errors
+from commonplace import access, background, errors
 from commonplace.call import Calls
 from commonplace.librarian.registry import CallOperation, FunctionRegistry, SyncOutcome
 from commonplace.librarian.scan import TreeScan
@@ -20,6 +21,7 @@ from commonplace.librarian.watch import TreeWatch
 _log = logging.getLogger(__name__)
 
 _STOP_CHECK_SECONDS = 0.5
+_RETRY_SECONDS = 5.0
 
 
 def parse_watched_trees(pairs: Sequence[str]) -> dict[str, Path]:
@@ -43,25 +45,39 @@ async def watch_source_trees(calls: Calls, trees: Mapping[str, Path]) -> AsyncIt
     scans = {project: TreeScan(SourceTree(path)) for project, path in trees.items()}
     stop = threading.Event()
     call = _make_thread_caller(calls, asyncio.get_running_loop(), stop)
-    watch_threads = [
-        asyncio.to_thread(_watch_tree, call, project, scan, stop) for project, scan in scans.items()
+    watches = [
+        background.every(
+            _RETRY_SECONDS,
+            partial(_watch_in_thread, partial(_watch_tree, call, project, scan, stop), stop),
+            name=f"librarian {project}",
+            first_after=0,
+        )
+        for project, scan in scans.items()
     ]
-    running = asyncio.gather(*watch_threads)
     try:
         yield
     finally:
         stop.set()
-        await running
+        for watch in watches:
+            await background.stop(watch)
+
+
+async def _watch_in_thread(watch: Callable[[], None], stop: threading.Event) -> None:
+    """Run in a thread until it fails or is stopped; the thread has ended when this ends."""
+    thread = asyncio.get_running_loop().run_in_executor(None, watch)
+    try:
+        await asyncio.shield(thread)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.wait((thread,))
+        raise
 
 
 def _watch_tree(call: CallOperation, project: str, scan: TreeScan, stop: threading.Event) -> None:
     def log_outcome(outcome: SyncOutcome) -> None:
         _log.info("librarian: %s %s", project, outcome)
 
-    try:
-        TreeWatch(scan, FunctionRegistry(call, project), log_outcome).run(stop)
-    except errors.Refusal as refusal:
-        _log.error("librarian: %s is no longer watched: %s", project, refusal.message)
+    TreeWatch(scan, FunctionRegistry(call, project), log_outcome).run(stop)
 
 
 def _make_thread_caller(

@@ -1,14 +1,14 @@
 """Embeds queued entries in the background, a few at a time."""
 
 import asyncio
-import contextlib
 import logging
+import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from commonplace import errors
+from commonplace import background
 from commonplace.clock import MINUTE
 from commonplace.search import embedding_queue, text
 from commonplace.search.embedding_model import embed_each as each_vector
@@ -22,7 +22,6 @@ _log = logging.getLogger(__name__)
 
 _MAX_ENTRIES_AT_ONCE = 16
 _POLL_SECONDS = 0.5
-_RETRY_SECONDS = 5.0
 _CLAIM_MICROSECONDS = 2 * MINUTE
 _IDLE_SECONDS = 600.0
 _MAX_PASSAGES = 64
@@ -45,7 +44,8 @@ class Embedder:
     def __init__(self, engine: "SearchEngine") -> None:
         self._engine = engine
         self._thread = ThreadPoolExecutor(1, "embed-queue")
-        self._task: asyncio.Task[None] | None = None
+        self._embedding: background.BackgroundWork | None = None
+        self._used_at = 0.0
         self._chosen = False
         self.last_error = ""
         """Why the last attempt failed; empty after a success."""
@@ -53,39 +53,31 @@ class Embedder:
         """The number of texts that the model rejected since the start; they are found by words only."""
 
     async def open(self) -> None:
-        self._task = asyncio.create_task(self._run_forever())
+        self._used_at = time.monotonic()
+        self._embedding = background.every(_POLL_SECONDS, self._run_round, name="embedder", first_after=0)
 
     async def close(self) -> None:
-        if self._task:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await background.stop(self._embedding)
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     async def drain_queue(self) -> None:
         while await self._embed_next():
             pass
 
-    async def _run_forever(self) -> None:
-        loop = asyncio.get_running_loop()
-        used = loop.time()
-        while True:
-            try:
-                worked = await self._embed_next()
-            except Exception as failed:  # noqa: BLE001 - nobody else hears it, and the queue must go on
-                _log.warning(
-                    "Embedding failed, retrying: %s", failed, exc_info=not isinstance(failed, errors.Refusal)
-                )
-                self.last_error = str(failed) or type(failed).__name__
-                await asyncio.sleep(_RETRY_SECONDS)
-                continue
-            if worked:
-                used, self.last_error = loop.time(), ""
-            else:
-                await asyncio.sleep(_POLL_SECONDS)
-            if loop.time() - used > _IDLE_SECONDS:
-                self._engine.unload_models()
-                used = loop.time()
+    async def _run_round(self) -> bool:
+        """Embed the next entries; True if there were some."""
+        try:
+            has_worked = await self._embed_next() > 0
+        except Exception as failed:
+            self.last_error = str(failed) or type(failed).__name__
+            raise
+        now = time.monotonic()
+        if has_worked:
+            self._used_at, self.last_error = now, ""
+        elif now - self._used_at > _IDLE_SECONDS:
+            self._engine.unload_models()
+            self._used_at = now
+        return has_worked
 
     async def _embed_next(self) -> int:
         """Embed the next entries; return their number."""

@@ -1,7 +1,6 @@
 """The search engine of a running server: builds questions, holds the models, and runs the embedder."""
 
 import asyncio
-import contextlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -62,7 +61,8 @@ class SearchEngine:
         self._used_at = 0.0
         self._rests_until = 0.0
         self._last_error = ""
-        self._tasks: list[asyncio.Task[None]] = []
+        self._writing_uses: background.BackgroundWork | None = None
+        self._refreshing: background.BackgroundWork | None = None
 
     @cached_property
     def model_name(self) -> str:
@@ -75,19 +75,19 @@ class SearchEngine:
     async def open(self) -> None:
         if self.choice == _BUNDLED:
             bundled_model.require_bundled_model()
-        self._tasks = [
-            background.every(_WRITE_USES_SECONDS, self.write_uses),
-            background.every(_REFRESH_SECONDS, self.run_requested_refreshes, first_after=_WRITE_USES_SECONDS),
-        ]
+        self._writing_uses = background.every(_WRITE_USES_SECONDS, self.write_uses, name="search uses")
+        self._refreshing = background.every(
+            _REFRESH_SECONDS,
+            self.run_requested_refreshes,
+            name="search index",
+            first_after=_WRITE_USES_SECONDS,
+        )
         if self.has_embeddings:
             await self._embedder.open()
 
     async def close(self) -> None:
-        for task in self._tasks:
-            await background.stop(task)
-        if self._tasks:
-            with contextlib.suppress(errors.Unavailable):
-                await self.write_uses()
+        await background.stop(self._refreshing)
+        await background.stop(self._writing_uses, finish=self.write_uses)
         await self._embedder.close()
         self._threads.shutdown(wait=True, cancel_futures=True)
 

@@ -45,6 +45,9 @@ class Tx(Protocol):
         For a check that was made without a lock. On SQLite nobody else writes meanwhile, so nothing is asked.
         """
 
+    def claim_project(self, project: str) -> None:
+        """Say whose transaction this is, before it locks anything: one project may not use all connections."""
+
     async def clock(self) -> int:
         """The time of leases (`lease_clock.py`), on which all replicas agree; to show one, add what is left to now."""
 
@@ -71,6 +74,9 @@ class Database(Protocol):
 
     async def write(self, work: Work[T]) -> T:
         """Run a transaction; it is durable when this returns."""
+
+    async def check_writable(self) -> None:
+        """Raise `Unavailable` if a write would fail now."""
 
     def announce(self, projects: set[str]) -> None:
         """Hint to the other replicas that these projects have new events."""

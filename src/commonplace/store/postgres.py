@@ -1,31 +1,47 @@
-"""PostgreSQL through asyncpg: a pool for writes, a read-only pool, and connections that send and receive notifications."""
+"""PostgreSQL through asyncpg: a pool for writes, a read-only pool, and notifications between replicas.
+
+Limits of time are in `postgres_connection.py`, what one project may use of a pool in `project_lanes.py`, the
+notifications in `postgres_notifications.py`. Behind a pooler such as PgBouncer in transaction mode a session is not ours
+from one transaction to the next: no prepared statements, no settings of a session, no LISTEN.
+"""
 
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
 import asyncpg
 
 from commonplace import errors
 from commonplace.clock import Clock
-from commonplace.store.database import Kind, Work
-from commonplace.store.faults import TransactionConflict
+from commonplace.store.database import Kind, Tx, Work
+from commonplace.store.faults import StoreFault, TransactionConflict
 from commonplace.store.lease_clock import LeaseClock
-from commonplace.store.postgres_connection import PostgresTimeouts, limit_network_silence
-from commonplace.store.postgres_errors import DRIVER_ERRORS, postgres_refusal
+from commonplace.store.postgres_connection import PostgresHosts, PostgresTimeouts, limit_network_silence
+from commonplace.store.postgres_errors import DRIVER_ERRORS, classify_postgres_error, postgres_refusal
+from commonplace.store.postgres_notifications import PostgresNotifications
 from commonplace.store.postgres_tx import PostgresTx
+from commonplace.store.project_lanes import LaneFull, LaneTicket, ProjectLanes
 
 T = TypeVar("T")
 
-_CHANNEL = "commonplace"
-_NOTIFY_APART = 0.005
-_MAX_PAYLOAD_BYTES = 7500
 _RETRIES = 5
+_CLOSE_SECONDS = 3.0
+_ROLL_BACK_SECONDS = 1.0
+_PROBE_LOG = "select pg_logical_emit_message(true, 'commonplace', 'probe')"
+_PROBE_ROW = "insert into setting (name, value) values ('probe', '') on conflict (name) do update set value = excluded.value"
 
 
 DEFAULT_TIMEOUTS = PostgresTimeouts()
+
+
+class _Pool:
+    """A pool of connections, and what each project uses of it."""
+
+    def __init__(self, pool: Any, begin: str, size: int) -> None:
+        self.connections, self.begin = pool, begin
+        self.lanes = ProjectLanes(size)
 
 
 class Postgres:
@@ -34,14 +50,19 @@ class Postgres:
     kind: Kind = "postgresql"
 
     def __init__(
-        self, dsn: str, writers: Any, readers: Any, clock: Clock | None, timeouts: PostgresTimeouts
+        self,
+        dsn: str,
+        writers: _Pool,
+        readers: _Pool,
+        clock: Clock | None,
+        timeouts: PostgresTimeouts,
+        notifications: PostgresNotifications,
     ) -> None:
         self.dsn, self._timeouts = dsn, timeouts
         self._writers, self._readers, self._clock = writers, readers, clock
+        self._notifications = notifications
+        self._has_failed_write = False
         self.lease_clock: LeaseClock | None = None
-        self._dirty: set[str] = set()
-        self._wake = asyncio.Event()
-        self._tasks: list[asyncio.Task[None]] = []
 
     @classmethod
     async def open(
@@ -53,167 +74,157 @@ class Postgres:
         timeouts: PostgresTimeouts = DEFAULT_TIMEOUTS,
         lease_clock: LeaseClock | None = None,
     ) -> "Postgres":
-        read_only = {"default_transaction_read_only": "on"}
+        hosts = PostgresHosts(dsn)
         try:
-            writers, readers = [
-                await asyncpg.create_pool(
+            is_pooled = await hosts.find_pooler(timeouts)
+
+            async def open_pool(init: Callable[[Any], Awaitable[None]]) -> Any:
+                return await asyncpg.create_pool(
                     dsn,
-                    min_size=1,
+                    min_size=0,
                     max_size=pool,
-                    init=limit_network_silence,
-                    **timeouts.connection_settings(**server),
+                    init=init,
+                    connect=hosts.connect,
+                    **timeouts.connection_settings(pooled=is_pooled),
                 )
-                for server in ({}, read_only)
-            ]
+
+            writers = await open_pool(limit_network_silence)
+            readers = await open_pool(limit_network_silence if is_pooled else limit_to_reads)
         except (*DRIVER_ERRORS, ValueError) as away:
-            raise errors.Unavailable(
-                f"PostgreSQL is not reachable ({type(away).__name__}).",
-                hint="Check the address in --store, and that the server runs.",
-            ) from away
-        store = cls(dsn, writers, readers, clock, timeouts)
+            raise _unreachable(away) from away
+        notifications = PostgresNotifications(hosts, timeouts, pooled=is_pooled)
+        store = cls(
+            dsn,
+            _Pool(writers, "begin", pool),
+            _Pool(readers, "begin read only" if is_pooled else "", pool),
+            clock,
+            timeouts,
+            notifications,
+        )
         store.lease_clock = lease_clock
         return store
 
     async def read(self, work: Work[T], operation: str = "") -> T:
         del operation
-        async with self._acquire_connection(self._readers) as connection:
-            return await work(PostgresTx(connection, self._clock, lease_clock=self.lease_clock))
+        return await self._run(self._readers, work)
 
     async def write(self, work: Work[T]) -> T:
-        async def run_once() -> T:
-            async with self._acquire_connection(self._writers) as connection:
-                return await self._run_transaction(connection, work)
+        try:
+            result = await self._run(self._writers, work)
+        except errors.Unavailable as refusal:
+            self._has_failed_write = not isinstance(refusal, TransactionConflict)
+            raise
+        self._has_failed_write = False
+        return result
 
-        for tries in range(_RETRIES):
-            with contextlib.suppress(TransactionConflict):
-                return await run_once()
-            await asyncio.sleep(random.uniform(0, 0.01 * 2**tries))  # noqa: S311 - jitter is no secret
-        return await run_once()
+    async def check_writable(self) -> None:
+        """Commit something; raise why that fails. After a failed write a row, else only an entry of the log."""
+
+        async def probe(tx: Tx) -> None:
+            row = await tx.one("select current_setting('transaction_read_only') as read_only")
+            if row and row["read_only"] == "on":
+                raise errors.Unavailable(
+                    "The database is read-only.", hint="Operator: check whether it is a standby."
+                )
+            await tx.run(_PROBE_ROW if self._has_failed_write else _PROBE_LOG)
+
+        await self.write(probe)
 
     def announce(self, projects: set[str]) -> None:
-        """NOTIFY inside a transaction serialises commits, so hints go out on a connection of their own."""
-        self._dirty |= projects
-        self._wake.set()
+        self._notifications.announce(projects)
 
     async def listen(self, heard: Callable[[set[str] | None], None]) -> None:
-        tried = asyncio.Event()
-        self._tasks += [
-            asyncio.create_task(self._receive_notifications(heard, tried)),
-            asyncio.create_task(self._send_notifications()),
-        ]
-        await tried.wait()
+        await self._notifications.open(heard)
 
     async def stop_listening(self) -> None:
-        tasks, self._tasks = self._tasks, []
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._notifications.close()
 
     async def close(self) -> None:
         await self.stop_listening()
-        for pool in (self._writers, self._readers):
+        await asyncio.gather(*(_close_pool(pool.connections) for pool in (self._writers, self._readers)))
+
+    async def _run(self, pool: _Pool, work: Work[T]) -> T:
+        """Run the transaction when its project has a place, again after a conflict."""
+        ticket = LaneTicket(pool.lanes)
+        tries = 0
+        try:
+            while True:
+                try:
+                    return await self._run_once(pool, work, ticket)
+                except LaneFull as full:
+                    await ticket.wait(full.project, self._timeouts.acquire_seconds)
+                except TransactionConflict:
+                    if tries == _RETRIES:
+                        raise
+                    await asyncio.sleep(random.uniform(0, 0.01 * 2**tries))  # noqa: S311 - jitter is no secret
+                    tries += 1
+        finally:
+            ticket.leave()
+
+    async def _run_once(self, pool: _Pool, work: Work[T], ticket: LaneTicket) -> T:
+        async with self._acquire_connection(pool.connections) as connection:
+            begin = self._timeouts.format_begin(connection, pool.begin) if pool.begin else ""
+            tx = PostgresTx(connection, self._clock, begin, self.lease_clock, ticket)
             try:
-                await asyncio.wait_for(pool.close(), 5)
-            except TimeoutError:
-                pool.terminate()
+                result = await work(tx)
+                await tx.commit()
+            except BaseException as error:
+                if not isinstance(error, OSError):
+                    await _roll_back(connection, tx)
+                raise
+            return result
 
     @contextlib.asynccontextmanager
     async def _acquire_connection(self, pool: Any) -> AsyncIterator[Any]:
         """A connection of the pool. Every error of the driver becomes a refusal, but for bugs."""
         try:
-            async with pool.acquire(timeout=self._timeouts.acquire_seconds) as connection:
+            connection = await pool.acquire(timeout=self._timeouts.acquire_seconds)
+            try:
                 yield connection
+            except OSError:  # a server that did not answer a statement would not answer a rollback either
+                connection.terminate()
+                raise
+            finally:
+                await pool.release(connection, timeout=_ROLL_BACK_SECONDS)
         except DRIVER_ERRORS as error:
+            if classify_postgres_error(error) is StoreFault.READ_ONLY:
+                await pool.expire_connections()  # after a failover another host is the primary
             refusal = postgres_refusal(error, self.dsn)
             if refusal is None:
                 raise
             raise refusal from error
 
-    async def _run_transaction(self, connection: Any, work: Work[T]) -> T:
-        tx = PostgresTx(connection, self._clock, self._timeouts.format_begin(connection), self.lease_clock)
-        try:
-            result = await work(tx)
-            await tx.commit()
-        except BaseException:
-            await tx.roll_back()
-            raise
-        return result
 
-    async def _send_notifications(self) -> None:
-        while True:
-            try:
-                connection = await _connect(self.dsn, self._timeouts, synchronous_commit="off")
-                with contextlib.closing(_Closing(connection)):
-                    await self._send_notifications_on(connection)
-            except DRIVER_ERRORS:
-                await asyncio.sleep(1)
-
-    async def _send_notifications_on(self, connection: Any) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            projects, self._dirty = self._dirty, set()
-            try:
-                for payload in _split_payloads(projects):
-                    await connection.execute("select pg_notify($1, $2)", _CHANNEL, payload)
-            except DRIVER_ERRORS:
-                self.announce(projects)
-                raise
-            await asyncio.sleep(_NOTIFY_APART)
-
-    async def _receive_notifications(
-        self, heard: Callable[[set[str] | None], None], tried: asyncio.Event
-    ) -> None:
-        """Reconnect forever; after a reconnect call `heard` with None, because announcements may be lost."""
-        while True:
-            try:
-                connection = await _connect(self.dsn, self._timeouts)
-                with contextlib.closing(_Closing(connection)):
-                    await connection.add_listener(_CHANNEL, lambda *got: heard(set(got[3].split(","))))
-                    if tried.is_set():
-                        heard(None)
-                    tried.set()
-                    await _wait_for_termination(connection)
-            except DRIVER_ERRORS:
-                pass
-            finally:
-                tried.set()
-            await asyncio.sleep(1)
-
-
-class _Closing:
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    def close(self) -> None:
-        self._connection.terminate()
-
-
-async def _connect(dsn: str, timeouts: PostgresTimeouts, **server: str) -> Any:
-    """Connect; a cancelled caller does not leave the connection open."""
-    connecting = asyncio.ensure_future(asyncpg.connect(dsn, **timeouts.connection_settings(**server)))
+async def _roll_back(connection: Any, tx: PostgresTx) -> None:
+    """Roll back, or drop the connection: the server then rolls back by itself."""
     try:
-        connection = await asyncio.shield(connecting)
-    except asyncio.CancelledError:
-        with contextlib.suppress(*DRIVER_ERRORS):
-            (await connecting).terminate()
-        raise
+        await tx.roll_back(_ROLL_BACK_SECONDS)
+    except DRIVER_ERRORS:
+        connection.terminate()
+
+
+async def limit_to_reads(connection: Any) -> None:
+    """For each new connection of the readers. Not as a start-up parameter: target_session_attrs=read-write looks at it."""
     await limit_network_silence(connection)
-    return connection
+    await connection.execute("set default_transaction_read_only = on")
 
 
-async def _wait_for_termination(connection: Any) -> None:
-    ended = asyncio.Event()
-    connection.add_termination_listener(lambda *_: ended.set())
-    await ended.wait()
+async def _close_pool(pool: Any) -> None:
+    try:
+        await asyncio.wait_for(pool.close(), _CLOSE_SECONDS)
+    except DRIVER_ERRORS:
+        pool.terminate()
 
 
-def _split_payloads(projects: set[str]) -> list[str]:
-    """Payloads of less than 8 kB, the limit of NOTIFY."""
-    payloads: list[str] = []
-    for project in sorted(projects):
-        if payloads and len(f"{payloads[-1]},{project}".encode()) <= _MAX_PAYLOAD_BYTES:
-            payloads[-1] += "," + project
-        else:
-            payloads.append(project)
-    return payloads
+def _unreachable(away: BaseException) -> errors.Refusal:
+    """What an operator reads at start; a wrong name or password is not worth waiting for."""
+    if classify_postgres_error(away) is StoreFault.DENIED or isinstance(away, ValueError):
+        return errors.Forbidden(
+            f"PostgreSQL does not accept this address: {away}.",
+            hint="Check --store: user, password, database.",
+        )
+    return errors.Unavailable(
+        f"PostgreSQL is not reachable ({type(away).__name__}: {away}).",
+        hint="Check the address in --store, and that the server runs.",
+        retry_after=2,
+    )

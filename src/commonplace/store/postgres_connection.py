@@ -8,10 +8,12 @@ are set once on each socket; on the server's side they may stay on the connectio
 import socket
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
 _FIRST_VERSION_WITH_TRANSACTION_TIMEOUT: Final = 17
+_CACHED_STATEMENTS: Final = 100
 _KEEPALIVE_IDLE_SECONDS: Final = 15
 _KEEPALIVE_INTERVAL_SECONDS: Final = 5
 _KEEPALIVE_COUNT: Final = 3
@@ -52,21 +54,75 @@ class PostgresTimeouts:
     idle_seconds: float = 3
     transaction_seconds: float = 30
 
-    def connection_settings(self, **server: str) -> dict[str, Any]:
+    def connection_settings(self, *, pooled: bool) -> dict[str, Any]:
         return {
             "connection_class": PostgresConnection,
             "timeout": self.connect_seconds,
             "command_timeout": self.command_seconds,
-            "server_settings": {"application_name": "commonplace", **server},
+            "statement_cache_size": 0 if pooled else _CACHED_STATEMENTS,
+            "server_settings": {"application_name": "commonplace"},
         }
 
-    def format_begin(self, connection: Any) -> str:
+    def format_begin(self, connection: Any, begin: str) -> str:
         """BEGIN with the limits of the transaction; every transaction starts with this message."""
         limits = {"lock_timeout": self.lock_seconds, "idle_in_transaction_session_timeout": self.idle_seconds}
         if connection.get_server_version().major >= _FIRST_VERSION_WITH_TRANSACTION_TIMEOUT:
             limits["transaction_timeout"] = self.transaction_seconds
         settings = (f"set local {name} = {seconds * 1000:.0f}" for name, seconds in limits.items())
-        return "; ".join(("begin", *settings))
+        return "; ".join((begin, *settings))
+
+
+class PostgresHosts:
+    """Connects to one of the hosts of an address, beginning with the one that answered last.
+
+    asyncpg tries several hosts within one time limit, so that a host whose network is gone would use it up.
+    """
+
+    def __init__(self, dsn: str) -> None:
+        self.dsn = dsn
+        self._addresses = _split_hosts(dsn)
+
+    async def connect(self, _dsn: object = None, *, timeout: float, **settings: Any) -> Any:  # noqa: ASYNC109 - asyncpg's
+        failed: BaseException | None = None
+        for address in tuple(self._addresses):
+            try:
+                connection = await asyncpg.connect(
+                    address, timeout=timeout / len(self._addresses), **settings
+                )
+            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+                failed = error
+                continue
+            self._addresses.remove(address)
+            self._addresses.insert(0, address)
+            return connection
+        raise failed or ValueError("no host in the address")
+
+    async def find_pooler(self, timeouts: PostgresTimeouts) -> bool:
+        """Whether something between us and the server hands its sessions around: it then says another process id."""
+        connection = await self.connect(**timeouts.connection_settings(pooled=True))
+        try:
+            return bool(await connection.fetchval("select pg_backend_pid()") != connection.get_server_pid())
+        finally:
+            connection.terminate()
+
+
+def _split_hosts(dsn: str) -> list[str]:
+    """An address for each host of `//user@a:5432,b:5432/database`, or of `//user@/database?host=a,b&port=5432,5433`."""
+    parts = urlsplit(dsn)
+    user, at, hosts = parts.netloc.rpartition("@")
+    if hosts:
+        return [urlunsplit(parts._replace(netloc=f"{user}{at}{host}")) for host in hosts.split(",")]
+    query = dict(parse_qsl(parts.query))
+    names = query.get("host", "").split(",")
+    ports = query.get("port", "").split(",")
+    queries = [
+        query | {"host": name, "port": ports[n] if len(ports) == len(names) else ports[0]}
+        for n, name in enumerate(names)
+    ]
+    return [
+        urlunsplit(parts._replace(query=urlencode({key: text for key, text in each.items() if text})))
+        for each in queries
+    ]
 
 
 async def limit_network_silence(connection: Any) -> None:

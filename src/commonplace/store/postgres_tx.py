@@ -18,6 +18,7 @@ from commonplace.store.database import Kind, Row, Statement, Value
 from commonplace.store.faults import TransactionConflict
 from commonplace.store.lease_clock import SHIFT_COLUMN, LeaseClock
 from commonplace.store.postgres_literals import format_statement, shift_parameters
+from commonplace.store.project_lanes import LaneTicket
 
 _CLOCK = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as now"
 _MAX_QUEUED_ROWS = 50
@@ -45,9 +46,15 @@ class PostgresTx:
     kind: Kind = "postgresql"
 
     def __init__(
-        self, connection: Any, clock: Clock | None, begin: str = "", lease_clock: LeaseClock | None = None
+        self,
+        connection: Any,
+        clock: Clock | None,
+        begin: str = "",
+        lease_clock: LeaseClock | None = None,
+        ticket: LaneTicket | None = None,
     ) -> None:
         self._connection, self._clock, self._lease_clock = connection, clock, lease_clock
+        self._ticket = ticket
         self._clock_asked_at = 0
         self._begin = begin
         self._batches = bool(begin)
@@ -145,13 +152,17 @@ class PostgresTx:
             return int(row["now"])
         return self._lease_clock.correct(row, self._clock_asked_at)
 
+    def claim_project(self, project: str) -> None:
+        if self._ticket is not None:
+            self._ticket.claim(project)
+
     async def commit(self) -> None:
         if self._is_begun or self._queued:
             await self._send_queued("commit")
 
-    async def roll_back(self) -> None:
+    async def roll_back(self, seconds: float) -> None:
         if self._is_begun:
-            await self._connection.execute("rollback")
+            await self._connection.execute("rollback", timeout=seconds)
 
     def _can_queue(self, rows: Sequence[Sequence[Value]]) -> bool:
         return self._batches and len(rows) <= _MAX_QUEUED_ROWS

@@ -7,6 +7,7 @@ that suddenly resolves to it (Host): both are compared after parsing, never by p
 project_events.py, probes.py and mcp/http_transport.py, and `edges/application.py` lists them.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
@@ -72,6 +73,10 @@ class HttpApplication:
             _log.warning("client stopped reading", extra=_describe_request(request))
         except ClientDisconnected:
             _log.debug("client disconnected", extra=_describe_request(request))
+        except asyncio.CancelledError:  # the server stops and has waited long enough for this request
+            if not response.has_begun:
+                await response.send_refusal(_stopping())
+            raise
         except Exception:  # noqa: BLE001 - the outermost line: one bad request ends only itself
             _log.exception("request failed", extra=_describe_request(request))
             if not response.has_begun:
@@ -106,6 +111,14 @@ class HttpApplication:
         first = "/".join(path.split("/", 2)[:2])
         patterns = (f"{above}/*", f"{top}/*/*", f"{first}/**")
         return next((self._routes[pattern] for pattern in patterns if pattern in self._routes), None)
+
+
+def _stopping() -> errors.Unavailable:
+    return errors.Unavailable(
+        "The server is shutting down.",
+        hint="Try again in a moment; after a write, check first whether it was done.",
+        retry_after=2,
+    )
 
 
 def _describe_request(request: Request) -> dict[str, Any]:

