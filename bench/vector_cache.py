@@ -14,6 +14,7 @@ class CachedModel:
 
     def __init__(self, model: Any, path: Path) -> None:
         self._model, self._path, self.floor = model, path.with_suffix(".npz"), model.floor
+        self.relevance = model.relevance
         kept = np.load(self._path) if self._path.exists() else {}
         self._known = dict(zip(kept["keys"].tolist(), kept["values"], strict=True)) if kept else {}
 

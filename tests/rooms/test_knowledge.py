@@ -74,7 +74,7 @@ async def test_query_that_finds_nothing_says_so_and_names_what_is_near(team):
         "results": [],
         "query": "zebra",
         "result_count": 0,
-        "message": "Nothing found.",
+        "message": "Nothing relevant found.",
         "nearest_titles": ["PgBouncer"],
     }
 
@@ -160,7 +160,7 @@ async def test_query_never_shows_another_project(team):
         "results": [],
         "query": "xylophone",
         "result_count": 0,
-        "message": "Nothing found.",
+        "message": "Nothing relevant found.",
     }
     limited = access.Caller("agent", frozenset({"shop"}), key="key_1")
     carol = await team.agent("carol", caller=limited)

@@ -104,7 +104,7 @@ async def test_query_that_finds_nothing_names_titles_that_are_spelled_alike(team
     alice = await team.agent("alice")
     for title in ("PgBouncer limits", "Redis eviction", "Kafka offsets", "Jitter", "Backoff"):
         await alice.store(title=title, content=f"About {title}.", memory_type="adr")
-    found = await alice.query(query="pgbuoncer")
+    found = await alice.query(query="bpguoncer")
     assert (found["result_count"], found["nearest_titles"][0]) == (0, "PgBouncer limits")
 
 

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from commonplace import errors
+from commonplace.search import bundled_model
 from commonplace.search.bundled_model import require_bundled_model
-from commonplace.search.embedding_model import EmbeddingModel, TextRejected
+from commonplace.search.embedding_model import EmbeddingModel, RelevanceScale, TextRejected
 
 Vector = npt.NDArray[np.float32]
 Vectors = npt.NDArray[np.float32]
@@ -37,7 +38,9 @@ def load_model(choice: str, key: str = "") -> EmbeddingModel:
     """The model that a setting names: 'on', a folder with model.onnx and tokenizer.json, or URL#model."""
     if choice.startswith(("http://", "https://")):
         return EndpointModel(choice, key)
-    return OnnxModel(require_bundled_model() if choice == "on" else Path(choice))
+    if choice == "on":
+        return OnnxModel(require_bundled_model(), bundled_model.RELEVANCE)
+    return OnnxModel(Path(choice))
 
 
 class OnnxModel:
@@ -46,7 +49,8 @@ class OnnxModel:
     floor = 0.5
     patience: float | None = None
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, relevance: RelevanceScale | None = None) -> None:
+        self.relevance = relevance
         # Its telemetry is on by default, sends to its vendor and writes an id to the user's cache.
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         import onnxruntime  # noqa: PLC0415 - an endpoint needs neither
@@ -96,6 +100,7 @@ class EndpointModel:
 
     floor = 0.25
     patience: float | None = 2.0
+    relevance: RelevanceScale | None = None
 
     def __init__(self, choice: str, key: str) -> None:
         parts = urlsplit(choice)

@@ -1,6 +1,8 @@
 """The interface of an embedding model. The implementations are in `embed.py`, which is imported when first needed."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from commonplace import errors
@@ -13,9 +15,37 @@ if TYPE_CHECKING:
     Vectors = npt.NDArray[np.float32]
 
 
+@dataclass(frozen=True, slots=True)
+class RelevanceScale:
+    """A text is relevant if its cosine, with a bonus for the words of the question that it has, reaches a threshold.
+
+    Of long texts the nearest passage counts, and questions are less like a passage than like a note: the threshold is
+    `short` for one passage and falls to `long`. The nearest of a hundred unrelated texts is nearer than that of ten:
+    among ten or fewer candidates the threshold is lower by `few`.
+    """
+
+    short: float
+    long: float
+    few: float
+    word_bonus: float
+    meaning: float
+    """The cosine from which a reply names it: below, texts of one field are all alike."""
+
+    def choose_threshold(self, passages: float, candidates: int) -> float:
+        length = min(1.0, (passages - 1) / (_PASSAGES_OF_LONG_TEXT - 1))
+        fewness = 2 - math.log10(min(100, max(10, candidates)))
+        return self.short + (self.long - self.short) * length - self.few * fewness
+
+
+_PASSAGES_OF_LONG_TEXT = 4
+
+
 class EmbeddingModel(Protocol):
     floor: float
     """The cosine below which two texts are unrelated."""
+
+    relevance: "RelevanceScale | None"
+    """What tells a relevant text from others, if it was measured for this model."""
 
     patience: float | None
     """The seconds that a question waits for its vector; None for no limit."""

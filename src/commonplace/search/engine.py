@@ -175,7 +175,7 @@ class SearchEngine:
         vector = await self._compute_vector(model, text)
         if len(vector) != (width or len(vector)):
             raise TextRejected(f"The model's vectors have {len(vector)} dimensions now, not {width}.")
-        return Question(text, name_model(choice), vector, model.floor)
+        return Question(text, name_model(choice), vector, model.floor, model.relevance)
 
     async def _compute_vector(self, model: EmbeddingModel, text: str) -> Any:
         """A slow endpoint must not slow down every search."""

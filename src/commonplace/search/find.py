@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from commonplace.search import postgres, sqlite
+from commonplace.search.embedding_model import RelevanceScale
 from commonplace.search.index import KINDS_WITHOUT_VECTORS, has_entries
 from commonplace.search.query import (
     EntryFilter,
@@ -24,11 +25,14 @@ MAX_CANDIDATES = 100
 # almost anything. Chosen on half of the sets of bench.retrieval; docs/decisions/0008-search.md has the figures.
 _FIRST_VECTOR_WEIGHT = 0.6
 _MAX_VECTOR_WEIGHT = 0.8
-_MIN_VECTOR_WEIGHT = 0.3
+_MIN_VECTOR_WEIGHT = 0.35
 _WEIGHT_OF_ONE_PASSAGE = 0.85
-_WEIGHT_LOST_PER_PASSAGE = 0.15
-_WORDS_PER_PASSAGE = 75
+_WEIGHT_LOST_PER_PASSAGE = 0.12
+_WORDS_PER_PASSAGE = 80
 _WEIGHED_HITS = 20
+# Who asks for an exact name wants the entry that has it, whatever its vector says.
+_RELEVANT_COVERAGE = 0.6
+_RELEVANT_COVERAGE_WITHOUT_VECTOR = 0.25
 _MAX_QUESTION_TERMS = 24
 _MAX_TEXT_TERMS = 8
 _DIALECTS = {"sqlite": sqlite, "postgresql": postgres}
@@ -46,6 +50,7 @@ class Question:
     model: str = ""
     vector: Any = None
     floor: float = 0.0
+    relevance: RelevanceScale | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,16 @@ class Hit:
     @property
     def id(self) -> str:
         return str(self.row["id"])
+
+    @property
+    def coverage(self) -> float:
+        """How much of the question's words the entry has: 1 is every word twice."""
+        return self.word_score / (self.terms.best or 1.0)
+
+    @property
+    def passages(self) -> float:
+        """About how many passages of a model's window the entry has."""
+        return max(1.0, int(self.row["length"]) / _WORDS_PER_PASSAGE)
 
     @property
     def relevance(self) -> float:
@@ -135,6 +150,18 @@ async def find_entries_in_scopes(
             continue
         hits += await _find_in_scope(tx, vectors, question, scope.project, terms, scope_filter, limit)
     return [hit for hit in rank_hits(hits, question) if hit.word_score or _is_near(hit, question)]
+
+
+def is_relevant(hit: Hit, question: Question, candidates: int) -> bool:
+    """Is the entry, the best of these candidates, about the question? Unknown without a vector or a scale of its model; then words decide."""
+    scale = question.relevance
+    if scale is None or hit.coverage >= _RELEVANT_COVERAGE:
+        return True
+    if hit.similarity is None:
+        return hit.coverage >= _RELEVANT_COVERAGE_WITHOUT_VECTOR
+    return hit.similarity + scale.word_bonus * hit.coverage >= scale.choose_threshold(
+        hit.passages, candidates
+    )
 
 
 async def find_entries_by_words(
@@ -243,8 +270,7 @@ def _choose_vector_weight(hits: list[Hit], scale: "_ScoreScale") -> float:
     best = sorted(hits, key=lambda hit: -scale.compute_score(hit.word_score, hit.similarity))[:_WEIGHED_HITS]
     if not best:
         return _FIRST_VECTOR_WEIGHT
-    words: int = sum(hit.row["length"] for hit in best)
-    passages = max(1.0, words / len(best) / _WORDS_PER_PASSAGE)
+    passages = sum(hit.passages for hit in best) / len(best)
     weight = _WEIGHT_OF_ONE_PASSAGE - _WEIGHT_LOST_PER_PASSAGE * (passages - 1)
     return min(_MAX_VECTOR_WEIGHT, max(_MIN_VECTOR_WEIGHT, weight))
 

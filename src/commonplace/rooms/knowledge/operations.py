@@ -65,10 +65,10 @@ async def query(
     question = prepared_question(call, query)
     projects = call.list_read_projects(include_shared=include_shared)
     # Global guidelines apply in every project.
-    recall = await recall_items(call, question, [*projects, ALL_PROJECTS], wanted, limit)
+    recall = await recall_items(call, question, [*projects, ALL_PROJECTS], wanted, limit, only_relevant=True)
     if not recall.items:
         return await _answer_nothing_found(call, question, projects, max_tokens)
-    results = render_results(call, recall.items, query, detail, max_tokens)
+    results = render_results(call, recall.items, question, detail, max_tokens)
     _note_shown_results(call, [(result.kind, result.source, result.id) for result in results])
     return model.QueryAnswer(
         query=truncate_question(query, max_tokens),
@@ -104,7 +104,7 @@ async def _answer_nothing_found(
         query=truncate_question(question.text, max_tokens),
         result_count=0,
         results=[],
-        message="Nothing found.",
+        message="Nothing relevant found.",
         nearest_titles=[truncate_question(title, max_tokens) for title in titles],
     )
 
@@ -274,11 +274,17 @@ async def search_global(
     wanted = restrict_to_types(call, EntryFilter(call.now), memory_types)
     projects = await store.list_indexed_projects(call.tx, _MAX_PROJECTS)
     recall = await recall_items(
-        call, prepared_question(call, query), projects, wanted, limit, candidates=2 * limit
+        call,
+        prepared_question(call, query),
+        projects,
+        wanted,
+        limit,
+        candidates=2 * limit,
+        only_relevant=True,
     )
     results = render_previews(call, recall.items, query)
     _note_shown_results(call, [(result.kind, result.project, result.id) for result in results])
-    message = (_OTHER_TIME if recall.is_of_other_time else "") if results else "Nothing found."
+    message = (_OTHER_TIME if recall.is_of_other_time else "") if results else "Nothing relevant found."
     return model.GlobalAnswer(
         query=query, result_count=len(results), results=results, omitted=recall.omitted, message=message
     )

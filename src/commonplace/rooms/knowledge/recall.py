@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from commonplace.access import ALL_PROJECTS, SHARED
 from commonplace.call import Call
@@ -20,6 +21,7 @@ from commonplace.search.find import (
     Question,
     SearchScope,
     find_entries_in_scopes,
+    is_relevant,
     limit_relevance,
 )
 from commonplace.search.query import EntryFilter
@@ -35,6 +37,7 @@ _FILE_NAME = re.compile(r"(?<![\w./-])(?:[\w.-]+/)*[\w-][\w.-]*\.[a-zA-Z]\w{0,7}
 _NEARLY_EQUAL = 0.1
 _SHARED_SUBJECT = 0.5
 _INDEXED_TOKEN = re.compile(r" ([^ :]+):")
+_NAME_PART = re.compile(r"[^\W\d_]+|\d+")
 _NON_SPACE = re.compile(r"\S+")
 
 
@@ -89,32 +92,35 @@ async def recall_items(
     entry_filter: EntryFilter,
     limit: int,
     candidates: int = MAX_CANDIDATES,
+    only_relevant: bool = False,
 ) -> Recall:
-    """The best items of the filter's kinds, or of all kinds if it names none; if the question names a time, of that."""
+    """The best items of the filter's kinds, or of all kinds if it names none; if the question names a time, of that.
+
+    With `only_relevant` there are none if not one of them is about the question.
+    """
     time = None if entry_filter.changed_since else read_time_range(question.text, call.now)
+    search = partial(_recall_best, call, question, projects, limit, candidates, only_relevant)
     if time is None:
-        return await _recall_best(call, question, projects, entry_filter, limit, candidates)
-    of_time = replace(entry_filter, changed_since=time.since, changed_until=time.until)
-    recall = await _recall_best(call, question, projects, of_time, limit, candidates)
-    if recall.items:
-        return recall
-    return replace(
-        await _recall_best(call, question, projects, entry_filter, limit, candidates), is_of_other_time=True
-    )
+        return await search(entry_filter)
+    recall = await search(replace(entry_filter, changed_since=time.since, changed_until=time.until))
+    return recall if recall.items else replace(await search(entry_filter), is_of_other_time=True)
 
 
 async def _recall_best(
     call: Call,
     question: Question,
     projects: Sequence[str],
-    entry_filter: EntryFilter,
     limit: int,
     candidates: int,
+    only_relevant: bool,
+    entry_filter: EntryFilter,
 ) -> Recall:
     scopes = list_search_scopes(call, projects, entry_filter.kinds)
     found = await find_entries_in_scopes(
         call.tx, call.search.vectors, question, scopes, entry_filter, candidates
     )
+    if only_relevant and not any(is_relevant(hit, question, len(found)) for hit in found):
+        return Recall([], 0)
     near = _list_nearest(call, found)[: limit * 2 + 10]
     items = await _load_items(call, [hit for _, hit in near])
     asked_files = _FILE_NAME.findall(question.text)
@@ -243,14 +249,15 @@ def note_shown_documents(call: Call, rows: Sequence[tuple[str, str]], opened: bo
     )
 
 
-def explain_match(recalled: RecalledItem, question: str, now: int) -> str:
+def explain_match(recalled: RecalledItem, question: Question, now: int) -> str:
     hit, item = recalled.hit, recalled.item
+    least_meaning = question.relevance.meaning if question.relevance else question.floor
     parts = []
-    if words := _list_matched_words(question, hit.matched_words):
+    if words := _list_matched_words(question.text, hit.matched_words):
         parts.append("words: " + ", ".join(words[:_MAX_SHOWN_WORDS]))
-    if hit.similarity is not None:
+    if hit.similarity is not None and hit.similarity >= least_meaning:
         parts.append(f"meaning {hit.similarity:.2f}")
-    if named := _find_named_file(question, item.files):
+    if named := _find_named_file(question.text, item.files):
         parts.append(f"file {named}")
     since = format_age(recalled.changed_at, now)
     parts.append(since if since in {"just now", "yesterday"} else f"{since} old")
@@ -261,12 +268,15 @@ def explain_match(recalled: RecalledItem, question: str, now: int) -> str:
 
 def _list_matched_words(question: str, matched: Sequence[str]) -> list[str]:
     """The words of the question that matched; only the matching parts of a word that matched in part."""
-    whole: dict[str, str] = {}
+    written: dict[str, str] = {}
     for word in _NON_SPACE.findall(question):
+        written = {
+            token: part for part in _NAME_PART.findall(word) for token in text.tokenize(part)
+        } | written
         tokens = set(text.tokenize(word))
         if tokens <= set(matched):
-            whole |= dict.fromkeys(tokens, word.strip(".,;:!?\"'()"))
-    return list(dict.fromkeys(whole.get(token, token) for token in matched))
+            written |= dict.fromkeys(tokens, word.strip(".,;:!?\"'()"))
+    return list(dict.fromkeys(written.get(token, token) for token in matched))
 
 
 def _find_named_file(question: str, files: Sequence[str]) -> str:

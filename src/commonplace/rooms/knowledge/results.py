@@ -14,6 +14,7 @@ from commonplace.rooms.knowledge.excerpts import (
     truncate_line,
 )
 from commonplace.rooms.knowledge.recall import RecalledItem, explain_match
+from commonplace.search.find import Question
 from commonplace.search.source import SearchSource
 
 _SNIPPET_BYTES = 400
@@ -29,11 +30,15 @@ def truncate_question(question: str, max_tokens: int) -> str:
 
 
 def render_results(
-    call: Call, recalled: Sequence[RecalledItem], question: str, detail: model.DetailLevel, max_tokens: int
+    call: Call,
+    recalled: Sequence[RecalledItem],
+    question: Question,
+    detail: model.DetailLevel,
+    max_tokens: int,
 ) -> list[model.QueryResult]:
     """Results with text within the budget; the last are left out if not even a line fits."""
     around = model.QueryAnswer(
-        query=truncate_question(question, max_tokens),
+        query=truncate_question(question.text, max_tokens),
         result_count=len(recalled),
         results=[],
         omitted=_MAX_OMITTED,
@@ -48,7 +53,7 @@ def render_results(
         room = max(left - count_json_bytes(result), 0)
         content = each.item.text
         share = _allot_bytes(detail, room, len(recalled) - index, len(content.encode()))
-        result.content = fit_excerpt(content, question, each.hit.part, share)
+        result.content = fit_excerpt(content, question.text, each.hit.part, share)
         result.truncated = result.content != content
         results.append(result)
         left -= count_json_bytes(result) + len(",")
@@ -78,7 +83,7 @@ def _allot_bytes(detail: model.DetailLevel, room: int, results: int, content_byt
     return room if detail == "full" and content_bytes <= room else room // results
 
 
-def _render_result(call: Call, recalled: RecalledItem, question: str) -> model.QueryResult:
+def _render_result(call: Call, recalled: RecalledItem, question: Question) -> model.QueryResult:
     """The result without its text."""
     item, hit = recalled.item, recalled.hit
     details = describe_item(call, recalled)
