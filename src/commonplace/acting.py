@@ -12,7 +12,7 @@ import msgspec
 
 from commonplace import access, activity, errors
 from commonplace.access import Caller
-from commonplace.activity import AgentSession
+from commonplace.activity import AgentSession, LoadedSession, SessionReads
 from commonplace.clock import DAY
 from commonplace.store.database import Tx
 from commonplace.window import WindowKind, kind_of_window
@@ -31,28 +31,36 @@ class WindowBinding:
     """A window of the request, and the live session that it belongs to."""
 
     window: str
-    session: AgentSession
+    loaded: LoadedSession
     at: int
+
+    @property
+    def session(self) -> AgentSession:
+        return self.loaded.session
 
     @property
     def kind(self) -> WindowKind:
         return kind_of_window(self.window)
 
 
-async def find_acting_session(tx: Tx, caller: Caller, named_session_id: str | None) -> AgentSession | None:
+async def find_acting_session(
+    tx: Tx, caller: Caller, named_session_id: str | None, reads: SessionReads = activity.no_reads
+) -> LoadedSession | None:
     """The session that acts. One that the call names must exist; a header that names an ended one is ignored."""
     if named_session_id is not None:
-        return await activity.load_session(tx, named_session_id, caller)
+        return await activity.load_session_with(tx, named_session_id, caller, reads)
     if caller.session:
         try:
-            return await activity.load_session(tx, caller.session, caller)
+            return await activity.load_session_with(tx, caller.session, caller, reads)
         except errors.SessionNotFound:
             return None
-    bindings = await list_window_bindings(tx, caller)
-    return bindings[0].session if bindings else None
+    bindings = await list_window_bindings(tx, caller, reads)
+    return bindings[0].loaded if bindings else None
 
 
-async def list_window_bindings(tx: Tx, caller: Caller) -> Sequence[WindowBinding]:
+async def list_window_bindings(
+    tx: Tx, caller: Caller, reads: SessionReads = activity.no_reads
+) -> Sequence[WindowBinding]:
     """The windows of the request that have a live session, the most specific first.
 
     Among connections the latest binding counts: one program may open several, and start another session on one.
@@ -67,10 +75,10 @@ async def list_window_bindings(tx: Tx, caller: Caller) -> Sequence[WindowBinding
     )
     binding_by_window: dict[str, WindowBinding] = {}
     for row in rows:
-        session = await activity.find_session(tx, row["session_project"], row["session"], caller)
-        if session is not None:
+        loaded = await activity.find_session(tx, row["session_project"], row["session"], caller, reads)
+        if loaded is not None:
             window = window_by_id[row["id"]]
-            binding_by_window[window] = WindowBinding(window, session, row["at"])
+            binding_by_window[window] = WindowBinding(window, loaded, row["at"])
     bindings = [binding_by_window[window] for window in caller.windows if window in binding_by_window]
     return sorted(bindings, key=lambda binding: -binding.at if binding.kind == "connection" else -_FOREVER)
 

@@ -8,6 +8,7 @@ length in the last two hex digits, so that no query has to search across project
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
@@ -16,7 +17,7 @@ from commonplace.access import Caller
 from commonplace.clock import HOUR, SECOND, Clock
 from commonplace.masking.session_ids import hash_session_id
 from commonplace.notice import format_notices
-from commonplace.store.database import Database, Row, Tx
+from commonplace.store.database import Database, Row, Statement, Tx
 
 SESSION_LIVE_MICROSECONDS = 24 * HOUR
 """A session that was idle for longer counts as away; its next call brings it back."""
@@ -33,7 +34,19 @@ _SELECT_SESSION = (
 
 _SESSION_ID = re.compile(r".+_[0-9a-f]{34}")
 
-OnActivity = Callable[[Tx, "AgentSession", int], Awaitable[None]]
+ActivityAct = Callable[[Tx, "AgentSession", Sequence[Row], int, int], Awaitable[bool]]
+"""Takes the rows of its probe, the time of the call and that of the store; returns whether it left notices."""
+
+
+@dataclass(frozen=True)
+class ActivityStep:
+    """What follows from the activity of a session: `act` runs if `probe` finds rows.
+
+    The probe has the session's project as `$1` and its digest as `$2`, so that it is asked together with the session.
+    """
+
+    probe: str
+    act: ActivityAct
 
 
 class AgentSession(msgspec.Struct, frozen=True):
@@ -65,32 +78,76 @@ def project_from_session_id(session_id: str) -> str:
     return session_id[:length]
 
 
+@dataclass(frozen=True, slots=True)
+class LoadedSession:
+    """A session, the rows of the reads that were asked with it, and the store's time then (0 without reads)."""
+
+    session: AgentSession
+    rows: Sequence[Sequence[Row]] = ()
+    store_now: int = 0
+
+
 async def load_session(tx: Tx, session_id: str, caller: Caller) -> AgentSession:
     """The session, if this caller may act for it; a session of somebody else is answered like an unknown one."""
+    return (await load_session_with(tx, session_id, caller, no_reads)).session
+
+
+SessionReads = Callable[[str, str], Sequence[Statement]]
+"""What to ask together with a session, from its project and its digest."""
+
+
+def no_reads(project: str, session: str) -> Sequence[Statement]:
+    del project, session
+    return ()
+
+
+async def load_session_with(tx: Tx, session_id: str, caller: Caller, reads: SessionReads) -> LoadedSession:
     project, digest = project_from_session_id(session_id), hash_session_id(session_id)
     # Two statements: with both ids in one, SQLite plans it anew for every call (99 microseconds against 9).
-    row = await tx.one(f"{_SELECT_SESSION} and id = $2", project, digest)
-    if row is None:
-        row = await tx.one(
-            f"{_SELECT_SESSION} and id = (select session from session_key where project = $1 and id = $2)",
+    loaded = await _load_row(tx, project, digest, reads)
+    if loaded is None:
+        key = await tx.one(
+            "select session from session_key where project = $1 and id = $2",
             project,
             digest,
         )
-    if row is None or not _can_act_for(caller, row):
+        loaded = await _load_row(tx, project, key["session"], reads) if key else None
+    if loaded is None or not _can_act_for(caller, loaded[0]):
         raise _session_not_found()
-    if row["ended_at"] is not None:
+    if loaded[0]["ended_at"] is not None:
         raise errors.SessionNotFound(
             "This session has ended.", hint="Call memory_start_session to start another."
         )
-    return session_from_row(row)
+    return _loaded_session(tx, *loaded)
 
 
-async def find_session(tx: Tx, project: str, session: str, caller: Caller) -> AgentSession | None:
+async def find_session(
+    tx: Tx, project: str, session: str, caller: Caller, reads: SessionReads = no_reads
+) -> LoadedSession | None:
     """The session of this digest, if it has not ended and this caller may act for it."""
-    row = await tx.one(f"{_SELECT_SESSION} and id = $2", project, session)
-    if row is None or row["ended_at"] is not None or not _can_act_for(caller, row):
+    loaded = await _load_row(tx, project, session, reads)
+    if loaded is None or loaded[0]["ended_at"] is not None or not _can_act_for(caller, loaded[0]):
         return None
-    return session_from_row(row)
+    return _loaded_session(tx, *loaded)
+
+
+async def _load_row(
+    tx: Tx, project: str, session: str, reads: SessionReads
+) -> tuple[Row, Sequence[Sequence[Row]]] | None:
+    """The session's row, and the rows of the reads, the store's time last."""
+    own: Statement = (f"{_SELECT_SESSION} and id = $2", project, session)
+    asked = reads(project, session)
+    if not asked:
+        row = await tx.one(*own)
+        return (row, ()) if row else None
+    first, *others = await tx.together(own, *asked, tx.clock_statement())
+    return (first[0], others) if first else None
+
+
+def _loaded_session(tx: Tx, row: Row, rows: Sequence[Sequence[Row]]) -> LoadedSession:
+    if not rows:
+        return LoadedSession(session_from_row(row))
+    return LoadedSession(session_from_row(row), rows[:-1], tx.clock_from_row(rows[-1][0]))
 
 
 def _can_act_for(caller: Caller, row: Row) -> bool:
@@ -126,7 +183,7 @@ async def notify_sessions(tx: Tx, project: str, sessions: Sequence[str], text: s
 
 async def delete_notices(tx: Tx, session: AgentSession, texts: Sequence[str]) -> None:
     """Drop notices that the session need not read any more."""
-    await tx.run(
+    await tx.queue(
         "delete from notice where project = $1 and session = $2 and text = any($3)",
         session.project,
         session.id,
@@ -181,8 +238,8 @@ async def take_notices(tx: Tx, session: AgentSession) -> list[str]:
 class ActivityRecorder:
     """Marks sessions as alive: at once in a call that writes, within a second after one that reads."""
 
-    def __init__(self, database: Database, clock: Clock, on_activity: Sequence[OnActivity]) -> None:
-        self._database, self._clock, self._on_activity = database, clock, on_activity
+    def __init__(self, database: Database, clock: Clock, steps: Sequence[ActivityStep]) -> None:
+        self._database, self._clock, self._steps = database, clock, steps
         self._touched: dict[str, int] = {}
         self._pending: dict[str, AgentSession] = {}
         self._flushing: background.BackgroundWork | None = None
@@ -195,19 +252,41 @@ class ActivityRecorder:
     async def close(self) -> None:
         await background.stop(self._flushing, finish=self.flush_pending)
 
-    def is_touch_due(self, session: AgentSession, now: int) -> bool:
-        # A clock that was set back is no reason to wait.
-        return not 0 <= now - self._touched.get(session.id, 0) < _TOUCH_INTERVAL_MICROSECONDS
+    def list_probes(self, project: str, session: str) -> list[Statement]:
+        return [(step.probe, project, session) for step in self._steps]
 
-    async def touch_session(self, tx: Tx, session: AgentSession, now: int) -> None:
-        await tx.run(
+    def is_touch_due(self, session: str, now: int) -> bool:
+        """Is it time to mark the session of this digest as alive? A clock that was set back is no reason to wait."""
+        return not 0 <= now - self._touched.get(session, 0) < _TOUCH_INTERVAL_MICROSECONDS
+
+    async def touch_session(
+        self,
+        tx: Tx,
+        session: AgentSession,
+        now: int,
+        probed: Sequence[Sequence[Row]] = (),
+        store_now: int = 0,
+    ) -> bool:
+        """Mark the session as alive, with what follows from it; return whether it may have left a notice.
+
+        `probed` are the rows of `list_probes`, which were read at `store_now`; without them they are read now.
+        """
+        if not probed:
+            probes = self.list_probes(session.project, session.id)
+            *probed, clock = await tx.together(*probes, tx.clock_statement())
+            store_now = tx.clock_from_row(clock[0])
+        await tx.queue(
             "update session set active_at = $3 where project = $1 and id = $2 and active_at < $3",
             session.project,
             session.id,
             now,
         )
-        for act in self._on_activity:
-            await act(tx, session, now)
+        acts = [
+            await step.act(tx, session, rows, now, store_now)
+            for step, rows in zip(self._steps, probed, strict=True)
+            if rows
+        ]
+        return any(acts)
 
     def mark_touched(self, session: AgentSession, now: int) -> None:
         """Remember that the touch was committed; the next one is due after the interval."""

@@ -6,27 +6,26 @@ Who may do what: `access.py`.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from commonplace import access, acting, activity, errors, events, idempotency, suggestions
 from commonplace.access import Caller
 from commonplace.activity import ActivityRecorder, AgentSession
 from commonplace.admission import CallAdmission
+from commonplace.answer import Answer
 from commonplace.arguments import SecretMask
-from commonplace.authors import find_shown_authors
 from commonplace.clock import Clock
 from commonplace.config import Settings
 from commonplace.operation import Operation, OperationFamily
-from commonplace.quoting.marks import mark_notice, mark_reply
 from commonplace.search.engine import SearchEngine
+from commonplace.search.index import IndexEntry
 from commonplace.search.source import reader_name
-from commonplace.store.database import Database, T, Tx, Work
+from commonplace.store.database import Database, Row, Statement, T, Tx, Work
+from commonplace.waiting import WaitForEvents
 
 if TYPE_CHECKING:
     from commonplace.room import Catalogue
@@ -34,24 +33,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _LOOK_AGAIN_SECONDS = 1.0
-
-
-class WaitForEvents(Exception):  # noqa: N818 - not a fault
-    """Nothing to answer yet: roll back, wait for an event of the project, run again; `answer` is the reply at the end."""
-
-    def __init__(
-        self,
-        call: "Call",
-        answer: Any,
-        seconds: float,
-        write_at_end: Work[None] | None = None,
-        *,
-        ends_with_notice: bool = False,
-    ) -> None:
-        super().__init__()
-        self.project, self.session = call.project, call.session
-        self.answer, self.seconds, self.write_at_end = answer, seconds, write_at_end
-        self.is_over = ends_with_notice and call.session is not None and call.session.has_notice
 
 
 @dataclass(slots=True)
@@ -67,17 +48,27 @@ class Call:
     search: Any = None
     prepared: Any = None
     session: AgentSession | None = None
+    session_rows: Sequence[Sequence[Row]] = ()
+    """The rows of what was read together with the session: what `prepare` asked for, then the operation."""
+    probed: Sequence[Sequence[Row]] = ()
+    """The rows of the probes of the session's activity, if it is to be marked as alive (`activity.py`)."""
+    store_now: int = 0
+    """The store's own time when these rows were read."""
     project: str = access.SHARED
     named_project: str | None = None
+    is_retry: bool = False
+    """Did another transaction get in the way of this call before? Then it locks what it checks."""
     touched: bool = False
     subject: str = ""
     emitted: list[events.Event] = field(default_factory=list)
     deferred_writes: list[Work[None]] = field(default_factory=list)
-    """What a call that only reads leaves to be written after it; the reply does not depend on it."""
+    """What a read leaves to be written after it; the reply does not depend on it."""
     key_names: Collection[str] = ()
     mask: SecretMask = field(default_factory=lambda: SecretMask("mask"))
     changed_items: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
     """The ids that the search index must follow, by project and kind; see `reindex`."""
+    new_entries: list[IndexEntry] = field(default_factory=list)
+    """Entries of the search index whose items this call has just made; see `index_new`."""
     suggestions: dict[str, None] = field(default_factory=dict)
     """Names that were probably meant instead of unknown ones; see `suggestions.py`."""
 
@@ -148,6 +139,10 @@ class Call:
         """Let the search index follow a change of these items, in this call's transaction."""
         self.changed_items.setdefault((project or self.project, kind), {}).update(dict.fromkeys(ids))
 
+    def index_new(self, entry: IndexEntry) -> None:
+        """Add an item to the search index that did not exist before; unlike `reindex`, it is not read again."""
+        self.new_entries.append(entry)
+
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
@@ -159,27 +154,6 @@ class CallRequest:
     mask: SecretMask
     key: idempotency.RequestKey | None = None
     prepared: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    reply: Any
-    notices: list[str]
-    project: str = access.SHARED
-    suggestions: Collection[str] = ()
-    key_names: Collection[str] = ()
-    """Names of other agents that belong to a key: whoever writes under one of them is verified."""
-
-    def to_text(self) -> bytes:
-        body = mark_reply(msgspec.json.encode(self.reply))
-        verified = find_shown_authors(body, self.notices, self.key_names) if self.key_names else []
-        notices = [mark_notice(notice) for notice in self.notices]
-        beside = {"did_you_mean": list(self.suggestions), "_notice": notices, "_verified": verified}
-        fields = msgspec.json.encode({name: texts for name, texts in beside.items() if texts})
-        if fields == b"{}":
-            return body
-        comma = b"," if len(body) > len(b"{}") else b""
-        return body[:-1] + comma + fields[1:]
 
 
 class Calls:
@@ -256,11 +230,9 @@ class Calls:
             if not request.key or not (stored := await self.database.read(request.key.find_answer)):
                 raise
             return Answer(stored.reply, stored.notices)
-        return (
-            replace(answer, reply=await operation.after_commit(answer.reply))
-            if operation.after_commit
-            else answer
-        )
+        if operation.after_commit:
+            return replace(answer, reply=await operation.after_commit(answer.reply))
+        return answer
 
     async def _wait_for_events(
         self, operation: Operation, later: WaitForEvents, again: Callable[[], Awaitable[Answer]]
@@ -278,7 +250,7 @@ class Calls:
                     later = still
                 if later.is_over or self.admission.is_stopping:
                     break
-                if later.session and self.activity.is_touch_due(later.session, self.clock()):
+                if later.session and self.activity.is_touch_due(later.session.id, self.clock()):
                     self.activity.touch_later(later.session)
                 await self.admission.wait_for(heard, min(left, _LOOK_AGAIN_SECONDS))
         finally:
@@ -294,20 +266,23 @@ class Calls:
 
     async def _run_transaction(self, request: CallRequest) -> Answer:
         operation = request.operation
-        work = partial(self._run_in_transaction, request=request)
+        attempts = count()
+
+        def work(tx: Tx) -> Awaitable[tuple[Call, Any, list[str]]]:
+            return self._run_in_transaction(tx, request, is_retry=next(attempts) > 0)
+
         if operation.is_recorded:
             call, reply, notices = await self.database.write(work)
         else:
             call, reply, notices = await self.database.read(work, operation.short_read_name)
-        if call.emitted:
-            self.bus.publish_committed({event.project for event in call.emitted})
+        self.bus.publish_committed({event.project for event in call.emitted})
         for write in call.deferred_writes:
             await self._write_after(operation.name, write)
         if call.session is None or operation.session is False:
             return Answer(reply, [], call.project, call.suggestions, call.key_names)
         if call.touched:
             self.activity.mark_touched(call.session, call.now)
-        elif not operation.is_recorded and self.activity.is_touch_due(call.session, call.now):
+        elif not operation.is_recorded and self.activity.is_touch_due(call.session.id, call.now):
             self.activity.touch_later(call.session)
         if not operation.is_recorded:
             notices = await self._take_notices(operation, call.session)
@@ -321,12 +296,15 @@ class Calls:
             _log.warning("not recorded", extra={"operation": name[:64], "reason": refusal.message})
             return None
 
-    async def _run_in_transaction(self, tx: Tx, request: CallRequest) -> tuple[Call, Any, list[str]]:
+    async def _run_in_transaction(
+        self, tx: Tx, request: CallRequest, *, is_retry: bool
+    ) -> tuple[Call, Any, list[str]]:
         operation, arguments = request.operation, dict(request.arguments)
         session_id = arguments.pop(operation.session_argument) if operation.session_argument else None
         project = arguments["project"] if operation.takes_project else None
-        call = await self.bind_call(tx, request.caller, session_id, project, writes=operation.writes)
-        call.mask, call.prepared = request.mask, request.prepared
+        also = getattr(request.prepared, "session_reads", ())
+        call = await self.bind_call(tx, request.caller, session_id, project, operation, also)
+        call.mask, call.prepared, call.is_retry = request.mask, request.prepared, is_retry
         if operation.session is True:
             _require_scope(call, operation, project)
         elif operation.session is False and call.named_project is None:
@@ -348,13 +326,33 @@ class Calls:
         return call, reply, notices
 
     async def bind_call(
-        self, tx: Tx, caller: Caller, session_id: str | None, project: object, *, writes: bool
+        self,
+        tx: Tx,
+        caller: Caller,
+        session_id: str | None,
+        project: object,
+        operation: Operation | None = None,
+        also: Sequence[Statement] = (),
     ) -> Call:
-        """A call with the session that acts and the project that its arguments name, if the caller may use both."""
+        """A call with the session that acts and the project that its arguments name, if the caller may use both.
+
+        What the operation asks about the session, the probes of its activity and `also` are read together with it.
+        """
+        writes = operation is None or operation.writes
         call = Call(tx, caller, self.clock(), self.catalogue, self.settings, writes, self.search)
-        call.session = await acting.find_acting_session(tx, caller, session_id)
-        if call.session is not None:
-            call.project = call.session.project
+        reads = operation.session_reads if operation else ()
+
+        def list_reads(of_project: str, session: str) -> Sequence[Statement]:
+            own: list[Statement] = [(sql, of_project, session) for sql in reads]
+            is_due = operation and operation.is_recorded and self.activity.is_touch_due(session, call.now)
+            return [*also, *own, *(self.activity.list_probes(of_project, session) if is_due else ())]
+
+        loaded = await acting.find_acting_session(tx, caller, session_id, list_reads)
+        if loaded is not None:
+            call.session, call.store_now = loaded.session, loaded.store_now
+            call.project = loaded.session.project
+            before_probes = len(also) + len(reads)
+            call.session_rows, call.probed = loaded.rows[:before_probes], loaded.rows[before_probes:]
         if isinstance(project, str):
             call.named_project = call.project = call.resolve_project(project)
         tx.claim_project(call.project)
@@ -363,11 +361,13 @@ class Calls:
     async def _record_call(self, call: Call, operation: Operation) -> list[str]:
         """Write the audit row and the activity in the transaction of the operation; return its notices."""
         session = call.session if operation.session else None
-        if session and self.activity.is_touch_due(session, call.now):
-            await self.activity.touch_session(call.tx, session, call.now)
+        has_news = session is not None and session.has_notice
+        if session and self.activity.is_touch_due(session.id, call.now):
             call.touched = True
-        await self.search.refresh_items(call.tx, call.changed_items)
-        has_news = session is not None and (session.has_notice or call.touched)
+            has_news |= await self.activity.touch_session(
+                call.tx, session, call.now, call.probed, call.store_now
+            )
+        await self.search.refresh_items(call.tx, call.changed_items, call.new_entries)
         notices = await activity.take_notices(call.tx, session) if session and has_news else []
         await events.insert_audit_row(
             call.tx, call.project, call.now, operation.name, "ok", call.agent, call.caller, call.subject

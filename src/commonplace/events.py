@@ -179,6 +179,8 @@ class EventBus:
 
     def publish_committed(self, projects: set[str]) -> None:
         """Tell listeners, here and in other replicas, that this process committed events of these projects."""
+        if not projects:
+            return
         self._database.announce(projects)
         self.wake_listeners(projects)
 

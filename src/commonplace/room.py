@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from commonplace.activity import OnActivity
+from commonplace.activity import ActivityStep
 from commonplace.agent_names import AgentColumn, OnRename
 from commonplace.boot import BootSection
 from commonplace.call import Call, Calls
@@ -50,7 +50,7 @@ class Room:
     finders: Mapping[str, Finder] = field(default_factory=dict)
     """By the prefix of the ids that each one finds."""
     search_sources: tuple[SearchSource, ...] = ()
-    on_activity: tuple[OnActivity, ...] = ()
+    on_activity: tuple[ActivityStep, ...] = ()
     file_claims: tuple[ListFileClaims, ...] = ()
     file_changes: tuple[ListFileChanges, ...] = ()
     agent_columns: tuple[AgentColumn, ...] = ()
@@ -102,8 +102,8 @@ class Catalogue:
         return tuple(changes for room in self.rooms for changes in room.file_changes)
 
     @cached_property
-    def on_activity(self) -> tuple[OnActivity, ...]:
-        return tuple(callback for room in self.rooms for callback in room.on_activity)
+    def on_activity(self) -> tuple[ActivityStep, ...]:
+        return tuple(step for room in self.rooms for step in room.on_activity)
 
     @cached_property
     def agent_columns(self) -> tuple[AgentColumn, ...]:

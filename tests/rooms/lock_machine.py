@@ -290,9 +290,7 @@ class Machine(RuleBasedStateMachine):
             return False
 
         async def present_token(tx: Tx) -> None:
-            call = await self.world.calls.bind_call(
-                tx, access.LOCAL, ids_by_digest[old.session], None, writes=False
-            )
+            call = await self.world.calls.bind_call(tx, access.LOCAL, ids_by_digest[old.session], None)
             await fence.require_current_tokens(call, [old.token], [file])
 
         try:

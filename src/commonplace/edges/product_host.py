@@ -13,8 +13,9 @@ import msgspec
 
 from commonplace import __version__, errors
 from commonplace.access import Caller
+from commonplace.answer import Answer
 from commonplace.audience import EventReader
-from commonplace.call import Answer, Calls
+from commonplace.call import Calls
 from commonplace.edges import prompts
 from commonplace.edges.http.router import Identify
 from commonplace.edges.identity import add_mcp_request

@@ -104,10 +104,16 @@ class SearchEngine:
 
         await self.database.write(write)
 
-    async def refresh_items(self, tx: Tx, changed: Mapping[tuple[str, str], Iterable[str]]) -> None:
+    async def refresh_items(
+        self,
+        tx: Tx,
+        changed: Mapping[tuple[str, str], Iterable[str]],
+        new_entries: Sequence[index.IndexEntry] = (),
+    ) -> None:
         """Index what a call changed: ids by project and kind. Sorted, so that writers cannot deadlock."""
         for project, kind in sorted(changed):
             await refresh.refresh_items(tx, self.sources[kind], project, list(changed[project, kind]))
+        await index.put_new_entries(tx, new_entries)
 
     async def run_requested_refreshes(self) -> None:
         """Index the rows that are not indexed yet, in batches."""

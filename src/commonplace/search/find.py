@@ -11,14 +11,14 @@ from commonplace.search.index import KINDS_WITHOUT_VECTORS, has_entries
 from commonplace.search.query import (
     EntryFilter,
     QueryTerms,
+    TermStatistics,
     list_distinct_tokens,
-    load_project_totals,
-    load_term_frequencies,
+    load_term_statistics,
     split_question,
     weigh_terms,
 )
 from commonplace.search.spelling import find_nearest_terms
-from commonplace.store.database import Row, Tx
+from commonplace.store.database import Row, Statement, Tx
 
 MAX_CANDIDATES = 100
 # Vectors are worth more than words for short texts, and less for texts of many passages, of which one is near to
@@ -167,10 +167,31 @@ def is_relevant(hit: Hit, question: Question, candidates: int) -> bool:
 async def find_entries_by_words(
     tx: Tx, question: str, project: str, entry_filter: EntryFilter, limit: int
 ) -> list[Hit]:
-    """The same by the rarest words of a text, without vectors: a write does not wait for a model."""
+    """The same by the rarest words of a question, without vectors."""
     terms = await _load_terms(tx, project, question, entry_filter.readers, _MAX_TEXT_TERMS)
-    if terms is None:
-        return []
+    return await _find_hits(tx, question, project, terms, entry_filter, limit) if terms else []
+
+
+async def find_entries_like(
+    tx: Tx, whole_text: str, project: str, entry_filter: EntryFilter, limit: int, *also: Statement
+) -> tuple[list[Hit], Sequence[Sequence[Row]]]:
+    """The entries that share the rarest words of a text: a write does not wait for a model.
+
+    The rows of `also` are read before the entries, together with the statistics of the words.
+    """
+    words = split_question(whole_text)
+    found, others = await load_term_statistics(
+        tx, project, list_distinct_tokens(words), entry_filter.readers, *also
+    )
+    if found is None:
+        return [], others
+    terms = _weigh_terms(words, found, _MAX_TEXT_TERMS)
+    return await _find_hits(tx, whole_text, project, terms, entry_filter, limit), others
+
+
+async def _find_hits(
+    tx: Tx, question: str, project: str, terms: QueryTerms, entry_filter: EntryFilter, limit: int
+) -> list[Hit]:
     rows = await _find_with_words(tx, project, terms, entry_filter, limit)
     return rank_hits([_build_hit(row, terms, None, 0) for row in rows], Question(question))
 
@@ -220,19 +241,21 @@ async def _find_with_words(
 async def _load_terms(
     tx: Tx, project: str, question: str, readers: Sequence[str], max_terms: int = _MAX_QUESTION_TERMS
 ) -> QueryTerms | None:
-    """None if the project has no entries for these readers."""
-    totals = await load_project_totals(tx, project, readers)
-    if not totals:
-        return None
+    """None if the project has no entries for these readers. A word that no entry has stands for the nearest ones."""
     words = split_question(question)
-    entries, total_words = (sum(counts) for counts in zip(*totals.values(), strict=True))
-    frequency, tokens = await load_term_frequencies(tx, project, list_distinct_tokens(words), list(totals))
-    unknown = [word[0] for word in words if frequency.keys().isdisjoint(word)]
+    found, _ = await load_term_statistics(tx, project, list_distinct_tokens(words), readers)
+    if found is None:
+        return None
+    unknown = [word[0] for word in words if found.frequencies.keys().isdisjoint(word)]
     if unknown and (nearest := await find_nearest_terms(tx, project, unknown)):
-        repaired, repaired_tokens = await load_term_frequencies(tx, project, nearest, list(totals))
-        words = [*words, *((term,) for term in nearest if term not in frequency)]
-        frequency, tokens = {**repaired, **frequency}, {**repaired_tokens, **tokens}
-    return weigh_terms(words, frequency, entries, total_words, max_terms, tokens)
+        repaired, _ = await load_term_statistics(tx, project, nearest, readers)
+        words = [*words, *((term,) for term in nearest if term not in found.frequencies)]
+        found = found.add_terms(repaired) if repaired else found
+    return _weigh_terms(words, found, max_terms)
+
+
+def _weigh_terms(words: list[tuple[str, ...]], found: TermStatistics, max_terms: int) -> QueryTerms:
+    return weigh_terms(words, found.frequencies, found.entries, found.words, max_terms, found.tokens)
 
 
 def _pick_best_parts(measured: Iterable[tuple[Row, float]]) -> dict[int, tuple[float, int]]:

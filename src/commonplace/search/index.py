@@ -1,15 +1,15 @@
 """The search index: put, remove and change entries, inside the transaction of the write itself."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
 
 from commonplace.search import postgres, sqlite, text
 from commonplace.search.query import ENTRY_COUNTER, WORD_COUNTER, build_counter_name
-from commonplace.store.counters import advance_counter
-from commonplace.store.database import Row, Tx, Value
+from commonplace.store.counters import add_to_counter
+from commonplace.store.database import Row, Statement, Tx, Value
 
 NEVER_EXPIRES = 2**62
 """The expiry of entries that never expire; a number keeps the index query simple."""
@@ -23,6 +23,7 @@ KINDS_WITHOUT_VECTORS = (BLACKBOARD_KIND, TRANSCRIPT_KIND, MESSAGE_KIND, WORK_KI
 have none, because vectors of all readers are compared together."""
 
 _TITLE_WEIGHT = 2
+_STORED_COLUMNS = "n, id, type, status, title, tags, counts, changed_at, expires_at, readers"
 _DIALECTS = {"sqlite": sqlite, "postgresql": postgres}
 
 
@@ -47,48 +48,81 @@ class IndexEntry:
 
 async def put_entries(tx: Tx, entries: Sequence[IndexEntry]) -> None:
     """Add or replace entries by kind and id; vectors follow in the background."""
-    for project in sorted({entry.project for entry in entries}):
-        project_entries = [entry for entry in entries if entry.project == project]
-        last = await _reserve_numbers(tx, project, len(project_entries))
-        for kind in sorted({entry.kind for entry in project_entries}):
-            await remove_entries(
-                tx, project, kind, [entry.id for entry in project_entries if entry.kind == kind]
-            )
-        await _insert_entries(tx, project, list(enumerate(project_entries, last - len(project_entries) + 1)))
+    for (project, kind), group in group_entries(entries).items():
+        stored = await _load_stored_entries(tx, project, kind, [entry.id for entry in group])
+        await _replace_entries(tx, project, kind, stored, group)
+
+
+async def put_new_entries(tx: Tx, entries: Sequence[IndexEntry]) -> None:
+    """Add entries whose ids were never in the index."""
+    for (project, _), group in group_entries(entries).items():
+        await _insert_entries(tx, project, group, [])
+
+
+def group_entries(entries: Sequence[IndexEntry]) -> dict[tuple[str, str], list[IndexEntry]]:
+    """By project and kind, sorted, so that writers cannot deadlock."""
+    groups: dict[tuple[str, str], list[IndexEntry]] = {}
+    for entry in sorted(entries, key=lambda entry: (entry.project, entry.kind)):
+        groups.setdefault((entry.project, entry.kind), []).append(entry)
+    return groups
 
 
 async def remove_entries(tx: Tx, project: str, kind: str, ids: Sequence[str]) -> None:
     """Remove entries with their words and vectors, also from the queue."""
-    removed = await tx.all(
-        "delete from entry where project = $1 and kind = $2 and id = any($3) returning n, counts, length, readers",
+    stored = await _load_stored_entries(tx, project, kind, ids)
+    if stored:
+        await _expect_stored(tx, project, kind, [row["id"] for row in stored], stored)
+        await _delete_rows(tx, project, stored)
+        await _update_statistics(tx, project, [], stored)
+
+
+async def _load_stored_entries(tx: Tx, project: str, kind: str, ids: Sequence[str]) -> Sequence[Row]:
+    return await tx.all(
+        f"select {_STORED_COLUMNS} from entry where project = $1 and kind = $2 and id = any($3)",
         project,
         kind,
         list(ids),
     )
-    if not removed:
-        return
-    numbers = [row["n"] for row in removed]
-    await tx.run("delete from embedding where project = $1 and n = any($2)", project, numbers)
-    await tx.run("delete from embedding_queue where project = $1 and n = any($2)", project, numbers)
-    await _update_statistics(tx, project, [(parse_counts(row), parse_readers(row)) for row in removed], -1)
+
+
+async def _replace_entries(
+    tx: Tx, project: str, kind: str, stored: Sequence[Row], entries: Sequence[IndexEntry]
+) -> None:
+    await _expect_stored(tx, project, kind, [entry.id for entry in entries], stored)
+    await _insert_entries(tx, project, entries, stored)
+
+
+async def _expect_stored(tx: Tx, project: str, kind: str, ids: Sequence[str], stored: Sequence[Row]) -> None:
+    """Nobody else replaced these entries since they were read."""
+    await _lock_numbers(tx, project)
+    await tx.expect_no_row(
+        "select held from (select count(*) as held, coalesce(sum(n), 0) as numbers from entry"
+        " where project = $1 and kind = $2 and id = any($3)) as found where held <> $4 or numbers <> $5",
+        project,
+        kind,
+        list(ids),
+        len(stored),
+        sum(row["n"] for row in stored),
+    )
+
+
+async def _delete_rows(tx: Tx, project: str, stored: Sequence[Row]) -> None:
+    numbers = [row["n"] for row in stored]
+    for table in ("entry", "embedding", "embedding_queue") if numbers else ():
+        await tx.queue(f"delete from {table} where project = $1 and n = any($2)", project, numbers)
 
 
 async def refresh_entries(
     tx: Tx, project: str, kind: str, ids: Sequence[str], entries: Sequence[IndexEntry]
 ) -> None:
     """Make these the entries of the ids; words and vectors of an entry whose text did not change stay."""
-    stored = await tx.all(
-        "select id, type, status, title, tags, counts, changed_at, expires_at, readers from entry"
-        " where project = $1 and kind = $2 and id = any($3)",
-        project,
-        kind,
-        list(ids),
-    )
+    stored = await _load_stored_entries(tx, project, kind, ids)
     row_by_id = {row["id"]: row for row in stored}
     counted = [replace(entry, counted=entry.counted or count_entry_words(entry)) for entry in entries]
     changed = [entry for entry in counted if not _has_text_of(row_by_id.get(entry.id), entry)]
-    await put_entries(tx, changed)
     put_ids = {entry.id for entry in changed}
+    if changed:
+        await _replace_entries(tx, project, kind, [row for row in stored if row["id"] in put_ids], changed)
     await _update_states(tx, [entry for entry in counted if entry.id not in put_ids], row_by_id)
     gone = row_by_id.keys() - {entry.id for entry in entries}
     if gone:
@@ -130,7 +164,7 @@ async def _update_states(tx: Tx, entries: Sequence[IndexEntry], row_by_id: Mappi
 
 async def update_entry_status(tx: Tx, project: str, kind: str, ids: Sequence[str], status: str) -> None:
     """Change the status of entries without indexing them again."""
-    await tx.run(
+    await tx.queue(
         "update entry set status = $4 where project = $1 and kind = $2 and id = any($3)",
         project,
         kind,
@@ -140,7 +174,7 @@ async def update_entry_status(tx: Tx, project: str, kind: str, ids: Sequence[str
 
 
 async def update_entry_expiry(tx: Tx, project: str, kind: str, identity: str, expires_at: int | None) -> None:
-    await tx.run(
+    await tx.queue(
         "update entry set expires_at = $4 where project = $1 and kind = $2 and id = $3",
         project,
         kind,
@@ -162,27 +196,36 @@ async def count_queued_entries(tx: Tx) -> int:
     return int(row["n"]) if row else 0
 
 
-async def load_last_number(tx: Tx, project: str) -> int:
-    """The highest entry number so far; numbers of a project are given in the order of commits."""
-    row = await tx.one(
-        "select n from counter where project = $1 and name = 'entry'", _numbered_by(tx, project)
-    )
-    return int(row["n"]) if row else 0
+def last_number_statement(tx: Tx, project: str) -> Statement:
+    """Reads the highest entry number so far as `n`; numbers of a project are given in the order of commits."""
+    return "select n from counter where project = $1 and name = 'entry'", _numbered_by(tx, project)
 
 
-async def list_entries_after(
-    tx: Tx, project: str, kind: str, number: int, limit: int
-) -> list[tuple[str, Counter[str]]]:
-    """The ids and the words of active entries that were put after this number, the newest first."""
-    rows = await tx.all(
-        "select id, counts from entry where project = $1 and n > $2 and kind = $3 and status = 'active'"
-        " order by n desc limit $4",
+def entries_after_statement(project: str, kind: str, number: int, limit: int) -> Statement:
+    """Reads the numbers, ids and words of active entries that were put after this number, the newest first."""
+    return (
+        (
+            "select n, id, counts from entry where project = $1 and n > $2 and kind = $3 and status = 'active'"
+            " order by n desc limit $4"
+        ),
         project,
         number,
         kind,
         limit,
     )
-    return [(row["id"], parse_counts(row)) for row in rows]
+
+
+async def expect_no_related_entry(
+    tx: Tx, project: str, kind: str, number: int, words: Collection[str], shared_words: int
+) -> None:
+    """At commit, nobody has put an entry after this number that has as many of these words.
+
+    On SQLite nobody else writes between a transaction's own look and its commit.
+    """
+    if tx.kind == "postgresql":
+        prefix = text.token_prefix(project, "")
+        tokens = [prefix + word for word in words]
+        await postgres.expect_no_related_entry(tx, project, kind, number, tokens, shared_words)
 
 
 def _numbered_by(tx: Tx, project: str) -> str:
@@ -190,37 +233,63 @@ def _numbered_by(tx: Tx, project: str) -> str:
     return "" if tx.kind == "sqlite" else project
 
 
-async def _reserve_numbers(tx: Tx, project: str, n: int) -> int:
-    return await advance_counter(tx, _numbered_by(tx, project), "entry", n)
+async def _lock_numbers(tx: Tx, project: str) -> None:
+    """Whoever changes entries of a project waits here until the one before has committed."""
+    await add_to_counter(tx, _numbered_by(tx, project), "entry", 0)
 
 
-async def _insert_entries(tx: Tx, project: str, numbered: list[tuple[int, IndexEntry]]) -> None:
-    counts = {n: entry.counted or count_entry_words(entry) for n, entry in numbered}
-    rows = [_build_row(n, entry, counts[n]) for n, entry in numbered]
+async def _insert_entries(
+    tx: Tx, project: str, entries: Sequence[IndexEntry], replaced: Sequence[Row]
+) -> None:
+    """Insert entries, in the place of those in `replaced`. Numbers are taken from the counter by the statements."""
+    numbered_by = _numbered_by(tx, project)
+    await add_to_counter(tx, numbered_by, "entry", len(entries))
+    counts = [entry.counted or count_entry_words(entry) for entry in entries]
+    later = range(len(entries) - 1, -1, -1)
+    await _delete_rows(tx, project, replaced)
     await _DIALECTS[tx.kind].insert_entries(
-        tx, rows, [(n, scope_tokens(project, entry.readers, counts[n])) for n, entry in numbered]
+        tx,
+        numbered_by,
+        [_build_row(*each) for each in zip(later, entries, counts, strict=True)],
+        [scope_tokens(project, entry.readers, words) for entry, words in zip(entries, counts, strict=True)],
     )
-    await _update_statistics(tx, project, [(counts[n], entry.readers) for n, entry in numbered], 1)
+    await _update_statistics(tx, project, list(zip(entries, counts, strict=True)), replaced)
     await tx.many(
-        "insert into embedding_queue (project, n, due_at, tries) values ($1, $2, $3, 0)",
-        [(project, n, 0) for n, entry in numbered if entry.kind not in KINDS_WITHOUT_VECTORS],
+        "insert into embedding_queue (project, n, due_at, tries)"
+        " select $1, n - $2, 0, 0 from counter where project = $3 and name = 'entry'",
+        [
+            (project, after, numbered_by)
+            for after, entry in zip(later, entries, strict=True)
+            if entry.kind not in KINDS_WITHOUT_VECTORS
+        ],
     )
 
 
 async def _update_statistics(
-    tx: Tx, project: str, counted: Iterable[tuple[Counter[str], Sequence[str]]], sign: int
+    tx: Tx, project: str, added: Sequence[tuple[IndexEntry, Counter[str]]], removed: Sequence[Row]
 ) -> None:
     """Update what BM25 needs: the number of entries, their length, and how many have each term, for each reader of
-    private entries apart. Counters are sorted, so that writers of one project cannot deadlock."""
-    totals, terms = Counter[str](), Counter[str]()
-    for counts, readers in counted:
+    private entries apart. Counters and terms are sorted, so that writers of one project cannot deadlock."""
+    totals, terms = dict[str, int](), dict[str, int]()
+    changes: list[tuple[int, Counter[str], Sequence[str]]] = [
+        (1, counts, entry.readers) for entry, counts in added
+    ]
+    changes += [(-1, parse_counts(row), parse_readers(row)) for row in removed]
+    for sign, counts, readers in changes:
         for reader in readers or ("",):
-            totals[build_counter_name(ENTRY_COUNTER, reader)] += 1
-            totals[build_counter_name(WORD_COUNTER, reader)] += counts.total()
-            terms.update(text.build_term_key(token, reader) for token in counts)
+            _add(totals, build_counter_name(ENTRY_COUNTER, reader), sign)
+            _add(totals, build_counter_name(WORD_COUNTER, reader), sign * counts.total())
+            for token in counts:
+                _add(terms, text.build_term_key(token, reader), sign)
     for name in sorted(totals):
-        await advance_counter(tx, project, name, sign * totals[name])
-    await _DIALECTS[tx.kind].update_term_counts(tx, project, terms, sign)
+        await add_to_counter(tx, project, name, totals[name])
+    changed_terms = {term: terms[term] for term in sorted(terms) if terms[term]}
+    if changed_terms:
+        await _DIALECTS[tx.kind].update_term_counts(tx, project, changed_terms)
+
+
+def _add(totals: dict[str, int], name: str, step: int) -> None:
+    totals[name] = totals.get(name, 0) + step
 
 
 def count_entry_words(entry: IndexEntry, body_words: Counter[str] | None = None) -> Counter[str]:
@@ -241,10 +310,11 @@ def scope_tokens(project: str, readers: Sequence[str], counts: Counter[str]) -> 
     return {prefix + token: times for prefix in prefixes for token, times in counts.items()}
 
 
-def _build_row(n: int, entry: IndexEntry, counts: Counter[str]) -> tuple[Value, ...]:
+def _build_row(later: int, entry: IndexEntry, counts: Counter[str]) -> tuple[Value, ...]:
+    """`later` is how many entries of the same statement follow."""
     return (
         entry.project,
-        n,
+        later,
         entry.kind,
         entry.id,
         entry.type,

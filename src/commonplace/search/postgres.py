@@ -1,15 +1,16 @@
 """The index on PostgreSQL: a tsvector with GIN for words, pgvector with HNSW for vectors."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from commonplace.search.query import ENTRY_COLUMNS, EntryFilter, QueryTerms
+from commonplace.store.counters import add_to_counter
 from commonplace.store.database import Row, Tx, Value
 
 _INSERT_ENTRY = (
     "insert into entry (project, n, kind, id, type, status, title, tags, counts, length, changed_at, expires_at,"
-    " readers, words) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, array_to_tsvector($14))"
+    " readers, words) select $1, n - $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, array_to_tsvector($14)"
+    " from counter where project = $15 and name = 'entry'"
 )
 _INDEXED_DIMENSIONS = 384
 # Up to here all vectors of a project are compared: exact, and faster than a graph with a filter.
@@ -25,21 +26,37 @@ _MAX_SCANNED_CANDIDATES = 1000
 
 
 async def insert_entries(
-    tx: Tx, rows: Sequence[tuple[Value, ...]], words: Sequence[tuple[int, Mapping[str, int]]]
+    tx: Tx, numbered_by: str, rows: Sequence[tuple[Value, ...]], words: Sequence[Mapping[str, int]]
 ) -> None:
-    await tx.many(_INSERT_ENTRY, [(*row, list(tokens)) for row, (_, tokens) in zip(rows, words, strict=True)])
+    await tx.many(
+        _INSERT_ENTRY,
+        [(*row, list(tokens), numbered_by) for row, tokens in zip(rows, words, strict=True)],
+    )
 
 
-async def update_term_counts(tx: Tx, project: str, terms: Counter[str], sign: int) -> None:
-    """Sorted, so that writers of one project cannot deadlock."""
-    ordered = sorted(terms)
-    await tx.run(
+async def update_term_counts(tx: Tx, project: str, terms: Mapping[str, int]) -> None:
+    await tx.queue(
         "insert into term (project, term, n) select $1, each.term, each.n"
         " from unnest(cast($2 as text[]), cast($3 as bigint[])) as each (term, n)"
         " on conflict (project, term) do update set n = term.n + excluded.n",
         project,
-        ordered,
-        [sign * terms[term] for term in ordered],
+        list(terms),
+        list(terms.values()),
+    )
+
+
+async def expect_no_related_entry(
+    tx: Tx, project: str, kind: str, number: int, tokens: Sequence[str], shared: int
+) -> None:
+    """No entry after this number has as many of these tokens; there are few, so each is looked at."""
+    await tx.expect_no_row(
+        "select n from entry where project = $1 and n > $2 and kind = $3 and status = 'active'"
+        " and (select count(*) from unnest(tsvector_to_array(words)) as word where word = any($4)) >= $5",
+        project,
+        number,
+        kind,
+        list(tokens),
+        shared,
     )
 
 
@@ -147,12 +164,7 @@ def _choose_scan_settings(width: int) -> dict[str, str]:
 
 async def insert_vectors(tx: Tx, project: str, model: str, vectors: Sequence[tuple[int, int, Any]]) -> None:
     """(entry, part, vector) each."""
-    await tx.run(
-        "insert into counter (project, name, n) values ($1, 'embedding', $2)"
-        " on conflict (project, name) do update set n = counter.n + excluded.n",
-        project,
-        len(vectors),
-    )
+    await add_to_counter(tx, project, "embedding", len(vectors))
     await tx.many(
         "insert into embedding (project, model, n, part, dimensions, value)"
         " values ($1, $2, $3, $4, $5, cast(cast($6 as text) as halfvec))"

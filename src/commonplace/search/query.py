@@ -11,7 +11,7 @@ from itertools import accumulate, chain
 import msgspec
 
 from commonplace.search import text
-from commonplace.store.database import Tx, Value
+from commonplace.store.database import Row, Statement, Tx, Value
 
 ENTRY_COLUMNS = (
     "e.project, e.n, e.kind, e.id, e.type, e.status, e.title, e.counts, e.length, e.changed_at, e.expires_at"
@@ -117,41 +117,55 @@ def build_counter_name(counter: str, reader: str) -> str:
     return f"{counter}@{text.token_prefix('', reader)}" if reader else counter
 
 
-async def load_term_frequencies(
-    tx: Tx, project: str, terms: list[str], readers: Sequence[str]
-) -> tuple[dict[str, int], dict[str, tuple[str, ...]]]:
-    """The number of entries that have each term, of those that these readers may see, and the tokens of the term in the
-    index; terms without entries are left out."""
-    scoped = {text.build_term_key(term, reader): (term, reader) for reader in readers for term in terms}
-    rows = await tx.all(
-        "select term, n from term where project = $1 and term = any($2) and n > 0", project, list(scoped)
-    )
-    frequencies: dict[str, int] = {}
-    tokens: dict[str, tuple[str, ...]] = {}
-    for row in rows:
-        term, reader = scoped[row["term"]]
-        frequencies[term] = frequencies.get(term, 0) + row["n"]
-        tokens[term] = (*tokens.get(term, ()), text.token_prefix(project, reader) + term)
-    return frequencies, tokens
+@dataclass(frozen=True, slots=True)
+class TermStatistics:
+    """What a project's index counts: entries and words in all, and for each term the number of entries that have it and
+    its tokens in the index. Terms without entries are left out."""
+
+    entries: int
+    words: int
+    frequencies: dict[str, int]
+    tokens: dict[str, tuple[str, ...]]
+
+    def add_terms(self, others: "TermStatistics") -> "TermStatistics":
+        return replace(
+            self,
+            frequencies={**others.frequencies, **self.frequencies},
+            tokens={**others.tokens, **self.tokens},
+        )
 
 
-async def load_project_totals(tx: Tx, project: str, readers: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """The number of entries and of their words, for each of these readers that has entries in the project."""
+async def load_term_statistics(
+    tx: Tx, project: str, terms: list[str], readers: Sequence[str], *also: Statement
+) -> tuple[TermStatistics | None, Sequence[Sequence[Row]]]:
+    """The statistics of what these readers may see, None if they have no entries; and the rows of `also`."""
     counters = {
         reader: (build_counter_name(ENTRY_COUNTER, reader), build_counter_name(WORD_COUNTER, reader))
         for reader in readers
     }
-    rows = await tx.all(
-        "select name, n from counter where project = $1 and name = any($2)",
-        project,
-        list(chain.from_iterable(counters.values())),
+    scoped = {text.build_term_key(term, reader): (term, reader) for reader in readers for term in terms}
+    counter_rows, term_rows, *others = await tx.together(
+        (
+            "select name, n from counter where project = $1 and name = any($2)",
+            project,
+            list(chain.from_iterable(counters.values())),
+        ),
+        ("select term, n from term where project = $1 and term = any($2) and n > 0", project, list(scoped)),
+        *also,
     )
-    totals: dict[str, int] = {row["name"]: row["n"] for row in rows}
-    return {
-        reader: (totals[entries], totals.get(words, 0))
-        for reader, (entries, words) in counters.items()
-        if totals.get(entries, 0) > 0
-    }
+    totals: dict[str, int] = {row["name"]: row["n"] for row in counter_rows}
+    known = [reader for reader, (entries, _) in counters.items() if totals.get(entries, 0) > 0]
+    if not known:
+        return None, others
+    frequencies: dict[str, int] = {}
+    tokens: dict[str, tuple[str, ...]] = {}
+    for row in term_rows:
+        term, reader = scoped[row["term"]]
+        if reader in known:
+            frequencies[term] = frequencies.get(term, 0) + row["n"]
+            tokens[term] = (*tokens.get(term, ()), text.token_prefix(project, reader) + term)
+    entries, words = (sum(totals.get(counters[reader][which], 0) for reader in known) for which in (0, 1))
+    return TermStatistics(entries, words, frequencies, tokens), others
 
 
 @dataclass(frozen=True, slots=True)

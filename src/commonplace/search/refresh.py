@@ -17,11 +17,12 @@ _ROWS_PER_BATCH = 200
 async def refresh_items(tx: Tx, source: SearchSource, project: str, ids: Sequence[str]) -> None:
     """Index the items with these ids as they are now; those that are gone leave the index."""
     items = await source.load(tx, project, ids)
-    entries = [_entry_from_item(source.kind, project, item) for item in items]
+    entries = [entry_from_item(source.kind, project, item) for item in items]
     await index.refresh_entries(tx, project, source.kind, ids, entries)
 
 
-def _entry_from_item(kind: str, project: str, item: SearchItem) -> index.IndexEntry:
+def entry_from_item(kind: str, project: str, item: SearchItem) -> index.IndexEntry:
+    """What the index holds of an item."""
     return index.IndexEntry(
         project,
         kind,

@@ -1,7 +1,6 @@
 """The index on SQLite: FTS5 for words; for vectors, codes of one bit per dimension held in memory."""
 
 import threading
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,8 @@ if TYPE_CHECKING:
 
 _INSERT_ENTRY = (
     "insert into entry (project, n, kind, id, type, status, title, tags, counts, length, changed_at, expires_at,"
-    " readers) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+    " readers) select $1, n - $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13"
+    " from counter where project = $14 and name = 'entry'"
 )
 _CODES_PER_PAGE = 20_000
 _WIDENING_FACTOR = 8
@@ -24,23 +24,25 @@ _OVERSAMPLING = 3
 
 
 async def insert_entries(
-    tx: Tx, rows: Sequence[tuple[Value, ...]], words: Sequence[tuple[int, Mapping[str, int]]]
+    tx: Tx, numbered_by: str, rows: Sequence[tuple[Value, ...]], words: Sequence[Mapping[str, int]]
 ) -> None:
-    await tx.many(_INSERT_ENTRY, rows)
+    await tx.many(_INSERT_ENTRY, [(*row, numbered_by) for row in rows])
     await tx.many(
-        "insert into words (rowid, tokens) values ($1, $2)",
-        [(n, " ".join(f"{token} " * times for token, times in found.items())) for n, found in words],
+        "insert into words (rowid, tokens) select n - $1, $2 from counter where project = $3 and name = 'entry'",
+        [
+            (row[1], " ".join(f"{token} " * times for token, times in found.items()), numbered_by)
+            for row, found in zip(rows, words, strict=True)
+        ],
     )
 
 
-async def update_term_counts(tx: Tx, project: str, terms: Counter[str], sign: int) -> None:
+async def update_term_counts(tx: Tx, project: str, terms: Mapping[str, int]) -> None:
     """Kept apart, because FTS5 counts a term by reading every row that has it. One statement for hundreds of terms."""
-    await tx.run(
-        "insert into term (project, term, n) select $1, key, $3 * value from json_each($2) where true"
+    await tx.queue(
+        "insert into term (project, term, n) select $1, key, value from json_each($2) where true"
         " on conflict (project, term) do update set n = term.n + excluded.n",
         project,
         msgspec.json.encode(terms).decode(),
-        sign,
     )
 
 

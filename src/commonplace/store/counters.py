@@ -30,6 +30,11 @@ async def add_to_counter(tx: Tx, project: str, name: str, step: int) -> None:
     )
 
 
+async def lock_project_at_end(tx: Tx, project: str, subject: str) -> None:
+    """Lock the subject from here on among what is queued; for what is checked again with `expect_no_row`."""
+    await add_to_counter(tx, project, subject, 0)
+
+
 async def lock_project(tx: Tx, project: str, subject: str) -> None:
     """Until commit no other transaction gets the lock on this subject of the project.
 

@@ -80,13 +80,19 @@ class PostgresTx:
         return rows
 
     async def together(self, *statements: Statement) -> list[Sequence[Row]]:
-        """One statement with a JSON list for each of these."""
+        """One statement with a JSON list for each of these.
+
+        They stand in FROM: Citus accepts subqueries on several projects there, and not among the columns.
+        """
+        if len(statements) == 1:
+            return [await self.all(*statements[0])]
         parts, together_values = [], list[Value]()
         for position, (sql, *values) in enumerate(statements):
             shifted = shift_parameters(sql, len(together_values))
-            parts.append(f"(select json_agg(part) from ({shifted}) as part) as part{position}")
+            parts.append(f"(select json_agg(part) as rows from ({shifted}) as part) as part{position}")
             together_values += values
-        row = await self.one(f"select {', '.join(parts)}", *together_values)
+        columns = ", ".join(f"part{position}.rows as rows{position}" for position in range(len(parts)))
+        row = await self.one(f"select {columns} from {' cross join '.join(parts)}", *together_values)
         return [msgspec.json.decode(column) if column else [] for column in row.values()] if row else []
 
     async def all_with_settings(self, settings: Mapping[str, str], sql: str, *values: Value) -> Sequence[Row]:

@@ -31,7 +31,11 @@ _UNKNOWN_STATUS: Row = {"status": "idle", "status_at": None, "current_task": ""}
 
 
 @operation(
-    "memory_heartbeat", writes=True, idempotent=True, example={"status": "busy", "current_task": "cart"}
+    "memory_heartbeat",
+    writes=True,
+    idempotent=True,
+    session_reads=(store.STATUS_OF_SESSION, messages.UNREAD_OF_SESSION, locks.LEASES_OF_SESSION),
+    example={"status": "busy", "current_task": "cart"},
 )
 async def heartbeat(
     call: Call, status: HeartbeatStatus | None = None, current_task: TaskText | None = None
@@ -40,7 +44,9 @@ async def heartbeat(
     calls = [window for window in call.caller.windows if kind_of_window(window) == "call"]
     if calls:
         await acting.bind_windows(call.tx, call.caller, calls, call.own_session, call.now)
-    previous = await store.load_reported_status(call.tx, call.project, call.agent) or _UNKNOWN_STATUS
+    session = call.own_session
+    reported_rows, unread, leases = call.session_rows
+    previous = reported_rows[0] if reported_rows else _UNKNOWN_STATUS
     task = previous["current_task"] if current_task is None else current_task
     await store.record_heartbeat(call.tx, call.project, call.agent, status, task, call.now)
     reported = status or derive_status({**previous, "active_at": call.now}, call.now)
@@ -51,8 +57,8 @@ async def heartbeat(
         agent=call.agent,
         agent_status=reported,
         timestamp=iso(call.now),
-        unread=await messages.count_unread_messages(call.tx, call.project, call.agent),
-        leases_renewed=await locks.renew_leases(call.tx, call.own_session, await call.tx.clock()),
+        unread=unread[0]["n"],
+        leases_renewed=await locks.renew_leases(call.tx, session, leases, call.store_now),
     )
 
 

@@ -12,15 +12,15 @@ _LIVE_SESSION_COUNTS = (
 )
 
 
-async def load_reported_status(tx: Tx, project: str, name: str) -> Row | None:
-    return await tx.one(
-        "select status, status_at, current_task from agent where project = $1 and name = $2", project, name
-    )
+STATUS_OF_SESSION = (
+    "select status, status_at, current_task from agent where project = $1"
+    " and name = (select agent from session where project = $1 and id = $2)"
+)
 
 
 async def record_heartbeat(tx: Tx, project: str, name: str, status: str | None, task: str, now: int) -> None:
     """Update the agent's row. An agent that was removed from the roster is not added again."""
-    await tx.run(
+    await tx.queue(
         "update agent set status = coalesce(cast($3 as text), status), current_task = $4, heartbeat_at = $5,"
         " status_at = case when cast($3 as text) is null then status_at else $5 end, last_seen_at = $5,"
         " last_task = case when $4 = '' then last_task else $4 end where project = $1 and name = $2",

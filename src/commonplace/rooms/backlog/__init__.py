@@ -3,7 +3,7 @@
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.backlog.boot import BACKLOG_SECTION
-from commonplace.rooms.backlog.claims import list_file_claims, renew_claims_on_activity
+from commonplace.rooms.backlog.claims import RENEW_CLAIMS, list_file_claims
 from commonplace.rooms.backlog.events import BACKLOG_CHANGED
 from commonplace.rooms.backlog.finders import FINDERS
 from commonplace.rooms.backlog.operations import (
@@ -28,7 +28,7 @@ ROOM = Room(
     resources=(BACKLOG,),
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),
-    on_activity=(renew_claims_on_activity,),
+    on_activity=(RENEW_CLAIMS,),
     file_claims=(list_file_claims,),
     events=(BACKLOG_CHANGED,),
     agent_columns=declare_agent_columns(

@@ -4,8 +4,10 @@ A claim that lapsed in silence is shown as lapsed by `model.with_lapsed_claim` a
 of its item. `edits.py` makes the claim itself.
 """
 
+from collections.abc import Sequence
+
 from commonplace import activity, errors
-from commonplace.activity import AgentSession
+from commonplace.activity import ActivityStep, AgentSession
 from commonplace.call import Call
 from commonplace.file_claim import FileClaim
 from commonplace.rooms.backlog import model, store
@@ -121,6 +123,13 @@ async def list_file_claims(call: Call) -> list[FileClaim]:
     ]
 
 
-async def renew_claims_on_activity(tx: Tx, session: AgentSession, now: int) -> None:
-    for project, items in (await store.list_claimed_ids(tx, session.project, session.id)).items():
+async def _renew_claims(
+    tx: Tx, session: AgentSession, claims: Sequence[Row], now: int, store_now: int
+) -> bool:
+    del store_now
+    for project, items in store.group_claimed_ids(claims).items():
         await store.extend_claims(tx, project, items, session.id, now)
+    return False
+
+
+RENEW_CLAIMS = ActivityStep(store.CLAIMS_OF_SESSION, _renew_claims)

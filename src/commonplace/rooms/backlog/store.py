@@ -20,6 +20,7 @@ _EDITABLE_COLUMNS = (
 _CREATION_COLUMNS = "tags, created_by, created_at"
 _COLUMNS_AFTER_PROJECT = f"id, n, {_EDITABLE_COLUMNS}, {_CREATION_COLUMNS}, updated_at, version"
 _ITEM_COLUMNS = f"project, {_COLUMNS_AFTER_PROJECT}"
+CLAIMS_OF_SESSION = "select item_project, item from backlog_claim where project = $1 and session = $2 order by item_project, item"
 _EXTENSION_INTERVAL = MINUTE
 _CLAIM_LAPSED = "(claim_session <> '' and claimed_until <= {now})"
 _IS_OPEN = f"(status = 'open' or {_CLAIM_LAPSED})"
@@ -88,7 +89,7 @@ async def update_item(tx: Tx, row: Row, values: Mapping[str, Any], now: int) -> 
 
 async def reassign_open_items(tx: Tx, rename: AgentRename) -> None:
     """Assign the open items of an agent to its new name; those that the renamed sessions claim in any case."""
-    await tx.run(
+    await tx.queue(
         "update backlog set assigned_to = $3, updated_at = $4, version = version + 1"
         " where project = $1 and assigned_to = $2 and closed = 0 and ($5 = 1 or claim_session = any($6))",
         rename.project,
@@ -115,7 +116,7 @@ async def insert_claim(
     tx: Tx, claim_project: str, session: str, project: str, item: str, files: Sequence[str]
 ) -> None:
     """Record that a session claims an item; a row whose claim has passed to another does no harm."""
-    await tx.run(
+    await tx.queue(
         "insert into backlog_claim (project, session, item_project, item, files) values ($1, $2, $3, $4, $5)"
         " on conflict (project, session, item_project, item) do update set files = excluded.files",
         *(claim_project, session, project, item, encode_texts(list(files))),
@@ -139,14 +140,12 @@ async def list_claims_with_files(tx: Tx, project: str, session: str, now: int, l
 
 async def list_claimed_ids(tx: Tx, claim_project: str, session: str) -> dict[str, list[str]]:
     """Return the ids of what the session has claimed, by the project of the item."""
-    rows = await tx.all(
-        "select item_project, item from backlog_claim where project = $1 and session = $2"
-        " order by item_project, item",
-        claim_project,
-        session,
-    )
+    return group_claimed_ids(await tx.all(CLAIMS_OF_SESSION, claim_project, session))
+
+
+def group_claimed_ids(claims: Sequence[Row]) -> dict[str, list[str]]:
     items_by_project: dict[str, list[str]] = {}
-    for row in rows:
+    for row in claims:
         items_by_project.setdefault(row["item_project"], []).append(row["item"])
     return items_by_project
 
@@ -163,7 +162,7 @@ async def list_claimed_items(tx: Tx, project: str, items: Sequence[str], session
 
 async def extend_claims(tx: Tx, project: str, items: Sequence[str], session: str, now: int) -> None:
     """Extend claims that have run for a while; each call asks for it, and most need not write."""
-    await tx.run(
+    await tx.queue(
         "update backlog set claimed_until = $4 where project = $1 and id = any($2) and claim_session = $3"
         " and claimed_until < $5",
         project,
@@ -175,12 +174,12 @@ async def extend_claims(tx: Tx, project: str, items: Sequence[str], session: str
 
 
 async def delete_claims_of_session(tx: Tx, claim_project: str, session: str) -> None:
-    await tx.run("delete from backlog_claim where project = $1 and session = $2", claim_project, session)
+    await tx.queue("delete from backlog_claim where project = $1 and session = $2", claim_project, session)
 
 
 async def delete_orphaned_claims(tx: Tx) -> None:
     """Delete the records of sessions that no longer exist."""
-    await tx.run(
+    await tx.queue(
         "delete from backlog_claim where project = any($1) and not exists (select 1 from session"
         " where session.project = backlog_claim.project and session.id = backlog_claim.session)",
         await list_all_project_names(tx),
@@ -222,7 +221,7 @@ async def list_dependencies(tx: Tx, projects: Sequence[str], items: Sequence[str
 
 
 async def replace_dependencies(tx: Tx, project: str, item: str, dependencies: Sequence[str]) -> None:
-    await tx.run("delete from backlog_need where project = $1 and item = $2", project, item)
+    await tx.queue("delete from backlog_need where project = $1 and item = $2", project, item)
     await tx.many(
         "insert into backlog_need (project, item, needs) values ($1, $2, $3)",
         [(project, item, dependency) for dependency in dependencies],
@@ -325,12 +324,12 @@ async def move_item_rows(tx: Tx, row: Row, target: str, n: int, now: int) -> Row
 
     A row's project cannot be updated where it is the distribution column (Citus).
     """
-    await tx.run(
+    await tx.queue(
         f"insert into backlog (project, {_COLUMNS_AFTER_PROJECT}) select cast($3 as text), id, cast($4 as bigint), {_EDITABLE_COLUMNS}, {_CREATION_COLUMNS},"
         " cast($5 as bigint), version + 1 from backlog where project = $1 and id = $2",
         *(row["project"], row["id"], target, n, now),
     )
-    await tx.run(
+    await tx.queue(
         "insert into backlog_change (project, item, version, field, before, after, agent, at)"
         " select cast($3 as text), item, version, field, before, after, agent, at from backlog_change"
         " where project = $1 and item = $2",
@@ -342,5 +341,5 @@ async def move_item_rows(tx: Tx, row: Row, target: str, n: int, now: int) -> Row
         ("backlog_need", "needs"),
         ("backlog", "id"),
     ):
-        await tx.run(f"delete from {table} where project = $1 and {column} = $2", row["project"], row["id"])
+        await tx.queue(f"delete from {table} where project = $1 and {column} = $2", row["project"], row["id"])
     return await load_item(tx, target, row["id"]) or {}

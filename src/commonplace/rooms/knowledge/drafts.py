@@ -8,6 +8,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from commonplace import errors, masking
@@ -19,9 +20,9 @@ from commonplace.quoting.instruction_texts import is_instruction_like
 from commonplace.rooms.knowledge import model, store
 from commonplace.rooms.knowledge.claims import Claim, extract_claims, find_clash, is_correction
 from commonplace.search import index, text
-from commonplace.search.find import find_entries_by_words
+from commonplace.search.find import find_entries_like
 from commonplace.search.query import EntryFilter
-from commonplace.store.database import Row, Tx, Value
+from commonplace.store.database import Row, Statement, Tx, Value
 
 RELATED_SIMILARITY = 0.25
 """From here on two documents are about the same thing: reported as similar, and searched for contradictions."""
@@ -29,6 +30,7 @@ _RECALL_SHARE = 0.9
 _MIN_RECALL_TOKENS = 8
 _MAX_NEAR_DOCUMENTS = 8
 _MAX_SERVED_DOCUMENTS = 50
+_MAX_LATE_DOCUMENTS = 50
 _MAX_COMPARED_CHARACTERS = 20_000
 
 
@@ -107,13 +109,16 @@ class PreparedDraft:
     recalled_id: str = ""
     """The document that the session was shown and that says the same, if there is one."""
     last_entry: int = 0
+    session_reads: Sequence[Statement] = ()
+    """What its transaction asks together with the session: twins in the projects, late entries, namesakes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    near: list[Row]
-    served: list[Row]
+    near: Sequence[Row]
+    served: Sequence[Row]
     last_entry: int
+    session_reads: Sequence[Statement]
 
 
 async def prepare_record(calls: Calls, draft: Draft) -> PreparedDraft:
@@ -134,7 +139,7 @@ async def prepare_document(
 
     async def read_candidates(tx: Tx) -> _Candidates:
         session_id, project = arguments["session_id"], arguments.get("project")
-        call = await calls.bind_call(tx, caller, session_id, project, writes=True)
+        call = await calls.bind_call(tx, caller, session_id, project)
         return await _load_candidates(call, clean)
 
     candidates = await calls.database.read(read_candidates)
@@ -175,33 +180,59 @@ def _require_acceptable(title: str, content: str, masked: list[str], settings: S
 
 async def _load_candidates(call: Call, clean: CleanDraft) -> _Candidates:
     """The entry number comes first: what is written while the rest is read counts as late."""
-    last_entry = await index.load_last_number(call.tx, call.project)
-    question = f"{clean.draft.title}\n{clean.draft.content}"
-    hits = await find_entries_by_words(
-        call.tx, question, call.project, EntryFilter(call.now, (store.DOCUMENT_KIND,)), _MAX_NEAR_DOCUMENTS
+    draft, project = clean.draft, call.project
+    hits, (last,) = await find_entries_like(
+        call.tx,
+        f"{draft.title}\n{draft.content}",
+        project,
+        EntryFilter(call.now, (store.DOCUMENT_KIND,)),
+        _MAX_NEAR_DOCUMENTS,
+        index.last_number_statement(call.tx, project),
     )
-    rows = await store.load_documents(call.tx, call.project, [hit.id for hit in hits])
-    near = [rows[hit.id] for hit in hits if hit.id in rows]
-    return _Candidates(near, await _load_served_documents(call), last_entry)
+    last_entry = last[0]["n"] if last else 0
+    near, *served = await call.tx.together(
+        store.documents_statement(project, [hit.id for hit in hits]), *_list_served_statements(call)
+    )
+    row_by_id = {row["id"]: row for row in near}
+    return _Candidates(
+        [row_by_id[hit.id] for hit in hits if hit.id in row_by_id],
+        list(chain.from_iterable(served)),
+        last_entry,
+        _list_session_reads(call, draft, last_entry),
+    )
 
 
-async def _load_served_documents(call: Call) -> list[Row]:
-    """What the session was shown, in this project and in shared knowledge."""
+def _list_served_statements(call: Call) -> list[Statement]:
+    """They read what the session was shown, in this project and in shared knowledge."""
     if call.session is None:
         return []
-    rows: list[Row] = []
-    uses = call.search.uses.list_uses_of_session(call.session.id)
-    for project in call.list_read_projects(include_shared=True):
-        unwritten = [use.id for use in uses if use.project == project]
-        rows += await store.list_served_documents(
-            call.tx, project, call.session.id, unwritten, _MAX_SERVED_DOCUMENTS
+    uses, session = call.search.uses.list_uses_of_session(call.session.id), call.session.id
+    return [
+        store.served_documents_statement(
+            project, session, [use.id for use in uses if use.project == project], _MAX_SERVED_DOCUMENTS
         )
-    return rows
+        for project in call.list_read_projects(include_shared=True)
+    ]
+
+
+def _list_session_reads(call: Call, draft: Draft, last_entry: int) -> tuple[Statement, ...]:
+    projects, project = call.list_read_projects(include_shared=True), call.project
+    return (
+        store.identical_document_statement(projects, draft.title, draft.content, call.now),
+        index.entries_after_statement(project, store.DOCUMENT_KIND, last_entry, _MAX_LATE_DOCUMENTS),
+        store.document_by_title_statement(project, draft.type, draft.title, call.now),
+    )
 
 
 def _compare_candidates(clean: CleanDraft, candidates: _Candidates) -> PreparedDraft:
     recalled = next((row["id"] for row in candidates.served if _is_recalled(clean, row)), "")
-    return PreparedDraft(clean, compare_documents(clean, candidates.near), recalled, candidates.last_entry)
+    return PreparedDraft(
+        clean,
+        compare_documents(clean, candidates.near),
+        recalled,
+        candidates.last_entry,
+        candidates.session_reads,
+    )
 
 
 def _is_recalled(clean: CleanDraft, row: Row) -> bool:

@@ -61,7 +61,7 @@ def extract_file_stem(place: str) -> str:
 async def replace_citations(tx: Tx, project: str, document: str, places: Sequence[str]) -> None:
     """Replace the citations of a document; each one is unchecked again."""
     citations = {citation.place: citation for place in places if (citation := parse_citation(place))}
-    await tx.run("delete from citation where project = $1 and document = $2", project, document)
+    await tx.queue("delete from citation where project = $1 and document = $2", project, document)
     await tx.many(
         "insert into citation (project, document, place, path, line, symbol, committed, fingerprint, state, checked_at)"
         " values ($1, $2, $3, $4, $5, $6, $7, '', 'unchecked', null)",

@@ -11,7 +11,7 @@ from commonplace.store.database import Tx
 async def record_contradicted_documents(
     tx: Tx, project: str, later: str, documents: Sequence[str], now: int
 ) -> None:
-    await tx.run("delete from document_link where project = $1 and document = $2", project, later)
+    await tx.queue("delete from document_link where project = $1 and document = $2", project, later)
     await tx.many(
         "insert into document_link (project, document, later, at) values ($1, $2, $3, $4)"
         " on conflict (project, document, later) do update set at = excluded.at",

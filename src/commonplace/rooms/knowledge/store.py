@@ -11,8 +11,8 @@ import msgspec
 from commonplace.search import index, text
 from commonplace.search.query import ENTRY_COUNTER
 from commonplace.search.usage import EntryUse
-from commonplace.store.counters import advance_counter
-from commonplace.store.database import Row, Tx, Value
+from commonplace.store.counters import add_to_counter
+from commonplace.store.database import Row, Statement, Tx, Value
 
 DOCUMENT_KIND = "document"
 _DOCUMENT_COLUMNS = (
@@ -80,11 +80,11 @@ async def insert_document(
         **more,
     }
     placeholders = ", ".join(f"${n}" for n in range(1, len(row) + 1))
-    await tx.run(f"insert into document ({', '.join(row)}) values ({placeholders})", *row.values())
+    await add_to_counter(tx, project, "documents", 1)
+    await tx.queue(f"insert into document ({', '.join(row)}) values ({placeholders})", *row.values())
     await insert_document_version(tx, row, author, "created", "", content)
     await _insert_tags(tx, project, document_id, tags)
-    await advance_counter(tx, project, "documents", 1)
-    await index.put_entries(tx, [_build_index_entry(row, tags, files, content_words)])
+    await index.put_new_entries(tx, [_build_index_entry(row, tags, files, content_words)])
     return document_id
 
 
@@ -102,7 +102,7 @@ async def update_document_content(
     after["digest"] = compute_digest(str(after["title"]), str(after["content"]))
     names = [*changed, "version", "changed_at", "updated_at", "digest"]
     sets = ", ".join(f"{name} = ${position}" for position, name in enumerate(names, 3))
-    await tx.run(
+    await tx.queue(
         f"update document set {sets} where project = $1 and id = $2",
         row["project"],
         row["id"],
@@ -127,7 +127,7 @@ async def update_document_statuses(
     """Set the status of each row, with a version and in the index; `changed_at` stays."""
     for row, status in zip(rows, statuses, strict=True):
         after = {**row, "status": status, "version": row["version"] + 1, "updated_at": now}
-        await tx.run(
+        await tx.queue(
             "update document set status = $3, version = $4, updated_at = $5, superseded_by = $6"
             " where project = $1 and id = $2",
             row["project"],
@@ -138,7 +138,7 @@ async def update_document_statuses(
             superseded_by or ("" if status == "active" else row["superseded_by"]),
         )
         await insert_document_version(tx, after, author, "status", reason, "")
-        await advance_counter(
+        await add_to_counter(
             tx, row["project"], "documents", (status == "active") - (row["status"] == "active")
         )
         await index.update_entry_status(tx, row["project"], DOCUMENT_KIND, [row["id"]], status)
@@ -146,7 +146,7 @@ async def update_document_statuses(
 
 async def update_document_expiry(tx: Tx, row: Row, expires_at: int | None) -> None:
     """Set the time of expiry; None means never."""
-    await tx.run(
+    await tx.queue(
         "update document set expires_at = $3 where project = $1 and id = $2",
         row["project"],
         row["id"],
@@ -160,11 +160,16 @@ async def list_document_counts(tx: Tx) -> Sequence[Row]:
     return await tx.all("select project, n from counter where name = 'documents' order by project")
 
 
-async def load_documents(tx: Tx, project: str, ids: Sequence[str]) -> dict[str, Row]:
-    rows = await tx.all(
-        f"select {_DOCUMENT_COLUMNS} from document where project = $1 and id = any($2)", project, list(ids)
+def documents_statement(project: str, ids: Sequence[str]) -> Statement:
+    return (
+        f"select {_DOCUMENT_COLUMNS} from document where project = $1 and id = any($2)",
+        project,
+        list(ids),
     )
-    return {row["id"]: row for row in rows}
+
+
+async def load_documents(tx: Tx, project: str, ids: Sequence[str]) -> dict[str, Row]:
+    return {row["id"]: row for row in await tx.all(*documents_statement(project, ids))} if ids else {}
 
 
 async def load_document(tx: Tx, project: str, identity: str) -> Row | None:
@@ -182,13 +187,15 @@ async def list_indexed_projects(tx: Tx, limit: int) -> list[str]:
     return [row["project"] for row in rows]
 
 
-async def find_identical_document(
-    tx: Tx, projects: Sequence[str], title: str, content: str, now: int, but: str = ""
-) -> Row | None:
-    """An active document with the same digest, other than `but`."""
-    return await tx.one(
-        "select id, title from document where project = any($1) and digest = $2 and status = 'active'"
-        " and (expires_at is null or expires_at > $3) and id <> $4 order by created_at, id limit 1",
+def identical_document_statement(
+    projects: Sequence[str], title: str, content: str, now: int, but: str = ""
+) -> Statement:
+    """Reads an active document with the same digest, other than `but`."""
+    return (
+        (
+            "select id, title from document where project = any($1) and digest = $2 and status = 'active'"
+            " and (expires_at is null or expires_at > $3) and id <> $4 order by created_at, id limit 1"
+        ),
         list(projects),
         compute_digest(title, content),
         now,
@@ -210,17 +217,18 @@ async def find_identical_ids(
     return {row["digest"]: row["id"] for row in rows}
 
 
-async def find_document_by_title(
-    tx: Tx,
+def document_by_title_statement(
     project: str,
     type: str,  # noqa: A002 - the word of the contract
     title: str,
     now: int,
-) -> Row | None:
-    """The active document of this type and title, ignoring case."""
-    return await tx.one(
-        f"select {_DOCUMENT_COLUMNS} from document where project = $1 and type = $2 and lower(title) = lower($3)"
-        " and status = 'active' and (expires_at is null or expires_at > $4) order by changed_at desc, id limit 1",
+) -> Statement:
+    """Reads the active document of this type and title, ignoring case."""
+    return (
+        (
+            f"select {_DOCUMENT_COLUMNS} from document where project = $1 and type = $2 and lower(title) = lower($3)"
+            " and status = 'active' and (expires_at is null or expires_at > $4) order by changed_at desc, id limit 1"
+        ),
         project,
         type,
         title,
@@ -258,7 +266,7 @@ async def insert_archived_documents(tx: Tx, tag: str, rows: Sequence[Row], now: 
 
 async def delete_archive_marks(tx: Tx, row: Row) -> None:
     """After a decision on this one document, restoring by tag must not change it."""
-    await tx.run(
+    await tx.queue(
         "delete from archived where project = $1 and tag = any($2) and document = $3",
         row["project"],
         decode_texts(row["tags"]),
@@ -294,13 +302,13 @@ async def record_served_documents(tx: Tx, uses: Sequence[EntryUse]) -> None:
     )
 
 
-async def list_served_documents(
-    tx: Tx, project: str, session: str, also: Sequence[str], limit: int
-) -> Sequence[Row]:
-    """The documents that a session was shown, and those in `also`."""
-    return await tx.all(
-        "select id, title, content from document where project = $1 and (id = any($3) or id in"
-        " (select document from served where project = $1 and session = $2 order by at desc limit $4))",
+def served_documents_statement(project: str, session: str, also: Sequence[str], limit: int) -> Statement:
+    """Reads the documents that a session was shown, and those in `also`."""
+    return (
+        (
+            "select id, title, content from document where project = $1 and (id = any($3) or id in"
+            " (select document from served where project = $1 and session = $2 order by at desc limit $4))"
+        ),
         project,
         session,
         list(also),
@@ -325,7 +333,7 @@ async def delete_old_served_documents(tx: Tx, before: int) -> None:
 async def insert_document_version(
     tx: Tx, row: Mapping[str, Value], author: str, what: str, reason: str, content: str
 ) -> None:
-    await tx.run(
+    await tx.queue(
         "insert into document_version (project, document, version, at, author, what, status, title, content, reason)"
         " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         row["project"],

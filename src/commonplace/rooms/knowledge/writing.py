@@ -4,9 +4,10 @@ Drafts come prepared from `drafts.py`. Here is only what must be exact: the dige
 another version of, and the documents that were written after the draft was compared.
 """
 
+import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from commonplace import errors
 from commonplace.call import Call
@@ -24,12 +25,11 @@ from commonplace.rooms.knowledge.drafts import (
 from commonplace.rooms.knowledge.events import DOCUMENT_STORED
 from commonplace.rooms.knowledge.later_documents import record_contradicted_documents
 from commonplace.search import index
-from commonplace.store.counters import lock_project
+from commonplace.store.counters import lock_project, lock_project_at_end
 from commonplace.store.database import Row, Value
 
 _DUPLICATE_SIMILARITY = 0.6
 _MAX_SIMILAR_SHOWN = 5
-_MAX_LATE_DOCUMENTS = 50
 _MAX_LATE_COMPARED = 4
 # The index counts the words of a title twice, so its counts are only a first sieve.
 _LATE_SIMILARITY = RELATED_SIMILARITY / 2
@@ -42,14 +42,17 @@ async def write_document(
     call: Call, prepared: PreparedDraft, *, force: bool, status: str
 ) -> model.StoreReceipt:
     """Write a document or another version of one; similar and contradicting documents are reported."""
-    await lock_project(call.tx, call.project, "documents")
     clean = replace(prepared.clean, draft=_with_owner(call, prepared.clean.draft))
     draft = clean.draft
-    await _refuse_known(call, draft, "" if force else prepared.recalled_id)
-    comparisons = await _add_late_comparisons(call, prepared)
+    is_locked = force or bool(draft.interface_name) or call.is_retry
+    facts = await _load_facts(call, prepared, is_locked=is_locked)
+    _refuse_known(facts.twin, "" if force else prepared.recalled_id)
+    comparisons = await _add_late_comparisons(call, prepared, facts.late)
     about = await _list_same_interface(call, draft)
-    former = await _find_former(call, draft, force, about)
-    namesake = None if former else await _find_namesake(call, draft)
+    former = _find_former(draft, force, about, facts.namesake)
+    namesake = None if former else facts.namesake
+    if not facts.is_locked:
+        await _expect_same_facts(call, clean, facts)
     document_id, version = await _write_version(call, clean, former)
     others = [comparison for comparison in comparisons if comparison.similar.id != document_id]
     contradicted = [each.similar.id for each in others[:_MAX_SIMILAR_SHOWN] if each.contradiction]
@@ -57,6 +60,48 @@ async def write_document(
     call.subject = document_id
     call.emit(DOCUMENT_STORED, id=document_id, type=draft.type, title=draft.title)
     return _make_receipt(clean, status, document_id, version, others, namesake, _warn_of_owner(draft, about))
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What the project knows when the document is written."""
+
+    twin: Row | None
+    late: Sequence[Row]
+    namesake: Row | None
+    last_entry: int
+    is_locked: bool
+
+
+async def _load_facts(call: Call, prepared: PreparedDraft, *, is_locked: bool) -> _Facts:
+    """Read them under the lock where a former version may be changed; else they were read with the session."""
+    if is_locked:
+        await lock_project(call.tx, call.project, "documents")
+    asked = prepared.session_reads
+    rows = call.session_rows[: len(asked)]
+    twins, late, namesakes = await call.tx.together(*asked) if is_locked or not rows else rows
+    last_entry = max((row["n"] for row in late), default=prepared.last_entry)
+    return _Facts(
+        twins[0] if twins else None, late, namesakes[0] if namesakes else None, last_entry, is_locked
+    )
+
+
+async def _expect_same_facts(call: Call, clean: CleanDraft, facts: _Facts) -> None:
+    """Nobody wrote the same, or something about it, since the facts were read; documents are locked until commit."""
+    draft, words = clean.draft, clean.words
+    projects = call.list_read_projects(include_shared=True)
+    await lock_project_at_end(call.tx, call.project, "documents")
+    await call.tx.expect_no_row(
+        *store.identical_document_statement(projects, draft.title, draft.content, call.now)
+    )
+    if facts.namesake is None:
+        await call.tx.expect_no_row(
+            *store.document_by_title_statement(call.project, draft.type, draft.title, call.now)
+        )
+    least = max(1, math.ceil(RELATED_SIMILARITY * len(words)))
+    await index.expect_no_related_entry(
+        call.tx, call.project, store.DOCUMENT_KIND, facts.last_entry, list(words), least
+    )
 
 
 async def write_record(call: Call, prepared: PreparedDraft) -> str:
@@ -70,9 +115,7 @@ def _with_owner(call: Call, draft: Draft) -> Draft:
     return replace(draft, interface_owner=owner)
 
 
-async def _refuse_known(call: Call, draft: Draft, recalled_id: str) -> None:
-    projects = call.list_read_projects(include_shared=True)
-    twin = await store.find_identical_document(call.tx, projects, draft.title, draft.content, call.now)
+def _refuse_known(twin: Row | None, recalled_id: str) -> None:
     if twin is not None:
         raise errors.Duplicate(
             f"An identical document exists: {twin['id']}.",
@@ -87,21 +130,20 @@ async def _refuse_known(call: Call, draft: Draft, recalled_id: str) -> None:
         )
 
 
-async def _add_late_comparisons(call: Call, prepared: PreparedDraft) -> list[Comparison]:
+async def _add_late_comparisons(call: Call, prepared: PreparedDraft, late: Sequence[Row]) -> list[Comparison]:
     """Compare with documents that were written after the draft was prepared, so that no contradiction is lost."""
-    late = await index.list_entries_after(
-        call.tx, call.project, store.DOCUMENT_KIND, prepared.last_entry, _MAX_LATE_DOCUMENTS
-    )
     if not late:
         return prepared.comparisons
-    measured = [(measure_similarity(prepared.clean.words, words), entry_id) for entry_id, words in late]
+    measured = [
+        (measure_similarity(prepared.clean.words, index.parse_counts(row)), row["id"]) for row in late
+    ]
     related = sorted(
         ((near, entry_id) for near, entry_id in measured if near >= _LATE_SIMILARITY), reverse=True
     )
     rows = await store.load_documents(
         call.tx, call.project, [entry_id for _, entry_id in related[:_MAX_LATE_COMPARED]]
     )
-    changed = {entry_id for entry_id, _ in late}
+    changed = {row["id"] for row in late}
     earlier = [comparison for comparison in prepared.comparisons if comparison.similar.id not in changed]
     together = [*earlier, *compare_documents(prepared.clean, list(rows.values()))]
     return sorted(together, key=lambda comparison: -comparison.similar.similarity)
@@ -113,21 +155,16 @@ async def _list_same_interface(call: Call, draft: Draft) -> Sequence[Row]:
     return await store.list_documents_of_interface(call.tx, call.project, draft.interface_name, call.now)
 
 
-async def _find_former(call: Call, draft: Draft, force: bool, about: Sequence[Row]) -> Row | None:
+def _find_former(draft: Draft, force: bool, about: Sequence[Row], namesake: Row | None) -> Row | None:
     """The document that this is another version of, if there is one."""
     title = draft.title.lower()
     for row in about:
         same = row["type"] == draft.type and row["interface_owner"] == draft.interface_owner
         if same and (draft.type in _INTERFACE_TYPES or row["title"].lower() == title):
             return row
-    namesake = await _find_namesake(call, draft) if force else None
-    if namesake is None or not draft.interface_name:
-        return namesake
+    if not force or namesake is None or not draft.interface_name:
+        return namesake if force else None
     return namesake if namesake["interface_owner"] in {"", draft.interface_owner} else None
-
-
-async def _find_namesake(call: Call, draft: Draft) -> Row | None:
-    return await store.find_document_by_title(call.tx, call.project, draft.type, draft.title, call.now)
 
 
 async def _write_version(call: Call, clean: CleanDraft, former: Row | None) -> tuple[str, int]:

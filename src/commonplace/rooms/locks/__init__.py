@@ -7,8 +7,8 @@ from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED, LEASE_T
 from commonplace.rooms.locks.operations import get_locks, lock_files, unlock_files
 from commonplace.rooms.locks.resources import LOCKS, list_locks
 from commonplace.rooms.locks.retention import delete_lapsed_leases
-from commonplace.rooms.locks.store import renew_leases_on_activity
-from commonplace.rooms.locks.waiters import notify_waiter_on_activity
+from commonplace.rooms.locks.store import RENEW_LEASES
+from commonplace.rooms.locks.waiters import NOTIFY_WAITER
 
 ROOM = Room(
     name="locks",
@@ -19,7 +19,7 @@ ROOM = Room(
     boot_sections=(RELEVANT_LOCKS_SECTION,),
     retention=(delete_lapsed_leases,),
     resources=(LOCKS,),
-    on_activity=(renew_leases_on_activity, notify_waiter_on_activity),
+    on_activity=(RENEW_LEASES, NOTIFY_WAITER),
     events=(FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER),
     agent_columns=declare_agent_columns(
         session=("lease.agent", "lock_waiter.agent"),

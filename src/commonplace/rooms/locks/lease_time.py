@@ -94,7 +94,7 @@ async def _has_leases(tx: Tx) -> bool:
 
 async def _store_seen_time(tx: Tx, clock: LeaseClock, boot_id: str) -> None:
     seen = SeenTime(await tx.clock(), boot_id, clock.read_boot())
-    await tx.run(
+    await tx.queue(
         "insert into setting (name, value) values ('clock_seen', $1)"
         " on conflict (name) do update set value = excluded.value",
         msgspec.json.encode(seen).decode(),

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from commonplace import activity, errors
-from commonplace.call import Call, WaitForEvents
+from commonplace.call import Call
 from commonplace.clock import MINUTE
 from commonplace.operation import operation
 from commonplace.rooms.locks import lease as leases
@@ -34,6 +34,7 @@ from commonplace.rooms.locks.model import (
     UnlockFilesReply,
 )
 from commonplace.store.counters import advance_counter
+from commonplace.waiting import WaitForEvents
 
 _DECISION_ATTEMPTS = 5
 

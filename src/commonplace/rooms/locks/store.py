@@ -21,6 +21,10 @@ _SELECT_LEASES = (
     " left join api_key on api_key.id = session.key_id"
     " where lease.project = $1"
 )
+LEASES_OF_SESSION = (
+    "select count(*) as held, min(expires_at) as first from lease where project = $1 and session = $2"
+    " having count(*) > 0"
+)
 _HELD_BY_OTHERS = "lease.session <> $2 and lease.expires_at > $3 and session.ended_at is null and api_key.revoked_at is null"
 
 
@@ -117,7 +121,7 @@ async def lock_lapsed_leases(tx: Tx, project: str, leases: Iterable[Lease], now:
 
 
 async def delete_leases(tx: Tx, project: str, leases: Sequence[Lease]) -> None:
-    await tx.run(
+    await tx.queue(
         "delete from lease where project = $1 and path = any($2) and token = any($3)",
         project,
         [lease.path for lease in leases],
@@ -151,9 +155,31 @@ async def upsert_leases(tx: Tx, project: str, leases: Sequence[Lease]) -> None:
     )
 
 
-async def renew_leases(tx: Tx, session: activity.AgentSession, now: int) -> int:
-    """Renew the session's leases for their full time, except those past the takeover delay."""
-    return await tx.run(
+async def renew_leases(tx: Tx, session: activity.AgentSession, held: Sequence[Row], now: int) -> int:
+    """Renew the session's leases for their full time, except those past the takeover delay; return how many.
+
+    `held` are the rows of LEASES_OF_SESSION. If a lease is taken over or released before commit, the call runs again.
+    """
+    if not held:
+        return 0
+    alive = now - TAKEOVER_DELAY
+    count = held[0]["held"]
+    if held[0]["first"] <= alive:
+        count = await _count_leases_after(tx, session, alive)
+    await _extend_leases(tx, session, now)
+    await tx.expect_no_row(
+        "select held from (select count(*) as held from lease where project = $1 and session = $2 and expires_at > $3)"
+        " as kept where held <> $4",
+        session.project,
+        session.id,
+        alive,
+        count,
+    )
+    return int(count)
+
+
+async def _extend_leases(tx: Tx, session: activity.AgentSession, now: int) -> None:
+    await tx.queue(
         "update lease set expires_at = case when expires_at < $3 + ttl then $3 + ttl else expires_at end"
         " where project = $1 and session = $2 and expires_at > $4",
         session.project,
@@ -163,21 +189,34 @@ async def renew_leases(tx: Tx, session: activity.AgentSession, now: int) -> int:
     )
 
 
-async def renew_leases_on_activity(tx: Tx, session: activity.AgentSession, now: int) -> None:
+async def _count_leases_after(tx: Tx, session: activity.AgentSession, expiry: int) -> int:
+    row = await tx.one(
+        "select count(*) as n from lease where project = $1 and session = $2 and expires_at > $3",
+        session.project,
+        session.id,
+        expiry,
+    )
+    return int(row["n"]) if row else 0
+
+
+async def _renew_on_activity(
+    tx: Tx, session: activity.AgentSession, held: Sequence[Row], now: int, store_now: int
+) -> bool:
     """Renew on every call; delete the leases that lapsed before it and notify the session once."""
-    if not await tx.one(
-        "select 1 as yes from lease where project = $1 and session = $2 limit 1", session.project, session.id
-    ):
-        return
-    lease_now = await tx.clock()
-    await renew_leases(tx, session, lease_now)
+    await _extend_leases(tx, session, store_now)
+    if held[0]["first"] > store_now - TAKEOVER_DELAY:
+        return False
     lost = await tx.all(
         "delete from lease where project = $1 and session = $2 and expires_at <= $3 returning session, path",
         session.project,
         session.id,
-        lease_now - TAKEOVER_DELAY,
+        store_now - TAKEOVER_DELAY,
     )
     await notify_lapsed_holders(tx, session.project, lost, now)
+    return True
+
+
+RENEW_LEASES = activity.ActivityStep(LEASES_OF_SESSION, _renew_on_activity)
 
 
 async def release_leases_of_session(tx: Tx, project: str, session: str, now: int) -> list[str]:

@@ -20,7 +20,7 @@ async def raise_token_epoch(tx: Tx, now: int) -> int:
     """
     row = await tx.one("select value from setting where name = 'epoch'")
     epoch = (int(row["value"]) if row else FIRST_EPOCH) + 1
-    await tx.run(
+    await tx.queue(
         "insert into setting (name, value) values ('epoch', $1)"
         " on conflict (name) do update set value = excluded.value",
         str(epoch),

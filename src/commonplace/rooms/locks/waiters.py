@@ -59,7 +59,7 @@ async def delete_served_waiters(
 
 
 async def delete_waiters_of_session(tx: Tx, project: str, session: str) -> None:
-    await tx.run("delete from lock_waiter where project = $1 and session = $2", project, session)
+    await tx.queue("delete from lock_waiter where project = $1 and session = $2", project, session)
 
 
 async def list_waiters(tx: Tx, project: str) -> Sequence[Row]:
@@ -80,9 +80,19 @@ async def notify_waiters_of_project(tx: Tx, project: str, now: int) -> None:
     await _notify_free_waiters(tx, project, await list_waiters(tx, project), now)
 
 
-async def notify_waiter_on_activity(tx: Tx, session: AgentSession, now: int) -> None:
+async def _notify_on_activity(
+    tx: Tx, session: AgentSession, waiting: Sequence[Row], now: int, store_now: int
+) -> bool:
     """Notify the session if what it waits for lapsed meanwhile."""
-    await _notify_free_waiters(tx, session.project, await _list_paths_of_session(tx, session), now)
+    rows = [row for row in waiting if row["until"] > store_now]
+    await _notify_free_waiters(tx, session.project, rows, now)
+    return bool(rows)
+
+
+NOTIFY_WAITER = activity.ActivityStep(
+    "select session, path, mode, until from lock_waiter where project = $1 and session = $2 order by path",
+    _notify_on_activity,
+)
 
 
 async def _list_paths_of_session(tx: Tx, session: AgentSession) -> Sequence[Row]:
@@ -95,7 +105,7 @@ async def _list_paths_of_session(tx: Tx, session: AgentSession) -> Sequence[Row]
 
 
 async def _delete_waiters(tx: Tx, project: str, session: str, waited_paths: Sequence[str]) -> None:
-    await tx.run(
+    await tx.queue(
         "delete from lock_waiter where project = $1 and session = $2 and path = any($3)",
         project,
         session,
@@ -129,6 +139,6 @@ def format_free_notice(files: Sequence[str]) -> str:
 
 
 async def delete_expired_waiters(tx: Tx, projects: Sequence[str]) -> None:
-    await tx.run(
+    await tx.queue(
         "delete from lock_waiter where project = any($1) and until <= $2", list(projects), await tx.clock()
     )

@@ -6,10 +6,10 @@ from typing import Annotated
 from commonplace import errors
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName, ProjectSpelling
-from commonplace.call import Call, WaitForEvents
+from commonplace.call import Call
 from commonplace.operation import alias, operation
 from commonplace.project import is_project_admin
-from commonplace.rooms.messages import model, recipients, store
+from commonplace.rooms.messages import model, recipients, sending, store
 from commonplace.rooms.messages.events import MESSAGE_CLAIMED, MESSAGE_SENT, MESSAGE_UPDATED
 from commonplace.rooms.messages.model import (
     InboxMessage,
@@ -19,12 +19,12 @@ from commonplace.rooms.messages.model import (
     MessageStatusChange,
     SentMessage,
 )
+from commonplace.rooms.messages.search import build_new_entry
 from commonplace.rooms.work.waits import end_waits_for_message
-from commonplace.search.index import MESSAGE_KIND
 from commonplace.store import ids
-from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row
 from commonplace.store.ids import Id
+from commonplace.waiting import WaitForEvents
 
 
 @operation(
@@ -61,13 +61,9 @@ async def send_message(
         require_human=require_human,
         idempotency_key=idempotency_key,
     )
-    # The counter row locks sending in this project until commit, so that a concurrent duplicate is found below.
-    message_number = await advance_counter(call.tx, project, "message")
-    if idempotency_key and (first := await store.find_message_by_idempotency_key(call.tx, draft)):
+    if idempotency_key and (first := await sending.find_message_by_idempotency_key(call.tx, draft)):
         return await _answer_duplicate(call, first)
-    return await _send_draft(
-        call, await _join_thread(call, draft, in_response_to or reply_to), message_number
-    )
+    return await _send_draft(call, await _join_thread(call, draft, in_response_to or reply_to))
 
 
 async def _join_thread(call: Call, draft: MessageDraft, parent_id: str | None) -> MessageDraft:
@@ -84,19 +80,27 @@ async def _join_thread(call: Call, draft: MessageDraft, parent_id: str | None) -
     return draft.with_parent(parent)
 
 
-async def _send_draft(call: Call, draft: MessageDraft, message_number: int) -> SentMessage:
-    to = await recipients.resolve_recipients(call, draft.project, draft.to)
-    draft, agents = draft.with_recipient(to.address), to.names
-    if first := await store.find_duplicate_message(call.tx, draft, call.now - model.DUPLICATE_WINDOW):
-        return await _answer_duplicate(call, first)
-    row = await store.insert_message(call.tx, draft, agents, message_number, call.now)
-    call.reindex(MESSAGE_KIND, row["id"], project=draft.project)
-    sessions = await store.list_recipient_sessions(call.tx, draft.project, agents, call.now)
+async def _send_draft(call: Call, draft: MessageDraft) -> SentMessage:
+    since = call.now - model.DUPLICATE_WINDOW
+    facts = await sending.load_address_facts(call.tx, draft, [draft.to], since, call.now)
+    to = recipients.Recipients(draft.to, [draft.to])
+    if not facts.is_known:
+        to = await recipients.resolve_recipients(call, draft.project, draft.to)
+        draft = draft.with_recipient(to.address)
+        facts = await sending.load_address_facts(call.tx, draft, to.names, since, call.now)
+    if facts.duplicate:
+        return await _answer_duplicate(call, facts.duplicate)
+    await sending.expect_no_duplicate(call.tx, draft, since)
+    row = await sending.insert_message(call.tx, draft, to.names, call.now)
+    if row["body"]:
+        call.index_new(build_new_entry(row, to.names))
     if draft.is_pushed:
-        await _push_message(call, draft, row, agents, sessions)
+        await _push_message(call, draft, row, to.names, facts.sessions)
     call.subject = f"{row['id']} to {to.address}"
     return SentMessage.from_row(
-        row, live_sessions=store.count_recently_active(sessions, call.now), not_addressed=to.not_addressed
+        row,
+        live_sessions=store.count_recently_active(facts.sessions, call.now),
+        not_addressed=to.not_addressed,
     )
 
 

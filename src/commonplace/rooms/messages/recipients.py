@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from commonplace import errors
 from commonplace.call import Call
-from commonplace.project import is_known_agent, is_registered_project
+from commonplace.project import is_registered_project
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.messages import store
 from commonplace.rooms.messages.model import ALL_AGENTS, PROJECT_ADMINS
@@ -24,13 +24,12 @@ class Recipients:
 
 
 async def resolve_recipients(call: Call, project: str, to: str) -> Recipients:
+    """The recipients behind a group, or behind a name that is not exactly that of an agent."""
     if to == ALL_AGENTS:
         return await _resolve_everyone(call, project)
     if to == PROJECT_ADMINS:
         admins = await store.list_admin_names(call.tx, project)
         return Recipients(to, [name for name in admins if not _is_sender(call, project, name)])
-    if await is_known_agent(call.tx, project, to):
-        return Recipients(to, [to])
     name = await _match_agent_name(call, project, to)
     return Recipients(name, [name])
 

@@ -4,7 +4,8 @@ its recipients alone. Admins can open the mail of others by id, but a search doe
 from collections.abc import Sequence
 
 from commonplace.rooms.messages import model, store
-from commonplace.search.index import MESSAGE_KIND
+from commonplace.search.index import MESSAGE_KIND, IndexEntry
+from commonplace.search.refresh import entry_from_item
 from commonplace.search.source import SearchItem, SearchSource, reader_name
 from commonplace.store.database import Row, Tx
 
@@ -36,6 +37,12 @@ def _build_search_item(row: Row, deliveries: Sequence[Row]) -> SearchItem:
         readers=() if is_public else list_readers(row, deliveries),
         details={"to": row["addressed_to"]},
     )
+
+
+def build_new_entry(row: Row, agents: Sequence[str]) -> IndexEntry:
+    """The index entry of a message that nobody has read yet."""
+    deliveries = [{"message": row["id"], "agent": agent, "state": 0} for agent in agents]
+    return entry_from_item(MESSAGE_KIND, row["project"], _build_search_item(row, deliveries))
 
 
 def list_readers(row: Row, deliveries: Sequence[Row]) -> tuple[str, ...]:

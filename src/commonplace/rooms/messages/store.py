@@ -1,6 +1,5 @@
 """SQL for messages and deliveries. A delivery is one recipient's copy of a message and has its own state."""
 
-import secrets
 from collections.abc import Sequence
 
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
@@ -10,7 +9,6 @@ from commonplace.rooms.messages.model import (
     LIVE_SUBSCRIBER_WINDOW,
     MESSAGE_STATUSES,
     PRIORITY_RANKS,
-    MessageDraft,
 )
 from commonplace.store.database import Row, Tx, Value
 
@@ -18,7 +16,7 @@ _PENDING = MESSAGE_STATUSES.index("pending")
 _DELIVERED = MESSAGE_STATUSES.index("delivered")
 _COMPLETED = MESSAGE_STATUSES.index("completed")
 _URGENT = PRIORITY_RANKS["urgent"]
-_MESSAGE_COLUMNS = (
+MESSAGE_COLUMNS = (
     "message.project, message.id, message.n, message.sender, message.sender_project, message.addressed_to,"
     " message.subject, message.body, message.priority, message.category, message.thread, message.reply_to,"
     " message.chain_depth, message.require_human, message.recipients, message.owner, message.created_at"
@@ -35,6 +33,12 @@ async def count_unread_messages(tx: Tx, project: str, agent: str, *, urgent_only
         least_rank,
     )
     return int(row["n"]) if row else 0
+
+
+UNREAD_OF_SESSION = (
+    f"select count(*) as n from delivery where project = $1 and state = {_PENDING}"
+    " and agent = (select agent from session where project = $1 and id = $2)"
+)
 
 
 async def list_agent_names(tx: Tx, project: str) -> list[str]:
@@ -73,18 +77,6 @@ async def list_live_session_ids(tx: Tx, project: str, agents: Sequence[str], sin
     return [row["id"] for row in rows]
 
 
-async def list_recipient_sessions(tx: Tx, project: str, agents: Sequence[str], now: int) -> Sequence[Row]:
-    """List the live sessions of these agents, when each was active, and whether one of its work items is blocked."""
-    return await tx.all(
-        "select id, active_at, exists (select 1 from work where work.project = $1 and work.session = session.id"
-        " and work.status = 'blocked') as is_blocked"
-        " from session where project = $1 and agent = any($2) and ended_at is null and active_at > $3",
-        project,
-        list(agents),
-        now - SESSION_LIVE_MICROSECONDS,
-    )
-
-
 def count_recently_active(sessions: Sequence[Row], now: int) -> int:
     return sum(row["active_at"] > now - LIVE_SUBSCRIBER_WINDOW for row in sessions)
 
@@ -99,7 +91,7 @@ async def insert_mail_notices(tx: Tx, message: Row, sessions: Sequence[str], now
 
 
 async def delete_mail_notices(tx: Tx, project: str, sessions: Sequence[str], messages: Sequence[str]) -> None:
-    await tx.run(
+    await tx.queue(
         "delete from notice where project = $1 and session = any($2) and id = any($3)",
         project,
         list(sessions),
@@ -108,7 +100,7 @@ async def delete_mail_notices(tx: Tx, project: str, sessions: Sequence[str], mes
 
 
 async def delete_all_mail_notices(tx: Tx, project: str, session: str) -> None:
-    await tx.run(
+    await tx.queue(
         "delete from notice where project = $1 and session = $2 and substr(id, 1, 4) = $3",
         project,
         session,
@@ -116,88 +108,15 @@ async def delete_all_mail_notices(tx: Tx, project: str, session: str) -> None:
     )
 
 
-async def find_message_by_idempotency_key(tx: Tx, draft: MessageDraft) -> Row | None:
-    return await tx.one(
-        f"select {_MESSAGE_COLUMNS} from message where project = $1 and sender_project = $2 and sender = $3"
-        " and idempotency_key = $4",
-        draft.project,
-        draft.sender_project,
-        draft.sender,
-        draft.idempotency_key,
-    )
-
-
-async def find_duplicate_message(tx: Tx, draft: MessageDraft, since: int) -> Row | None:
-    return await tx.one(
-        f"select {_MESSAGE_COLUMNS} from message where project = $1 and fingerprint = $2 and created_at > $3"
-        " order by created_at limit 1",
-        draft.project,
-        draft.fingerprint,
-        since,
-    )
-
-
-async def insert_message(
-    tx: Tx, draft: MessageDraft, agents: Sequence[str], message_number: int, now: int
-) -> Row:
-    """Insert the message and one delivery per recipient."""
-    message_id = f"msg_{secrets.token_hex(6)}"
-    thread = draft.thread or message_id
-    row = await tx.one(
-        "insert into message (project, id, n, sender, sender_project, addressed_to, subject, body, priority, category,"
-        " thread, reply_to, chain_depth, require_human, recipients, fingerprint, idempotency_key, created_at)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)"
-        f" returning {_MESSAGE_COLUMNS.replace('message.', '')}",
-        *(
-            draft.project,
-            message_id,
-            message_number,
-            draft.sender,
-            draft.sender_project,
-            draft.to,
-            draft.subject,
-            draft.body,
-        ),
-        *(
-            draft.priority,
-            draft.category,
-            thread,
-            draft.reply_to,
-            draft.chain_depth,
-            int(draft.require_human),
-        ),
-        *(len(agents), draft.fingerprint, draft.idempotency_key, now),
-    )
-    await tx.many(
-        "insert into delivery (project, message, agent, n, rank, thread, category, state, note, changed_by, changed_at)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, '', '', $9)",
-        [
-            (
-                draft.project,
-                message_id,
-                agent,
-                message_number,
-                PRIORITY_RANKS[draft.priority],
-                thread,
-                draft.category,
-                _PENDING,
-                now,
-            )
-            for agent in agents
-        ],
-    )
-    return row or {}
-
-
 async def load_message(tx: Tx, project: str, message: str) -> Row | None:
     return await tx.one(
-        f"select {_MESSAGE_COLUMNS} from message where project = $1 and id = $2", project, message
+        f"select {MESSAGE_COLUMNS} from message where project = $1 and id = $2", project, message
     )
 
 
 async def load_messages(tx: Tx, project: str, messages: Sequence[str]) -> Sequence[Row]:
     return await tx.all(
-        f"select {_MESSAGE_COLUMNS} from message where project = $1 and id = any($2)", project, list(messages)
+        f"select {MESSAGE_COLUMNS} from message where project = $1 and id = any($2)", project, list(messages)
     )
 
 
@@ -229,7 +148,7 @@ async def list_inbox_messages(
         if value is not None:
             conditions += add_condition(f"delivery.{column} = {{}}", value)
     return await tx.all(
-        f"select {_MESSAGE_COLUMNS}, delivery.rank, delivery.state from delivery"
+        f"select {MESSAGE_COLUMNS}, delivery.rank, delivery.state from delivery"
         " join message on message.project = delivery.project and message.id = delivery.message"
         f" where delivery.project = $1 and delivery.agent = $2{conditions} order by delivery.rank, delivery.n limit $3",
         *values,
@@ -249,10 +168,10 @@ async def list_thread_messages(
     """List both sides of a thread, oldest first; the state of a message that the agent sent is its recipients' earliest."""
     return await tx.all(
         "select * from ("
-        f" select {_MESSAGE_COLUMNS}, delivery.state, 0 as is_own from delivery"
+        f" select {MESSAGE_COLUMNS}, delivery.state, 0 as is_own from delivery"
         "  join message on message.project = delivery.project and message.id = delivery.message"
         "  where delivery.project = $1 and delivery.agent = $2 and delivery.thread = $3"
-        f" union all select {_MESSAGE_COLUMNS}, coalesce((select min(delivery.state) from delivery"
+        f" union all select {MESSAGE_COLUMNS}, coalesce((select min(delivery.state) from delivery"
         "   where delivery.project = message.project and delivery.message = message.id), 0) as state, 1 as is_own"
         "  from message where message.project = any($4) and message.thread = $3 and message.sender_project = $1"
         "  and message.sender = $2 and not exists (select 1 from delivery where delivery.project = message.project"

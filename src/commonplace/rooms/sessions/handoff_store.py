@@ -12,7 +12,7 @@ async def insert_handoff(
     tx: Tx, session: AgentSession, document: str, now: int, *, is_automatic: bool
 ) -> None:
     """Open the handoff of an ending session, with the directory, branch and task that it belongs to."""
-    await tx.run(
+    await tx.queue(
         "insert into handoff (project, id, agent, directory, branch, task, status, closed_by, created_at, automatic, session)"
         " select project, cast($3 as text), agent, working_directory, branch, task, 'open', '', cast($4 as bigint),"
         " cast($5 as bigint), id from session"
@@ -64,7 +64,7 @@ async def list_handoff_ids(tx: Tx, project: str, prefixes: Sequence[str]) -> lis
 
 
 async def close_handoffs(tx: Tx, project: str, ids: Sequence[str], agent: str, now: int) -> None:
-    await tx.run(
+    await tx.queue(
         "update handoff set status = 'taken', closed_by = $3, closed_at = $4"
         " where project = $1 and id = any($2) and status = 'open'",
         project,
@@ -79,7 +79,7 @@ async def replace_handoffs(tx: Tx, session: AgentSession, document: str, now: in
 
     What the server wrote does not replace what an agent wrote.
     """
-    await tx.run(
+    await tx.queue(
         "update handoff set status = 'replaced', closed_by = agent, closed_at = $4"
         " where project = $1 and status = 'open' and id <> $3 and exists (select 1 from handoff as newer"
         "  where newer.project = $1 and newer.id = $3 and newer.agent = handoff.agent"

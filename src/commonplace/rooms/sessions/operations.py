@@ -277,9 +277,10 @@ async def _prepare_end(calls: Calls, arguments: Mapping[str, Any], caller: Calle
 
 async def _compose_handoff(tx: Tx, arguments: Mapping[str, Any], caller: Caller, now: int) -> str:
     """What the server saw of the session; empty for a sub-agent whose parent is at work and knows what it did."""
-    session = await acting.find_acting_session(tx, caller, arguments["session_id"])
-    if session is None:
+    loaded = await acting.find_acting_session(tx, caller, arguments["session_id"])
+    if loaded is None:
         return ""
+    session = loaded.session
     parent, since = await store.load_spawner(tx, session), now - SESSION_LIVE_MICROSECONDS
     if parent and await store.is_name_busy(tx, session.project, parent, since):
         return ""

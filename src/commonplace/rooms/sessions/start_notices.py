@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from commonplace import activity
 from commonplace.call import Call
+from commonplace.rooms.messages import sending
 from commonplace.rooms.messages import store as messages
 from commonplace.rooms.messages.events import MESSAGE_SENT
 from commonplace.rooms.messages.model import PROJECT_ADMINS, MessageDraft
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent
-from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row
 
 _MAX_NOTIFIED_SESSIONS = 5
@@ -35,10 +35,7 @@ async def _mail_admins(call: Call, agent: ResolvedAgent) -> None:
         f"'{agent.name}' is not on the roster of {call.project} and is pending."
         " Admit it with memory_project, action='add_agent'."
     )
-    message_number = await advance_counter(call.tx, call.project, "message")
-    row = await messages.insert_message(
-        call.tx, _draft_registration_mail(call, agent, text), admins, message_number, call.now
-    )
+    row = await sending.insert_message(call.tx, _draft_registration_mail(call, agent, text), admins, call.now)
     await activity.notify_agents(call.tx, call.project, admins, text, call.now)
     for admin in admins:
         call.emit(MESSAGE_SENT, {"agent": admin}, audience=f"inbox:{admin}", id=row["id"], priority="normal")

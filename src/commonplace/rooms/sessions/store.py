@@ -165,7 +165,7 @@ async def list_taken_names(tx: Tx, project: str, tool: str) -> set[str]:
 
 
 async def remember_seat_name(tx: Tx, project: str, seat: str, name: str, now: int) -> None:
-    await tx.run(
+    await tx.queue(
         "insert into seat_name (project, seat, name, at) values ($1, $2, $3, $4)"
         " on conflict (project, seat, name) do update set at = excluded.at",
         project,
@@ -202,7 +202,7 @@ async def list_agents_with_path_patterns(tx: Tx, project: str) -> Sequence[Row]:
 
 
 async def insert_session(tx: Tx, session: AgentSession, request: SessionRequest, now: int) -> None:
-    await tx.run(
+    await tx.queue(
         "insert into session (project, id, agent, agent_type, key_id, task, role_description, working_directory,"
         " spawned_by, tmux_target, started_at, active_at, seat, branch, parent)"
         " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $14)",
@@ -225,7 +225,7 @@ async def insert_session(tx: Tx, session: AgentSession, request: SessionRequest,
 
 async def continue_session(tx: Tx, session: AgentSession, request: SessionRequest, now: int) -> None:
     """Update a session that was started again in its window; what the new start leaves out stays."""
-    await tx.run(
+    await tx.queue(
         "update session set active_at = $3, task = case when $4 = '' then task else $4 end,"
         " working_directory = case when working_directory = '' then $5 else working_directory end,"
         " branch = case when $6 = '' then branch else $6 end where project = $1 and id = $2",
@@ -246,7 +246,7 @@ async def load_transcript_notes(tx: Tx, session: AgentSession) -> str:
 
 
 async def update_transcript_notes(tx: Tx, project: str, session: str, notes: str) -> None:
-    await tx.run(
+    await tx.queue(
         "update session set transcript_notes = $3 where project = $1 and id = $2", project, session, notes
     )
 
@@ -264,7 +264,7 @@ async def find_session_digest(tx: Tx, project: str, session_id: str) -> str:
 
 async def insert_session_key(tx: Tx, session: AgentSession, secret_digest: str, now: int) -> None:
     """Give a session a further id."""
-    await tx.run(
+    await tx.queue(
         "insert into session_key (project, id, session, at) values ($1, $2, $3, $4)",
         session.project,
         secret_digest,
@@ -275,7 +275,7 @@ async def insert_session_key(tx: Tx, session: AgentSession, secret_digest: str, 
 
 async def end_reader_sessions(tx: Tx, project: str, name: str, key: str, now: int) -> None:
     """End sessions of readonly keys that used a name before it came onto the roster."""
-    await tx.run(
+    await tx.queue(
         "update session set ended_at = $4 where project = $1 and agent = $2 and key_id <> $3 and ended_at is null",
         project,
         name,
@@ -286,7 +286,7 @@ async def end_reader_sessions(tx: Tx, project: str, name: str, key: str, now: in
 
 async def upsert_agent_of_session(tx: Tx, project: str, agent: ResolvedAgent, task: str, now: int) -> None:
     """Insert the agent or count one more session of it. Its tier stays; an empty task keeps the old one."""
-    await tx.run(
+    await tx.queue(
         "insert into agent (project, name, tier, role_description, path_patterns, status, current_task, last_task,"
         " session_count, last_seen_at, created_at) values ($1, $2, $3, $4, '[]', 'idle', $5, $5, 1, $6, $6)"
         " on conflict (project, name) do update set session_count = agent.session_count + 1,"
@@ -315,7 +315,7 @@ async def mark_session_ended(tx: Tx, session: AgentSession, now: int) -> bool:
 
 async def mark_agent_idle(tx: Tx, session: AgentSession, live_since: int, now: int) -> None:
     """Set the agent to idle when its last live session ends."""
-    await tx.run(
+    await tx.queue(
         "update agent set status = 'idle', status_at = null, current_task = '', last_seen_at = $3 where project = $1 and name = $2"
         " and not exists (select 1 from session where session.project = $1 and session.agent = $2"
         " and session.ended_at is null and session.active_at > $4)",
@@ -337,7 +337,7 @@ async def delete_expired_sessions(tx: Tx, now: int) -> None:
         ("handoff where created_at < $2", 90 * DAY),
         ("agent where last_seen_at < $2 and tier = 'worker'", 30 * DAY),
     ):
-        await tx.run(f"delete from {rows} and project = any($1)", projects, now - retention)
+        await tx.queue(f"delete from {rows} and project = any($1)", projects, now - retention)
 
 
 async def list_outsiders(tx: Tx, project: str) -> set[str]:

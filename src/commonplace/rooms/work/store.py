@@ -109,12 +109,12 @@ async def list_unreported_claims(tx: Tx, session: AgentSession) -> Sequence[Row]
 
 
 async def rename_work_item(tx: Tx, project: str, work_id: str, title: str) -> None:
-    await tx.run("update work set title = $3 where project = $1 and id = $2", project, work_id, title)
+    await tx.queue("update work set title = $3 where project = $1 and id = $2", project, work_id, title)
 
 
 async def show_current_work(tx: Tx, session: AgentSession) -> None:
     """Let the agent's current task be its newest open work, or nothing when its last work is closed."""
-    await tx.run(
+    await tx.queue(
         "update agent set current_task = coalesce((select title from work where project = $1 and session = $3"
         " and status = any($4) and title <> $5 order by updated_at desc, id limit 1), '') where project = $1 and name = $2",
         session.project,
@@ -129,7 +129,7 @@ async def close_work_of_item(
     tx: Tx, projects: Sequence[str], agents: Sequence[str], title: str, item: str, status: str, now: int
 ) -> None:
     """Close open work of these agents on a backlog item: by its link, its title, or its id in the title."""
-    await tx.run(
+    await tx.queue(
         "update work set status = $6, waiting_for = '', updated_at = $7 where project = any($1) and agent = any($2)"
         " and status = any($5) and (item = $4 or lower(title) = lower($3) or replace(title, $4, '') <> title)",
         list(projects),
@@ -144,7 +144,7 @@ async def close_work_of_item(
 
 async def close_work_of_session(tx: Tx, project: str, session: str, now: int) -> None:
     """Close the items of a session that ends: in progress becomes completed, blocked becomes abandoned."""
-    await tx.run(
+    await tx.queue(
         "update work set status = case when status = 'blocked' then 'abandoned' else 'completed' end,"
         " waiting_for = '', updated_at = $3"
         " where project = $1 and session = $2 and status = any($4)",
@@ -233,7 +233,7 @@ async def list_waiting_work(tx: Tx, project: str) -> Sequence[Row]:
 
 
 async def unblock_work(tx: Tx, project: str, work_ids: Sequence[str], now: int) -> None:
-    await tx.run(
+    await tx.queue(
         "update work set status = 'in_progress', waiting_for = '', blocked_by = '', blocked_reason = '',"
         " updated_at = $3 where project = $1 and id = any($2)",
         project,
@@ -329,7 +329,7 @@ async def delete_expired_work(tx: Tx, now: int) -> Sequence[Row]:
     """Delete old work, signals and touched files; return project and id of the deleted work items."""
     projects, before = await list_all_project_names(tx), now - _WORK_RETENTION
     for table in ("touched", "signal"):
-        await tx.run(f"delete from {table} where project = any($1) and at < $2", projects, before)
+        await tx.queue(f"delete from {table} where project = any($1) and at < $2", projects, before)
     return await tx.all(
         "delete from work where project = any($1) and updated_at < $2 returning project, id", projects, before
     )

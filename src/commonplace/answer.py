@@ -1,0 +1,32 @@
+"""What a call returns: the reply of its operation, and what rides beside it: notices, suggestions, verified authors."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from commonplace import access
+from commonplace.authors import find_shown_authors
+from commonplace.quoting.marks import mark_notice, mark_reply
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    reply: Any
+    notices: list[str]
+    project: str = access.SHARED
+    suggestions: Collection[str] = ()
+    key_names: Collection[str] = ()
+    """Names of other agents that belong to a key: whoever writes under one of them is verified."""
+
+    def to_text(self) -> bytes:
+        body = mark_reply(msgspec.json.encode(self.reply))
+        verified = find_shown_authors(body, self.notices, self.key_names) if self.key_names else []
+        notices = [mark_notice(notice) for notice in self.notices]
+        beside = {"did_you_mean": list(self.suggestions), "_notice": notices, "_verified": verified}
+        fields = msgspec.json.encode({name: texts for name, texts in beside.items() if texts})
+        if fields == b"{}":
+            return body
+        comma = b"," if len(body) > len(b"{}") else b""
+        return body[:-1] + comma + fields[1:]

@@ -1,0 +1,26 @@
+"""How an operation says that it has nothing to answer yet: `call.py` runs it again when something happened."""
+
+from typing import TYPE_CHECKING, Any
+
+from commonplace.store.database import Work
+
+if TYPE_CHECKING:
+    from commonplace.call import Call
+
+
+class WaitForEvents(Exception):  # noqa: N818 - not a fault
+    """Nothing to answer yet: roll back, wait for an event of the project, run again; `answer` is the reply at the end."""
+
+    def __init__(
+        self,
+        call: "Call",
+        answer: Any,
+        seconds: float,
+        write_at_end: Work[None] | None = None,
+        *,
+        ends_with_notice: bool = False,
+    ) -> None:
+        super().__init__()
+        self.project, self.session = call.project, call.session
+        self.answer, self.seconds, self.write_at_end = answer, seconds, write_at_end
+        self.is_over = ends_with_notice and call.session is not None and call.session.has_notice
