@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from commonplace.cli.backup_parser import add_backup_commands
 from commonplace.cli.doctor_parser import add_doctor
+from commonplace.cli.login_server_parser import add_login_server
 from commonplace.client.commands import client_parser as agent_commands
 from commonplace.client.commands import people_parser
 from commonplace.client.commands.command_flags import Commands, RawHelp, add_store_flags, run_lazily
@@ -18,7 +19,7 @@ _EPILOG = """first steps:
   commonplace key create --name ann --role owner   make the first key, then: serve --auth on
 """
 COMMAND_GROUPS = {
-    "run the server": ("serve", "status", "doctor", "key", "audit", "admin"),
+    "run the server": ("serve", "service", "status", "doctor", "key", "audit", "admin"),
     "back up and move": ("backup", "restore", "export", "import"),
     "connect agents": ("connect", "join", "install", "uninstall", "guard"),
     "ask the server": ("search", "show", "who", "inbox", "backlog", "call"),
@@ -43,6 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_status(commands)
     _add_admin(commands)
     add_doctor(commands)
+    add_login_server(commands)
     add_backup_commands(commands)
     _add_librarian(commands)
     _add_distill(commands)
