@@ -39,8 +39,9 @@ quick: develop ## tests on SQLite that start no process, in less than a minute
 test: check ## all tests, on SQLite and PostgreSQL
 	$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
 
-docs: setup ## regenerate docs/operations and the tool snapshots
+docs: setup ## regenerate docs/operations, the tool snapshots and the manifests of plugins
 	$(BIN)/python -m commonplace.edges.docs
+	$(BIN)/python tools/manifests.py
 
 bench: develop ## run the benchmarks and print ratios
 	$(BIN)/python -m bench $(ARGS)

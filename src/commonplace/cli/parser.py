@@ -7,24 +7,27 @@ from collections.abc import Callable
 from commonplace.cli.backup_parser import add_backup_commands
 from commonplace.cli.doctor_parser import add_doctor
 from commonplace.cli.login_server_parser import add_login_server
+from commonplace.cli.up_parser import add_up
 from commonplace.client.commands import client_parser as agent_commands
 from commonplace.client.commands import people_parser
 from commonplace.client.commands.command_flags import Commands, RawHelp, add_store_flags, run_lazily
 
 _DESCRIPTION = "Shared memory and coordination for teams of AI coding agents, over MCP."
 _EPILOG = """first steps:
+  commonplace up                            start, connect the agents found here, show a first answer
   commonplace serve                         start the server; prints how to connect each agent
   commonplace connect claude                connect an agent; `install` adds hooks and transcripts
   commonplace who                           show who works on what
   commonplace key create --name ann --role owner   make the first key, then: serve --auth on
 """
 COMMAND_GROUPS = {
-    "run the server": ("serve", "service", "status", "doctor", "key", "audit", "admin"),
+    "run the server": ("up", "serve", "service", "status", "doctor", "key", "audit", "admin"),
     "back up and move": ("backup", "restore", "export", "import"),
     "connect agents": ("connect", "join", "install", "uninstall", "guard"),
     "ask the server": ("search", "show", "who", "inbox", "backlog", "call"),
     "transcripts and code": ("sync", "librarian", "verify", "distill"),
     "what agents run": ("stdio", "hook"),
+    "texts for your shell": ("completion", "manual"),
 }
 _HELP_COLUMN = 14
 
@@ -37,6 +40,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(
         prog="commonplace", metavar="COMMAND", required=True, help=argparse.SUPPRESS
     )
+    add_up(commands)
     _add_serve(commands)
     _add_call(commands)
     _add_key(commands)
@@ -49,6 +53,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_librarian(commands)
     _add_distill(commands)
     _add_verify(commands)
+    _add_shell_texts(commands)
     people_parser.add_people_commands(commands, _run_with_operations)
     agent_commands.add_client_commands(commands)
     top.description = _DESCRIPTION
@@ -258,6 +263,25 @@ _DISTRIBUTE = """Distribute the tables of a new or an existing database over the
 A table cannot be written while its rows move, so stop the servers first. An interrupted run goes on where it
 stopped when the command is run again; docs/scale.md has the steps before and after.
   commonplace admin distribute --store postgresql://commonplace@coordinator/commonplace --dry-run"""
+
+
+def _add_shell_texts(commands: Commands) -> None:
+    completion = commands.add_parser(
+        "completion",
+        help="print a script that completes commands and flags",
+        description=_COMPLETION,
+        formatter_class=RawHelp,
+    )
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"))
+    completion.set_defaults(run=run_lazily("commonplace.cli.completion"))
+    manual = commands.add_parser("manual", help="print the manual page: commonplace manual | man -l -")
+    manual.set_defaults(run=run_lazily("commonplace.cli.manual"))
+
+
+_COMPLETION = """Print a script for your shell. To use it in every new shell:
+  echo 'source <(commonplace completion bash)' >> ~/.bashrc
+  echo 'source <(commonplace completion zsh)' >> ~/.zshrc
+  commonplace completion fish > ~/.config/fish/completions/commonplace.fish"""
 
 
 def _add_librarian(commands: Commands) -> None:

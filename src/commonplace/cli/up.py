@@ -1,0 +1,163 @@
+"""`commonplace up`: from nothing to a first answer: server, page, agents, transcripts, and a look into them.
+
+Every step is a command of its own, which is run as a person would run it; `up` only puts them in order.
+"""
+
+import argparse
+import os
+import sys
+import time
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+from commonplace import config, errors
+from commonplace.beacon import read_beacon
+from commonplace.client import remote
+from commonplace.client.install.installed_agents import find_installed_agents
+from commonplace.client.install.machine import this_machine
+from commonplace.client.proxy.server_start import start_server
+from commonplace.client.remote import RemoteServer
+from commonplace.data_folder import find_holder
+
+_START_SECONDS = 60
+_POLL_SECONDS = 0.1
+_SILENT_SECONDS = 1.5
+_HEALTH_SECONDS = 2
+_SEARCH_SECONDS = 30
+_DEFAULT_PORT = "8080"
+_LOOKED_AT = 20
+_SHOWN_ANSWERS = 3
+_ANSWER_CHARACTERS = 160
+
+
+def run(arguments: argparse.Namespace) -> int:
+    settings = config.read_settings({"data": arguments.data, "port": arguments.port})
+    server = _find_server(settings.data) or _start_server(settings.data, arguments.port)
+    _report("page", server.url)
+    if not arguments.no_browser:
+        _open_page(server.url)
+    _connect_agents(server, arguments)
+    _read_transcripts(arguments)
+    _show_first_answer(server, arguments.question)
+    _report(
+        "next",
+        'commonplace search "...", commonplace who, commonplace doctor; stop it with: kill '
+        f"{read_beacon(settings.data).get('pid', 'PID')}",
+    )
+    return 0
+
+
+def _report(step: str, text: str) -> None:
+    print(f"{step:12}{text}", flush=True)
+
+
+def _find_server(folder: Path) -> RemoteServer | None:
+    beacon = read_beacon(folder)
+    if beacon and remote.is_answering(beacon["url"], _HEALTH_SECONDS):
+        _report("server", f"already runs at {beacon['url']}, data in {folder}")
+        return RemoteServer(remote.normalize_url(beacon["url"]), beacon["token"])
+    return None
+
+
+def _start_server(folder: Path, port: int | None) -> RemoteServer:
+    """Start it as a process that stays when this command ends."""
+    if pid := find_holder(folder):
+        raise errors.Conflict(
+            f"The process {pid} has {folder} open but does not answer.", hint="Wait a moment, or stop it."
+        )
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.environ["COMMONPLACE_PORT"] = str(port) if port else os.environ.get("COMMONPLACE_PORT", _DEFAULT_PORT)
+    os.environ.setdefault("COMMONPLACE_IDLE_SECONDS", "0")
+    _report("server", f"starting, data in {folder}")
+    started = start_server(folder)
+    ends, shown = time.monotonic() + _START_SECONDS, time.monotonic()
+    while time.monotonic() < ends:
+        beacon = read_beacon(folder)
+        if beacon and remote.is_answering(beacon["url"], _HEALTH_SECONDS):
+            _report("", f"runs at {beacon['url']}")
+            return RemoteServer(remote.normalize_url(beacon["url"]), beacon["token"])
+        if started.has_ended:
+            raise errors.Unavailable(
+                f"The server did not start: {started.last_error()}", hint="Try another port with --port N."
+            )
+        if time.monotonic() - shown > _SILENT_SECONDS:
+            shown = time.monotonic()
+            _report("", "still starting")
+        time.sleep(_POLL_SECONDS)
+    raise errors.Unavailable(
+        f"The server did not answer within {_START_SECONDS} s.", hint=f"See {started.log}."
+    )
+
+
+def _open_page(url: str) -> None:
+    """Only where there is a screen: a text browser would take the terminal."""
+    if sys.platform.startswith("linux") and not (
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    ):
+        return
+    webbrowser.open(url)
+
+
+def _connect_agents(server: RemoteServer, arguments: argparse.Namespace) -> None:
+    try:
+        agents = find_installed_agents(this_machine())
+    except errors.NotFound:
+        _report("agents", "none was found here; connect one with: commonplace connect AGENT")
+        return
+    _report("agents", ", ".join(agent.title for agent in agents))
+    if not arguments.yes and not sys.stdin.isatty():
+        _report("", f"connect them with: commonplace install --url {server.url}")
+        return
+    _run_command("install", "--url", server.url, *(["--yes"] if arguments.yes else []))
+
+
+def _read_transcripts(arguments: argparse.Namespace) -> None:
+    if arguments.no_transcripts:
+        return
+    _report("transcripts", "reading what your agents already wrote here")
+    try:
+        _run_command("sync", "run")
+    except errors.Refusal as refusal:
+        _report("", f"{refusal.message} {refusal.hint or ''}")
+
+
+def _show_first_answer(server: RemoteServer, question: str | None) -> None:
+    """From the user's own transcripts; an answer within the first minute says more than a manual."""
+    try:
+        asked = question or _find_recent_title(server)
+        found = _call(server, "search_sessions", query=asked, limit=_SHOWN_ANSWERS) if asked else {}
+    except (remote.ServerRefusal, remote.ServerUnreachable) as refused:
+        _report("answer", str(refused))
+        return
+    matches: list[dict[str, Any]] = found.get("matches", [])
+    if not matches:
+        _report("answer", "there is nothing to find yet: work with an agent, then ask `commonplace search`")
+        return
+    _report("question", asked)
+    for match in matches:
+        text = " ".join(str(match["snippet"]).split())[:_ANSWER_CHARACTERS]
+        _report("answer", f"{text}  ({match['role']}, {match.get('at', '')[:10]}, line {match['line']})")
+
+
+def _find_recent_title(server: RemoteServer) -> str:
+    """What the newest archived session is about: the first question that this user's history can answer."""
+    workspaces = _call(server, "list_workspaces", limit=_LOOKED_AT)["workspaces"]
+    for workspace in sorted(workspaces, key=lambda each: each["last_activity"], reverse=True):
+        sessions = _call(server, "list_sessions", workspace_id=workspace["workspace_id"], limit=_LOOKED_AT)[
+            "sessions"
+        ]
+        if title := next((each["title"] for each in sessions if each.get("title")), ""):
+            return str(title)
+    return ""
+
+
+def _call(server: RemoteServer, operation: str, **arguments: Any) -> dict[str, Any]:
+    return remote.call_operation(server, operation, arguments, _SEARCH_SECONDS)
+
+
+def _run_command(*words: str) -> None:
+    from commonplace.cli.parser import build_parser  # noqa: PLC0415 - the parser lists this command
+
+    arguments = build_parser().parse_args(list(words))
+    arguments.run(arguments)

@@ -1,0 +1,54 @@
+"""`commonplace up`: from an empty machine with an agent to an answer from its own history."""
+
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import product
+from commonplace.beacon import read_beacon
+from patience import PATIENCE_SECONDS, wait_until
+
+RECORDED = Path(__file__).parents[1] / "transcripts/recorded/claude.jsonl"
+
+
+def test_up_connects_the_agents_found_here_and_answers_from_their_history(tmp_path: Path):
+    transcripts = tmp_path / ".claude/projects/-home-ann-shop"
+    transcripts.mkdir(parents=True)
+    shutil.copy(RECORDED, transcripts / "6f1c2d3e-0000-4000-8000-000000000001.jsonl")
+    data = tmp_path / "data"
+    environ = product.environment(
+        HOME=str(tmp_path),
+        COMMONPLACE_HOME=str(tmp_path / "home"),
+        COMMONPLACE_PORT="0",
+        PATH="/usr/bin:/bin",
+    )
+    environ.pop("CLAUDE_CONFIG_DIR", None)
+    words = product.command("up", "--yes", "--no-browser", "--data", str(data))
+    try:
+        first, second = (
+            subprocess.run(
+                words,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE_SECONDS,
+                check=False,
+                env=environ,
+                cwd=tmp_path,
+            )
+            for _ in range(2)
+        )
+    finally:
+        pid = read_beacon(data)["pid"]
+        os.kill(pid, signal.SIGTERM)
+        wait_until(lambda: not read_beacon(data))
+    assert first.returncode == 0, first.stderr
+    assert "Claude Code: connected" in first.stdout
+    assert "1 transcripts sent" in first.stdout
+    assert "question    Why is the cart empty\nanswer      Why is the cart empty" in first.stdout
+    assert (second.returncode, "already runs" in second.stdout, "Nothing to change." in second.stdout) == (
+        0,
+        True,
+        True,
+    )
