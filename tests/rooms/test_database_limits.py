@@ -151,16 +151,14 @@ async def test_database_rests_after_five_timeouts_in_a_minute(
     assert codes == ["too_large"] * 5 + ["too_many"]
 
 
-def test_child_that_reads_sqlite_ends_with_the_server(lite: DatabaseAddress):
-    request = {
-        "path": lite.database,
-        "sql": SLOW_SQLITE,
-        "parameters": [],
-        "functions": ["count"],
-        "pragmas": [],
-    }
-    request |= {"max_rows": 5, "max_cell": 100, "max_bytes": 1000, "seconds": 60}
-    command = [sys.executable, str(Path(sqlite.__file__).with_name("sqlite_child.py"))]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as child:
-        child.communicate(json.dumps(request).encode() + b"\n", timeout=PATIENCE_SECONDS)
-    assert child.returncode == 1
+def test_worker_that_reads_sqlite_ends_with_the_server(lite: DatabaseAddress):
+    limits = {"max_cell": 100, "max_bytes": 1000}
+    setup = {"path": lite.database, "functions": ["count"], "pragmas": []} | limits
+    query = {"sql": SLOW_SQLITE, "parameters": [], "max_rows": 5, "seconds": 60, "schema": ""}
+    command = [sys.executable, str(Path(sqlite.__file__).with_name("sqlite_worker.py"))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
+        worker.stdin.write(b"".join(json.dumps(line).encode() + b"\n" for line in (setup, query)))
+        worker.stdin.flush()
+        schema = json.loads(worker.stdout.readline())["schema"]
+        worker.communicate(json.dumps(query | {"schema": schema}).encode() + b"\n", timeout=PATIENCE_SECONDS)
+    assert worker.returncode == 1

@@ -10,6 +10,7 @@ from typing import Any
 
 from commonplace import errors
 from commonplace.sqlguard import CheckedStatement, allowed, pglast_check, postgres_names
+from commonplace.sqlguard.postgres_hidden_code import require_reading_code
 from commonplace.sqlguard.verdict import SqlName, forbidden_function, forbidden_statement
 
 _MAX_VIEW_DEPTH = 8
@@ -55,6 +56,9 @@ async def confirm_by_catalog(connection: Any, checked: CheckedStatement, depth: 
             raise forbidden_statement(f"A cast to {name} runs code that is not known to be read-only.")
     for name in checked.relations:
         await _confirm_relation(connection, name, depth)
+    for inside in await require_reading_code(connection, checked, _quote_name, pglast_check.check_postgresql):
+        await _confirm_functions(connection, inside)
+        await _confirm_operators(connection, inside.operators)
 
 
 async def _confirm_functions(connection: Any, checked: CheckedStatement) -> None:

@@ -42,6 +42,7 @@ _PRAGMA = re.compile(
 )
 # MySQL synonyms that sqlglot does not know.
 _MYSQL_SHOW_SYNONYM = re.compile(r"\Ashow\s+(?:(indexes|keys)|fields)\b", re.IGNORECASE)
+_MYSQL_VALUES = re.compile(r"\Avalues\s*(?:row\s*)?\(", re.IGNORECASE)
 _ALLOWED_TABLE_HINTS = frozenset(
     {"nolock", "readuncommitted", "readpast", "forceseek", "forcescan", "noexpand"}
 )
@@ -58,14 +59,7 @@ _ACTING_NODES = frozenset(
 def check_with_sqlglot(dialect: Dialect, sql: str) -> CheckedStatement:
     if dialect == "sqlite" and (pragma := _PRAGMA.fullmatch(_strip_leading_comments(sql))):
         return CheckedStatement(sql=_write_pragma(pragma), can_wrap=False)
-    explained, text = _split_explain(
-        dialect,
-        _MYSQL_SHOW_SYNONYM.sub(
-            lambda word: "SHOW INDEX" if word[1] else "SHOW COLUMNS", _strip_leading_comments(sql)
-        )
-        if dialect == "mysql"
-        else sql,
-    )
+    explained, text = _split_explain(dialect, _respell_mysql(sql) if dialect == "mysql" else sql)
     tree = _parse_and_check(dialect, text)
     written = _write_sql(dialect, tree)
     again = _parse_and_check(dialect, written)
@@ -74,9 +68,55 @@ def check_with_sqlglot(dialect: Dialect, sql: str) -> CheckedStatement:
             "This statement cannot be generated from its tree without a change.", "Write it in a simpler way."
         )
     _check_call_tokens(dialect, written, again)
+    can_wrap = isinstance(tree, _READING_STATEMENTS) and not explained
+    return _describe_statement(dialect, tree, explained + written, can_wrap=can_wrap)
+
+
+def check_view_definition(dialect: Dialect, definition: str) -> CheckedStatement:
+    """Check the query of a view: `CREATE VIEW ... AS` of SQLite, or what MySQL shows of it."""
+    tree = _parse_one_statement(dialect, definition)
+    query = tree.expression if isinstance(tree, exp.Create) else tree
+    _correct_tree(dialect, query)
+    _check_tree(dialect, query)
+    return _describe_statement(dialect, query, definition, can_wrap=False)
+
+
+def _describe_statement(dialect: Dialect, tree: exp.Expr, sql: str, *, can_wrap: bool) -> CheckedStatement:
+    tables = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
     return CheckedStatement(
-        sql=explained + written, can_wrap=isinstance(tree, _READING_STATEMENTS) and not explained
+        sql=sql,
+        can_wrap=can_wrap,
+        relations={verdict.SqlName(table.name, table.db) for table in tables},
+        table_functions=_list_search_calls(dialect, tree),
     )
+
+
+def _list_search_calls(dialect: Dialect, tree: exp.Expr) -> set[str]:
+    """Tables of SQLite's full-text search that are called like a function: `FROM notes('cart')`."""
+    return {node.name.lower() for node in tree.find_all(exp.Anonymous) if _is_search_call(dialect, node)}
+
+
+def _is_search_call(dialect: Dialect, node: exp.Expr) -> bool:
+    return (
+        dialect == "sqlite"
+        and isinstance(node.parent, exp.Table)
+        and node.name.lower() not in allowed.load_function_names(dialect)
+        and len(node.expressions) == 1
+    )
+
+
+def _respell_mysql(sql: str) -> str:
+    """Spellings that sqlglot does not read: synonyms of SHOW, and VALUES as a statement of its own."""
+    text = _strip_leading_comments(sql)
+    if not _MYSQL_VALUES.match(text):
+        return _MYSQL_SHOW_SYNONYM.sub(lambda word: "SHOW INDEX" if word[1] else "SHOW COLUMNS", text)
+    tokens, parts, at = MySQL().tokenize(text), [], 0
+    for token, bracket in itertools.pairwise(tokens):
+        if token.text.upper() == "ROW" and bracket.token_type == _TOKEN.L_PAREN:
+            parts.append(text[at : token.start])
+            at = token.end + 1
+    rows = "".join([*parts, text[at:]]).rstrip().removesuffix(";")
+    return f"SELECT * FROM ({rows}) AS row_values"
 
 
 def _parse_and_check(dialect: Dialect, sql: str) -> exp.Expr:
@@ -137,9 +177,7 @@ def _write_sql(dialect: Dialect, tree: exp.Expr) -> str:
 def _correct_tree(dialect: Dialect, tree: exp.Expr) -> None:
     """Correct nodes that sqlglot would generate incorrectly."""
     if dialect == "mysql":
-        for source in list(tree.find_all(exp.From)):
-            if isinstance(source.this, exp.Table) and source.this.sql().lower() == "dual":
-                source.pop()
+        _correct_mysql_tree(tree)
     if dialect == "sqlite":
         for join in tree.find_all(exp.Join):
             # sqlglot reads a comma as CROSS JOIN, which for SQLite alone also fixes the join order.
@@ -151,6 +189,14 @@ def _correct_tree(dialect: Dialect, tree: exp.Expr) -> None:
             qualifier, name = column.table, column.name
             if re.fullmatch(r"\$\d*", qualifier or name) and not column.db:
                 column.replace(exp.Var(this=f"{qualifier}.{name}" if qualifier else name))
+
+
+def _correct_mysql_tree(tree: exp.Expr) -> None:
+    for query in tree.find_all(exp.Select):
+        query.set("hint", None)  # it may only change how a query runs, and SET_VAR more than that
+    for source in list(tree.find_all(exp.From)):
+        if isinstance(source.this, exp.Table) and source.this.sql().lower() == "dual":
+            source.pop()
 
 
 def _check_tree(dialect: Dialect, tree: exp.Expr) -> None:
@@ -205,8 +251,11 @@ def _check_node(dialect: Dialect, node: exp.Expr) -> None:
     if isinstance(node, exp.Table):
         _check_table(dialect, node)
     elif isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
-        if node.name.lower() not in allowed.load_function_names(dialect) | allowed.load_names("syntax"):
+        names = allowed.load_function_names(dialect) | allowed.load_names("syntax")
+        if node.name.lower() not in names and not _is_search_call(dialect, node):
             raise verdict.forbidden_function(node.name)
+        if _is_search_call(dialect, node):
+            system_relations.require_readable_relation(dialect, "", "", node.name)
     elif isinstance(node, exp.SessionParameter) and not system_relations.READABLE_SESSION_VARIABLES.match(
         node.name
     ):
@@ -252,17 +301,19 @@ def _check_option(node: exp.Expr) -> None:
 def _check_call_tokens(dialect: Dialect, written: str, tree: exp.Expr) -> None:
     """Every word before a parenthesis must be an allowed function, a keyword, or an alias with a column list."""
     named = {alias.name.lower() for alias in tree.find_all(exp.TableAlias) if alias.args.get("columns")}
+    searched = _list_search_calls(dialect, tree)
     tokens = _DIALECTS[dialect]().tokenize(written)
     for word, bracket in itertools.pairwise(tokens):
         if bracket.token_type != _TOKEN.L_PAREN:
             continue
         text = word.text.lower()
         if word.token_type == _TOKEN.IDENTIFIER:
-            is_allowed = text in named or isinstance(tree, exp.Show)
+            is_allowed = text in named or text in searched or isinstance(tree, exp.Show)
         elif re.match(r"\w", text) and word.token_type not in (_TOKEN.STRING, _TOKEN.NUMBER):
-            is_allowed = text in allowed.load_function_names(dialect) or text.split()[
-                -1
-            ] in allowed.load_names("syntax")
+            is_allowed = (
+                text in allowed.load_function_names(dialect)
+                or text.split()[-1] in allowed.load_names("syntax") | searched
+            )
         else:
             continue
         if not is_allowed:

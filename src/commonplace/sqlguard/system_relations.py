@@ -8,7 +8,7 @@ from commonplace.sqlguard.verdict import forbidden_statement
 # They show accounts, grants and statements of other sessions.
 _MYSQL_FORBIDDEN_SCHEMAS = frozenset({"mysql", "performance_schema", "sys"})
 _MYSQL_FORBIDDEN_VIEWS = re.compile(
-    r"processlist$|user_|applicable_roles|enabled_roles|innodb_|.*privileges$|files$|plugins$"
+    r"processlist$|user_|applicable_roles|enabled_roles|innodb_|.*privileges$|files$|plugins$|.*(?:_variables|_status)$"
 )
 _MSSQL_FORBIDDEN_DATABASES = frozenset(
     {"master", "msdb", "model", "tempdb", "resource", "mssqlsystemresource"}

@@ -39,6 +39,8 @@ class CheckedStatement:
     types: set[SqlName] = field(default_factory=set)
     operators: set[SqlName] = field(default_factory=set)
     relations: set[SqlName] = field(default_factory=set)
+    table_functions: set[str] = field(default_factory=set)
+    """SQLite: names called like a function in FROM, which must be tables of full-text search."""
 
 
 def forbidden_statement(

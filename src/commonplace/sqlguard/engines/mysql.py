@@ -12,7 +12,7 @@ import pymysql
 from pymysql.cursors import SSCursor
 
 from commonplace import errors
-from commonplace.sqlguard import CheckedStatement
+from commonplace.sqlguard import CheckedStatement, verdict, view_check
 from commonplace.sqlguard.engines.rows import QueryRows, database_unreachable, query_refused
 from commonplace.sqlguard.engines.target import QueryTarget
 from commonplace.sqlguard.engines.threads import run_cancellable
@@ -30,13 +30,13 @@ async def run_mysql_query(
     database: QueryTarget, checked: CheckedStatement, max_rows: int, parameters: Sequence[Any] = ()
 ) -> QueryRows:
     query = _MySqlQuery(database)
-    return await run_cancellable(lambda: query.read(checked.sql, max_rows, parameters), query.cancel)
+    return await run_cancellable(lambda: query.read(checked, max_rows, parameters), query.cancel)
 
 
 async def list_excess_mysql_rights(database: QueryTarget) -> list[str]:
     """What the login may do besides reading."""
     query = _MySqlQuery(database)
-    grants = await run_cancellable(lambda: query.read("SHOW GRANTS", 200, ()), query.cancel)
+    grants = await run_cancellable(lambda: query.read(CheckedStatement("SHOW GRANTS"), 200, ()), query.cancel)
     held = {right for (text,) in grants.rows for right in _parse_grant(str(text))}
     return [f"may {right.lower()}" for right in sorted(held - _READING_RIGHTS)]
 
@@ -54,7 +54,7 @@ class _MySqlQuery:
         self._database = database
         self._connection_id = 0
 
-    def read(self, sql: str, max_rows: int, parameters: Sequence[Any]) -> QueryRows:
+    def read(self, checked: CheckedStatement, max_rows: int, parameters: Sequence[Any]) -> QueryRows:
         try:
             connection = self._connect()
         except (pymysql.Error, OSError):
@@ -62,7 +62,8 @@ class _MySqlQuery:
         try:
             self._connection_id = connection.thread_id()
             _make_read_only(connection, self._database.timeout_seconds)
-            return _stream_rows(connection, sql, max_rows, parameters)
+            _require_reading_views(connection, self._database.database, checked)
+            return _stream_rows(connection, checked.sql, max_rows, parameters)
         except pymysql.Error as error:
             raise _refusal_from_error(self._database.name, error) from None
         except OSError:
@@ -106,6 +107,33 @@ def _make_read_only(connection: Any, seconds: float) -> None:
                 " lock_wait_timeout = 1"
             )
         cursor.execute("START TRANSACTION READ ONLY")
+
+
+def _require_reading_views(connection: Any, schema: str, checked: CheckedStatement) -> None:
+    """A view runs its functions, such as SLEEP or LOAD_FILE, with the rights of who made it: look into each one."""
+    names, depth = checked.relations, 0
+    while names:
+        pairs = sorted({(name.schema or schema, name.name) for name in names})
+        names = set()
+        for name, definition in _list_views(connection, pairs):
+            if not definition:
+                raise verdict.forbidden_statement(
+                    f"The view {name} cannot be looked into.",
+                    "Ask the operator to grant SHOW VIEW to this login.",
+                )
+            names |= view_check.check_view("mysql", name, definition, depth).relations
+        depth += 1
+
+
+def _list_views(connection: Any, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    places = ", ".join(["(%s, %s)"] * len(pairs))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT table_name, view_definition FROM information_schema.views"
+            f" WHERE (table_schema, table_name) IN ({places})",
+            [part for pair in pairs for part in pair],
+        )
+        return [(str(name), str(definition or "")) for name, definition in cursor.fetchall()]
 
 
 def _stream_rows(connection: Any, sql: str, max_rows: int, parameters: Sequence[Any]) -> QueryRows:

@@ -1,50 +1,41 @@
-"""SQLite: one child process (`sqlite_child.py`) for each query, so that a query can be killed at any time."""
+"""SQLite: warm worker processes (`sqlite_workers.py`) run the queries, so that a query can be killed at any time.
 
-import asyncio
-import contextlib
-import json
-import os
-import sys
+Before a query runs, the views that it reads are checked like statements; a worker that sees another schema than the one
+that was checked runs nothing and names the views that are there now.
+"""
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from commonplace import errors
-from commonplace.sqlguard import CheckedStatement, allowed, system_relations
-from commonplace.sqlguard.engines.rows import (
-    MAX_CELL_CHARACTERS,
-    MAX_RESULT_BYTES,
-    QueryRows,
-    database_unreachable,
-    query_refused,
-)
+from commonplace.sqlguard import CheckedStatement
+from commonplace.sqlguard.engines.rows import QueryRows, database_unreachable, query_refused
+from commonplace.sqlguard.engines.sqlite_workers import UNKNOWN_SCHEMA, WORKERS, SqliteWorker, WorkerEnded
 from commonplace.sqlguard.engines.target import QueryTarget
+from commonplace.sqlguard.engines.threads import run_cancellable
+from commonplace.sqlguard.view_check import check_views, require_search_tables
 
-_CHILD_SCRIPT = Path(__file__).with_name("sqlite_child.py")
-# The variables that Python needs to start; the child gets no others.
-_CHILD_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT")
+_MAX_SCHEMA_CHANGES = 3
 
 
 async def run_sqlite_query(
     database: QueryTarget, checked: CheckedStatement, max_rows: int, parameters: Sequence[Any] = ()
 ) -> QueryRows:
     request = {
-        "path": str(_resolve_file(database)),
         "sql": checked.sql,
         "parameters": list(parameters),
-        "functions": sorted(allowed.load_function_names("sqlite")),
-        "pragmas": sorted(system_relations.PRAGMAS_WITH_ARGUMENT | system_relations.PRAGMAS_WITHOUT_ARGUMENT),
         "max_rows": max_rows,
-        "max_cell": MAX_CELL_CHARACTERS,
-        "max_bytes": MAX_RESULT_BYTES,
         "seconds": database.timeout_seconds,
     }
-    reply = await _run_child(json.dumps(request).encode())
-    if reply is None:
+    query = _SqliteQuery(str(_resolve_file(database)), request, checked)
+    try:
+        reply = await run_cancellable(query.run, query.cancel)
+    except WorkerEnded:
         raise errors.TooLarge(
             f"The query to '{database.name}' exceeded its memory or time.",
             hint="Narrow it with WHERE, or read fewer rows.",
-        )
+        ) from None
     if "refused" in reply:
         raise query_refused(database.name, reply["code"], reply["refused"])
     if "unreachable" in reply:
@@ -53,7 +44,7 @@ async def run_sqlite_query(
 
 
 async def list_excess_sqlite_rights(database: QueryTarget) -> list[str]:
-    """None: the child opens the file read-only."""
+    """None: the worker opens the file read-only."""
     _resolve_file(database)
     return []
 
@@ -65,33 +56,51 @@ def _resolve_file(database: QueryTarget) -> Path:
     return path
 
 
-async def _run_child(request: bytes) -> Any:
-    child = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-E",
-        "-s",
-        str(_CHILD_SCRIPT),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env={name: os.environ[name] for name in _CHILD_ENVIRONMENT if name in os.environ},
-    )
-    try:
-        output = await _exchange(child, request)
-        await child.wait()
-    finally:
-        if child.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                child.kill()
-            await asyncio.shield(child.wait())
-    return json.loads(output) if output and child.returncode == 0 else None
+class _SqliteQuery:
+    def __init__(self, path: str, request: dict[str, Any], checked: CheckedStatement) -> None:
+        self._path, self._request, self._checked = path, request, checked
+        self._worker: SqliteWorker | None = None
+        self._is_cancelled = False
 
+    def run(self) -> dict[str, Any]:
+        """Ask a worker; one that had ended while it was idle is replaced."""
+        worker = WORKERS.take(self._path)
+        try:
+            return self._ask(worker)
+        except WorkerEnded as ended:
+            if self._is_cancelled or not ended.was_idle:
+                raise
+            return self._ask(SqliteWorker(self._path))
 
-async def _exchange(child: asyncio.subprocess.Process, request: bytes) -> bytes:
-    """Standard input stays open, because the child exits when it closes."""
-    if child.stdin is None or child.stdout is None:
-        return b""
-    with contextlib.suppress(ConnectionError):
-        child.stdin.write(request + b"\n")
-        await child.stdin.drain()
-    return await child.stdout.read()
+    def _ask(self, worker: SqliteWorker) -> dict[str, Any]:
+        self._worker = worker
+        for _ in range(_MAX_SCHEMA_CHANGES):
+            if worker.schema != UNKNOWN_SCHEMA:
+                self._check_schema(worker)
+            reply = worker.ask(self._request | {"schema": worker.schema})
+            if "views" not in reply:
+                break
+            worker.schema, worker.views = reply["schema"], reply["views"]
+            worker.search_tables = reply["search_tables"]
+        self._release(worker, is_last=bool(reply.get("is_last")))
+        return reply if "views" not in reply else {"unreachable": True}
+
+    def _check_schema(self, worker: SqliteWorker) -> None:
+        try:
+            check_views("sqlite", self._checked, worker.views)
+            require_search_tables(self._checked, worker.search_tables)
+        except errors.Refusal:
+            self._release(worker, is_last=False)
+            raise
+
+    def _release(self, worker: SqliteWorker, *, is_last: bool) -> None:
+        self._worker = None
+        if is_last:
+            worker.kill()
+        else:
+            WORKERS.give_back(worker)
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+        if worker := self._worker:
+            worker.kill()

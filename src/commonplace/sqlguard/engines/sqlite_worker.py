@@ -1,17 +1,25 @@
-"""Run one query on one SQLite file, as a script of its own process. It must not import any part of Commonplace.
+"""Run queries on one SQLite file, as a script of its own process. It must not import any part of Commonplace.
 
-The request is one JSON line on standard input, the reply one JSON object on standard output.
+The first line on standard input names the file and what queries may use; each further line is a query, and each is
+answered by one line of JSON. `sqlite_workers.py` starts and ends these processes.
 """
 
+import contextlib
 import json
 import os
+import queue
 import sys
 import threading
+import time
+from pathlib import Path
 from typing import Any
 
 import apsw
 
 _MAX_MEMORY_BYTES = 512 * 1024 * 1024
+_MAX_KEPT_MEMORY_BYTES = 128 * 1024 * 1024
+_MAX_QUERIES = 1_000
+_MAX_IDLE_SECONDS = 60
 _LIMITS = {
     apsw.SQLITE_LIMIT_LENGTH: 1_000_000,
     apsw.SQLITE_LIMIT_SQL_LENGTH: 40_000,
@@ -43,36 +51,111 @@ _TABLE_FUNCTIONS = (
 )
 
 
+class WorkerState:
+    """The open file, and how much this process has done."""
+
+    def __init__(self, setup: dict[str, Any]) -> None:
+        self.setup = setup
+        self.connection: apsw.Connection | None = None
+        self.schema = ""
+        self.queries = 0
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Run a query, unless the file has another schema than the one that its views were checked for."""
+        try:
+            schema = self._identify_schema()
+            if self.connection is None or schema != self.schema:
+                self.connection = _open_connection(self.setup["path"])
+                self.schema = schema
+            if request["schema"] != schema:
+                return {"schema": schema} | _describe_schema(self.connection)
+        except (apsw.Error, OSError):
+            self.connection = None
+            return {"unreachable": True}
+        self.queries += 1
+        _limit_cpu(int(request["seconds"]) + 1)
+        reply = _run_query(self.connection, self.setup | request)
+        return reply | {"is_last": self._is_last()}
+
+    def _identify_schema(self) -> str:
+        """Which file it is, and the number that SQLite raises with each change of the schema."""
+        status = Path(self.setup["path"]).stat()
+        if self.connection is not None:
+            self.connection.authorizer = None
+            version = _read_schema_version(self.connection)
+        else:
+            with contextlib.closing(_open_connection(self.setup["path"])) as connection:
+                version = _read_schema_version(connection)
+        return f"{status.st_dev}:{status.st_ino}:{version}"
+
+    def _is_last(self) -> bool:
+        return self.queries >= _MAX_QUERIES or _used_memory() > _MAX_KEPT_MEMORY_BYTES
+
+
 def main() -> None:
-    request = json.loads(sys.stdin.buffer.readline())
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _limit_resources(int(request["seconds"]) + 1)
-    try:
-        connection = _open_connection(request["path"])
-    except apsw.Error:
-        reply: dict[str, Any] = {"unreachable": True}
-    else:
-        reply = _run_query(connection, request)
-    json.dump(reply, sys.stdout)
-    sys.stdout.flush()
-    os._exit(0)
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_read_requests, args=(lines,), daemon=True).start()
+    _limit_memory()
+    state = WorkerState(json.loads(lines.get()))
+    while True:
+        try:
+            request = json.loads(lines.get(timeout=_MAX_IDLE_SECONDS))
+        except queue.Empty:
+            os._exit(0)
+        sys.stdout.write(json.dumps(state.answer(request)) + "\n")
+        sys.stdout.flush()
 
 
-def _end_with_parent() -> None:
-    """The pipe closes when the server ends, however it ends."""
-    while os.read(0, 1):
-        pass
+def _read_requests(lines: "queue.SimpleQueue[bytes]") -> None:
+    """The pipe closes when the server ends, however it ends, also while a query runs."""
+    for line in sys.stdin.buffer:
+        lines.put(line)
     os._exit(1)
 
 
-def _limit_resources(seconds: int) -> None:
+def _limit_memory() -> None:
     if sys.platform == "win32":
         return
     import resource  # noqa: PLC0415 - not on Windows
 
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _limit_cpu(seconds: int) -> None:
+    """Allow this query so many more seconds of CPU; the limit counts those of earlier queries too."""
+    if sys.platform == "win32":
+        return
+    import resource  # noqa: PLC0415 - not on Windows
+
+    used = int(time.process_time()) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (used + seconds, resource.RLIM_INFINITY))
+
+
+def _used_memory() -> int:
+    """The resident memory of this process, where the system tells it."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, AttributeError):
+        return 0
+
+
+def _read_schema_version(connection: apsw.Connection) -> int:
+    return int(connection.pragma("schema_version"))
+
+
+def _describe_schema(connection: apsw.Connection) -> dict[str, Any]:
+    """What the server must know before it lets a statement run: the views, and the tables of full-text search."""
+    connection.authorizer = None
+    views = connection.execute("select lower(name), sql from sqlite_master where type = 'view'").fetchall()
+    searched = connection.execute(
+        "select lower(name) from sqlite_master where type = 'table' and rootpage = 0 and lower(sql) like '%using fts5%'"
+    ).fetchall()
+    return {
+        "views": {str(name): str(sql) for name, sql in views},
+        "search_tables": [name for (name,) in searched],
+    }
 
 
 def _open_connection(path: str) -> apsw.Connection:
@@ -118,6 +201,8 @@ def _run_query(connection: apsw.Connection, request: dict[str, Any]) -> dict[str
         return {"refused": str(refused)[:500], "code": type(refused).__name__.removesuffix("Error")}
     except MemoryError:
         return {"refused": "the query exceeds its memory limit", "code": "NoMem"}
+    finally:
+        connection.authorizer = None
 
 
 def _read_rows(connection: apsw.Connection, request: dict[str, Any]) -> dict[str, Any]:
