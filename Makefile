@@ -7,7 +7,7 @@ ARGS ?=
 EXTRAS ?=
 BUILD := tools/environment.py tools/embedding_model.py installer.lock model.lock pyproject.toml
 
-.PHONY: help setup serve develop check quick test docs bench faults fuzz citus agents lock release clean
+.PHONY: help setup serve develop check quick test docs bench faults fuzz incidents citus agents lock release clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -51,6 +51,9 @@ faults: develop ## kill -9, replicas, slow clients: the long form
 
 fuzz: develop ## random input on every surface for SECONDS (600); FUZZ_SEED=n repeats a run
 	$(BIN)/python -m pytest -n 0 -s tests/fuzz --fuzz-seconds $(or $(SECONDS),600) $(ARGS)
+
+incidents: develop ## what agents did to each other in one clone, replayed with real hooks and git
+	$(BIN)/python -m pytest -n 0 tests/client/hooks/test_incidents.py tests/client/hooks/test_ordinary_sessions.py --long $(ARGS)
 
 citus: develop ## every room and the store suite on Citus; DSN=postgresql://user@coordinator/database, else a stand-in
 	TEST_CITUS_DSN="$(or $(DSN),double)" $(BIN)/python -m pytest -n 0 -k "citus" tests/store tests/contract/test_documents.py tests/rooms tests/search tests/edges $(ARGS)

@@ -34,7 +34,7 @@ class Done:
 
     @property
     def body(self) -> dict[str, Any]:
-        return json.loads(self.stdout) if self.stdout else {}
+        return json.loads(self.stdout) if self.stdout.startswith("{") else {}
 
     @property
     def context(self) -> str:
@@ -95,6 +95,28 @@ class Agent:
 
     async def edited(self, *files: str | Path) -> Done:
         return await self.hook(self.sends("after_edit", *map(str, files)))
+
+    async def shell(self, line: str, **environ: str) -> Done:
+        """What its hook answers before a command of its shell tool; nothing is run."""
+        return await self.hook(load_samples()[self.tool].build_command(self, line), **environ)
+
+    async def run_shell(self, line: str) -> Done:
+        """As the agent program does: ask the hook, then run the command unless it is denied."""
+        asked = await self.shell(line)
+        if asked.denial:
+            return asked
+        mine = {"COMMONPLACE_AGENT_SESSION": self.session}
+        return await run(["bash", "-c", line], self.cwd, self.environ | mine)
+
+    async def write(self, file: str, text: str) -> Done:
+        """Edit a file through its editing tool, if the hook lets it."""
+        asked = await self.edit(self.cwd / file)
+        if not asked.denial:
+            path = self.cwd / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            await self.edited(self.cwd / file)
+        return asked
 
     async def prompt(self, text: str, **environ: str) -> Done:
         return await self.hook(self.sends("prompt") | {"prompt": text}, **environ)

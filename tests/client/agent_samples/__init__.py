@@ -3,7 +3,8 @@
 A sample has `SETTINGS` (files as users have them), `CONNECTION` and `PROJECT_CONNECTION` (file, keys and entry that
 connect writes; None without a project scope), `HOOKS` (file and events that install writes; None if it is not JSON),
 `EVENTS` (the agent's name of each kind of event), `DENIAL` (exit code and output, without reasons, that deny an edit)
-and `build_payload` (what its hook sends).
+`build_payload` (what its hook
+sends) and `build_command` (what its hook sends before a shell command).
 """
 
 from importlib import import_module

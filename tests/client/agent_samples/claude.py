@@ -61,3 +61,12 @@ def build_payload(agent: Any, name: str, files: tuple[str, ...]) -> dict[str, An
         else {}
     )
     return agent.known | {"hook_event_name": name, "permission_mode": "default", "source": "startup"} | tool
+
+
+def build_command(agent: Any, line: str) -> dict[str, Any]:
+    tool = {
+        "tool_name": "Bash",
+        "tool_use_id": "toolu_1",
+        "tool_input": {"command": line, "description": "d"},
+    }
+    return build_payload(agent, "PreToolUse", ()) | tool

@@ -57,3 +57,8 @@ def build_payload(agent: Any, name: str, files: tuple[str, ...]) -> dict[str, An
     patch = f"*** Begin Patch\n{changes}*** End Patch\n"
     tool = {"tool_name": "apply_patch", "tool_input": {"command": patch}, "turn_id": "1"} if files else {}
     return agent.known | {"hook_event_name": name, "model": "gpt-5", "source": "startup"} | tool
+
+
+def build_command(agent: Any, line: str) -> dict[str, Any]:
+    tool = {"tool_name": "Bash", "tool_input": {"command": line}, "turn_id": "1"}
+    return build_payload(agent, "PreToolUse", ()) | tool

@@ -77,3 +77,7 @@ def subagent_fields(subagent: str, parent: str) -> dict[str, Any]:
 
 def session_folder(copilot_home: Path, session: str) -> Path:
     return copilot_home / "session-state" / session
+
+
+def build_command(agent: Any, line: str) -> dict[str, Any]:
+    return build_payload(agent, "preToolUse", ()) | {"toolName": "bash", "toolArgs": {"command": line}}

@@ -28,7 +28,15 @@ PROJECT_CONNECTION = (
 )
 HOOKS = (
     ".cursor/hooks.json",
-    {"sessionStart", "preToolUse", "afterFileEdit", "preCompact", "stop", "sessionEnd"},
+    {
+        "sessionStart",
+        "preToolUse",
+        "afterFileEdit",
+        "beforeShellExecution",
+        "preCompact",
+        "stop",
+        "sessionEnd",
+    },
 )
 
 EVENTS = {
@@ -48,3 +56,7 @@ def build_payload(agent: Any, name: str, files: tuple[str, ...]) -> dict[str, An
     if name == "afterFileEdit":
         return sent | {"file_path": files[0], "edits": [{"old_string": "a", "new_string": "b"}]}
     return sent | {"tool_name": "Write", "tool_input": json.dumps({"file_path": files[0], "content": "b"})}
+
+
+def build_command(agent: Any, line: str) -> dict[str, Any]:
+    return build_payload(agent, "beforeShellExecution", ()) | {"command": line, "cwd": str(agent.cwd)}

@@ -44,3 +44,8 @@ def build_payload(agent: Any, name: str, files: tuple[str, ...]) -> dict[str, An
         | {"hook_event_name": name, "timestamp": "2026-08-21T10:00:00Z", "source": "startup"}
         | tool
     )
+
+
+def build_command(agent: Any, line: str) -> dict[str, Any]:
+    tool = {"tool_name": "run_shell_command", "tool_input": {"command": line}}
+    return build_payload(agent, "BeforeTool", ()) | tool

@@ -43,3 +43,10 @@ DENIAL = (0, {})
 def build_payload(agent: Any, name: str, files: tuple[str, ...]) -> dict[str, Any]:
     tool = {"tool_name": "edit", "tool_input": {"filePath": files[0]}} if files else {}
     return agent.known | {"hook_event_name": name} | tool
+
+
+def build_command(agent: Any, line: str) -> dict[str, Any]:
+    return build_payload(agent, "tool.execute.before", ()) | {
+        "tool_name": "bash",
+        "tool_input": {"command": line},
+    }

@@ -39,3 +39,8 @@ def build_payload(agent: Any, name: str, files: tuple[str, ...]) -> dict[str, An
     return (
         agent.known | {"hook_event_name": name, "timestamp": "2026-08-21T10:00:00Z", "source": "new"} | tool
     )
+
+
+def build_command(agent: Any, line: str) -> dict[str, Any]:
+    tool = {"tool_name": "run_in_terminal", "tool_input": {"command": line}}
+    return build_payload(agent, "PreToolUse", ()) | tool

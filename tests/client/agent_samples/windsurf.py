@@ -23,7 +23,7 @@ CONNECTION = (
 PROJECT_CONNECTION = None
 HOOKS = (
     ".codeium/windsurf/hooks.json",
-    {"pre_write_code", "post_write_code", "post_cascade_response_with_transcript"},
+    {"pre_write_code", "post_write_code", "pre_run_command", "post_cascade_response_with_transcript"},
 )
 
 EVENTS = {
@@ -41,3 +41,8 @@ def build_payload(agent: Any, name: str, files: tuple[str, ...]) -> dict[str, An
         "execution_id": "e",
         "tool_info": tool_info,
     }
+
+
+def build_command(agent: Any, line: str) -> dict[str, Any]:
+    sent = build_payload(agent, "pre_run_command", ())
+    return sent | {"tool_info": {"command_line": line, "cwd": str(agent.cwd)}}

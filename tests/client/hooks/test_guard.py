@@ -1,5 +1,6 @@
 """The check before a commit: what it refuses, what goes past it, and that it leaves no trace when it goes."""
 
+import json
 import stat
 from pathlib import Path
 
@@ -307,3 +308,22 @@ def test_repository_of_nothing_can_be_guarded(tmp_path):
     repository(tmp_path / "empty")
     guard.install_hook(tmp_path / "empty/.git/hooks", "pre-commit")
     assert (tmp_path / "empty/.git/hooks/pre-commit").stat().st_mode & 0o111
+
+
+async def test_agent_is_refused_what_another_changed_in_this_working_tree_and_a_person_is_warned(
+    team, near, shop, surroundings, home
+):
+    guarded(shop)
+    alice, bob = near("claude"), near("codex")
+    session_id = (await alice.start()).session_id
+    await alice.write("src/cart.py", "alices\n")
+    await bob.write("src/tax.py", "bobs\n")
+    await team.anyone().unlock_files(session_id=session_id)
+    git(shop, "add", "src/cart.py", "src/tax.py")
+    refused = await bob.commit()
+    assert (refused.code, "git commit -- src/tax.py" in refused.stderr) == (1, True)
+    assert (await bob.commit("--", "src/tax.py")).code == 0
+    for state in (home / "hooks").glob("*/session.json"):  # so that nobody is a parent of the person's shell
+        state.write_text(json.dumps(json.loads(state.read_text()) | {"ancestors": []}))
+    person = await run(["git", "commit", "-m", "work"], shop, surroundings)
+    assert (person.code, alice.name in person.stderr) == (0, True)

@@ -19,6 +19,7 @@ async def test_state_is_its_owners_alone(agent, home):
     assert {path.name: stat.S_IMODE(path.stat().st_mode) for path in kept.iterdir()} == {
         "session.json": 0o600,
         "leases.jsonl": 0o600,
+        "head.jsonl": 0o600,
     }
 
 

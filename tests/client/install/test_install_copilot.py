@@ -28,6 +28,8 @@ def test_each_hook_names_its_event_and_suits_the_shell(platform: str, program: s
     assert {name: hook[shell] for name, [hook] in hooks.items()} == {
         name: f"{command} {name}" for name in hooks
     }
-    assert {name: hook["matcher"] for name, [hook] in hooks.items() if "matcher" in hook} == dict.fromkeys(
-        ("preToolUse", "postToolUse"), "create|edit|str_replace_editor|apply_patch"
-    )
+    editors = "create|edit|str_replace_editor|apply_patch"
+    assert {name: hook["matcher"] for name, [hook] in hooks.items() if "matcher" in hook} == {
+        "preToolUse": f"{editors}|bash|powershell",
+        "postToolUse": editors,
+    }

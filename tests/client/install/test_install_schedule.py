@@ -203,7 +203,7 @@ def test_windows_has_its_own_places_and_quotes():
     hooks = load_settings("windsurf").hook_edits(machine, False)
     assert [wish.value["powershell"] for wish in hooks] == [
         '& "C:/Program Files/commonplace.exe" hook windsurf'
-    ] * 3
+    ] * 4
 
 
 def test_a_mac_keeps_settings_of_vscode_in_its_library():

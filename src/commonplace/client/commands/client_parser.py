@@ -17,6 +17,7 @@ def add_client_commands(commands: Commands) -> None:
     _add_stdio(commands)
     _add_hook(commands)
     _add_guard(commands)
+    _add_git(commands)
 
 
 def _add_stdio(commands: Commands) -> None:
@@ -158,6 +159,38 @@ def _add_guard(commands: Commands) -> None:
     for act in ("install", "uninstall"):
         acts.choices[act].set_defaults(run=run_lazily("commonplace.client.commands.guard"), act=act)
     acts.add_parser("check", help="check the staged files now")
+
+
+def _add_git(commands: Commands) -> None:
+    git = commands.add_parser(
+        "git",
+        help="shelve your own changes, and restore what a command destroyed",
+        description=_GIT,
+        formatter_class=RawHelp,
+    )
+    acts = git.add_subparsers(title="acts", metavar="ACT", dest="act", required=True)
+    shelve = acts.add_parser("shelve", help="put your own changes aside, and nobody else's")
+    shelve.add_argument("paths", nargs="*", metavar="FILE", help="only these files")
+    shelve.add_argument("-m", "--message", help="what they are")
+    unshelve = acts.add_parser("unshelve", help="bring shelved changes back")
+    unshelve.add_argument("name", nargs="?", help="the shelf (default: your last one)")
+    acts.add_parser("shelves", help="list what is shelved, by agent")
+    rescue = acts.add_parser("rescue", help="changes that were kept before a command destroyed them")
+    rescue_acts = rescue.add_subparsers(title="acts", metavar="ACT", dest="rescue_act", required=True)
+    rescue_acts.add_parser("list", help="list them, the newest first")
+    for act, text in (("show", "list the files of one"), ("restore", "write its files back")):
+        parser = rescue_acts.add_parser(act, help=text)
+        parser.add_argument("name", help="as in the list, or `last`")
+    rescue_acts.choices["restore"].add_argument("paths", nargs="*", metavar="FILE", help="only these files")
+    git.set_defaults(run=run_lazily("commonplace.client.commands.git"))
+
+
+_GIT = """Work in a checkout that others use too. A shelf holds your own changes only, in a commit under
+refs/commonplace/<agent>/. Before the hooks let a command destroy changes, they keep them for 14 days.
+  commonplace git shelve -m "half of the tax"
+  commonplace git unshelve
+  commonplace git rescue list
+  commonplace git rescue restore last src/cart.py"""
 
 
 def _add_sync(commands: Commands) -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from commonplace import errors
-from commonplace.client.guard import git
+from commonplace.client.git import git_program as git
 
 _ACT_OF_HOOK = {"pre-commit": "check", "post-commit": "committed"}
 _KEPT_SUFFIX = ".before-commonplace"

@@ -1,42 +1,29 @@
 """`commonplace guard check` and `guard committed`: what the hooks of a git repository run.
 
-`check` runs before a commit and refuses files that another agent has leased. `committed` runs after it and reports a
-commit that bypassed the check, as `git commit --no-verify` allows.
+`check` runs before a commit and refuses files that another agent has leased, or has changed in this working tree; a
+person is only warned. `committed` runs after it and reports a commit that bypassed the check, as `git commit
+--no-verify` allows.
 """
 
-import os
-import re
 import sys
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from commonplace.client import remote
 from commonplace.client.agents import load_hooks
-from commonplace.client.guard import git
-from commonplace.client.hooks import fault_log, leases, subagents
-from commonplace.client.hooks.hook_event import HookEvent
-from commonplace.client.hooks.hook_run import HookRun, list_ancestors
-from commonplace.client.hooks.hook_settings import read_hook_settings
-from commonplace.client.hooks.hook_state import EditLease, HookState, list_hook_sessions
-from commonplace.client.hooks.working_tree import find_working_tree
+from commonplace.client.git import git_program as git
+from commonplace.client.git.acting_run import find_acting_run, is_person
+from commonplace.client.git.checkout import parse_owner, report_checkout
+from commonplace.client.git.judgement import name_files, quote_files
+from commonplace.client.hooks import fault_log, leases, prevented, subagents
+from commonplace.client.hooks.hook_run import HookRun
+from commonplace.client.hooks.hook_state import EditLease
+from commonplace.client.hooks.shell_actions import read_git_mode
 
-# What agent programs, or our plugins for them, put into the environment of commands; a sub-agent before its parent.
-_SESSION_VARIABLES = (
-    "COMMONPLACE_AGENT_SESSION",
-    "COMMONPLACE_PARENT_SESSION",
-    "CODEX_THREAD_ID",
-    "CODEX_SESSION_ID",
-    "CLAUDE_CODE_SESSION_ID",
-    "COPILOT_AGENT_SESSION_ID",
-    "GEMINI_SESSION_ID",
-)
-_MIN_SECONDS = 2.0
 _MAX_FILES_CHECKED = 1_000
 _MAX_FILES_REPORTED = 200
 _CHECKED_FILE = "commonplace-guard"
 _IN_PROGRESS_FILES = ("rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "sequencer")
-_NOT_NAME = re.compile(r"[^\w.-]+")
 
 
 def main(words: list[str]) -> int:
@@ -52,21 +39,48 @@ def main(words: list[str]) -> int:
 
 def _check_staged_files(pid: str) -> int:
     files = git.list_staged_files()
-    hook_run, refused = _hook_run_of_commit(), []
+    hook_run, refused = find_acting_run(), []
     try:
-        refused = list_refusals(hook_run, files) if files else []
+        foreign = list_foreign_files(hook_run, files) if files else []
+        refused = (list_refusals(hook_run, files) if files else []) or foreign
     except (remote.ServerUnreachable, remote.ServerRefusal) as error:
         fault_log.log_fault("guard check", error)
         _print_error(f"commonplace guard: nothing was checked. {error}")
     _keep_notices(hook_run)
-    if refused:
+    if refused and is_person(hook_run):
+        _print_error("\n".join(["commonplace guard: others work on what you commit.", *refused]))
+    elif refused:
         _print_error("\n".join(["commonplace guard: the commit is refused.", *refused, _BYPASS_TEXT]))
+        prevented.report_prevented(hook_run, "commit_refused", refused[0], files)
         return 1
     (git.git_folder() / _CHECKED_FILE).write_text(f"{pid} {git.run_git('write-tree')}", encoding="utf-8")
     return 0
 
 
 _BYPASS_TEXT = "`git commit --no-verify` bypasses this check; the holders are then notified."
+
+
+def list_foreign_files(hook_run: HookRun, files: list[str]) -> list[str]:
+    """What the commit would take from others that work in this working tree, and how to commit without it."""
+    mode = read_git_mode(hook_run)
+    if mode == "off" or not hook_run.tree.main:
+        return []
+    facts = report_checkout(hook_run, files=files[:_MAX_FILES_CHECKED], only_asks=hook_run.tool == "git")
+    owners = [parse_owner(owner) for owner in facts["files"]]
+    names = {run.confirm_agent() for run in subagents.list_own_runs(hook_run)}
+    foreign = [file for file in owners if file.belongs_to_other and file.agent not in names]
+    if not foreign or not any(other["here"] for other in facts["others"]):
+        return []
+    taken = {file.path for file in foreign}
+    own = [file for file in files if file not in taken]
+    way = (
+        f"Commit only your own: git commit -- {quote_files(own)}" if own else "None of these files is yours."
+    )
+    text = f"Others changed in this working tree: {name_files(foreign)}. {way}"
+    if mode == "warn":
+        _print_error(f"commonplace guard: {text}")
+        return []
+    return [text]
 
 
 def list_refusals(hook_run: HookRun, files: list[str]) -> list[str]:
@@ -128,7 +142,7 @@ def _report_unchecked_commit(pid: str) -> int:
         return 0
     commit, files = git.run_git("rev-parse", "HEAD"), git.list_committed_files()
     fault_log.log_text("guard", f"commit {commit} bypassed the check")
-    hook_run = _hook_run_of_commit()
+    hook_run = find_acting_run()
     conflicts = _list_lock_conflicts(hook_run, files)
     notes = "\n".join(leases.format_conflict(conflict) for conflict in conflicts)
     hook_run.call_in_session(
@@ -169,48 +183,6 @@ def _keep_notices(hook_run: HookRun) -> None:
     """Keep notices that came with a reply for the agent's next hook."""
     if hook_run.tool != "git":
         hook_run.state.put_notices(hook_run.context)
-
-
-def _hook_run_of_commit() -> HookRun:
-    """A run for the agent that commits, if it can be found; else for a person, who holds no leases."""
-    root = git.worktree_root().resolve()
-    hook_settings = read_hook_settings()
-    hook_settings = hook_settings._replace(seconds=max(hook_settings.seconds, _MIN_SECONDS))
-    name, tool = _find_agent_session(root)
-    if tool:
-        return HookRun(tool, HookEvent("before_edit", "pre-commit", name, str(root)), hook_settings)
-    person = "git-" + _NOT_NAME.sub("_", os.environ.get("USER") or os.environ.get("USERNAME") or "somebody")
-    return HookRun(
-        "git", HookEvent("before_edit", "pre-commit", f"git-{root}", str(root)), hook_settings, person
-    )
-
-
-def _find_agent_session(root: Path) -> tuple[str, str]:
-    """The session and tool of the committing agent: from the environment, else the one session of this working tree
-    that shares the most parent processes."""
-    ancestors = set(list_ancestors())
-    named_sessions = [os.environ[name] for name in _SESSION_VARIABLES if os.environ.get(name)]
-    if named_sessions:
-        return _choose_named_session(named_sessions, root, ancestors)
-    shared_ancestors = {
-        name: (len(ancestors.intersection(session.ancestors)), session.tool)
-        for name, session in list_hook_sessions().items()
-        if session.root == str(root) and session.tool != "git"
-    }
-    most = max((count for count, _ in shared_ancestors.values()), default=0)
-    best = [(name, tool) for name, (count, tool) in shared_ancestors.items() if count == most > 0]
-    return best[0] if len(best) == 1 else ("", "")
-
-
-def _choose_named_session(names: list[str], root: Path, ancestors: set[int]) -> tuple[str, str]:
-    """The first of these sessions in this repository; of an agent that runs another one, the inner shares more parents."""
-    main_tree = find_working_tree(str(root)).main
-    sessions = [(name, session) for name in names if (session := HookState(name).load_session())]
-    at_home = [named for named in sessions if find_working_tree(named[1].root).main == main_tree]
-    if not at_home:
-        return "", ""
-    name, session = max(at_home, key=lambda named: len(ancestors.intersection(named[1].ancestors)))
-    return name, session.tool
 
 
 def _print_error(text: str) -> None:

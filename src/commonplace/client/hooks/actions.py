@@ -22,8 +22,9 @@ from commonplace.client.hooks import (
 from commonplace.client.hooks.agent_process import identify_agent_process, is_process_gone
 from commonplace.client.hooks.hook_event import EventKind, HookAnswer
 from commonplace.client.hooks.hook_run import HookRun, list_ancestors
-from commonplace.client.hooks.hook_state import delete_old_states, list_hook_sessions
-from commonplace.client.hooks.working_tree import repository_path
+from commonplace.client.hooks.hook_state import HookSession, delete_old_states, list_hook_sessions
+from commonplace.client.hooks.shell_actions import STATUS_TOOL, on_before_shell, report_changes
+from commonplace.client.hooks.working_tree import find_working_tree, repository_path
 from commonplace.quoting.hidden_characters import quote_line
 
 _COMPACTED_MARK = "compacted"
@@ -45,7 +46,7 @@ def on_session_start(hook_run: HookRun) -> HookAnswer:
     hook_run.state.clear_mark(_COMPACTED_MARK)
     session = hook_run.state.load_session()
     if session is None:
-        _end_abandoned_sessions(hook_run)
+        end_abandoned_sessions(hook_run)
         hook_run.start_session()
         return HookAnswer()
     ancestors = tuple(list_ancestors())
@@ -56,16 +57,25 @@ def on_session_start(hook_run: HookRun) -> HookAnswer:
     return HookAnswer()
 
 
-def _end_abandoned_sessions(hook_run: HookRun) -> None:
-    """End sessions of this tool in this place whose program is gone: this one gets their name and their files."""
+def end_abandoned_sessions(hook_run: HookRun, *, is_any_tool: bool = False) -> bool:
+    """End sessions of this tool in this place whose program is gone: this one gets their name and their files.
+
+    With `is_any_tool` those of every tool in this repository. Whether there were any.
+    """
     abandoned = [
         name
         for name, session in list_hook_sessions().items()
-        if (session.tool, session.root) == (hook_run.tool, hook_run.tree.root)
-        and is_process_gone(session.process)
+        if _is_near(hook_run, session, is_any_tool=is_any_tool) and is_process_gone(session.process)
     ]
     events = [hook_run.event._replace(session=name) for name in abandoned[:_MAX_ABANDONED_SESSIONS]]
     end_delivery.end_sessions([HookRun(hook_run.tool, event, hook_run.settings) for event in events])
+    return bool(abandoned)
+
+
+def _is_near(hook_run: HookRun, session: HookSession, *, is_any_tool: bool) -> bool:
+    if is_any_tool:
+        return bool(hook_run.tree.main) and find_working_tree(session.root).main == hook_run.tree.main
+    return (session.tool, session.root) == (hook_run.tool, hook_run.tree.root)
 
 
 def note_compaction(hook_run: HookRun, compaction: str) -> None:
@@ -163,6 +173,8 @@ def on_before_call(hook_run: HookRun) -> HookAnswer:
     arguments. A sub-agent that starts is an agent of its own."""
     event = hook_run.event
     is_start = event.own_tool == payload.START_TOOL
+    if event.own_tool == STATUS_TOOL:
+        report_changes(hook_run)
     if event.subagent and is_start:
         hook_run = subagents.start_own_run(hook_run)
     if event.call_id:
@@ -215,6 +227,7 @@ ACTIONS: dict[EventKind, Callable[[HookRun], HookAnswer]] = {
     "prompt": on_prompt,
     "before_edit": on_before_edit,
     "after_edit": on_after_edit,
+    "before_shell": on_before_shell,
     "before_call": on_before_call,
     "before_compact": on_before_compact,
     "stop": on_stop,

@@ -6,6 +6,7 @@ EventKind = Literal[
     "session_start",
     "before_edit",
     "after_edit",
+    "before_shell",
     "prompt",
     "stop",
     "before_compact",
@@ -36,10 +37,12 @@ class HookEvent(NamedTuple):
     """The id of the sub-agent that the event is of, while it acts for its parent."""
     parent: str = ""
     """The agent session of the parent, if the event is of a sub-agent with a session of its own."""
+    command: str = ""
+    """The line that the agent's shell tool is about to run in `cwd`."""
 
 
 class HookAnswer(NamedTuple):
-    """`context` is for the model, `warning` is also shown to the user, and `denial` prevents the edit.
+    """`context` is for the model, `warning` is also shown to the user, and `denial` prevents the edit or command.
 
     `arguments` are added to the call of one of our tools.
     """

@@ -161,6 +161,7 @@ class HookRun:
         self.state.save_session(session)
         self.context.append(boot_context.render_boot_context(session, self.settings.lock))
         self._explain_untrusted_project()
+        self._report_checkout()
         return session
 
     def _explain_untrusted_project(self) -> None:
@@ -169,6 +170,14 @@ class HookRun:
         if untrusted := project.find_untrusted_project(self.tree.root):
             named = quote_line(untrusted.value)
             self.context.append(project_trust.explain_untrusted_project(named, untrusted.path))
+
+    def _report_checkout(self) -> None:
+        """Tell the server where the session works, so that others in the same checkout are known to each other."""
+        if not self.tree.main or self.tool == "git":
+            return
+        from commonplace.client.git.checkout import report_checkout  # noqa: PLC0415 - only starts need it
+
+        report_checkout(self)
 
     def _call_start_session(self) -> dict[str, Any]:
         """Without a name the server uses that of the key or the seat, also where it refuses the one that is set."""

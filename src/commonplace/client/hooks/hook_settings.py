@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from commonplace.client import remote
 from commonplace.client.hooks import fault_log
 
-_LOCK_MODES = ("auto", "check", "off")
+_MODES = {"lock": ("auto", "check", "off"), "git": ("guard", "warn", "off")}
 
 
 class HookSettings(NamedTuple):
@@ -20,6 +20,9 @@ class HookSettings(NamedTuple):
     """How many learnings are added to a prompt."""
     keeper: int = 10
     """How many minutes the connection keeper of a remote server stays without use; 0: hooks connect themselves."""
+    git: str = "guard"
+    """guard: refuse shell commands that would take or destroy the work of others; warn: only say so; off: neither.
+    `git` in .commonplace.toml of the repository takes precedence."""
     transcripts: bool = True
     """Whether transcripts are spooled for `commonplace sync`."""
 
@@ -43,7 +46,7 @@ def _parse_setting(name: str, value: Any, default: Any) -> Any:
         parsed = str(value).lower() if isinstance(default, str) else type(default)(value)
     except (TypeError, ValueError):
         parsed = None
-    if parsed is None or (name == "lock" and parsed not in _LOCK_MODES):
+    if parsed is None or (name in _MODES and parsed not in _MODES[name]):
         fault_log.log_text("settings", f"hooks.{name} is invalid: {value!r}; using {default!r}.")
         return default
     return parsed

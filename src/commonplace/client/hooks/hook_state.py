@@ -136,6 +136,28 @@ class HookState:
         texts = [str(line["text"]) for line in self._take_lines("notices")]
         return list(dict.fromkeys(texts))[-_MAX_NOTICES:]
 
+    def load_head(self) -> tuple[str, str] | None:
+        """The branch and commit that the session last saw."""
+        lines = _read_json_lines(self.folder / "head.jsonl")
+        return (str(lines[-1]["branch"]), str(lines[-1]["commit"])) if lines else None
+
+    def save_head(self, branch: str, commit: str) -> None:
+        self._append_lines("head.jsonl", [{"branch": branch, "commit": commit}])
+
+    def list_branches(self) -> set[str]:
+        """The branches that the session has been on."""
+        return {str(line["branch"]) for line in _read_json_lines(self.folder / "head.jsonl")}
+
+    def has_recent_mark(self, name: str, seconds: float) -> bool:
+        try:
+            return time.time() - (self.folder / name).stat().st_mtime < seconds
+        except FileNotFoundError:
+            return False
+
+    def renew_mark(self, name: str) -> None:
+        self._make_folder()
+        _write_file(self.folder / name, "", os.O_TRUNC)
+
     def add_subagent(self, conversation: str) -> None:
         self._append_lines("subagents.jsonl", [{"conversation": conversation}])
 

@@ -35,11 +35,13 @@ def parse_object(value: Any) -> Fields:
 
 
 def parse_event(
-    payload: Fields, kinds: Mapping[str, EventKind], editors: Collection[str]
+    payload: Fields, kinds: Mapping[str, EventKind], editors: Collection[str], shells: Collection[str] = ()
 ) -> HookEvent | None:
-    """The event, or None if hooks do not act on it, such as a tool call that edits no file."""
+    """The event, or None if hooks do not act on it, such as a tool call that edits no file and runs no command."""
     name = first_text(payload, "hook_event_name", "hookEventName")
     kind = _kind_of_event(payload, kinds.get(name))
+    if kind == "before_edit" and first_text(payload, "tool_name", "toolName") in shells:
+        return _parse_shell_call(payload, name)
     files = find_edited_files(payload, editors) if kind in _EDIT_KINDS else ()
     if kind is None or (kind in _EDIT_KINDS and not files):
         return None
@@ -53,6 +55,24 @@ def parse_event(
         first_text(payload, "agent_transcript_path", "transcript_path", "transcriptPath"),
         first_text(payload, "source", "reason", "trigger"),
         subagent=first_text(payload, "agent_id"),
+    )
+
+
+def _parse_shell_call(payload: Fields, name: str) -> HookEvent | None:
+    arguments = _tool_arguments(payload)
+    command = first_text(arguments, "command", "cmd", "command_line")
+    if not command:
+        return None
+    cwd = first_text(payload, "cwd") or str(Path.cwd())
+    folder = first_text(arguments, "workdir", "directory", "dir_path", "cwd")
+    return HookEvent(
+        "before_shell",
+        name,
+        first_text(payload, "session_id", "sessionId", "conversation_id"),
+        folder if folder.startswith("/") else str(Path(cwd) / folder),
+        transcript=first_text(payload, "transcript_path", "transcriptPath"),
+        subagent=first_text(payload, "agent_id"),
+        command=command,
     )
 
 
@@ -92,9 +112,13 @@ def find_edited_files(payload: Fields, editors: Collection[str]) -> tuple[str, .
     """The files that a tool call is about to change; none if the tool is not one of `editors`."""
     if first_text(payload, "tool_name", "toolName") not in editors:
         return ()
-    inputs = (payload.get(name) for name in ("tool_input", "toolInput", "toolArgs"))
-    arguments = next((parsed for value in inputs if (parsed := parse_object(value))), {})
+    arguments = _tool_arguments(payload)
     return patch.list_patched_files(arguments) or find_path_arguments(arguments)
+
+
+def _tool_arguments(payload: Fields) -> Fields:
+    inputs = (payload.get(name) for name in ("tool_input", "toolInput", "toolArgs"))
+    return next((parsed for value in inputs if (parsed := parse_object(value))), {})
 
 
 def find_path_arguments(arguments: Fields) -> tuple[str, ...]:

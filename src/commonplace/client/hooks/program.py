@@ -10,6 +10,7 @@ from commonplace.client.hooks import (
     boot_context,
     end_delivery,
     fault_log,
+    head_moves,
     last_event,
     pending_ends,
     subagents,
@@ -72,6 +73,7 @@ def answer_event(agent: str, hooks: AgentHooks, event: HookEvent) -> HookAnswer:
             and event.kind != "session_start"
         ):
             actions.remind_after_compaction(hook_run)
+        head_moves.tell_moves(hook_run)
         answer = actions.ACTIONS[event.kind](hook_run)
     except (remote.ServerUnreachable, remote.ServerRefusal) as refused:
         answer = HookAnswer(warning=_warn_once(hook_run, hooks, refused))

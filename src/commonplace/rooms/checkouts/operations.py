@@ -1,6 +1,7 @@
 """Report where a session works and what it sees there, and say who shares it and whose changes it holds."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession
 from commonplace.call import Call
@@ -45,7 +46,7 @@ async def checkout_status(call: Call) -> model.CheckoutStatus:
     writes=True,
     idempotent=True,
     example={"machine": "laptop", "root": "/home/ann/shop", "repository": "/home/ann/shop", "branch": "main"},
-    verbatim=("root", "repository", "files", "branch"),
+    verbatim=("root", "repository", "tree", "files", "branch"),
 )
 async def report_checkout(
     call: Call,
@@ -54,9 +55,11 @@ async def report_checkout(
     repository: model.FolderPath,
     branch: model.BranchName = "",
     head: model.CommitId = "",
+    tree: model.FolderPath | None = None,
     files: model.RepositoryPaths | None = None,
     shelved: model.ShelfNames | None = None,
     is_moving: bool = False,
+    only_asks: bool = False,
 ) -> model.CheckoutFacts:
     """Report the session's working tree; return who else is there and who changed these files last."""
     session, place = call.own_session, CheckoutPlace(machine, root, repository)
@@ -65,16 +68,18 @@ async def report_checkout(
     state = CheckoutState(
         branch,
         head,
-        None if files is None else model.encode_names(files),
+        None if files is None or tree else model.encode_names(files),
         None if shelved is None else model.encode_names(shelved),
         is_moving,
     )
-    await store.upsert_checkout(call.tx, session, place, state, call.now)
+    if not only_asks:
+        await store.upsert_checkout(call.tx, session, place, state, call.now)
+    asked = replace(place, root=tree or root)
     return model.CheckoutFacts(
         agent=session.agent,
-        others=[model.CheckoutSession.from_row(row, root) for row in others],
-        files=await _list_owners(call, session, place, files or []),
-        moved_by=_find_mover(others, place),
+        others=[model.CheckoutSession.from_row(row, asked.root) for row in others],
+        files=await _list_owners(call, session, asked, files or []),
+        moved_by=_find_mover(others, asked),
         known_branch=before["branch"] if before else "",
         known_head=before["head"] if before else "",
     )

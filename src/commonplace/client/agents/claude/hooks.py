@@ -19,16 +19,17 @@ _EVENTS: dict[str, EventKind] = {
     "SubagentStop": "subagent_end",
 }
 _CONTEXT_KINDS: frozenset[EventKind] = frozenset(
-    {"session_start", "prompt", "before_edit", "after_edit", "subagent_start"}
+    {"session_start", "prompt", "before_edit", "before_shell", "after_edit", "subagent_start"}
 )
 _WARNING_KINDS: frozenset[EventKind] = _CONTEXT_KINDS | {"stop"}
 
 _OWN_TOOLS = "mcp__commonplace__"
 EDITORS = {"Write", "Edit", "MultiEdit", "NotebookEdit"}
+SHELLS = {"Bash"}
 
 
 def _parse_event(fields: payload.Fields) -> HookEvent | None:
-    return parse_own_call(fields) or payload.parse_event(fields, _EVENTS, EDITORS)
+    return parse_own_call(fields) or payload.parse_event(fields, _EVENTS, EDITORS, SHELLS)
 
 
 def parse_own_call(fields: payload.Fields) -> HookEvent | None:

@@ -9,10 +9,13 @@ _CONTEXT_KINDS = claude.HOOKS.context_kinds
 _WARNING_KINDS = _CONTEXT_KINDS
 
 _EDITORS = {"apply_patch", "Write", "Edit"}
+_SHELLS = {"Bash"}
 
 
 def _parse_event(fields: payload.Fields) -> HookEvent | None:
-    return _parse_subagent_start(fields) or payload.parse_event(fields, claude.HOOKS.events, _EDITORS)
+    return _parse_subagent_start(fields) or payload.parse_event(
+        fields, claude.HOOKS.events, _EDITORS, _SHELLS
+    )
 
 
 def _parse_subagent_start(fields: payload.Fields) -> HookEvent | None:

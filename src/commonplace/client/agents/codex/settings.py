@@ -19,7 +19,7 @@ from commonplace.client.remote import RemoteServer
 # Codex waits at most three seconds for the hooks at the end of a session.
 _EVENTS = (
     HookTrigger("SessionStart"),
-    HookTrigger("PreToolUse", f"apply_patch|mcp__{ENTRY}__memory_start_session"),
+    HookTrigger("PreToolUse", f"apply_patch|Bash|mcp__{ENTRY}__memory_start_session"),
     HookTrigger("PostToolUse", "apply_patch"),
     HookTrigger("PreCompact"),
     HookTrigger("Stop"),

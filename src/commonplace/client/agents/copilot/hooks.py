@@ -32,6 +32,7 @@ _CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "af
 _WARNING_KINDS = _CONTEXT_KINDS
 
 _EDITORS = {"create", "edit", "str_replace_editor", "apply_patch"}
+_SHELLS = {"bash", "powershell"}
 _OWN_SERVER = "commonplace"
 _TRANSCRIPT_NAME = "events.jsonl"
 _COMPACTED = b'{"type":"session.compaction_complete","data":{"success":true'
@@ -49,7 +50,7 @@ def _parse_event(fields: payload.Fields) -> HookEvent | None:
     if name == "preMcpToolCall":
         event = _parse_own_call(fields)
     else:
-        event = payload.parse_event(_wrap_patch(fields) | {"agent_id": subagent}, _EVENTS, _EDITORS)
+        event = payload.parse_event(_wrap_patch(fields) | {"agent_id": subagent}, _EVENTS, _EDITORS, _SHELLS)
     return event._replace(session=session, transcript=transcript, subagent=subagent) if event else None
 
 

@@ -23,7 +23,7 @@ _EVENTS = (
     HookTrigger(
         "userPromptSubmitted"
     ),  # the first event with context after a compaction, so always installed
-    HookTrigger("preToolUse", _EDITORS),
+    HookTrigger("preToolUse", f"{_EDITORS}|bash|powershell"),
     HookTrigger("postToolUse", _EDITORS),
     HookTrigger("preMcpToolCall"),
     HookTrigger("subagentStart"),

@@ -10,6 +10,7 @@ _EVENTS: dict[str, EventKind] = {
     "beforeSubmitPrompt": "prompt",
     "preToolUse": "before_edit",
     "afterFileEdit": "after_edit",
+    "beforeShellExecution": "before_shell",
     "preCompact": "before_compact",
     "stop": "stop",
     "subagentStop": "stop",
@@ -26,10 +27,23 @@ def _parse_event(fields: payload.Fields) -> HookEvent | None:
         fields = fields | {"cwd": _parse_root(str(roots[0]))}
     if payload.first_text(fields, "hook_event_name") == "afterFileEdit":
         fields = fields | {"tool_name": "Write", "tool_input": {"file_path": fields.get("file_path")}}
+    if payload.first_text(fields, "hook_event_name") == "beforeShellExecution":
+        return _parse_shell_call(fields)
     event = payload.parse_event(fields, _EVENTS, _EDITORS)
     return (
         event._replace(session=payload.first_text(fields, "conversation_id", "session_id")) if event else None
     )
+
+
+def _parse_shell_call(fields: payload.Fields) -> HookEvent | None:
+    command = payload.first_text(fields, "command")
+    if not command:
+        return None
+    session, cwd = (
+        payload.first_text(fields, "conversation_id", "session_id"),
+        payload.first_text(fields, "cwd"),
+    )
+    return HookEvent("before_shell", "beforeShellExecution", session, cwd, command=command)
 
 
 def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:

@@ -19,6 +19,7 @@ _EVENTS = (
     HookTrigger("sessionStart"),
     HookTrigger("preToolUse", "Write"),
     HookTrigger("afterFileEdit"),
+    HookTrigger("beforeShellExecution"),
     HookTrigger("preCompact"),
     HookTrigger("stop"),
     HookTrigger("sessionEnd"),

@@ -16,16 +16,17 @@ _EVENTS: dict[str, EventKind] = {
     "AfterAgent": "stop",
 }
 _CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "after_edit"})
-_WARNING_KINDS: frozenset[EventKind] = _CONTEXT_KINDS | {"before_edit", "stop"}
+_WARNING_KINDS: frozenset[EventKind] = _CONTEXT_KINDS | {"before_edit", "before_shell", "stop"}
 
 _EDITORS = {"write_file", "replace"}
+_SHELLS = {"run_shell_command"}
 _OWN_SERVER = "commonplace"
 _REPLACED_MESSAGES = b'{"$set"'
 _SNAPSHOT_START, _SNAPSHOT_END = b"<state_snapshot>", b"</state_snapshot>"
 
 
 def _parse_event(fields: payload.Fields) -> HookEvent | None:
-    return _parse_own_call(fields) or payload.parse_event(fields, _EVENTS, _EDITORS)
+    return _parse_own_call(fields) or payload.parse_event(fields, _EVENTS, _EDITORS, _SHELLS)
 
 
 def _parse_own_call(fields: payload.Fields) -> HookEvent | None:

@@ -19,7 +19,7 @@ from commonplace.client.remote import RemoteServer
 _EDITORS = "write_file|replace"
 _EVENTS = (
     HookTrigger("SessionStart"),
-    HookTrigger("BeforeTool", f"{_EDITORS}|mcp_{ENTRY}_.*"),
+    HookTrigger("BeforeTool", f"{_EDITORS}|run_shell_command|mcp_{ENTRY}_.*"),
     HookTrigger("AfterTool", _EDITORS),
     HookTrigger("AfterAgent"),
     HookTrigger("SessionEnd"),

@@ -25,6 +25,7 @@ _WARNING_KINDS = _CONTEXT_KINDS
 
 _OWN_TOOLS = "commonplace_"
 _EDITORS = {"write", "edit", "multiedit", "patch", "apply_patch"}
+_SHELLS = {"bash"}
 
 
 def _parse_event(fields: payload.Fields) -> HookEvent | None:
@@ -32,7 +33,7 @@ def _parse_event(fields: payload.Fields) -> HookEvent | None:
     is_before = payload.first_text(fields, "hook_event_name") == "tool.execute.before"
     if is_before and tool.startswith(_OWN_TOOLS):
         return payload.parse_own_call(fields, tool.removeprefix(_OWN_TOOLS))
-    event = payload.parse_event(fields, _EVENTS, _EDITORS)
+    event = payload.parse_event(fields, _EVENTS, _EDITORS, _SHELLS)
     if event is None or not event.subagent:
         return event
     return event._replace(kind=_SUBAGENT_KINDS.get(event.name, event.kind))

@@ -8,6 +8,7 @@ const MILLISECONDS = 10000
 const OWN_TOOLS = "commonplace_"
 const START_TOOL = "commonplace_memory_start_session"
 const EDITORS = new Set(["write", "edit", "multiedit", "patch", "apply_patch"])
+const SHELL = "bash"
 
 function ask(fields) {
   return new Promise((resolve) => {
@@ -110,7 +111,7 @@ export const Commonplace = async ({ client, directory }) => {
     },
     "tool.execute.before": async (input, output) => {
       if (input.tool.startsWith(OWN_TOOLS)) return tieCall(input, output)
-      if (!EDITORS.has(input.tool)) return
+      if (!EDITORS.has(input.tool) && input.tool !== SHELL) return
       const sent = { tool_name: input.tool, tool_input: output.args }
       const answer = await tell("tool.execute.before", input.sessionID, sent)
       if (answer.denied) throw new Error(answer.denied)

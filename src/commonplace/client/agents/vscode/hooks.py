@@ -31,8 +31,11 @@ _EDITORS = {
 }
 
 
+_SHELLS = {*claude.SHELLS, "bash", "run_in_terminal", "runInTerminal"}
+
+
 def _parse_event(fields: payload.Fields) -> HookEvent | None:
-    return payload.parse_event(fields, _EVENTS, _EDITORS)
+    return payload.parse_event(fields, _EVENTS, _EDITORS, _SHELLS)
 
 
 def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:

@@ -9,6 +9,7 @@ from commonplace.client.hooks.hook_event import EventKind, HookAnswer, HookEvent
 _EVENTS: dict[str, EventKind] = {
     "pre_write_code": "before_edit",
     "post_write_code": "after_edit",
+    "pre_run_command": "before_shell",
     "pre_user_prompt": "prompt",
     "post_cascade_response": "stop",
     "post_cascade_response_with_transcript": "stop",
@@ -23,7 +24,12 @@ def _parse_event(fields: payload.Fields) -> HookEvent | None:
     name = payload.first_text(fields, "agent_action_name")
     kind, tool_info = _EVENTS.get(name), payload.parse_object(fields.get("tool_info"))
     files = payload.find_path_arguments({"file_path": tool_info.get("file_path")})
-    if kind is None or (kind in ("before_edit", "after_edit") and not files):
+    command = payload.first_text(tool_info, "command_line")
+    if (
+        kind is None
+        or (kind in ("before_edit", "after_edit") and not files)
+        or (kind == "before_shell" and not command)
+    ):
         return None
     return HookEvent(
         kind,
@@ -33,6 +39,7 @@ def _parse_event(fields: payload.Fields) -> HookEvent | None:
         files,
         payload.first_text(tool_info, "user_prompt"),
         payload.first_text(tool_info, "transcript_path"),
+        command=command,
     )
 
 

@@ -1,6 +1,6 @@
-"""Runs git commands for the guard: the root, the hooks folder, and the files of a commit."""
+"""Runs git, and asks it for the root of a working tree, its hooks folder, and the files of a commit."""
 
-import subprocess
+import os
 from pathlib import Path
 
 _TIMEOUT_SECONDS = 10
@@ -10,12 +10,18 @@ class GitFailed(Exception):  # noqa: N818 - git's own answer
     """git failed."""
 
 
-def run_git(*words: str, folder: Path | None = None) -> str:
-    """The output of a git command without its last line end."""
+def run_git(
+    *words: str, folder: str | Path | None = None, given: bytes = b"", environ: dict[str, str] | None = None
+) -> str:
+    """The output of a git command without its last line end; `environ` is added to the environment."""
+    import subprocess  # noqa: PLC0415 - most hooks run no program
+
     try:
         completed = subprocess.run(  # noqa: S603 - no shell
             ["git", *words],  # noqa: S607 - the user's own git
             cwd=folder,
+            input=given,
+            env=os.environ | (environ or {}),
             capture_output=True,
             timeout=_TIMEOUT_SECONDS,
             check=False,
