@@ -41,8 +41,7 @@ def _check_staged_files(pid: str) -> int:
     files = git.list_staged_files()
     hook_run, refused = find_acting_run(), []
     try:
-        foreign = list_foreign_files(hook_run, files) if files else []
-        refused = (list_refusals(hook_run, files) if files else []) or foreign
+        refused = _list_all_refusals(hook_run, files) if files else []
     except (remote.ServerUnreachable, remote.ServerRefusal) as error:
         fault_log.log_fault("guard check", error)
         _print_error(f"commonplace guard: nothing was checked. {error}")
@@ -55,6 +54,14 @@ def _check_staged_files(pid: str) -> int:
         return 1
     (git.git_folder() / _CHECKED_FILE).write_text(f"{pid} {git.run_git('write-tree')}", encoding="utf-8")
     return 0
+
+
+def _list_all_refusals(hook_run: HookRun, files: list[str]) -> list[str]:
+    """Leases of others are named first. No lease is taken on files that another session has changed."""
+    if foreign := list_foreign_files(hook_run, files):
+        conflicts = leases.list_conflicts(hook_run, files[:_MAX_FILES_CHECKED])
+        return [leases.format_conflict(conflict) for conflict in conflicts] or foreign
+    return list_refusals(hook_run, files)
 
 
 _BYPASS_TEXT = "`git commit --no-verify` bypasses this check; the holders are then notified."
