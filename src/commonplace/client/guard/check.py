@@ -60,7 +60,12 @@ def _list_all_refusals(hook_run: HookRun, files: list[str]) -> list[str]:
     """Leases of others are named first. No lease is taken on files that another session has changed."""
     if foreign := list_foreign_files(hook_run, files):
         conflicts = leases.list_conflicts(hook_run, files[:_MAX_FILES_CHECKED])
-        return [leases.format_conflict(conflict) for conflict in conflicts] or foreign
+        leased_by_subagents = _list_subagent_files(hook_run, conflicts)
+        return [
+            leases.format_conflict(conflict)
+            for conflict in conflicts
+            if conflict["file"] not in leased_by_subagents
+        ] or foreign
     return list_refusals(hook_run, files)
 
 
