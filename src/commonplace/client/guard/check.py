@@ -123,7 +123,7 @@ _STALE_TEXT = (
 
 def _list_subagent_files(hook_run: HookRun, conflicts: list[leases.LeaseConflict]) -> set[str]:
     """The files that only sub-agents of this session hold, where a command does not say which of them runs it."""
-    if load_hooks(hook_run.tool).subagents_have_conversations:
+    if hook_run.tool == "git" or load_hooks(hook_run.tool).subagents_have_conversations:
         return set()
     names = {run.confirm_agent() for run in subagents.list_own_runs(hook_run)}
     others = {conflict["file"] for conflict in conflicts if conflict["held_by"] not in names}
