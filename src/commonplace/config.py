@@ -60,7 +60,13 @@ class Settings:
 
     @property
     def auth_on(self) -> bool:
+        """Whether every caller needs a key; with `local` the token of the user who runs the server is enough."""
         return self.auth == "on"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether programs of this machine may call without a key or token."""
+        return self.auth == "off"
 
     @property
     def keeps_raw_archives(self) -> bool:
@@ -130,7 +136,7 @@ def _parse_integer(name: str, value: Any) -> int:
 
 _CHOICES = {
     "transport": ("http", "stdio"),
-    "auth": ("on", "off"),
+    "auth": ("on", "local", "off"),
     "secrets": ("mask", "refuse"),
     "archives_raw": ("mask", "keep"),
     "log_level": ("debug", "info", "warning", "error"),

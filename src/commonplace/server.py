@@ -14,12 +14,14 @@ from commonplace import background, errors
 from commonplace.access import LOCAL, Caller
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
+from commonplace.client.remote import local_token_path
 from commonplace.clock import Clock, read_wall_clock
 from commonplace.config import Settings
 from commonplace.edges.identity import Identity
 from commonplace.edges.mcp.publisher import Publisher
 from commonplace.edges.mcp.stdio_transport import serve_stdio as mcp_stdio
 from commonplace.edges.product_host import ProductHost
+from commonplace.local_token import load_or_create_local_token
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.admin.audit_sealing import SEAL_INTERVAL_SECONDS, AuditSealer
 from commonplace.rooms.locks import lease_time
@@ -173,7 +175,10 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
         host = _LOOPBACK_OF_WILDCARD.get(settings.host, settings.host)
         url = f"http://{_format_host(host)}:{listening.getsockname()[1]}"
         beacon = Beacon(settings.data, url)
-        identity = Identity(calls.database, settings, calls.clock, operator_token=beacon.token)
+        local_token = load_or_create_local_token(local_token_path()) if settings.auth == "local" else ""
+        identity = Identity(
+            calls.database, settings, calls.clock, operator_token=beacon.token, local_token=local_token
+        )
         identity.open(calls.bus)
         readiness = Readiness(calls)
         try:
@@ -223,6 +228,11 @@ def _format_host(host: str) -> str:
 
 def _require_keys_or_loopback(settings: Settings) -> None:
     """Without keys only programs on this machine may call."""
+    if settings.auth == "local" and not settings.is_loopback:
+        raise errors.Invalid(
+            f"--auth local is for one machine, but others can reach {settings.host}.",
+            hint="Use --auth on, or --host 127.0.0.1.",
+        )
     if settings.is_loopback or settings.auth_on or settings.insecure:
         return
     raise errors.Forbidden(

@@ -57,7 +57,9 @@ class FuzzServer:
         self.sent += 1
         self.statuses[status] = self.statuses.get(status, 0) + 1
         problem = find_problem(status, body, used)
-        assert not problem, f"{problem}\n{request.to_json()[:4000]}\n{body[:500]!r}"
+        assert not problem, (
+            f"{problem}\n{request.to_json()[:4000]}\n{body[:500]!r}\n{self.find_bugs_in_log()[-1:]}"
+        )
         return status, body
 
     def call(self, operation: str, **arguments: Any) -> dict[str, Any]:

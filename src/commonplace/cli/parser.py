@@ -101,7 +101,10 @@ def _add_serve(commands: Commands) -> None:
     serve.add_argument("--transport", choices=("http", "stdio"), help="how agents connect (http)")
     serve.add_argument("--toolsets", metavar="A,B", help="offer only these toolsets (all)")
     serve.add_argument(
-        "--auth", choices=("on", "off"), help="require a key from every caller (off: only on loopback)"
+        "--auth",
+        choices=("on", "local", "off"),
+        help="on: every caller needs a key; local: only programs of the user who runs the server may call, with a token"
+        " that they find themselves; off: every program of this machine may (off)",
     )
     serve.add_argument(
         "--insecure", action="store_true", default=None, help="allow other machines to connect without a key"

@@ -12,11 +12,12 @@ from urllib.parse import urlsplit
 
 from commonplace import config, server
 from commonplace.client.agents import AGENTS
-from commonplace.client.remote import LOCAL_HOSTS
+from commonplace.client.remote import LOCAL_HOSTS, local_token_path
 from commonplace.config import Settings
 from commonplace.edges import structured_log
 from commonplace.edges.http.machine_hosts import find_machine_hosts, format_host
 from commonplace.freed_memory import return_freed_memory
+from commonplace.local_token import has_other_people
 
 _LABEL_COLUMNS = 31
 _ALL_ADDRESSES = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not listened on
@@ -56,6 +57,8 @@ def _render_banner(url: str, settings: Settings) -> str:
         lines.append(f"Other machines reach it at {', '.join(outside)}.")
     elif is_everywhere:
         lines += [_UNREACHABLE_WARNING]
+    if settings.is_open and has_other_people():
+        lines += [_OTHER_PEOPLE_WARNING]
     is_shared = bool(outside) or urlsplit(url).hostname not in LOCAL_HOSTS
     agents = list(AGENTS) if is_shared else ["claude"]
     lines += ["", *_render_connect_lines(address, agents, settings), "", "Stop with Ctrl-C."]
@@ -67,9 +70,15 @@ _UNREACHABLE_WARNING = (
 )
 
 
+_OTHER_PEOPLE_WARNING = (
+    "Other people have accounts on this machine and can call this server: --auth local keeps them out."
+)
+
+
 def _render_connect_lines(address: str, agents: Sequence[str], settings: Settings) -> list[str]:
     key = " --key KEY" if settings.auth_on else ""
-    header = ' --header "Authorization: Bearer KEY"' if settings.auth_on else ""
+    bearer = "KEY" if settings.auth_on else "" if settings.is_open else f"$(cat {local_token_path()})"
+    header = f' --header "Authorization: Bearer {bearer}"' if bearer else ""
     program = _find_program_name() if len(agents) == 1 else "commonplace"
     rows = [(AGENTS[agent].title, f"{program} connect {agent} --url {address}{key}") for agent in agents]
     title = "Connect your agents:"

@@ -124,11 +124,10 @@ def find_server(credential: str = "key", folder: str | Path | None = None) -> Re
     if named := find_named_server(credential, folder):
         return named
     url = _local_server_url()
-    return (
-        RemoteServer(url, read_secret(credential, configuration_for(url, read_configuration())))
-        if url
-        else None
-    )
+    if not url:
+        return None
+    secret = read_secret(credential, configuration_for(url, read_configuration()))
+    return RemoteServer(url, secret or read_local_token(url))
 
 
 def find_named_server(
@@ -145,7 +144,8 @@ def find_named_server(
     if named.is_from_repository:
         return find_repository_server(named, credential, configured)
     url = normalize_url(named.url)
-    return RemoteServer(url, given_secret or read_secret(credential, configuration_for(url, configured)))
+    secret = given_secret or read_secret(credential, configuration_for(url, configured))
+    return RemoteServer(url, secret or read_local_token(url))
 
 
 def find_repository_server(named: NamedUrl, credential: str, configured: dict[str, Any]) -> RemoteServer:
@@ -160,7 +160,9 @@ def find_repository_server(named: NamedUrl, credential: str, configured: dict[st
             f"{named.named_by} names the server {url}, which this machine is not connected to."
             f" To use it: commonplace connect AGENT --project-scope --url {url}"
         )
-    return RemoteServer(url, read_configured_secret(credential, stored))
+    # Another user may listen on a port that a repository names; only this user's own server gets the token.
+    own_token = read_local_token(url) if url == _local_server_url() else ""
+    return RemoteServer(url, read_configured_secret(credential, stored) or own_token)
 
 
 def repository_configuration(url: str, configured: dict[str, Any]) -> dict[str, Any]:
@@ -231,6 +233,21 @@ def validate_url(url: str) -> str:
         raise ValueError(f"'{url}' is not the address of a server: it must start with http:// or https://")
     light_http.split_authority(rest.partition("/")[0], 0)
     return plain
+
+
+def local_token_path() -> Path:
+    """The file with this user's token for servers that run with --auth local."""
+    return client_home() / "local.token"
+
+
+def read_local_token(url: str) -> str:
+    """The token that this user's own server asks for with --auth local; empty for a server on another machine."""
+    if not is_local_url(url):
+        return ""
+    try:
+        return local_token_path().read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""
 
 
 def read_secret(name: str, configured: dict[str, Any]) -> str:

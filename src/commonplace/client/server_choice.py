@@ -51,6 +51,8 @@ def _named_choice(named: NamedUrl, data: Path) -> ServerChoice:
     # A cloned repository must not be able to name a server that receives COMMONPLACE_KEY.
     variable = "" if named.is_from_repository else os.environ.get("COMMONPLACE_KEY", "")
     key = variable or find_operator_token(address, data) or _read_configured_key(address)
+    if not key and not named.is_from_repository:
+        key = remote.read_local_token(address)
     return ServerChoice(RemoteServer(address, key), named.named_by)
 
 

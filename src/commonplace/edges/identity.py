@@ -69,10 +69,12 @@ class Identity:
         clock: Clock,
         *,
         operator_token: str = "",
+        local_token: str = "",
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self._database, self._auth_on, self._clock = database, settings.auth_on, clock
-        self._fixed_callers = _build_fixed_callers(operator_token, environ)
+        self._is_open = settings.is_open
+        self._fixed_callers = _build_fixed_callers(operator_token, local_token, environ)
         self._cached_callers: OrderedDict[str, tuple[Caller, int]] = OrderedDict()
         self._cache_generation = 0
         self._failed_keys = FailedKeyCounter()
@@ -89,11 +91,11 @@ class Identity:
     async def identify(self, headers: Mapping[str, str], address: str = "", query: bytes = b"") -> Caller:
         """The caller of a request, by its headers (names in lower case); a key in the URL is refused."""
         secret = _read_bearer_token(headers)
-        caller = await self._find_caller(secret) if secret or self._auth_on else None
+        caller = await self._find_caller(secret) if secret or not self._is_open else None
         in_query = bool(query) and b"api_key=" in unquote_to_bytes(query).lower()
         if in_query:
             caller = None
-        elif caller is None and not self._auth_on:
+        elif caller is None and self._is_open:
             caller = access.LOCAL
         if caller is None:
             reason = "key in the address" if in_query else "unknown key" if secret else "no key"
@@ -176,11 +178,14 @@ class FailedKeyCounter:
         return errors.Unauthenticated(hint="Send a valid key: Authorization: Bearer smk_...")
 
 
-def _build_fixed_callers(operator_token: str, environ: Mapping[str, str]) -> list[tuple[str, Caller]]:
-    """Digests of the tokens that are not in the store: the operator's and those of the environment."""
+def _build_fixed_callers(
+    operator_token: str, local_token: str, environ: Mapping[str, str]
+) -> list[tuple[str, Caller]]:
+    """Digests of the tokens that are not in the store: the operator's, the user's and those of the environment."""
     everywhere = frozenset({access.ALL_PROJECTS})
     tokens = (
         (operator_token, access.OPERATOR),
+        (local_token, access.LOCAL),
         (environ.get("MCP_TOKEN", ""), Caller("agent", everywhere, "MCP_TOKEN")),
         (environ.get("SYNC_TOKEN", ""), Caller("sync", everywhere, "SYNC_TOKEN")),
     )

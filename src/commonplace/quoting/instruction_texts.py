@@ -65,7 +65,7 @@ def _list_variants(text: str) -> list[str]:
     hex_runs = _hex_run.findall(visible)
     variants += [decoded for run in hex_runs[:_MAX_ENCODED_RUNS] if (decoded := _decode_hex(run))]
     if _escapes().search(visible):
-        variants.append(_ESCAPE.sub(_unescape, unquote(html.unescape(visible))))
+        variants.append(_join_surrogates(_ESCAPE.sub(_unescape, unquote(html.unescape(visible)))))
     return variants
 
 
@@ -75,6 +75,11 @@ def _spell_tags(match: re.Match[str]) -> str:
 
 def _unescape(match: re.Match[str]) -> str:
     return chr(int(match[1] or match[2], 16))
+
+
+def _join_surrogates(text: str) -> str:
+    """Two escapes may stand for one character; a half that stands alone is no character at all."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _decode_run(run: str) -> str:

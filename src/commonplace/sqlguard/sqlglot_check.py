@@ -34,6 +34,8 @@ class _MySQL(MySQL):
         }
 
 
+# Some malformed statements, such as a lone SHOW, end sqlglot's parser with an error of Python.
+_PARSER_FAULTS = (LookupError, AttributeError, TypeError, ValueError)
 _DIALECTS: dict[str, Any] = {"mysql": _MySQL, "mssql": TSQL, "sqlite": SQLite}
 _TOKEN = sqlglot.TokenType
 _READING_STATEMENTS = (exp.Select, exp.SetOperation, exp.Values, exp.Subquery)
@@ -157,7 +159,7 @@ def _split_explain(dialect: Dialect, sql: str) -> tuple[str, str]:
 def _parse_one_statement(dialect: Dialect, sql: str) -> exp.Expr:
     try:
         parsed = sqlglot.parse(sql, dialect=_DIALECTS[dialect])
-    except sqlglot.errors.SqlglotError as error:
+    except (sqlglot.errors.SqlglotError, *_PARSER_FAULTS) as error:
         message = str(error).split("\n")[0].replace("\x1b[4m", "").replace("\x1b[0m", "")
         raise errors.Invalid(
             f"This cannot be parsed as one read-only {dialect} statement: {message}",

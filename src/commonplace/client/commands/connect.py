@@ -26,7 +26,7 @@ from commonplace.client.remote import RemoteServer
 def run(arguments: argparse.Namespace) -> int:
     this_machine = machine.this_machine()
     scope: Scope = "project" if arguments.project_scope else "user"
-    server = client_config.choose_server(arguments.url, arguments.key)
+    server = own_key.add_local_token(client_config.choose_server(arguments.url, arguments.key))
     if not arguments.print and (key := own_key.create_missing_key(arguments, server)):
         arguments.key, server = key, server._replace(key=key)
     toolsets = client_config.choose_toolsets(arguments.toolsets, arguments.url)

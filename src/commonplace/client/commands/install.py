@@ -54,7 +54,7 @@ def _run_install(arguments: argparse.Namespace) -> int:
 
 def _plan_install(arguments: argparse.Namespace) -> InstallPlan:
     this_machine, installed = machine.this_machine(), install_record.load_record()
-    server = client_config.choose_server(arguments.url, arguments.key)
+    server = own_key.add_local_token(client_config.choose_server(arguments.url, arguments.key))
     if key := own_key.create_missing_key(arguments, server):
         arguments.key, server = key, server._replace(key=key)
     toolsets = client_config.choose_toolsets(arguments.toolsets, arguments.url)

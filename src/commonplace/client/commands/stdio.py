@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _MISUSED_EXIT_CODE = 2
 _INTERRUPTED_EXIT_CODE = 130
+_LOOPBACK_URL = "http://127.0.0.1"
 
 
 def add_stdio_flags(command: argparse.ArgumentParser) -> None:
@@ -56,14 +57,15 @@ def _build_upstream(arguments: argparse.Namespace) -> "McpUpstream":
     toolsets = _parse_toolsets(arguments.toolsets or os.environ.get("COMMONPLACE_TOOLSETS", ""))
     if arguments.url:
         url, key = remote.validate_url(arguments.url), arguments.key or remote.read_secret("key", {})
-        return McpUpstream(NamedServer(url), key, toolsets)
+        return McpUpstream(NamedServer(url), key or remote.read_local_token(url), toolsets)
     given_key = arguments.key or ""
     server = None if arguments.data else remote.find_named_server("key", Path.cwd(), given_key)
     if server:
         return McpUpstream(NamedServer(remote.validate_url(server.url)), server.key, toolsets)
     folder = Path(arguments.data).expanduser().absolute() if arguments.data else remote.default_data_folder()
     configured = {} if arguments.data else remote.read_configuration()
-    return McpUpstream(FolderServer(folder), given_key or remote.read_secret("key", configured), toolsets)
+    key = given_key or remote.read_secret("key", configured) or remote.read_local_token(_LOOPBACK_URL)
+    return McpUpstream(FolderServer(folder), key, toolsets)
 
 
 def _parse_toolsets(toolsets: str) -> str:

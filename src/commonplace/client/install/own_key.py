@@ -34,6 +34,13 @@ def create_missing_key(arguments: argparse.Namespace, server: RemoteServer) -> s
         return _create_key(operator, f"{name}-{secrets.token_hex(2)}")
 
 
+def add_local_token(server: RemoteServer) -> RemoteServer:
+    """The server with this user's own token, if it asks for one and no key is configured (--auth local)."""
+    token = "" if server.key else remote.read_local_token(server.url)
+    with_token = server._replace(key=token)
+    return with_token if token and _requires_key(server) and not _requires_key(with_token) else server
+
+
 def _create_key(operator: RemoteServer, name: str) -> str:
     arguments = {"action": "create_key", "name": name, "role": _ROLE, "projects": ["*"]}
     reply = remote.call_operation(operator, "memory_admin", arguments, _TIMEOUT_SECONDS)
