@@ -34,7 +34,9 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def running_server(port: int, *command: str) -> Iterator[list[int]]:
-    process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         _wait_until_listening(port)
         yield [process.pid]
@@ -175,6 +177,14 @@ def measure_start_up(rounds: int) -> None:
     print(f"resident memory then: {resident:.0f} MB")
 
 
+def measure_busy_project(seconds: float) -> None:
+    """What writers of one project cost each other and their neighbours, on both stores."""
+    from bench import busy_project, writer  # noqa: PLC0415 - they use what is above
+
+    asyncio.run(busy_project.print_busy_project(2 * seconds))
+    asyncio.run(writer.print_ratios(100))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser("bench", description=__doc__)
     parser.add_argument("--seconds", type=float, default=3, help="length of each measurement")
@@ -182,6 +192,7 @@ def main() -> None:
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
     asyncio.run(measure_routes(arguments.seconds))
     measure_start_up(7)
+    measure_busy_project(arguments.seconds)
 
 
 if __name__ == "__main__":

@@ -216,16 +216,16 @@ def entries_after_statement(project: str, kind: str, number: int, limit: int) ->
 
 
 async def expect_no_related_entry(
-    tx: Tx, project: str, kind: str, number: int, words: Collection[str], shared_words: int
+    tx: Tx, project: str, kind: str, number: int, words: Collection[str], similarity: float
 ) -> None:
-    """At commit, nobody has put an entry after this number that has as many of these words.
+    """At commit, nobody has put an entry after this number whose words are as similar to these.
 
     On SQLite nobody else writes between a transaction's own look and its commit.
     """
     if tx.kind == "postgresql":
         prefix = text.token_prefix(project, "")
         tokens = [prefix + word for word in words]
-        await postgres.expect_no_related_entry(tx, project, kind, number, tokens, shared_words)
+        await postgres.expect_no_related_entry(tx, project, kind, number, tokens, similarity)
 
 
 def _numbered_by(tx: Tx, project: str) -> str:

@@ -46,17 +46,22 @@ async def update_term_counts(tx: Tx, project: str, terms: Mapping[str, int]) -> 
 
 
 async def expect_no_related_entry(
-    tx: Tx, project: str, kind: str, number: int, tokens: Sequence[str], shared: int
+    tx: Tx, project: str, kind: str, number: int, tokens: Sequence[str], similarity: float
 ) -> None:
-    """No entry after this number has as many of these tokens; there are few, so each is looked at."""
+    """No entry after this number shares so many of these tokens: shared / (own + theirs - shared).
+
+    There are few such entries, so each is looked at.
+    """
     await tx.expect_no_row(
         "select n from entry where project = $1 and n > $2 and kind = $3 and status = 'active'"
-        " and (select count(*) from unnest(tsvector_to_array(words)) as word where word = any($4)) >= $5",
+        " and (select count(*) from unnest(tsvector_to_array(words)) as word where word = any($4))"
+        " * cast($5 as double precision) >= length(words) + cast($6 as bigint)",
         project,
         number,
         kind,
         list(tokens),
-        shared,
+        (1 + similarity) / similarity,
+        len(tokens),
     )
 
 
