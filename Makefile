@@ -61,6 +61,9 @@ citus: develop ## every room and the store suite on Citus; DSN=postgresql://user
 agents: develop ## the real agent programs, installed from npm, against a scripted model
 	$(BIN)/python -m pytest -n 0 -rs tests/agents --agents $(ARGS)
 
+newcomer: develop ## what somebody new does in the first hour, as scripts: seconds and commands; ARGS="--program PATH"
+	$(BIN)/python tools/newcomer.py $(ARGS)
+
 lock: develop ## pin the dependencies again
 	$(PIN) pyproject.toml --extra mysql --extra mssql -o requirements.lock
 	$(PIN) pyproject.toml --group dev -c requirements.lock -o development.lock

@@ -305,3 +305,12 @@ async def test_export_is_a_backup_in_a_folder_with_pages_to_read(
     assert transcript.read_bytes() == TRANSCRIPT
     with pytest.raises(errors.Conflict):
         await export_store(full_store.settings, folder)
+
+
+async def test_tables_of_other_programs_are_left_out(tmp_path: Path, clock: HandClock):
+    """Litestream keeps tables of its own in the database."""
+    team = await open_team(Settings(data=tmp_path / "data"), clock)
+    await team.database.write(lambda tx: tx.run("create table _litestream_seq (id integer, seq integer)"))
+    await team.database.close()
+    file = await back_up(Settings(data=tmp_path / "data"), tmp_path / "team.tar.zst")
+    assert "_litestream_seq" not in inspect_backup(file).manifest.tables

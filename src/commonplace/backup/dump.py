@@ -22,6 +22,7 @@ from commonplace.backup.contents import (
     parse_body_address,
 )
 from commonplace.session_archive.frame_storage import FrameStorage
+from commonplace.store.migrate import list_migrations
 from commonplace.store.snapshot import Snapshot, StoredTable
 
 Report = Callable[[str], None]
@@ -43,6 +44,12 @@ async def write_backup(
         raise errors.NotFound(
             "This database has no tables of Commonplace.",
             hint="Check --data and --store; start a server once.",
+        )
+    newest = max(migration.n for migration in list_migrations(snapshot.kind))
+    if schema > newest:
+        raise errors.Invalid(
+            f"This database has schema {schema}; this version of Commonplace knows {newest}.",
+            hint="Back it up with the version of Commonplace that its server has.",
         )
     tables = await snapshot.tables()
     header = BackupHeader(

@@ -24,9 +24,10 @@ def build_application(
     mcp_secret: bytes,
     readiness: Readiness | None = None,
 ) -> HttpApplication:
-    settings, metrics = calls.settings, Metrics(calls.admission)
+    settings, readiness = calls.settings, readiness or Readiness(calls)
+    metrics = Metrics(calls.admission, readiness.store)
     calls.observe = metrics.observe_call
-    probes = Probes(readiness or Readiness(calls), metrics)
+    probes = Probes(readiness, metrics)
     mcp = McpHttpTransport(ProductHost(calls, identity.identify, publisher), publisher, secret=mcp_secret)
     routes = (
         mcp.routes()  # /mcp, /mcp/**

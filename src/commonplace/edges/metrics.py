@@ -16,8 +16,10 @@ _BUCKET_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 
 
 class Metrics:
-    def __init__(self, admission: CallAdmission) -> None:
+    def __init__(self, admission: CallAdmission, *collectors: Collector) -> None:
         self._registry = CollectorRegistry()
+        for collector in collectors:
+            self._registry.register(collector)
         ProcessCollector(registry=self._registry)
         self._registry.register(BackgroundCollector())
         self._registry.register(AdmissionCollector(admission))

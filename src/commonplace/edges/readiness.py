@@ -13,6 +13,7 @@ from pathlib import Path
 from commonplace import background, errors
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.call import Calls
+from commonplace.edges.store_figures import StoreCollector, measure_store
 from commonplace.rooms.admin import store as admin
 
 _log = logging.getLogger(__name__)
@@ -31,6 +32,7 @@ class Readiness:
         self._problem = "The server is starting."
         self._checked_at = self._counted_at = self._started_at = 0.0
         self._checking: background.BackgroundWork | None = None
+        self.store = StoreCollector(calls)
         self.live_counts = {"active_sessions": 0, "active_locks": 0}
         """Sessions and locks that were live a few seconds ago."""
 
@@ -94,4 +96,5 @@ class Readiness:
             lambda tx: admin.count_live_sessions_and_locks(tx, now - SESSION_LIVE_MICROSECONDS, now)
         )
         self.live_counts = {f"active_{name}": row[name] for name in ("sessions", "locks")}
+        self.store.figures = await measure_store(self._calls)
         self._counted_at = time.monotonic()

@@ -87,5 +87,8 @@ class Database(Protocol):
     async def stop_listening(self) -> None:
         """Stop calling `heard` and stop announcing."""
 
+    def measure_load(self) -> dict[str, int]:
+        """How busy the store is, by name, without waiting for it: for /metrics."""
+
     async def close(self) -> None:
         """Finish accepted transactions, then close."""

@@ -65,6 +65,12 @@ def list_migrations(kind: Kind) -> list[Migration]:
     return found
 
 
+def list_own_tables(kind: Kind) -> frozenset[str]:
+    """The names of all tables that migrations create; a database may also have tables of others, such as Litestream's."""
+    texts = (statement for migration in list_migrations(kind) for statement in migration.statements(kind))
+    return frozenset(found[1] for text in texts if (found := _TABLE.search(text)))
+
+
 async def migrate(database: Database) -> int:
     """Migrate the schema to this code's version, also while other servers start; return the number of files applied."""
     applied = await apply_migration_files(database)

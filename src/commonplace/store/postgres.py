@@ -139,6 +139,13 @@ class Postgres:
     async def stop_listening(self) -> None:
         await self._notifications.close()
 
+    def measure_load(self) -> dict[str, int]:
+        figures = {}
+        for name, pool in (("write", self._writers.connections), ("read", self._readers.connections)):
+            figures[f"{name}_connections"] = pool.get_size()
+            figures[f"{name}_connections_idle"] = pool.get_idle_size()
+        return figures
+
     async def close(self) -> None:
         await self.stop_listening()
         await asyncio.gather(*(_close_pool(pool.connections) for pool in (self._writers, self._readers)))

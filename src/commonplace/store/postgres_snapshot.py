@@ -11,6 +11,7 @@ import asyncpg
 
 from commonplace import errors
 from commonplace.store.database import Kind
+from commonplace.store.migrate import list_own_tables
 from commonplace.store.postgres_errors import DRIVER_ERRORS, postgres_refusal
 from commonplace.store.snapshot import LEDGER, ColumnType, StoredColumn, StoredTable, build_select, quote_name
 
@@ -75,13 +76,14 @@ class PostgresSnapshot:
 
     async def tables(self) -> list[StoredTable]:
         columns: dict[str, list[StoredColumn]] = {}
+        own = list_own_tables(self.kind)
         with self._refusals():
             for row in await self._connection.fetch(_TABLES):
-                if row["type"] not in _COMPUTED_TYPES:
+                if row["table"] in own and row["type"] not in _COMPUTED_TYPES:
                     columns.setdefault(row["table"], []).append(
                         StoredColumn(row["name"], _TYPES[row["type"]], row["key"])
                     )
-        return [StoredTable(table, tuple(found)) for table, found in columns.items() if table != LEDGER]
+        return [StoredTable(table, tuple(found)) for table, found in columns.items()]
 
     async def rows(self, table: StoredTable) -> AsyncIterator[Sequence[Sequence[Any]]]:
         sql = build_select(

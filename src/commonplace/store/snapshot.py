@@ -47,7 +47,7 @@ class Snapshot(Protocol):
         """The number of the newest migration; 0 in a database that is not ours."""
 
     async def tables(self) -> list[StoredTable]:
-        """The tables of the product by name, without the ledger of migrations."""
+        """The tables of the product by name, without the ledger of migrations and tables of others."""
 
     def rows(self, table: StoredTable) -> AsyncIterator[Sequence[Sequence[Any]]]:
         """All rows in batches, with the values of `table.columns`."""

@@ -5,10 +5,8 @@ Every commit is on disk before its callers are answered. Which reads may run on 
 
 import asyncio
 import contextlib
-import random
 import re
 import threading
-import time
 from collections.abc import Callable, Coroutine, Sequence
 from functools import cache
 from pathlib import Path
@@ -24,13 +22,13 @@ from commonplace.data_folder import DataFolder
 from commonplace.store.database import Kind, Row, Statement, Tx, Value, Work
 from commonplace.store.lease_clock import SHIFT_COLUMN, LeaseClock
 from commonplace.store.loop_reads import LoopReader, NeedsThread
+from commonplace.store.sqlite_busy import make_busy_handler
 from commonplace.store.sqlite_errors import sqlite_refusal
 
 T = TypeVar("T")
 
 _READER_THREADS = 2
 _MAX_BATCH_JOBS = 256
-_BUSY_SECONDS = 5.0
 _PRAGMAS = (
     "pragma journal_mode=wal",
     "pragma synchronous=full",
@@ -183,6 +181,7 @@ class Sqlite:
         self.folder = DataFolder(folder)
         self._clock, self.lease_clock = clock, lease_clock
         self._closed = False
+        self._last_batch_jobs = 0
         self._has_failed_write = False
         self._reads: SimpleQueue[_Job | None] = SimpleQueue()
         self._writes: SimpleQueue[_Job | None] = SimpleQueue()
@@ -206,7 +205,7 @@ class Sqlite:
 
     def connect(self, *, read_only: bool = False) -> apsw.Connection:
         connection = apsw.Connection(str(self.folder.database))
-        connection.set_busy_handler(_make_busy_handler())
+        connection.set_busy_handler(make_busy_handler())
         # Otherwise statements are prepared again for other bound values: ten times the cost, and unstable plans.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         for pragma in _PRAGMAS:
@@ -263,6 +262,13 @@ class Sqlite:
     async def stop_listening(self) -> None:
         """Nothing to stop."""
 
+    def measure_load(self) -> dict[str, int]:
+        return {
+            "writes_waiting": self._writes.qsize(),
+            "reads_waiting": self._reads.qsize(),
+            "last_batch_transactions": self._last_batch_jobs,
+        }
+
     async def close(self) -> None:
         if self._closed:
             return
@@ -303,6 +309,7 @@ class Sqlite:
             batch = [job, *self._drain_writes()]
             ends = batch[-1] is None
             jobs = [each for each in batch if each is not None and not each.is_abandoned]
+            self._last_batch_jobs = len(jobs)
             if len(jobs) == 1:
                 _settle_jobs([_in_transaction(jobs[0], tx, "begin immediate")])
             elif jobs:
@@ -380,19 +387,3 @@ def _bind_value(value: Value) -> int | float | str | bytes | None:
     if isinstance(value, list | tuple):
         return msgspec.json.encode(value).decode()
     return value  # type: ignore[return-value]  # the sequence case is gone
-
-
-def _make_busy_handler() -> Callable[[int], bool]:
-    """Short random waits are fair; SQLite's own back-off starves callers."""
-    started = 0.0
-
-    def wait(tries: int) -> bool:
-        nonlocal started
-        if tries == 0:
-            started = time.monotonic()
-        if time.monotonic() - started > _BUSY_SECONDS:
-            return False
-        time.sleep(random.uniform(0.0002, 0.002))  # noqa: S311 - jitter is no secret
-        return True
-
-    return wait

@@ -12,6 +12,7 @@ import apsw
 
 from commonplace import errors
 from commonplace.store.database import Kind
+from commonplace.store.migrate import list_own_tables
 from commonplace.store.snapshot import LEDGER, ColumnType, StoredColumn, StoredTable, build_select, quote_name
 from commonplace.store.sqlite_errors import sqlite_refusal
 
@@ -50,10 +51,13 @@ class SqliteSnapshot:
 
     async def tables(self) -> list[StoredTable]:
         columns: dict[str, list[StoredColumn]] = {}
+        own = list_own_tables(self.kind)
         with self._refusals():
             for table, name, kind, key_position in self._connection.execute(_TABLES):
+                if table not in own:
+                    continue
                 columns.setdefault(table, []).append(StoredColumn(name, _TYPES[kind], key_position))
-        return [StoredTable(table, tuple(found)) for table, found in columns.items() if table != LEDGER]
+        return [StoredTable(table, tuple(found)) for table, found in columns.items()]
 
     async def rows(self, table: StoredTable) -> AsyncIterator[Sequence[Sequence[Any]]]:
         names = [quote_name(column.name) for column in table.columns]
