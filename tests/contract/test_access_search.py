@@ -21,6 +21,7 @@ WORD = "walrus"
 SHOP = frozenset({"shop"})
 MADE_ELSEWHERE = {
     "session": "tests/rooms/test_search_sessions.py",
+    "prompt": "tests/rooms/test_search_sessions.py",
     "knowledge": "tests/rooms/test_workspaces_knowledge.py",
     "blackboard": "tests/rooms/test_visibility_matrix.py",
 }

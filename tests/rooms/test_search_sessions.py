@@ -412,3 +412,29 @@ async def test_study_forgets_what_it_read_before(team: Team, sync: SyncClient):
     )
     await restudy_sessions(team.calls)
     assert await team.database.read(rows) == before
+
+
+async def test_search_sessions_finds_by_meaning_what_the_person_asked_for(team: Team, sync: SyncClient):
+    await upload_script(sync, "cart", CART)
+    await upload_script(sync, "menu", MENU)
+    await team.calls.search.drain_queue()
+    found = (await sync.search_sessions(query="basket loses its contents when a customer signs in"))[
+        "matches"
+    ]
+    assert (found[0]["session_id"], found[0]["line"], found[0]["role"]) == ("cart", 0, "user")
+
+
+async def test_search_sessions_prefers_the_session_that_was_asked_for_something(team: Team, sync: SyncClient):
+    asked = TranscriptScript().user("Migrate the invoices to the new ledger").assistant("Done.")
+    mentioned = (
+        TranscriptScript()
+        .user("Tidy up the docs")
+        .assistant(
+            "I read about how to migrate invoices to the new ledger, the ledger of invoices, and other pages."
+        )
+    )
+    await upload_script(sync, "mentioned", mentioned)
+    await upload_script(sync, "asked", asked)
+    await team.calls.search.drain_queue()
+    found = (await sync.search_sessions(query="migrate invoices to the new ledger"))["matches"]
+    assert found[0]["session_id"] == "asked"

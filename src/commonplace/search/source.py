@@ -64,6 +64,8 @@ class SearchSource:
     """Added to the score of every item, in standard deviations."""
     goes_stale: bool = False
     """Is an item to be checked before use if it did not change for long?"""
+    is_general: bool = True
+    """Is the kind part of a search over every kind?"""
     is_shared_with_all: bool = True
     """May every caller read the items of the shared project?"""
 

@@ -12,6 +12,8 @@ MAX_PASSAGE_CHARACTERS = 3000
 _INDEXED_ROLES = ("user", "assistant", "summary", "tool")
 _TOOL_CALL_CHARACTERS = 120
 _UTTERANCE_CHARACTERS = 24_000
+_PROMPT_CHARACTERS = 600
+_MIN_PROMPT_TOKENS = 3
 
 
 class PassagePiece(msgspec.Struct, array_like=True, frozen=True):
@@ -54,6 +56,15 @@ def append_utterances(
     return [*passages, SessionPassage(number, pieces)] if pieces else passages
 
 
+def list_prompts(utterances: Iterable[Utterance]) -> list[PassagePiece]:
+    """The beginnings of what the person asked for: they tell best what a session was about."""
+    return [
+        PassagePiece(utterance.line, utterance.role, utterance.at, utterance.text[:_PROMPT_CHARACTERS])
+        for utterance in utterances
+        if utterance.role == "user" and len(text.tokenize(utterance.text)) >= _MIN_PROMPT_TOKENS
+    ]
+
+
 def _split_utterances(utterances: Iterable[Utterance]) -> Iterable[PassagePiece]:
     for utterance in utterances:
         if utterance.role not in _INDEXED_ROLES:
@@ -68,8 +79,8 @@ def _split_utterances(utterances: Iterable[Utterance]) -> Iterable[PassagePiece]
                 yield PassagePiece(utterance.line, utterance.role, utterance.at, part)
 
 
-def pack_passage(passage: SessionPassage) -> bytes:
-    return zstd.compress(msgspec.msgpack.encode(passage.pieces), level=3)
+def pack_pieces(pieces: Sequence[PassagePiece]) -> bytes:
+    return zstd.compress(msgspec.msgpack.encode(pieces), level=3)
 
 
 def unpack_passage(body: bytes) -> list[PassagePiece]:

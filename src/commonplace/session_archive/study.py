@@ -12,13 +12,13 @@ import msgspec
 from commonplace.masking.transcript_lines import mask_lines_for_reading
 from commonplace.search import text
 from commonplace.session_archive import passages
-from commonplace.session_archive.passages import SessionPassage
+from commonplace.session_archive.passages import PassagePiece, SessionPassage
 from commonplace.transcripts import reader
 from commonplace.transcripts.json_record import decode_record
 from commonplace.transcripts.reader import TranscriptReader, TranscriptSummary
 from commonplace.transcripts.work_log import LoggedError
 
-STUDY_VERSION = 100 * reader.PARSER_VERSION + 2
+STUDY_VERSION = 100 * reader.PARSER_VERSION + 3
 """Version of the parsers and of the passages made from what they read. A session of another version is studied again."""
 
 
@@ -41,6 +41,7 @@ class StudyResult:
     state: bytes = b""
     summary: TranscriptSummary | None = None
     passages: Sequence[tuple[SessionPassage, bytes, Counter[str]]] = ()
+    prompts: Sequence[tuple[PassagePiece, bytes, Counter[str]]] = ()
     errors: Sequence[tuple[LoggedError, Counter[str]]] = ()
     dropped_fingerprints: Sequence[str] = ()
     session_id: str = ""
@@ -58,9 +59,8 @@ def study_lines(state: bytes, tool: str, first_line: int, lines: Sequence[bytes]
         return StudyResult(first_line)
     transcript = TranscriptReader(before.reader, tool)
     readable = mask_lines_for_reading(lines)
-    grown = passages.append_utterances(
-        before.last_passage, before.passages, transcript.read(first_line, readable)
-    )
+    utterances = list(transcript.read(first_line, readable))
+    grown = passages.append_utterances(before.last_passage, before.passages, utterances)
     errors, dropped = transcript.take_changed_errors()
     last = grown[-1] if grown else before.last_passage
     after = StudyProgress(
@@ -74,7 +74,14 @@ def study_lines(state: bytes, tool: str, first_line: int, lines: Sequence[bytes]
         after.lines,
         msgspec.msgpack.encode(after),
         transcript.build_summary(),
-        [(passage, passages.pack_passage(passage), text.count_tokens(passage.text)) for passage in grown],
+        [
+            (passage, passages.pack_pieces(passage.pieces), text.count_tokens(passage.text))
+            for passage in grown
+        ],
+        [
+            (prompt, passages.pack_pieces([prompt]), text.count_tokens(prompt.text))
+            for prompt in passages.list_prompts(utterances)
+        ],
         [(error, text.count_tokens(_text_of_error(error))) for error in errors],
         dropped,
         transcript.session_id,

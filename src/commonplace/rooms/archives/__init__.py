@@ -7,7 +7,7 @@ from commonplace.rooms.archives.mask_stored import mask_stored_sessions
 from commonplace.rooms.archives.operations import read_session, search_sessions, upload_session
 from commonplace.rooms.archives.restudy import restudy_sessions
 from commonplace.rooms.archives.retention import delete_orphaned_bodies
-from commonplace.rooms.archives.search import SEARCH_SOURCE
+from commonplace.rooms.archives.search import SEARCH_SOURCES
 
 ROOM = Room(
     name="archives",
@@ -17,6 +17,6 @@ ROOM = Room(
     borrowed_tools=("list_sessions",),
     chores=(delete_orphaned_bodies, mask_stored_sessions, restudy_sessions),
     finders=FINDERS,
-    search_sources=(SEARCH_SOURCE,),
+    search_sources=SEARCH_SOURCES,
     events=(SESSION_ARCHIVED,),
 )

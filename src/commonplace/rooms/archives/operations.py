@@ -216,7 +216,7 @@ async def read_session(
     "search_sessions",
     role="any",
     session="own",
-    prepare=session_search.scan_sessions,
+    prepare=session_search.prepare_search,
     example={"query": "how did we fix ModuleNotFoundError yaml"},
 )
 async def search_sessions(
@@ -232,9 +232,8 @@ async def search_sessions(
     """Search transcripts (chat history): find past (old, earlier, yesterday's) conversations: words the user
     said, errors and fixes.
     """
-    if call.prepared is not None:
-        scanned: SessionMatches = call.prepared
-        return scanned
+    if isinstance(call.prepared, SessionMatches):
+        return call.prepared
     session_query = await session_search.build_query(
         call, query, workspace_id, since, until, limit, per_session
     )

@@ -1,4 +1,4 @@
-"""Passages and errors of archived sessions as a source of the search index.
+"""Passages, prompts and errors of archived sessions as sources of the search index.
 
 The search of `search_sessions` itself is in `session_search.py`.
 """
@@ -41,12 +41,16 @@ def _build_search_item(entry_id: str, title: str, words: str, line: int) -> Sear
     return SearchItem(id=entry_id, title=title, text=words, changed_at=0, details=place)
 
 
-SEARCH_SOURCE = SearchSource(
-    kind=index.TRANSCRIPT_KIND,
-    load=load_searched_passages,
-    names=("archive", "transcript"),
-    whole=study_store.session_from_entry_id,
-    bonus=-0.5,
-    goes_stale=True,
-    is_shared_with_all=False,
+SEARCH_SOURCES = tuple(
+    SearchSource(
+        kind=kind,
+        load=load_searched_passages,
+        names=names,
+        whole=study_store.session_from_entry_id,
+        bonus=-0.5,
+        goes_stale=True,
+        is_general=kind == index.TRANSCRIPT_KIND,
+        is_shared_with_all=False,
+    )
+    for kind, names in ((index.TRANSCRIPT_KIND, ("archive", "transcript")), (index.PROMPT_KIND, ()))
 )

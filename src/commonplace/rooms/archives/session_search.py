@@ -31,6 +31,7 @@ from commonplace.store.database import Database, Row, Tx
 from commonplace.transcripts.error_messages import find_errors, fingerprint_error
 
 DEFAULT_MATCHES_PER_SESSION = 3
+_SEARCHED_KINDS = (index.TRANSCRIPT_KIND, index.PROMPT_KIND)
 _LATEST_TIME = 2**62
 _CANDIDATES_PER_MATCH = 5
 _MAX_SCANNED_SESSIONS = 2000
@@ -123,15 +124,14 @@ async def _list_occurrences(
 async def _search_index(call: Call, query: SessionQuery) -> list[SessionMatch]:
     limits = EntryFilter(
         call.now,
-        (index.TRANSCRIPT_KIND,),
+        _SEARCHED_KINDS,
         (query.workspace,) if query.workspace else (),
         changed_since=query.since,
         changed_until=query.until if query.until < _LATEST_TIME else 0,
     )
     max_hits = max(100, query.limit * _CANDIDATES_PER_MATCH)
-    hits = await find_entries(
-        call.tx, call.search.vectors, Question(query.query), query.projects, limits, max_hits
-    )
+    question = call.prepared if isinstance(call.prepared, Question) else Question(query.query)
+    hits = await find_entries(call.tx, call.search.vectors, question, query.projects, limits, max_hits)
     fixed = await _find_fixed_errors(call.tx, query, hits) if _is_about_error(query.query, hits) else []
     weight = _ASKED_FOR_FIX_WEIGHT if _ASKS_FOR_FIX.search(query.query) else _FIXED_WEIGHT
     selected = _select_hits(_order_hits(hits, fixed, weight), query)
@@ -228,10 +228,13 @@ def _match_from_error(row: Row, relevance: float) -> SessionMatch:
     )
 
 
-async def scan_sessions(calls: Any, arguments: Mapping[str, Any], caller: Caller) -> SessionMatches | None:
-    """Scan lines before the transaction, which must not wait for so many frames."""
+async def prepare_search(
+    calls: Any, arguments: Mapping[str, Any], caller: Caller
+) -> SessionMatches | Question:
+    """Embed the question, or scan lines: the transaction must not wait for a model or for so many frames."""
     if arguments["mode"] == "smart":
-        return None
+        question: Question = await calls.search.build_question(arguments["query"])
+        return question
     database: Database = calls.database
     query, archives = await database.read(lambda tx: _plan_scan(tx, arguments, caller, calls.clock()))
     sessions = [store.session_bytes(database, calls.settings.archives, archive) for archive in archives]

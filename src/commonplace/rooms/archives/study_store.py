@@ -1,11 +1,12 @@
-"""Tables of what was parsed out of sessions: how far each was studied, its passages, and its errors.
+"""Tables of what was parsed out of sessions: how far each was studied, its passages, its prompts, and its errors.
 
-The id of a passage or error is workspace/session/number or workspace/session/fingerprint.
+The id of a passage is workspace/session/number, that of a prompt ends in q and its line, that of an error in its
+fingerprint.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -122,11 +123,11 @@ async def update_session_description(
     )
 
 
-async def write_passages(tx: Tx, archive: ArchivedSession, bodies: Sequence[tuple[int, bytes]]) -> None:
+async def write_passages(tx: Tx, archive: ArchivedSession, bodies: Sequence[tuple[str, bytes]]) -> None:
     await tx.many(
         "insert into session_passage (project, id, body) values ($1, $2, $3)"
         " on conflict (project, id) do update set body = excluded.body",
-        [(archive.project, build_entry_id(archive, number), body) for number, body in bodies],
+        [(archive.project, build_entry_id(archive, name), body) for name, body in bodies],
     )
 
 
@@ -170,7 +171,8 @@ async def delete_study_results(tx: Tx, archive: ArchivedSession) -> None:
             archive.project,
             *span,
         )
-        await index.remove_entries(tx, archive.project, index.TRANSCRIPT_KIND, [row["id"] for row in deleted])
+        for kind in (index.TRANSCRIPT_KIND, index.PROMPT_KIND):
+            await index.remove_entries(tx, archive.project, kind, [row["id"] for row in deleted])
 
 
 async def load_passages(tx: Tx, project: str, ids: Sequence[str]) -> Mapping[str, list[PassagePiece]]:
@@ -230,7 +232,8 @@ async def _save_result(tx: Tx, archive: ArchivedSession, result: StudyResult) ->
         await update_session_description(
             tx, archive, title, result.summary.started_at, result.summary.ended_at
         )
-    await write_passages(tx, archive, [(passage.number, body) for passage, body, _ in result.passages])
+    await write_passages(tx, archive, [(str(passage.number), body) for passage, body, _ in result.passages])
+    await write_passages(tx, archive, [(_name_prompt(prompt), body) for prompt, body, _ in result.prompts])
     await write_errors(tx, archive, [error for error, _ in result.errors])
     if result.dropped_fingerprints:
         await delete_errors(tx, archive, result.dropped_fingerprints)
@@ -260,7 +263,16 @@ def _build_index_entries(archive: ArchivedSession, result: StudyResult, title: s
         _build_index_entry(archive, build_entry_id(archive, passage.number), title, passage.at, counted)
         for passage, _, counted in result.passages
     ]
-    return passages + [
+    prompts = [
+        replace(
+            _build_index_entry(
+                archive, build_entry_id(archive, _name_prompt(prompt)), "", prompt.at, counted
+            ),
+            kind=index.PROMPT_KIND,
+        )
+        for prompt, _, counted in result.prompts
+    ]
+    return [*passages, *prompts] + [
         _build_index_entry(
             archive,
             build_entry_id(archive, error.fingerprint),
@@ -270,6 +282,10 @@ def _build_index_entries(archive: ArchivedSession, result: StudyResult, title: s
         )
         for error, counted in result.errors
     ]
+
+
+def _name_prompt(prompt: PassagePiece) -> str:
+    return f"q{prompt.line}"
 
 
 def _build_index_entry(

@@ -28,7 +28,7 @@ def restrict_to_types(
         source.kind
         for source in call.search.sources.values()
         if source.kind not in excluded_kinds
-        and (not wanted or source.kind in wanted_kinds or source.whole is None)
+        and (source.kind in wanted_kinds or (source.is_general and (not wanted or source.whole is None)))
     ]
     return replace(
         entry_filter,

@@ -142,7 +142,8 @@ def list_search_scopes(call: Call, projects: Sequence[str], kinds: Sequence[str]
         readable = [
             source
             for source in call.search.sources.values()
-            if (not kinds or source.kind in kinds) and _can_read_kind(call, project, source)
+            if (source.kind in kinds or (not kinds and source.is_general))
+            and _can_read_kind(call, project, source)
         ]
         for is_part in (False, True):
             scope_kinds = tuple(source.kind for source in readable if (source.whole is not None) is is_part)
