@@ -24,6 +24,8 @@ _INTEGER_SETTINGS = frozenset(
         "context_idle_hours",
         "agent_memory_entries",
         "agent_memory_bytes",
+        "rate_per_key",
+        "rate_per_address",
     }
 )
 
@@ -54,6 +56,9 @@ class Settings:
     context_idle_hours: int = 168
     agent_memory_entries: int = 10_000
     agent_memory_bytes: int = 100_000_000
+    rate_per_key: int = 500
+    rate_per_address: int = 1000
+    """Requests per second; 0: no limit. Ten seconds' worth may come at once."""
     embeddings: str = "on"
     secrets: str = "mask"
     embeddings_key: str = field(default="", repr=False)

@@ -143,6 +143,18 @@ def _add_serve(commands: Commands) -> None:
 
 def _add_serve_limits(serve: argparse.ArgumentParser) -> None:
     serve.add_argument(
+        "--rate-per-key",
+        type=int,
+        metavar="N",
+        help="requests per second that one key may send; 0: any (500)",
+    )
+    serve.add_argument(
+        "--rate-per-address",
+        type=int,
+        metavar="N",
+        help="requests per second that one address may send, but for loopback; 0: any (1000)",
+    )
+    serve.add_argument(
         "--idle-seconds", type=int, metavar="N", help="stop after N seconds without a connection (0: never)"
     )
     serve.add_argument(

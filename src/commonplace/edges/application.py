@@ -4,6 +4,7 @@ from commonplace.call import Calls
 from commonplace.config import Settings
 from commonplace.edges.archives import ArchiveRoutes
 from commonplace.edges.http.machine_hosts import find_machine_hosts
+from commonplace.edges.http.rate_limits import RateLimits
 from commonplace.edges.http.router import LOOPBACK_HOSTS, HttpApplication
 from commonplace.edges.identity import Identity
 from commonplace.edges.mcp.http_transport import McpHttpTransport
@@ -42,6 +43,7 @@ def build_application(
         probes.public_routes(),  # /health, /ready
         allowed_hosts=_list_allowed_hosts(settings),
         allowed_origins=frozenset(settings.allowed_origins),
+        rate_limits=RateLimits(settings.rate_per_key, settings.rate_per_address),
     )
 
 

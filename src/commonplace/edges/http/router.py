@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from commonplace import errors
 from commonplace.access import Caller
+from commonplace.edges.http.rate_limits import RateLimits
 from commonplace.edges.http.refusals import ForeignHost, ForeignOrigin, InternalError, MethodNotAllowed
 from commonplace.edges.http.request import ClientDisconnected, Receive, Request, Scope
 from commonplace.edges.http.response import ReaderStalled, Response, Send
@@ -52,10 +53,12 @@ class HttpApplication:
         allowed_hosts: frozenset[str] = LOOPBACK_HOSTS,
         allowed_origins: frozenset[str] = frozenset(),
         limits: ClientLimits | None = None,
+        rate_limits: RateLimits | None = None,
     ) -> None:
         self._identify, self._routes, self._public = identify, routes, public or {}
         self._allowed_hosts, self._allowed_origins = allowed_hosts, allowed_origins
         self._limits = limits or ClientLimits()
+        self._rate_limits = rate_limits or RateLimits(0, 0)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -86,11 +89,13 @@ class HttpApplication:
         require_allowed_origin(request.headers, self._allowed_hosts, self._allowed_origins)
         if request.repeated_headers and (repeated := _SINGLE_HEADERS & request.repeated_headers):
             raise errors.Invalid(f"The header {min(repeated)} is repeated.", hint="Send it once.")
+        self._rate_limits.require_address(request.address)
         public = self._public.get(request.path)
         if public is not None and request.method in {"GET", "HEAD"}:
             await public(request, response)
             return
         request.caller = await self._identify(request.headers, request.address, request.query)
+        self._rate_limits.require_key(request.caller.key)
         await self._find_route(request)(request, response)
 
     def _find_route(self, request: Request) -> Route:
