@@ -28,8 +28,9 @@ _INCLUDES: dict[Role, frozenset[Role]] = {
     "owner": frozenset({"readonly", "agent", "admin", "owner", "sync"}),
     "sync": frozenset({"sync"}),
 }
-# Names keep letters and digits of every script; `\w` also matches the underscore.
-_SEPARATORS = re.compile(r"[\W_]+")
+# Signs count at the end of a word: C++ and C# are no C. Elsewhere they separate words.
+_WORD = re.compile(r"[^+#]+(?:[+#]+$)?")
+_JOINERS = str.maketrans("", "", "\u200c\u200d")
 _MAX_NAME_CHARACTERS = 64
 MAX_SPELLING_CHARACTERS = 200
 """Of a name before it is normalized; what is remembered must be short."""
@@ -84,8 +85,22 @@ def name_author(author: str) -> str:
 
 
 def join_words(name: str, mark: str) -> str:
-    """The name in lower case, with one `mark` for every run of characters that are not letters or digits."""
-    return _SEPARATORS.sub(mark, unicodedata.normalize("NFC", name).lower()).strip(mark)
+    """The name in lower case, with one `mark` for every run of characters that do not belong to a word.
+
+    Words have letters, digits and marks: in many scripts vowels are marks, and names without them would be one.
+    """
+    plain = unicodedata.normalize("NFC", name.translate(_JOINERS)).lower()
+    spaced = "".join(character if _is_in_word(character) else " " for character in plain)
+    return mark.join(word for chunk in spaced.split() for word in _WORD.findall(chunk))
+
+
+def _is_in_word(character: str) -> bool:
+    return character.isalnum() or character in "+#" or unicodedata.category(character).startswith("M")
+
+
+def join_words_without_marks(name: str) -> str:
+    """The spelling of a project name that earlier versions stored."""
+    return "_".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFC", name).lower()))
 
 
 def normalize_project_name(project: str) -> str:
@@ -94,7 +109,7 @@ def normalize_project_name(project: str) -> str:
     if not name or len(name) > _MAX_NAME_CHARACTERS:
         raise errors.Invalid(
             f"Invalid project name '{project[:80]}'.",
-            hint=f"Use 1 to {_MAX_NAME_CHARACTERS} letters and digits.",
+            hint=f"Use 1 to {_MAX_NAME_CHARACTERS} letters and digits; C++ and C# keep their signs.",
         )
     return name
 

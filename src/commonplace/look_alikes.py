@@ -24,6 +24,7 @@ def looks_like(name: str, other: str) -> bool:
     """Whether two different names look the same. ASCII names never do: `worker1` and `workerl` are both everyday."""
     if name == other or (name.isascii() and other.isascii()):
         return False
+    # A mark is something to see: names that differ only in marks on the same letters are different names.
     return skeleton(name.casefold()) == skeleton(other.casefold())
 
 

@@ -3,7 +3,9 @@
 Editing projects and rosters is `rooms/projects`; what a key may do in a project is `access.py`.
 """
 
-from commonplace.access import Caller
+from commonplace import errors
+from commonplace.access import Caller, join_words, join_words_without_marks
+from commonplace.look_alikes import looks_like
 from commonplace.store.database import Tx
 
 
@@ -11,6 +13,7 @@ async def ensure_project(tx: Tx, project: str, now: int) -> bool:
     """Insert the project if it is unknown; return whether it is registered."""
     row = await tx.one("select registered from project where name = $1", project)
     if row is None:
+        await require_distinct_project_name(tx, project)
         await tx.run(
             "insert into project (name, display_name, registered, ignore_case, created_at)"
             " values ($1, $1, 0, 0, $2) on conflict (name) do nothing",
@@ -20,6 +23,26 @@ async def ensure_project(tx: Tx, project: str, now: int) -> bool:
     return bool(row and row["registered"])
 
 
+async def require_distinct_project_name(tx: Tx, project: str) -> None:
+    """Refuse the name of a new project that looks like another one's; the other is not named, it may be secret."""
+    if any(looks_like(project, name) for name in await list_all_project_names(tx)):
+        raise errors.Conflict(
+            f"The project name '{project}' looks the same as that of another project.",
+            hint="Type the name again in one script, or choose another name.",
+        )
+
+
+async def require_distinct_agent_name(tx: Tx, project: str, name: str) -> None:
+    """Refuse the name of a new agent that looks like one of the project's agents: readers could not tell them apart."""
+    names = await list_some_agent_names(tx, project)
+    other = next((known for known in names if looks_like(name, known)), None)
+    if other is not None and name not in names:
+        raise errors.Conflict(
+            f"The agent name '{name}' looks the same as '{other}', which another agent has.",
+            hint=f"Use the name '{other}' if you are that agent; else choose a name that looks different.",
+        )
+
+
 async def is_registered_project(tx: Tx, project: str) -> bool:
     row = await tx.one("select registered from project where name = $1", project)
     return bool(row and row["registered"])
@@ -27,6 +50,17 @@ async def is_registered_project(tx: Tx, project: str) -> bool:
 
 async def list_all_project_names(tx: Tx) -> list[str]:
     return [row["name"] for row in await tx.all("select name from project order by name")]
+
+
+async def list_old_spellings(tx: Tx) -> list[tuple[str, str]]:
+    """Projects that were named with marks or signs which earlier versions dropped: (stored name, name from now on)."""
+    rows = await tx.all("select name, display_name from project order by name")
+    pairs = [(row["name"], join_words(row["display_name"], "_")) for row in rows]
+    return [
+        (name, now)
+        for (name, now), row in zip(pairs, rows, strict=True)
+        if now not in ("", name) and join_words_without_marks(row["display_name"]) == name
+    ]
 
 
 async def is_known_project(tx: Tx, project: str) -> bool:

@@ -22,6 +22,7 @@ from commonplace.edges.mcp.publisher import Publisher
 from commonplace.edges.mcp.stdio_transport import serve_stdio as mcp_stdio
 from commonplace.edges.product_host import ProductHost
 from commonplace.local_token import load_or_create_local_token
+from commonplace.project import list_old_spellings
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.admin.audit_sealing import SEAL_INTERVAL_SECONDS, AuditSealer
 from commonplace.rooms.locks import lease_time
@@ -30,6 +31,10 @@ from commonplace.store.lease_clock import LeaseClock
 from commonplace.store.migrate import migrate
 
 _log = logging.getLogger(__name__)
+_OLD_SPELLING = (
+    "was set up under a name that earlier versions shortened; its rows stay under `stored`, and calls that say `named`"
+    " start a new project: go on with the stored name, or export the project and import it under the other"
+)
 
 _RETENTION_INTERVAL_SECONDS = 3600
 _FIRST_RETENTION_SECONDS = 60
@@ -78,11 +83,18 @@ async def _open_migrated_store_once(settings: Settings) -> Database:
     database = await open_store(settings, read_wall_clock)
     try:
         await migrate(database)
+        await _warn_of_old_spellings(database)
         await lease_time.resume_lease_clock(database)
     except BaseException:
         await database.close()
         raise
     return database
+
+
+async def _warn_of_old_spellings(database: Database) -> None:
+    """Say which projects earlier versions kept under a name without its marks or signs."""
+    for stored, named in await database.read(list_old_spellings):
+        _log.warning("project name", extra={"stored": stored, "named": named, "reason": _OLD_SPELLING})
 
 
 @contextlib.asynccontextmanager

@@ -41,7 +41,10 @@ async def suggest_project(call: "Call", project: str) -> None:
     name = access.normalize_project_name(project)
     if name == own_project or await is_known_project(call.tx, name):
         return
-    names = [name for name in await list_all_project_names(call.tx) if call.caller.sees_project(name)]
+    names = [known for known in await list_all_project_names(call.tx) if call.caller.sees_project(known)]
+    earlier = access.join_words_without_marks(project)
+    if earlier != name and earlier in names:
+        call.suggestions[f"'{name}' is a new project; earlier versions kept it in '{earlier}'"] = None
     _note_suggestion(call, "project", name, names)
 
 

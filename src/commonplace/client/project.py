@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 PROJECT_FILE = ".commonplace.toml"
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
+_PLAIN_SEPARATORS = re.compile(r"[\s._-]+")
 _MAX_NAME_CHARACTERS = 64
 _DIGEST_CHARACTERS = 8
 
@@ -60,7 +61,8 @@ def _own_name(folder: Path) -> str:
 
 
 def _fold_name(name: str) -> str:
-    return _BETWEEN_WORDS.sub("_", name.lower()).strip("_")
+    """Spellings that are one project on the server; C++ and C# are none of C."""
+    return _PLAIN_SEPARATORS.sub("_", name.lower()).strip("_")
 
 
 def find_project_setting(folder: Path, name: str) -> ProjectSetting | None:

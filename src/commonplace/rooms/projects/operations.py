@@ -9,6 +9,11 @@ from commonplace.arguments import AgentName, ProjectSpelling
 from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.operation import OperationFamily, operation
+from commonplace.project import (
+    is_known_project,
+    require_distinct_agent_name,
+    require_distinct_project_name,
+)
 from commonplace.rooms.agents.events import AGENT_CHANGED
 from commonplace.rooms.agents.model import AgentTier
 from commonplace.rooms.knowledge import store as knowledge
@@ -36,6 +41,8 @@ async def create_project(
     project = _set_call_project(call, name)
     model.require_not_shared(project)
     await suggest_project(call, project)
+    if not await is_known_project(call.tx, project):
+        await require_distinct_project_name(call.tx, project)
     row = await store.register_project(call.tx, project, display_name, ignore_case, call.now)
     if row is None:
         raise errors.Duplicate(
@@ -109,6 +116,7 @@ async def add_agent(
     """Add an agent to the roster, or admit a pending one."""
     project = _set_call_project(call, name)
     await store.load_project(call.tx, project)
+    await require_distinct_agent_name(call.tx, project, agent)
     await store.upsert_roster_member(call.tx, project, agent, tier, role_description, path_patterns, call.now)
     return await _complete_roster_change(call, project, agent, "added", "add_agent")
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from commonplace import errors
 from commonplace.activity import AgentSession
 from commonplace.call import Call
-from commonplace.project import ensure_project
+from commonplace.project import ensure_project, require_distinct_agent_name
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.sessions import agent_identity, store
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
@@ -29,6 +29,7 @@ async def resolve_starting_agent(
         name, refused_name = (name, "") if is_free else (continued.agent, name if request.gives_name else "")
     elif continued is None:
         name = await _choose_new_name(call, name, request)
+    await require_distinct_agent_name(call.tx, call.project, name)
     worker_names = agent_identity.generate_worker_names() if request.spawned_by and not continued else []
     roster = await store.load_agents_by_name(
         call.tx,
