@@ -90,19 +90,41 @@ unpacked; docs/guides/backup.md describes it. Stop the server first if you move 
 def _add_import(commands: Commands) -> None:
     importing = commands.add_parser(
         "import",
-        help="fill an empty store from an export or a backup",
+        help="fill a new store from an export, or store notes that are already here",
         description=_IMPORT,
         formatter_class=RawHelp,
     )
-    importing.add_argument("path", metavar="PATH", help="the folder of an export, or a backup")
+    importing.add_argument(
+        "path",
+        nargs="?",
+        metavar="PATH",
+        help="an export or a backup; or Markdown, or the memory server's memory.jsonl",
+    )
+    importing.add_argument(
+        "--notes",
+        action="store_true",
+        help="notes of agents: CLAUDE.md, AGENTS.md, memories, rules of editors",
+    )
+    importing.add_argument(
+        "--git", action="store_true", help="with --notes: commit messages that explain themselves"
+    )
+    importing.add_argument("--everything", action="store_true", help="--notes and --git")
+    importing.add_argument("--project", help="the project of the notes (this repository's)")
+    importing.add_argument("--dry-run", action="store_true", help="only show which notes would be stored")
+    importing.add_argument("--url", help="the server that stores the notes (as for other commands)")
     _add_place_flags(importing)
-    importing.set_defaults(run=run_lazily("commonplace.cli.restore", "run_import"))
+    importing.set_defaults(run=run_lazily("commonplace.cli.imports"))
 
 
 _IMPORT = """Fill an empty store from an export or a backup of either store: ids, versions, tokens, counters and transcripts
 stay the same. Between SQLite and PostgreSQL, vectors are computed again in the background.
   commonplace import team/ --data /srv/commonplace
-  commonplace import team.tar.zst --store postgresql://user@host/database"""
+  commonplace import team.tar.zst --store postgresql://user@host/database
+Or store what is already written down on this machine as documents. Each says where it is from and has the tag
+`import`; a second run stores nothing twice, and the report says what was left out and why.
+  commonplace import --everything --dry-run
+  commonplace import ~/vault --project shop
+Transcripts are read by `commonplace sync run`."""
 
 
 def _add_place_flags(command: argparse.ArgumentParser) -> None:
