@@ -7,7 +7,7 @@ ARGS ?=
 EXTRAS ?=
 BUILD := tools/environment.py tools/embedding_model.py installer.lock model.lock pyproject.toml
 
-.PHONY: help setup serve develop check quick test docs bench faults fuzz incidents citus agents lock release clean
+.PHONY: help setup serve develop check audit sbom quick test docs bench faults fuzz incidents citus agents lock release clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -28,10 +28,17 @@ serve: setup ## run the server; ARGS="--port 9000 --data ./data"
 
 develop: $(VENV)/.development ## install what tests and checks need as well
 
-check: develop ## lint, format and types
+check: develop ## lint, format, types, and known vulnerabilities where the service can be reached
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tools/software_parts.py audit --if-reachable
+
+audit: develop ## ask the OSV database for known vulnerabilities of what is pinned
+	$(BIN)/python tools/software_parts.py audit
+
+sbom: develop ## list what the default install contains in dist/commonplace.cdx.json (CycloneDX)
+	$(BIN)/python tools/software_parts.py sbom
 
 quick: develop ## tests on SQLite that start no process, in less than a minute
 	$(BIN)/python -m pytest -n 2 --dist worksteal --quick $(ARGS)
@@ -71,6 +78,7 @@ lock: develop ## pin the dependencies again
 
 release: check ## build the wheel and try it in a clean environment
 	$(BIN)/python tools/release.py
+	$(BIN)/python tools/software_parts.py sbom
 
 clean: ## remove everything that was built or installed
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis src/commonplace/search/bge-small-en-v1.5 tests/conformance/node_modules tests/agents/node_modules
