@@ -11,7 +11,9 @@ from types import ModuleType
 import pytest
 
 HERE = Path(__file__).parent
-FOLDERS_WITH_PROCESSES = [HERE / name for name in ("conformance", "faults", "client/hooks", "client/sync")]
+FOLDERS_WITH_PROCESSES = [
+    HERE / name for name in ("browser", "conformance", "faults", "client/hooks", "client/sync")
+]
 AGENT_PROGRAMS_FOLDER = HERE / "agents"
 MODULES_WITH_PROCESSES = ("product", "subprocess")
 

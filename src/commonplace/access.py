@@ -57,6 +57,8 @@ class Caller:
     branch: str = ""
     idempotency_key: str = ""
     """What a header or `_meta` names, so that a repeated write is carried out once (`idempotency.py`)."""
+    project: str = ""
+    """The project that a header names, for calls that have neither a session nor an argument that names one."""
 
     def has_role(self, role: RequiredRole) -> bool:
         return role == "any" or role in _INCLUDES[self.role]

@@ -157,7 +157,11 @@ def no_identity() -> errors.Forbidden:
 
 
 def only_project(caller: Caller) -> str:
-    """The project of a key that has one; a call without a session must name any other."""
+    """The project that a header names, else the project of a key that has one."""
+    if caller.project:
+        project = access.normalize_project_name(caller.project)
+        access.require_project(caller, project, writes=True)
+        return project
     if len(caller.projects) == 1 and access.ALL_PROJECTS not in caller.projects:
         return next(iter(caller.projects))
     raise no_session()

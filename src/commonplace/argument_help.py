@@ -40,6 +40,8 @@ SHORT_HELP = {
 
 _BLACKBOARD = "The blackboard: the session_id that create_session returned."
 
+_ALL_PROJECTS = "A project; left out or `*`, every project that you may see."
+
 ARGUMENT_HELP = {
     "memory_report_checkout.machine": "The machine, as workspaces name it.",
     "root": "The root of a git working tree.",
@@ -56,8 +58,16 @@ ARGUMENT_HELP = {
     "memory_report_prevented.files": "The files that it was about.",
     "others": "The agents that would have lost something.",
     "memory_report_prevented.rule": "The rule that it broke.",
+    "memory_get_live_state.project": _ALL_PROJECTS,
+    "memory_list_events.project": _ALL_PROJECTS,
+    "memory_list_transcripts.project": _ALL_PROJECTS,
+    "memory_browse_functions.path_pattern": "Only functions whose file or name contains this text.",
+    "memory_read_thread.thread_id": "The thread, from memory_list_threads.",
+    "memory_create_sign_in_link.agent": "The name of the person, where the caller has no key.",
+    "memory_list_threads.agent": "Only threads that this agent takes part in.",
     "action": "What to do; each action takes its own arguments.",
     "active_only": "Leave out closed blackboards.",
+    "actor": "Only events that this agent caused.",
     "additional_gotchas": "Traps found by the analysis.",
     "after": "Return what has a higher sequence number than this; pass `next_after` to poll.",
     "agent": "An agent's name.",
@@ -66,6 +76,7 @@ ARGUMENT_HELP = {
     "agent_type": "The kind of agent of this key; agent_only messages are seen by the same kind.",
     "api_key": "A key, where the client cannot send it as a bearer token.",
     "assigned_to": "The agent who is to do it.",
+    "author": "Only documents of this author.",
     "base_sha256": "SHA-256 of the text that you edited; refused with `conflict` if the stored text is another.",
     "blocked_by": "The agent that blocks you.",
     "blocked_reason": "Why you are blocked.",
@@ -130,6 +141,7 @@ ARGUMENT_HELP = {
     "items": "The items, in order.",
     "json_schema": "A JSON Schema of the contract.",
     "key": "The name of the value.",
+    "kinds": "Only events of these kinds, such as DocumentStored.",
     "learnings": "One lesson of this session, stored for the team.",
     "limit": "How many to return at most.",
     "lines": "Functions that moved, as file, name and line.",
@@ -150,6 +162,7 @@ ARGUMENT_HELP = {
     "memory_verify_audit.after": "Continue after this seal: `next_after` of the previous reply.",
     "memory_verify_audit.name": "The project whose audit log is verified.",
     "name": "Its name.",
+    "needs_look": "Only documents that are disputed, suspicious or cite code that changed.",
     "new_status": "The status that it gets.",
     "note": "A note on the status.",
     "notes": "A note.",
@@ -205,6 +218,7 @@ ARGUMENT_HELP = {
     "tags": "Words to find it by.",
     "takes_handoff": "Ids of handoffs that this session has finished or carried on.",
     "task_description": "What you are about to do; the boot pack is chosen by it.",
+    "texts": "Texts in Markdown.",
     "thread_id": "Only this thread, your own messages too.",
     "tier": "The agent's standing in the project; unchanged if left out.",
     "title": "One line that says what it is.",

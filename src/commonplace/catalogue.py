@@ -14,6 +14,7 @@ from commonplace.rooms import (
     functions,
     guidelines,
     knowledge,
+    live_state,
     locks,
     messages,
     projects,
@@ -61,6 +62,7 @@ CATALOGUE = Catalogue(
         databases.ROOM,
         workspaces.ROOM,
         archives.ROOM,
+        live_state.ROOM,
     ),
     CORE_TOOLSET,
 )

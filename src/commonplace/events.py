@@ -157,6 +157,22 @@ async def load_kept_numbers(tx: Tx, project: str) -> KeptNumbers:
     return KeptNumbers(int(row["first"]) if row and row["first"] else last + 1, last)
 
 
+async def list_last_event_numbers(tx: Tx) -> dict[str, int]:
+    """The number of the last event of every project."""
+    rows = await tx.all("select project, n from counter where name = $1 -- every project", "event")
+    return {row["project"]: int(row["n"]) for row in rows}
+
+
+async def list_numbers_before(tx: Tx, projects: list[str], at: int) -> dict[str, int]:
+    """The number of the last event of each project that is older than this time; 0 where none is."""
+    rows = await tx.all(
+        "select project, max(n) as n from event where project = any($1) and at < $2 group by project",
+        projects,
+        at,
+    )
+    return dict.fromkeys(projects, 0) | {row["project"]: int(row["n"]) for row in rows}
+
+
 class EventBus:
     """Delivers event rows to listeners, whichever replica wrote them."""
 
@@ -164,6 +180,7 @@ class EventBus:
         self._database = database
         self._listeners: dict[str, set[EventListener]] = defaultdict(set)
         self._watchers: dict[str, list[Callable[[], None]]] = defaultdict(list)
+        self._listeners_to_all: set[Callable[[], None]] = set()
         self._cursor: dict[str, int] = {}
         self._dirty: set[str] = set()
         self._wake = asyncio.Event()
@@ -188,8 +205,15 @@ class EventBus:
         """Call `callback` before the reply of the call is sent: for caches that must never be stale."""
         self._watchers[project].append(callback)
 
+    def listen_to_all(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` when any project may have new events; return a function that stops it."""
+        self._listeners_to_all.add(listener)
+        return lambda: self._listeners_to_all.discard(listener)
+
     def wake_listeners(self, projects: set[str] | None) -> None:
         """These projects have new events; None means that any project may have."""
+        for listener in tuple(self._listeners_to_all):
+            listener()
         projects = self._watchers.keys() | self._listeners.keys() if projects is None else projects
         for project in projects & self._watchers.keys():
             for callback in self._watchers[project]:

@@ -219,7 +219,8 @@ async def serve_stdio(settings: Settings) -> None:
         key = os.environ.get("COMMONPLACE_KEY", "")
         headers = {"authorization": f"Bearer {key}"} if key else {}
 
-        async def identify(*_: object) -> Caller:
+        async def identify(*_: object, is_safe: bool = True) -> Caller:
+            del is_safe
             return await identity.identify(headers) if key or settings.auth_on else LOCAL
 
         host, caller = ProductHost(calls, identify, publisher), await identify()

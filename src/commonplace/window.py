@@ -20,6 +20,8 @@ SEAT_HEADER: Final = "X-Commonplace-Seat"
 """`tool@machine`, such as `claude@laptop`: with the working directory it names the place of one person's agent."""
 BRANCH_HEADER: Final = "X-Commonplace-Branch"
 """The git branch that is checked out."""
+PROJECT_HEADER: Final = "X-Commonplace-Project"
+"""The project of a call that names none and has no session, such as one of the web page."""
 
 WINDOW_META: Final = "commonplace/window"
 """The same as the header: a text, or a list of texts."""

@@ -17,6 +17,7 @@ _EPILOG = """first steps:
   commonplace up                            start, connect the agents found here, show a first answer
   commonplace serve                         start the server; prints how to connect each agent
   commonplace connect claude                connect an agent; `install` adds hooks and transcripts
+  commonplace open                          open the web page: who needs you, what happens
   commonplace who                           show who works on what
   commonplace key create --name ann --role owner   make the first key, then: serve --auth on
 """
@@ -24,7 +25,7 @@ COMMAND_GROUPS = {
     "run the server": ("up", "serve", "service", "status", "doctor", "key", "audit", "admin"),
     "back up and move": ("backup", "restore", "export", "import"),
     "connect agents": ("connect", "join", "install", "uninstall", "guard"),
-    "ask the server": ("search", "show", "who", "inbox", "backlog", "call"),
+    "ask the server": ("open", "search", "show", "who", "inbox", "backlog", "call"),
     "transcripts and code": ("sync", "librarian", "verify", "distill"),
     "what agents run": ("stdio", "hook"),
     "texts for your shell": ("completion", "manual"),
@@ -46,6 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_key(commands)
     _add_audit(commands)
     _add_status(commands)
+    _add_open(commands)
     _add_admin(commands)
     add_doctor(commands)
     add_login_server(commands)
@@ -251,6 +253,22 @@ _AUDIT_VERIFY = """Find audit rows that were changed, removed, moved or added la
   commonplace audit verify
   commonplace audit heads > heads.txt        keep it on another machine; later:
   commonplace audit verify --heads heads.txt also finds a chain that was replaced or cut off as a whole"""
+
+
+def _add_open(commands: Commands) -> None:
+    command = commands.add_parser(
+        "open", help="open the web page, signed in", description=_OPEN, formatter_class=RawHelp
+    )
+    command.add_argument("--print", action="store_true", help="print the link without opening a browser")
+    add_store_flags(command)
+    command.set_defaults(run=run_lazily("commonplace.cli.open_page"))
+
+
+_OPEN = """Print a link that signs one browser in to the web page, once, and open it where there is a display.
+You act with the role and the projects of your key (COMMONPLACE_KEY or config.toml); on the server's own machine
+without a key, as its operator.
+  commonplace open
+  commonplace open --url https://memory.example.org"""
 
 
 def _add_status(commands: Commands) -> None:

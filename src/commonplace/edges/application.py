@@ -15,6 +15,9 @@ from commonplace.edges.product_host import ProductHost
 from commonplace.edges.project_events import ProjectEvents
 from commonplace.edges.readiness import Readiness
 from commonplace.edges.rest import RestApi
+from commonplace.edges.web.page_files import WebPage
+from commonplace.edges.web.sign_in import SignIn
+from commonplace.edges.web.view_json import ViewJson
 
 
 def build_application(
@@ -29,6 +32,7 @@ def build_application(
     metrics = Metrics(calls.admission, readiness.store)
     calls.observe = metrics.observe_call
     probes = Probes(readiness, metrics)
+    sign_in = SignIn(calls, identity)
     mcp = McpHttpTransport(ProductHost(calls, identity.identify, publisher), publisher, secret=mcp_secret)
     routes = (
         mcp.routes()  # /mcp, /mcp/**
@@ -36,11 +40,16 @@ def build_application(
         | ArchiveRoutes(calls).routes()  # /archives/*/*
         | events.routes()  # /events
         | probes.routes()  # /metrics
+        | ViewJson(calls).routes()  # /now.json, /work.json, ...
+        | sign_in.routes()  # /sign-out
     )
     return HttpApplication(
         identity.identify,
         routes,
-        probes.public_routes(),  # /health, /ready
+        probes.public_routes()  # /health, /ready
+        | sign_in.public_routes()  # /session
+        | WebPage().public_routes(),  # /, /now, /work, ..., /assets/*/*
+        public_posts=sign_in.public_posts(),  # /sign-in
         allowed_hosts=_list_allowed_hosts(settings),
         allowed_origins=frozenset(settings.allowed_origins),
         rate_limits=RateLimits(settings.rate_per_key, settings.rate_per_address),

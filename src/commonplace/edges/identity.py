@@ -21,14 +21,17 @@ from commonplace.access import Caller
 from commonplace.arguments import AgentName
 from commonplace.clock import MINUTE, SECOND, Clock
 from commonplace.config import Settings
+from commonplace.edges.web.browser_caller import BrowserCallers
 from commonplace.events import EventBus
 from commonplace.rooms.admin import store
+from commonplace.rooms.admin.browser_sessions import name_key
 from commonplace.store.database import Database
 from commonplace.window import (
     BRANCH_HEADER,
     BRANCH_META,
     IDEMPOTENCY_HEADER,
     IDEMPOTENCY_META,
+    PROJECT_HEADER,
     SEAT_HEADER,
     SEAT_META,
     SESSION_HEADER,
@@ -51,6 +54,7 @@ _MAX_FAILURES_PER_MINUTE = 10
 _MAX_ADDRESSES = 10_000
 _FLUSH_INTERVAL_SECONDS = 60
 _MAX_KEY_CHARACTERS = 4096
+_UNAUTHENTICATED = 401
 _AGENT_NAME: pydantic.TypeAdapter[str] = pydantic.TypeAdapter(AgentName)
 _MAX_WINDOWS: Final = 8
 _MAX_TEXT_CHARACTERS: Final = 200
@@ -75,6 +79,7 @@ class Identity:
         self._database, self._auth_on, self._clock = database, settings.auth_on, clock
         self._is_open = settings.is_open
         self._fixed_callers = _build_fixed_callers(operator_token, local_token, environ)
+        self.browsers = BrowserCallers(database, clock, self._find_fixed_caller, needs_key=not self._is_open)
         self._cached_callers: OrderedDict[str, tuple[Caller, int]] = OrderedDict()
         self._cache_generation = 0
         self._failed_keys = FailedKeyCounter()
@@ -88,10 +93,22 @@ class Identity:
     async def close(self) -> None:
         await background.stop(self._flushing, finish=self.flush_key_uses)
 
-    async def identify(self, headers: Mapping[str, str], address: str = "", query: bytes = b"") -> Caller:
-        """The caller of a request, by its headers (names in lower case); a key in the URL is refused."""
+    @property
+    def needs_key(self) -> bool:
+        return not self._is_open
+
+    async def identify(
+        self, headers: Mapping[str, str], address: str = "", query: bytes = b"", *, is_safe: bool = True
+    ) -> Caller:
+        """The caller of a request, by its headers (names in lower case); a key in the URL is refused.
+
+        `is_safe` says that the request cannot write: then the cookie of the web page is enough.
+        """
         secret = _read_bearer_token(headers)
-        caller = await self._find_caller(secret) if secret or not self._is_open else None
+        if not secret and "cookie" in headers:
+            caller = await self.browsers.find_caller(headers, is_safe=is_safe)
+        else:
+            caller = await self._find_caller(secret) if secret or not self._is_open else None
         in_query = bool(query) and b"api_key=" in unquote_to_bytes(query).lower()
         if in_query:
             caller = None
@@ -106,8 +123,15 @@ class Identity:
             caller = _apply_agent_header(caller, headers.get("x-agent-id"))
         return add_headers(caller, headers)
 
+    def count_failure(self, address: str, message: str, hint: str) -> errors.Refusal:
+        """The refusal of a secret that was not sent as a key; it counts as a wrong key."""
+        _log.warning("unauthenticated", extra={"address": address, "reason": "unknown link"})
+        refusal = self._failed_keys.count_failure(address, self._clock())
+        return errors.Unauthenticated(message, hint=hint) if refusal.status == _UNAUTHENTICATED else refusal
+
     def forget_cached_keys(self) -> None:
         """Clear the cache after a key was revoked, here or by another replica; running lookups are not cached."""
+        self.browsers.forget()
         self._cached_callers.clear()
         self._cache_generation += 1
 
@@ -116,6 +140,10 @@ class Identity:
         uses, self._key_uses = self._key_uses, {}
         if uses:
             await self._database.write(lambda tx: store.mark_keys_used(tx, uses.items()))
+
+    def _find_fixed_caller(self, name: str) -> Caller | None:
+        """The caller of a token that is not in the store, by the name that browser_sessions.name_key gives it."""
+        return next((caller for _, caller in self._fixed_callers if name_key(caller) == name), None)
 
     async def _find_caller(self, secret: str) -> Caller | None:
         digest = store.hash_secret(secret)
@@ -221,6 +249,7 @@ def add_headers(caller: Caller, headers: Mapping[str, str]) -> Caller:
         session=headers.get(SESSION_HEADER.lower()),
         seat=headers.get(SEAT_HEADER.lower()),
         branch=headers.get(BRANCH_HEADER.lower()),
+        project=headers.get(PROJECT_HEADER.lower()),
     )
 
 
@@ -250,7 +279,9 @@ def _list_meta_windows(meta: Mapping[str, Any]) -> Iterator[str]:
     yield from (claude_call_window(text) for text in _texts([meta.get(_CLAUDE_CALL_META)]))
 
 
-def _add_origin(caller: Caller, *, windows: Iterable[str], session: Any, seat: Any, branch: Any) -> Caller:
+def _add_origin(
+    caller: Caller, *, windows: Iterable[str], session: Any, seat: Any, branch: Any, project: Any = None
+) -> Caller:
     ordered = sorted(dict.fromkeys(_texts(windows)), key=lambda window: _SPECIFICITY[kind_of_window(window)])
     return replace(
         caller,
@@ -258,6 +289,7 @@ def _add_origin(caller: Caller, *, windows: Iterable[str], session: Any, seat: A
         session=next(_texts([session]), caller.session),
         seat=next(_texts([seat]), caller.seat),
         branch=next(_texts([branch]), caller.branch),
+        project=next(_texts([project]), caller.project),
     )
 
 

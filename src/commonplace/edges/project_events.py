@@ -2,29 +2,46 @@
 
 If events are missing after that number, an event `reset` says so: the follower reads the state itself and goes on.
 
+`project=*` follows every project that the caller may see: there the id of an event is its time in microseconds, and after
+a resume events of the last seconds may come again; `project` and `n` tell them apart.
+
 For programs and the web page. MCP clients subscribe to resources instead (mcp/publisher.py). The rows are read by
 rooms/projects/event_feed.py.
 """
 
 import asyncio
 import contextlib
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+from typing import Any
 from urllib.parse import parse_qs
 
 import msgspec
 
 from commonplace import errors
-from commonplace.access import normalize_project_name
+from commonplace.access import ALL_PROJECTS, normalize_project_name
 from commonplace.call import Calls
+from commonplace.clock import SECOND
 from commonplace.edges.http.numbers import parse_integer
 from commonplace.edges.http.request import Request
 from commonplace.edges.http.response import ClientWatch, Response
 from commonplace.edges.http.router import Identify, Route
 from commonplace.quoting.marks import mark_reply
-from commonplace.rooms.projects.event_feed import ProjectEventPage, read_events
+from commonplace.rooms.projects.event_feed import (
+    AllEventsPage,
+    ProjectEventPage,
+    read_all_events,
+    read_events,
+)
 
 # How soon a revoked key is noticed on a stream without events.
 _RECHECK_SECONDS = 15.0
 _NO_EVENT_OF_OURS = 2**63 - 1
+# Of all projects together events may come faster than anybody reads.
+_PAUSE_SECONDS = 0.1
+_RESUME_OVERLAP = 10 * SECOND
+
+Send = Callable[[], Coroutine[Any, Any, None]]
 
 
 class ProjectEvents:
@@ -42,15 +59,54 @@ class ProjectEvents:
 
     async def follow(self, request: Request, response: Response) -> None:
         project = _require_project(request)
-        after = await self._find_start(request, project)
+        send = await (
+            self._prepare_all(request, response)
+            if project == ALL_PROJECTS
+            else self._prepare_project(request, response, project)
+        )
         with response.watch_client(at_once=True) as watch:
             self._open.add(watch)
             try:
-                await self._send_events(request, response, project, after)
+                await send()
             finally:
                 self._open.discard(watch)
         with contextlib.suppress(OSError):
             await response.end_body()
+
+    async def _prepare_project(self, request: Request, response: Response, project: str) -> Send:
+        after = await self._find_start(request, project)
+        return lambda: self._send_events(request, response, project, after)
+
+    async def _prepare_all(self, request: Request, response: Response) -> Send:
+        resume = parse_integer(request.headers.get("last-event-id", ""))
+        since = None if resume is None else max(0, resume - _RESUME_OVERLAP)
+        page = await self._read_all(request, {"since": since})
+        return lambda: self._send_all_events(request, response, page)
+
+    async def _read_all(self, request: Request, arguments: dict[str, Any]) -> AllEventsPage:
+        caller = await self._identify(request.headers, request.address, b"")
+        answer = await self._calls.run_operation(read_all_events, arguments, caller)
+        page: AllEventsPage = answer.reply
+        return page
+
+    async def _send_all_events(self, request: Request, response: Response, page: AllEventsPage) -> None:
+        """Read once for many events that come together: the time between two reads is bounded below."""
+        news = asyncio.Event()
+        stop = self._calls.bus.listen_to_all(news.set)
+        try:
+            await response.send_comment(b"following")
+            while True:
+                for event in page.events:
+                    number = int(datetime.fromisoformat(event.at).timestamp() * 1_000_000)
+                    await response.send_event(mark_reply(msgspec.json.encode(event)), number=number)
+                if not page.events:
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(news.wait(), _RECHECK_SECONDS)
+                    await asyncio.sleep(_PAUSE_SECONDS)
+                news.clear()
+                page = await self._read_all(request, {"positions": page.positions})
+        finally:
+            stop()
 
     async def _find_start(self, request: Request, project: str) -> int:
         last = (await self._read_page(request, project, None)).last
@@ -90,4 +146,4 @@ def _require_project(request: Request) -> str:
     names = parse_qs(request.query.decode("latin-1")).get("project")
     if not names:
         raise errors.Invalid("Missing `project`.", hint="GET /events?project=NAME")
-    return normalize_project_name(names[0])
+    return names[0] if names[0] == ALL_PROJECTS else normalize_project_name(names[0])

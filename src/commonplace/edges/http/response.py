@@ -103,10 +103,11 @@ class Response:
     async def start_body(self, status: int, length: int, content_type: bytes, *headers: Header) -> None:
         """Send the head of an answer whose body follows by `send_chunk` and `end_body`."""
         self.has_begun = True
+        own = {name for name, _ in headers}
         head = [
             (b"content-type", content_type),
             (b"content-length", b"%d" % length),
-            *_SECURITY_HEADERS,
+            *(header for header in _SECURITY_HEADERS if header[0] not in own),
             *headers,
         ]
         await self._send({"type": "http.response.start", "status": status, "headers": head})

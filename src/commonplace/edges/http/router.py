@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from commonplace import errors
@@ -22,8 +22,14 @@ from commonplace.edges.http.request import ClientDisconnected, Receive, Request,
 from commonplace.edges.http.response import ReaderStalled, Response, Send
 from commonplace.edges.limits import ClientLimits
 
-Identify = Callable[[Mapping[str, str], str, bytes], Awaitable[Caller]]
-"""Who sent these headers from that address; the query is there to be refused where it holds a key."""
+
+class Identify(Protocol):
+    """Who sent these headers from that address; the query is there to be refused where it holds a key."""
+
+    def __call__(
+        self, headers: Mapping[str, str], address: str, query: bytes, /, *, is_safe: bool = True
+    ) -> Awaitable[Caller]: ...
+
 
 Route = Callable[[Request, Response], Awaitable[None]]
 Routes = Mapping[str, Mapping[str, Route]]
@@ -33,6 +39,7 @@ LOOPBACK_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 _log = logging.getLogger(__name__)
 
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 _MAX_ORIGIN_CHARACTERS: Final = 500
 # What a browser says of a request that a page of this server, or the person, made; programs say nothing.
 _OWN_SITES: Final = frozenset({"", "same-origin", "none"})
@@ -42,7 +49,10 @@ _SINGLE_HEADERS: Final = frozenset({"host", "origin", "authorization", "content-
 
 
 class HttpApplication:
-    """Public routes answer GET and HEAD without a key; for all others the caller is identified first."""
+    """Public routes answer GET and HEAD without a key, and `public_posts` find their caller themselves.
+
+    For all others the caller is identified first.
+    """
 
     def __init__(
         self,
@@ -50,12 +60,14 @@ class HttpApplication:
         routes: Routes,
         public: Mapping[str, Route] | None = None,
         *,
+        public_posts: Mapping[str, Route] | None = None,
         allowed_hosts: frozenset[str] = LOOPBACK_HOSTS,
         allowed_origins: frozenset[str] = frozenset(),
         limits: ClientLimits | None = None,
         rate_limits: RateLimits | None = None,
     ) -> None:
         self._identify, self._routes, self._public = identify, routes, public or {}
+        self._public_posts = public_posts or {}
         self._allowed_hosts, self._allowed_origins = allowed_hosts, allowed_origins
         self._limits = limits or ClientLimits()
         self._rate_limits = rate_limits or RateLimits(0, 0)
@@ -90,11 +102,14 @@ class HttpApplication:
         if request.repeated_headers and (repeated := _SINGLE_HEADERS & request.repeated_headers):
             raise errors.Invalid(f"The header {min(repeated)} is repeated.", hint="Send it once.")
         self._rate_limits.require_address(request.address)
-        public = self._public.get(request.path)
-        if public is not None and request.method in {"GET", "HEAD"}:
+        is_safe = request.method in _SAFE_METHODS
+        public = self._public.get(request.path) if is_safe else self._public_posts.get(request.path)
+        if public is not None and (is_safe or request.method == "POST"):
             await public(request, response)
             return
-        request.caller = await self._identify(request.headers, request.address, request.query)
+        request.caller = await self._identify(
+            request.headers, request.address, request.query, is_safe=is_safe
+        )
         self._rate_limits.require_key(request.caller.key)
         await self._find_route(request)(request, response)
 

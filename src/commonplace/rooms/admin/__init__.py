@@ -3,22 +3,27 @@
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.admin.audit_verification import list_audit_chains, verify_audit
-from commonplace.rooms.admin.events import KEY_REVOKED
+from commonplace.rooms.admin.browser_sessions import create_sign_in_link
+from commonplace.rooms.admin.events import BROWSER_SIGNED_OUT, KEY_REVOKED
 from commonplace.rooms.admin.inspection import inspect_server
 from commonplace.rooms.admin.operations import admin, get_health
 from commonplace.rooms.admin.resources import KEYS
-from commonplace.rooms.admin.retention import delete_old_answers, delete_old_audit_rows
+from commonplace.rooms.admin.retention import (
+    delete_old_answers,
+    delete_old_audit_rows,
+    delete_old_browser_sessions,
+)
 
 ROOM = Room(
     name="admin",
     purpose=__doc__,
     toolset="admin",
     operations=(admin, get_health),
-    program_operations=(list_audit_chains, verify_audit, inspect_server),
-    retention=(delete_old_audit_rows, delete_old_answers),
+    program_operations=(list_audit_chains, verify_audit, inspect_server, create_sign_in_link),
+    retention=(delete_old_audit_rows, delete_old_answers, delete_old_browser_sessions),
     resources=(KEYS,),
-    events=(KEY_REVOKED,),
+    events=(KEY_REVOKED, BROWSER_SIGNED_OUT),
     agent_columns=declare_agent_columns(
-        never=("api_key.agent", "api_key.created_by", "audit.agent", "audit.detail"),
+        never=("api_key.agent", "api_key.created_by", "audit.agent", "audit.detail", "browser_session.agent"),
     ),
 )

@@ -32,6 +32,16 @@ async def find_caller_by_secret(tx: Tx, secret: str, now: int) -> Caller | None:
     row = await tx.one(f"{_SELECT_KEY} where hash = $1 and {_IS_LIVE}", digest, now)
     if row is None or not hmac.compare_digest(row["hash"], digest):
         return None
+    return _caller_from_key(row)
+
+
+async def find_caller_by_key_id(tx: Tx, key_id: str, now: int) -> Caller | None:
+    """Return the caller of a live key, for a session of the web page that was started with it."""
+    row = await tx.one(f"{_SELECT_KEY} where id = $1 and {_IS_LIVE}", key_id, now)
+    return _caller_from_key(row) if row else None
+
+
+def _caller_from_key(row: Row) -> Caller:
     return Caller(
         row["role"],
         decode_names(row["projects"]),

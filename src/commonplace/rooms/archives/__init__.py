@@ -8,12 +8,14 @@ from commonplace.rooms.archives.operations import read_session, search_sessions,
 from commonplace.rooms.archives.restudy import restudy_sessions
 from commonplace.rooms.archives.retention import delete_orphaned_bodies
 from commonplace.rooms.archives.search import SEARCH_SOURCES
+from commonplace.rooms.archives.transcripts import list_transcript_errors, list_transcripts
 
 ROOM = Room(
     name="archives",
     purpose=__doc__,
     toolset="workspaces",
     operations=(read_session, upload_session, search_sessions),
+    program_operations=(list_transcripts, list_transcript_errors),
     borrowed_tools=("list_sessions",),
     chores=(delete_orphaned_bodies, mask_stored_sessions, restudy_sessions),
     finders=FINDERS,

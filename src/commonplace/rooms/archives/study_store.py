@@ -189,6 +189,18 @@ async def load_errors(tx: Tx, project: str, ids: Sequence[str]) -> Mapping[str, 
     return {row["id"]: row for row in rows}
 
 
+async def list_errors_of_session(tx: Tx, archive: ArchivedSession, limit: int) -> Sequence[Row]:
+    """The errors of one session, by line."""
+    first = build_entry_id(archive, "")
+    return await tx.all(
+        f"select {_ERROR_COLUMNS} from session_error where project = $1 and id >= $2 and id < $3 order by line limit $4",
+        archive.project,
+        first,
+        first[: -len(_SEPARATOR)] + _AFTER_SEPARATOR,
+        limit,
+    )
+
+
 async def list_errors_by_fingerprint(
     tx: Tx,
     project: str,

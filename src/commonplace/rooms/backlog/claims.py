@@ -30,6 +30,16 @@ def emit_backlog_changed(call: Call, project: str, item: str) -> None:
     call.emit(BACKLOG_CHANGED, project=project, id=item)
 
 
+def session_digest(call: Call) -> str:
+    """The id under which the session of the call is stored; empty for an agent without one, such as a person."""
+    return call.session.id if call.session else ""
+
+
+def home_project(call: Call) -> str:
+    """The project of the session, else of the call."""
+    return call.session.project if call.session else call.project
+
+
 async def require_claimable(call: Call, row: Row, *, force: bool) -> dict[str, str]:
     """Return the edit that assigns the item to the caller; refuse if another agent has it or it is blocked."""
     owner = row["assigned_to"] or row["completed_by"]
@@ -52,7 +62,7 @@ async def require_claimable(call: Call, row: Row, *, force: bool) -> dict[str, s
 
 async def release_lapsed_claim(call: Call, row: Row) -> Row:
     """Write down that another session's claim lapsed and notify it; the caller holds the backlog lock."""
-    if not model.is_claim_lapsed(row, call.now) or row["claim_session"] == call.own_session.id:
+    if not model.is_claim_lapsed(row, call.now) or row["claim_session"] == session_digest(call):
         return row
     text = f"Your claim on {row['id']} lapsed, and {call.agent} has changed it since: {row['title']}"
     await activity.notify_sessions(call.tx, row["claim_project"], [row["claim_session"]], text, call.now)
@@ -86,7 +96,7 @@ async def _release_claim(call: Call, row: Row, until: int) -> Row:
 async def update_work_of_item(call: Call, before: Row, after: Row) -> None:
     """Let the work items follow a change of their backlog item: claimed, completed, or taken from its agent."""
     title = after["title"][:MAX_WORK_TITLE_CHARACTERS]
-    session = call.own_session
+    session = call.session
     if after["closed"] and not before["closed"]:
         status = "completed" if after["status"] == "done" else "abandoned"
         await _close_work(call, before, {call.agent, before["assigned_to"]}, status)
@@ -94,7 +104,7 @@ async def update_work_of_item(call: Call, before: Row, after: Row) -> None:
     is_put_back = before["status"] == "in_progress" and after["status"] == "open"
     if is_put_back or before["assigned_to"] != after["assigned_to"]:
         await _close_work(call, before, {before["assigned_to"]}, "abandoned")
-    if after["claim_session"] == session.id != before["claim_session"]:
+    if session and after["claim_session"] == session.id != before["claim_session"]:
         work_id = await work.start_work_of_item(call.tx, session, title, after["id"], call.now)
         await work.show_current_work(call.tx, session)
         call.reindex(WORK_KIND, work_id, project=session.project)
@@ -102,19 +112,19 @@ async def update_work_of_item(call: Call, before: Row, after: Row) -> None:
 
 
 async def _close_work(call: Call, row: Row, agents: set[str], status: str) -> None:
-    projects = list(dict.fromkeys([row["project"], call.own_session.project, row["claim_project"]]))
+    projects = list(dict.fromkeys([row["project"], home_project(call), row["claim_project"]]))
     title = row["title"][:MAX_WORK_TITLE_CHARACTERS]
     await work.close_work_of_item(
         call.tx, projects, sorted(agents - {""}), title, row["id"], status, call.now
     )
-    if call.agent in agents:
-        await work.show_current_work(call.tx, call.own_session)
+    if call.session and call.agent in agents:
+        await work.show_current_work(call.tx, call.session)
 
 
 async def list_file_claims(call: Call) -> list[FileClaim]:
     """List the files that items name which other sessions have claimed."""
     rows = await store.list_claims_with_files(
-        call.tx, call.project, call.own_session.id, call.now, _MAX_FILE_CLAIMS
+        call.tx, call.project, session_digest(call), call.now, _MAX_FILE_CLAIMS
     )
     return [
         FileClaim(file, row["assigned_to"], row["id"], row["title"])

@@ -30,8 +30,7 @@ async def lock_backlog(call: Call, project: str) -> int:
 
 async def load_locked_item(call: Call, id_prefix: str, expected_version: int | None = None) -> Row:
     """Lock the backlog and load the item, from this project or else another that the caller may see."""
-    own_project = call.own_session.project
-    match = await ids.find_ids_by_prefix(call.tx, "backlog", [own_project], id_prefix)
+    match = await ids.find_ids_by_prefix(call.tx, "backlog", [claims.home_project(call)], id_prefix)
     match = match or await ids.find_ids_by_prefix(
         call.tx, "backlog", await list_visible_projects(call), id_prefix
     )
@@ -68,13 +67,15 @@ async def edit_item(
     call: Call, row: Row, edits: Mapping[str, str], dependencies: list[str] | None = None
 ) -> Row:
     """Update the fields that differ and record their old values."""
-    session = call.own_session
+    session = claims.session_digest(call)
     values = model.apply_edits(
-        row, edits, model.ItemEditor(call.agent, session.project, session.id, call.now)
+        row, edits, model.ItemEditor(call.agent, claims.home_project(call), session, call.now)
     )
-    if values["claim_session"] == session.id:
+    if session and values["claim_session"] == session:
         files = extract_named_files(values["title"], values["description"])
-        await store.insert_claim(call.tx, session.project, session.id, row["project"], row["id"], files)
+        await store.insert_claim(
+            call.tx, claims.home_project(call), session, row["project"], row["id"], files
+        )
     changes = model.diff_fields(row, values)
     if dependencies is not None:
         changes |= await _update_dependencies(call, row, dependencies)

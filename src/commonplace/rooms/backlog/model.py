@@ -274,9 +274,17 @@ _NO_CLAIM: dict[str, Any] = {
 def _claim_values(
     row: Row, edits: Mapping[str, str], values: Mapping[str, Any], by: ItemEditor
 ) -> dict[str, Any]:
-    """Return the claim columns after an edit. An agent that sets an item in progress for itself claims it."""
+    """Return the claim columns after an edit. An agent that sets an item in progress for itself claims it.
+
+    A claim lapses with its session; an agent without one, such as a person, has the item until they give it back.
+    """
     in_progress = values["status"] == "in_progress"
-    if in_progress and values["assigned_to"] == by.agent and edits.keys() & {"status", "assigned_to"}:
+    if (
+        by.session
+        and in_progress
+        and values["assigned_to"] == by.agent
+        and edits.keys() & {"status", "assigned_to"}
+    ):
         was_assigned = row["assigned_to"] == by.agent
         assigned = row["claim_assigned"] if was_assigned else 1
         return {

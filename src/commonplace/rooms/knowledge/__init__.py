@@ -6,6 +6,7 @@ from commonplace.rooms.knowledge.boot import INTERFACE_UPDATES_SECTION, LEARNING
 from commonplace.rooms.knowledge.citations import list_citations, report_citations
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENT_STORED, DOCUMENTS_CHANGED
 from commonplace.rooms.knowledge.finders import FINDERS
+from commonplace.rooms.knowledge.listing import list_documents
 from commonplace.rooms.knowledge.operations import (
     archive_by_tag,
     change_status,
@@ -35,7 +36,7 @@ ROOM = Room(
         archive_by_tag,
         restore_by_tag,
     ),
-    program_operations=(list_citations, report_citations),
+    program_operations=(list_documents, list_citations, report_citations),
     boot_sections=(LEARNINGS_SECTION, PATTERNS_SECTION, INTERFACE_UPDATES_SECTION),
     retention=(expire_documents,),
     resources=(DOCUMENT, KNOWLEDGE),

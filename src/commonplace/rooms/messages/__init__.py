@@ -16,13 +16,14 @@ from commonplace.rooms.messages.renames import move_mail
 from commonplace.rooms.messages.resources import INBOX, list_inbox
 from commonplace.rooms.messages.retention import delete_finished_messages
 from commonplace.rooms.messages.search import SEARCH_SOURCE
+from commonplace.rooms.messages.threads import list_threads, read_thread
 
 ROOM = Room(
     name="messages",
     purpose=__doc__,
     toolset="work",
     operations=(send_message, get_messages, acknowledge_message, update_message_status, claim_message),
-    program_operations=(list_inbox,),
+    program_operations=(list_inbox, list_threads, read_thread),
     boot_sections=(MESSAGES_SECTION,),
     retention=(delete_finished_messages,),
     resources=(INBOX,),

@@ -7,6 +7,7 @@ from commonplace import errors
 from commonplace.call import Call
 from commonplace.project import is_registered_project
 from commonplace.rooms.admin import store as keys
+from commonplace.rooms.admin.browser_store import list_people
 from commonplace.rooms.messages import store
 from commonplace.rooms.messages.model import ALL_AGENTS, PROJECT_ADMINS
 
@@ -28,17 +29,22 @@ async def resolve_recipients(call: Call, project: str, to: str) -> Recipients:
     if to == ALL_AGENTS:
         return await _resolve_everyone(call, project)
     if to == PROJECT_ADMINS:
-        admins = await store.list_admin_names(call.tx, project)
+        people = await list_people(call.tx, project, call.now)
+        admins = dict.fromkeys(await store.list_admin_names(call.tx, project))
+        admins |= dict.fromkeys(name for name, is_admin in people.items() if is_admin)
         return Recipients(to, [name for name in admins if not _is_sender(call, project, name)])
+    if to in await list_people(call.tx, project, call.now):
+        return Recipients(to, [to])
     name = await _match_agent_name(call, project, to)
     return Recipients(name, [name])
 
 
 async def _resolve_everyone(call: Call, project: str) -> Recipients:
-    """Who is alive or known to come back; a name that a key is bound to comes back."""
-    known = await store.list_agent_names(call.tx, project)
+    """Who is alive or known to come back, as a name that a key is bound to and a person who is signed in."""
+    people = await list_people(call.tx, project, call.now)
+    known = list(dict.fromkeys([*await store.list_agent_names(call.tx, project), *people]))
     reachable = set(await store.list_reachable_names(call.tx, project, call.now))
-    reachable |= await keys.list_bound_names(call.tx, project, "", call.now)
+    reachable |= people.keys() | await keys.list_bound_names(call.tx, project, "", call.now)
     others = [name for name in known if not _is_sender(call, project, name)]
     names = [name for name in others if name in reachable]
     return Recipients(ALL_AGENTS, names, len(others) - len(names))
@@ -63,4 +69,4 @@ async def _match_agent_name(call: Call, project: str, to: str) -> str:
 
 
 def _is_sender(call: Call, project: str, name: str) -> bool:
-    return name == call.agent and call.session is not None and project == call.session.project
+    return name == call.agent and (call.session is None or project == call.session.project)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from commonplace import events
+from commonplace import access, events
 from commonplace.arguments import MAX_INTEGER
 from commonplace.audience import EventReader, load_event_reader
 from commonplace.call import Call
@@ -13,6 +13,7 @@ from commonplace.operation import Reply, operation
 
 EventNumber = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 EventLimit = Annotated[int, Field(ge=1, le=1000)]
+_MAX_EVENTS_OF_PROJECT = 200
 
 
 class ProjectEvent(Reply):
@@ -22,6 +23,8 @@ class ProjectEvent(Reply):
     at: str
     actor: str = ""
     body: dict[str, Any] = {}
+    project: str = ""
+    """Only where the events of several projects are followed at once."""
 
 
 class ProjectEventPage(Reply):
@@ -52,6 +55,48 @@ async def read_events(
     return ProjectEventPage(last=stored[-1].n if stored else after, events=visible)
 
 
+class AllEventsPage(Reply):
+    """`positions` are the numbers to continue from, by project."""
+
+    positions: dict[str, int]
+    events: list[ProjectEvent]
+
+
+@operation("resource:all_events", role="readonly", session=False)
+async def read_all_events(
+    call: Call,
+    positions: dict[str, EventNumber] | None = None,
+    since: EventNumber | None = None,
+) -> AllEventsPage:
+    """List the events after these positions in every project that the caller may see, in the order of time.
+
+    Without positions nothing is listed, or with `since` everything from that time on.
+    """
+    last_numbers = await events.list_last_event_numbers(call.tx)
+    visible = {name: n for name, n in last_numbers.items() if access.can_read_project(call.caller, name)}
+    if positions is None:
+        known = visible if since is None else await events.list_numbers_before(call.tx, list(visible), since)
+    else:
+        known = positions
+    rows: list[tuple[int, ProjectEvent]] = []
+    for project, last in visible.items():
+        if last > known.get(project, 0):
+            stored = await events.list_events_after(
+                call.tx, project, known.get(project, 0), _MAX_EVENTS_OF_PROJECT
+            )
+            call.project = project
+            reader = await load_event_reader(call)
+            rows += [
+                (event.at, _render_event(event, project))
+                for event in stored
+                if reader.can_see_audience(event.audience)
+            ]
+            visible[project] = stored[-1].n if stored else last
+    return AllEventsPage(
+        positions=visible, events=[event for _, event in sorted(rows, key=lambda row: row[0])]
+    )
+
+
 @operation("resource:event_reader", role="readonly", session=False)
 async def find_event_reader(call: Call, project: str) -> EventReader:
     """Who hears the events of this project on the caller's connection."""
@@ -66,7 +111,13 @@ def _find_reset(after: int, kept: events.KeptNumbers) -> Literal["", "expired", 
     return "expired" if after < kept.first - 1 else ""
 
 
-def _render_event(event: events.Event) -> ProjectEvent:
+def _render_event(event: events.Event, project: str = "") -> ProjectEvent:
     return ProjectEvent(
-        n=event.n, kind=event.kind, uri=event.uri, at=iso_exact(event.at), actor=event.actor, body=event.body
+        n=event.n,
+        kind=event.kind,
+        uri=event.uri,
+        at=iso_exact(event.at),
+        actor=event.actor,
+        body=event.body,
+        project=project,
     )

@@ -5,6 +5,7 @@ from commonplace.room import Room
 from commonplace.rooms.sessions.boot import HANDOFF_SECTION
 from commonplace.rooms.sessions.events import SESSION_ENDED, SESSION_STARTED
 from commonplace.rooms.sessions.operations import bind_windows, end_session, start_session
+from commonplace.rooms.sessions.preview import preview_boot_pack
 from commonplace.rooms.sessions.renames import rename_sessions
 from commonplace.rooms.sessions.retention import delete_unused_sessions
 
@@ -13,7 +14,7 @@ ROOM = Room(
     purpose=__doc__,
     toolset="work",
     operations=(start_session, end_session),
-    program_operations=(bind_windows,),
+    program_operations=(bind_windows, preview_boot_pack),
     boot_sections=(HANDOFF_SECTION,),
     retention=(delete_unused_sessions,),
     events=(SESSION_STARTED, SESSION_ENDED),

@@ -1,0 +1,253 @@
+// Now: who needs me, what is happening, was anything prevented.
+
+import { each, html, signal } from "./dom.js";
+import { age, avatar, clock, count, hue, time, who, words } from "./format.js";
+import { icon } from "./icons.js";
+import { call, copy, go, link, overview, paused, project, route, tick, write } from "./state.js";
+import { empty, loaded, resource, select } from "./view.js";
+
+const STREAM_EVENTS = 200;
+const QUIET_MILLISECONDS = 5 * 60 * 1000;
+
+const stream = resource(async () => (await call("memory_list_events", { project: project(), limit: STREAM_EVENTS })).events);
+const isHovered = signal(false);
+/** @type {import("./dom.js").Signal<any[] | null>} */ const held = signal(null);
+const overviewSource = { get data() { return overview.value; }, error: null };
+
+/** @type {import("./view.js").View} */
+export const view = {
+  title: "Now",
+  load: () => stream.load(),
+  show,
+};
+
+function show() {
+  void tick.value;
+  return loaded(overviewSource, (now) => {
+    const isNew = !now.agents.length && !(stream.data ?? []).length;
+    return html`
+    <div class="now">
+      <div class="now-main">
+        ${prevented(now)}
+        <section aria-labelledby="needs"><h2 id="needs">Needs you <span class="count">${now.needs_you.length || ""}</span></h2>
+          <div aria-live="polite">${now.needs_you.length
+            ? html`<ul class="needs">${each(now.needs_you, (need) => `${need.kind}${need.id}`, showNeed)}</ul>`
+            : html`<p class="calm">${icon("check")} Nobody is waiting for you.</p>`}</div>
+        </section>
+        ${isNew ? tutorial(now) : html`
+        <section aria-labelledby="agents"><h2 id="agents">Agents <span class="count">${now.agents.length || ""}</span></h2>
+          ${now.agents.length
+            ? html`<ul class="cards">${each(now.agents, (agent) => agent.project + agent.session, showAgent)}</ul>`
+            : html`<p class="calm">No agent is working. The next session appears here by itself.</p>`}
+        </section>
+        ${showFiles(now.files)}`}
+      </div>
+      ${showStream()}
+    </div>`;
+  });
+}
+
+/** @type {Record<string, string>} */
+const PREVENTED = { edits: "edit", duplicates: "duplicate", conflicts: "conflict", stale_writes: "stale write", denials: "denial" };
+
+/** @param {any} now */
+function prevented(now) {
+  const counts = Object.entries(now.prevented_counts ?? {});
+  if (!counts.length) return html`<p class="prevented">${icon("shield")} Nothing had to be prevented today.</p>`;
+  const said = counts.map(([kind, n]) => count(/** @type {number} */ (n), PREVENTED[kind] ?? kind)).join(", ");
+  return html`<details class="prevented"><summary>${icon("shield")} Prevented today: <b>${said}</b></summary>
+    <ul>${each(now.prevented, (row) => row.at + row.agent + row.detail, (row) => html`
+      <li>${time(row.at)} <b>${row.agent || "somebody"}</b> ${words(row.operation.replace("memory_", ""))} <span class="muted">${row.detail}</span></li>`)}
+    </ul></details>`;
+}
+
+/** @type {Record<string, [string, string]>} */
+const NEEDS = {
+  mail: ["messages", "writes to you"],
+  blocked: ["lock", "is blocked"],
+  question: ["work", "needs information on"],
+  disputed: ["warn", "wrote something disputed"],
+  pending_agent: ["shield", "waits to be admitted"],
+};
+
+/** @param {any} need */
+function showNeed(need) {
+  const [mark, says] = NEEDS[need.kind] ?? ["warn", words(need.kind)];
+  return html`<li class="need" data-row tabindex="-1">
+    ${avatar(need.agent)}
+    <div class="need-body">
+      <div class="need-head"><b>${need.agent}</b> ${says} ${need.where ? html`by <b>${need.where}</b> ` : ""}<span class="muted">${need.project} · ${time(need.since)}</span></div>
+      ${need.title ? html`<div class="need-title">${icon(mark)} ${need.title}</div>` : ""}
+      ${need.text ? html`<blockquote>${need.text}</blockquote>` : ""}
+    </div>
+    <div class="actions">${needActions(need)}</div>
+  </li>`;
+}
+
+/** @param {any} need */
+function needActions(need) {
+  const open = (/** @type {string} */ view, /** @type {Record<string,string>} */ query) =>
+    html`<a class="button" href="${link(view, { project: need.project, ...query })}">Open</a>`;
+  if (need.kind === "mail")
+    return html`<a class="button primary" href="${link("messages", { project: need.project, thread: need.thread_id })}">Answer</a>
+      <button class="button" onclick=${() => finish(need)}>Done</button>`;
+  if (need.kind === "question") return open("work", { item: need.id });
+  if (need.kind === "disputed") return open("knowledge", { doc: need.id });
+  if (need.kind === "pending_agent")
+    return html`<button class="button primary" onclick=${() => write("memory_project", { action: "add_agent", name: need.project, agent: need.agent, tier: "named" }, { done: `${need.agent} is on the roster of ${need.project}.`, apply: () => without(need) })}>Admit</button>`;
+  return html`<a class="button" href="${link("messages", { project: need.project, to: need.agent })}">Write</a>`;
+}
+
+/** @param {any} need */
+function finish(need) {
+  return write("memory_update_message_status", { message_id: need.id, status: "completed" }, { project: need.project, done: "Marked as done.", apply: () => without(need) });
+}
+
+/** Take a row away at once; what is returned puts it back. @param {any} need */
+function without(need) {
+  const now = /** @type {any} */ (overview.current);
+  const before = now.needs_you;
+  overview.value = { ...now, needs_you: before.filter((/** @type {any} */ each) => each !== need) };
+  return () => (overview.value = { ...overview.current, needs_you: before });
+}
+
+/** @param {any} agent */
+function showAgent(agent) {
+  const quiet = Date.now() - Date.parse(agent.active) > QUIET_MILLISECONDS;
+  const act = agent.last_act ? `${words(agent.last_act)} ${age(agent.last_act_at)} ago` : `started ${age(agent.started)} ago`;
+  return html`<li class="card ${quiet ? "quiet" : ""}" data-row tabindex="-1">
+    <header>${who(agent.agent)}<span class="muted push">${quiet ? html`idle ${time(agent.active)}` : html`<span class="dot"></span> ${time(agent.active)}`}</span></header>
+    <p class="task" title="${agent.task}">${agent.task || html`<span class="muted">no task given</span>`}</p>
+    <footer class="muted">
+      <span class="chip">${agent.project}</span>
+      ${agent.branch ? html`<span class="chip" title="branch">${icon("branch")}${agent.branch}</span>` : ""}
+      ${agent.holds?.length ? html`<span class="chip" title="${agent.holds.join("\n")}">${icon("lock")}${count(agent.holds.length, "file")}</span>` : ""}
+      ${agent.is_subagent ? html`<span class="chip">sub-agent</span>` : ""}
+      ${agent.tmux_target ? html`<button class="chip" title="Copy the command that shows its terminal" onclick=${() => copy(`tmux attach -t ${agent.tmux_target}`)}>tmux ${agent.tmux_target}</button>` : ""}
+      <span class="push">${spark(agent.acts)}</span>
+    </footer>
+    <p class="last muted">${act}</p>
+  </li>`;
+}
+
+/** Acts per minute of the last quarter of an hour. @param {number[]} [acts] */
+function spark(acts = []) {
+  if (!acts.length) return "";
+  const most = Math.max(3, ...acts);
+  const bars = acts.map((n, index) => `M${index * 4 + 1} 14v${-Math.max(1, Math.round((n / most) * 13))}`).join("");
+  return html`<svg class="spark" viewBox="0 0 60 14" width="60" height="14" role="img" aria-label="${count(acts.reduce((a, b) => a + b, 0), "act")} in 15 minutes"><path d="${bars}"/></svg>`;
+}
+
+/** @param {any[]} files */
+function showFiles(files) {
+  if (!files.length) return "";
+  /** @type {Map<string, any[]>} */ const folders = new Map();
+  for (const file of files) {
+    const cut = file.path.replace(/\/$/, "").lastIndexOf("/");
+    const folder = `${project() === "*" ? `${file.project}: ` : ""}${cut < 0 ? "." : file.path.slice(0, cut)}`;
+    const found = folders.get(folder) ?? folders.set(folder, []).get(folder);
+    found?.push(file);
+  }
+  const holders = new Map();
+  for (const file of files) holders.set(file.project + file.path, (holders.get(file.project + file.path) ?? new Set()).add(file.agent));
+  return html`<section aria-labelledby="files"><h2 id="files">Touched files <span class="count">${files.length}</span></h2>
+    <div class="tree">${each(folders, ([folder]) => folder, ([folder, found]) => html`
+      <div class="folder"><div class="folder-name muted" title="${folder}">${folder}/</div>
+      <ul>${each(found, (file) => file.path + file.agent, (file) => {
+        const isShared = holders.get(file.project + file.path).size > 1;
+        return html`<li class="file ${isShared ? "contended" : ""}" title="${file.reason}">
+          <span class="bar hue-${hue(file.agent)} ${file.mode ? "is-held" : ""}"></span>
+          <span class="path">${file.path.slice(file.path.replace(/\/$/, "").lastIndexOf("/") + 1)}</span>
+          ${isShared ? html`<span class="chip warn">${icon("warn")}several agents</span>` : ""}
+          <span class="muted push">${file.mode ? html`${icon("lock")} ${file.agent}${file.reason ? ` · ${file.reason}` : ""} · until ${clock(file.until).slice(0, 5)}` : html`changed by ${file.agent} · ${time(file.at)}`}</span>
+        </li>`;
+      })}</ul></div>`)}
+    </div></section>`;
+}
+
+// The stream
+
+/** Acts of one agent in a row are one group. @param {any[]} events */
+function groupEvents(events) {
+  /** @type {{key: string, actor: string, project: string, events: any[]}[]} */ const groups = [];
+  for (const event of events) {
+    const last = groups.at(-1);
+    if (last && last.actor === event.actor && last.project === event.project) last.events.push(event);
+    else groups.push({ key: "", actor: event.actor ?? "", project: event.project, events: [event] });
+  }
+  for (const group of groups) group.key = `${group.project}${group.events.at(-1).n}`;
+  return groups;
+}
+
+/** @param {boolean} on */
+function hover(on) {
+  isHovered.value = on;
+  held.value = on ? stream.data : null;
+}
+
+function showStream() {
+  const kind = route.value.query.get("kind") ?? "";
+  const source = { get data() { return held.value ?? stream.data; }, error: stream.error };
+  return html`<aside class="stream" aria-label="Live stream" onmouseenter=${() => hover(true)} onmouseleave=${() => hover(false)}>
+    <h2>Stream ${paused.value || isHovered.value ? html`<span class="chip">${icon("pause")}${paused.value ? "paused" : "held"}</span>` : ""}
+      <span class="push">${select("Kind of event", kind, [["", "everything"], ...kinds(stream.data ?? [])], (value) => go("now", { kind: value }, { keep: true, replace: true }))}</span></h2>
+    ${loaded(source, (events) => {
+      const shown = kind ? events.filter((/** @type {any} */ event) => event.kind === kind) : events;
+      return shown.length
+        ? html`<ol>${each(groupEvents(shown), (group) => group.key, showGroup)}</ol>`
+        : empty("Quiet", "What agents do appears here as it happens.");
+    })}
+  </aside>`;
+}
+
+/** @param {any[]} events @returns {[string, string][]} */
+function kinds(events) {
+  return [...new Set(events.map((event) => event.kind))].sort().map((kind) => [kind, words(kind)]);
+}
+
+/** @param {{actor: string, project: string, events: any[]}} group */
+function showGroup(group) {
+  /** @type {Map<string, number>} */ const tally = new Map();
+  for (const event of group.events) tally.set(event.kind, (tally.get(event.kind) ?? 0) + 1);
+  const latest = group.events[0];
+  return html`<li class="group">
+    ${avatar(group.actor || "?")}
+    <div><b>${group.actor || "the server"}</b> <span class="muted">${time(latest.at)}</span>
+      <div>${each(tally, ([kind]) => kind, ([kind, n]) => html`<span class="act">${n > 1 ? html`<b>${n}×</b> ` : ""}${words(kind)}</span>`)}</div>
+      <div class="muted clip">${describe(latest)}</div></div>
+  </li>`;
+}
+
+/** What an event is about, in a few words. @param {any} event */
+export function describe(event) {
+  const body = event.body ?? {};
+  const texts = [body.title, body.task, body.subject, body.name, ...(body.files ?? []).slice(0, 3), body.id, body.agent].filter(Boolean);
+  return texts.slice(0, 2).join(" · ") || event.uri;
+}
+
+// The empty state is the tutorial.
+
+const STEPS = [
+  ["Connect an agent", "commonplace connect claude", "Other agents: codex, gemini, cursor, copilot, opencode."],
+  ["Add hooks and transcripts", "commonplace install", "Edits are checked against the locks of others, sessions are archived."],
+  ["Give it something to do", "Start a session in Commonplace and tell me what the team knows.", "Paste it into the agent."],
+];
+
+/** @param {any} now */
+function tutorial(now) {
+  const events = stream.data ?? [];
+  const done = [
+    now.agents.length > 0 || events.some((/** @type {any} */ event) => event.kind === "SessionStarted"),
+    now.agents.some((/** @type {any} */ agent) => agent.branch || agent.directory) || events.some((/** @type {any} */ event) => event.kind === "SessionArchived"),
+    events.some((/** @type {any} */ event) => !["SessionStarted", "SessionEnded", "ProjectCreated"].includes(event.kind)),
+  ];
+  return html`<section class="tutorial" aria-labelledby="begin"><h2 id="begin">Begin in three steps</h2>
+    <ol>${STEPS.map(([title, command, note], index) => html`
+      <li class="${done[index] ? "is-done" : ""}">
+        <span class="tick" role="img" aria-label="${done[index] ? "done" : "not done yet"}">${done[index] ? icon("check") : String(index + 1)}</span>
+        <div><b>${title}</b><div class="command"><code>${command}</code><button class="icon-button" aria-label="Copy: ${command}" onclick=${() => copy(command)}>${icon("copy")}</button></div>
+        <p class="muted">${note}</p></div>
+      </li>`)}</ol>
+    <p class="muted">Each step is ticked off here as soon as it happened. Leave the page open.</p>
+  </section>`;
+}

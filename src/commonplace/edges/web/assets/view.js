@@ -1,0 +1,82 @@
+// What every view uses: a resource that is fetched again, and the states that every list can be in.
+
+import { html, signal } from "./dom.js";
+import { Refused } from "./state.js";
+
+/** @typedef {{title: string, load: (events: import("./live.js").LiveEvent[] | null) => unknown, show: () => unknown, keys?: Record<string, [string, () => void]>}} View */
+
+/** Something that is fetched. The last data stay shown while it is fetched again, and when that fails.
+ * @template T @param {() => Promise<T>} fetcher */
+export function resource(fetcher) {
+  const state = signal(/** @type {{data: T | null, error: unknown, isLoading: boolean}} */ ({ data: null, error: null, isLoading: false }));
+  let newest = 0;
+  return {
+    get data() {
+      return state.value.data;
+    },
+    get error() {
+      return state.value.error;
+    },
+    get isLoading() {
+      return state.value.isLoading;
+    },
+    /** @param {T | null} data */
+    set(data) {
+      newest++;
+      state.value = { data, error: null, isLoading: false };
+    },
+    changed: () => state.changed(),
+    async load() {
+      const own = ++newest;
+      if (!state.current.data) state.value = { ...state.current, isLoading: true };
+      try {
+        const data = await fetcher();
+        if (own === newest) state.value = { data, error: null, isLoading: false };
+      } catch (error) {
+        if (own === newest) state.value = { ...state.current, error, isLoading: false };
+      }
+    },
+  };
+}
+
+/** Show the data of a resource, or why there are none.
+ * @template T @param {{data: T | null, error: unknown}} source @param {(data: T) => unknown} show */
+export function loaded(source, show) {
+  const { data, error } = source;
+  const problem = error instanceof Refused ? error : error ? new Refused(0, { message: String(error) }, "page") : null;
+  return html`${problem ? failure(problem) : ""}${data ? show(data) : problem ? "" : skeleton()}`;
+}
+
+/** @param {Refused} problem */
+function failure(problem) {
+  return html`<div class="failure" role="alert"><b>${problem.operation}</b> ${problem.message} <span class="muted">${problem.hint}</span></div>`;
+}
+
+const skeleton = () => html`<div class="skeleton" aria-hidden="true"><i></i><i></i><i></i></div>`;
+
+/** @param {string} title @param {unknown} text @param {unknown} [action] */
+export function empty(title, text, action = "") {
+  return html`<div class="empty"><h3>${title}</h3><p>${text}</p>${action}</div>`;
+}
+
+/** @param {string} label @param {string} value @param {[string, string][]} options @param {(value: string) => void} choose */
+export function select(label, value, options, choose) {
+  return html`<label class="select"><span class="visually-hidden">${label}</span
+    ><select aria-label="${label}" onchange=${(/** @type {any} */ event) => choose(event.target.value)}>
+      ${options.map(([key, text]) => html`<option value="${key}" .selected=${key === value}>${text}</option>`)}
+    </select></label>`;
+}
+
+/** @param {[string, string][]} tabs @param {string} chosen @param {(key: string) => void} choose */
+export function tabs(tabs, chosen, choose) {
+  return html`<div class="tabs" role="tablist">
+    ${tabs.map(([key, text]) => html`<button role="tab" class="tab" aria-selected="${String(key === chosen)}" onclick=${() => choose(key)}>${text}</button>`)}
+  </div>`;
+}
+
+/** The fields of a form as an object; empty ones are left out. @param {Event} event @returns {Record<string, string>} */
+export function fields(event) {
+  event.preventDefault();
+  const form = /** @type {HTMLFormElement} */ (event.target);
+  return Object.fromEntries([...new FormData(form)].flatMap(([name, value]) => (value === "" ? [] : [[name, String(value)]])));
+}

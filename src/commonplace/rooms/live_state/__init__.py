@@ -1,0 +1,13 @@
+"""What a person sees at a glance: who waits, who works on what, what was prevented, and what happened."""
+
+from commonplace.room import Room
+from commonplace.rooms.live_state.markdown import render_markdown
+from commonplace.rooms.live_state.operations import get_live_state, list_events
+
+ROOM = Room(
+    name="live_state",
+    purpose=__doc__,
+    toolset="admin",
+    operations=(),
+    program_operations=(get_live_state, list_events, render_markdown),
+)

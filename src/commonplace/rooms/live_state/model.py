@@ -1,0 +1,200 @@
+"""The replies of the live state, and how rows become them. All times are ISO 8601 in UTC."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+import msgspec
+from pydantic import Field
+
+from commonplace.clock import MINUTE, iso, iso_exact
+from commonplace.operation import Reply
+from commonplace.store.database import Row
+
+ACTS_MINUTES = 15
+EventLimit = Annotated[int, Field(ge=1, le=500)]
+EventKinds = Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=50)]
+EventCursor = Annotated[str, Field(max_length=100, pattern=r"^\d{1,17}-\d{1,17}$")]
+_SESSION_CHARACTERS = 8
+_TEXT_CHARACTERS = 500
+_PREVENTED_KINDS = {
+    "memory_lock_files": "edits",
+    "duplicate": "duplicates",
+    "stale_token": "stale_writes",
+    "conflict": "conflicts",
+    "forbidden": "denials",
+}
+
+
+class NeedsYou(Reply):
+    """Something that waits for a person. `kind`: mail, blocked, question, disputed, pending_agent."""
+
+    kind: str
+    project: str
+    id: str
+    since: str
+    agent: str = ""
+    title: str = ""
+    text: str = ""
+    thread_id: str = ""
+    where: str = ""
+
+
+class AgentCard(Reply):
+    """A live session. `acts` counts its agent's events in each of the last minutes, the oldest first."""
+
+    project: str
+    agent: str
+    session: str
+    started: str
+    active: str
+    task: str = ""
+    status: str = ""
+    branch: str = ""
+    directory: str = ""
+    tmux_target: str = ""
+    is_subagent: bool = False
+    holds: list[str] = []
+    acts: list[int] = []
+    last_act: str = ""
+    last_act_at: str = ""
+
+
+class TouchedFile(Reply):
+    """A file that an agent holds (`mode` is set) or has changed."""
+
+    project: str
+    path: str
+    agent: str
+    at: str
+    mode: str = ""
+    reason: str = ""
+    until: str = ""
+
+
+class Prevented(Reply):
+    kind: str
+    project: str
+    at: str
+    operation: str
+    agent: str = ""
+    detail: str = ""
+
+
+class LiveState(Reply):
+    now: str
+    agent: str
+    needs_you: list[NeedsYou]
+    agents: list[AgentCard]
+    files: list[TouchedFile]
+    prevented: list[Prevented]
+    prevented_counts: dict[str, int] = {}
+    items: dict[str, int] = {}
+
+
+class ListedEvent(Reply):
+    project: str
+    n: int
+    at: str
+    kind: str
+    uri: str
+    actor: str = ""
+    body: dict[str, Any] = {}
+
+
+class EventPage(Reply):
+    count: int
+    events: list[ListedEvent]
+    next_cursor: str = ""
+
+
+def short_text(text: str) -> str:
+    return text if len(text) <= _TEXT_CHARACTERS else text[: _TEXT_CHARACTERS - 1] + "…"
+
+
+def build_agent_cards(
+    sessions: Sequence[Row], leases: Sequence[Row], acts: Sequence[Row], now: int
+) -> list[AgentCard]:
+    held: dict[str, list[str]] = defaultdict(list)
+    for lease in leases:
+        held[lease["session"]].append(lease["path"])
+    acts_by_agent: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for act in acts:
+        acts_by_agent[act["project"], act["actor"]].append(act)
+    return [
+        _build_agent_card(row, held[row["id"]], acts_by_agent[row["project"], row["agent"]], now)
+        for row in sessions
+    ]
+
+
+def _build_agent_card(row: Row, holds: list[str], acts: list[Row], now: int) -> AgentCard:
+    return AgentCard(
+        project=row["project"],
+        agent=row["agent"],
+        session=f"ses_{row['id'][:_SESSION_CHARACTERS]}",
+        started=iso(row["started_at"]),
+        active=iso(row["active_at"]),
+        task=short_text(row["current_task"] or row["task"]),
+        status=row["status"] or "",
+        branch=row["branch"],
+        directory=row["working_directory"],
+        tmux_target=row["tmux_target"],
+        is_subagent=bool(row["parent"]),
+        holds=holds,
+        acts=_count_per_minute([act["at"] for act in acts], now) if acts else [],
+        last_act=acts[0]["kind"] if acts else "",
+        last_act_at=iso(acts[0]["at"]) if acts else "",
+    )
+
+
+def _count_per_minute(times: Iterable[int], now: int) -> list[int]:
+    counts = [0] * ACTS_MINUTES
+    for at in times:
+        minutes_ago = min(max(now - at, 0) // MINUTE, ACTS_MINUTES - 1)
+        counts[ACTS_MINUTES - 1 - minutes_ago] += 1
+    return counts
+
+
+def build_files(leases: Sequence[Row], touched: Sequence[Row]) -> list[TouchedFile]:
+    """Held files first; a file that its holder has also changed is listed once."""
+    held = {(row["project"], row["path"], row["agent"]) for row in leases}
+    return [
+        TouchedFile(
+            project=row["project"],
+            path=row["path"],
+            agent=row["agent"],
+            at=iso(row["granted_at"]),
+            mode=row["mode"],
+            reason=row["reason"],
+            until=iso(row["expires_at"]),
+        )
+        for row in leases
+    ] + [
+        TouchedFile(project=row["project"], path=row["path"], agent=row["agent"], at=iso(row["at"]))
+        for row in touched
+        if (row["project"], row["path"], row["agent"]) not in held
+    ]
+
+
+def build_prevented(row: Row) -> Prevented:
+    kind = _PREVENTED_KINDS.get(row["outcome"]) or _PREVENTED_KINDS[row["operation"]]
+    return Prevented(
+        kind=kind,
+        project=row["project"],
+        at=iso(row["at"]),
+        operation=row["operation"],
+        agent=row["agent"],
+        detail=row["detail"],
+    )
+
+
+def build_event(row: Row) -> ListedEvent:
+    return ListedEvent(
+        project=row["project"],
+        n=row["n"],
+        at=iso_exact(row["at"]),
+        kind=row["kind"],
+        uri=row["uri"],
+        actor=row["actor"],
+        body=msgspec.json.decode(row["body"]),
+    )

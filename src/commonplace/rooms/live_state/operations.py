@@ -1,0 +1,190 @@
+"""Read what is live in one project or in all that the caller may see, and the events of the past."""
+
+from collections.abc import Sequence
+
+from commonplace.access import ALL_PROJECTS, SHARED
+from commonplace.activity import SESSION_LIVE_MICROSECONDS
+from commonplace.arguments import AgentName, TimeArgument
+from commonplace.audience import load_event_reader
+from commonplace.call import Call
+from commonplace.clock import DAY, HOUR, MINUTE, iso
+from commonplace.operation import operation
+from commonplace.project import is_project_admin, list_all_project_names
+from commonplace.rooms.backlog.model import ProjectOrAll
+from commonplace.rooms.live_state import model, store
+from commonplace.rooms.messages.model import MESSAGE_STATUSES
+from commonplace.store.database import Row
+
+_MAX_PROJECTS = 500
+_MAX_LISTED_PREVENTED = 20
+_LATEST = (2**62, 2**62)
+_COMPLETED = MESSAGE_STATUSES.index("completed")
+
+
+@operation("memory_get_live_state", role="readonly", session="optional", example={"project": "shop"})
+async def get_live_state(call: Call, project: ProjectOrAll | None = None) -> model.LiveState:
+    """Who waits for a person, who works on what, which files are held, and what was prevented today."""
+    projects = await list_chosen_projects(call, project)
+    leases = await store.list_leases(call.tx, projects, call.now)
+    acts = await store.list_recent_acts(call.tx, projects, call.now - model.ACTS_MINUTES * MINUTE)
+    sessions = await store.list_live_sessions(call.tx, projects, call.now - SESSION_LIVE_MICROSECONDS)
+    touched = await store.list_touched_files(call.tx, projects, call.now - HOUR)
+    prevented = [
+        model.build_prevented(row)
+        for row in await store.list_prevented(call.tx, projects, call.now - call.now % DAY)
+    ]
+    counts: dict[str, int] = {}
+    for entry in prevented:
+        counts[entry.kind] = counts.get(entry.kind, 0) + 1
+    items = await store.count_ready_and_open_items(call.tx, projects)
+    return model.LiveState(
+        now=iso(call.now),
+        agent="" if call.is_anonymous else call.agent,
+        needs_you=await _list_needs(call, projects),
+        agents=model.build_agent_cards(sessions, leases, acts, call.now),
+        files=model.build_files(leases, touched),
+        prevented=prevented[:_MAX_LISTED_PREVENTED],
+        prevented_counts=counts,
+        items={name: int(items[name]) for name in ("open", "in_progress")} if items else {},
+    )
+
+
+@operation("memory_list_events", role="readonly", session="optional", example={"project": "shop"})
+async def list_events(
+    call: Call,
+    project: ProjectOrAll | None = None,
+    since: TimeArgument | None = None,
+    until: TimeArgument | None = None,
+    kinds: model.EventKinds | None = None,
+    actor: AgentName | None = None,
+    limit: model.EventLimit = 200,
+    cursor: model.EventCursor | None = None,
+) -> model.EventPage:
+    """Events that the caller may see, newest first."""
+    projects = await list_chosen_projects(call, project)
+    before = _parse_cursor(cursor) if cursor else (until, _LATEST[1]) if until is not None else _LATEST
+    rows = await store.list_events_before(call.tx, projects, since or 0, before, kinds or [], actor, limit)
+    visible = await _filter_visible(call, rows)
+    return model.EventPage(
+        count=len(visible),
+        events=[model.build_event(row) for row in visible],
+        next_cursor=f"{rows[-1]['at']}-{rows[-1]['n']}" if len(rows) == limit else "",
+    )
+
+
+async def list_chosen_projects(call: Call, project: object) -> list[str]:
+    """The named project, or every project that the caller may see."""
+    if isinstance(project, str):
+        return [call.project]
+    if ALL_PROJECTS in call.caller.projects:
+        return (await list_all_project_names(call.tx))[:_MAX_PROJECTS] or [SHARED]
+    return sorted(call.caller.projects)[:_MAX_PROJECTS]
+
+
+def _parse_cursor(cursor: str) -> tuple[int, int]:
+    at, _, n = cursor.partition("-")
+    return int(at), int(n)
+
+
+async def _filter_visible(call: Call, rows: Sequence[Row]) -> list[Row]:
+    """Leave out the events whose audience the caller does not belong to."""
+    own_project, readers = call.project, {}
+    for project in {row["project"] for row in rows}:
+        call.project = project
+        readers[project] = await load_event_reader(call)
+    call.project = own_project
+    return [row for row in rows if readers[row["project"]].can_see_audience(row["audience"])]
+
+
+async def _list_needs(call: Call, projects: list[str]) -> list[model.NeedsYou]:
+    administered = [project for project in projects if await _is_admin(call, project)]
+    agent = "" if call.is_anonymous else call.agent
+    needs = [
+        *await _list_mail(call, projects, administered, agent),
+        *await _list_blocked(call, projects),
+        *await _list_questions(call, projects),
+        *await _list_pending(call, administered),
+    ]
+    return sorted(needs, key=lambda need: need.since, reverse=True)
+
+
+async def _is_admin(call: Call, project: str) -> bool:
+    """Without keys the person at this machine administers everything."""
+    if not call.settings.auth_on and ALL_PROJECTS in call.caller.projects:
+        return True
+    return await is_project_admin(call.tx, project, call.caller, call.agent)
+
+
+async def _list_mail(
+    call: Call, projects: list[str], administered: list[str], agent: str
+) -> list[model.NeedsYou]:
+    rows = await store.list_mail_for_person(call.tx, projects, agent, administered, _COMPLETED)
+    return [
+        model.NeedsYou(
+            kind="mail",
+            project=row["project"],
+            id=row["id"],
+            since=iso(row["created_at"]),
+            agent=row["sender"],
+            title=row["subject"] or row["category"],
+            text=model.short_text(row["body"]),
+            thread_id=row["thread"],
+        )
+        for row in {row["id"]: row for row in rows}.values()
+    ]
+
+
+async def _list_blocked(call: Call, projects: list[str]) -> list[model.NeedsYou]:
+    return [
+        model.NeedsYou(
+            kind="blocked",
+            project=row["project"],
+            id=row["id"],
+            since=iso(row["updated_at"]),
+            agent=row["agent"],
+            title=row["title"],
+            text=row["blocked_reason"],
+            where=row["blocked_by"] or row["waiting_for"],
+        )
+        for row in await store.list_blocked_work(call.tx, projects)
+    ]
+
+
+async def _list_questions(call: Call, projects: list[str]) -> list[model.NeedsYou]:
+    questions = [
+        model.NeedsYou(
+            kind="question",
+            project=row["project"],
+            id=row["id"],
+            since=iso(row["updated_at"]),
+            agent=row["assigned_to"] or row["created_by"],
+            title=row["title"],
+        )
+        for row in await store.list_questions_of_items(call.tx, projects)
+    ]
+    disputed = [
+        model.NeedsYou(
+            kind="disputed",
+            project=row["project"],
+            id=row["id"],
+            since=iso(row["changed_at"]),
+            agent=row["author"],
+            title=row["title"],
+        )
+        for row in await store.list_doubtful_documents(call.tx, projects)
+    ]
+    return questions + disputed
+
+
+async def _list_pending(call: Call, projects: list[str]) -> list[model.NeedsYou]:
+    return [
+        model.NeedsYou(
+            kind="pending_agent",
+            project=row["project"],
+            id=row["name"],
+            since=iso(row["created_at"]),
+            agent=row["name"],
+            title=row["last_task"],
+        )
+        for row in await store.list_pending_agents(call.tx, projects)
+    ]

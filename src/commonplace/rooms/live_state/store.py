@@ -1,0 +1,162 @@
+"""SQL over several projects at once, for the live state; every statement is bounded."""
+
+from collections.abc import Sequence
+
+from commonplace.store.database import Row, Tx
+
+_MAX_SESSIONS = 200
+_MAX_FILES = 400
+_MAX_WAITING = 50
+_MAX_RECENT_EVENTS = 3000
+_MAX_PREVENTED = 1000
+
+
+async def list_live_sessions(tx: Tx, projects: Sequence[str], since: int) -> Sequence[Row]:
+    return await tx.all(
+        "select session.project, session.id, session.agent, session.task, session.branch,"
+        " session.working_directory, session.tmux_target, session.started_at, session.active_at, session.parent,"
+        " agent.status, agent.current_task from session"
+        " left join agent on agent.project = session.project and agent.name = session.agent"
+        " where session.project = any($1) and session.ended_at is null and session.active_at > $2"
+        " order by session.active_at desc, session.id limit $3",
+        list(projects),
+        since,
+        _MAX_SESSIONS,
+    )
+
+
+async def list_leases(tx: Tx, projects: Sequence[str], now: int) -> Sequence[Row]:
+    return await tx.all(
+        "select project, path, session, agent, mode, reason, granted_at, expires_at from lease"
+        " where project = any($1) and expires_at > $2 order by project, path limit $3",
+        list(projects),
+        now,
+        _MAX_FILES,
+    )
+
+
+async def list_touched_files(tx: Tx, projects: Sequence[str], since: int) -> Sequence[Row]:
+    return await tx.all(
+        "select project, path, session, agent, at from touched where project = any($1) and at > $2"
+        " order by at desc, path limit $3",
+        list(projects),
+        since,
+        _MAX_FILES,
+    )
+
+
+async def list_recent_acts(tx: Tx, projects: Sequence[str], since: int) -> Sequence[Row]:
+    """Who did something when, newest first."""
+    return await tx.all(
+        "select project, actor, kind, at from event where project = any($1) and at > $2 and actor <> ''"
+        " order by at desc, n desc limit $3",
+        list(projects),
+        since,
+        _MAX_RECENT_EVENTS,
+    )
+
+
+async def list_blocked_work(tx: Tx, projects: Sequence[str]) -> Sequence[Row]:
+    return await tx.all(
+        "select work.project, work.id, work.agent, work.title, work.blocked_by, work.blocked_reason,"
+        " work.waiting_for, work.updated_at from work"
+        " join session on session.project = work.project and session.id = work.session and session.ended_at is null"
+        " where work.project = any($1) and work.status = 'blocked' order by work.updated_at desc, work.id limit $2",
+        list(projects),
+        _MAX_WAITING,
+    )
+
+
+async def list_mail_for_person(
+    tx: Tx, projects: Sequence[str], agent: str, admin_projects: Sequence[str], done_state: int
+) -> Sequence[Row]:
+    """Open mail that asks this agent for something, and what any agent asks of a person in projects they administer."""
+    return await tx.all(
+        "select message.project, message.id, message.thread, message.sender, message.subject, message.body,"
+        " message.category, message.priority, message.require_human, message.created_at, delivery.agent as recipient"
+        " from delivery join message on message.project = delivery.project and message.id = delivery.message"
+        " where delivery.project = any($1) and delivery.state < $4 and ("
+        " (delivery.agent = $2 and (message.priority = 'urgent' or message.require_human = 1"
+        "   or message.category in ('question', 'review', 'blocker')))"
+        " or (message.require_human = 1 and delivery.project = any($3)))"
+        " order by message.created_at desc, message.id limit $5",
+        list(projects),
+        agent,
+        list(admin_projects),
+        done_state,
+        _MAX_WAITING,
+    )
+
+
+async def list_questions_of_items(tx: Tx, projects: Sequence[str]) -> Sequence[Row]:
+    return await tx.all(
+        "select project, id, title, assigned_to, created_by, updated_at from backlog"
+        " where project = any($1) and closed = 0 and status = 'needs_info' order by updated_at desc, id limit $2",
+        list(projects),
+        _MAX_WAITING,
+    )
+
+
+async def list_doubtful_documents(tx: Tx, projects: Sequence[str]) -> Sequence[Row]:
+    """Documents that somebody disputed or wants reviewed."""
+    return await tx.all(
+        "select project, id, title, author, changed_at from document where project = any($1) and status = any($2)"
+        " order by changed_at desc, id limit $3",
+        list(projects),
+        ["conflicted", "review_pending"],
+        _MAX_WAITING,
+    )
+
+
+async def list_pending_agents(tx: Tx, projects: Sequence[str]) -> Sequence[Row]:
+    return await tx.all(
+        "select project, name, last_task, last_seen_at, created_at from agent where project = any($1)"
+        " and tier = 'pending' order by created_at desc, name limit $2",
+        list(projects),
+        _MAX_WAITING,
+    )
+
+
+async def list_prevented(tx: Tx, projects: Sequence[str], since: int) -> Sequence[Row]:
+    """Writes that were refused, and locks that were not granted, newest first."""
+    return await tx.all(
+        "select project, at, operation, outcome, agent, detail from audit where project = any($1) and at > $2"
+        " and (outcome in ('conflict', 'duplicate', 'stale_token', 'forbidden')"
+        "  or operation = 'memory_lock_files' and detail like '%nothing was locked.')"
+        " order by at desc, id desc limit $3",
+        list(projects),
+        since,
+        _MAX_PREVENTED,
+    )
+
+
+async def count_ready_and_open_items(tx: Tx, projects: Sequence[str]) -> Row | None:
+    return await tx.one(
+        "select count(*) as open, coalesce(sum(case when status = 'in_progress' then 1 else 0 end), 0) as in_progress"
+        " from backlog where project = any($1) and closed = 0",
+        list(projects),
+    )
+
+
+async def list_events_before(
+    tx: Tx,
+    projects: Sequence[str],
+    after: int,
+    before: tuple[int, int],
+    kinds: Sequence[str],
+    actor: str | None,
+    limit: int,
+) -> Sequence[Row]:
+    """Events between two times, newest first."""
+    return await tx.all(
+        "select project, n, at, kind, uri, actor, audience, body from event where project = any($1)"
+        " and at > $2 and (at, n) < ($3, $4) and ($5 = 1 or kind = any($6))"
+        " and (cast($7 as text) is null or actor = $7) order by at desc, n desc limit $8",
+        list(projects),
+        after,
+        *before,
+        int(not kinds),
+        list(kinds),
+        actor,
+        limit,
+    )
