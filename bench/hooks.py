@@ -72,6 +72,9 @@ def measure_local(folder: str, root: Path, port: int, rounds: int) -> None:
     run_hook(HOOK, here, build_event(root, "bob", "SessionStart"))
     print_row("before an edit, lease taken or renewed", HOOK, here, edit, rounds, b"")
     print_row("before an edit, held by another: denied", HOOK, here, denied, rounds, b'"deny"')
+    for line in ("ls -la", "git status", "echo 'git'", "git add src/cart.py"):
+        shell = build_event(root, "alice", "PreToolUse", tool_name="Bash", tool_input={"command": line})
+        print_row(f"before the shell command {line}", HOOK, here, shell, rounds, b"")
     touched = json.loads(edit) | {"hook_event_name": "PostToolUse"}
     print_row("after an edit, reported", HOOK, here, json.dumps(touched).encode(), rounds, b"")
     again = build_event(root, "alice", "SessionStart", source="compact")

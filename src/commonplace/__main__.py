@@ -5,6 +5,7 @@ import sys
 # Commands that an agent waits for, by their first words: they start without building the parser.
 QUICK_COMMANDS = {
     ("hook", "keeper"): "commonplace.client.keeper.keeper_process",
+    ("hook", "radar"): "commonplace.client.git.radar",
     ("hook", "deliver"): "commonplace.client.hooks.end_delivery",
     ("hook",): "commonplace.client.hooks.program",
     ("stdio",): "commonplace.client.commands.stdio",

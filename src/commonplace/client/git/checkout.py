@@ -49,7 +49,7 @@ class Checkout:
 
     @cached_property
     def others(self) -> list[OtherSession]:
-        return self._parse_others(report_checkout(self.hook_run, self.root))
+        return self.parse_others(report_checkout(self.hook_run, self.root))
 
     @property
     def others_here(self) -> list[OtherSession]:
@@ -96,7 +96,7 @@ class Checkout:
         )
 
     @staticmethod
-    def _parse_others(facts: dict[str, Any]) -> list[OtherSession]:
+    def parse_others(facts: dict[str, Any]) -> list[OtherSession]:
         return [
             OtherSession(other["agent"], other["here"], other["root"], other["branch"])
             for other in facts["others"]

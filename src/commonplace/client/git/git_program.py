@@ -14,6 +14,21 @@ def run_git(
     *words: str, folder: str | Path | None = None, given: bytes = b"", environ: dict[str, str] | None = None
 ) -> str:
     """The output of a git command without its last line end; `environ` is added to the environment."""
+    code, output, errors = _run(words, folder, given, environ)
+    if code:
+        raise GitFailed(errors.decode(errors="replace").strip() or f"git {words[0]} failed.")
+    return output.decode(errors="surrogateescape").removesuffix("\n")
+
+
+def ask_git(*words: str, folder: str | Path | None = None) -> tuple[int, str]:
+    """The exit code of a git command that answers with it, and its output."""
+    code, output, _ = _run(words, folder, b"", None)
+    return code, output.decode(errors="surrogateescape")
+
+
+def _run(
+    words: tuple[str, ...], folder: str | Path | None, given: bytes, environ: dict[str, str] | None
+) -> tuple[int, bytes, bytes]:
     import subprocess  # noqa: PLC0415 - most hooks run no program
 
     try:
@@ -28,9 +43,7 @@ def run_git(
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise GitFailed(f"git could not be run ({error}).") from None
-    if completed.returncode:
-        raise GitFailed(completed.stderr.decode(errors="replace").strip() or f"git {words[0]} failed.")
-    return completed.stdout.decode(errors="surrogateescape").removesuffix("\n")
+    return completed.returncode, completed.stdout, completed.stderr
 
 
 def worktree_root() -> Path:

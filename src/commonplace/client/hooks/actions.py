@@ -17,6 +17,7 @@ from commonplace.client.hooks import (
     leases,
     payload,
     prevented,
+    radar_start,
     subagents,
 )
 from commonplace.client.hooks.agent_process import identify_agent_process, is_process_gone
@@ -149,6 +150,7 @@ def on_after_edit(hook_run: HookRun) -> HookAnswer:
             if hook_run.state.is_first_time(f"overlap {overlap['file']} {overlap['agent']}")
         ]
         hook_run.context += [_STALE_TEXT.format(file=file) for file in report.stale if file in files]
+        radar_start.start_radar_if_due(hook_run)
     return HookAnswer()
 
 

@@ -23,6 +23,8 @@ class HookSettings(NamedTuple):
     git: str = "guard"
     """guard: refuse shell commands that would take or destroy the work of others; warn: only say so; off: neither.
     `git` in .commonplace.toml of the repository takes precedence."""
+    radar: bool = True
+    """Whether coming merge conflicts with other working trees are looked for after edits."""
     transcripts: bool = True
     """Whether transcripts are spooled for `commonplace sync`."""
 

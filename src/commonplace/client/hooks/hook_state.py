@@ -148,6 +148,14 @@ class HookState:
         """The branches that the session has been on."""
         return {str(line["branch"]) for line in _read_json_lines(self.folder / "head.jsonl")}
 
+    def load_conflicts(self, other_root: str) -> list[str]:
+        """The files that would not merge with those of that working tree, when it was last looked at."""
+        lines = _read_json_lines(self.folder / "conflicts.jsonl")
+        return next((list(line["files"]) for line in reversed(lines) if line["root"] == other_root), [])
+
+    def save_conflicts(self, other_root: str, files: list[str]) -> None:
+        self._append_lines("conflicts.jsonl", [{"root": other_root, "files": files}])
+
     def has_recent_mark(self, name: str, seconds: float) -> bool:
         try:
             return time.time() - (self.folder / name).stat().st_mtime < seconds

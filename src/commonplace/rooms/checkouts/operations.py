@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession
+from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession, notify_agents
 from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.operation import operation
@@ -100,6 +100,8 @@ async def report_prevented(
 ) -> model.PreventedReport:
     """Report what a hook or the commit guard prevented, so that people can see it."""
     call.subject = f"{kind}: {what}"
+    if kind == "conflict_predicted":
+        await notify_agents(call.tx, call.project, others or [], what, call.now)
     call.emit(EVENTS[kind], what=what, files=files or [], others=others or [], rule=rule)
     return model.PreventedReport(status="reported")
 

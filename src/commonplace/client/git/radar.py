@@ -1,0 +1,133 @@
+"""The conflict radar: merges what is changed in the working trees of a repository in memory, before anybody commits.
+
+`hooks/radar_start.py` starts it in the background after edits.
+Both sides of a conflict that will come are told once; when it is resolved, nothing more is said.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from commonplace.client.git import snapshots
+from commonplace.client.git.checkout import Checkout, OtherSession, list_changed_files, report_checkout
+from commonplace.client.git.git_program import GitFailed, ask_git, run_git
+from commonplace.client.hooks import fault_log, prevented
+from commonplace.client.hooks.hook_event import HookEvent
+from commonplace.client.hooks.hook_run import HookRun
+from commonplace.client.hooks.hook_settings import read_hook_settings
+from commonplace.client.hooks.hook_state import HookState, list_hook_sessions
+
+_MAX_WORKING_TREES = 8
+_MAX_FILES_NAMED = 5
+_PATIENCE_SECONDS = 10.0
+_CONFLICT = 1
+
+
+class ComingConflict(NamedTuple):
+    """A file that two working trees change so that git cannot merge it, and where in the file."""
+
+    file: str
+    line: int
+
+
+def main(words: list[str]) -> int:
+    """`commonplace hook radar TOOL SESSION ROOT`."""
+    try:
+        tool, session, root = words[2:5]
+        settings = read_hook_settings()._replace(seconds=_PATIENCE_SECONDS)
+        hook_run = HookRun(tool, HookEvent("after_edit", "radar", session, root), settings)
+        try:
+            tell_conflicts(hook_run)
+        finally:
+            hook_run.state.put_notices(hook_run.context)  # what came with the replies is for the next hook
+    except Exception as error:  # noqa: BLE001 - the outermost line of a process that nobody watches
+        fault_log.log_fault("hook radar", error)
+    return 0
+
+
+def tell_conflicts(hook_run: HookRun) -> None:
+    """Compare this working tree with those of the other live sessions; tell both sides of what is new."""
+    root = hook_run.tree.root
+    others = {
+        other.root: other
+        for other in Checkout.parse_others(report_checkout(hook_run))
+        if not other.here and Path(other.root).is_dir()
+    }
+    if not others:
+        return
+    own = _commit_of_tree(root)
+    for other in list(others.values())[:_MAX_WORKING_TREES]:
+        conflicts = find_conflicts(root, own, _commit_of_tree(other.root))
+        fresh = _remember(hook_run.state, other.root, conflicts)
+        for state in _local_states(other.root):
+            _remember(state, root, conflicts)
+        if fresh:
+            _tell_both(hook_run, other, fresh)
+
+
+def find_conflicts(root: str, own: str, theirs: str) -> list[ComingConflict]:
+    """The files that `git merge` of these commits would leave with conflicts; index and working tree stay untouched."""
+    words = ("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", own, theirs)
+    code, output = ask_git(*words, folder=root)
+    if code != _CONFLICT:
+        return []
+    tree, *files = [name for name in output.split("\0") if name]
+    return [ComingConflict(file, _find_first_marker(root, tree, file)) for file in dict.fromkeys(files)]
+
+
+def _commit_of_tree(root: str) -> str:
+    """What a working tree would commit now: its changes on top of its branch."""
+    if list_changed_files(root):
+        return snapshots.snapshot_tree(root, "radar")
+    return run_git("rev-parse", "HEAD", folder=root)
+
+
+def _find_first_marker(root: str, tree: str, file: str) -> int:
+    """The line where the conflict begins; 0 if the file has none, as when one side deleted it."""
+    try:
+        lines = run_git("cat-file", "blob", f"{tree}:{file}", folder=root).splitlines()
+    except GitFailed:
+        return 0
+    return next((number for number, line in enumerate(lines, start=1) if line.startswith("<<<<<<<")), 0)
+
+
+def _remember(state: HookState, other_root: str, conflicts: Sequence[ComingConflict]) -> list[ComingConflict]:
+    """Keep the present conflicts with that working tree; return those that were not there before."""
+    known = state.load_conflicts(other_root)
+    files = [conflict.file for conflict in conflicts]
+    if files != known:
+        state.save_conflicts(other_root, files)
+    return [conflict for conflict in conflicts if conflict.file not in known]
+
+
+def _local_states(root: str) -> list[HookState]:
+    return [HookState(name) for name, session in list_hook_sessions().items() if session.root == root]
+
+
+def _tell_both(hook_run: HookRun, other: OtherSession, conflicts: Sequence[ComingConflict]) -> None:
+    agent, root = hook_run.confirm_agent(), hook_run.tree.root
+    named = ", ".join(_name_conflict(conflict) for conflict in conflicts[:_MAX_FILES_NAMED])
+    first = _choose_first(agent, root, other)
+    text = (
+        f"A merge conflict is coming between {agent} ({_name_branch(hook_run.tree.root)}) and {other.agent}"
+        f" ({other.branch or other.root}) in {named}. {first} should commit first, since less is changed there; the"
+        " other then merges."
+    )
+    hook_run.state.put_notices([text])
+    files = [conflict.file for conflict in conflicts]
+    prevented.report_prevented(hook_run, "conflict_predicted", text, files, [other.agent])
+
+
+def _name_conflict(conflict: ComingConflict) -> str:
+    return f"{conflict.file}:{conflict.line}" if conflict.line else conflict.file
+
+
+def _name_branch(root: str) -> str:
+    from commonplace.client import project  # noqa: PLC0415 - only a conflict is named
+
+    return project.find_branch(root) or root
+
+
+def _choose_first(agent: str, root: str, other: OtherSession) -> str:
+    """Who has changed less: the other one's merge is then the smaller one."""
+    return agent if len(list_changed_files(root)) <= len(list_changed_files(other.root)) else other.agent

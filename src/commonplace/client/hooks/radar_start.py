@@ -1,0 +1,22 @@
+"""Starts the conflict radar (`client/git/radar.py`) in the background, where there is another working tree to compare with."""
+
+from pathlib import Path
+
+from commonplace.client import detached_process, remote
+from commonplace.client.hooks.hook_run import HookRun
+
+_INTERVAL_SECONDS = 30
+
+
+def start_radar_if_due(hook_run: HookRun) -> None:
+    """Look for conflicts in the background, if there is another working tree to compare with."""
+    if not hook_run.settings.radar or not _has_linked_trees(hook_run.tree.main):
+        return
+    if hook_run.state.restart_interval("radar", _INTERVAL_SECONDS):
+        words = ["hook", "radar", hook_run.tool, hook_run.event.session, hook_run.tree.root]
+        detached_process.start_detached(words, remote.client_home() / "radar.log")
+
+
+def _has_linked_trees(main: str) -> bool:
+    folder = Path(main) / ".git" / "worktrees" if main else None
+    return folder is not None and folder.is_dir() and any(folder.iterdir())

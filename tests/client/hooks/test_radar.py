@@ -1,0 +1,71 @@
+"""Coming merge conflicts between working trees: both sides are told once, and nothing is touched."""
+
+import asyncio
+import os
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from hooked import Agent, git
+
+import product
+from commonplace.client.git import radar
+
+LINES = [f"line {number}\n" for number in range(1, 41)]
+
+
+@pytest.fixture
+def linked(shop: Path, tmp_path: Path) -> Path:
+    (shop / "src/cart.py").write_text("".join(LINES))
+    git(shop, "commit", "-qam", "lines")
+    git(shop, "worktree", "add", "-q", "-b", "tax", str(tmp_path / "shop-tax"))
+    return tmp_path / "shop-tax"
+
+
+def changed(line: int, text: str) -> str:
+    return "".join([*LINES[: line - 1], f"{text}\n", *LINES[line:]])
+
+
+async def look(agent: Agent) -> None:
+    def run_here() -> None:
+        with mock.patch.dict(os.environ, product.environment(**agent.environ), clear=True):
+            assert radar.main(["hook", "radar", agent.tool, agent.session, str(agent.cwd)]) == 0
+
+    await asyncio.to_thread(run_here)
+
+
+async def test_a_coming_conflict_is_told_once_to_both_and_ends_by_itself(near, shop, linked):
+    off = {"COMMONPLACE_HOOKS_RADAR": "off"}
+    ann, ben = near("claude", **off), near("codex", cwd=linked, **off)
+    await ann.start()
+    await ben.start()
+    (shop / "src/cart.py").write_text(changed(10, "anns"))
+    (linked / "src/cart.py").write_text(changed(10, "bens"))
+    before = git(shop, "status", "--porcelain"), git(shop, "diff")
+    await look(ann)
+    await look(ben)
+    assert (git(shop, "status", "--porcelain"), git(shop, "diff")) == before
+    told = "A merge conflict is coming between claude (main) and codex (tax) in src/cart.py:10."
+    for each in (ann, ben):
+        assert told in (await each.edited(each.cwd / "src/tax.py")).context
+        assert "conflict" not in (await each.edited(each.cwd / "src/tax.py")).context
+    (linked / "src/cart.py").write_text(changed(30, "bens"))
+    await look(ann)
+    (linked / "src/cart.py").write_text(changed(10, "bens again"))
+    await look(ann)
+    assert told in (await ann.edited(shop / "src/tax.py")).context
+
+
+async def test_changes_that_merge_are_not_told(team, near, shop, linked):
+    off = {"COMMONPLACE_HOOKS_RADAR": "off"}
+    ann, ben = near("claude", **off), near("codex", cwd=linked, **off)
+    await ann.start()
+    await ben.start()
+    (shop / "src/cart.py").write_text(changed(5, "anns"))
+    (linked / "src/cart.py").write_text(changed(30, "bens"))
+    await look(ann)
+
+    async def count(tx):
+        return await tx.one("select count(*) as n from event where kind = 'ConflictPredicted'")
+
+    assert (await team.database.read(count))["n"] == 0
