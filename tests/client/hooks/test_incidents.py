@@ -299,3 +299,18 @@ async def test_three_agents_in_one_clone_and_two_working_trees(arrive, shop, tmp
             assert (await each.run_shell(line)).denial, line
     assert (await cid.run_shell("git checkout -q -b x")).code == 0
     assert texts(shop) == (CART, TAX)
+
+
+async def test_a_session_that_goes_to_a_working_tree_of_its_own_is_no_neighbour_any_more(pair, shop):
+    ann, ben = pair
+    assert (await ben.run_shell("git commit -qm tax -- src/tax.py")).code == 0
+    assert (await ben.run_shell("git worktree add -q -b mine ../shop-mine")).code == 0
+    moved = replace(ben, cwd=shop.parent / "shop-mine")
+    await moved.write("src/new.py", "bens\n")
+    await moved.write("src/tax.py", "bens\n")
+    assert (await moved.shell("git add -A && git commit -m x")).denial == ""
+    assert (await moved.shell("git stash")).denial
+    (shop / "src/tax.py").write_text("anns\n")
+    await ann.edited(shop / "src/tax.py")
+    assert (await ann.run_shell("git add -A && git commit -qm all && git checkout -q -b other")).code == 0
+    assert committed(shop) == ["src/cart.py", "src/tax.py"]

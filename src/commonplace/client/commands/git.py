@@ -28,9 +28,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _shelve(arguments: argparse.Namespace) -> int:
-    hook_run = find_acting_run()
-    root = hook_run.tree.root
-    own, foreign = _list_own_files(hook_run)
+    hook_run, root = find_acting_run(), _find_root()
+    own, foreign = _list_own_files(hook_run, root)
     wanted = [_from_root(root, path) for path in arguments.paths]
     if taken := [file for file in foreign if file.path in wanted]:
         raise errors.Conflict(
@@ -50,13 +49,13 @@ def _shelve(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _list_own_files(hook_run: HookRun) -> tuple[list[str], list[ChangedFile]]:
+def _list_own_files(hook_run: HookRun, root: str) -> tuple[list[str], list[ChangedFile]]:
     """The changed files that are the caller's, and those of others; without a server, all of them are."""
-    status = list(Checkout(hook_run, hook_run.tree.root).status)[:_MAX_FILES]
+    status = list(Checkout(hook_run, root).status)[:_MAX_FILES]
     if not status:
         return [], []
     try:
-        facts = report_checkout(hook_run, files=status, only_asks=hook_run.tool == "git")
+        facts = report_checkout(hook_run, root, status, only_asks=hook_run.tool == "git")
     except (remote.ServerUnreachable, remote.ServerRefusal) as error:
         raise errors.Unavailable(
             f"Nobody can say whose the changes are: {error}", hint="Start the server, or use git stash."
@@ -71,8 +70,8 @@ def _list_own_files(hook_run: HookRun) -> tuple[list[str], list[ChangedFile]]:
 
 
 def _unshelve(arguments: argparse.Namespace) -> int:
-    hook_run = find_acting_run()
-    root, agent = hook_run.tree.root, _agent_name(hook_run)
+    hook_run, root = find_acting_run(), _find_root()
+    agent = _agent_name(hook_run)
     shelf = _choose_shelf(root, agent, arguments.name)
     try:
         files = shelves.unshelve(root, shelf)
@@ -102,13 +101,13 @@ def _choose_shelf(root: str, agent: str, name: str | None) -> Shelf:
 
 
 def _list_shelves(_arguments: argparse.Namespace) -> int:
-    for shelf in shelves.list_shelves(str(git_program.worktree_root())):
+    for shelf in shelves.list_shelves(_find_root()):
         print(f"{shelf.name}  {shelf.commit[:12]}  {shelf.what}")
     return 0
 
 
 def _rescue(arguments: argparse.Namespace) -> int:
-    root = str(git_program.worktree_root())
+    root = _find_root()
     rescue.delete_old_rescues(root)
     return _RESCUE_ACTS[arguments.rescue_act](root, arguments)
 
@@ -147,6 +146,10 @@ def _find_rescue(root: str, name: str) -> Rescue:
     if not found:
         raise errors.NotFound(f"There is no rescue {name}.", hint="See all with: commonplace git rescue list")
     return found[0]
+
+
+def _find_root() -> str:
+    return str(git_program.worktree_root().resolve())
 
 
 def _agent_name(hook_run: HookRun) -> str:

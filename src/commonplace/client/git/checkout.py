@@ -11,6 +11,7 @@ from commonplace import window
 from commonplace.client import project
 from commonplace.client.git.git_program import run_git
 from commonplace.client.hooks.hook_run import HookRun
+from commonplace.client.hooks.working_tree import find_working_tree
 
 _MAX_FILES = 1_000
 _UNREPORTED_SECONDS = 60
@@ -122,16 +123,16 @@ def report_checkout(
     only_asks: bool = False,
 ) -> dict[str, Any]:
     """Report where the session works; the answer is about `tree`, another working tree of the repository or its own."""
-    own = hook_run.tree
-    head = read_head(own.root)
+    own = hook_run.place
+    head = read_head(own)
     arguments: dict[str, Any] = {
         "machine": window.machine_name(),
-        "root": own.root,
-        "repository": own.main or own.root,
+        "root": own,
+        "repository": hook_run.tree.main or own,
         "branch": head.branch,
         "head": head.commit,
     }
-    if tree and tree != own.root:
+    if tree and tree != own:
         arguments["tree"] = tree
     if files is not None:
         arguments["files"] = list(files)
@@ -140,6 +141,16 @@ def report_checkout(
     flags = {"is_moving": is_moving, "only_asks": only_asks}
     arguments |= {name: value for name, value in flags.items() if value}
     return hook_run.call_in_session("memory_report_checkout", **arguments)
+
+
+def follow_to(hook_run: HookRun, folder: str) -> None:
+    """The session now works in the working tree of this folder, if it is another one of its repository."""
+    tree = find_working_tree(folder)
+    if not tree.main or tree.main != hook_run.tree.main or tree.root == hook_run.place:
+        return
+    hook_run.state.save_place(tree.root)
+    hook_run.state.save_head(*read_head(tree.root))
+    report_checkout(hook_run)
 
 
 def list_changed_files(root: str) -> dict[str, bool]:

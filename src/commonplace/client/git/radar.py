@@ -47,7 +47,7 @@ def main(words: list[str]) -> int:
 
 def tell_conflicts(hook_run: HookRun) -> None:
     """Compare this working tree with those of the other live sessions; tell both sides of what is new."""
-    root = hook_run.tree.root
+    root = hook_run.place
     others = {
         other.root: other
         for other in Checkout.parse_others(report_checkout(hook_run))
@@ -105,11 +105,11 @@ def _local_states(root: str) -> list[HookState]:
 
 
 def _tell_both(hook_run: HookRun, other: OtherSession, conflicts: Sequence[ComingConflict]) -> None:
-    agent, root = hook_run.confirm_agent(), hook_run.tree.root
+    agent, root = hook_run.confirm_agent(), hook_run.place
     named = ", ".join(_name_conflict(conflict) for conflict in conflicts[:_MAX_FILES_NAMED])
     first = _choose_first(agent, root, other)
     text = (
-        f"A merge conflict is coming between {agent} ({_name_branch(hook_run.tree.root)}) and {other.agent}"
+        f"A merge conflict is coming between {agent} ({_name_branch(hook_run.place)}) and {other.agent}"
         f" ({other.branch or other.root}) in {named}. {first} should commit first, since less is changed there; the"
         " other then merges."
     )

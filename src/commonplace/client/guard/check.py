@@ -77,7 +77,8 @@ def list_foreign_files(hook_run: HookRun, files: list[str]) -> list[str]:
     mode = read_git_mode(hook_run)
     if mode == "off" or not hook_run.tree.main:
         return []
-    facts = report_checkout(hook_run, files=files[:_MAX_FILES_CHECKED], only_asks=hook_run.tool == "git")
+    root = str(git.worktree_root().resolve())
+    facts = report_checkout(hook_run, root, files[:_MAX_FILES_CHECKED], only_asks=hook_run.tool == "git")
     owners = [parse_owner(owner) for owner in facts["files"]]
     names = {run.confirm_agent() for run in subagents.list_own_runs(hook_run)}
     foreign = [file for file in owners if file.belongs_to_other and file.agent not in names]

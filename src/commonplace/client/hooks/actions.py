@@ -10,6 +10,7 @@ from typing import Any
 
 from commonplace.client import remote
 from commonplace.client.agents import load_hooks
+from commonplace.client.git import checkout
 from commonplace.client.hooks import (
     boot_context,
     end_delivery,
@@ -143,6 +144,7 @@ def on_after_edit(hook_run: HookRun) -> HookAnswer:
     """Report the edited files, and tell the agent who else edited them."""
     files = _repository_paths(hook_run)
     if files:
+        checkout.follow_to(hook_run, str(Path(hook_run.event.cwd, hook_run.event.files[0]).parent))
         report = _report_files(hook_run, files)
         hook_run.context += [
             f"{quote_line(overlap['file'])} was also changed by {overlap['agent']} at {overlap['when']} ({overlap['how']})."

@@ -21,7 +21,7 @@ def tell_moves(hook_run: HookRun) -> None:
     """Add one line of context if HEAD is not where the session last saw it, and the session did not move it."""
     if not hook_run.tree.main or hook_run.event.kind in _SILENT_KINDS or hook_run.event.subagent:
         return
-    seen, head = hook_run.state.load_head(), read_head(hook_run.tree.root)
+    seen, head = hook_run.state.load_head(), read_head(hook_run.place)
     if seen == head or not (head.branch or head.commit):
         return
     hook_run.state.save_head(*head)
@@ -29,7 +29,7 @@ def tell_moves(hook_run: HookRun) -> None:
     hook_run.state.clear_mark(_OWN_MARK)
     if seen is None or is_own or hook_run.event.kind == "session_start":
         return
-    moves = _list_moves_since(hook_run.tree.root, seen[1])
+    moves = _list_moves_since(hook_run.place, seen[1])
     if seen[0] == head.branch and all(_is_ordinary(move) for move in moves):
         return
     hook_run.context.append(_describe_move(hook_run, seen[0], head.branch or head.commit[:12], moves))

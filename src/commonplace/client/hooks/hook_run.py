@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.client import project, project_trust, remote
-from commonplace.client.hooks import boot_context, deadlines, hook_origin, pending_ends
+from commonplace.client.hooks import boot_context, deadlines, fault_log, hook_origin, pending_ends
 from commonplace.client.hooks.agent_process import identify_agent_process
 from commonplace.client.hooks.hook_connection import HookConnection
 from commonplace.client.hooks.hook_event import HookEvent
@@ -55,6 +55,12 @@ class HookRun:
         """The repository where the session started, even if the agent has since moved to another."""
         session = self.state.load_session()
         return find_working_tree(session.root if session and Path(session.root).is_dir() else self.event.cwd)
+
+    @property
+    def place(self) -> str:
+        """The root of the working tree where the session works now: it may have gone to another one of its repository."""
+        place = self.state.load_place()
+        return place if place and Path(place).is_dir() else self.tree.root
 
     def call_server(self, operation: str, *, headers: Sequence[str] = (), **arguments: Any) -> dict[str, Any]:
         """Call an operation; a server that does not answer in time counts as unreachable.
@@ -177,7 +183,10 @@ class HookRun:
             return
         from commonplace.client.git.checkout import report_checkout  # noqa: PLC0415 - only starts need it
 
-        report_checkout(self)
+        try:
+            report_checkout(self)
+        except remote.ServerRefusal as refused:  # an older server, or a key that may only read
+            fault_log.log_fault("report of the checkout", refused)
 
     def _call_start_session(self) -> dict[str, Any]:
         """Without a name the server uses that of the key or the seat, also where it refuses the one that is set."""

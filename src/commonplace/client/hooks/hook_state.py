@@ -148,6 +148,14 @@ class HookState:
         """The branches that the session has been on."""
         return {str(line["branch"]) for line in _read_json_lines(self.folder / "head.jsonl")}
 
+    def load_place(self) -> str:
+        """The root of the working tree that the session went to; empty as long as it is where it started."""
+        lines = _read_json_lines(self.folder / "place.jsonl")
+        return str(lines[-1]["root"]) if lines else ""
+
+    def save_place(self, root: str) -> None:
+        self._append_lines("place.jsonl", [{"root": root}])
+
     def load_conflicts(self, other_root: str) -> list[str]:
         """The files that would not merge with those of that working tree, when it was last looked at."""
         lines = _read_json_lines(self.folder / "conflicts.jsonl")

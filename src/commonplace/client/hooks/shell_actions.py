@@ -45,10 +45,11 @@ def on_before_shell(hook_run: HookRun) -> HookAnswer:
     mode = read_git_mode(hook_run)
     if mode == "off":
         return HookAnswer()
-    from commonplace.client.git import gate  # noqa: PLC0415 - few commands need the parser
+    from commonplace.client.git import checkout, gate  # noqa: PLC0415 - few commands need the parser
 
     # git itself needs time, which is not the server's.
     hook_run.settings = hook_run.settings._replace(seconds=max(hook_run.settings.seconds, _MIN_SECONDS))
+    checkout.follow_to(hook_run, hook_run.event.cwd)
     only_warns = mode == "warn"
     answer = gate.check_command(hook_run, command, hook_run.event.cwd, only_warns=only_warns)
     if answer.warning:
@@ -104,7 +105,7 @@ def _repository_paths(hook_run: HookRun, paths: list[str]) -> list[str]:
         return []
     try:
         given = "\0".join(names).encode("utf-8", "surrogateescape")
-        ignored = run_git("check-ignore", "-z", "--stdin", folder=hook_run.tree.root, given=given).split("\0")
+        ignored = run_git("check-ignore", "-z", "--stdin", folder=hook_run.place, given=given).split("\0")
     except GitFailed:  # git's way to say that none is ignored
         ignored = []
     return [name for name in names if name not in ignored]
@@ -117,7 +118,7 @@ def report_changes(hook_run: HookRun) -> None:
     from commonplace.client.git import checkout, shelves  # noqa: PLC0415 - models ask rarely
     from commonplace.client.git.git_program import GitFailed  # noqa: PLC0415 - the same
 
-    root = hook_run.tree.root
+    root = hook_run.place
     try:
         files, shelved = list(checkout.list_changed_files(root)), shelves.list_shelves(root)
     except GitFailed:

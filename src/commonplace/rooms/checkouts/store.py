@@ -129,7 +129,7 @@ async def list_editors(
         " left join api_key on api_key.id = session.key_id"
         " left join checkout on checkout.project = $1 and checkout.session = touched.session"
         " where touched.project = $1 and touched.path = any($2)"
-        " and coalesce(checkout.root, session.working_directory) = $3"
+        " and case when touched.root = '' then session.working_directory else touched.root end = $3"
         " and coalesce(checkout.machine, $4) = $4 order by touched.at, touched.session",
         project,
         list(files),
