@@ -111,10 +111,14 @@ def decode_json_lists(arguments: Mapping[str, Any], fields: Mapping[str, FieldIn
     """Read a list that was passed as JSON text, as many models do; an argument that accepts text keeps it."""
     return {
         name: _decode_list(value)
-        if isinstance(value, str) and name in fields and _is_list_type(fields[name].annotation)
+        if _may_be_list(value) and name in fields and _is_list_type(fields[name].annotation)
         else value
         for name, value in arguments.items()
     }
+
+
+def _may_be_list(value: Any) -> bool:
+    return isinstance(value, str) and value.lstrip()[:1] == "["
 
 
 def _decode_list(text: str) -> Any:

@@ -140,7 +140,8 @@ class Operation:
         fields = self.argument_model.model_fields
         spelled = decode_json_lists(self._resolve_aliases(self._drop_unused_session(given)), fields)
         if self.writes and self.verbatim != ALL_ARGUMENTS:
-            spelled = mask.mask_arguments(spelled, self.verbatim)
+            # The session is looked up by its digest and never stored as given.
+            spelled = mask.mask_arguments(spelled, (*self.verbatim, self.session_argument))
         require_storable(spelled)
         try:
             checked = self.argument_model.model_validate(drop_nulls(spelled, fields))

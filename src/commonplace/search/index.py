@@ -204,9 +204,10 @@ def last_number_statement(tx: Tx, project: str) -> Statement:
 
 def entries_after_statement(project: str, kind: str, number: int, limit: int) -> Statement:
     """Reads the numbers, ids and words of active entries that were put after this number, the newest first."""
+    # The bare kind makes SQLite read all entries of the kind by another index.
     return (
         (
-            "select n, id, counts from entry where project = $1 and n > $2 and kind = $3 and status = 'active'"
+            "select n, id, counts from entry where project = $1 and n > $2 and kind || '' = $3 and status = 'active'"
             " order by n desc limit $4"
         ),
         project,
@@ -271,6 +272,9 @@ async def _update_statistics(
 ) -> None:
     """Update what BM25 needs: the number of entries, their length, and how many have each term, for each reader of
     private entries apart. Counters and terms are sorted, so that writers of one project cannot deadlock."""
+    if len(added) == 1 and not removed and not added[0][0].readers:
+        await _add_statistics(tx, project, added[0][1])
+        return
     totals, terms = dict[str, int](), dict[str, int]()
     changes: list[tuple[int, Counter[str], Sequence[str]]] = [
         (1, counts, entry.readers) for entry, counts in added
@@ -287,6 +291,14 @@ async def _update_statistics(
     changed_terms = {term: terms[term] for term in sorted(terms) if terms[term]}
     if changed_terms:
         await _DIALECTS[tx.kind].update_term_counts(tx, project, changed_terms)
+
+
+async def _add_statistics(tx: Tx, project: str, counts: Counter[str]) -> None:
+    """The same for one new entry that everyone may read: most writes are that, and SQLite has one writer."""
+    await add_to_counter(tx, project, ENTRY_COUNTER, 1)
+    await add_to_counter(tx, project, WORD_COUNTER, counts.total())
+    if counts:
+        await _DIALECTS[tx.kind].update_term_counts(tx, project, dict.fromkeys(sorted(counts), 1))
 
 
 def _add(totals: dict[str, int], name: str, step: int) -> None:

@@ -22,6 +22,7 @@ _SLOW_CPU_SECONDS = 0.005
 _FIRST_PAUSE_CALLS = 8
 _MAX_PAUSE_CALLS = 1_024
 _MAX_OPERATIONS = 1_000
+_CALLS_PER_MEASUREMENT = 16
 
 
 class NeedsThread(Exception):  # noqa: N818 - not a fault
@@ -46,7 +47,9 @@ class LoopReader:
 
     def read(self, work: Work[Any], operation: str) -> Any:
         """Run the transaction. Every error of SQLite is left to the reader threads, which classify it."""
-        began, began_cpu = time.perf_counter(), time.thread_time()
+        is_measured = self._heavy.is_measured(operation)
+        began_cpu = time.thread_time() if is_measured else 0.0
+        began = time.perf_counter()
         self._budget.refill()
         try:
             result = self._run_read(work)
@@ -56,7 +59,9 @@ class LoopReader:
         finally:
             if self._connection.in_transaction:
                 self._roll_back()
-        self._heavy.record_seconds(operation, time.perf_counter() - began, time.thread_time() - began_cpu)
+        seconds = time.perf_counter() - began
+        cpu_seconds = time.thread_time() - began_cpu if is_measured else 0.0
+        self._heavy.record_seconds(operation, seconds, cpu_seconds)
         return result
 
     def _roll_back(self) -> None:
@@ -89,6 +94,7 @@ class HeavyReads:
     def __init__(self) -> None:
         self._pauses: dict[str, int] = {}
         self._calls_left: dict[str, int] = {}
+        self._measured: dict[str, int] = {}
 
     def is_heavy(self, operation: str) -> bool:
         """Does this call of the operation go to a thread? Counts the call."""
@@ -96,6 +102,11 @@ class HeavyReads:
         if left:
             self._calls_left[operation] = left - 1
         return left > 0
+
+    def is_measured(self, operation: str) -> bool:
+        """Is the CPU time of this call read? That asks the kernel, which costs as much as a short statement."""
+        count = self._measured[operation] = self._measured.get(operation, -1) + 1
+        return count % _CALLS_PER_MEASUREMENT == 0 or operation in self._pauses
 
     def record_seconds(self, operation: str, seconds: float, cpu_seconds: float) -> None:
         """Record what a read on the loop took. On a busy machine a short read can take long without being at fault."""
@@ -108,5 +119,6 @@ class HeavyReads:
         if len(self._pauses) >= _MAX_OPERATIONS:
             self._pauses.clear()
             self._calls_left.clear()
+            self._measured.clear()
         pause = min(2 * self._pauses.get(operation, _FIRST_PAUSE_CALLS // 2), _MAX_PAUSE_CALLS)
         self._pauses[operation] = self._calls_left[operation] = pause

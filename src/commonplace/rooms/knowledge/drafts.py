@@ -5,6 +5,7 @@ transaction. `writing.py` writes the result, and compares again with documents t
 """
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from commonplace.quoting.hidden_characters import remove_hidden_characters
 from commonplace.quoting.instruction_texts import is_instruction_like
 from commonplace.rooms.knowledge import model, store
 from commonplace.rooms.knowledge.claims import Claim, extract_claims, find_clash, is_correction
+from commonplace.rooms.knowledge.index_entries import count_document_words
 from commonplace.search import index, text
 from commonplace.search.find import find_entries_like
 from commonplace.search.query import EntryFilter
@@ -31,6 +33,8 @@ _MIN_RECALL_TOKENS = 8
 _MAX_NEAR_DOCUMENTS = 8
 _MAX_SERVED_DOCUMENTS = 50
 _MAX_LATE_DOCUMENTS = 50
+_MAX_MENTIONS = 50
+_DOCUMENT_ID = re.compile(r"\bdoc_[0-9a-f]{12}\b")
 _MAX_COMPARED_CHARACTERS = 20_000
 
 
@@ -90,6 +94,11 @@ class CleanDraft:
     words: Counter[str]
     """Of title and content."""
     claims: list[Claim]
+    digest: str
+    entry_words: Counter[str]
+    """Of its index entry, if it becomes a new document."""
+    mentioned_ids: list[str]
+    """Of other documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +160,9 @@ def _clean_draft(draft: Draft, settings: Settings) -> CleanDraft:
     masked = sorted({*title.masked, *content.masked})
     _require_acceptable(title.text, content.text, masked, settings)
     content_words = text.count_tokens(content.text)
+    entry_words = count_document_words(
+        title.text, content.text, draft.tags, draft.interface_name, draft.files, content_words
+    )
     return CleanDraft(
         replace(draft, title=title.text, content=content.text),
         sorted({*title.flags, *content.flags}),
@@ -158,6 +170,9 @@ def _clean_draft(draft: Draft, settings: Settings) -> CleanDraft:
         content_words,
         content_words + text.count_tokens(title.text),
         extract_claims(content.text),
+        store.compute_digest(title.text, content.text),
+        entry_words,
+        list(dict.fromkeys(_DOCUMENT_ID.findall(content.text)))[:_MAX_MENTIONS],
     )
 
 
@@ -198,7 +213,7 @@ async def _load_candidates(call: Call, clean: CleanDraft) -> _Candidates:
         [row_by_id[hit.id] for hit in hits if hit.id in row_by_id],
         list(chain.from_iterable(served)),
         last_entry,
-        _list_session_reads(call, draft, last_entry),
+        _list_session_reads(call, clean, last_entry),
     )
 
 
@@ -215,10 +230,10 @@ def _list_served_statements(call: Call) -> list[Statement]:
     ]
 
 
-def _list_session_reads(call: Call, draft: Draft, last_entry: int) -> tuple[Statement, ...]:
-    projects, project = call.list_read_projects(include_shared=True), call.project
+def _list_session_reads(call: Call, clean: CleanDraft, last_entry: int) -> tuple[Statement, ...]:
+    projects, project, draft = call.list_read_projects(include_shared=True), call.project, clean.draft
     return (
-        store.identical_document_statement(projects, draft.title, draft.content, call.now),
+        store.identical_document_statement(projects, clean.digest, call.now),
         index.entries_after_statement(project, store.DOCUMENT_KIND, last_entry, _MAX_LATE_DOCUMENTS),
         store.document_by_title_statement(project, draft.type, draft.title, call.now),
     )

@@ -48,9 +48,8 @@ async def refuse_active_duplicate(call: Call, row: Row) -> None:
     if model.resolve_status(row["status"], row["expires_at"], call.now) == "active":
         return
     projects = call.list_read_projects(include_shared=True)
-    twin = await call.tx.one(
-        *store.identical_document_statement(projects, row["title"], row["content"], call.now, but=row["id"])
-    )
+    digest = store.compute_digest(row["title"], row["content"])
+    twin = await call.tx.one(*store.identical_document_statement(projects, digest, call.now, but=row["id"]))
     if twin is not None:
         raise errors.Duplicate(
             "An active document has the same text.",

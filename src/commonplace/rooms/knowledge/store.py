@@ -8,13 +8,14 @@ from dataclasses import replace
 
 import msgspec
 
-from commonplace.search import index, text
+from commonplace.rooms.knowledge import index_entries
+from commonplace.search import index
 from commonplace.search.query import ENTRY_COUNTER
 from commonplace.search.usage import EntryUse
 from commonplace.store.counters import add_to_counter
 from commonplace.store.database import Row, Statement, Tx, Value
 
-DOCUMENT_KIND = "document"
+DOCUMENT_KIND = index_entries.DOCUMENT_KIND
 _DOCUMENT_COLUMNS = (
     "project, id, type, title, content, status, author, tags, files, derived_from, flags, interface_name,"
     " interface_version, interface_owner, interface_schema, superseded_by, version, opened, recalled, created_at, changed_at,"
@@ -52,12 +53,13 @@ async def insert_document(
     tags: Sequence[str] = (),
     files: Sequence[str] = (),
     expires_at: int | None = None,
-    content_words: Counter[str] | None = None,
+    digest: str,
+    words: Counter[str],
     **more: Value,
 ) -> str:
     """Insert a document with its first version, its tags and its index entry; return its id.
 
-    `content_words` are those of the content, where they were counted before the transaction.
+    `digest` and `words` (`count_document_words`) are computed before the transaction.
     """
     document_id = f"doc_{secrets.token_hex(6)}"
     row: dict[str, Value] = {
@@ -71,7 +73,7 @@ async def insert_document(
         "tags": encode_texts(tags),
         "files": encode_texts(files),
         **_UNSET_FIELDS,
-        "digest": compute_digest(title, content),
+        "digest": digest,
         "version": 1,
         "created_at": now,
         "changed_at": now,
@@ -84,7 +86,9 @@ async def insert_document(
     await tx.queue(f"insert into document ({', '.join(row)}) values ({placeholders})", *row.values())
     await insert_document_version(tx, row, author, "created", "", content)
     await _insert_tags(tx, project, document_id, tags)
-    await index.put_new_entries(tx, [_build_index_entry(row, tags, files, content_words)])
+    await index.put_new_entries(
+        tx, [replace(index_entries.build_index_entry(row, tags, files), counted=words)]
+    )
     return document_id
 
 
@@ -111,7 +115,11 @@ async def update_document_content(
     await insert_document_version(tx, after, author, "content", "", str(after["content"]))
     tags, files = decode_texts(after["tags"]), decode_texts(after["files"])
     await _insert_tags(tx, row["project"], row["id"], tags)
-    await index.put_entries(tx, [_build_index_entry(after, tags, files, content_words)])
+    entry = index_entries.build_index_entry(after, tags, files)
+    if content_words is not None:
+        places = (str(after["interface_name"]), *files)
+        entry = replace(entry, counted=index_entries.count_entry_words(entry, places, content_words))
+    await index.put_entries(tx, [entry])
     return int(row["version"]) + 1
 
 
@@ -187,9 +195,7 @@ async def list_indexed_projects(tx: Tx, limit: int) -> list[str]:
     return [row["project"] for row in rows]
 
 
-def identical_document_statement(
-    projects: Sequence[str], title: str, content: str, now: int, but: str = ""
-) -> Statement:
+def identical_document_statement(projects: Sequence[str], digest: str, now: int, but: str = "") -> Statement:
     """Reads an active document with the same digest, other than `but`."""
     return (
         (
@@ -197,7 +203,7 @@ def identical_document_statement(
             " and (expires_at is null or expires_at > $3) and id <> $4 order by created_at, id limit 1"
         ),
         list(projects),
-        compute_digest(title, content),
+        digest,
         now,
         but,
     )
@@ -355,32 +361,6 @@ async def _insert_tags(tx: Tx, project: str, identity: str, tags: Sequence[str])
         " on conflict (project, tag, document) do nothing",
         [(project, tag, identity) for tag in dict.fromkeys(tags)],
     )
-
-
-def _build_index_entry(
-    row: Mapping[str, Value], tags: Sequence[str], files: Sequence[str], content_words: Counter[str] | None
-) -> index.IndexEntry:
-    """A document is also found by its interface and its cited files."""
-    content, more = str(row["content"]), "\n".join((str(row["interface_name"]), *files))
-    entry = index.IndexEntry(
-        project=str(row["project"]),
-        kind=DOCUMENT_KIND,
-        id=str(row["id"]),
-        type=str(row["type"]),
-        title=str(row["title"]),
-        body=f"{content}\n{more}",
-        changed_at=_int_or_none(row["changed_at"]) or 0,
-        status=str(row["status"]),
-        expires_at=_int_or_none(row["expires_at"]),
-        tags=tuple(tags),
-    )
-    if content_words is None:
-        return entry
-    return replace(entry, counted=index.count_entry_words(entry, content_words + text.count_tokens(more)))
-
-
-def _int_or_none(value: Value) -> int | None:
-    return value if isinstance(value, int) else None
 
 
 def _prefix_columns(table: str) -> str:

@@ -4,7 +4,6 @@ Drafts come prepared from `drafts.py`. Here is only what must be exact: the dige
 another version of, and the documents that were written after the draft was compared.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -34,9 +33,7 @@ _MAX_LATE_COMPARED = 4
 _LATE_SIMILARITY = RELATED_SIMILARITY / 2
 # Of distinct words, however often they occur: a little less than what is reported.
 _LATE_WORD_SIMILARITY = RELATED_SIMILARITY * 0.8
-_MAX_MENTIONS = 50
 _INTERFACE_TYPES = ("interface", "api_spec")
-_DOCUMENT_ID = re.compile(r"\bdoc_[0-9a-f]{12}\b")
 
 
 async def write_document(
@@ -53,7 +50,7 @@ async def write_document(
     former = _find_former(draft, force, about, facts.namesake)
     namesake = None if former else facts.namesake
     if not facts.is_locked:
-        await _expect_same_facts(call, clean, facts)
+        await _expect_same_facts(call, prepared, facts)
     document_id, version = await _write_version(call, clean, former)
     others = [comparison for comparison in comparisons if comparison.similar.id != document_id]
     contradicted = [each.similar.id for each in others[:_MAX_SIMILAR_SHOWN] if each.contradiction]
@@ -87,20 +84,20 @@ async def _load_facts(call: Call, prepared: PreparedDraft, *, is_locked: bool) -
     )
 
 
-async def _expect_same_facts(call: Call, clean: CleanDraft, facts: _Facts) -> None:
+async def _expect_same_facts(call: Call, prepared: PreparedDraft, facts: _Facts) -> None:
     """Nobody wrote the same, or something about it, since the facts were read; documents are locked until commit."""
-    draft, words = clean.draft, clean.words
-    projects = call.list_read_projects(include_shared=True)
+    twin, _, namesake = prepared.session_reads
     await lock_project_at_end(call.tx, call.project, "documents")
-    await call.tx.expect_no_row(
-        *store.identical_document_statement(projects, draft.title, draft.content, call.now)
-    )
+    await call.tx.expect_no_row(*twin)
     if facts.namesake is None:
-        await call.tx.expect_no_row(
-            *store.document_by_title_statement(call.project, draft.type, draft.title, call.now)
-        )
+        await call.tx.expect_no_row(*namesake)
     await index.expect_no_related_entry(
-        call.tx, call.project, store.DOCUMENT_KIND, facts.last_entry, list(words), _LATE_WORD_SIMILARITY
+        call.tx,
+        call.project,
+        store.DOCUMENT_KIND,
+        facts.last_entry,
+        prepared.clean.words,
+        _LATE_WORD_SIMILARITY,
     )
 
 
@@ -194,7 +191,8 @@ async def _insert_document(call: Call, clean: CleanDraft) -> str:
         tags=list(dict.fromkeys(draft.tags)),
         files=draft.files,
         expires_at=draft.expires_at,
-        content_words=clean.content_words,
+        digest=clean.digest,
+        words=clean.entry_words,
         **_derived_fields(clean),
         **draft.interface_fields,
     )
@@ -220,8 +218,10 @@ async def _rewrite_document(call: Call, clean: CleanDraft, former: Row, files: S
 
 
 def _derived_fields(clean: CleanDraft) -> dict[str, Value]:
-    mentioned = list(dict.fromkeys(_DOCUMENT_ID.findall(clean.draft.content)))[:_MAX_MENTIONS]
-    return {"flags": store.encode_texts(clean.flags), "derived_from": store.encode_texts(mentioned)}
+    return {
+        "flags": store.encode_texts(clean.flags),
+        "derived_from": store.encode_texts(clean.mentioned_ids),
+    }
 
 
 def _make_receipt(
