@@ -101,7 +101,7 @@ class PageVerifier:
             (row["at"], row["id"]): row
             for row in await audit_store.list_audit_rows_between(tx, project, since, until)
         }
-        redactions = await audit_store.list_redactions(tx, project)
+        redactions = [(seal.n, seal.digests()) for seal in await audit_store.list_redactions(tx, project)]
         redacted = await self._check_listed_rows(seals, stored, redactions)
         await self._check_unlisted_rows(stored, since, until)
         return AuditVerification(
@@ -127,7 +127,10 @@ class PageVerifier:
         return await audit_store.load_last_time_up_to(self._tx, self._project, n)
 
     async def _check_listed_rows(
-        self, seals: list[AuditSeal], stored: dict[RowKey, Row], redactions: list[AuditSeal]
+        self,
+        seals: list[AuditSeal],
+        stored: dict[RowKey, Row],
+        redactions: list[tuple[int, dict[RowKey, str]]],
     ) -> list[str]:
         """Compare every row that the seals list with its digest; return the names of redacted rows."""
         redacted = []
@@ -141,7 +144,7 @@ class PageVerifier:
             rows = stored | {(row["at"], row["id"]): row for row in late}
             for key, digest in digests.items():
                 newer = [
-                    each.digests()[key] for each in redactions if each.n > seal.n and key in each.digests()
+                    digests_then[key] for n, digests_then in redactions if n > seal.n and key in digests_then
                 ]
                 expected = newer[-1] if newer else digest
                 if key not in rows:
