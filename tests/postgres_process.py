@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -95,8 +96,8 @@ def running_pgbouncer(dsn: str) -> Iterator[str]:
     )
     folder.chmod(0o777)
     command = [PGBOUNCER, str(settings)]
-    if os.geteuid() == 0:
-        command[1:1] = ["--user", "nobody"]
+    if os.geteuid() == 0:  # it refuses to run as root; the owner of the socket may connect to it
+        command[1:1] = ["--user", pwd.getpwuid(Path(host).stat().st_uid).pw_name]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_until(lambda: _answers(listen))
