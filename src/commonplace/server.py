@@ -178,6 +178,7 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
     from commonplace.edges.project_events import ProjectEvents  # noqa: PLC0415 - as above
     from commonplace.edges.readiness import Readiness  # noqa: PLC0415 - as above
     from commonplace.edges.schema import prepare_schemas  # noqa: PLC0415 - over stdio nobody waits beside a first list
+    from commonplace.edges.shared_subscriptions import SharedSubscriptions  # noqa: PLC0415 - as above
 
     _require_keys_or_loopback(settings)
     _end_on_signal()
@@ -193,11 +194,13 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
         )
         identity.open(calls.bus)
         readiness = Readiness(calls)
+        subscriptions = SharedSubscriptions(calls.database, calls.bus, calls.clock)
         try:
             await readiness.open()
+            subscriptions.open()
             publisher, events = Publisher(), ProjectEvents(calls, identity.identify)
             mcp_secret = await load_or_create_secret(calls.database, "mcp")
-            app = build_application(calls, identity, publisher, events, mcp_secret, readiness)
+            app = build_application(calls, identity, publisher, events, mcp_secret, readiness, subscriptions)
             prepare_schemas(calls.catalogue)
             listening.listen(2048)
             announce(url)
@@ -206,6 +209,7 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
             await listener.serve(app, listening, end_streams, settings.idle_seconds)
         finally:
             beacon.remove_file()
+            await subscriptions.close()
             await readiness.close()
             await identity.close()
             _log.info("stopped")

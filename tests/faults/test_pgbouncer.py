@@ -13,7 +13,9 @@ AGENTS = 8
 CALLS = 10
 
 
-@pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed (Debian: apt-get install pgbouncer)")
+@pytest.mark.skipif(
+    PGBOUNCER is None, reason="pgbouncer is not installed (Debian: apt-get install pgbouncer)"
+)
 def test_servers_behind_pgbouncer_answer_every_call_and_hear_of_each_other(postgres_dsn: str, tmp_path: Path):
     with (
         running_pgbouncer(postgres_dsn) as dsn,
@@ -24,7 +26,10 @@ def test_servers_behind_pgbouncer_answer_every_call_and_hear_of_each_other(postg
         bob = first.call("memory_start_session", project="shop", claude_instance="bob")["session_id"]
         waiting = threads.submit(first.call, "memory_get_messages", session_id=bob, wait_seconds=50)
         wait_until(lambda: b"commonplace_calls_waiting 1.0" in first.request("GET", "/metrics")[1])
-        assert list(threads.map(lambda n: work(first if n % 2 else second, n), range(AGENTS))) == [CALLS] * AGENTS
+        assert (
+            list(threads.map(lambda n: work(first if n % 2 else second, n), range(AGENTS)))
+            == [CALLS] * AGENTS
+        )
         ann = second.call("memory_start_session", project="shop", claude_instance="ann")["session_id"]
         second.call("memory_send_message", session_id=ann, to_instance="bob", message="hello")
         assert [mail["from"] for mail in waiting.result(PATIENCE_SECONDS)["messages"]] == ["ann"]

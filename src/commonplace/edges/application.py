@@ -15,6 +15,7 @@ from commonplace.edges.product_host import ProductHost
 from commonplace.edges.project_events import ProjectEvents
 from commonplace.edges.readiness import Readiness
 from commonplace.edges.rest import RestApi
+from commonplace.edges.shared_subscriptions import SharedSubscriptions
 from commonplace.edges.web.page_files import WebPage
 from commonplace.edges.web.sign_in import SignIn
 from commonplace.edges.web.view_json import ViewJson
@@ -27,13 +28,15 @@ def build_application(
     events: ProjectEvents,
     mcp_secret: bytes,
     readiness: Readiness | None = None,
+    subscriptions: SharedSubscriptions | None = None,
 ) -> HttpApplication:
     settings, readiness = calls.settings, readiness or Readiness(calls)
     metrics = Metrics(calls.admission, readiness.store)
     calls.observe = metrics.observe_call
     probes = Probes(readiness, metrics)
     sign_in = SignIn(calls, identity)
-    mcp = McpHttpTransport(ProductHost(calls, identity.identify, publisher), publisher, secret=mcp_secret)
+    host = ProductHost(calls, identity.identify, publisher)
+    mcp = McpHttpTransport(host, publisher, secret=mcp_secret, subscriptions=subscriptions)
     routes = (
         mcp.routes()  # /mcp, /mcp/**
         | RestApi(calls).routes()  # /api, /api/*, /openapi.json

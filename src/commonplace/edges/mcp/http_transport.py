@@ -18,7 +18,7 @@ from commonplace.edges.limits import ClientLimits
 from commonplace.edges.mcp.host import Host, ToolView
 from commonplace.edges.mcp.legacy.legacy_http import SESSION_HEADER, LegacyHttp
 from commonplace.edges.mcp.legacy.legacy_server import LegacyServer
-from commonplace.edges.mcp.legacy.legacy_sessions import LegacySessions
+from commonplace.edges.mcp.legacy.legacy_sessions import LegacySessions, SubscriptionStore
 from commonplace.edges.mcp.messages import (
     HEADER_MISMATCH,
     HTTP_STATUS,
@@ -52,13 +52,14 @@ class McpHttpTransport:
         publisher: Publisher,
         *,
         secret: bytes,
+        subscriptions: SubscriptionStore | None = None,
         limits: ClientLimits | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         bounds, signer = limits or ClientLimits(), TokenSigner(secret)
         self._limits = bounds
         self._modern = ModernHttp(host, publisher, ModernServer(host, publisher, signer, bounds, clock))
-        sessions = LegacySessions(signer, publisher, bounds, clock)
+        sessions = LegacySessions(signer, publisher, bounds, clock, subscriptions)
         self._legacy = LegacyHttp(host, publisher, LegacyServer(host, publisher, bounds), sessions, bounds)
 
     def routes(self) -> dict[str, dict[str, Route]]:

@@ -7,7 +7,7 @@ then. The product publishes after commit (edges/product_host.py); the transports
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final
 
 from commonplace.edges.limits import ClientLimits
@@ -22,6 +22,8 @@ PROMPTS_CHANGED: Final[Topic] = ("notifications/prompts/list_changed", "")
 RESOURCES_CHANGED: Final[Topic] = ("notifications/resources/list_changed", "")
 LIST_TOPICS: Final = (TOOLS_CHANGED, PROMPTS_CHANGED, RESOURCES_CHANGED)
 _UPDATED: Final = "notifications/resources/updated"
+# Not sent: the subscriptions of a stream have changed on another replica.
+SUBSCRIPTIONS_CHANGED: Final[Topic] = ("", "")
 
 
 def resource_topic(uri: str) -> Topic:
@@ -112,11 +114,19 @@ class Publisher:
 
 
 async def stream_notifications(
-    host: Host, context: McpContext, listener: Listener, tag: dict[str, Any] | None = None
+    host: Host,
+    context: McpContext,
+    listener: Listener,
+    tag: dict[str, Any] | None = None,
+    on_subscriptions: Callable[[], Awaitable[None]] | None = None,
 ) -> AsyncIterator[Notification]:
     """The notifications that this listener may see, until it is closed."""
     while not listener.closed:
         for (method, uri), audiences in await listener.wait_for_changes():
+            if not method:
+                if on_subscriptions is not None:
+                    await on_subscriptions()
+                continue
             if uri and not await host.can_notify(context, uri, audiences):
                 continue
             params: dict[str, Any] = {"uri": uri} if uri else {}

@@ -3,6 +3,7 @@
 Results come from legacy_server.py; http_transport.py has read the message and chosen the era.
 """
 
+from functools import partial
 from typing import Any, Final
 
 from commonplace import errors
@@ -68,11 +69,15 @@ class LegacyHttp:
         context = self._build_context(request, response, view, session, {})
         live = self._sessions.remember_live(session)
         listener = live.open_stream(self._publisher, request.caller)
+        adopt = partial(self._server.adopt_subscriptions, context, live)
         try:
             with response.watch_client(at_once=True) as watch:
-                await response.send_comment()
-                async for notification in stream_notifications(self._host, context, listener):
-                    await response.send_event(encode_notification(notification))
+                async with live.follow_store():
+                    await response.send_comment()
+                    async for notification in stream_notifications(
+                        self._host, context, listener, on_subscriptions=adopt
+                    ):
+                        await response.send_event(encode_notification(notification))
         finally:
             if live.listener is listener:
                 live.close_stream(self._publisher)
@@ -80,7 +85,7 @@ class LegacyHttp:
             await response.end_body()
 
     async def end_session(self, request: Request, response: Response) -> None:
-        self._sessions.end_session(self._find_session(request))
+        await self._sessions.end_session(self._find_session(request))
         await response.send(_OK)
 
     async def _initialize(

@@ -87,12 +87,27 @@ class LegacyServer:
         elif name == "resources/subscribe":
             await self._subscribe_session(context, require_text_param(params, "uri"), live)
         else:
-            live.unsubscribe(self._publisher, require_text_param(params, "uri"))
+            uri = require_text_param(params, "uri")
+            await live.forget_subscription(uri)
+            live.unsubscribe(self._publisher, uri)
         return b"{}"
+
+    async def adopt_subscriptions(self, context: McpContext, live: LiveSession) -> None:
+        """Follow what the session was subscribed to, or unsubscribed from, through another replica.
+
+        A change may have happened since then, so each new subscription is notified once.
+        """
+        for uri in live.uris - live.wanted:
+            live.unsubscribe(self._publisher, uri)
+        for uri in live.wanted - live.uris:
+            if await self._host.can_subscribe(context, uri):
+                live.subscribe(self._publisher, uri)
+                live.notify_subscriber(uri)
 
     async def _subscribe_session(self, context: McpContext, uri: str, live: LiveSession) -> None:
         if not await self._host.can_subscribe(context, uri):
             raise ProtocolError(RESOURCE_NOT_FOUND, str(ResourceNotFound(uri)), {"uri": uri})
-        if len(live.uris) >= self._limits.uris_per_listener:
+        if await live.count_subscriptions() >= self._limits.uris_per_listener:
             raise ProtocolError(INVALID_PARAMS, f"At most {self._limits.uris_per_listener} subscriptions.")
+        await live.save_subscription(uri)
         live.subscribe(self._publisher, uri)

@@ -1,21 +1,28 @@
 """Legacy sessions. A session is what its id says, signed: any replica can serve it, before and after a restart.
 
-A process remembers only what cannot be in the id: subscriptions, the open stream, the log level, and which
-sessions have ended. These are sessions of the protocol, not the agents' work sessions (rooms/sessions).
+A process remembers only what cannot be in the id: subscriptions (with a store, all replicas know them), the open stream,
+the log level, and which sessions have ended. These are sessions of the protocol, not the agents' work sessions (rooms/sessions).
 """
 
+import contextlib
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from commonplace.edges.limits import ClientLimits
 from commonplace.edges.mcp.host import LOG_LEVELS
 from commonplace.edges.mcp.messages import LEGACY_VERSIONS
-from commonplace.edges.mcp.publisher import LIST_TOPICS, Listener, Publisher, resource_topic
+from commonplace.edges.mcp.publisher import (
+    LIST_TOPICS,
+    SUBSCRIPTIONS_CHANGED,
+    Listener,
+    Publisher,
+    resource_topic,
+)
 from commonplace.edges.mcp.signed_tokens import TokenSigner
 
 _PURPOSE: Final = "session"
@@ -47,20 +54,74 @@ class LegacySession(msgspec.Struct, frozen=True, array_like=True):
     capabilities: tuple[str, ...] = ()
 
 
+class SubscriptionStore(Protocol):
+    """Where all replicas find the subscriptions of a session."""
+
+    async def add(self, session: str, uri: str) -> None: ...
+
+    async def remove(self, session: str, uri: str | None = None) -> None:
+        """Remove one subscription of a session, or all."""
+
+    async def load(self, session: str) -> frozenset[str]: ...
+
+    async def follow(self, session: str, changed: Callable[[frozenset[str]], None]) -> Callable[[], None]:
+        """Call `changed` with all subscriptions of the session, at once and when they change; return how to stop it."""
+
+
 class LiveSession:
-    """What a process keeps of a session while it runs: its subscriptions, its stream, its log level."""
+    """What a process keeps of a session while it runs: its subscriptions, its stream, its log level.
+
+    With a store, its subscriptions are there too: `wanted` are those that another replica may have added.
+    """
 
     DEFAULT_LOG_LEVEL: Final = LOG_LEVELS[0]
-    __slots__ = ("listener", "log_level", "uris")
+    __slots__ = ("_key", "_store", "listener", "log_level", "uris", "wanted")
 
-    def __init__(self) -> None:
+    def __init__(self, key: str = "", store: SubscriptionStore | None = None) -> None:
+        self._key, self._store = key, store
         self.uris: set[str] = set()
+        self.wanted: frozenset[str] = frozenset()
         self.listener: Listener | None = None
         self.log_level = self.DEFAULT_LOG_LEVEL
+
+    @contextlib.asynccontextmanager
+    async def follow_store(self) -> AsyncIterator[None]:
+        """Wake the stream when its subscriptions change on another replica."""
+        if self._store is None:
+            yield
+            return
+        stop = await self._store.follow(self._key, self._want_uris)
+        try:
+            yield
+        finally:
+            stop()
+
+    def _want_uris(self, uris: frozenset[str]) -> None:
+        self.wanted = uris
+        if self.listener is not None:
+            self.listener.add_change(SUBSCRIPTIONS_CHANGED)
+
+    def notify_subscriber(self, uri: str) -> None:
+        """Let the stream say that this resource may have changed."""
+        if self.listener is not None:
+            self.listener.add_change(resource_topic(uri))
+
+    async def count_subscriptions(self) -> int:
+        return len(self.uris | await self._store.load(self._key)) if self._store else len(self.uris)
+
+    async def save_subscription(self, uri: str) -> None:
+        if self._store is not None:
+            await self._store.add(self._key, uri)
+
+    async def forget_subscription(self, uri: str) -> None:
+        if self._store is not None:
+            await self._store.remove(self._key, uri)
 
     def open_stream(self, publisher: Publisher, caller: Any) -> Listener:
         """Open the stream of this session and end an older one: the client has left that."""
         self.close_stream(publisher)
+        if self._store is not None:
+            self.uris.clear()  # all are adopted anew: the host may have stopped to follow them without a stream
         self.listener = publisher.open_listener(caller, (*LIST_TOPICS, *map(resource_topic, self.uris)))
         return self.listener
 
@@ -86,9 +147,15 @@ _decode_session = msgspec.msgpack.Decoder(LegacySession).decode
 
 class LegacySessions:
     def __init__(
-        self, signer: TokenSigner, publisher: Publisher, limits: ClientLimits, clock: Callable[[], float]
+        self,
+        signer: TokenSigner,
+        publisher: Publisher,
+        limits: ClientLimits,
+        clock: Callable[[], float],
+        store: SubscriptionStore | None = None,
     ) -> None:
         self._signer, self._publisher, self._limits, self._clock = signer, publisher, limits, clock
+        self._store = store
         self._read_token = lru_cache(maxsize=limits.sessions_in_memory)(self._verify_token)
         self._live: OrderedDict[bytes, LiveSession] = OrderedDict()
         self._ended: OrderedDict[bytes, None] = OrderedDict()
@@ -114,7 +181,7 @@ class LegacySessions:
         return session if session.created >= self._clock() - self._limits.session_seconds else None
 
     def remember_live(self, session: LegacySession) -> LiveSession:
-        live = self._live.setdefault(session.nonce, LiveSession())
+        live = self._live.setdefault(session.nonce, LiveSession(session.nonce.hex(), self._store))
         self._live.move_to_end(session.nonce)
         if len(self._live) > self._limits.sessions_in_memory:
             _nonce, oldest = self._live.popitem(last=False)
@@ -127,13 +194,15 @@ class LegacySessions:
         live = self._live.get(session.nonce)
         return live.log_level if live is not None else LiveSession.DEFAULT_LOG_LEVEL
 
-    def end_session(self, session: LegacySession) -> None:
+    async def end_session(self, session: LegacySession) -> None:
         self._ended[session.nonce] = None
         if len(self._ended) > _MAX_ENDED_SESSIONS:
             self._ended.popitem(last=False)
         live = self._live.pop(session.nonce, None)
         if live is not None:
             live.close_stream(self._publisher)
+        if self._store is not None and session.nonce:
+            await self._store.remove(session.nonce.hex())
 
     def _verify_token(self, token: str, principal: str) -> LegacySession | None:
         payload = self._signer.read(_PURPOSE, token, principal)
