@@ -1,7 +1,8 @@
 """Build the wheel and the source distribution, and try the wheel in a clean environment: `make release`.
 
 The trial installs what a user gets: the wheel, and its dependencies as the runtime lock pins them. It starts the
-server, calls tools over HTTP, finds a document by its meaning and stops the server. Nothing is published.
+server, calls tools over HTTP, finds a document by its meaning and stops the server. Then pip, pipx and uvx install the
+wheel with dependencies that they resolve themselves. Nothing is published.
 """
 
 import contextlib
@@ -33,6 +34,7 @@ def main() -> None:
         python = install(wheel, Path(folder, "environment"))
         with serve(python, Path(folder, "data")) as url:
             title = search_by_meaning(url)
+        try_installers(wheel, Path(folder, "installers"))
     megabytes = wheel.stat().st_size / 1e6
     sys.stdout.write(f"{wheel.relative_to(ROOT)} ({megabytes:.0f} MB) works: '{QUESTION}' finds '{title}'.\n")
 
@@ -55,6 +57,17 @@ def install(wheel: Path, environment: Path) -> Path:
     for requirements in (["--require-hashes", "-r", LOCKS["runtime"]], [wheel]):
         run(uv, "pip", "install", "--quiet", "--no-deps", "--python", python, *requirements)
     return python
+
+
+def try_installers(wheel: Path, folder: Path) -> None:
+    """Install it as users do, with pip, pipx and uvx, which resolve the dependencies; each starts the program once."""
+    uv = Path(sys.executable).with_name("uv")
+    venv.create(folder / "pip", with_pip=True)
+    python = folder / "pip" / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
+    run(python.with_name("commonplace-mcp"), "--version")
+    run(uv, "tool", "run", "--from", wheel, "commonplace-mcp", "--version")
+    run(uv, "tool", "run", "pipx", "run", "--spec", wheel, "commonplace-mcp", "--version")
 
 
 @contextlib.contextmanager
@@ -87,7 +100,8 @@ def search_by_meaning(url: str) -> str:
 
 
 def call(url: str, operation: str, **arguments: str) -> dict[str, list[dict[str, str]]]:
-    request = urllib.request.Request(f"{url}/api/{operation}", json.dumps(arguments).encode())  # noqa: S310
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"{url}/api/{operation}", json.dumps(arguments).encode(), headers)  # noqa: S310
     with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as reply:  # noqa: S310 - our own server
         return json.load(reply)
 

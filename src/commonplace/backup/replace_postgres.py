@@ -4,6 +4,7 @@ The rows are loaded and compared in a staging schema. One transaction then moves
 On Citus the new tables are local until `commonplace admin distribute` spreads them.
 """
 
+import contextlib
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
@@ -44,7 +45,9 @@ async def replace_postgres(restoration: Restoration, dsn: str) -> str | None:
     except DRIVER_ERRORS as error:
         raise postgres_refusal(error, dsn) or error from error
     finally:
-        await connection.execute(f"drop schema if exists {_STAGING} cascade")
+        # A lost connection must not hide why; the next restore drops what is left.
+        with contextlib.suppress(*DRIVER_ERRORS):
+            await connection.execute(f"drop schema if exists {_STAGING} cascade")
         await connection.close(timeout=10)
 
 
