@@ -244,6 +244,8 @@ async def test_a_working_tree_is_not_removed_under_its_agent(arrive, shop, tmp_p
     await ben.write("src/tax.py", TAX)
     denial = (await ann.run_shell(f"git worktree remove --force {linked}")).denial
     assert (ben.name in denial, (linked / "src/tax.py").read_text()) == (True, TAX)
+    assert ben.name in (await ann.run_shell(f"rm -rf {linked}")).denial
+    assert ben.name in (await ann.run_shell(f"mv {linked} /tmp/elsewhere")).denial
     await ben.end()
     assert (await ann.run_shell(f"git worktree remove --force {linked}")).code == 0
     assert not linked.exists()

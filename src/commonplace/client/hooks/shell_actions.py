@@ -68,6 +68,8 @@ def _check_writes(hook_run: HookRun, written: list[str], mode: str) -> str:
     if hook_run.settings.lock == "off" or not written:
         return ""
     folders = [path for path in written if Path(path).is_dir() and not Path(path).is_symlink()]
+    if denial := _check_removed_trees(hook_run, folders):
+        return denial
     files = _repository_paths(hook_run, [path for path in written if path not in folders])
     inside = [f"{path}/" for path in _repository_paths(hook_run, folders)]
     try:
@@ -83,6 +85,25 @@ def _check_writes(hook_run: HookRun, written: list[str], mode: str) -> str:
     holders = [str(conflict["held_by"]) for conflict in conflicts]
     prevented.report_prevented(hook_run, "command_denied", hook_run.event.command, names, holders)
     return leases.render_denial(hook_run, conflicts)
+
+
+def _check_removed_trees(hook_run: HookRun, folders: list[str]) -> str:
+    """The refusal if another session works in a working tree that the command deletes or moves."""
+    trees = {str(Path(folder).resolve()): folder for folder in folders if (Path(folder) / ".git").exists()}
+    if not trees:
+        return ""
+    from commonplace.client.git.checkout import Checkout  # noqa: PLC0415 - few commands delete a working tree
+    from commonplace.client.git.judgement import Denial, name_sessions, render_denial  # noqa: PLC0415 - the same
+
+    others = Checkout(hook_run, hook_run.place).others
+    there = [other for other in others if str(Path(other.root).resolve()) in trees]
+    if not there:
+        return ""
+    agents = tuple(dict.fromkeys(other.agent for other in there))
+    command = hook_run.event.command
+    prevented.report_prevented(hook_run, "command_denied", command, (), agents)
+    way = f"ask {', '.join(agents)}: memory_send_message"
+    return render_denial(command, Denial(f"{name_sessions(there)} in {there[0].root}.", (way,)))
 
 
 def _take_leases(hook_run: HookRun, files: list[str], mode: str) -> list[leases.LeaseConflict]:
