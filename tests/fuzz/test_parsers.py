@@ -84,6 +84,7 @@ def test_sql(values: ValueMaker, pytestconfig: pytest.Config):
     "sql",
     [
         "SHOW",
+        "VALUES ROW(1) INTO 'x",
         "SHOW BINARY",
         "SHOW GLOBAL",
         "SHOW FULL",

@@ -112,7 +112,10 @@ def _respell_mysql(sql: str) -> str:
     text = _strip_leading_comments(sql)
     if not _MYSQL_VALUES.match(text):
         return _MYSQL_SHOW_SYNONYM.sub(lambda word: "SHOW INDEX" if word[1] else "SHOW COLUMNS", text)
-    tokens, parts, at = MySQL().tokenize(text), [], 0
+    try:
+        tokens, parts, at = MySQL().tokenize(text), [], 0
+    except sqlglot.errors.TokenError:
+        return text  # the parser refuses it in words
     for token, bracket in itertools.pairwise(tokens):
         if token.text.upper() == "ROW" and bracket.token_type == _TOKEN.L_PAREN:
             parts.append(text[at : token.start])
