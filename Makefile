@@ -7,7 +7,7 @@ ARGS ?=
 EXTRAS ?=
 BUILD := tools/environment.py tools/embedding_model.py installer.lock model.lock pyproject.toml
 
-.PHONY: help setup serve develop check audit sbom quick test docs bench faults fuzz incidents citus agents lock release clean
+.PHONY: help setup serve develop check audit sbom quick test docs bench faults fuzz incidents citus agents browser lock release clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -71,6 +71,11 @@ agents: develop ## the real agent programs, installed from npm, against a script
 newcomer: develop ## what somebody new does in the first hour, as scripts: seconds and commands; ARGS="--program PATH"
 	$(BIN)/python tools/newcomer.py $(ARGS)
 
+browser: develop ## the web page in a headless Chromium, which is installed where apt-get can; screenshots to docs/images/page
+	@command -v chromium chromium-browser google-chrome >/dev/null || (apt-get update -q && apt-get install -y -q chromium) || (echo "Install Chromium first: its program must be chromium, chromium-browser or google-chrome."; exit 1)
+	$(BIN)/python -m pytest -n 0 -rs tests/browser $(ARGS)
+	$(BIN)/python tests/browser/screenshots.py
+
 lock: develop ## pin the dependencies again
 	$(PIN) pyproject.toml --extra mysql --extra mssql -o requirements.lock
 	$(PIN) pyproject.toml --group dev -c requirements.lock -o development.lock
@@ -81,4 +86,4 @@ release: check ## build the wheel and try it in a clean environment
 	$(BIN)/python tools/software_parts.py sbom
 
 clean: ## remove everything that was built or installed
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis src/commonplace/search/bge-small-en-v1.5 tests/conformance/node_modules tests/agents/node_modules
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis src/commonplace/search/bge-small-en-v1.5 tests/conformance/node_modules tests/agents/node_modules tests/browser/node_modules

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -30,6 +31,14 @@ _FLAGS = (
     "--force-device-scale-factor=1",
     "--window-size=1280,800",
 )
+# Chromium reads commands from descriptor 3 and writes replies to 4.
+_EXEC_WITH_PIPES = """
+import fcntl, os, sys
+read, write = (fcntl.fcntl(int(number), fcntl.F_DUPFD, 10) for number in sys.argv[1:3])
+os.dup2(read, 3)
+os.dup2(write, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 _SETTLED = "new Promise(done => requestAnimationFrame(() => setTimeout(() => done(true))))"
 
 
@@ -43,9 +52,11 @@ class Chromium:
         self._read, write_replies = os.pipe()
         self._process = subprocess.Popen(
             [
-                "sh",
+                sys.executable,
                 "-c",
-                f'exec "$0" "$@" 3<&{read_commands} 4>&{write_replies}',
+                _EXEC_WITH_PIPES,
+                str(read_commands),
+                str(write_replies),
                 CHROMIUM,
                 *_FLAGS,
                 f"--user-data-dir={folder}",
@@ -82,9 +93,7 @@ class Chromium:
         return str(self.call("Target.createBrowserContext")["browserContextId"])
 
     def open_page(self, url: str, context: str, *, width: int = 1280, height: int = 800) -> "Page":
-        target = self.call(
-            "Target.createTarget", url="about:blank", browserContextId=context, width=width, height=height
-        )["targetId"]
+        target = self.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         page = Page(self, session, target)
         page.resize(width, height)

@@ -86,7 +86,7 @@ async def list_transcripts(
 @operation(
     "memory_list_transcript_errors",
     role="readonly",
-    session="optional",
+    session="own",
     example={"workspace_id": "laptop-claude-shop", "session_id": "6f1c2d3e-0000-4000-8000-000000000001"},
 )
 async def list_transcript_errors(

@@ -95,7 +95,7 @@ function show() {
       ${showTopBar(known)}
       ${live.value.state === "offline" ? html`<div class="banner" role="status">${icon("warn")} The server does not answer. This is the state of ${clock(new Date(live.value.seen).toISOString())}; nothing can be changed.</div>` : ""}
       <main id="main" tabindex="-1" class="view view-${view}"><h1 class="visually-hidden">${shown?.title ?? "Not found"}</h1>
-        ${shown ? shown.show() : html`<div class="empty"><h3>There is nothing at this address.</h3><p><a href="/">Back to Now</a></p></div>`}</main>
+        ${shown ? shown.show() : html`<div class="empty"><p class="empty-title">There is nothing at this address.</p><p><a href="/">Back to Now</a></p></div>`}</main>
     </div>
     ${showToasts()}${dialog.value?.() ?? ""}`;
 }

@@ -51,13 +51,8 @@ function lead(release) {
     channel?.postMessage(message);
     receive(message);
   };
-  let hasOpened = false;
-  source.onopen = () => {
-    // What happened while nobody listened is not known, so everything is fetched again.
-    if (hasOpened || document.visibilityState) say({ status: "live" });
-    if (hasOpened) say({ events: [] });
-    hasOpened = true;
-  };
+  // What happened before the stream was open, or while it was not, is not known: everything is fetched again.
+  source.onopen = () => say({ status: "live", events: [] });
   source.onerror = () => say({ status: source.readyState === EventSource.CLOSED ? "offline" : "connecting" });
   source.onmessage = ({ data }) => say({ events: [JSON.parse(data)] });
   source.addEventListener("reset", () => say({ events: [] }));

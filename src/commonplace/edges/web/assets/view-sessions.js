@@ -100,8 +100,9 @@ function showTurn(message, isHit, error) {
   const isTool = !["user", "assistant"].includes(message.role);
   const text = html`<div class="text said">${message.text}</div>`;
   const bring = (/** @type {Element} */ element) => {
-    if (isHit) queueMicrotask(() => shownLine.current !== message.line && element.scrollIntoView({ block: "center" }));
-    if (isHit) shownLine.current = message.line;
+    if (!isHit || shownLine.current === message.line) return;
+    shownLine.current = message.line;
+    requestAnimationFrame(() => element.scrollIntoView({ block: "center" }));
   };
   return html`<li class="turn role-${isTool ? "tool" : message.role} ${isHit ? "is-hit" : ""}" ref=${bring}>
     <div class="muted turn-head"><b>${words(message.role)}</b>${message.at ? html`<time datetime="${message.at}" title="${exact(message.at)}">${clock(message.at)}</time>` : ""}<button class="linklike push" title="Copy the address of this line" onclick=${() => copyLine(message.line)}>line ${message.line}</button></div>

@@ -56,7 +56,7 @@ const skeleton = () => html`<div class="skeleton" aria-hidden="true"><i></i><i><
 
 /** @param {string} title @param {unknown} text @param {unknown} [action] */
 export function empty(title, text, action = "") {
-  return html`<div class="empty"><h3>${title}</h3><p>${text}</p>${action}</div>`;
+  return html`<div class="empty"><p class="empty-title">${title}</p><p>${text}</p>${action}</div>`;
 }
 
 /** @param {string} label @param {string} value @param {[string, string][]} options @param {(value: string) => void} choose */
