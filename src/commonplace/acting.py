@@ -127,12 +127,6 @@ async def has_other_connection(tx: Tx, caller: Caller, session: AgentSession) ->
     return row is not None
 
 
-async def delete_expired_bindings(tx: Tx, now: int) -> None:
-    await tx.run(
-        "delete from agent_window where project = $1 and at < $2", access.SHARED, now - _BINDING_LIFETIME
-    )
-
-
 async def list_bound_names(tx: Tx, project: str, now: int) -> dict[str, set[str]]:
     """The agent names of a project that belong to a key, with the ids of their keys."""
     rows = await tx.all(

@@ -159,6 +159,7 @@ ARGUMENT_HELP = {
     "mode": "How to search: smart (words and meaning), literal or regex (RE2).",
     "known_hash": "The hash that `known_seal` had when `commonplace audit heads` printed it.",
     "known_seal": "The number of a seal that was kept elsewhere.",
+    "memory_run_retention.dry_run": "True only counts what would go.",
     "memory_verify_audit.after": "Continue after this seal: `next_after` of the previous reply.",
     "memory_verify_audit.name": "The project whose audit log is verified.",
     "name": "Its name.",

@@ -21,6 +21,7 @@ from commonplace.arguments import SecretMask
 from commonplace.clock import Clock
 from commonplace.config import Settings
 from commonplace.operation import Operation, OperationFamily
+from commonplace.retention import RetentionProgress
 from commonplace.search.engine import SearchEngine
 from commonplace.search.index import IndexEntry
 from commonplace.search.source import reader_name
@@ -165,6 +166,7 @@ class Calls:
         self.bus = events.EventBus(database)
         self.activity = ActivityRecorder(database, clock, catalogue.on_activity)
         self.search = SearchEngine(database, settings, clock, catalogue.search_sources)
+        self.retention = RetentionProgress()
         self.observe: Callable[[str, str, float], None] = lambda _name, _outcome, _seconds: None
 
     def find_operation(self, name: str, given: Mapping[str, Any]) -> tuple[Operation, Mapping[str, Any]]:
@@ -208,9 +210,8 @@ class Calls:
                 await self._record_refusal(name, given, caller, refusal)
             raise
         finally:
-            self.observe(
-                name if name in self.catalogue.tools else "unknown", outcome, perf_counter() - started
-            )
+            shown = name if name in self.catalogue.tools else "unknown"
+            self.observe(shown, outcome, perf_counter() - started)
         return replace(answer, notices=[*answer.notices, *mask.notices]) if mask.kinds else answer
 
     async def _run_until_answered(self, request: CallRequest) -> Answer:

@@ -21,6 +21,11 @@ _INTEGER_SETTINGS = frozenset(
         "max_calls",
         "audit_days",
         "event_days",
+        "message_days",
+        "session_days",
+        "work_days",
+        "function_days",
+        "notice_days",
         "context_idle_hours",
         "agent_memory_entries",
         "agent_memory_bytes",
@@ -53,6 +58,11 @@ class Settings:
     max_calls: int = 256
     audit_days: int = 90
     event_days: int = 7
+    message_days: int = 30
+    session_days: int = 90
+    work_days: int = 14
+    function_days: int = 30
+    notice_days: int = 7
     context_idle_hours: int = 168
     agent_memory_entries: int = 10_000
     agent_memory_bytes: int = 100_000_000
@@ -165,6 +175,9 @@ def _validate_settings(settings: Settings) -> Settings:
             raise errors.Invalid(f"{name} must be one of: {', '.join(choices)}.")
     if settings.max_calls < 1:
         raise errors.Invalid("max_calls must be at least 1.")
+    for name in (name for name in _INTEGER_SETTINGS if name.endswith("_days")):
+        if getattr(settings, name) < 1:
+            raise errors.Invalid(f"{name} must be at least 1.")
     if settings.store != "sqlite" and not settings.store.startswith(("postgresql://", "postgres://")):
         raise errors.Invalid("store must be 'sqlite' or 'postgresql://user@host/database'.")
     return settings

@@ -126,13 +126,6 @@ async def list_events_after(tx: Tx, project: str, n: int, limit: int = _PAGE_EVE
     return [_event_from_row(row) for row in rows]
 
 
-async def delete_events_before(tx: Tx, before: int) -> None:
-    """Delete old events; their numbers are never used again."""
-    rows = await tx.all("select project from counter where name = $1 order by project", "event")
-    projects = [row["project"] for row in rows]
-    await tx.run("delete from event where project = any($1) and at < $2", projects, before)
-
-
 async def load_last_event_number(tx: Tx, project: str) -> int:
     row = await tx.one("select n from counter where project = $1 and name = $2", project, "event")
     return int(row["n"]) if row else 0

@@ -123,11 +123,3 @@ def _encrypt(text: bytes, secret: bytes) -> bytes:
     """Encrypt or decrypt. The stream of a secret is used once: a random salt is part of it."""
     stream = hashlib.shake_256(secret).digest(len(text))
     return (int.from_bytes(text) ^ int.from_bytes(stream)).to_bytes(len(text))
-
-
-async def delete_expired_answers(tx: Tx, now: int) -> None:
-    await tx.run(
-        "delete from idempotency where project = any($1) and at <= $2",
-        await list_all_project_names(tx),
-        now - KEPT_MICROSECONDS,
-    )

@@ -12,16 +12,12 @@ from commonplace.activity import ActivityStep
 from commonplace.agent_names import AgentColumn, OnRename
 from commonplace.boot import BootSection
 from commonplace.call import Call, Calls
-from commonplace.config import Settings
 from commonplace.events import EventType
 from commonplace.file_claim import ListFileChanges, ListFileClaims
 from commonplace.operation import Operation, Tool
 from commonplace.resource import Resource
+from commonplace.retention import RetentionRule
 from commonplace.search.source import SearchSource
-from commonplace.store.database import Tx
-
-Retention = Callable[[Tx, int, Settings], Awaitable[None]]
-"""Deletes what is older than the settings allow, given the time of now in microseconds."""
 
 Chore = Callable[[Calls], Awaitable[None]]
 """Periodic work that cannot run in one transaction."""
@@ -43,7 +39,7 @@ class Room:
     borrowed_tools: tuple[str, ...] = ()
     """Names of other rooms' tools that this room's toolset shows too."""
     boot_sections: tuple[BootSection, ...] = ()
-    retention: tuple[Retention, ...] = ()
+    retention: tuple[RetentionRule, ...] = ()
     chores: tuple[Chore, ...] = ()
     resources: tuple[Resource, ...] = ()
     events: tuple[EventType, ...] = ()
@@ -114,7 +110,7 @@ class Catalogue:
         return tuple(callback for room in self.rooms for callback in room.on_rename)
 
     @cached_property
-    def retention(self) -> tuple[Retention, ...]:
+    def retention(self) -> tuple[RetentionRule, ...]:
         return tuple(rule for room in self.rooms for rule in room.retention)
 
     @cached_property

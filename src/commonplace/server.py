@@ -23,6 +23,7 @@ from commonplace.edges.mcp.stdio_transport import serve_stdio as mcp_stdio
 from commonplace.edges.product_host import ProductHost
 from commonplace.local_token import load_or_create_local_token
 from commonplace.project import list_old_spellings
+from commonplace.retention import RetentionRun
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.admin.audit_sealing import SEAL_INTERVAL_SECONDS, AuditSealer
 from commonplace.rooms.locks import lease_time
@@ -159,13 +160,7 @@ async def load_or_create_secret(database: Database, name: str) -> bytes:
 
 async def delete_old_rows(calls: Calls) -> None:
     """Apply the retention rules of every room, then run their chores, which may touch files outside of the store."""
-    now = calls.clock()
-
-    async def apply_retention(tx: Tx) -> None:
-        for delete_old in calls.catalogue.retention:
-            await delete_old(tx, now, calls.settings)
-
-    await calls.database.write(apply_retention)
+    await RetentionRun(calls).sweep_all()
     for run_chore in calls.catalogue.chores:
         await run_chore(calls)
 

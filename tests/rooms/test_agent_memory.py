@@ -10,7 +10,7 @@ from commonplace.access import Caller
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
-from commonplace.rooms.agent_memory.retention import delete_expired_memory
+from commonplace.server import delete_old_rows
 from patience import PATIENCE_SECONDS
 from team import Agent, HandClock, Team, open_store
 
@@ -165,7 +165,7 @@ async def test_sweep_deletes_what_expired_and_gives_its_room_back(team: Team, al
         await alice.set_memory(key=f"short{n}", value="x" * 100, expires_in=10)
     await alice.set_memory(key="long", value=1, expires_in=20)
     team.clock.advance(seconds=10)
-    await team.database.write(lambda tx: delete_expired_memory(tx, team.clock(), Settings()))
+    await delete_old_rows(team.calls)
     left = await team.database.read(lambda tx: tx.all("select key from context_memory"))
     assert [row["key"] for row in left] == ["long"]
     assert await load_usage(team) == (1, len("long") + len("1") + len("{}"))

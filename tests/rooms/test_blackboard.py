@@ -11,7 +11,7 @@ from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.rooms.blackboard import context_search
-from commonplace.rooms.blackboard.retention import close_idle_sessions
+from commonplace.server import delete_old_rows
 from team import Agent, HandClock, Team, open_store
 
 
@@ -289,7 +289,7 @@ async def test_idle_session_closes_itself(team: Team, alice: Agent, board: str):
     idle_session = (await alice.get_session(session_id=board))["session"]
     assert (idle_session["status"], idle_session["closed_by"]) == ("completed", "idle")
     assert await alice.list_sessions() == {"sessions": [], "total": 0}
-    await team.database.write(lambda tx: close_idle_sessions(tx, team.clock(), Settings()))
+    await delete_old_rows(team.calls)
     closed_session = (await alice.get_session(session_id=board))["session"]
     assert closed_session == idle_session | {"closed_at": "2027-01-22T08:00:00Z"}
     published = await team.database.read(lambda tx: events.list_events_after(tx, "shop", 0))
@@ -300,7 +300,7 @@ async def test_session_never_idles_out_when_no_hours_are_set(team: Team, alice: 
     calls = Calls(team.database, CATALOGUE, Settings(context_idle_hours=0), team.clock)
     team.clock.advance(days=400)
     await Agent(calls, caller=alice.caller).add_message(session_id=board, content="still open")
-    await team.database.write(lambda tx: close_idle_sessions(tx, team.clock(), calls.settings))
+    await delete_old_rows(calls)
     assert (await Agent(calls, caller=alice.caller).list_sessions())["total"] == 1
 
 

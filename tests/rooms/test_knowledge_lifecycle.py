@@ -3,9 +3,8 @@
 import pytest
 
 from commonplace import errors
-from commonplace.config import Settings
 from commonplace.rooms.knowledge import store
-from commonplace.rooms.knowledge.retention import expire_documents
+from commonplace.server import delete_old_rows
 from patience import wait_until_async
 
 
@@ -134,7 +133,7 @@ async def test_sweep_says_of_a_document_past_its_time_that_it_expired(team):
     alice = await team.agent("alice")
     made = await alice.store(title="Note", content="Walrus.", memory_type="adr", expires_in_days=1)
     team.clock.advance(days=2)
-    await team.database.write(lambda tx: expire_documents(tx, team.clock(), Settings()))
+    await delete_old_rows(team.calls)
     kept = await alice.get_by_id(doc_id=made["id"])
     assert (kept["status"], kept["versions"][0]["reason"]) == ("expired", "its time is over")
 

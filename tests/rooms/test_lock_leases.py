@@ -5,9 +5,8 @@ import asyncio
 import pytest
 
 from commonplace import access, errors
-from commonplace.config import Settings
-from commonplace.rooms.locks.retention import delete_lapsed_leases
 from commonplace.rooms.locks.token_epoch import raise_token_epoch
+from commonplace.server import delete_old_rows
 from patience import PATIENCE_SECONDS
 
 EPOCH = 1 << 40
@@ -154,7 +153,7 @@ async def test_sweep_forgets_old_lapsed_locks_and_tells_their_holder(team):
     alice = await team.agent("alice")
     await alice.lock_files(files=["a.py"])
     team.clock.advance(days=2)
-    await team.database.write(lambda tx: delete_lapsed_leases(tx, team.clock(), Settings()))
+    await delete_old_rows(team.calls)
     rows = await team.database.read(lambda tx: tx.all("select path from lease where project = 'shop'"))
     assert list(rows) == []
     assert (await alice.heartbeat())["_notice"] == [

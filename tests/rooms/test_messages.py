@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from commonplace import access, errors, events
-from commonplace.clock import DAY, iso
-from commonplace.rooms.messages import store
+from commonplace.clock import iso
+from commonplace.server import delete_old_rows
 from patience import PATIENCE_SECONDS
 
 
@@ -310,8 +310,8 @@ async def test_send_message_with_the_same_key_is_one_message_for_ever(team, cloc
     alice, bob = await _start_agents(team, "alice", "bob")
     first = await alice.send_message(to_instance="bob", message="hello", idempotency_key="k")
     await bob.update_message_status(message_id=first["message_id"], status="completed")
-    clock.advance(days=100)
-    await team.database.write(lambda tx: store.delete_expired_messages(tx, clock.now - 30 * DAY))
+    clock.advance(days=89)
+    await delete_old_rows(team.calls)
     again = await alice.send_message(to_instance="bob", message="hello again", idempotency_key="k")
     assert again == first | {"duplicate": True, "live_subscribers": 0}
     other = await bob.send_message(to_instance="alice", message="mine", idempotency_key="k")
@@ -551,10 +551,12 @@ async def test_retention_deletes_finished_mail_and_never_unread_mail(team, clock
     await bob.update_message_status(message_id=finished["message_id"], status="completed")
     await alice.send_message(to_instance="bob", message="unread")
     clock.advance(days=20)
-    assert await team.database.write(lambda tx: store.delete_expired_messages(tx, clock.now - 30 * DAY)) == {}
-    clock.advance(days=400)
-    gone = await team.database.write(lambda tx: store.delete_expired_messages(tx, clock.now - 30 * DAY))
-    assert set(gone["shop"]) == {finished["message_id"]}
+    await delete_old_rows(team.calls)
+    assert set(_bodies(await bob.get_messages(include_delivered=True))) >= {"unread"}
+    assert team.calls.retention.rows.get("finished_messages") is None
+    clock.advance(days=60)
+    await delete_old_rows(team.calls)
+    assert team.calls.retention.rows["finished_messages"] == 1
     assert _bodies(await bob.get_messages(include_delivered=True)) == ["unread"]
     rows = await team.database.read(lambda tx: tx.all("select body from message where project = 'shop'"))
     assert [row["body"] for row in rows] == ["unread"]

@@ -4,7 +4,7 @@ import pytest
 
 from commonplace import activity, errors
 from commonplace.clock import iso
-from commonplace.rooms.work import store
+from commonplace.server import delete_old_rows
 
 CLOCK_START = "2027-01-15T08:00:00Z"
 
@@ -337,7 +337,7 @@ async def test_retention_deletes_work_touched_files_and_signals_after_two_weeks(
     team.clock.advance(days=10)
     await alice.update_work(title="young", status="completed", files_touched=["b.py"], signals=["y"])
     team.clock.advance(days=5)
-    await team.database.write(lambda tx: store.delete_expired_work(tx, team.clock()))
+    await delete_old_rows(team.calls)
 
     async def count_remaining_rows(tx):
         return [

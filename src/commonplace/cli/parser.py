@@ -7,6 +7,7 @@ from collections.abc import Callable
 from commonplace.cli.backup_parser import add_backup_commands
 from commonplace.cli.doctor_parser import add_doctor
 from commonplace.cli.login_server_parser import add_login_server
+from commonplace.cli.retention_parser import add_retention
 from commonplace.cli.up_parser import add_up
 from commonplace.client.commands import client_parser as agent_commands
 from commonplace.client.commands import people_parser
@@ -22,7 +23,7 @@ _EPILOG = """first steps:
   commonplace key create --name ann --role owner   make the first key, then: serve --auth on
 """
 COMMAND_GROUPS = {
-    "run the server": ("up", "serve", "service", "status", "doctor", "key", "audit", "admin"),
+    "run the server": ("up", "serve", "service", "status", "doctor", "key", "audit", "retention", "admin"),
     "back up and move": ("backup", "restore", "export", "import"),
     "connect agents": ("connect", "join", "install", "uninstall", "guard"),
     "ask the server": ("open", "search", "show", "who", "inbox", "backlog", "call"),
@@ -46,6 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_call(commands)
     _add_key(commands)
     _add_audit(commands)
+    add_retention(commands)
     _add_status(commands)
     _add_open(commands)
     _add_admin(commands)

@@ -9,7 +9,7 @@ from commonplace.edges.http.router import LOOPBACK_HOSTS, HttpApplication
 from commonplace.edges.identity import Identity
 from commonplace.edges.mcp.http_transport import McpHttpTransport
 from commonplace.edges.mcp.publisher import Publisher
-from commonplace.edges.metrics import Metrics
+from commonplace.edges.metrics import Metrics, RetentionCollector
 from commonplace.edges.probes import Probes
 from commonplace.edges.product_host import ProductHost
 from commonplace.edges.project_events import ProjectEvents
@@ -31,7 +31,7 @@ def build_application(
     subscriptions: SharedSubscriptions | None = None,
 ) -> HttpApplication:
     settings, readiness = calls.settings, readiness or Readiness(calls)
-    metrics = Metrics(calls.admission, readiness.store)
+    metrics = Metrics(calls.admission, readiness.store, RetentionCollector(calls.retention))
     calls.observe = metrics.observe_call
     probes = Probes(readiness, metrics)
     sign_in = SignIn(calls, identity)

@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 
 from commonplace import background
 from commonplace.admission import CallAdmission
+from commonplace.retention import RetentionProgress
 
 _BUCKET_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 
@@ -78,3 +79,25 @@ class AdmissionCollector(Collector):
             "commonplace_calls_waiting", "Calls that wait for an event.", admission.waiting
         )
         yield CounterMetricFamily("commonplace_calls_overload", "Calls refused at once.", admission.refused)
+
+
+class RetentionCollector(Collector):
+    def __init__(self, progress: RetentionProgress) -> None:
+        self._progress = progress
+
+    def collect(self) -> Iterator[Metric]:
+        progress = self._progress
+        rows = CounterMetricFamily(
+            "commonplace_retention_rows", "Old rows that were deleted or closed.", labels=("kind",)
+        )
+        for kind, count in progress.rows.items():
+            rows.add_metric((kind,), count)
+        yield rows
+        yield CounterMetricFamily(
+            "commonplace_retention_batches", "Transactions of retention.", progress.batches
+        )
+        yield GaugeMetricFamily(
+            "commonplace_retention_longest_batch_seconds",
+            "The longest of them.",
+            progress.longest_batch_seconds,
+        )

@@ -8,19 +8,16 @@ from commonplace.rooms.admin.events import BROWSER_SIGNED_OUT, KEY_REVOKED
 from commonplace.rooms.admin.inspection import inspect_server
 from commonplace.rooms.admin.operations import admin, get_health
 from commonplace.rooms.admin.resources import KEYS
-from commonplace.rooms.admin.retention import (
-    delete_old_answers,
-    delete_old_audit_rows,
-    delete_old_browser_sessions,
-)
+from commonplace.rooms.admin.retention import ANSWER_RETENTION, AUDIT_RETENTION, BROWSER_SESSIONS
+from commonplace.rooms.admin.retention_operations import run_retention
 
 ROOM = Room(
     name="admin",
     purpose=__doc__,
     toolset="admin",
     operations=(admin, get_health),
-    program_operations=(list_audit_chains, verify_audit, inspect_server, create_sign_in_link),
-    retention=(delete_old_audit_rows, delete_old_answers, delete_old_browser_sessions),
+    program_operations=(list_audit_chains, verify_audit, inspect_server, create_sign_in_link, run_retention),
+    retention=(AUDIT_RETENTION, ANSWER_RETENTION, BROWSER_SESSIONS),
     resources=(KEYS,),
     events=(KEY_REVOKED, BROWSER_SIGNED_OUT),
     agent_columns=declare_agent_columns(

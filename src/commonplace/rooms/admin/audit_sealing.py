@@ -95,28 +95,35 @@ async def redact_audit_rows(tx: Tx, project: str, details: Mapping[RowKey, str],
     await audit_store.insert_seals(tx, [audit_chain.seal_rows(project, end, "redaction", digests, now)])
 
 
-async def remove_old_audit_rows(tx: Tx, before: int, now: int) -> None:
-    """Remove the seals that list only older rows, and those rows; a checkpoint keeps the rest verifiable."""
-    for project in await audit_store.list_projects_with_old_rows(tx, before):
-        await _remove_old_rows_of(tx, project, before, now)
+async def remove_oldest_audit_rows(tx: Tx, project: str, before: int, now: int, limit: int) -> int:
+    """Remove the oldest seals that list only rows before a time, and those rows; return how many rows went.
 
-
-async def _remove_old_rows_of(tx: Tx, project: str, before: int, now: int) -> None:
+    A checkpoint keeps the rest verifiable. `limit` bounds the work of one transaction, to the next whole seal.
+    """
     await lock_project(tx, project, _LOCK)
     await audit_store.insert_seals(tx, await list_due_seals(tx, project, now, before))
     last = await audit_store.find_last_removable(tx, project, before)
-    removed = await audit_store.list_seals_up_to(tx, project, last)
-    if not removed:
-        return
-    for seal in removed:
-        if seal.kind == "rows":
-            await audit_store.delete_listed_rows(tx, project, list(seal.digests()))
-    end = await audit_store.load_chain_end(tx, project)
-    await audit_store.insert_seals(
-        tx, [audit_chain.seal_checkpoint(project, end, ChainEnd(last, removed[-1].hash), now)]
-    )
-    await audit_store.delete_seals_up_to(tx, project, last)
+    seals = -(-limit // audit_chain.MAX_ROWS_OF_SEAL)
+    removed = await audit_store.list_oldest_seals(tx, project, last, seals)
+    rows = 0
+    if removed:
+        rows = await _remove_seals(tx, project, removed, now)
     first_listed = await audit_store.find_first_listed_time(tx, project)
-    await audit_store.delete_rows_before(
-        tx, project, before if first_listed is None else min(before, first_listed)
+    unlisted_before = before if first_listed is None else min(before, first_listed)
+    return rows + await audit_store.delete_rows_before(tx, project, unlisted_before, limit)
+
+
+async def _remove_seals(tx: Tx, project: str, removed: list[AuditSeal], now: int) -> int:
+    rows = sum(
+        [
+            await audit_store.delete_listed_rows(tx, project, list(seal.digests()))
+            for seal in removed
+            if seal.kind == "rows"
+        ]
     )
+    last = removed[-1]
+    end = await audit_store.load_chain_end(tx, project)
+    checkpoint = audit_chain.seal_checkpoint(project, end, ChainEnd(last.n, last.hash), now)
+    await audit_store.insert_seals(tx, [checkpoint])
+    await audit_store.delete_seals_up_to(tx, project, last.n)
+    return rows

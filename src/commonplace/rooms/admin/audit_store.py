@@ -36,9 +36,16 @@ async def list_sealed_projects(tx: Tx) -> list[str]:
     return sorted(row["project"] for row in rows)
 
 
-async def list_projects_with_old_rows(tx: Tx, before: int) -> list[str]:
-    rows = await tx.all("select distinct project from audit where at < $1 -- every project", before)
-    return sorted(row["project"] for row in rows)
+async def list_some_projects_with_old_rows(tx: Tx, before: int, limit: int) -> set[str]:
+    rows = await tx.all(
+        "select project from audit where at < $1 order by at, id limit $2 -- every project", before, limit
+    )
+    return {row["project"] for row in rows}
+
+
+async def count_audit_rows_before(tx: Tx, project: str, before: int) -> int:
+    row = await tx.one("select count(*) as n from audit where project = $1 and at < $2", project, before)
+    return int(row["n"]) if row else 0
 
 
 async def load_chain_end(tx: Tx, project: str) -> ChainEnd:
@@ -82,8 +89,11 @@ async def list_seals(tx: Tx, project: str, after: int, limit: int) -> list[Audit
     return [seal_from_row(row) for row in rows]
 
 
-async def list_seals_up_to(tx: Tx, project: str, n: int) -> list[AuditSeal]:
-    rows = await tx.all(f"{_SELECT_SEAL} and n <= $2 order by n", project, n)
+async def list_oldest_seals(tx: Tx, project: str, n: int, limit: int) -> list[AuditSeal]:
+    """The oldest seals up to this number, without checkpoints."""
+    rows = await tx.all(
+        f"{_SELECT_SEAL} and n <= $2 and kind <> 'checkpoint' order by n limit $3", project, n, limit
+    )
     return [seal_from_row(row) for row in rows]
 
 
@@ -114,9 +124,10 @@ async def list_seals_of_times(tx: Tx, project: str, since: int, until: int) -> l
 
 
 async def find_last_removable(tx: Tx, project: str, before: int) -> int:
-    """The number up to which every seal lists only rows before this time."""
+    """The number up to which every seal lists only rows before this time; a checkpoint lists none."""
     row = await tx.one(
-        "select coalesce((select min(n) from audit_seal where project = $1 and last_at >= $2) - 1,"
+        "select coalesce((select min(n) from audit_seal"
+        "  where project = $1 and last_at >= $2 and kind <> 'checkpoint') - 1,"
         " (select max(n) from audit_seal where project = $1), 0) as n",
         project,
         before,
@@ -177,9 +188,9 @@ async def update_audit_details(tx: Tx, project: str, details: Iterable[tuple[Row
     )
 
 
-async def delete_listed_rows(tx: Tx, project: str, keys: Sequence[RowKey]) -> None:
+async def delete_listed_rows(tx: Tx, project: str, keys: Sequence[RowKey]) -> int:
     times = [at for at, _ in keys]
-    await tx.run(
+    return await tx.run(
         "delete from audit where project = $1 and at >= $2 and at <= $3 and id = any($4)",
         project,
         min(times),
@@ -188,5 +199,11 @@ async def delete_listed_rows(tx: Tx, project: str, keys: Sequence[RowKey]) -> No
     )
 
 
-async def delete_rows_before(tx: Tx, project: str, before: int) -> None:
-    await tx.run("delete from audit where project = $1 and at < $2", project, before)
+async def delete_rows_before(tx: Tx, project: str, before: int, limit: int) -> int:
+    return await tx.run(
+        "delete from audit where project = $1 and (at, id) in"
+        " (select at, id from audit where project = $1 and at < $2 order by at, id limit $3)",
+        project,
+        before,
+        limit,
+    )

@@ -57,10 +57,6 @@ async def delete_browser_sessions_of_key(tx: Tx, key_id: str) -> int:
     return sum(row["kind"] == "session" for row in rows)
 
 
-async def delete_expired_browser_sessions(tx: Tx, now: int) -> None:
-    await tx.run("delete from browser_session where project = $1 and expires_at < $2", SHARED, now)
-
-
 async def list_people(tx: Tx, project: str, now: int) -> dict[str, bool]:
     """The people who are signed in to the web page and may use this project, and whether each administers it."""
     rows = await tx.all(

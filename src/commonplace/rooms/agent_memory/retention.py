@@ -1,12 +1,31 @@
 """Retention of agent memory: expired values are no longer read; this deletes them."""
 
-from commonplace.config import Settings
-from commonplace.project import list_all_project_names
+from collections.abc import Sequence
+
+from commonplace.retention import RetentionRule, Sweep
 from commonplace.rooms.agent_memory import store
 from commonplace.store.database import Tx
 
 
-async def delete_expired_memory(tx: Tx, now: int, _settings: Settings) -> None:
-    for owner in await store.list_owners_with_expired_entries(tx, await list_all_project_names(tx), now):
-        await store.add_usage(tx, owner)
-        await store.delete_expired_entries(tx, owner, now)
+async def _find_projects(tx: Tx, projects: Sequence[str], before: int, _limit: int) -> set[str]:
+    return {owner.project for owner in await store.list_owners_with_expired_entries(tx, projects, before)}
+
+
+async def _delete_entries(tx: Tx, batch: Sweep) -> int:
+    """Delete the expired entries of one agent, whose number is limited."""
+    owners = await store.list_owners_with_expired_entries(tx, [batch.project], batch.now)
+    if not owners:
+        return 0
+    await store.add_usage(tx, owners[0])
+    rows = await store.count_expired_entries_of(tx, owners[0], batch.now)
+    await store.delete_expired_entries(tx, owners[0], batch.now)
+    return rows
+
+
+async def _count_entries(tx: Tx, batch: Sweep) -> int:
+    return await store.count_expired_entries(tx, batch.project, batch.now)
+
+
+EXPIRED_MEMORY = RetentionRule(
+    kind="agent_memory", find_due=_find_projects, sweep=_delete_entries, count=_count_entries
+)

@@ -133,7 +133,24 @@ async def delete_expired_entries(tx: Tx, owner: MemoryOwner, now: int) -> tuple[
     return await add_usage(tx, owner, -len(deleted), -sum(row["size"] for row in deleted))
 
 
-async def list_owners_with_expired_entries(tx: Tx, projects: list[str], now: int) -> list[MemoryOwner]:
+async def count_expired_entries_of(tx: Tx, owner: MemoryOwner, now: int) -> int:
+    row = await tx.one(
+        "select count(*) as n from context_memory where project = $1 and agent = $2 and expires_at <= $3",
+        owner.project,
+        owner.agent,
+        now,
+    )
+    return int(row["n"]) if row else 0
+
+
+async def count_expired_entries(tx: Tx, project: str, now: int) -> int:
+    row = await tx.one(
+        "select count(*) as n from context_memory where project = $1 and expires_at <= $2", project, now
+    )
+    return int(row["n"]) if row else 0
+
+
+async def list_owners_with_expired_entries(tx: Tx, projects: Sequence[str], now: int) -> list[MemoryOwner]:
     rows = await tx.all(
         "select distinct project, agent from context_memory where project = any($1)"
         " and expires_at is not null and expires_at <= $2 order by project, agent limit $3",

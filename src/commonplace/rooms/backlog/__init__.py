@@ -14,7 +14,7 @@ from commonplace.rooms.backlog.operations import (
     update_backlog_item,
 )
 from commonplace.rooms.backlog.resources import BACKLOG
-from commonplace.rooms.backlog.retention import delete_claims_without_session
+from commonplace.rooms.backlog.retention import ORPHANED_CLAIMS
 from commonplace.rooms.backlog.search import SEARCH_SOURCE
 from commonplace.rooms.backlog.store import reassign_open_items
 
@@ -24,7 +24,7 @@ ROOM = Room(
     toolset="work",
     operations=(add_backlog_item, list_backlog, update_backlog_item, complete_backlog_item, batch_backlog),
     boot_sections=(BACKLOG_SECTION,),
-    retention=(delete_claims_without_session,),
+    retention=(ORPHANED_CLAIMS,),
     resources=(BACKLOG,),
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),

@@ -1,9 +1,11 @@
-"""Retention of the records of claims. Items themselves are never deleted."""
+"""Retention of the records of claims of sessions that no longer exist. Items themselves are never deleted."""
 
-from commonplace.config import Settings
-from commonplace.rooms.backlog import store
-from commonplace.store.database import Tx
+from commonplace.retention import delete_from_table
 
-
-async def delete_claims_without_session(tx: Tx, _now: int, _settings: Settings) -> None:
-    await store.delete_orphaned_claims(tx)
+ORPHANED_CLAIMS = delete_from_table(
+    "backlog_claim",
+    kind="backlog_claims",
+    key=("session", "item_project", "item"),
+    old="cast($2 as bigint) > 0 and not exists (select 1 from session"
+    " where session.project = backlog_claim.project and session.id = backlog_claim.session)",
+)

@@ -8,7 +8,6 @@ import msgspec
 
 from commonplace.agent_names import AgentRename
 from commonplace.clock import MINUTE
-from commonplace.project import list_all_project_names
 from commonplace.rooms.backlog.model import CLAIM_LIFETIME, PRIORITY_RANKS, BacklogFilters, encode_texts
 from commonplace.store.database import Row, Tx, Value
 
@@ -175,15 +174,6 @@ async def extend_claims(tx: Tx, project: str, items: Sequence[str], session: str
 
 async def delete_claims_of_session(tx: Tx, claim_project: str, session: str) -> None:
     await tx.queue("delete from backlog_claim where project = $1 and session = $2", claim_project, session)
-
-
-async def delete_orphaned_claims(tx: Tx) -> None:
-    """Delete the records of sessions that no longer exist."""
-    await tx.queue(
-        "delete from backlog_claim where project = any($1) and not exists (select 1 from session"
-        " where session.project = backlog_claim.project and session.id = backlog_claim.session)",
-        await list_all_project_names(tx),
-    )
 
 
 async def insert_changes(

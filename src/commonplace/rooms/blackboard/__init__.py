@@ -21,7 +21,7 @@ from commonplace.rooms.blackboard.operations import (
 )
 from commonplace.rooms.blackboard.renames import rename_author
 from commonplace.rooms.blackboard.resources import PAGES, SESSION
-from commonplace.rooms.blackboard.retention import close_idle_sessions
+from commonplace.rooms.blackboard.retention import IDLE_SESSIONS
 from commonplace.rooms.blackboard.search import SEARCH_SOURCE
 
 ROOM = Room(
@@ -41,7 +41,7 @@ ROOM = Room(
         search_context,
         get_session_audit,
     ),
-    retention=(close_idle_sessions,),
+    retention=(IDLE_SESSIONS,),
     resources=(PAGES, SESSION),
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),

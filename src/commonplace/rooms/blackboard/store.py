@@ -140,14 +140,38 @@ async def close_session_row(
     )
 
 
-async def close_idle_session_rows(tx: Tx, projects: list[str], idle_since: int, now: int) -> Sequence[Row]:
-    return await tx.all(
-        "update context_session set status = 'completed', closed_by = 'idle', closed_at = $3"
-        " where project = any($1) and status = 'active' and updated_at <= $2 returning project, id",
+async def list_some_idle_projects(tx: Tx, projects: Sequence[str], idle_since: int, limit: int) -> set[str]:
+    rows = await tx.all(
+        "select project from context_session"
+        " where project = any($1) and status = 'active' and updated_at <= $2 limit $3",
         projects,
         idle_since,
-        now,
+        limit,
     )
+    return {row["project"] for row in rows}
+
+
+async def close_idle_session_rows(
+    tx: Tx, project: str, idle_since: int, now: int, limit: int
+) -> Sequence[Row]:
+    return await tx.all(
+        "update context_session set status = 'completed', closed_by = 'idle', closed_at = $3"
+        " where project = $1 and id in (select id from context_session"
+        "  where project = $1 and status = 'active' and updated_at <= $2 limit $4) returning id",
+        project,
+        idle_since,
+        now,
+        limit,
+    )
+
+
+async def count_idle_sessions(tx: Tx, project: str, idle_since: int) -> int:
+    row = await tx.one(
+        "select count(*) as n from context_session where project = $1 and status = 'active' and updated_at <= $2",
+        project,
+        idle_since,
+    )
+    return int(row["n"]) if row else 0
 
 
 async def count_messages_by_sender(

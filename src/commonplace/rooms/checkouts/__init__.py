@@ -4,7 +4,7 @@ from commonplace.room import Room
 from commonplace.rooms.checkouts.events import EVENTS
 from commonplace.rooms.checkouts.operations import checkout_status, report_checkout, report_prevented
 from commonplace.rooms.checkouts.resources import CHECKOUTS
-from commonplace.rooms.checkouts.retention import delete_ended_checkouts
+from commonplace.rooms.checkouts.retention import ENDED_CHECKOUTS
 
 ROOM = Room(
     name="checkouts",
@@ -12,7 +12,7 @@ ROOM = Room(
     toolset="work",
     operations=(checkout_status,),
     program_operations=(report_checkout, report_prevented),
-    retention=(delete_ended_checkouts,),
+    retention=(ENDED_CHECKOUTS,),
     resources=(CHECKOUTS,),
     events=tuple(EVENTS.values()),
 )

@@ -138,13 +138,3 @@ async def list_editors(
         since,
     )
     return {row["path"]: row for row in rows}
-
-
-async def delete_checkouts_of_ended_sessions(tx: Tx, projects: Sequence[str], before: int) -> None:
-    await tx.run(
-        "delete from checkout where project = any($1) and not exists (select 1 from session"
-        " where session.project = checkout.project and session.id = checkout.session"
-        " and coalesce(session.ended_at, session.active_at) > $2)",
-        list(projects),
-        before,
-    )

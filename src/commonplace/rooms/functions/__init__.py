@@ -15,7 +15,7 @@ from commonplace.rooms.functions.operations import (
     sync_functions,
 )
 from commonplace.rooms.functions.resources import FUNCTIONS
-from commonplace.rooms.functions.retention import delete_gone_functions
+from commonplace.rooms.functions.retention import GONE_FUNCTIONS
 from commonplace.rooms.functions.search import SEARCH_SOURCE
 
 ROOM = Room(
@@ -24,7 +24,7 @@ ROOM = Room(
     toolset="code",
     operations=(register_function, find_function, enrich_function, get_enrichment_queue, become_librarian),
     program_operations=(browse_functions, list_functions, sync_functions),
-    retention=(delete_gone_functions,),
+    retention=(GONE_FUNCTIONS,),
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),
     events=(FUNCTION_REGISTERED, FUNCTION_ENRICHED, FUNCTIONS_SYNCED),

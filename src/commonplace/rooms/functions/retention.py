@@ -1,12 +1,13 @@
-"""Retention of functions that are no longer in the source tree."""
+"""Retention of functions that are no longer in the source tree and that nobody described.
 
-from commonplace.clock import DAY
-from commonplace.config import Settings
-from commonplace.rooms.functions import store
-from commonplace.store.database import Tx
+Their entries in the search index were removed when they vanished.
+"""
 
-_GONE_MICROSECONDS = 30 * DAY
+from commonplace.retention import delete_from_table
 
-
-async def delete_gone_functions(tx: Tx, now: int, _settings: Settings) -> None:
-    await store.delete_expired_functions(tx, now - _GONE_MICROSECONDS)
+GONE_FUNCTIONS = delete_from_table(
+    "function",
+    kind="gone_functions",
+    old="state = 'gone' and updated_at < $2 and described_at is null and enriched_at is null",
+    setting="function_days",
+)

@@ -144,12 +144,3 @@ async def list_function_digests(tx: Tx, project: str, after: tuple[str, str], li
         *after,
         limit,
     )
-
-
-async def delete_expired_functions(tx: Tx, before: int) -> None:
-    """Delete gone functions that nobody described; their index entries were removed when they vanished."""
-    await tx.run(
-        "delete from function where state = 'gone' and updated_at < $1"
-        " and described_at is null and enriched_at is null -- every project",
-        before,
-    )

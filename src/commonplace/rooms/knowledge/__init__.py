@@ -19,7 +19,7 @@ from commonplace.rooms.knowledge.operations import (
 )
 from commonplace.rooms.knowledge.renames import move_handoffs
 from commonplace.rooms.knowledge.resources import DOCUMENT, KNOWLEDGE
-from commonplace.rooms.knowledge.retention import expire_documents
+from commonplace.rooms.knowledge.retention import EXPIRED_DOCUMENTS, SERVED_DOCUMENTS
 from commonplace.rooms.knowledge.search import SEARCH_SOURCE
 
 ROOM = Room(
@@ -38,7 +38,7 @@ ROOM = Room(
     ),
     program_operations=(list_documents, list_citations, report_citations),
     boot_sections=(LEARNINGS_SECTION, PATTERNS_SECTION, INTERFACE_UPDATES_SECTION),
-    retention=(expire_documents,),
+    retention=(EXPIRED_DOCUMENTS, SERVED_DOCUMENTS),
     resources=(DOCUMENT, KNOWLEDGE),
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),

@@ -16,12 +16,11 @@ from commonplace.store.counters import add_to_counter
 from commonplace.store.database import Row, Statement, Tx, Value
 
 DOCUMENT_KIND = index_entries.DOCUMENT_KIND
-_DOCUMENT_COLUMNS = (
+DOCUMENT_COLUMNS = (
     "project, id, type, title, content, status, author, tags, files, derived_from, flags, interface_name,"
     " interface_version, interface_owner, interface_schema, superseded_by, version, opened, recalled, created_at, changed_at,"
     " updated_at, expires_at"
 )
-_MAX_EXPIRED_AT_ONCE = 500
 _UNSET_FIELDS: dict[str, Value] = {
     "derived_from": "[]",
     "flags": "[]",
@@ -170,7 +169,7 @@ async def list_document_counts(tx: Tx) -> Sequence[Row]:
 
 def documents_statement(project: str, ids: Sequence[str]) -> Statement:
     return (
-        f"select {_DOCUMENT_COLUMNS} from document where project = $1 and id = any($2)",
+        f"select {DOCUMENT_COLUMNS} from document where project = $1 and id = any($2)",
         project,
         list(ids),
     )
@@ -232,7 +231,7 @@ def document_by_title_statement(
     """Reads the active document of this type and title, ignoring case."""
     return (
         (
-            f"select {_DOCUMENT_COLUMNS} from document where project = $1 and type = $2 and lower(title) = lower($3)"
+            f"select {DOCUMENT_COLUMNS} from document where project = $1 and type = $2 and lower(title) = lower($3)"
             " and status = 'active' and (expires_at is null or expires_at > $4) order by changed_at desc, id limit 1"
         ),
         project,
@@ -245,7 +244,7 @@ def document_by_title_statement(
 async def list_documents_of_interface(tx: Tx, project: str, name: str, now: int) -> Sequence[Row]:
     """The active documents about an interface, the last changed first."""
     return await tx.all(
-        f"select {_DOCUMENT_COLUMNS} from document where project = $1 and interface_name = $2 and status = 'active'"
+        f"select {DOCUMENT_COLUMNS} from document where project = $1 and interface_name = $2 and status = 'active'"
         " and (expires_at is null or expires_at > $3) order by changed_at desc, id limit 100",
         project,
         name,
@@ -322,20 +321,6 @@ def served_documents_statement(project: str, session: str, also: Sequence[str], 
     )
 
 
-async def mark_expired_documents(tx: Tx, now: int) -> None:
-    """Set the status of documents past their time; queries leave them out already."""
-    rows = await tx.all(
-        f"select {_DOCUMENT_COLUMNS} from document where status = 'active' and expires_at <= $1 order by expires_at limit $2",
-        now,
-        _MAX_EXPIRED_AT_ONCE,
-    )
-    await update_document_statuses(tx, rows, ["expired"] * len(rows), "commonplace", "its time is over", now)
-
-
-async def delete_old_served_documents(tx: Tx, before: int) -> None:
-    await tx.run("delete from served where at < $1", before)
-
-
 async def insert_document_version(
     tx: Tx, row: Mapping[str, Value], author: str, what: str, reason: str, content: str
 ) -> None:
@@ -364,7 +349,7 @@ async def _insert_tags(tx: Tx, project: str, identity: str, tags: Sequence[str])
 
 
 def _prefix_columns(table: str) -> str:
-    return ", ".join(f"{table}.{column.strip()}" for column in _DOCUMENT_COLUMNS.split(","))
+    return ", ".join(f"{table}.{column.strip()}" for column in DOCUMENT_COLUMNS.split(","))
 
 
 def encode_texts(texts: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from commonplace.rooms.locks.boot import RELEVANT_LOCKS_SECTION
 from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER
 from commonplace.rooms.locks.operations import get_locks, lock_files, unlock_files
 from commonplace.rooms.locks.resources import LOCKS, list_locks
-from commonplace.rooms.locks.retention import delete_lapsed_leases
+from commonplace.rooms.locks.retention import EXPIRED_WAITERS, LAPSED_LEASES
 from commonplace.rooms.locks.store import RENEW_LEASES
 from commonplace.rooms.locks.waiters import NOTIFY_WAITER
 
@@ -17,7 +17,7 @@ ROOM = Room(
     operations=(lock_files, unlock_files, get_locks),
     program_operations=(list_locks,),
     boot_sections=(RELEVANT_LOCKS_SECTION,),
-    retention=(delete_lapsed_leases,),
+    retention=(LAPSED_LEASES, EXPIRED_WAITERS),
     resources=(LOCKS,),
     on_activity=(RENEW_LEASES, NOTIFY_WAITER),
     events=(FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER),

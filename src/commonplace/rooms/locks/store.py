@@ -227,14 +227,6 @@ async def release_leases_of_session(tx: Tx, project: str, session: str, now: int
     return sorted(row["path"] for row in rows if row["expires_at"] > now - TAKEOVER_DELAY)
 
 
-async def delete_leases_expired_before(tx: Tx, projects: Sequence[str], before: int) -> Sequence[Row]:
-    return await tx.all(
-        "delete from lease where project = any($1) and expires_at <= $2 returning project, session, path",
-        list(projects),
-        before,
-    )
-
-
 async def notify_lapsed_holders(tx: Tx, project: str, rows: Sequence[Row], now: int) -> None:
     files_by_session: dict[str, list[str]] = defaultdict(list)
     for row in rows:

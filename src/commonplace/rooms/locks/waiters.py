@@ -136,9 +136,3 @@ async def _notify_free_waiters(tx: Tx, project: str, rows: Sequence[Row], now: i
 def format_free_notice(files: Sequence[str]) -> str:
     verb, pronoun = ("is", "it") if len(files) == 1 else ("are", "them")
     return f"{format_file_names(files)} {verb} free now: lock {pronoun} with memory_lock_files."
-
-
-async def delete_expired_waiters(tx: Tx, projects: Sequence[str]) -> None:
-    await tx.queue(
-        "delete from lock_waiter where project = any($1) and until <= $2", list(projects), await tx.clock()
-    )

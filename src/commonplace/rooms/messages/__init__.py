@@ -14,7 +14,7 @@ from commonplace.rooms.messages.operations import (
 )
 from commonplace.rooms.messages.renames import move_mail
 from commonplace.rooms.messages.resources import INBOX, list_inbox
-from commonplace.rooms.messages.retention import delete_finished_messages
+from commonplace.rooms.messages.retention import FINISHED_DELIVERIES, FINISHED_MESSAGES
 from commonplace.rooms.messages.search import SEARCH_SOURCE
 from commonplace.rooms.messages.threads import list_threads, read_thread
 
@@ -25,7 +25,7 @@ ROOM = Room(
     operations=(send_message, get_messages, acknowledge_message, update_message_status, claim_message),
     program_operations=(list_inbox, list_threads, read_thread),
     boot_sections=(MESSAGES_SECTION,),
-    retention=(delete_finished_messages,),
+    retention=(FINISHED_DELIVERIES, FINISHED_MESSAGES),
     resources=(INBOX,),
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),

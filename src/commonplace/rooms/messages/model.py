@@ -9,7 +9,7 @@ import msgspec
 from pydantic import Field
 
 from commonplace import errors
-from commonplace.clock import DAY, MINUTE, format_age, iso
+from commonplace.clock import MINUTE, format_age, iso
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 
@@ -17,7 +17,6 @@ ALL_AGENTS = "*"
 PROJECT_ADMINS = "@admins"
 DUPLICATE_WINDOW = 5 * MINUTE
 LIVE_SUBSCRIBER_WINDOW = 5 * MINUTE
-FINISHED_MAIL_RETENTION = 30 * DAY
 MAX_PUSHED_CHAIN_DEPTH = 12
 _MAX_PAGE_CHARACTERS = 100_000
 _THREAD_CURSOR = re.compile(r"(\d{1,18})\.(\d{1,18})\.(\w+)")

@@ -14,7 +14,11 @@ from commonplace.store.database import Row, Tx, Value
 
 _PENDING = MESSAGE_STATUSES.index("pending")
 _DELIVERED = MESSAGE_STATUSES.index("delivered")
-_COMPLETED = MESSAGE_STATUSES.index("completed")
+COMPLETED = MESSAGE_STATUSES.index("completed")
+_WITHOUT_DELIVERY = (
+    "created_at < $2 and (idempotency_key is null or body <> '') and not exists (select 1 from delivery"
+    " where delivery.project = message.project and delivery.message = message.id)"
+)
 _URGENT = PRIORITY_RANKS["urgent"]
 MESSAGE_COLUMNS = (
     "message.project, message.id, message.n, message.sender, message.sender_project, message.addressed_to,"
@@ -254,36 +258,38 @@ async def claim_message_owner(tx: Tx, project: str, message: str, agent: str) ->
     return row["owner"] if row else ""
 
 
-async def delete_expired_messages(tx: Tx, before: int) -> dict[str, list[str]]:
-    """Delete deliveries finished before `before`, and messages without deliveries. Unread mail is never deleted.
+async def list_some_projects_with_delivered_messages(
+    tx: Tx, projects: Sequence[str], before: int, limit: int
+) -> set[str]:
+    rows = await tx.all(
+        f"select project from message where project = any($1) and {_WITHOUT_DELIVERY} limit $3",
+        projects,
+        before,
+        limit,
+    )
+    return {row["project"] for row in rows}
 
-    A message with an idempotency key keeps its row without the body, so that the key stays valid. Return the ids of
-    the messages that lost a delivery or are gone, by project.
+
+async def count_delivered_messages(tx: Tx, project: str, before: int) -> int:
+    row = await tx.one(
+        f"select count(*) as n from message where project = $1 and {_WITHOUT_DELIVERY}", project, before
+    )
+    return int(row["n"]) if row else 0
+
+
+async def delete_delivered_messages(tx: Tx, project: str, before: int, limit: int) -> list[str]:
+    """Delete messages without deliveries; return the ids of those that are gone or empty.
+
+    A message with an idempotency key keeps its row without the body, so that the key stays valid.
     """
-    projects = await list_all_project_names(tx)
-    changed = await tx.all(
-        "delete from delivery where project = any($1) and state >= $2 and changed_at < $3"
-        " returning project, message as id",
-        projects,
-        _COMPLETED,
-        before,
-    )
-    without_delivery = (
-        " and created_at < $2 and not exists (select 1 from delivery"
-        " where delivery.project = message.project and delivery.message = message.id)"
-    )
+    some = f"id in (select id from message where project = $1 and {_WITHOUT_DELIVERY} limit $3)"
     deleted = await tx.all(
-        f"delete from message where project = any($1){without_delivery} and idempotency_key is null"
-        " returning project, id",
-        projects,
+        f"delete from message where project = $1 and idempotency_key is null and {some} returning id",
+        project,
         before,
+        limit,
     )
     emptied = await tx.all(
-        f"update message set body = '' where project = any($1){without_delivery} and body <> '' returning project, id",
-        projects,
-        before,
+        f"update message set body = '' where project = $1 and {some} returning id", project, before, limit
     )
-    ids_by_project: dict[str, list[str]] = {}
-    for row in (*changed, *deleted, *emptied):
-        ids_by_project.setdefault(row["project"], []).append(row["id"])
-    return ids_by_project
+    return [row["id"] for row in (*deleted, *emptied)]

@@ -1,10 +1,5 @@
-"""Retention of events. A follower that was away for longer reads the state itself."""
+"""Retention of events. A follower that was away for longer reads the state itself; their numbers are not used again."""
 
-from commonplace import events
-from commonplace.clock import DAY
-from commonplace.config import Settings
-from commonplace.store.database import Tx
+from commonplace.retention import delete_from_table
 
-
-async def delete_old_events(tx: Tx, now: int, settings: Settings) -> None:
-    await events.delete_events_before(tx, now - settings.event_days * DAY)
+OLD_EVENTS = delete_from_table("event", kind="events", key=("n",), setting="event_days")

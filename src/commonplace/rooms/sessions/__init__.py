@@ -7,7 +7,7 @@ from commonplace.rooms.sessions.events import SESSION_ENDED, SESSION_STARTED
 from commonplace.rooms.sessions.operations import bind_windows, end_session, start_session
 from commonplace.rooms.sessions.preview import preview_boot_pack
 from commonplace.rooms.sessions.renames import rename_sessions
-from commonplace.rooms.sessions.retention import delete_unused_sessions
+from commonplace.rooms.sessions.retention import SESSION_RULES
 
 ROOM = Room(
     name="sessions",
@@ -16,7 +16,7 @@ ROOM = Room(
     operations=(start_session, end_session),
     program_operations=(bind_windows, preview_boot_pack),
     boot_sections=(HANDOFF_SECTION,),
-    retention=(delete_unused_sessions,),
+    retention=SESSION_RULES,
     events=(SESSION_STARTED, SESSION_ENDED),
     agent_columns=declare_agent_columns(
         agent=("handoff.agent",),

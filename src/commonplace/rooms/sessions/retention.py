@@ -1,11 +1,18 @@
-"""Retention of unused sessions, notices that nobody read, and workers that did not return."""
+"""Retention of unused sessions, of what belongs to them, of notices that nobody read, and of workers that did not return."""
 
-from commonplace import acting
-from commonplace.config import Settings
-from commonplace.rooms.sessions import store
-from commonplace.store.database import Tx
+from commonplace.clock import DAY
+from commonplace.retention import delete_from_table
 
+_SETTING = "session_days"
 
-async def delete_unused_sessions(tx: Tx, now: int, _settings: Settings) -> None:
-    await store.delete_expired_sessions(tx, now)
-    await acting.delete_expired_bindings(tx, now)
+SESSION_RULES = (
+    delete_from_table("session", kind="sessions", at="active_at", setting=_SETTING),
+    delete_from_table("session_key", kind="session_keys", setting=_SETTING),
+    delete_from_table("agent_window", kind="windows", setting=_SETTING),
+    delete_from_table("seat_name", kind="seats", key=("seat", "name"), setting=_SETTING),
+    delete_from_table("handoff", kind="handoffs", at="created_at", setting=_SETTING),
+    delete_from_table("notice", kind="notices", key=("session", "at", "id"), setting="notice_days"),
+    delete_from_table(
+        "agent", kind="workers", key=("name",), old="last_seen_at < $2 and tier = 'worker'", age=30 * DAY
+    ),
+)

@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from commonplace.access import ANONYMOUS
 from commonplace.activity import AgentSession, session_from_row
-from commonplace.clock import DAY
 from commonplace.masking.session_ids import digest_from_session_id
-from commonplace.project import list_all_project_names
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.store.database import Row, Tx
 
@@ -324,20 +322,6 @@ async def mark_agent_idle(tx: Tx, session: AgentSession, live_since: int, now: i
         now,
         live_since,
     )
-
-
-async def delete_expired_sessions(tx: Tx, now: int) -> None:
-    """Delete unused sessions, unread notices and workers that did not return."""
-    projects = await list_all_project_names(tx)
-    for rows, retention in (
-        ("session where active_at < $2", 90 * DAY),
-        ("notice where at < $2", 7 * DAY),
-        ("session_key where at < $2", 90 * DAY),
-        ("seat_name where at < $2", 90 * DAY),
-        ("handoff where created_at < $2", 90 * DAY),
-        ("agent where last_seen_at < $2 and tier = 'worker'", 30 * DAY),
-    ):
-        await tx.queue(f"delete from {rows} and project = any($1)", projects, now - retention)
 
 
 async def list_outsiders(tx: Tx, project: str) -> set[str]:

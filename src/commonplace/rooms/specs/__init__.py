@@ -7,7 +7,7 @@ from commonplace.rooms.specs.events import SPEC_CHANGED
 from commonplace.rooms.specs.finders import FINDERS
 from commonplace.rooms.specs.operations import define_spec, get_spec, list_specs
 from commonplace.rooms.specs.resources import SPEC
-from commonplace.rooms.specs.retention import delete_old_readers
+from commonplace.rooms.specs.retention import OLD_READERS
 from commonplace.rooms.specs.search import SEARCH_SOURCE
 from commonplace.rooms.specs.store import rename_reader
 
@@ -17,7 +17,7 @@ ROOM = Room(
     toolset="work",
     operations=(define_spec, get_spec, list_specs),
     boot_sections=(STATE_SPEC_SECTION, TASK_SPECS_SECTION),
-    retention=(delete_old_readers,),
+    retention=(OLD_READERS,),
     resources=(SPEC,),
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),

@@ -1,12 +1,7 @@
 """Retention of the records of who read a spec. Specs and their versions are never deleted."""
 
-from commonplace.clock import DAY
-from commonplace.config import Settings
-from commonplace.rooms.specs import store
-from commonplace.store.database import Tx
+from commonplace.retention import delete_from_table
 
-_READER_RETENTION = 90 * DAY
-
-
-async def delete_old_readers(tx: Tx, now: int, _settings: Settings) -> None:
-    await store.delete_expired_readers(tx, now - _READER_RETENTION)
+OLD_READERS = delete_from_table(
+    "spec_reader", kind="spec_readers", key=("name", "session_project", "session"), setting="session_days"
+)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from commonplace.access import SHARED
 from commonplace.agent_names import AgentRename
-from commonplace.project import list_all_project_names
 from commonplace.store.database import Row, Tx
 
 _SPEC_COLUMNS_AFTER_PROJECT = "name, id, owner, spec_type, version, n, created_at, updated_at"
@@ -173,11 +172,6 @@ async def list_changed_since_read(
         agent,
         limit,
     )
-
-
-async def delete_expired_readers(tx: Tx, before: int) -> None:
-    projects = await list_all_project_names(tx)
-    await tx.run("delete from spec_reader where project = any($1) and at < $2", projects, before)
 
 
 async def rename_reader(tx: Tx, rename: AgentRename) -> None:

@@ -8,7 +8,7 @@ from commonplace.rooms.work.file_changes import list_file_changes
 from commonplace.rooms.work.finders import FINDERS
 from commonplace.rooms.work.operations import get_active_work, update_work
 from commonplace.rooms.work.resources import SIGNALS, WORK
-from commonplace.rooms.work.retention import delete_finished_work
+from commonplace.rooms.work.retention import WORK_RULES
 from commonplace.rooms.work.search import SEARCH_SOURCE
 
 ROOM = Room(
@@ -17,7 +17,7 @@ ROOM = Room(
     toolset="work",
     operations=(update_work, get_active_work),
     boot_sections=(SIGNALS_SECTION, BLOCKING_OTHERS_SECTION),
-    retention=(delete_finished_work,),
+    retention=WORK_RULES,
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),
     events=(WORK_UPDATED, WORK_UNBLOCKED, SIGNAL_SENT),

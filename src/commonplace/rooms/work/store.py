@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 
 from commonplace.activity import AgentSession
 from commonplace.clock import DAY
-from commonplace.project import list_all_project_names
 from commonplace.rooms.locks import prefixes
 from commonplace.rooms.work.model import EDITS_TITLE
 from commonplace.store.database import Row, Tx
@@ -323,14 +322,4 @@ async def list_work_blocked_by_agent(tx: Tx, project: str, agent: str, limit: in
         project,
         agent,
         limit,
-    )
-
-
-async def delete_expired_work(tx: Tx, now: int) -> Sequence[Row]:
-    """Delete old work, signals and touched files; return project and id of the deleted work items."""
-    projects, before = await list_all_project_names(tx), now - _WORK_RETENTION
-    for table in ("touched", "signal"):
-        await tx.queue(f"delete from {table} where project = any($1) and at < $2", projects, before)
-    return await tx.all(
-        "delete from work where project = any($1) and updated_at < $2 returning project, id", projects, before
     )

@@ -1,0 +1,22 @@
+"""The flags and help of `commonplace retention`."""
+
+from commonplace.client.commands.command_flags import Commands, RawHelp, add_store_flags, run_lazily
+
+
+def add_retention(commands: Commands) -> None:
+    retention = commands.add_parser(
+        "retention",
+        help="delete what is older than the settings allow, or show what would go",
+        description=_RETENTION,
+        formatter_class=RawHelp,
+    )
+    retention.add_argument("--dry-run", action="store_true", help="only count what would go")
+    add_store_flags(retention)
+    retention.set_defaults(run=run_lazily("commonplace.cli.retention"))
+
+
+_RETENTION = """Delete old rows now, in small batches beside the other work; a server does it by itself every hour.
+The ages are settings of the server, in days: COMMONPLACE_AUDIT_DAYS (90), COMMONPLACE_EVENT_DAYS (7),
+COMMONPLACE_MESSAGE_DAYS (30), COMMONPLACE_SESSION_DAYS (90), COMMONPLACE_WORK_DAYS (14),
+COMMONPLACE_FUNCTION_DAYS (30), COMMONPLACE_NOTICE_DAYS (7). Documents, backlog items, specs and unread mail stay.
+  commonplace retention --dry-run"""
