@@ -39,6 +39,7 @@ _OLD_SPELLING = (
 
 _RETENTION_INTERVAL_SECONDS = 3600
 _FIRST_RETENTION_SECONDS = 60
+_PAGE_CHECK_INTERVAL_SECONDS = 86_400
 _RETRY_START_SECONDS = 1.0
 _LOOPBACK_OF_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where this machine's programs find it
 
@@ -83,6 +84,7 @@ async def _open_migrated_store(settings: Settings, wait_seconds: float) -> Datab
 async def _open_migrated_store_once(settings: Settings) -> Database:
     database = await open_store(settings, read_wall_clock)
     try:
+        await database.check_pages(only_if_quick=True)
         await migrate(database)
         await _warn_of_old_spellings(database)
         await lease_time.resume_lease_clock(database)
@@ -110,6 +112,9 @@ async def run_background_work(calls: Calls) -> AsyncIterator[Calls]:
         name="retention",
         first_after=_FIRST_RETENTION_SECONDS,
     )
+    page_check = background.every(
+        _PAGE_CHECK_INTERVAL_SECONDS, calls.database.check_pages, name="page check", first_after=0
+    )
     sealing = background.every(SEAL_INTERVAL_SECONDS, AuditSealer(calls).seal_new_rows, name="audit seals")
     clock_watch = background.every(
         lease_time.WATCH_SECONDS,
@@ -121,6 +126,7 @@ async def run_background_work(calls: Calls) -> AsyncIterator[Calls]:
         async with _run_librarian(calls):
             yield calls
     finally:
+        await background.stop(page_check)
         await background.stop(sealing)
         await background.stop(clock_watch)
         await background.stop(retention)

@@ -131,7 +131,9 @@ def test_refusals_say_when_to_retry_and_damage_says_what_to_restore():
         assert (refusal.status, isinstance(refusal, errors.Unavailable)) == (503, True)
         if refusal.code == "damaged":
             assert "retry_after" not in refusal.details
-            assert "team" in (refusal.hint or "") or "cp BACKUP /d/commonplace.db" in (refusal.hint or "")
+            assert "team" in (refusal.hint or "") or "commonplace restore BACKUP --data /d" in (
+                refusal.hint or ""
+            )
         else:
             assert refusal.code == "unavailable"
             assert refusal.details["retry_after"] > 0
@@ -177,7 +179,7 @@ async def test_damaged_file_is_refused_as_damaged(sqlite_store: Sqlite, damage: 
     with pytest.raises(errors.Damaged) as refusal:
         await _read_settings(path.parent)
     assert str(path) in refusal.value.message
-    assert f"cp BACKUP {path}" in (refusal.value.hint or "")
+    assert f"commonplace restore BACKUP --data {path.parent}" in (refusal.value.hint or "")
 
 
 async def test_bug_stays_the_error_that_it_is(database: Database):

@@ -75,6 +75,9 @@ class Database(Protocol):
     async def write(self, work: Work[T]) -> T:
         """Run a transaction; it is durable when this returns."""
 
+    async def check_pages(self, *, only_if_quick: bool = False) -> None:
+        """Raise Damaged if a page of the database file is; PostgreSQL checks its own pages."""
+
     async def check_writable(self) -> None:
         """Raise `Unavailable` if a write would fail now."""
 

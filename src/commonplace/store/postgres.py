@@ -117,6 +117,9 @@ class Postgres:
         self._has_failed_write = False
         return result
 
+    async def check_pages(self, *, only_if_quick: bool = False) -> None:
+        """Nothing to do: PostgreSQL checks its own pages."""
+
     async def check_writable(self) -> None:
         """Commit something; raise why that fails. After a failed write a row, else only an entry of the log."""
 

@@ -24,6 +24,7 @@ from commonplace.store.lease_clock import SHIFT_COLUMN, LeaseClock
 from commonplace.store.loop_reads import LoopReader, NeedsThread
 from commonplace.store.sqlite_busy import make_busy_handler
 from commonplace.store.sqlite_errors import sqlite_refusal
+from commonplace.store.sqlite_guard import DatabaseGuard
 
 T = TypeVar("T")
 
@@ -193,6 +194,7 @@ class Sqlite:
             self.folder.close()
             raise sqlite_refusal(broken, self.folder.database) or broken from broken
         self.folder.mark_created()
+        self._guard = DatabaseGuard(self.folder.database)
         self._threads = [
             threading.Thread(target=self._write_batches, args=(writer,), name="store-writer", daemon=True),
             *(
@@ -234,6 +236,8 @@ class Sqlite:
         return await self._submit(self._reads, work)
 
     async def write(self, work: Work[T]) -> T:
+        if self._guard.damage is not None:
+            raise self._guard.damage
         try:
             result = await self._submit(self._writes, work)
         except errors.Unavailable:
@@ -289,10 +293,15 @@ class Sqlite:
             answer: T = await job.wait_for_result()
         except (apsw.Error, MemoryError) as error:
             refusal = sqlite_refusal(error, self.folder.database)
+            self._guard.record_error(refusal)
             if refusal is None:
                 raise
             raise refusal from error
         return answer
+
+    async def check_pages(self, *, only_if_quick: bool = False) -> None:
+        if self._guard.is_quick or not only_if_quick:
+            await asyncio.to_thread(self._guard.check_pages)
 
     def _read_jobs(self, connection: apsw.Connection) -> None:
         tx = SqliteTx(connection, self._clock, self.lease_clock)
@@ -310,10 +319,10 @@ class Sqlite:
             ends = batch[-1] is None
             jobs = [each for each in batch if each is not None and not each.is_abandoned]
             self._last_batch_jobs = len(jobs)
-            if len(jobs) == 1:
-                _settle_jobs([_in_transaction(jobs[0], tx, "begin immediate")])
-            elif jobs:
-                _settle_jobs(_in_one_commit(jobs, tx))
+            if jobs:
+                outcomes = _in_one_commit(jobs, tx)
+                damage = self._guard.find_damage()
+                _settle_jobs([(job, None, damage) for job in jobs] if damage else outcomes)
             if ends:
                 break
         connection.close()
@@ -339,6 +348,8 @@ def _in_transaction(job: _Job, tx: SqliteTx, begin: str) -> _Outcome:
 
 def _in_one_commit(jobs: list[_Job], tx: SqliteTx) -> list[_Outcome]:
     """One commit for all waiting callers, with a savepoint for each, so that a failure concerns one caller only."""
+    if len(jobs) == 1:
+        return [_in_transaction(jobs[0], tx, "begin immediate")]
     try:
         tx.execute("begin immediate")
         outcomes = [_in_savepoint(job, tx) for job in jobs]
