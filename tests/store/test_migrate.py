@@ -9,9 +9,11 @@ from commonplace import errors
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.search.engine import SearchEngine
+from commonplace.store import migrate as migrate_module
 from commonplace.store.database import Database, Kind, Tx
-from commonplace.store.migrate import list_migrations, migrate
+from commonplace.store.migrate import Migration, list_migrations, migrate
 from commonplace.store.postgres import Postgres
+from commonplace.store.postgres_connection import PostgresTimeouts
 from commonplace.store.sqlite import Sqlite
 from team import HandClock, create_database
 
@@ -24,6 +26,21 @@ async def test_ten_servers_start_at_once_and_one_migrates(postgres_server: str):
         finally:
             await asyncio.gather(*(server.close() for server in servers))
     assert sorted(applied) == [0] * 9 + [len(list_migrations("postgresql"))]
+
+
+async def test_a_migration_may_take_longer_than_any_call(
+    postgres_server: str, monkeypatch: pytest.MonkeyPatch
+):
+    slow = Migration(9999, "slow", "select pg_sleep(1.5);\ncreate table slow (project text primary key);\n")
+    known = [*list_migrations("postgresql"), slow]
+    monkeypatch.setattr(migrate_module, "list_migrations", lambda _kind: known)
+    limits = PostgresTimeouts(command_seconds=1, lock_seconds=1, idle_seconds=1, transaction_seconds=1)
+    async with create_database(postgres_server) as dsn:
+        store = await Postgres.open(dsn, pool=1, timeouts=limits)
+        try:
+            assert await migrate(store) == len(known)
+        finally:
+            await store.close()
 
 
 async def test_migrating_again_changes_nothing(database: Database):

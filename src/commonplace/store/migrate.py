@@ -6,9 +6,10 @@ NNNN_name.sqlite.sql and NNNN_name.postgresql.sql instead. On a distributed data
 distributed as soon as it is created.
 """
 
+import contextlib
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 
@@ -84,11 +85,31 @@ async def migrate(database: Database) -> int:
 async def apply_migration_files(database: Database, last: int | None = None) -> int:
     """Migrate without distributing a new database; with `last`, only up to this migration."""
     known = [each for each in list_migrations(database.kind) if last is None or each.n <= last]
-    return await database.write(lambda tx: _apply_migrations(tx, known))
+    async with _open_without_time_limits(database) as store:
+        return await store.write(lambda tx: _apply_migrations(tx, known))
+
+
+@contextlib.asynccontextmanager
+async def _open_without_time_limits(database: Database) -> AsyncIterator[Database]:
+    """The same database for statements that may take hours, such as an index on millions of rows."""
+    if database.kind != "postgresql":
+        yield database
+        return
+    from commonplace.store.postgres import Postgres  # noqa: PLC0415 - its driver is not needed on SQLite
+    from commonplace.store.postgres_connection import MIGRATION_TIMEOUTS  # noqa: PLC0415 - as above
+
+    if not isinstance(database, Postgres):
+        raise TypeError("an unknown store")
+    store = await Postgres.open(database.dsn, pool=1, timeouts=MIGRATION_TIMEOUTS)
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 async def _apply_migrations(tx: Tx, known: list[Migration]) -> int:
     if tx.kind == "postgresql":
+        await tx.run("set local statement_timeout = 0")
         await tx.run("select pg_advisory_xact_lock(7341900)")
         await _require_vector(tx)
     await tx.run(_LEDGER.replace("{int}", _WORDS[tx.kind]["int"]))

@@ -72,6 +72,13 @@ class PostgresTimeouts:
         return "; ".join((begin, *settings))
 
 
+_DAY_SECONDS: Final = 86_400
+MIGRATION_TIMEOUTS: Final = PostgresTimeouts(
+    command_seconds=_DAY_SECONDS, lock_seconds=_DAY_SECONDS, idle_seconds=60, transaction_seconds=0
+)
+"""For migrations: no statement is cut off, and a server waits for another one that migrates."""
+
+
 class PostgresHosts:
     """Connects to one of the hosts of an address, beginning with the one that answered last.
 
