@@ -7,8 +7,8 @@ from collections.abc import Callable
 from commonplace.cli.backup_parser import add_backup_commands
 from commonplace.cli.doctor_parser import add_doctor
 from commonplace.cli.login_server_parser import add_login_server
-from commonplace.cli.retention_parser import add_retention
 from commonplace.cli.up_parser import add_up
+from commonplace.cli.upkeep_parser import add_retention, add_status
 from commonplace.client.commands import client_parser as agent_commands
 from commonplace.client.commands import people_parser
 from commonplace.client.commands.command_flags import Commands, RawHelp, add_store_flags, run_lazily
@@ -48,7 +48,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_key(commands)
     _add_audit(commands)
     add_retention(commands)
-    _add_status(commands)
+    add_status(commands)
     _add_open(commands)
     _add_admin(commands)
     add_doctor(commands)
@@ -271,12 +271,6 @@ You act with the role and the projects of your key (COMMONPLACE_KEY or config.to
 without a key, as its operator.
   commonplace open
   commonplace open --url https://memory.example.org"""
-
-
-def _add_status(commands: Commands) -> None:
-    status = commands.add_parser("status", help="show whether it runs, active sessions and locks")
-    add_store_flags(status)
-    status.set_defaults(run=run_lazily("commonplace.cli.status"))
 
 
 def _add_admin(commands: Commands) -> None:

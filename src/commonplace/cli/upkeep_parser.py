@@ -1,4 +1,4 @@
-"""The flags and help of `commonplace retention`."""
+"""The flags and help of `commonplace status` and `commonplace retention`."""
 
 from commonplace.client.commands.command_flags import Commands, RawHelp, add_store_flags, run_lazily
 
@@ -20,3 +20,9 @@ The ages are settings of the server, in days: COMMONPLACE_AUDIT_DAYS (90), COMMO
 COMMONPLACE_MESSAGE_DAYS (30), COMMONPLACE_SESSION_DAYS (90), COMMONPLACE_WORK_DAYS (14),
 COMMONPLACE_FUNCTION_DAYS (30), COMMONPLACE_NOTICE_DAYS (7). Documents, backlog items, specs and unread mail stay.
   commonplace retention --dry-run"""
+
+
+def add_status(commands: Commands) -> None:
+    status = commands.add_parser("status", help="show whether it runs, active sessions and locks")
+    add_store_flags(status)
+    status.set_defaults(run=run_lazily("commonplace.cli.status"))
