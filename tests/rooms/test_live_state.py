@@ -53,6 +53,14 @@ async def test_live_state_counts_locks_that_were_not_granted_today(team):
     assert "prevented_counts" not in await team.anyone(PERSON).get_live_state(project="shop")
 
 
+async def test_live_state_counts_what_hooks_and_guards_prevented(team):
+    ann = await team.agent("ann")
+    await ann.report_prevented(kind="command_denied", what="git stash")
+    await ann.report_prevented(kind="edit_denied", what="src/cart.py is held by ben")
+    seen = await team.anyone(PERSON).get_live_state(project="shop")
+    assert seen["prevented_counts"] == {"commands": 1, "edits": 1}
+
+
 async def test_live_state_lists_held_and_touched_files_with_their_agent(team):
     ann, ben = await team.agent("ann"), await team.agent("ben")
     await ann.lock_files(files=["src/cart.py"], reason="VAT")

@@ -15,6 +15,7 @@ from commonplace.edges.application import build_application
 from commonplace.edges.identity import Identity
 from commonplace.edges.mcp.publisher import Publisher
 from commonplace.edges.project_events import ProjectEvents
+from commonplace.rooms.projects.event_feed import read_all_events
 
 HOST = "127.0.0.1:8080"
 OWN = {"host": HOST, "origin": f"http://{HOST}", "content-type": "application/json"}
@@ -340,3 +341,17 @@ async def test_with_the_token_of_this_user_a_link_or_the_token_signs_in(database
     assert (await browser.call("memory_health")).status == 200
     assert (await Browser(door).sign_in(key="token of this user")).status == 200
     await door.close()
+
+
+async def test_all_events_are_those_of_the_projects_of_the_caller(open_door):
+    for project in ("shop", "bank"):
+        await open_door.calls.run(
+            "memory_start_session", {"project": project, "claude_instance": "ann"}, access.LOCAL
+        )
+    shop = access.Caller("readonly", frozenset({"shop"}), "key_1", "eve")
+    page = (await open_door.calls.run_operation(read_all_events, {"positions": {}}, shop)).reply
+    assert {event.project for event in page.events} == {"shop"}
+    again = (await open_door.calls.run_operation(read_all_events, {"positions": page.positions}, shop)).reply
+    assert (again.events, again.positions) == ([], page.positions)
+    everything = (await open_door.calls.run_operation(read_all_events, {"since": 0}, access.LOCAL)).reply
+    assert {event.project for event in everything.events} == {"shop", "bank"}

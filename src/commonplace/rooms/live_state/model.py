@@ -24,6 +24,15 @@ _PREVENTED_KINDS = {
     "conflict": "conflicts",
     "forbidden": "denials",
 }
+# What hooks and guards report (rooms/checkouts), beside what the server itself refused.
+_REPORTED_KINDS = {
+    "edit_denied": "edits",
+    "command_denied": "commands",
+    "commit_refused": "commits",
+    "rule_fired": "rules",
+    "rescue_made": "rescues",
+    "conflict_predicted": "predicted_conflicts",
+}
 
 
 class NeedsYou(Reply):
@@ -177,7 +186,12 @@ def build_files(leases: Sequence[Row], touched: Sequence[Row]) -> list[TouchedFi
 
 
 def build_prevented(row: Row) -> Prevented:
-    kind = _PREVENTED_KINDS.get(row["outcome"]) or _PREVENTED_KINDS[row["operation"]]
+    reported, _, _ = row["detail"].partition(":")
+    kind = (
+        _REPORTED_KINDS.get(reported, reported)
+        if row["operation"] == "memory_report_prevented" and row["outcome"] == "ok"
+        else _PREVENTED_KINDS.get(row["outcome"]) or _PREVENTED_KINDS[row["operation"]]
+    )
     return Prevented(
         kind=kind,
         project=row["project"],

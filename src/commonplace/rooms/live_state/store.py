@@ -122,7 +122,8 @@ async def list_prevented(tx: Tx, projects: Sequence[str], since: int) -> Sequenc
     return await tx.all(
         "select project, at, operation, outcome, agent, detail from audit where project = any($1) and at > $2"
         " and (outcome in ('conflict', 'duplicate', 'stale_token', 'forbidden')"
-        "  or operation = 'memory_lock_files' and detail like '%nothing was locked.')"
+        "  or operation = 'memory_lock_files' and detail like '%nothing was locked.'"
+        "  or operation = 'memory_report_prevented' and outcome = 'ok')"
         " order by at desc, id desc limit $3",
         list(projects),
         since,

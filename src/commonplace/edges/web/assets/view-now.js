@@ -48,7 +48,7 @@ function show() {
 }
 
 /** @type {Record<string, string>} */
-const PREVENTED = { edits: "edit", duplicates: "duplicate", conflicts: "conflict", stale_writes: "stale write", denials: "denial" };
+const PREVENTED = { edits: "edit", duplicates: "duplicate", conflicts: "conflict", stale_writes: "stale write", denials: "denial", commands: "command", commits: "commit", rules: "rule", rescues: "rescue", predicted_conflicts: "predicted conflict" };
 
 /** @param {any} now */
 function prevented(now) {
