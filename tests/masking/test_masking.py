@@ -63,3 +63,16 @@ def test_masked_takes_time_in_proportion_to_the_text(piece):
 
     spent(10)
     assert spent(1600) < 64 * max(spent(100), 0.0005)
+
+
+def test_a_key_without_an_end_costs_in_proportion_to_its_text():
+    begin = "-----BEGIN PRIVATE KEY-----\nabcd\n"
+    mask_secrets(begin)
+
+    def measure_cpu(lines: int) -> float:
+        started = time.process_time()
+        for _ in range(5):
+            mask_secrets(begin + "some words of a log\n" * lines)
+        return time.process_time() - started
+
+    assert measure_cpu(1600) < 40 * measure_cpu(100)

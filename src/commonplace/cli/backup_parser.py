@@ -1,7 +1,8 @@
-"""The flags and help of `backup`, `restore`, `export` and `import`."""
+"""The flags and help of `backup`, `restore`, `export`, `import` and `scrub`."""
 
 import argparse
 
+from commonplace.cli.scrub_parser import add_scrub_command
 from commonplace.client.commands.command_flags import Commands, RawHelp, run_lazily
 
 
@@ -10,6 +11,7 @@ def add_backup_commands(commands: Commands) -> None:
     _add_restore(commands)
     _add_export(commands)
     _add_import(commands)
+    add_scrub_command(commands)
 
 
 def _add_backup(commands: Commands) -> None:

@@ -24,7 +24,7 @@ _EPILOG = """first steps:
 """
 COMMAND_GROUPS = {
     "run the server": ("up", "serve", "service", "status", "doctor", "key", "audit", "retention", "admin"),
-    "back up and move": ("backup", "restore", "export", "import"),
+    "back up and move": ("backup", "restore", "export", "import", "scrub"),
     "connect agents": ("connect", "join", "install", "uninstall", "guard"),
     "ask the server": ("open", "search", "show", "who", "inbox", "backlog", "call"),
     "transcripts and code": ("sync", "librarian", "verify", "distill"),

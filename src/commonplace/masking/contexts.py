@@ -40,7 +40,7 @@ CONTEXTS = (
     SecretContext(
         "private key",
         "PRIVATE KEY",
-        rf"(?P<secret>{_BLOCK_BEGIN}(?=(?:(?!-----END)[\s\S]){{0,400}}?[A-Za-z0-9+/=]{{4}})(?:(?!-----(?:BEGIN|END) )[\s\S]){{0,20000}}?{_LINE}(?:(?!-----(?:BEGIN|END) )[\s\S]){{0,20000}}?{_BLOCK_END})",
+        rf"(?P<secret>{_BLOCK_BEGIN}(?=(?:(?!-----END)[\s\S]){{0,400}}?[A-Za-z0-9+/=]{{4}})(?=(?:(?!-----(?:BEGIN|END) )[\s\S]){{0,20000}}?{_LINE})(?:(?!-----(?:BEGIN|END) )[\s\S]){{0,40000}}?{_BLOCK_END})",
         is_proof=True,
     ),
     SecretContext(

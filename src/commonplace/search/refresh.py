@@ -38,6 +38,12 @@ def entry_from_item(kind: str, project: str, item: SearchItem) -> index.IndexEnt
     )
 
 
+async def purge_deleted_words(tx: Tx) -> None:
+    """Drop the words of deleted entries, which the full-text index of SQLite keeps until it merges its segments."""
+    if tx.kind == "sqlite":
+        await tx.run("insert into words (words) values ('optimize')")
+
+
 async def request_refresh(tx: Tx, project: str, kind: str) -> None:
     """Let the background refresh all items of a kind."""
     await tx.run(

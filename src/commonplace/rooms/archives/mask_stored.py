@@ -5,12 +5,13 @@ was parsed out of a session is masked by `restudy.py`.
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from commonplace import errors
 from commonplace.masking import MASKING_VERSION
-from commonplace.masking.transcript_lines import mask_lines_in_place
+from commonplace.masking.transcript_lines import MaskedBytes, mask_lines_in_place
 from commonplace.rooms.archives import store
 from commonplace.rooms.archives.upload import write_bodies_outside
 from commonplace.session_archive import frames
@@ -21,6 +22,8 @@ from commonplace.session_archive.study import ends_with_record
 from commonplace.store.database import Tx
 
 _FRAMES_PER_BATCH = 18
+MaskBytes = Callable[[bytes], MaskedBytes]
+"""Must keep the length, so that offsets stay true."""
 _MAX_BYTES_PER_RUN = 512 * 1024 * 1024
 _DAMAGED_VERSION = -MASKING_VERSION
 """Of a session that cannot be read to its end: its readers mask it, and this version does not try again."""
@@ -44,7 +47,7 @@ async def mask_stored_sessions(calls: Any) -> None:
     while left > 0 and (archive := await calls.database.read(_find_next_session)):
         left -= archive.bytes
         try:
-            if not await _mask_session(calls, archive):
+            if not await rewrite_session(calls, archive, mask_lines_in_place, MASKING_VERSION):
                 return
         except frames.DamagedArchive:
             damaged = replace(archive, masking_version=_DAMAGED_VERSION)
@@ -55,19 +58,24 @@ async def _find_next_session(tx: Tx) -> ArchivedSession | None:
     return await store.find_archive_to_mask(tx, MASKING_VERSION, _DAMAGED_VERSION)
 
 
-async def _mask_session(calls: Any, archive: ArchivedSession) -> bool:
-    """Mask batch by batch; False if the session changed meanwhile, so that a later run has to look at it again."""
+async def rewrite_session(
+    calls: Any, archive: ArchivedSession, mask: MaskBytes, version: int | None = None
+) -> bool:
+    """Mask batch by batch; False if the session changed meanwhile, so that a later run has to look at it again.
+
+    `version` says which rules masked the session from then on. Without one, a line that is not complete yet is masked too.
+    """
     at, masked_lines = 0, 0
     while True:
         loaded = await store.session_bytes(calls.database, calls.settings.archives, archive).load_frames(
             at, _FRAMES_PER_BATCH
         )
-        batch = await _mask_batch(calls, archive, loaded)
+        batch = await _mask_batch(calls, archive, loaded, mask, masks_end=version is None)
         at, masked_lines = batch.next_byte, masked_lines + batch.masked_lines
         is_last = at >= archive.bytes
         after = replace(
             archive,
-            masking_version=MASKING_VERSION if is_last else archive.masking_version,
+            masking_version=version if is_last and version is not None else archive.masking_version,
             masked_lines=archive.masked_lines + masked_lines,
         )
         if not await calls.database.write(lambda tx, b=batch, a=after: _write_batch(tx, archive, a, b)):
@@ -76,7 +84,9 @@ async def _mask_session(calls: Any, archive: ArchivedSession) -> bool:
             return True
 
 
-async def _mask_batch(calls: Any, archive: ArchivedSession, loaded: list[StoredFrame]) -> MaskedBatch:
+async def _mask_batch(
+    calls: Any, archive: ArchivedSession, loaded: list[StoredFrame], mask: MaskBytes, *, masks_end: bool
+) -> MaskedBatch:
     """Mask the complete lines of these frames; the next batch begins with the frame of the line that is cut."""
     if not loaded:
         raise frames.missing_frame(frames.FramePosition(0, archive.bytes, 0, 0))
@@ -87,12 +97,12 @@ async def _mask_batch(calls: Any, archive: ArchivedSession, loaded: list[StoredF
     cut = raw.rfind(b"\n") + 1
     next_byte = end
     if end >= archive.bytes:
-        cut = len(raw) if ends_with_record(raw[cut:]) else cut
+        cut = len(raw) if masks_end or ends_with_record(raw[cut:]) else cut
     elif cut < FRAME_BYTES:
         cut = len(raw)
     else:
         next_byte = first + cut // FRAME_BYTES * FRAME_BYTES
-    masked = await asyncio.to_thread(mask_lines_in_place, raw[:cut])
+    masked = await asyncio.to_thread(mask, raw[:cut])
     safe = masked.content + raw[cut:]
     changed = [
         (frame, safe[frame.position.first_byte - first : frame.position.end - first])
