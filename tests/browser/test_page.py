@@ -57,7 +57,8 @@ def test_person_writes_a_message_and_sees_who_received_it(stage: PageStage):
     page.wait_for("Boolean(document.querySelector('.bubble strong'))")
     (mail,) = [m for m in stage.act("ben", "memory_get_messages")["messages"] if m["from"] == "eve"]
     assert mail["message"] == "Please look at **the cart**."
-    page.wait_for_text("ben delivered")
+    stage.act("ben", "memory_acknowledge_message", message_id=mail["id"])
+    page.wait_for_text("ben received")
     page.close()
 
 
