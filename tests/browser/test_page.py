@@ -139,7 +139,7 @@ def test_transcript_opens_at_the_hit(stage: PageStage):
     page.wait_for(f"Boolean({hit})")
     page.run(f"{hit}.click()")
     page.wait_for("Boolean(document.querySelector('.turn.is-hit'))")
-    assert "PyYAML was missing" in page.run("document.querySelector('.turn.is-hit').innerText")
+    page.wait_for("document.querySelector('.turn.is-hit').textContent.includes('PyYAML was missing')")
     page.wait_for("document.querySelector('.turn.is-hit').getBoundingClientRect().top < innerHeight")
     page.close()
 
