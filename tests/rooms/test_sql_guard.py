@@ -143,3 +143,17 @@ def test_guard_survives_broken_texts(dialect: Any, sql: str):
 def test_guard_sends_mysql_statements_without_their_hints(hint: str):
     checked = sqlguard.check_statement("mysql", f"SELECT /*+ {hint} */ 1")
     assert checked.sql == "SELECT 1"
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "mysql", "mssql"])
+@pytest.mark.parametrize(
+    "joins", ["JOIN u a " * 40, ("JOIN u a " * 6 + "ON 1 = 1 ") * 20, "JOIN u /* ON */ a " * 40]
+)
+def test_joins_without_conditions_are_refused_before_they_are_parsed(dialect, joins):
+    with pytest.raises(errors.Invalid, match="joins without a condition"):
+        sqlguard.check_statement(dialect, f"SELECT 1 FROM t a {joins}")
+
+
+def test_many_joins_with_conditions_are_read():
+    joins = " ".join(f"JOIN u u{n} ON u{n}.id = t.id" for n in range(20))
+    assert sqlguard.check_statement("sqlite", f"SELECT 1 FROM t {joins}").sql

@@ -8,6 +8,7 @@ checked token by token, however the tree represents them.
 import itertools
 import logging
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import sqlglot
@@ -52,6 +53,8 @@ _ALLOWED_QUERY_OPTIONS = frozenset(
     {"recompile", "maxdop", "fast", "force order", "hash join", "merge join", "loop join", "maxrecursion"}
 )
 _MAX_RECURSION = 1000
+_MAX_OPEN_JOINS = 8
+_JOINS_WITHOUT_CONDITION = (_TOKEN.CROSS, _TOKEN.NATURAL)
 # Classes that sqlglot treats as functions or values, but that have effects or contain SQL.
 _ACTING_NODES = frozenset(
     {"Command", "NextValueFor", "Parameter", "Placeholder", "ReadCSV", "ReadParquet", "Transaction"}
@@ -159,8 +162,24 @@ def _split_explain(dialect: Dialect, sql: str) -> tuple[str, str]:
     return "", sql
 
 
+def _refuse_open_joins(tokens: Sequence[Any]) -> None:
+    """The parser tries each join without a condition as the start of a nested one: every further one doubles its time."""
+    unmatched = 0
+    for before, token in itertools.pairwise(tokens):
+        if token.token_type == _TOKEN.JOIN and before.token_type not in _JOINS_WITHOUT_CONDITION:
+            unmatched += 1
+        elif token.token_type in (_TOKEN.ON, _TOKEN.USING):
+            unmatched = max(0, unmatched - 1)
+        if unmatched > _MAX_OPEN_JOINS:
+            raise errors.Invalid(
+                f"The query has more than {_MAX_OPEN_JOINS} joins without a condition.",
+                hint="Add ON or USING to each JOIN, or write CROSS JOIN.",
+            )
+
+
 def _parse_one_statement(dialect: Dialect, sql: str) -> exp.Expr:
     try:
+        _refuse_open_joins(_DIALECTS[dialect]().tokenize(sql))
         parsed = sqlglot.parse(sql, dialect=_DIALECTS[dialect])
     except (sqlglot.errors.SqlglotError, *_PARSER_FAULTS) as error:
         message = str(error).split("\n")[0].replace("\x1b[4m", "").replace("\x1b[0m", "")
