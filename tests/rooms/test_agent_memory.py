@@ -49,12 +49,12 @@ async def load_usage(team: Team, agent: str = "alice") -> tuple[int, int]:
 )
 async def test_set_memory_keeps_any_json(alice: Agent, value: Any):
     stored = await alice.set_memory(key="k", value=value)
-    assert stored == {"success": True, "key": "k", "scope": "global", "version": 1}
+    assert stored == {"success": True, "key": "k", "scope": "agent", "version": 1}
     assert await alice.get_memory(key="k") == {
         "key": "k",
         "value": value,
         "version": 1,
-        "scope": "global",
+        "scope": "agent",
         "created_at": "2027-01-15T08:00:00Z",
         "updated_at": "2027-01-15T08:00:00Z",
     }
@@ -69,7 +69,7 @@ async def test_set_memory_again_counts_versions(team: Team, alice: Agent):
         "value": 2,
         "metadata": {"why": "second"},
         "version": 2,
-        "scope": "global",
+        "scope": "agent",
         "created_at": "2027-01-15T08:00:00Z",
         "updated_at": "2027-01-15T08:01:00Z",
     }
@@ -343,5 +343,5 @@ async def test_audit_says_that_memory_was_written_and_not_what(team: Team, alice
     await alice.set_memory(key="password_of_prod", value="hunter2")
     rows = await team.database.read(lambda tx: tx.all("select project, operation, agent, detail from audit"))
     assert [dict(row) for row in rows] == [
-        {"project": "shop", "operation": "set_memory", "agent": "alice", "detail": "global"}
+        {"project": "shop", "operation": "set_memory", "agent": "alice", "detail": "agent"}
     ]

@@ -316,7 +316,7 @@ async def test_who_read_a_spec_is_told_of_its_next_version_once(team):
     changed = await backend.define_spec(name="cart-api", content="GET /v2/cart", version="2.0.0")
     assert changed["notified"] == ["frontend", "reviewer"]
     assert (await frontend.list_backlog())["_notice"] == [
-        "backend changed spec cart-api to 2.0.0 (you read 1.0.0): read it with memory_get_spec."
+        "backend changed spec cart-api to 2.0.0 (you read 1.0.0, breaking): read it with memory_get_spec."
     ]
     assert "_notice" not in await frontend.list_backlog()
     assert (
@@ -327,7 +327,7 @@ async def test_who_read_a_spec_is_told_of_its_next_version_once(team):
     await frontend.get_spec(name="cart-api")
     await backend.define_spec(name="cart-api", content="GET /v3/cart", version="3.0.0")
     (notice,) = (await frontend.list_backlog())["_notice"]
-    assert "(you read 2.0.0)" in notice
+    assert "(you read 2.0.0, breaking)" in notice
 
 
 async def test_minor_version_is_told_to_its_readers_only(team):

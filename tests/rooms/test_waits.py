@@ -54,7 +54,10 @@ async def test_publishing_the_spec_ends_the_wait_and_tells_the_waiter(team):
     assert (await wait_for(alice, "bob: orders-api"))["notified"] == ["bob"]
     published = await bob.define_spec(name="orders-api", content="GET /orders/{id}")
     assert published["notified"] == ["alice"]
-    assert "bob published spec orders-api 1.0.1: 'cart' is unblocked." in (await alice.heartbeat())["_notice"]
+    assert (
+        "bob published spec orders-api 1.0.1: your work 'cart' no longer waits."
+        in (await alice.heartbeat())["_notice"]
+    )
     assert await list_blocked(alice) == []
 
 
@@ -75,7 +78,7 @@ async def test_completing_the_item_ends_the_wait_and_tells_the_waiter(team, sing
         assert (await bob.complete_backlog_item(item_id=item))["notified"] == ["alice"]
     else:
         await bob.update_backlog_item(item_id=item, status="done")
-    assert (await alice.heartbeat())["_notice"] == [f"bob closed {item}: 'cart' is unblocked."]
+    assert (await alice.heartbeat())["_notice"] == [f"bob closed {item}: your work 'cart' no longer waits."]
     assert await list_blocked(bob) == []
 
 
@@ -94,7 +97,7 @@ async def test_message_of_the_agent_waited_for_ends_the_wait(team):
     await bob.send_message(to_instance="alice", message="It is there.")
     assert (await alice.heartbeat())["_notice"] == [
         "2 new messages from bob, carol",
-        "bob wrote to you: 'cart' is unblocked.",
+        "bob wrote to you: your work 'cart' no longer waits.",
     ]
     assert await list_blocked(bob) == []
 

@@ -205,7 +205,7 @@ async def test_signal_unblocks_those_who_wait_for_it_and_notifies_them_once(team
         "unblocked": ["alice"],
     }
     active = await alice.get_active_work()
-    assert "Signal api_ready from carol: 'cart' is unblocked. v2" in active["_notice"]
+    assert "Signal api_ready from carol: your work 'cart' no longer waits. v2" in active["_notice"]
     assert [blocked["agent"] for blocked in active["blocked_agents"]] == ["bob"]
     assert active["recent_signals"] == [
         {"name": "api_ready", "from": "carol", "at": CLOCK_START, "details": "v2"}
@@ -257,7 +257,7 @@ async def test_get_active_work_lists_active_agents_and_their_work(team):
             {
                 "agent": "alice",
                 "last_active": CLOCK_START,
-                "task": "the shop",
+                "task": "cart",
                 "working_on": ["cart"],
                 "files": ["a.py"],
             }

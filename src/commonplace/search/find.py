@@ -152,6 +152,12 @@ async def find_entries_in_scopes(
     return [hit for hit in rank_hits(hits, question) if hit.word_score or _is_near(hit, question)]
 
 
+def has_meaning(hit: Hit, question: Question) -> bool:
+    """Is the entry nearer to the question than texts of one field are anyway?"""
+    least = question.relevance.meaning if question.relevance else question.floor
+    return hit.similarity is not None and hit.similarity >= least
+
+
 def is_relevant(hit: Hit, question: Question, candidates: int) -> bool:
     """Is the entry, the best of these candidates, about the question? Unknown without a vector or a scale of its model; then words decide."""
     scale = question.relevance

@@ -1,4 +1,4 @@
-"""The private key-value memory of an agent, global or for one blackboard."""
+"""The private key-value memory of an agent, as a whole or for one blackboard."""
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room

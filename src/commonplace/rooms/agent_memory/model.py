@@ -103,7 +103,7 @@ class DeletedMemory(Reply):
 
 
 def scope_of_session(session: str) -> str:
-    return "session" if session else "global"
+    return "session" if session else "agent"
 
 
 def compute_expiry(now: int, expires_in: int | None) -> int | None:

@@ -151,14 +151,14 @@ async def delete_memory(
 
 
 async def _resolve_scope(call: Call, session_id: str | None, agent_id: str | None) -> tuple[MemoryOwner, str]:
-    """Return the memory's owner and its session ("" = global)."""
+    """Return the memory's owner and its session ("" = none)."""
     if session_id and activity.is_session_id(session_id):
         call.session = await activity.load_session(call.tx, session_id, call.caller)
         session_id = None
     reader = await identify_reader(call, agent_id, needs_agent=True)
     session = (await load_visible_session(call, session_id))["id"] if session_id else ""
     call.project = _require_memory_project(call.caller)
-    call.subject = session or "global"
+    call.subject = session or "agent"
     if call.writes:
         await ensure_project(call.tx, call.project, call.now)
     return MemoryOwner(call.project, reader.owner), session

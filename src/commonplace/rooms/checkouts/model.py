@@ -84,6 +84,7 @@ class CheckoutStatus(Reply):
     shelved: list[str]
     as_of: str = ""
     """When a hook last reported what is changed in this working tree."""
+    message: str = ""
 
 
 class CheckoutListing(Reply):

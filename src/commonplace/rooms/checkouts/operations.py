@@ -14,7 +14,10 @@ from commonplace.rooms.locks.lease import Lease, LeaseMoment, LockRequest
 from commonplace.rooms.locks.store import list_candidate_leases, project_ignores_case
 from commonplace.store.database import Row
 
-_NOWHERE = "No hook of this session has reported a git working tree."
+_NOWHERE = (
+    "Unknown: no hook of this session has reported a git working tree. Ask git, and see memory_get_locks and"
+    " memory_get_active_work for what others do."
+)
 
 
 @operation("memory_checkout_status", role="readonly")
@@ -24,7 +27,7 @@ async def checkout_status(call: Call) -> model.CheckoutStatus:
     own = await store.load_checkout(call.tx, session)
     if own is None:
         root = session.working_directory
-        return model.CheckoutStatus(root=root, branch="", others=[], dirty=[], shelved=[], as_of=_NOWHERE)
+        return model.CheckoutStatus(root=root, branch="", others=[], dirty=[], shelved=[], message=_NOWHERE)
     place = CheckoutPlace(own["machine"], own["root"], own["repository"])
     others = await _list_others(call, session, place)
     reported = max(

@@ -67,7 +67,7 @@ async def query(
     # Global guidelines apply in every project.
     recall = await recall_items(call, question, [*projects, ALL_PROJECTS], wanted, limit, only_relevant=True)
     if not recall.items:
-        return await _answer_nothing_found(call, question, projects, max_tokens)
+        return await _answer_nothing_found(call, question, projects, wanted, max_tokens)
     results = render_results(call, recall.items, question, detail, max_tokens)
     _note_shown_results(call, [(result.kind, result.source, result.id) for result in results])
     return model.QueryAnswer(
@@ -85,16 +85,16 @@ def _note_shown_results(call: Call, results: Sequence[tuple[str, str, str]]) -> 
 
 
 async def _answer_nothing_found(
-    call: Call, question: Question, projects: list[str], max_tokens: int
+    call: Call, question: Question, projects: list[str], wanted: EntryFilter, max_tokens: int
 ) -> model.QueryAnswer:
-    """Say so, and name the nearest active documents, however far they are."""
+    """Say so, and name the nearest active documents of the wanted types, however far they are."""
     anything = Question(question.text, question.model, question.vector, -1.0)
     near = await find_entries(
         call.tx,
         call.search.vectors,
         anything,
         projects,
-        EntryFilter(call.now, (store.DOCUMENT_KIND,)),
+        EntryFilter(call.now, (store.DOCUMENT_KIND,), wanted.types, excluded_types=wanted.excluded_types),
         _MAX_NEAREST_TITLES,
     )
     titles = [hit.row["title"] for hit in near[:_MAX_NEAREST_TITLES]] or await _list_similar_titles(

@@ -21,6 +21,7 @@ from commonplace.search.find import (
     Question,
     SearchScope,
     find_entries_in_scopes,
+    has_meaning,
     is_relevant,
     limit_relevance,
 )
@@ -119,8 +120,11 @@ async def _recall_best(
     found = await find_entries_in_scopes(
         call.tx, call.search.vectors, question, scopes, entry_filter, candidates
     )
-    if only_relevant and not any(is_relevant(hit, question, len(found)) for hit in found):
-        return Recall([], 0)
+    if only_relevant:
+        about = {id(hit) for hit in found if is_relevant(hit, question, len(found))}
+        if not about:
+            return Recall([], 0)
+        found = [hit for hit in found if id(hit) in about or hit.word_score or has_meaning(hit, question)]
     near = _list_nearest(call, found)[: limit * 2 + 10]
     items = await _load_items(call, [hit for _, hit in near])
     asked_files = _FILE_NAME.findall(question.text)
@@ -252,11 +256,10 @@ def note_shown_documents(call: Call, rows: Sequence[tuple[str, str]], opened: bo
 
 def explain_match(recalled: RecalledItem, question: Question, now: int) -> str:
     hit, item = recalled.hit, recalled.item
-    least_meaning = question.relevance.meaning if question.relevance else question.floor
     parts = []
     if words := _list_matched_words(question.text, hit.matched_words):
         parts.append("words: " + ", ".join(words[:_MAX_SHOWN_WORDS]))
-    if hit.similarity is not None and hit.similarity >= least_meaning:
+    if has_meaning(hit, question):
         parts.append(f"meaning {hit.similarity:.2f}")
     if named := _find_named_file(question.text, item.files):
         parts.append(f"file {named}")

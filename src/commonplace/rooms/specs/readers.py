@@ -79,8 +79,9 @@ async def _notify_project(
         read = versions.get((project, row["id"]))
         text = news if project == call.project else ""
         if read:
+            breaking = ", breaking" if model.is_new_major(read, spec["version"]) else ""
             text = (
-                f"{call.agent} changed spec {spec['name']} to {spec['version']} (you read {read}):"
+                f"{call.agent} changed spec {spec['name']} to {spec['version']} (you read {read}{breaking}):"
                 " read it with memory_get_spec."
             )
         if text and row["agent"] not in but:

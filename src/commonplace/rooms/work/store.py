@@ -261,8 +261,10 @@ async def list_active_sessions(
     tx: Tx, project: str, since: int, limit: int, agent: str | None = None
 ) -> Sequence[Row]:
     return await tx.all(
-        "select id, agent, task, active_at from session where project = $1 and ended_at is null and active_at > $2"
-        " and (cast($4 as text) is null or agent = $4) order by active_at desc, id limit $3",
+        "select session.id, session.agent, agent.current_task as task, session.active_at from session"
+        " join agent on agent.project = $1 and agent.name = session.agent where session.project = $1"
+        " and session.ended_at is null and session.active_at > $2"
+        " and (cast($4 as text) is null or session.agent = $4) order by session.active_at desc, session.id limit $3",
         project,
         since,
         limit,

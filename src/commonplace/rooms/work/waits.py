@@ -43,7 +43,7 @@ async def end_waits(call: Call, project: str, causes: Mapping[str, str], details
     for row in await store.list_waiting_work(call.tx, project):
         cause = next((causes[name] for name in model.list_awaited_names(row) if name in causes), "")
         if cause:
-            unblocked.append((row, f"{cause}: '{row['title']}' is unblocked. {details}".strip()))
+            unblocked.append((row, f"{cause}: your work '{row['title']}' no longer waits. {details}".strip()))
     return await _unblock_work(call, project, unblocked)
 
 
@@ -55,7 +55,7 @@ async def end_waits_for_message(
     for row in await store.list_waiting_work(call.tx, project):
         is_awaited = row["blocked_by"] == call.agent and not row["waiting_for"]
         if row["agent"] in recipients and (is_awaited or reply_to in model.list_awaited_names(row)):
-            unblocked.append((row, f"{call.agent} wrote to you: '{row['title']}' is unblocked."))
+            unblocked.append((row, f"{call.agent} wrote to you: your work '{row['title']}' no longer waits."))
     return await _unblock_work(call, project, unblocked)
 
 
