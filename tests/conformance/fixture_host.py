@@ -63,6 +63,11 @@ def prompt(name: str, arguments: dict[str, Any]) -> list[dict[str, Any]]:
     return [text("This is a simple prompt for testing.")]
 
 
+class FixtureCaller(str):
+    __slots__ = ()
+    key = ""
+
+
 class FixtureHost:
     name = "fixtures"
     title = "Conformance fixtures"
@@ -71,8 +76,10 @@ class FixtureHost:
     def __init__(self, publisher: Publisher) -> None:
         self.run = Tools(publisher)
 
-    async def identify(self, _headers: Any, _address: str, _query: bytes) -> str:
-        return "anybody"
+    async def identify(
+        self, _headers: Any, _address: str, _query: bytes, **_options: bool
+    ) -> "FixtureCaller":
+        return FixtureCaller("anybody")
 
     def principal(self, caller: str) -> str:
         return caller

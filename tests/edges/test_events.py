@@ -49,6 +49,9 @@ def emitted_constants() -> set[str]:
             named = node.args[0] if node.func.attr == "emit" and node.args else node.func.value
             if node.func.attr in ("emit", "create") and isinstance(named, ast.Name):
                 names.add(named.id)
+            elif node.func.attr == "emit" and ast.unparse(named).startswith("EVENTS["):
+                module = importlib.import_module(f"commonplace.rooms.{path.parent.name}.events")
+                names |= {name for name, value in vars(module).items() if value in module.EVENTS.values()}
     return names
 
 
@@ -294,7 +297,23 @@ SCENARIOS = (
 )
 
 # Nobody can subscribe to what does not exist yet, and a lease lapses only after minutes (tests/rooms/test_lock_leases.py).
-WITHOUT_SCENARIO = {"SessionCreated", "WorkspaceRegistered", "LeaseTakenOver"}
+PREVENTED = {
+    "EditDenied": "edit_denied",
+    "CommandDenied": "command_denied",
+    "CommitRefused": "commit_refused",
+    "RuleFired": "rule_fired",
+    "RescueMade": "rescue_made",
+    "ConflictPredicted": "conflict_predicted",
+}
+SCENARIOS += tuple(
+    Scenario(
+        event,
+        at("checkouts://shop"),
+        lambda world, kind=kind: world.ann("memory_report_prevented", kind=kind, what="git stash"),
+    )
+    for event, kind in PREVENTED.items()
+)
+WITHOUT_SCENARIO = {"SessionCreated", "WorkspaceRegistered", "LeaseTakenOver", "BrowserSignedOut"}
 
 
 def test_every_event_has_a_scenario():

@@ -221,6 +221,9 @@ async def test_session_goes_up_and_is_read_through_an_mcp_client(uploads: Upload
     assert [each["status"] for each in (first, second, again)] == ["stored", "extended", "duplicate"]
     assert (refused["error"], refused["bytes"]) == ("conflict", len(TEXT))
     assert [each["sha256"] for each in listed["sessions"]] == [hashlib.sha256(TEXT).hexdigest()]
+    assert read.pop("warning").startswith(
+        "reads like instructions"
+    )  # a transcript has the marks of a conversation
     assert read == {
         "lines": [TEXT.decode().splitlines()[1]], "offset": 1, "total_lines": 2, "has_more": False,
     }  # fmt: skip

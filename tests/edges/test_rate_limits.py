@@ -22,7 +22,7 @@ class Clock:
         return self.seconds
 
 
-async def identify(headers: Mapping[str, str], _address: str, _query: bytes) -> Caller:
+async def identify(headers: Mapping[str, str], _address: str, _query: bytes, **_options: bool) -> Caller:
     key = headers.get("authorization", "")
     return Caller("agent", frozenset({"*"}), key) if key else LOCAL
 

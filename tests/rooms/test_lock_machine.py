@@ -36,7 +36,7 @@ def _token_reused(patch):
 
 
 def _dead_lease_renewed(patch):
-    async def renew(tx, session, now):
+    async def renew(tx, session, _held, now):
         return await tx.run(
             "update lease set expires_at = $3 + ttl where project = $1 and session = $2",
             session.project,
@@ -48,7 +48,7 @@ def _dead_lease_renewed(patch):
 
 
 def _everybody_renewed(patch):
-    async def renew(tx, session, now):
+    async def renew(tx, session, _held, now):
         return await tx.run("update lease set expires_at = $2 + ttl where project = $1", session.project, now)
 
     patch.setattr(store, "renew_leases", renew)

@@ -9,8 +9,7 @@ import pytest
 
 from commonplace import access, errors
 from commonplace.access import Caller
-from commonplace.rooms.messages import retention as mail_retention
-from commonplace.rooms.work import retention as work_retention
+from commonplace.server import delete_old_rows
 from team import Agent, Team
 
 
@@ -312,9 +311,7 @@ async def test_expired_mail_and_work_leave_the_index(team: Team, clock):
     await bob.update_message_status(message_id=mail, status="completed")
     await update_work(alice, "walrus")
     clock.advance(days=40)
-    settings = team.calls.settings
-    await team.database.write(lambda tx: mail_retention.delete_finished_messages(tx, clock.now, settings))
-    await team.database.write(lambda tx: work_retention.delete_finished_work(tx, clock.now, settings))
+    await delete_old_rows(team.calls)
     alice, bob = await team.agent("alice"), await team.agent("bob")
     assert ids(await alice.query(query="walrus")) == ids(await bob.query(query="walrus")) == []
     left = await team.database.read(lambda tx: tx.all("select kind from entry where project = 'shop'"))

@@ -1,5 +1,7 @@
 """Projects, their rosters, and what is seen of them."""
 
+from collections import Counter
+
 import pytest
 
 from commonplace import access, errors, events
@@ -183,6 +185,8 @@ async def _insert_document(tx, project: str) -> None:
         now=1,
         tags=("a",),
         files=("f.py",),
+        digest=documents.compute_digest("t", "some words"),
+        words=Counter({"word": 1}),
     )
 
 

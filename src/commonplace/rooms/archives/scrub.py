@@ -55,16 +55,25 @@ def list_spellings(secret: str) -> list[str]:
     return sorted({secret, once, ascii_once, twice}, key=len, reverse=True)
 
 
+def _resolve_scrubbed_project(caller: Caller, name: str | None) -> str:
+    """The project, if the caller may write to it; what belongs to no project is for callers of all projects."""
+    project = access.normalize_project_name(name) if name else ""
+    access.require_project(caller, project or access.ALL_PROJECTS, writes=True)
+    return project
+
+
 async def _scrub_archives(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> ArchiveFindings:
     """Before the transaction: frames are large, and bodies may be in another storage."""
     access.require_role(caller, "owner", "memory_scrub")
     project = access.normalize_project_name(arguments["name"]) if arguments["name"] else ""
-    spellings = [spelling.encode() for spelling in list_spellings(arguments["secret"])]
     findings = ArchiveFindings()
+    if not caller.sees_project(project):
+        return findings  # the operation refuses it, or scrubs what belongs to no project and has no archives
+    spellings = [spelling.encode() for spelling in list_spellings(arguments["secret"])]
     stored = await calls.database.read(
         lambda tx: archives.list_archives(tx, [project], None, 0, _MAX_TIME, _MAX_ARCHIVES)
     )
-    for archive in stored if project else ():
+    for archive in stored:
         if await _holds_secret(calls, archive, spellings):
             findings.touched.append(archive)
             if not arguments["dry_run"]:
@@ -112,7 +121,7 @@ async def scrub_project(
     call: Call, secret: SecretText, name: ProjectSpelling | None = None, dry_run: bool = True
 ) -> ScrubbedProject:
     """Remove a secret from everything that a project stores; without a name, from what belongs to no project."""
-    project = access.normalize_project_name(name) if name else ""
+    project = _resolve_scrubbed_project(call.caller, name)
     spellings = list_spellings(secret)
     found: dict[str, int] = {}
     for scope in [project] if project else ["", access.ALL_PROJECTS]:

@@ -41,7 +41,7 @@ async def _parse_texts(_calls: object, arguments: Mapping[str, Any], _caller: Ca
 
 @operation(
     "memory_render_markdown",
-    role="any",
+    role="readonly",
     session=False,
     prepare=_parse_texts,
     example={"texts": ["**bold** and `code`"]},
