@@ -73,7 +73,7 @@ newcomer: develop ## what somebody new does in the first hour, as scripts: secon
 
 browser: develop ## the web page in a headless Chromium, which is installed where apt-get can; screenshots to docs/images/page
 	@command -v chromium chromium-browser google-chrome >/dev/null || (apt-get update -q && apt-get install -y -q chromium) || (echo "Install Chromium first: its program must be chromium, chromium-browser or google-chrome."; exit 1)
-	$(BIN)/python -m pytest -n 0 -rs tests/browser $(ARGS)
+	$(BIN)/python -m pytest -n 0 -rs tests/browser --long $(ARGS)
 	$(BIN)/python tests/browser/screenshots.py
 
 lock: develop ## pin the dependencies again

@@ -1,10 +1,30 @@
-"""One server and one Chromium for all tests of the page; without a Chromium they are skipped, and say so."""
+"""One server and one Chromium for all tests of the page; without a Chromium they are skipped, and say so.
+
+`make test` runs three stories, `make browser` all of them (--long).
+"""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from chromium import CHROMIUM, Chromium, start_chromium
 from page_stage import PageStage, open_stage
+
+SHORT_FORM = (
+    "test_change_of_another_client_appears_without_reload",
+    "test_card_moves_by_mouse_and_by_key_and_back_by_undo",
+    "test_hostile_text_runs_nothing_on_any_view",
+    "test_types_of_the_scripts_are_right",
+)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--long"):
+        return
+    here = Path(__file__).parent
+    left_out = [item for item in items if here in item.path.parents and item.name not in SHORT_FORM]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")
