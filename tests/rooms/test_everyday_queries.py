@@ -1,13 +1,20 @@
 """The queries that people send every day run, on every engine that is here; attacks through views and types do not."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import apsw
 import asyncpg
 import pytest
 from everyday_queries import list_everyday_queries, list_setup_statements
-from guarded_databases import DatabaseAddress, build_registered_database, write_postgres
+from guarded_databases import (
+    DatabaseAddress,
+    build_registered_database,
+    connect_mysql,
+    mysql_server,
+    write_postgres,
+)
 
 from commonplace import errors, sqlguard
 from commonplace.rooms.databases.query_limits import QueryLimiter
@@ -73,6 +80,35 @@ _POSTGRES_TRAPS = (
 )
 
 
+@pytest.fixture(scope="module")
+def shop_mysql() -> Iterator[QueryLimiter]:
+    with mysql_server() as dsn:
+        if dsn is None:
+            pytest.skip("no MariaDB: install mariadb-server-core and -client-core, or set TEST_MYSQL_DSN")
+        connection = connect_mysql(dsn)
+        with connection.cursor() as cursor:
+            cursor.execute("drop database if exists everyday")
+            cursor.execute("create database everyday")
+            cursor.execute("create or replace user everyday_reader identified by 'everyday'")
+            cursor.execute("grant select, show view on everyday.* to everyday_reader")
+            connection.select_db("everyday")
+            for statement in (*list_setup_statements("mysql"), *_MYSQL_TRAPS):
+                cursor.execute(statement)
+        parts = urlsplit(dsn)
+        address = DatabaseAddress(
+            "mysql", "everyday", parts.hostname or "", parts.port or 3306, "everyday_reader", "everyday"
+        )
+        yield QueryLimiter(build_registered_database(address, timeout_seconds=PATIENCE_SECONDS))
+
+
+_MYSQL_TRAPS = (
+    "create view slow as select sleep(5) as x",
+    "create view outer_slow as select x from slow",
+    "create view files as select load_file('/etc/passwd') as x",
+    "create view harmless as select 1 as x",
+)
+
+
 async def find_refused(limiter: QueryLimiter, dialect: str) -> dict[str, str]:
     refused: dict[str, str] = {}
     for sql in list_everyday_queries(dialect):
@@ -100,6 +136,18 @@ async def test_everyday_queries_run_on_postgresql(shop_postgres: QueryLimiter):
 def test_everyday_queries_of_mysql_pass_the_guard():
     for sql in list_everyday_queries("mysql"):
         assert sqlguard.check_statement("mysql", sql).sql
+
+
+async def test_everyday_queries_run_on_mysql(shop_mysql: QueryLimiter):
+    assert await find_refused(shop_mysql, "mysql") == {}
+
+
+@pytest.mark.parametrize("view", ["slow", "outer_slow", "files"])
+async def test_a_view_of_mysql_is_looked_into(shop_mysql: QueryLimiter, view: str):
+    harmless = sqlguard.check_statement("mysql", "SELECT x FROM harmless")
+    assert (await shop_mysql.run_query("tester", harmless, 10)).rows
+    with pytest.raises(errors.Forbidden):
+        await shop_mysql.run_query("tester", sqlguard.check_statement("mysql", f"SELECT * FROM {view}"), 10)
 
 
 @pytest.mark.parametrize("view", ["slow", "endless", "outer_slow"])
