@@ -597,3 +597,13 @@ async def test_end_session_without_text_stores_no_handoff(team):
     second = await team.agent("alice")
     assert await second.end_session(summary="  ") == {"status": "ended"}
     assert (await team.agent("alice")).started["handoff"]["id"] == kept["handoff_id"]
+
+
+async def test_start_session_marks_what_was_imported(team):
+    importer = await team.agent("importer")
+    await importer.record_learning(
+        topic="Cart totals", content="Totals of the cart are rounded half to even."
+    )
+    ann = await team.agent("ann", task_description="cart totals")
+    learning = ann.started["learnings"][0]
+    assert (learning["author"], learning["warning"]) == ("importer", "author is not on the team's roster")

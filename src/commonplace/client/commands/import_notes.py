@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from commonplace import errors
+from commonplace.access import IMPORTER
 from commonplace.client.day_zero import note_sources
 from commonplace.client.day_zero.found_note import FoundNote
 from commonplace.client.install.machine import this_machine
 from commonplace.client.project import project_of_folder
 
 CallOperation = Callable[[str, Mapping[str, Any]], dict[str, Any]]
-_IMPORTER = "importer"
 _SHOWN_SKIPS = 20
 
 
@@ -80,7 +80,7 @@ def _store_notes(
     """One session for all; a note that is stored already is known by its text, so a second run stores nothing."""
     started = call_operation(
         "memory_start_session",
-        {"project": project, "claude_instance": _IMPORTER, "task_description": "import of notes"},
+        {"project": project, "claude_instance": IMPORTER, "task_description": "import of notes"},
     )
     for note in notes:
         try:

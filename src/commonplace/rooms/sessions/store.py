@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from commonplace.access import ANONYMOUS
+from commonplace.access import ANONYMOUS, IMPORTER
 from commonplace.activity import AgentSession, session_from_row
 from commonplace.masking.session_ids import digest_from_session_id
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
@@ -325,10 +325,10 @@ async def mark_agent_idle(tx: Tx, session: AgentSession, live_since: int, now: i
 
 
 async def list_outsiders(tx: Tx, project: str) -> set[str]:
-    """Names of authors whose texts a boot pack marks: nobody, and agents that no admin has admitted."""
+    """Names of authors whose texts a boot pack marks: nobody, imports, and agents that no admin has admitted."""
     rows = await tx.all(
         "select name from agent where project = $1 and tier = 'pending' order by name limit $2",
         project,
         _MAX_OUTSIDERS,
     )
-    return {ANONYMOUS, *(row["name"] for row in rows)}
+    return {ANONYMOUS, IMPORTER, *(row["name"] for row in rows)}
