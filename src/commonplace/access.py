@@ -18,8 +18,6 @@ RequiredRole = Role | Literal["any"]
 SHARED = "shared"
 ALL_PROJECTS = "*"
 ANONYMOUS = "anonymous"
-IMPORTER = "importer"
-"""The author of what `commonplace import` stores: texts that nobody of the team has checked."""
 """The author of what is public and was written without a session and without an agent's key."""
 
 # The roles that each role includes. `sync` uploads files, and may otherwise do only what `any` may.

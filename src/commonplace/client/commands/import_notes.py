@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from commonplace import errors
-from commonplace.access import IMPORTER
 from commonplace.client.day_zero import note_sources
 from commonplace.client.day_zero.found_note import FoundNote
 from commonplace.client.install.machine import this_machine
 from commonplace.client.project import project_of_folder
+from commonplace.quoting import IMPORTER
 
 CallOperation = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 _SHOWN_SKIPS = 20

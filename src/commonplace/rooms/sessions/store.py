@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from commonplace.access import ANONYMOUS, IMPORTER
+from commonplace.access import ANONYMOUS
 from commonplace.activity import AgentSession, session_from_row
 from commonplace.masking.session_ids import digest_from_session_id
+from commonplace.quoting import IMPORTER
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.store.database import Row, Tx
 
