@@ -44,7 +44,7 @@ quick: develop ## tests on SQLite that start no process, in less than a minute
 	$(BIN)/python -m pytest -n 2 --dist worksteal --quick $(ARGS)
 
 test: check ## all tests, on SQLite and PostgreSQL
-	$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -n 5 --dist worksteal $(ARGS)
 
 docs: setup ## regenerate docs/operations, the tool snapshots and the manifests of plugins
 	$(BIN)/python -m commonplace.edges.docs

@@ -247,7 +247,7 @@ async def test_memory_session_id_is_recognised_where_another_id_is_asked_for(tea
     ]
     with pytest.raises(errors.NotFound) as refused:
         await team.anyone().call("add_message", session_id=alice.session_id, content="x")
-    assert [(one["value"], one["scope"]) for one in found] == [(1, "global"), (2, "global")]
+    assert [(one["value"], one["scope"]) for one in found] == [(1, "agent"), (2, "agent")]
     assert "agent_session" in (refused.value.hint or "")
 
 

@@ -232,3 +232,22 @@ def test_settings_of_mysql_are_not_read_through_the_schema(view: str):
 def test_a_definition_of_a_mysql_view_is_checked_like_a_statement(definition: str):
     with pytest.raises(errors.Forbidden):
         check_view("mysql", "v", definition, 0)
+
+
+async def test_workers_of_other_files_make_room_for_the_one_that_was_used_last(
+    shop_file: Path, tmp_path: Path
+):
+    checked = sqlguard.check_statement("sqlite", "SELECT 1")
+    for n in range(9):
+        other = tmp_path / f"{n}.db"
+        apsw.Connection(str(other)).execute("create table t (x)").close()
+        await open_sqlite(other).run_query("tester", checked, 10)
+    assert len(WORKERS.list_pids()) <= 8
+    limiter = open_sqlite(shop_file)
+    await limiter.run_query("tester", checked, 10)
+    worker = WORKERS.take(str(shop_file))
+    WORKERS.give_back(worker)
+    await limiter.run_query("tester", checked, 10)
+    again = WORKERS.take(str(shop_file))
+    WORKERS.give_back(again)
+    assert again is worker

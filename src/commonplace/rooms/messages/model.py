@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from commonplace import errors
 from commonplace.clock import MINUTE, format_age, iso
@@ -32,13 +32,7 @@ MessageNote = Annotated[str, Field(max_length=2000)]
 IdempotencyKey = Annotated[str, Field(min_length=1, max_length=200)]
 InboxCursor = Annotated[str, Field(max_length=60)]
 InboxLimit = Annotated[int, Field(ge=1, le=100)]
-_MAX_WAIT_SECONDS = 50
-WaitSeconds = Annotated[
-    int,
-    BeforeValidator(lambda given: min(given, _MAX_WAIT_SECONDS) if isinstance(given, int) else given),
-    Field(ge=0, le=_MAX_WAIT_SECONDS),
-]
-"""Asking for a longer wait waits as long as a call may."""
+WaitSeconds = Annotated[int, Field(ge=0, le=50)]
 
 MESSAGE_STATUSES: tuple[MessageStatus, ...] = get_args(MessageStatus)
 PRIORITY_RANKS = {priority: rank for rank, priority in enumerate(get_args(MessagePriority))}

@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -105,38 +104,44 @@ class SqliteWorker:
 
 
 class WorkerPool:
-    """Idle workers by file. A worker is lent to one query at a time, so a pool needs a lock only for its lists."""
+    """Idle workers, the last used at the end. A worker is lent to one query at a time, so only the list needs a lock."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._idle: defaultdict[str, list[SqliteWorker]] = defaultdict(list)
+        self._idle: list[SqliteWorker] = []
 
     def take(self, path: str) -> SqliteWorker:
-        with self._lock:
-            while self._idle[path]:
-                worker = self._idle[path].pop()
-                if worker.is_alive:
-                    return worker
-                worker.kill()
+        while worker := self._pop_idle(path):
+            if worker.is_alive:
+                return worker
+            worker.kill()
         return SqliteWorker(path)
 
-    def give_back(self, worker: SqliteWorker) -> None:
+    def _pop_idle(self, path: str) -> SqliteWorker | None:
         with self._lock:
-            count = sum(map(len, self._idle.values()))
-            if count < _MAX_IDLE_WORKERS and len(self._idle[worker.path]) < _MAX_IDLE_WORKERS_PER_FILE:
-                self._idle[worker.path].append(worker)
-                return
-        worker.kill()
+            worker = next((idle for idle in reversed(self._idle) if idle.path == path), None)
+            if worker:
+                self._idle.remove(worker)
+            return worker
+
+    def give_back(self, worker: SqliteWorker) -> None:
+        """Keep the worker for the next query; the ones that were not used for the longest time make room."""
+        with self._lock:
+            self._idle.append(worker)
+            same_file = [idle for idle in self._idle if idle.path == worker.path]
+            excess = same_file[:-_MAX_IDLE_WORKERS_PER_FILE] or self._idle[:-_MAX_IDLE_WORKERS]
+            self._idle = [idle for idle in self._idle if idle not in excess]
+        for unused in excess:
+            unused.kill()
 
     def list_pids(self) -> list[int]:
         """The processes of the idle workers."""
         with self._lock:
-            return [worker.pid for idle in self._idle.values() for worker in idle]
+            return [worker.pid for worker in self._idle]
 
     def close(self) -> None:
         with self._lock:
-            workers = [worker for idle in self._idle.values() for worker in idle]
-            self._idle.clear()
+            workers, self._idle = self._idle, []
         for worker in workers:
             worker.kill()
 
