@@ -170,7 +170,7 @@ def _shorten_values(value: Any) -> Any:
         return items + ([f"… {len(value) - _LISTED_ITEMS} more"] if len(value) > _LISTED_ITEMS else [])
     if isinstance(value, dict):
         return {
-            name: "…" if item and _UNSTABLE_FIELD.fullmatch(name) else _shorten_values(item)
+            name: "…" if (item or item == 0) and _UNSTABLE_FIELD.fullmatch(name) else _shorten_values(item)
             for name, item in value.items()
         }
     return value
