@@ -61,8 +61,14 @@ def _render_banner(url: str, settings: Settings) -> str:
         lines += [_OTHER_PEOPLE_WARNING]
     is_shared = bool(outside) or urlsplit(url).hostname not in LOCAL_HOSTS
     agents = list(AGENTS) if is_shared else ["claude"]
-    lines += ["", *_render_connect_lines(address, agents, settings), "", "Stop with Ctrl-C."]
+    lines += ["", *_render_connect_lines(address, agents, settings)]
+    lines += ["", f"See what they do: {_render_page_line(address, settings)}", "", "Stop with Ctrl-C."]
     return "\n".join(lines)
+
+
+def _render_page_line(address: str, settings: Settings) -> str:
+    """Who needs a key or a token is signed in by a link."""
+    return f"{address}/" if settings.is_open else f"{_find_program_name()} open, or {address}/"
 
 
 _UNREACHABLE_WARNING = (
