@@ -22,7 +22,7 @@ from commonplace.store.database import Row, Statement, Tx
 
 MAX_CANDIDATES = 100
 # Vectors are worth more than words for short texts, and less for texts of many passages, of which one is near to
-# almost anything. Chosen on half of the sets of bench.retrieval; docs/decisions/0008-search.md has the figures.
+# almost anything. Chosen on samples of all sets of bench.retrieval; figures in docs/decisions/0008-search.md.
 _FIRST_VECTOR_WEIGHT = 0.6
 _MAX_VECTOR_WEIGHT = 0.8
 _MIN_VECTOR_WEIGHT = 0.35
