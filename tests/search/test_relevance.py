@@ -59,8 +59,29 @@ async def test_query_says_that_nothing_is_relevant(alice):
 
 
 async def test_query_names_no_meaning_that_means_nothing(alice):
-    found = await alice.query(query="pool_recycle of the coffee machine", limit=6)
+    found = await alice.query(query="pool_recycle after a pause of the connections", limit=6)
     meanings = [
         part for result in found["results"] for part in result["why"].split("; ") if "meaning" in part
     ]
+    assert meanings
     assert all(float(part.removeprefix("meaning ")) >= 0.6 for part in meanings)
+
+
+async def test_query_leaves_out_what_has_neither_a_word_nor_the_meaning_of_the_question(alice):
+    found = (await alice.query(query="the clock of the container is in another time zone", limit=6))[
+        "results"
+    ]
+    assert found[0]["title"] == "Flaky checkout test"
+    assert [
+        result["why"] for result in found if "words" not in result["why"] and "meaning" not in result["why"]
+    ] == []
+    assert len(found) < len(NOTES)
+
+
+async def test_query_that_finds_nothing_names_titles_of_the_wanted_types_only(team, alice):
+    await alice.store(title="Peru", content="Our customers in Lima.", memory_type="adr")
+    waiting = await alice.query(query="which wine goes with grilled salmon", memory_types=["adr"])
+    assert (waiting["results"], waiting.get("nearest_titles", [])) == ([], [])
+    await team.calls.search.drain_queue()
+    found = await alice.query(query="which wine goes with grilled salmon", memory_types=["adr"])
+    assert (found["results"], found["nearest_titles"]) == ([], ["Peru"])

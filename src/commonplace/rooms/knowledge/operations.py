@@ -97,9 +97,9 @@ async def _answer_nothing_found(
         EntryFilter(call.now, (store.DOCUMENT_KIND,), wanted.types, excluded_types=wanted.excluded_types),
         _MAX_NEAREST_TITLES,
     )
-    titles = [hit.row["title"] for hit in near[:_MAX_NEAREST_TITLES]] or await _list_similar_titles(
-        call, question.text, projects
-    )
+    titles = [hit.row["title"] for hit in near[:_MAX_NEAREST_TITLES]]
+    if not titles and not (wanted.types or wanted.excluded_types):
+        titles = await _list_similar_titles(call, question.text, projects)
     return model.QueryAnswer(
         query=truncate_question(question.text, max_tokens),
         result_count=0,

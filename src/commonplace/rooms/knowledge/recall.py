@@ -121,10 +121,10 @@ async def _recall_best(
         call.tx, call.search.vectors, question, scopes, entry_filter, candidates
     )
     if only_relevant:
-        about = {id(hit) for hit in found if is_relevant(hit, question, len(found))}
+        about = [hit for hit in found if is_relevant(hit, question, len(found))]
         if not about:
             return Recall([], 0)
-        found = [hit for hit in found if id(hit) in about or hit.word_score or has_meaning(hit, question)]
+        found = [hit for hit in found if hit.word_score or has_meaning(hit, question)] or about
     near = _list_nearest(call, found)[: limit * 2 + 10]
     items = await _load_items(call, [hit for _, hit in near])
     asked_files = _FILE_NAME.findall(question.text)
