@@ -59,6 +59,16 @@ class Caller:
     """What a header or `_meta` names, so that a repeated write is carried out once (`idempotency.py`)."""
     project: str = ""
     """The project that a header names, for calls that have neither a session nor an argument that names one."""
+    is_person: bool = False
+    """Whether a person is known to make the call: the operator at a terminal, or somebody signed in to the page."""
+
+    @property
+    def decides_for_others(self) -> bool:
+        """Whether it may set what others cannot get around: a person, or a key with the role admin or owner.
+
+        While keys are off every program of the machine has the role owner, so the role alone says nothing.
+        """
+        return self.is_person or (bool(self.key) and self.has_role("admin"))
 
     def has_role(self, role: RequiredRole) -> bool:
         return role == "any" or role in _INCLUDES[self.role]
@@ -78,7 +88,7 @@ class Caller:
 
 
 LOCAL = Caller("owner", frozenset({ALL_PROJECTS}))
-OPERATOR = Caller("owner", frozenset({ALL_PROJECTS}), agent="operator", operator=True)
+OPERATOR = Caller("owner", frozenset({ALL_PROJECTS}), agent="operator", operator=True, is_person=True)
 
 
 def name_author(author: str) -> str:

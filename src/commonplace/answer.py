@@ -19,13 +19,20 @@ class Answer:
     suggestions: Collection[str] = ()
     key_names: Collection[str] = ()
     """Names of other agents that belong to a key: whoever writes under one of them is verified."""
+    rules: Any = None
+    """The rules of the project, for a hook that has another version of them."""
 
     def to_text(self) -> bytes:
         body = mark_reply(msgspec.json.encode(self.reply))
         verified = find_shown_authors(body, self.notices, self.key_names) if self.key_names else []
         notices = [mark_notice(notice) for notice in self.notices]
-        beside = {"did_you_mean": list(self.suggestions), "_notice": notices, "_verified": verified}
-        fields = msgspec.json.encode({name: texts for name, texts in beside.items() if texts})
+        beside = {
+            "did_you_mean": list(self.suggestions),
+            "_notice": notices,
+            "_verified": verified,
+            "_rules": self.rules,
+        }
+        fields = msgspec.json.encode({name: value for name, value in beside.items() if value})
         if fields == b"{}":
             return body
         comma = b"," if len(body) > len(b"{}") else b""

@@ -22,6 +22,8 @@ BRANCH_HEADER: Final = "X-Commonplace-Branch"
 """The git branch that is checked out."""
 PROJECT_HEADER: Final = "X-Commonplace-Project"
 """The project of a call that names none and has no session, such as one of the web page."""
+RULES_HEADER: Final = "X-Commonplace-Rules"
+"""The version of the rules that a hook has; a reply to a call that has another one brings the rules."""
 
 WINDOW_META: Final = "commonplace/window"
 """The same as the header: a text, or a list of texts."""

@@ -4,12 +4,15 @@ The body is a JSON object of arguments, the reply is the operation's. Bytes of t
 """
 
 import asyncio
+from dataclasses import replace
 from html import escape
 from typing import Any
 
 import msgspec
 
 from commonplace import __version__, errors
+from commonplace.access import Caller
+from commonplace.answer import Answer
 from commonplace.call import Calls
 from commonplace.edges import archives
 from commonplace.edges.http.request import Request, read_json
@@ -17,6 +20,8 @@ from commonplace.edges.http.response import Response
 from commonplace.edges.http.router import Route
 from commonplace.edges.schema import input_schema
 from commonplace.room import Catalogue
+from commonplace.rooms.guidelines.rule_set import LOAD_RULES, MAX_VERSION_CHARACTERS
+from commonplace.window import RULES_HEADER
 
 _CONTENT_POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 
@@ -41,8 +46,18 @@ class RestApi:
         name = request.path.rpartition("/")[2]
         with response.watch_client() as watch:
             answer = await self._calls.run(name, arguments, request.caller)
+            if (known := request.headers.get(RULES_HEADER.lower())) is not None:
+                answer = await self._add_rules(answer, known, request.caller)
         if not watch.stopped:
             await response.send(200, answer.to_text())
+
+    async def _add_rules(self, answer: Answer, known: str, caller: Caller) -> Answer:
+        """Send the rules of the project along, if the hook that called knows another version of them."""
+        if not caller.has_role(LOAD_RULES.role):
+            return answer
+        arguments = {"project": answer.project, "known": known[:MAX_VERSION_CHARACTERS]}
+        found = await self._calls.run_operation(LOAD_RULES, arguments, caller)
+        return replace(answer, rules=found.reply if found.reply.version else None)
 
     async def send_openapi(self, _request: Request, response: Response) -> None:
         if self._openapi is None:

@@ -15,6 +15,7 @@ EVENTS = {
     "command_denied": COMMAND_DENIED,
     "commit_refused": COMMIT_REFUSED,
     "rule_fired": RULE_FIRED,
+    "rule_warned": RULE_FIRED,
     "rescue_made": RESCUE_MADE,
     "conflict_predicted": CONFLICT_PREDICTED,
 }

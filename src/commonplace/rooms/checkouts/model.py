@@ -20,7 +20,13 @@ RepositoryPaths = Annotated[
 ]
 ShelfNames = Annotated[list[Annotated[str, Field(max_length=300)]], Field(max_length=100)]
 PreventedKind = Literal[
-    "edit_denied", "command_denied", "commit_refused", "rule_fired", "rescue_made", "conflict_predicted"
+    "edit_denied",
+    "command_denied",
+    "commit_refused",
+    "rule_fired",
+    "rule_warned",
+    "rescue_made",
+    "conflict_predicted",
 ]
 PreventedText = Annotated[str, Field(max_length=500)]
 PreventedFiles = Annotated[list[Annotated[str, Field(max_length=4_096)]], Field(max_length=50)]

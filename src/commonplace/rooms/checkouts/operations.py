@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from commonplace import access
 from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession, notify_agents
 from commonplace.call import Call
 from commonplace.clock import iso
@@ -10,6 +11,8 @@ from commonplace.operation import operation
 from commonplace.rooms.checkouts import model, store
 from commonplace.rooms.checkouts.events import EVENTS
 from commonplace.rooms.checkouts.store import CheckoutPlace, CheckoutState
+from commonplace.rooms.guidelines.model import GLOBAL_SCOPE
+from commonplace.rooms.guidelines.store import count_rule_hit
 from commonplace.rooms.locks.lease import Lease, LeaseMoment, LockRequest
 from commonplace.rooms.locks.store import list_candidate_leases, project_ignores_case
 from commonplace.store.database import Row
@@ -100,9 +103,13 @@ async def report_prevented(
     files: model.PreventedFiles | None = None,
     others: model.PreventedAgents | None = None,
     rule: model.PreventedText = "",
+    rule_scope: model.PreventedText = "",
 ) -> model.PreventedReport:
     """Report what a hook or the commit guard prevented, so that people can see it."""
     call.subject = f"{kind}: {what}"
+    if rule:
+        owner = access.ALL_PROJECTS if rule_scope == GLOBAL_SCOPE else call.project
+        await count_rule_hit(call.tx, owner, rule, call.now)
     if kind == "conflict_predicted":
         await notify_agents(call.tx, call.project, others or [], what, call.now)
     call.emit(EVENTS[kind], what=what, files=files or [], others=others or [], rule=rule)

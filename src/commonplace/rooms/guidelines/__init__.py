@@ -7,19 +7,20 @@ from commonplace.rooms.guidelines.events import GUIDELINE_CHANGED
 from commonplace.rooms.guidelines.finders import FINDERS
 from commonplace.rooms.guidelines.operations import guidelines
 from commonplace.rooms.guidelines.resources import GUIDELINES
+from commonplace.rooms.guidelines.rule_test import rule_test
 from commonplace.rooms.guidelines.search import SEARCH_SOURCE
 
 ROOM = Room(
     name="guidelines",
     purpose=__doc__,
     toolset="admin",
-    operations=(guidelines,),
+    operations=(guidelines, rule_test),
     boot_sections=(GUIDELINES_SECTION,),
     resources=(GUIDELINES,),
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),
     events=(GUIDELINE_CHANGED,),
     agent_columns=declare_agent_columns(
-        never=("guideline.updated_by",),
+        never=("guideline.updated_by", "guideline.enforced_by"),
     ),
 )

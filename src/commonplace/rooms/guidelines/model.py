@@ -1,8 +1,9 @@
 """The replies about guidelines, and the limits of their arguments."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+import msgspec
+from pydantic import Field, WithJsonSchema
 
 from commonplace.access import ALL_PROJECTS
 from commonplace.clock import iso
@@ -15,6 +16,10 @@ RuleName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S")]
 RuleText = Annotated[str, Field(min_length=1, max_length=4000, pattern=r"\S")]
 GuidelineScope = Annotated[str, Field(min_length=1, max_length=200)]
 GuidelinePriority = Annotated[int, Field(ge=1, le=100)]
+Enforcement = Annotated[
+    dict[str, Any], Field(max_length=20), WithJsonSchema({"type": "object", "maxProperties": 20})
+]
+"""Validated by `rules/rule_schema.py`, whose refusals say more than a schema does, and cost no tokens."""
 
 
 class Guideline(Reply):
@@ -25,10 +30,18 @@ class Guideline(Reply):
     priority: int
     updated: str
     updated_by: str
+    enforce: dict[str, Any] = {}
+    enforced_by: str = ""
+    hits: int = 0
+    last_hit: str = ""
 
     @classmethod
     def from_row(cls, row: Row) -> "Guideline":
         return cls(
+            enforce=decode_enforcement(row["enforce"]),
+            enforced_by=row["enforced_by"],
+            hits=row["hits"],
+            last_hit=iso(row["hit_at"]) if row["hit_at"] else "",
             id=row["id"],
             name=row["name"],
             rule=row["rule"],
@@ -45,6 +58,8 @@ class BootGuideline(Reply):
     name: str
     rule: str
     by: str = ""
+    enforced: str = ""
+    """What happens to those who break it: deny, ask, warn or inject."""
 
 
 class GuidelineListing(Reply):
@@ -61,6 +76,55 @@ class ChangedGuideline(Reply):
     @classmethod
     def from_row(cls, row: Row, outcome: str) -> "ChangedGuideline":
         return cls(status=outcome, id=row["id"], name=row["name"], scope=scope_from_project(row["project"]))
+
+
+class StoredRule(Reply):
+    """A rule as hooks keep it (`rules/rule.py`)."""
+
+    name: str
+    scope: str
+    author: str
+    rule: str
+    enforce: dict[str, Any]
+
+    @classmethod
+    def from_row(cls, row: Row) -> "StoredRule":
+        return cls(
+            name=row["name"],
+            scope=scope_from_project(row["project"]),
+            author=row["enforced_by"],
+            rule=row["rule"],
+            enforce=decode_enforcement(row["enforce"]),
+        )
+
+
+class RuleSet(Reply):
+    """The rules of a project and the global ones; without a version if the hook has them already."""
+
+    version: str = ""
+    project: str = ""
+    role: str = ""
+    rules: list[StoredRule] = []
+
+
+class FiredRule(Reply):
+    rule: str
+    scope: str
+    do: str
+    say: str
+    by: str
+    reason: str = ""
+    unless: dict[str, Any] = {}
+    """What would keep it from firing, beside the branch and role that were looked at."""
+
+
+class RuleTest(Reply):
+    fires: list[FiredRule]
+    message: str = ""
+
+
+def decode_enforcement(text: str) -> dict[str, Any]:
+    return msgspec.json.decode(text, type=dict[str, Any]) if text else {}
 
 
 def scope_from_project(project: str) -> str:

@@ -5,7 +5,7 @@ from commonplace.activity import notify_project
 from commonplace.call import Call
 from commonplace.operation import OperationFamily, operation
 from commonplace.project import list_all_project_names
-from commonplace.rooms.guidelines import model, store
+from commonplace.rooms.guidelines import model, rule_set, store
 from commonplace.rooms.guidelines.events import GUIDELINE_CHANGED
 from commonplace.rooms.guidelines.search import GUIDELINE_KIND
 from commonplace.store.database import Row
@@ -40,6 +40,7 @@ async def get_guideline(
     session="optional",
     idempotent=True,
     example={"name": "tests", "rule": "Run the tests before you end.", "scope": "shop"},
+    verbatim=("enforce",),
 )
 async def set_guideline(
     call: Call,
@@ -47,14 +48,20 @@ async def set_guideline(
     rule: model.RuleText,
     scope: model.GuidelineScope = model.GLOBAL_SCOPE,
     priority: model.GuidelinePriority = 50,
+    enforce: model.Enforcement | None = None,
 ) -> model.ChangedGuideline:
-    """Add or replace a guideline; low priority numbers come first."""
+    """Add or replace a guideline; low priority numbers come first. With `enforce` hooks hold agents to it."""
     project = _require_writable_scope(call, scope)
     await suggest_project(call, project)
     existing = await store.find_guideline(call.tx, project, name)
     if existing is None:
         await _require_below_limit(call, project)
-    row = await store.upsert_guideline(call.tx, project, name, rule, priority, call.agent, call.now)
+    enforcement = rule_set.prepare_enforcement(call, enforce, existing)
+    row = await store.upsert_guideline(
+        call.tx, project, name, rule, priority, call.agent, call.now, enforcement
+    )
+    if row["enforce"]:
+        await store.renew_rule_version(call.tx, project)
     if existing is None or existing["rule"] != rule:
         await _notify_sessions(call, project, name, rule)
     _record_guideline_change(call, row, "set")
@@ -78,6 +85,9 @@ async def delete_guideline(
     row = await store.delete_guideline_row(call.tx, project, name)
     if row is None:
         raise _guideline_not_found(name)
+    if row["enforce"]:
+        rule_set.require_right_to_change(call, row)
+        await store.renew_rule_version(call.tx, project)
     _record_guideline_change(call, row, "delete")
     return model.ChangedGuideline.from_row(row, "deleted")
 

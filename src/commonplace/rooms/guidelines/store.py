@@ -8,7 +8,9 @@ from commonplace.store.database import Row, Tx
 MAX_GUIDELINES_PER_SCOPE = 200
 """Every session start reads all of them."""
 
-_GUIDELINE_COLUMNS = "project, name, id, rule, priority, updated_at, updated_by"
+_GUIDELINE_COLUMNS = (
+    "project, name, id, rule, priority, updated_at, updated_by, enforce, enforced_by, hits, hit_at"
+)
 _SELECT_GUIDELINE = f"select {_GUIDELINE_COLUMNS} from guideline"
 
 
@@ -36,12 +38,23 @@ async def count_guidelines(tx: Tx, project: str) -> int:
 
 
 async def upsert_guideline(
-    tx: Tx, project: str, name: str, rule: str, priority: int, agent: str, now: int
+    tx: Tx,
+    project: str,
+    name: str,
+    rule: str,
+    priority: int,
+    agent: str,
+    now: int,
+    enforce: str = "",
 ) -> Row:
+    """Add or replace a guideline. Without `enforce` what it enforces stays as it was, and so does who set that."""
     row = await tx.one(
-        f"insert into guideline ({_GUIDELINE_COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7)"
+        f"insert into guideline ({_GUIDELINE_COLUMNS})"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, case when $8 = '' then '' else $7 end, 0, 0)"
         " on conflict (project, name) do update set rule = excluded.rule, priority = excluded.priority,"
-        " updated_at = excluded.updated_at, updated_by = excluded.updated_by"
+        " updated_at = excluded.updated_at, updated_by = excluded.updated_by,"
+        " enforce = case when excluded.enforce = '' then guideline.enforce else excluded.enforce end,"
+        " enforced_by = case when excluded.enforce = '' then guideline.enforced_by else excluded.enforced_by end"
         f" returning {_GUIDELINE_COLUMNS}",
         project,
         name,
@@ -50,9 +63,43 @@ async def upsert_guideline(
         priority,
         now,
         agent,
+        enforce,
     )
     assert row is not None  # noqa: S101 - an upsert without WHERE returns its row
     return row
+
+
+async def list_enforced_guidelines(tx: Tx, projects: Sequence[str]) -> Sequence[Row]:
+    return await tx.all(
+        f"{_SELECT_GUIDELINE} where project = any($1) and enforce <> '' order by priority, name, project limit $2",
+        list(projects),
+        MAX_GUIDELINES_PER_SCOPE * len(projects),
+    )
+
+
+async def count_rule_hit(tx: Tx, project: str, name: str, now: int) -> int:
+    """Count that a rule has fired; return how many rules of this name there are in the project."""
+    return await tx.run(
+        "update guideline set hits = hits + 1, hit_at = $3 where project = $1 and name = $2 and enforce <> ''",
+        project,
+        name,
+        now,
+    )
+
+
+async def renew_rule_version(tx: Tx, project: str) -> None:
+    """Give the rules of the project another version, so that hooks are sent them."""
+    await tx.run(
+        "insert into rule_set (project, version) values ($1, $2)"
+        " on conflict (project) do update set version = excluded.version",
+        project,
+        secrets.token_hex(4),
+    )
+
+
+async def list_rule_versions(tx: Tx, projects: Sequence[str]) -> dict[str, str]:
+    rows = await tx.all("select project, version from rule_set where project = any($1)", list(projects))
+    return {row["project"]: row["version"] for row in rows}
 
 
 async def delete_guideline_row(tx: Tx, project: str, name: str) -> Row | None:

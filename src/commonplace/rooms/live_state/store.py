@@ -123,7 +123,7 @@ async def list_prevented(tx: Tx, projects: Sequence[str], since: int) -> Sequenc
         "select project, at, operation, outcome, agent, detail from audit where project = any($1) and at > $2"
         " and (outcome in ('conflict', 'duplicate', 'stale_token', 'forbidden')"
         "  or operation = 'memory_lock_files' and detail like '%nothing was locked.'"
-        "  or operation = 'memory_report_prevented' and outcome = 'ok')"
+        "  or operation = 'memory_report_prevented' and outcome = 'ok' and detail not like 'rule_warned:%')"
         " order by at desc, id desc limit $3",
         list(projects),
         since,
