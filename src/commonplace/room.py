@@ -18,6 +18,7 @@ from commonplace.operation import Operation, Tool
 from commonplace.resource import Resource
 from commonplace.retention import RetentionRule
 from commonplace.search.source import SearchSource
+from commonplace.store.row_hashes import HashedTable
 
 Chore = Callable[[Calls], Awaitable[None]]
 """Periodic work that cannot run in one transaction."""
@@ -52,6 +53,8 @@ class Room:
     agent_columns: tuple[AgentColumn, ...] = ()
     """Every column of the room's tables that holds the name of an agent."""
     on_rename: tuple[OnRename, ...] = ()
+    hashed_tables: tuple[HashedTable, ...] = ()
+    """Tables whose rows have a hash, so that damage is found (`row_checks.py`)."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,10 @@ class Catalogue:
     @cached_property
     def on_rename(self) -> tuple[OnRename, ...]:
         return tuple(callback for room in self.rooms for callback in room.on_rename)
+
+    @cached_property
+    def hashed_tables(self) -> tuple[HashedTable, ...]:
+        return tuple(table for room in self.rooms for table in room.hashed_tables)
 
     @cached_property
     def retention(self) -> tuple[RetentionRule, ...]:

@@ -27,6 +27,7 @@ from commonplace.retention import RetentionRun
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.admin.audit_sealing import SEAL_INTERVAL_SECONDS, AuditSealer
 from commonplace.rooms.locks import lease_time
+from commonplace.row_checks import hash_rows_without_hash
 from commonplace.store.database import Database, Tx
 from commonplace.store.lease_clock import LeaseClock
 from commonplace.store.migrate import migrate
@@ -165,10 +166,14 @@ async def load_or_create_secret(database: Database, name: str) -> bytes:
 
 
 async def delete_old_rows(calls: Calls) -> None:
-    """Apply the retention rules of every room, then run their chores, which may touch files outside of the store."""
+    """Apply the retention rules of every room, then run their chores, which may touch files outside of the store.
+
+    Last, hash the rows that these left without a hash.
+    """
     await RetentionRun(calls).sweep_all()
     for run_chore in calls.catalogue.chores:
         await run_chore(calls)
+    await hash_rows_without_hash(calls)
 
 
 async def serve_http(settings: Settings, announce: Callable[[str], None]) -> None:

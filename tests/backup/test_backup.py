@@ -261,8 +261,8 @@ async def test_missing_archive_body_is_named(
     await fill_every_room(database, clock, settings)
     lost, *_ = sorted((tmp_path / "archives").rglob("*.zst"))
     lost.unlink()
-    missing = await make_backup(settings, tmp_path / "team.tar.zst", verify=True)
-    assert missing == [lost.relative_to(tmp_path / "archives").as_posix()]
+    backup = await make_backup(settings, tmp_path / "team.tar.zst", verify=True)
+    assert backup.manifest.missing_bodies == [lost.relative_to(tmp_path / "archives").as_posix()]
 
 
 async def test_failed_backup_leaves_the_former_file_and_nothing_else(tmp_path: Path, clock: HandClock):

@@ -1,9 +1,15 @@
-"""Check a backup without a store: every member is there and has the digest that the manifest names."""
+"""Check a backup without a store: every member is there and has the digest that the manifest names.
+
+Rows that were damaged in the store before they were backed up do not have the hash that was written with them; they are
+listed, since the backup has everything else.
+"""
 
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from commonplace.backup.container import read_members
 from commonplace.backup.contents import (
@@ -19,7 +25,9 @@ from commonplace.backup.contents import (
     parse_body_address,
     parse_table_name,
 )
+from commonplace.catalogue import CATALOGUE
 from commonplace.store.database import Kind
+from commonplace.store.row_hashes import ROW_HASH, HashedTable
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,7 @@ class InspectedBackup:
     path: Path
     header: BackupHeader
     manifest: BackupManifest
+    damaged_rows: tuple[str, ...] = ()
 
 
 class _Tally:
@@ -48,7 +57,7 @@ def inspect_backup(path: Path) -> InspectedBackup:
     header: BackupHeader | None = None
     manifest: BackupManifest | None = None
     tallies: dict[str, _Tally] = {}
-    bodies = 0
+    bodies, damaged_rows = 0, []
     for name, body in read_members(path):
         if header is None:
             if name != HEADER_NAME:
@@ -58,6 +67,7 @@ def inspect_backup(path: Path) -> InspectedBackup:
             manifest = decode_manifest(body)
         elif table := parse_table_name(name):
             tallies.setdefault(table, _Tally()).add_part(body)
+            damaged_rows.extend(_list_damaged_rows(header, table, body))
         elif parse_body_address(name):
             bodies += 1
     if header is None or manifest is None:
@@ -65,7 +75,23 @@ def inspect_backup(path: Path) -> InspectedBackup:
     _require_tables(header, manifest, tallies)
     if bodies < manifest.archive_bodies:
         raise damaged_backup(f"it has {bodies} of {manifest.archive_bodies} archive bodies")
-    return InspectedBackup(path, header, manifest)
+    return InspectedBackup(path, header, manifest, tuple(damaged_rows))
+
+
+def _list_damaged_rows(header: BackupHeader, name: str, body: bytes) -> list[str]:
+    columns = {column.name for column in header.tables.get(name, ())}
+    table = next((each for each in CATALOGUE.hashed_tables if each.name == name), None)
+    if table is None or not {ROW_HASH, *table.columns} <= columns:
+        return []  # older than hashes
+    return [table.describe_row(row) for row in _decode_lines(table, body) if table.is_damaged(row)]
+
+
+def _decode_lines(table: HashedTable, body: bytes) -> list[dict[str, Any]]:
+    try:
+        rows: list[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode_lines(body)
+    except msgspec.MsgspecError as wrong:
+        raise damaged_backup(f"rows of {table.name}: {wrong}") from None
+    return rows
 
 
 def _require_tables(header: BackupHeader, manifest: BackupManifest, tallies: dict[str, _Tally]) -> None:

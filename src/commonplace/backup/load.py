@@ -12,10 +12,12 @@ from commonplace.backup.container import read_members
 from commonplace.backup.contents import damaged_backup, parse_body_address, parse_table_name
 from commonplace.backup.dump import FRAME_TABLE
 from commonplace.backup.inspection import InspectedBackup
+from commonplace.rooms.archives.hashed_rows import HASHED_FRAMES
 from commonplace.search.stored_entries import EntryNumbers, finish_index, insert_stored_entries
 from commonplace.session_archive.frame_storage import FrameStorage
 from commonplace.store.database import Database, Tx
 from commonplace.store.migrate import apply_migration_files, list_migrations
+from commonplace.store.row_hashes import ROW_HASH
 from commonplace.store.snapshot import StoredTable
 
 Report = Callable[[str], None]
@@ -72,11 +74,14 @@ class BackupLoader:
     def _inline_bodies(self, rows: Sequence[dict[str, Any]]) -> None:
         for row in rows:
             if row["address"]:
+                before = dict(row)
                 try:
                     row["body"] = self._bodies.read_body(row["address"])
                 except FileNotFoundError:
                     continue
                 row["address"] = ""
+                if ROW_HASH in row:
+                    row[ROW_HASH] = HASHED_FRAMES.hash_after(before, row)
 
 
 async def create_schema(database: Database, schema: int) -> None:

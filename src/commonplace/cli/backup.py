@@ -11,7 +11,7 @@ from commonplace.backup.dump import write_backup
 from commonplace.backup.inspection import InspectedBackup, inspect_backup
 from commonplace.backup.restore import verify_in_scratch
 from commonplace.backup.rotation import delete_old_backups, name_backup
-from commonplace.cli.backup_report import Progress, describe_counts, format_size
+from commonplace.cli.backup_report import Progress, describe_counts, describe_damaged_rows, format_size
 from commonplace.clock import read_wall_clock
 from commonplace.config import Settings
 from commonplace.data_folder import DATABASE
@@ -30,26 +30,28 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.keep is not None and (not arguments.to or arguments.keep < 1):
         raise errors.Invalid("--keep N needs --to DIR, and N of at least 1.")
     path = Path(arguments.file).absolute() if arguments.file else name_backup(Path(arguments.to).absolute())
-    missing = asyncio.run(
-        make_backup(settings, path, arguments.verify, copies_bodies=arguments.with_archives)
-    )
+    backup = asyncio.run(make_backup(settings, path, arguments.verify, copies_bodies=arguments.with_archives))
+    missing = backup.manifest.missing_bodies
     if arguments.keep:
         for old in delete_old_backups(path.parent, arguments.keep):
             print(f"deleted   {old.name}")
+    if warning := describe_damaged_rows(backup):
+        print(
+            f"commonplace: {warning}\n  The backup has them as they are. Keep older backups.", file=sys.stderr
+        )
     if missing and arguments.with_archives:
         print(
             f"commonplace: {len(missing)} archive bodies are missing in {settings.archives}, such as {missing[0]}.\n"
             "  The backup has everything else. Run `commonplace doctor`.",
             file=sys.stderr,
         )
-        return _INCOMPLETE_EXIT_CODE
-    return 0
+    return _INCOMPLETE_EXIT_CODE if backup.damaged_rows or (missing and arguments.with_archives) else 0
 
 
 async def make_backup(
     settings: Settings, path: Path, verify: bool | None, *, copies_bodies: bool = True
-) -> list[str]:
-    """Write and check the file, then give it its name; returns the archive bodies that could not be found."""
+) -> InspectedBackup:
+    """Write and check the file, then give it its name; returns what the check found."""
     progress = Progress("backup")
     snapshot = await open_snapshot(settings)
     with create_backup_file(path) as (writer, partial):
@@ -66,7 +68,7 @@ async def make_backup(
     last = describe_backup(path, verified=verifies)
     await write_last_backup(settings.store, settings.data, last)
     _print_result(backup, path, is_verified=verifies)
-    return backup.manifest.missing_bodies
+    return backup
 
 
 async def open_snapshot(settings: Settings) -> Snapshot:

@@ -10,6 +10,7 @@ from commonplace.backup.inspection import InspectedBackup
 
 _REDRAW_SECONDS = 0.1
 _LINE_COLUMNS = 60
+_SHOWN_ROWS = 10
 _SHOWN_TABLES = {
     "project": "projects",
     "document": "documents",
@@ -59,6 +60,15 @@ def describe_counts(manifest: BackupManifest) -> str:
     known = describe_rows({name: table.rows for name, table in manifest.tables.items()})
     bodies = f", {manifest.archive_bodies} archive bodies" if manifest.archive_bodies else ""
     return f"{known}; {manifest.rows} rows in all{bodies}"
+
+
+def describe_damaged_rows(backup: InspectedBackup) -> str:
+    """Which rows were not those that had been written, already when they were backed up; empty if there are none."""
+    rows = backup.damaged_rows
+    if not rows:
+        return ""
+    more = f" and {len(rows) - _SHOWN_ROWS} more" if len(rows) > _SHOWN_ROWS else ""
+    return f"{len(rows)} rows are damaged in the store: {', '.join(rows[:_SHOWN_ROWS])}{more}"
 
 
 def describe_origin(backup: InspectedBackup) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from commonplace import config, errors
 from commonplace.beacon import BEACON, read_beacon
 from commonplace.cli import operation_call
+from commonplace.cli.doctor_rows import check_row_hashes
 from commonplace.client.doctor.finding import EXIT_CODES, Finding, find_worst
 from commonplace.client.doctor.machine_checks import check_agents, check_files, check_guard, check_uploads
 from commonplace.client.doctor.program_checks import check_program
@@ -63,6 +64,7 @@ def _examine_server(choice: ServerChoice, arguments: argparse.Namespace) -> Iter
             yield Finding("store", "ok", f"there is no data in {settings.data} yet")
             return
     yield from _ask_server(arguments)
+    yield from check_row_hashes(arguments)
     if arguments.deep and settings.store == "sqlite" and (settings.data / DATABASE).exists():
         yield asyncio.run(_check_integrity(settings.data / DATABASE))
 

@@ -12,7 +12,9 @@ def add_doctor(commands: Commands) -> None:
     )
     doctor.add_argument("--fix", action="store_true", help="mend what can be mended without harm")
     doctor.add_argument("--json", action="store_true", help="print JSON, for monitoring")
-    doctor.add_argument("--deep", action="store_true", help="also read the whole SQLite file for damage")
+    doctor.add_argument(
+        "--deep", action="store_true", help="check every row, and read the whole SQLite file for damage"
+    )
     add_store_flags(doctor)
     doctor.set_defaults(run=run_lazily("commonplace.cli.doctor"))
 

@@ -14,6 +14,7 @@ from commonplace.cli.backup import open_snapshot
 from commonplace.cli.backup_report import (
     Progress,
     describe_counts,
+    describe_damaged_rows,
     describe_origin,
     describe_rows,
     format_size,
@@ -106,6 +107,8 @@ def _inspect(path: Path) -> InspectedBackup:
     print(f"contents  {describe_counts(backup.manifest)}")
     if missing := backup.manifest.missing_bodies:
         print(f"warning   {len(missing)} archive bodies were left out; their transcripts cannot be read")
+    if warning := describe_damaged_rows(backup):
+        print(f"warning   {warning}; an older backup may have them as they were written")
     return backup
 
 

@@ -28,6 +28,8 @@ class ArchivedSession:
     """The version of the rules that every complete line was masked with; 0 if some lines are as they were sent."""
     masked_lines: int = 0
     """How many stored lines differ from those that were sent."""
+    row_hash: int | None = None
+    """Of the stored row, as it was read (`store/row_hashes.py`)."""
 
     @property
     def key(self) -> tuple[str, str, str]:

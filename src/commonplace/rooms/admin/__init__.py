@@ -10,13 +10,21 @@ from commonplace.rooms.admin.operations import admin, get_health
 from commonplace.rooms.admin.resources import KEYS
 from commonplace.rooms.admin.retention import ANSWER_RETENTION, AUDIT_RETENTION, BROWSER_SESSIONS
 from commonplace.rooms.admin.retention_operations import run_retention
+from commonplace.rooms.admin.row_check_operations import check_rows
 
 ROOM = Room(
     name="admin",
     purpose=__doc__,
     toolset="admin",
     operations=(admin, get_health),
-    program_operations=(list_audit_chains, verify_audit, inspect_server, create_sign_in_link, run_retention),
+    program_operations=(
+        list_audit_chains,
+        verify_audit,
+        inspect_server,
+        create_sign_in_link,
+        run_retention,
+        check_rows,
+    ),
     retention=(AUDIT_RETENTION, ANSWER_RETENTION, BROWSER_SESSIONS),
     resources=(KEYS,),
     events=(KEY_REVOKED, BROWSER_SIGNED_OUT),

@@ -3,6 +3,7 @@
 from commonplace.room import Room
 from commonplace.rooms.archives.events import SESSION_ARCHIVED
 from commonplace.rooms.archives.finders import FINDERS
+from commonplace.rooms.archives.hashed_rows import HASHED_ARCHIVES, HASHED_FRAMES
 from commonplace.rooms.archives.mask_stored import mask_stored_sessions
 from commonplace.rooms.archives.operations import read_session, search_sessions, upload_session
 from commonplace.rooms.archives.restudy import restudy_sessions
@@ -22,4 +23,5 @@ ROOM = Room(
     finders=FINDERS,
     search_sources=SEARCH_SOURCES,
     events=(SESSION_ARCHIVED,),
+    hashed_tables=(HASHED_ARCHIVES, HASHED_FRAMES),
 )

@@ -160,11 +160,14 @@ def _add_counts(found: dict[str, int], counts: Mapping[str, int]) -> None:
 
 async def _scrub_rows(call: Call, project: str, spellings: Sequence[str], *, dry_run: bool) -> dict[str, int]:
     counts: dict[str, int] = {}
+    hashed = {table.name for table in call.catalogue.hashed_tables}
     for table, columns in (await scrub_store.list_text_columns(call.tx)).items():
         for spelling in spellings:
             count = await scrub_store.count_rows_with_text(call.tx, table, columns, project, spelling)
             if count and not dry_run:
-                await scrub_store.replace_text(call.tx, table, columns, project, spelling, REPLACEMENT)
+                await scrub_store.replace_text(
+                    call.tx, table, columns, project, spelling, REPLACEMENT, is_hashed=table in hashed
+                )
             counts[table] = max(counts.get(table, 0), count)
     return counts
 

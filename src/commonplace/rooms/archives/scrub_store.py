@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from commonplace.store.database import Kind, Row, Tx
+from commonplace.store.row_hashes import ROW_HASH
 
 # Sealed, compressed, encrypted or derived from other tables: `scrub.py` treats each of them in its own way.
 _OTHER_TABLES = frozenset(
@@ -54,9 +55,12 @@ async def count_rows_with_text(tx: Tx, table: str, columns: Sequence[str], proje
 
 
 async def replace_text(
-    tx: Tx, table: str, columns: Sequence[str], project: str, text: str, replacement: str
+    tx: Tx, table: str, columns: Sequence[str], project: str, text: str, replacement: str, *, is_hashed: bool
 ) -> None:
+    """Replace it everywhere in a table; a table with hashes of its rows (`is_hashed`) gets new ones in the background."""
     changes = ", ".join(f'"{column}" = replace("{column}", $2, $3)' for column in columns)
+    if is_hashed:
+        changes += f", {ROW_HASH} = null"
     await tx.run(
         f"update {table} set {changes} where project = $1 and ({_holds_text(columns)})",
         project,

@@ -4,16 +4,19 @@ What was parsed out of the sessions is in `study_store.py`.
 """
 
 from collections.abc import Sequence
-from dataclasses import astuple, fields
+from dataclasses import asdict, astuple, fields, replace
 from functools import partial
 
+from commonplace.rooms.archives.hashed_rows import HASHED_ARCHIVES, HASHED_FRAMES
 from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.frames import FramePosition, StoredFrame
 from commonplace.session_archive.session_bytes import SessionBytes
-from commonplace.store.database import Database, Row, Tx
+from commonplace.store.database import Database, Row, Tx, Value
 from commonplace.store.ids import MIN_PREFIX_CHARACTERS, pick_id_by_prefix
+from commonplace.store.row_hashes import ROW_HASH, set_hash_if_unchanged
 
 _COLUMNS = ", ".join(field.name for field in fields(ArchivedSession))
+_FRAME_COLUMNS = "first_byte, raw_bytes, lines_before, lines_through, sha256, stored_bytes, address, body"
 _MAX_CANDIDATES = 5
 _WHERE_KEY = "project = $1 and workspace = $2 and session = $3"
 
@@ -80,17 +83,18 @@ async def insert_archive(tx: Tx, archive: ArchivedSession) -> bool:
     placeholders = ", ".join(f"${n}" for n in range(1, len(fields(ArchivedSession)) + 1))
     added = await tx.run(
         f"insert into archive ({_COLUMNS}) values ({placeholders}) on conflict (project, workspace, session) do nothing",
-        *astuple(archive),
+        *astuple(replace(archive, row_hash=HASHED_ARCHIVES.compute_hash(asdict(archive)))),
     )
     return added == 1
 
 
 async def update_archive(tx: Tx, before: ArchivedSession, after: ArchivedSession) -> bool:
     """False if another upload extended it meanwhile."""
+    after = replace(after, ended_at=max(before.ended_at, after.ended_at))
     changed = await tx.run(
         f"update archive set bytes = $4, lines = $5, line_start = $6, compressed_bytes = $7, sha256 = $8,"
         f" updated_at = $9, ended_at = case when ended_at < $10 then $10 else ended_at end,"
-        " masking_version = $13, masked_lines = $14"
+        f" masking_version = $13, masked_lines = $14, {set_hash_if_unchanged(16, 17)}"
         f" where {_WHERE_KEY} and bytes = $11 and sha256 = $12 and masking_version = $15",
         *before.key,
         after.bytes,
@@ -105,6 +109,8 @@ async def update_archive(tx: Tx, before: ArchivedSession, after: ArchivedSession
         after.masking_version,
         after.masked_lines,
         before.masking_version,
+        before.row_hash,
+        HASHED_ARCHIVES.hash_after(asdict(before), asdict(after)),
     )
     return changed == 1
 
@@ -124,7 +130,8 @@ async def update_masked_archive(
 ) -> bool:
     """False if an upload changed the session meanwhile."""
     changed = await tx.run(
-        "update archive set masking_version = $4, masked_lines = $5, compressed_bytes = compressed_bytes + $6"
+        "update archive set masking_version = $4, masked_lines = $5, compressed_bytes = compressed_bytes + $6,"
+        f" {ROW_HASH} = null"
         f" where {_WHERE_KEY} and bytes = $7 and sha256 = $8 and masking_version = $9",
         *before.key,
         after.masking_version,
@@ -140,26 +147,20 @@ async def update_masked_archive(
 async def write_frames(tx: Tx, archive: ArchivedSession, frames: Sequence[StoredFrame]) -> None:
     """Insert frames; the last frame, if it was not full, is overwritten."""
     await tx.many(
-        "insert into archive_frame (project, workspace, session, first_byte, raw_bytes, lines_before, lines_through,"
-        " sha256, stored_bytes, address, body) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+        f"insert into archive_frame (project, workspace, session, {_FRAME_COLUMNS}, {ROW_HASH})"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
         " on conflict (project, workspace, session, first_byte) do update set raw_bytes = excluded.raw_bytes,"
-        " lines_through = excluded.lines_through, sha256 = excluded.sha256,"
-        " stored_bytes = excluded.stored_bytes, address = excluded.address, body = excluded.body",
-        [
-            (
-                *archive.key,
-                *astuple(frame.position),
-                frame.sha256,
-                frame.stored_bytes,
-                frame.address,
-                frame.body,
-            )
-            for frame in frames
-        ],
+        " lines_before = excluded.lines_before, lines_through = excluded.lines_through, sha256 = excluded.sha256,"
+        " stored_bytes = excluded.stored_bytes, address = excluded.address, body = excluded.body,"
+        f" {ROW_HASH} = excluded.{ROW_HASH}",
+        [_frame_values(archive, frame) for frame in frames],
     )
 
 
-_FRAME_COLUMNS = "first_byte, raw_bytes, lines_before, lines_through, sha256, stored_bytes, address, body"
+def _frame_values(archive: ArchivedSession, frame: StoredFrame) -> list[Value]:
+    stored = (frame.sha256, frame.stored_bytes, frame.address, frame.body)
+    values = [*archive.key, *astuple(frame.position), *stored]
+    return [*values, HASHED_FRAMES.compute_hash(dict(zip(HASHED_FRAMES.columns, values, strict=True)))]
 
 
 async def list_frames(tx: Tx, archive: ArchivedSession, first_byte: int, count: int) -> list[StoredFrame]:

@@ -6,16 +6,19 @@ fingerprint.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import msgspec
 
+from commonplace.rooms.archives import store
+from commonplace.rooms.archives.hashed_rows import HASHED_ARCHIVES
 from commonplace.rooms.sessions import store as sessions
 from commonplace.search import index
 from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.passages import PassagePiece, unpack_passage
 from commonplace.session_archive.study import STUDY_VERSION, StudyResult
 from commonplace.store.database import Row, Tx
+from commonplace.store.row_hashes import set_hash_if_unchanged
 from commonplace.transcripts.work_log import LoggedError
 
 _WHERE_KEY = "project = $1 and workspace = $2 and session = $3"
@@ -113,13 +116,24 @@ async def update_session_description(
     tx: Tx, archive: ArchivedSession, title: str, started_at: int | None, ended_at: int | None
 ) -> None:
     """Replace what the upload claimed by what the transcript itself says."""
+    before = await store.find_archive(tx, *archive.key)
+    if before is None:
+        return
+    after = replace(
+        before,
+        title=title,
+        started_at=before.started_at if started_at is None else started_at,
+        ended_at=before.ended_at if ended_at is None else ended_at,
+    )
     await tx.run(
         "update archive set title = $4, started_at = coalesce(CAST($5 as bigint), started_at),"
-        f" ended_at = coalesce(CAST($6 as bigint), ended_at) where {_WHERE_KEY}",
+        f" ended_at = coalesce(CAST($6 as bigint), ended_at), {set_hash_if_unchanged(7, 8)} where {_WHERE_KEY}",
         *archive.key,
         title,
         started_at,
         ended_at,
+        before.row_hash,
+        HASHED_ARCHIVES.hash_after(asdict(before), asdict(after)),
     )
 
 

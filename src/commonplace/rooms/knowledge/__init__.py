@@ -6,6 +6,7 @@ from commonplace.rooms.knowledge.boot import INTERFACE_UPDATES_SECTION, LEARNING
 from commonplace.rooms.knowledge.citations import list_citations, report_citations
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENT_STORED, DOCUMENTS_CHANGED
 from commonplace.rooms.knowledge.finders import FINDERS
+from commonplace.rooms.knowledge.hashed_rows import HASHED_DOCUMENTS, HASHED_VERSIONS
 from commonplace.rooms.knowledge.listing import list_documents
 from commonplace.rooms.knowledge.operations import (
     archive_by_tag,
@@ -48,4 +49,5 @@ ROOM = Room(
         never=("document.interface_owner", "document_version.author"),
     ),
     on_rename=(move_handoffs,),
+    hashed_tables=(HASHED_DOCUMENTS, HASHED_VERSIONS),
 )

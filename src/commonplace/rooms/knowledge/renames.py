@@ -7,7 +7,7 @@ from commonplace.store.database import Tx
 async def move_handoffs(tx: Tx, rename: AgentRename) -> None:
     if rename.moves_agent:
         await tx.run(
-            "update document set author = $3 where project = $1 and type = 'handoff' and author = $2",
+            "update document set author = $3, row_hash = null where project = $1 and type = 'handoff' and author = $2",
             rename.project,
             rename.old,
             rename.new,

@@ -9,17 +9,19 @@ from dataclasses import replace
 import msgspec
 
 from commonplace.rooms.knowledge import index_entries
+from commonplace.rooms.knowledge.hashed_rows import HASHED_DOCUMENTS, HASHED_VERSIONS
 from commonplace.search import index
 from commonplace.search.query import ENTRY_COUNTER
 from commonplace.search.usage import EntryUse
 from commonplace.store.counters import add_to_counter
 from commonplace.store.database import Row, Statement, Tx, Value
+from commonplace.store.row_hashes import set_hash_if_unchanged
 
 DOCUMENT_KIND = index_entries.DOCUMENT_KIND
 DOCUMENT_COLUMNS = (
     "project, id, type, title, content, status, author, tags, files, derived_from, flags, interface_name,"
     " interface_version, interface_owner, interface_schema, superseded_by, version, opened, recalled, created_at, changed_at,"
-    " updated_at, expires_at"
+    " updated_at, expires_at, digest, row_hash"
 )
 _UNSET_FIELDS: dict[str, Value] = {
     "derived_from": "[]",
@@ -80,6 +82,7 @@ async def insert_document(
         "expires_at": expires_at,
         **more,
     }
+    row["row_hash"] = HASHED_DOCUMENTS.compute_hash(row)
     placeholders = ", ".join(f"${n}" for n in range(1, len(row) + 1))
     await add_to_counter(tx, project, "documents", 1)
     await tx.queue(f"insert into document ({', '.join(row)}) values ({placeholders})", *row.values())
@@ -104,13 +107,7 @@ async def update_document_content(
     }
     after["digest"] = compute_digest(str(after["title"]), str(after["content"]))
     names = [*changed, "version", "changed_at", "updated_at", "digest"]
-    sets = ", ".join(f"{name} = ${position}" for position, name in enumerate(names, 3))
-    await tx.queue(
-        f"update document set {sets} where project = $1 and id = $2",
-        row["project"],
-        row["id"],
-        *(after[name] for name in names),
-    )
+    await _update_document(tx, row, {name: after[name] for name in names})
     await insert_document_version(tx, after, author, "content", "", str(after["content"]))
     tags, files = decode_texts(after["tags"]), decode_texts(after["files"])
     await _insert_tags(tx, row["project"], row["id"], tags)
@@ -133,17 +130,14 @@ async def update_document_statuses(
 ) -> None:
     """Set the status of each row, with a version and in the index; `changed_at` stays."""
     for row, status in zip(rows, statuses, strict=True):
-        after = {**row, "status": status, "version": row["version"] + 1, "updated_at": now}
-        await tx.queue(
-            "update document set status = $3, version = $4, updated_at = $5, superseded_by = $6"
-            " where project = $1 and id = $2",
-            row["project"],
-            row["id"],
-            status,
-            after["version"],
-            now,
-            superseded_by or ("" if status == "active" else row["superseded_by"]),
-        )
+        changed = {
+            "status": status,
+            "version": row["version"] + 1,
+            "updated_at": now,
+            "superseded_by": superseded_by or ("" if status == "active" else row["superseded_by"]),
+        }
+        after = {**row, **changed}
+        await _update_document(tx, row, changed)
         await insert_document_version(tx, after, author, "status", reason, "")
         await add_to_counter(
             tx, row["project"], "documents", (status == "active") - (row["status"] == "active")
@@ -153,13 +147,20 @@ async def update_document_statuses(
 
 async def update_document_expiry(tx: Tx, row: Row, expires_at: int | None) -> None:
     """Set the time of expiry; None means never."""
+    await _update_document(tx, row, {"expires_at": expires_at})
+    await index.update_entry_expiry(tx, row["project"], DOCUMENT_KIND, row["id"], expires_at)
+
+
+async def _update_document(tx: Tx, row: Row, changed: Mapping[str, Value]) -> None:
+    sets = ", ".join(f"{name} = ${position}" for position, name in enumerate(changed, 5))
     await tx.queue(
-        "update document set expires_at = $3 where project = $1 and id = $2",
+        f"update document set {sets}, {set_hash_if_unchanged(3, 4)} where project = $1 and id = $2",
         row["project"],
         row["id"],
-        expires_at,
+        row["row_hash"],
+        HASHED_DOCUMENTS.hash_after(row, {**row, **changed}),
+        *changed.values(),
     )
-    await index.update_entry_expiry(tx, row["project"], DOCUMENT_KIND, row["id"], expires_at)
 
 
 async def list_document_counts(tx: Tx) -> Sequence[Row]:
@@ -324,19 +325,23 @@ def served_documents_statement(project: str, session: str, also: Sequence[str], 
 async def insert_document_version(
     tx: Tx, row: Mapping[str, Value], author: str, what: str, reason: str, content: str
 ) -> None:
+    version: dict[str, Value] = {
+        "project": row["project"],
+        "document": row["id"],
+        "version": row["version"],
+        "at": row["updated_at"],
+        "author": author,
+        "what": what,
+        "status": row["status"],
+        "title": row["title"],
+        "content": content,
+        "reason": reason,
+    }
     await tx.queue(
-        "insert into document_version (project, document, version, at, author, what, status, title, content, reason)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-        row["project"],
-        row["id"],
-        row["version"],
-        row["updated_at"],
-        author,
-        what,
-        row["status"],
-        row["title"],
-        content,
-        reason,
+        "insert into document_version (project, document, version, at, author, what, status, title, content, reason,"
+        " row_hash) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        *version.values(),
+        HASHED_VERSIONS.compute_hash(version),
     )
 
 
