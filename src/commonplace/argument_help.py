@@ -162,6 +162,7 @@ ARGUMENT_HELP = {
     "mode": "How to search: smart (words and meaning), literal or regex (RE2).",
     "known_hash": "The hash that `known_seal` had when `commonplace audit heads` printed it.",
     "known_seal": "The number of a seal that was kept elsewhere.",
+    "memory_readmit_subject.id": "As list_keys of memory_admin shows it: oauth_...",
     "memory_run_retention.dry_run": "True only counts what would go.",
     "memory_scrub.dry_run": "Only count where the secret is; nothing is changed.",
     "memory_scrub.name": "The project; without one, what belongs to no project.",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import platformdirs
 
@@ -33,6 +34,18 @@ _INTEGER_SETTINGS = frozenset(
         "rate_per_address",
     }
 )
+_LIST_SETTINGS = frozenset(
+    {
+        "toolsets",
+        "allowed_hosts",
+        "allowed_origins",
+        "librarian",
+        "oauth_audiences",
+        "oauth_roles",
+        "oauth_projects",
+    }
+)
+_TOKEN_ROLES = frozenset({"readonly", "agent", "admin", "owner"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +82,17 @@ class Settings:
     rate_per_key: int = 500
     rate_per_address: int = 1000
     """Requests per second; 0: no limit. Ten seconds' worth may come at once."""
+    oauth_issuer: str = ""
+    oauth_resource: str = ""
+    oauth_audiences: tuple[str, ...] = ()
+    oauth_roles: tuple[str, ...] = (
+        "commonplace:read=readonly",
+        "commonplace:write=agent",
+        "commonplace:admin=admin",
+    )
+    oauth_projects: tuple[str, ...] = ()
+    oauth_projects_claim: str = "commonplace_projects"
+    oauth_agent_claim: str = ""
     embeddings: str = "on"
     secrets: str = "mask"
     embeddings_key: str = field(default="", repr=False)
@@ -89,12 +113,16 @@ class Settings:
 
     @property
     def is_loopback(self) -> bool:
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback_host(self.host)
+
+
+def is_loopback_host(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def read_settings(given: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Settings:
@@ -123,7 +151,7 @@ def _parse_setting(name: str, value: Any) -> Any:
         return _parse_archive_location(value)
     if name == "insecure":
         return value is True or str(value).lower() in _TRUE
-    if name in ("toolsets", "allowed_hosts", "allowed_origins", "librarian") and isinstance(value, str):
+    if name in _LIST_SETTINGS and isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     return value
 
@@ -180,4 +208,52 @@ def _validate_settings(settings: Settings) -> Settings:
             raise errors.Invalid(f"{name} must be at least 1.")
     if settings.store != "sqlite" and not settings.store.startswith(("postgresql://", "postgres://")):
         raise errors.Invalid("store must be 'sqlite' or 'postgresql://user@host/database'.")
+    _validate_oauth(settings)
     return settings
+
+
+def parse_role_by_scope(pairs: tuple[str, ...]) -> dict[str, str]:
+    """The role that each scope (or `group:NAME`) of an access token gives."""
+    role_by_scope = {}
+    for pair in pairs:
+        scope, _, role = pair.rpartition("=")
+        if not scope or role not in _TOKEN_ROLES or not scope.isascii() or not scope.isprintable():
+            raise errors.Invalid(
+                f"oauth_roles has '{pair}', which is not SCOPE=ROLE.",
+                hint=f"Use {', '.join(sorted(_TOKEN_ROLES))} as roles: commonplace:write=agent,group:ops=admin",
+            )
+        role_by_scope[scope] = role
+    return role_by_scope
+
+
+def _validate_oauth(settings: Settings) -> None:
+    if not settings.oauth_issuer:
+        if settings.oauth_resource:
+            raise errors.Invalid("oauth_resource needs oauth_issuer.", hint="Add --oauth-issuer URL.")
+        return
+    if not settings.auth_on:
+        raise errors.Invalid("oauth_issuer needs --auth on.", hint="Add --auth on; keys work beside tokens.")
+    for name in ("oauth_issuer", "oauth_resource"):
+        _require_oauth_url(name, getattr(settings, name))
+    parse_role_by_scope(settings.oauth_roles)
+    if find_spec("jwt") is None or find_spec("cryptography") is None:
+        raise errors.Invalid(
+            "oauth_issuer needs the packages pyjwt and cryptography.",
+            hint="Install commonplace-mcp[oauth]; in a clone, run `make setup EXTRAS=oauth`.",
+        )
+
+
+def _require_oauth_url(name: str, url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        is_local = is_loopback_host(parts.hostname or "")
+    except ValueError:
+        raise errors.Invalid(f"{name} is not a URL.") from None
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_local)
+    is_plain = url.isascii() and url.isprintable() and '"' not in url and " " not in url
+    if not parts.hostname or not is_safe or not is_plain or parts.query or parts.fragment or parts.username:
+        raise errors.Invalid(
+            f"{name} must be an https URL without a query.",
+            hint="Such as --oauth-issuer https://login.example.org"
+            " --oauth-resource https://memory.example.org/mcp (http only on loopback).",
+        )

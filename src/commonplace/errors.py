@@ -27,6 +27,8 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault
     code: ClassVar[str] = "refused"
     status: ClassVar[int] = 400
     exit_code: ClassVar[int] = 1
+    challenge: str = ""
+    """The value of WWW-Authenticate, where it says more than "Bearer"."""
 
     def __init__(self, message: str | None = None, *, hint: str | None = None, **details: Any) -> None:
         self.message = message or (type(self).__doc__ or "").strip().split("\n")[0]

@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from commonplace import background, errors
 from commonplace.access import LOCAL, Caller
@@ -31,6 +32,9 @@ from commonplace.row_checks import hash_rows_without_hash
 from commonplace.store.database import Database, Tx
 from commonplace.store.lease_clock import LeaseClock
 from commonplace.store.migrate import migrate
+
+if TYPE_CHECKING:
+    from commonplace.edges.oauth.token_callers import TokenCallers
 
 _log = logging.getLogger(__name__)
 _OLD_SPELLING = (
@@ -194,10 +198,8 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
         host = _LOOPBACK_OF_WILDCARD.get(settings.host, settings.host)
         url = f"http://{_format_host(host)}:{listening.getsockname()[1]}"
         beacon = Beacon(settings.data, url)
-        local_token = load_or_create_local_token(local_token_path()) if settings.auth == "local" else ""
-        identity = Identity(
-            calls.database, settings, calls.clock, operator_token=beacon.token, local_token=local_token
-        )
+        tokens = _open_token_callers(calls)
+        identity = _build_identity(calls, beacon.token, tokens)
         identity.open(calls.bus)
         readiness = Readiness(calls)
         subscriptions = SharedSubscriptions(calls.database, calls.bus, calls.clock)
@@ -206,7 +208,10 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
             subscriptions.open()
             publisher, events = Publisher(), ProjectEvents(calls, identity.identify)
             mcp_secret = await load_or_create_secret(calls.database, "mcp")
-            app = build_application(calls, identity, publisher, events, mcp_secret, readiness, subscriptions)
+            resource_routes = tokens.resource.public_routes() if tokens else {}
+            app = build_application(
+                calls, identity, publisher, events, mcp_secret, readiness, subscriptions, resource_routes
+            )
             prepare_schemas(calls.catalogue)
             listening.listen(2048)
             announce(url)
@@ -218,7 +223,31 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
             await subscriptions.close()
             await readiness.close()
             await identity.close()
+            if tokens:
+                await tokens.close()
             _log.info("stopped")
+
+
+def _build_identity(calls: Calls, operator_token: str, tokens: "TokenCallers | None") -> Identity:
+    settings = calls.settings
+    return Identity(
+        calls.database,
+        settings,
+        calls.clock,
+        operator_token=operator_token,
+        local_token=load_or_create_local_token(local_token_path()) if settings.auth == "local" else "",
+        tokens=tokens,
+    )
+
+
+def _open_token_callers(calls: Calls) -> "TokenCallers | None":
+    if not calls.settings.oauth_issuer:
+        return None
+    from commonplace.edges.oauth.token_callers import TokenCallers  # noqa: PLC0415 - its packages are an extra
+
+    callers = TokenCallers(calls.database, calls.settings, calls.clock)
+    callers.open()
+    return callers
 
 
 async def serve_stdio(settings: Settings) -> None:

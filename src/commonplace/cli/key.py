@@ -1,4 +1,4 @@
-"""`commonplace key create`, `list`, `revoke` and `revoke-writer`."""
+"""`commonplace key create`, `list`, `revoke`, `readmit` and `revoke-writer`."""
 
 import argparse
 import sys
@@ -11,10 +11,18 @@ def run(arguments: argparse.Namespace) -> int:
     values = vars(arguments)
     fields = ("name", "role", "projects", "machines", "workspaces", "agent", "expires_in_days")
     key_arguments = {name: values[name] for name in fields if values.get(name) is not None}
+    if arguments.action == "readmit":
+        return _readmit(arguments)
     reply = operation_call.call_operation(
         "memory_admin", {"action": arguments.action} | key_arguments, arguments
     )
     _PRINTERS[arguments.action](reply)
+    return 0
+
+
+def _readmit(arguments: argparse.Namespace) -> int:
+    reply = operation_call.call_operation("memory_readmit_subject", {"id": arguments.name}, arguments)
+    print(f"{reply['id']} may use the server again.")
     return 0
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from commonplace.cli.backup_parser import add_backup_commands
 from commonplace.cli.doctor_parser import add_doctor
 from commonplace.cli.login_server_parser import add_login_server
+from commonplace.cli.serve_parser import add_serve
 from commonplace.cli.up_parser import add_up
 from commonplace.cli.upkeep_parser import add_retention, add_status
 from commonplace.client.commands import client_parser as agent_commands
@@ -43,7 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
         prog="commonplace", metavar="COMMAND", required=True, help=argparse.SUPPRESS
     )
     add_up(commands)
-    _add_serve(commands)
+    add_serve(commands)
     _add_call(commands)
     _add_key(commands)
     _add_audit(commands)
@@ -93,86 +94,6 @@ def _version_text() -> str:
     return f"commonplace {__version__}"
 
 
-def _add_serve(commands: Commands) -> None:
-    serve = commands.add_parser("serve", help="run the server", description=_SERVE, formatter_class=RawHelp)
-    serve.add_argument("--host", help="address to listen on (127.0.0.1)")
-    serve.add_argument("--port", type=int, help="port to listen on (8080)")
-    serve.add_argument("--data", metavar="DIR", help="data folder (the platform's user data folder)")
-    serve.add_argument("--store", metavar="STORE", help="sqlite, or postgresql://user@host/database (sqlite)")
-    serve.add_argument(
-        "--archives", metavar="PLACE", help="where transcripts go: store, DIR, or s3://bucket/prefix (store)"
-    )
-    serve.add_argument("--transport", choices=("http", "stdio"), help="how agents connect (http)")
-    serve.add_argument("--toolsets", metavar="A,B", help="offer only these toolsets (all)")
-    serve.add_argument(
-        "--auth",
-        choices=("on", "local", "off"),
-        help="on: every caller needs a key; local: only programs of the user who runs the server may call, with a token"
-        " that they find themselves; off: every program of this machine may (off)",
-    )
-    serve.add_argument(
-        "--insecure", action="store_true", default=None, help="allow other machines to connect without a key"
-    )
-    serve.add_argument(
-        "--allowed-hosts",
-        metavar="A,B",
-        help="further host names that clients may use (with keys: this machine's own)",
-    )
-    serve.add_argument("--allowed-origins", metavar="A,B", help="web origins that may call the server")
-    serve.add_argument(
-        "--log-level", choices=("debug", "info", "warning", "error"), help="how much to log (info)"
-    )
-    serve.add_argument(
-        "--embeddings",
-        metavar="M",
-        help="model for search by meaning: on, off, a folder with an ONNX model, or URL#name,"
-        " whose key is COMMONPLACE_EMBEDDINGS_KEY (on)",
-    )
-    serve.add_argument(
-        "--archives-raw",
-        choices=("mask", "keep"),
-        help="mask secrets in the stored bytes of transcripts too, or keep the bytes as sent (mask)",
-    )
-    serve.add_argument(
-        "--secrets", choices=("mask", "refuse"), help="mask secrets in texts, or refuse such texts (mask)"
-    )
-    serve.add_argument(
-        "--librarian",
-        metavar="P=DIR,..",
-        help="keep the function registry of these projects in step with these folders",
-    )
-    _add_serve_limits(serve)
-    serve.set_defaults(run=run_lazily("commonplace.cli.serve"))
-
-
-def _add_serve_limits(serve: argparse.ArgumentParser) -> None:
-    serve.add_argument(
-        "--rate-per-key",
-        type=int,
-        metavar="N",
-        help="requests per second that one key may send; 0: any (500)",
-    )
-    serve.add_argument(
-        "--rate-per-address",
-        type=int,
-        metavar="N",
-        help="requests per second that one address may send, but for loopback; 0: any (1000)",
-    )
-    serve.add_argument(
-        "--idle-seconds", type=int, metavar="N", help="stop after N seconds without a connection (0: never)"
-    )
-    serve.add_argument(
-        "--wait", type=int, metavar="N", help="wait N seconds for a PostgreSQL that is not up yet (30)"
-    )
-    serve.add_argument(
-        "--max-calls", type=int, metavar="N", help="refuse calls while N are in progress, with 503 (256)"
-    )
-
-
-_SERVE = """Run the server. Nothing needs to be configured: data goes to a folder, in SQLite.
-Every flag can also be set as COMMONPLACE_<FLAG> in the environment, e.g. COMMONPLACE_PORT=9000."""
-
-
 def _add_call(commands: Commands) -> None:
     call = commands.add_parser(
         "call",
@@ -218,6 +139,8 @@ def _add_key(commands: Commands) -> None:
     acts.add_parser("list", help="list keys, without their secrets")
     revoke = acts.add_parser("revoke", help="revoke a key at once")
     revoke.add_argument("name", help="its name or id")
+    readmit = acts.add_parser("readmit", help="undo the revocation of a person who signs in with OAuth")
+    readmit.add_argument("name", help="the id that `key list` shows: oauth_...")
     writer = acts.add_parser(
         "revoke-writer", help="revoke a workspace's write token, or an agent's access, at once"
     )
@@ -227,6 +150,7 @@ def _add_key(commands: Commands) -> None:
         "create": "create_key",
         "list": "list_keys",
         "revoke": "revoke_key",
+        "readmit": "readmit",
         "revoke-writer": "revoke_writer",
     }
     for name, act in acts.choices.items():

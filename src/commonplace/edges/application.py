@@ -1,11 +1,14 @@
 """Every HTTP route of the server on one screen. What is true of each route is in edges/http/router.py."""
 
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
 from commonplace.call import Calls
 from commonplace.config import Settings
 from commonplace.edges.archives import ArchiveRoutes
 from commonplace.edges.http.machine_hosts import find_machine_hosts
 from commonplace.edges.http.rate_limits import RateLimits
-from commonplace.edges.http.router import LOOPBACK_HOSTS, HttpApplication
+from commonplace.edges.http.router import LOOPBACK_HOSTS, HttpApplication, Route
 from commonplace.edges.identity import Identity
 from commonplace.edges.mcp.http_transport import McpHttpTransport
 from commonplace.edges.mcp.publisher import Publisher
@@ -29,6 +32,7 @@ def build_application(
     mcp_secret: bytes,
     readiness: Readiness | None = None,
     subscriptions: SharedSubscriptions | None = None,
+    resource_routes: Mapping[str, Route] | None = None,
 ) -> HttpApplication:
     settings, readiness = calls.settings, readiness or Readiness(calls)
     metrics = Metrics(calls.admission, readiness.store, RetentionCollector(calls.retention))
@@ -51,7 +55,8 @@ def build_application(
         routes,
         probes.public_routes()  # /health, /ready
         | sign_in.public_routes()  # /session
-        | WebPage().public_routes(),  # /, /now, /work, ..., /assets/*/*
+        | WebPage().public_routes()  # /, /now, /work, ..., /assets/*/*
+        | dict(resource_routes or {}),  # /.well-known/oauth-protected-resource, where an issuer is configured
         public_posts=sign_in.public_posts(),  # /sign-in
         allowed_hosts=_list_allowed_hosts(settings),
         allowed_origins=frozenset(settings.allowed_origins),
@@ -63,4 +68,5 @@ def _list_allowed_hosts(settings: Settings) -> frozenset[str]:
     """With keys on, a page that reaches this machine by its own name still lacks a key, so its names are allowed."""
     is_shared = settings.auth_on and not settings.is_loopback
     own = find_machine_hosts().allowed_hosts() if is_shared else frozenset[str]()
-    return LOOPBACK_HOSTS | {settings.host, *settings.allowed_hosts} | own
+    public = {urlsplit(settings.oauth_resource).netloc} if settings.oauth_resource else set[str]()
+    return LOOPBACK_HOSTS | {settings.host, *settings.allowed_hosts} | own | public

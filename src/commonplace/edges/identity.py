@@ -1,4 +1,4 @@
-"""Who calls, and from which window: a key, the local operator or, without keys, any local program.
+"""Who calls, and from which window: a key, an access token, the local operator or, without keys, any local program.
 
 Unknown, revoked, expired and missing keys get the same answer by the same steps. `Identity` adds what headers say of the
 caller's windows, `ProductHost` what MCP says, so that REST and every MCP transport agree. What a caller may do is decided
@@ -11,7 +11,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import unquote_to_bytes
 
 import pydantic
@@ -53,14 +53,24 @@ _MAX_CACHED_KEYS = 10_000
 _MAX_FAILURES_PER_MINUTE = 10
 _MAX_ADDRESSES = 10_000
 _FLUSH_INTERVAL_SECONDS = 60
-_MAX_KEY_CHARACTERS = 4096
+_MAX_SECRET_CHARACTERS = 16 * 1024 + 1
 _UNAUTHENTICATED = 401
+_TOKEN_HINT = "Send a valid key (Authorization: Bearer smk_...) or an access token of the issuer."  # noqa: S105 - a hint
 _AGENT_NAME: pydantic.TypeAdapter[str] = pydantic.TypeAdapter(AgentName)
 _MAX_WINDOWS: Final = 8
 _MAX_TEXT_CHARACTERS: Final = 200
 _SPECIFICITY: Final[Mapping[WindowKind, int]] = {"conversation": 0, "call": 1, "connection": 2}
 _CLAUDE_CALL_META: Final = "claudecode/toolUseId"
 _CODEX_METAS: Final = ("threadId", "sessionId")
+
+
+class AccessTokens(Protocol):
+    """The callers of access tokens, where an issuer is configured (`edges/oauth`)."""
+
+    def recognizes(self, secret: str) -> bool: ...
+    async def find_caller(self, token: str) -> Caller | None: ...
+    def format_challenge(self, error: str = "") -> str: ...
+    def forget(self) -> None: ...
 
 
 class Identity:
@@ -75,7 +85,9 @@ class Identity:
         operator_token: str = "",
         local_token: str = "",
         environ: Mapping[str, str] = os.environ,
+        tokens: AccessTokens | None = None,
     ) -> None:
+        self._tokens = tokens
         self._database, self._auth_on, self._clock = database, settings.auth_on, clock
         self._is_open = settings.is_open
         self._fixed_callers = _build_fixed_callers(operator_token, local_token, environ)
@@ -114,14 +126,24 @@ class Identity:
             caller = None
         elif caller is None and self._is_open:
             caller = access.LOCAL
+        if caller is None and not secret and not in_query and self._tokens:
+            # The first request of an OAuth client: the answer tells it where to get a token.
+            raise self._add_challenge(errors.Unauthenticated(hint=_TOKEN_HINT))
         if caller is None:
             reason = "key in the address" if in_query else "unknown key" if secret else "no key"
             # The guide documents these words for fail2ban: do not change them.
             _log.warning("unauthenticated", extra={"address": address, "reason": reason})
-            raise self._failed_keys.count_failure(address, self._clock())
+            raise self._add_challenge(
+                self._failed_keys.count_failure(address, self._clock()), "invalid_token"
+            )
         if not self._auth_on:
             caller = _apply_agent_header(caller, headers.get("x-agent-id"))
         return add_headers(caller, headers)
+
+    def _add_challenge(self, refusal: errors.Refusal, error: str = "") -> errors.Refusal:
+        if self._tokens and refusal.status == _UNAUTHENTICATED:
+            refusal.challenge = self._tokens.format_challenge(error)
+        return refusal
 
     def count_failure(self, address: str, message: str, hint: str) -> errors.Refusal:
         """The refusal of a secret that was not sent as a key; it counts as a wrong key."""
@@ -132,6 +154,8 @@ class Identity:
     def forget_cached_keys(self) -> None:
         """Clear the cache after a key was revoked, here or by another replica; running lookups are not cached."""
         self.browsers.forget()
+        if self._tokens:
+            self._tokens.forget()
         self._cached_callers.clear()
         self._cache_generation += 1
 
@@ -152,9 +176,14 @@ class Identity:
             for fixed_digest, caller in self._fixed_callers
             if hmac.compare_digest(fixed_digest, digest)
         ]
-        caller = (
-            fixed[0] if fixed else self._find_cached_caller(digest) or await self._load_caller(secret, digest)
-        )
+        if not fixed and self._tokens and self._tokens.recognizes(secret):
+            caller = await self._tokens.find_caller(secret)
+        else:
+            caller = (
+                fixed[0]
+                if fixed
+                else self._find_cached_caller(digest) or await self._load_caller(secret, digest)
+            )
         if caller is not None and not fixed:
             self._key_uses[caller.key] = self._clock()
         return caller
@@ -222,7 +251,7 @@ def _build_fixed_callers(
 
 def _read_bearer_token(headers: Mapping[str, str]) -> str:
     scheme, _, secret = headers.get("authorization", "").partition(" ")
-    return secret.strip()[:_MAX_KEY_CHARACTERS] if scheme.lower() == "bearer" else ""
+    return secret.strip()[:_MAX_SECRET_CHARACTERS] if scheme.lower() == "bearer" else ""
 
 
 def _apply_agent_header(caller: Caller, agent: str | None) -> Caller:

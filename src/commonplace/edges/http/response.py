@@ -37,7 +37,6 @@ _STREAM_HEADERS: Final[tuple[Header, ...]] = (
     (b"cache-control", b"no-store, no-transform"),
 )
 _CLOSE: Final[tuple[Header, ...]] = ((b"connection", b"close"),)
-_CHALLENGE: Final[tuple[Header, ...]] = ((b"www-authenticate", b"Bearer"),)
 # Details of a refusal that HTTP has a header for.
 _DETAIL_HEADERS: Final = {"allow": b"allow", "retry_after": b"retry-after", "content_range": b"content-range"}
 
@@ -91,14 +90,16 @@ class Response:
         await self.send(status, msgspec.json.encode(value), *headers)
 
     async def send_refusal(self, refusal: errors.Refusal, *headers: Header) -> None:
-        challenge = _CHALLENGE if refusal.status == _UNAUTHENTICATED else ()
+        challenge = refusal.challenge or ("Bearer" if refusal.status == _UNAUTHENTICATED else "")
         details = [
             (header, str(refusal.details[name]).encode())
             for name, header in _DETAIL_HEADERS.items()
             if name in refusal.details
         ]
+        if challenge:
+            details.append((b"www-authenticate", challenge.encode()))
         body = mark_reply(msgspec.json.encode(refusal.to_dict()))
-        await self.send(refusal.status, body, *challenge, *details, *headers)
+        await self.send(refusal.status, body, *details, *headers)
 
     async def start_body(self, status: int, length: int, content_type: bytes, *headers: Header) -> None:
         """Send the head of an answer whose body follows by `send_chunk` and `end_body`."""

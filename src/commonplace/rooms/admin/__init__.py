@@ -6,7 +6,7 @@ from commonplace.rooms.admin.audit_verification import list_audit_chains, verify
 from commonplace.rooms.admin.browser_sessions import create_sign_in_link
 from commonplace.rooms.admin.events import BROWSER_SIGNED_OUT, KEY_REVOKED
 from commonplace.rooms.admin.inspection import inspect_server
-from commonplace.rooms.admin.operations import admin, get_health
+from commonplace.rooms.admin.operations import admin, get_health, readmit_subject
 from commonplace.rooms.admin.resources import KEYS
 from commonplace.rooms.admin.retention import ANSWER_RETENTION, AUDIT_RETENTION, BROWSER_SESSIONS
 from commonplace.rooms.admin.retention_operations import run_retention
@@ -24,6 +24,7 @@ ROOM = Room(
         create_sign_in_link,
         run_retention,
         check_rows,
+        readmit_subject,
     ),
     retention=(AUDIT_RETENTION, ANSWER_RETENTION, BROWSER_SESSIONS),
     resources=(KEYS,),

@@ -17,6 +17,7 @@ from commonplace.clock import DAY, MINUTE, iso
 from commonplace.operation import ALL_ARGUMENTS, Reply, operation
 from commonplace.rooms.admin import browser_store
 from commonplace.rooms.admin.events import BROWSER_SIGNED_OUT
+from commonplace.rooms.admin.token_subjects import is_token_subject
 
 OPERATOR_KEY = "operator"
 LOCAL_KEY = "local"
@@ -53,6 +54,7 @@ async def create_sign_in_link(call: Call, agent: AgentName | None = None) -> Sig
 
     `agent` names the person where the caller has no key; whoever has a key is named by it.
     """
+    _require_key(call)
     code, expires_at = f"cpl_{secrets.token_hex(20)}", call.now + _LINK_LIFETIME
     is_free = not call.caller.key and agent
     name = agent if is_free and agent else await _name_agent(call)
@@ -67,6 +69,7 @@ async def sign_in(call: Call, code: BrowserSecret | None = None) -> BrowserSessi
     """Start a session of the page for the caller; the code of a link is used up with it."""
     if code is not None and not await browser_store.delete_browser_secret(call.tx, "link", code):
         raise errors.Unauthenticated("This link was used already.", hint="Run `commonplace open` again.")
+    _require_key(call)
     secret, expires_at = secrets.token_urlsafe(32), call.now + _SESSION_LIFETIME
     agent = await _name_agent(call)
     await browser_store.insert_browser_secret(
@@ -87,6 +90,15 @@ async def sign_out(call: Call, secret: BrowserSecret, everywhere: bool = False) 
         count += await browser_store.delete_browser_sessions_of_key(call.tx, name_key(call.caller))
     call.emit(BROWSER_SIGNED_OUT, project=access.SHARED, audience="owner")
     return SignedOut(status="signed_out", sessions=count)
+
+
+def _require_key(call: Call) -> None:
+    """A session of the page lives longer than an access token, and would not notice that its issuer took it back."""
+    if is_token_subject(call.caller.key):
+        raise errors.Forbidden(
+            "The page cannot be opened with an access token.",
+            hint="Sign in with a key: commonplace key create --name NAME",
+        )
 
 
 async def _name_agent(call: Call) -> str:

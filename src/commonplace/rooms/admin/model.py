@@ -25,6 +25,7 @@ ExpiryDays = Annotated[int, Field(ge=1, le=3650)]
 AdminPageLimit = Annotated[int, Field(ge=1, le=200)]
 AdminPageOffset = Annotated[int, Field(ge=0, le=100_000)]
 AuditCursor = Annotated[str, Field(max_length=50, pattern=r"^\d{1,17}-\w{1,32}$")]
+SubjectId = Annotated[str, Field(min_length=22, max_length=22, pattern=r"^oauth_[0-9a-f]{16}$")]
 AuditFilter = Annotated[str, Field(max_length=200)]
 
 _KEY_ID_PREFIX = re.compile(r"^key_[0-9a-f]{4,}$")
@@ -111,6 +112,11 @@ class RevokedKey(Reply):
     status: str
     id: str
     name: str
+
+
+class ReadmittedSubject(Reply):
+    status: str
+    id: str
 
 
 class RevokedWriter(Reply):

@@ -11,7 +11,7 @@ from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.clock import DAY, iso
 from commonplace.operation import OperationFamily, operation
-from commonplace.rooms.admin import model, store
+from commonplace.rooms.admin import model, store, token_subjects
 from commonplace.rooms.admin.events import KEY_REVOKED
 from commonplace.rooms.workspaces import store as workspace_store
 from commonplace.rooms.workspaces.model import WorkspaceId
@@ -185,6 +185,27 @@ admin = OperationFamily(
         "auth_status": get_auth_status,
     },
 )
+
+
+@operation(
+    "memory_readmit_subject",
+    role="owner",
+    writes=True,
+    session=False,
+    example={"id": "oauth_0123456789abcdef"},
+)
+async def readmit_subject(call: Call, id: model.SubjectId) -> model.ReadmittedSubject:  # noqa: A002 - its public name
+    """Undo the revocation of a person who signs in with OAuth; a revoked key stays revoked."""
+    _require_key_changes_allowed(call)
+    await _lock_key_changes(call)
+    row = await store.find_key_row(call.tx, id)
+    if row is None or not model.is_visible_key(call.caller, row) or row["revoked_at"] is None:
+        raise errors.NotFound(
+            "Nobody with that id is revoked.", hint="Set action='list_keys' of memory_admin to see ids."
+        )
+    await token_subjects.readmit_subject(call.tx, id)
+    call.subject = f"readmit {id} {row['name']}"
+    return model.ReadmittedSubject(status="readmitted", id=id)
 
 
 @operation("memory_health", role="readonly", session=False, example={})

@@ -41,6 +41,10 @@ async def find_caller_by_key_id(tx: Tx, key_id: str, now: int) -> Caller | None:
     return _caller_from_key(row) if row else None
 
 
+async def find_key_row(tx: Tx, key_id: str) -> Row | None:
+    return await tx.one(f"{_SELECT_KEY} where id = $1", key_id)
+
+
 def _caller_from_key(row: Row) -> Caller:
     return Caller(
         row["role"],
@@ -102,7 +106,8 @@ async def is_key_name_taken(tx: Tx, name: str, now: int) -> bool:
 
 
 async def has_other_owner_key(tx: Tx, id: str, now: int) -> bool:  # noqa: A002 - the column's name
-    owner = f"select 1 as yes from api_key where role = 'owner' and id <> $1 and {_IS_LIVE} limit 1"
+    # A subject of access tokens (token_subjects.py) is an owner only as long as its issuer says so.
+    owner = f"select 1 as yes from api_key where role = 'owner' and id <> $1 and hash <> id and {_IS_LIVE} limit 1"
     return await tx.one(owner, id, now) is not None
 
 
