@@ -59,6 +59,8 @@ class Caller:
     """What a header or `_meta` names, so that a repeated write is carried out once (`idempotency.py`)."""
     project: str = ""
     """The project that a header names, for calls that have neither a session nor an argument that names one."""
+    is_persons_key: bool = False
+    """Was its key made for a person, who may answer what agents ask of people?"""
     is_person: bool = False
     """Whether a person is known to make the call: the operator at a terminal, or somebody signed in to the page."""
 

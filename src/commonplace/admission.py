@@ -41,8 +41,7 @@ class CallAdmission:
         self._waiters.add(event)
         try:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await event.wait()
+                await asyncio.wait_for(event.wait(), seconds)
         finally:
             self._waiters.discard(event)
             self.waiting -= 1

@@ -4,9 +4,11 @@ Editing projects and rosters is `rooms/projects`; what a key may do in a project
 """
 
 from commonplace import errors
-from commonplace.access import Caller, join_words, join_words_without_marks
+from commonplace.access import ALL_PROJECTS, SHARED, Caller, join_words, join_words_without_marks
 from commonplace.look_alikes import looks_like
 from commonplace.store.database import Tx
+
+_MAX_VISIBLE_PROJECTS = 500
 
 
 async def ensure_project(tx: Tx, project: str, now: int) -> bool:
@@ -50,6 +52,13 @@ async def is_registered_project(tx: Tx, project: str) -> bool:
 
 async def list_all_project_names(tx: Tx) -> list[str]:
     return [row["name"] for row in await tx.all("select name from project order by name")]
+
+
+async def list_visible_project_names(tx: Tx, caller: Caller) -> list[str]:
+    """The projects that the caller may see, for views of several at once; of very many, the first by name."""
+    if ALL_PROJECTS in caller.projects:
+        return (await list_all_project_names(tx))[:_MAX_VISIBLE_PROJECTS] or [SHARED]
+    return sorted(caller.projects)[:_MAX_VISIBLE_PROJECTS]
 
 
 async def list_old_spellings(tx: Tx) -> list[tuple[str, str]]:

@@ -58,10 +58,12 @@ NAMES = frozenset(
         "project",
         "projects",
         "reply_to",
+        "request_id",
         "scope",
         "sender",
         "session_id",
         "sha256",
+        "shown",
         "signals",
         "spawned_by",
         "spec_type",
@@ -144,6 +146,10 @@ async def _tell_story(team: Team) -> EchoStory:
     await alice.project(action="create", name="bank")
     await alice.admin(action="create_key", name="spare", projects=["shop"])
     await alice.archive_by_tag(tag="old")
+    asked = await bob.ask_person(question="ship?", wait_seconds=0)
+    reported = await alice.report_request(kind="permission")
+    listed = {row["id"]: row for row in (await alice.list_requests(project="shop"))["requests"]}
+    question = listed[asked["request_id"]]
     board_id, upload = {"session_id": board["session_id"]}, {"workspace_id": place["workspace_id"]}
     token = {"write_token": place["write_token"]}
     transcript = msgspec.json.encode({"type": "user", "message": {"role": "user", "content": MARK}}).decode()
@@ -171,6 +177,16 @@ async def _tell_story(team: Team) -> EchoStory:
             "memory_admin.revoke_writer": {"name": place["workspace_id"], "agent": "alice"},
             "memory_lock_files": {"files": ["src/a.py"]},
             "memory_report_prevented": {"kind": "edit_denied"},
+            "memory_report_request": {"kind": "permission"},
+            "memory_wait_for_answer": {"request_id": reported["request_id"]},
+            "memory_ask_person": {"wait_seconds": 0},
+            "memory_answer_request": {
+                "project": "shop",
+                "request_id": question["id"],
+                "shown": question["shown"],
+                "decision": "answer",
+                "answers": [MARK],
+            },
             "memory_update_work": {"status": "in_progress", "signals": ["done"]},
             "memory_update_backlog_item": {"item_id": items[0]["id"]},
             "memory_complete_backlog_item": {"item_id": items[1]["id"]},

@@ -9,7 +9,7 @@ from commonplace.cli import operation_call
 
 def run(arguments: argparse.Namespace) -> int:
     values = vars(arguments)
-    fields = ("name", "role", "projects", "machines", "workspaces", "agent", "expires_in_days")
+    fields = ("name", "role", "projects", "machines", "workspaces", "agent", "expires_in_days", "person")
     key_arguments = {name: values[name] for name in fields if values.get(name) is not None}
     if arguments.action == "readmit":
         return _readmit(arguments)

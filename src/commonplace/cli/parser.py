@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from commonplace.cli.backup_parser import add_backup_commands
 from commonplace.cli.doctor_parser import add_doctor
+from commonplace.cli.key_parser import add_key
 from commonplace.cli.login_server_parser import add_login_server
 from commonplace.cli.serve_parser import add_serve
 from commonplace.cli.up_parser import add_up
@@ -46,7 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_up(commands)
     add_serve(commands)
     _add_call(commands)
-    _add_key(commands)
+    add_key(commands)
     _add_audit(commands)
     add_retention(commands)
     add_status(commands)
@@ -116,46 +117,6 @@ CALL_DESCRIPTION = """Run one operation on the server that this machine uses (`c
   commonplace call memory_query --session-id ID --query "idle connections" --tags db pool
   echo '{"project": "shop"}' | commonplace call memory_start_session --json -
 Use another server with --url URL, or COMMONPLACE_URL, and its key in COMMONPLACE_KEY."""
-
-
-def _add_key(commands: Commands) -> None:
-    key = commands.add_parser("key", help="create, list and revoke keys")
-    acts = key.add_subparsers(title="acts", metavar="ACT", required=True)
-    create = acts.add_parser("create", help="create a key; it is shown once")
-    create.add_argument("--name", required=True, help="the key's name, such as its owner")
-    create.add_argument("--role", default="agent", choices=("readonly", "agent", "admin", "owner", "sync"))
-    create.add_argument(
-        "--projects",
-        nargs="*",
-        metavar="P",
-        help="projects it can use; '*' = all (admin, owner: all that you can use; else none)",
-    )
-    create.add_argument(
-        "--machines", nargs="*", metavar="M", help="write only to workspaces of these machines"
-    )
-    create.add_argument("--workspaces", nargs="*", metavar="W", help="write only to these workspaces")
-    create.add_argument("--agent", help="bind it to one agent name")
-    create.add_argument("--expires-in-days", type=int, metavar="N")
-    acts.add_parser("list", help="list keys, without their secrets")
-    revoke = acts.add_parser("revoke", help="revoke a key at once")
-    revoke.add_argument("name", help="its name or id")
-    readmit = acts.add_parser("readmit", help="undo the revocation of a person who signs in with OAuth")
-    readmit.add_argument("name", help="the id that `key list` shows: oauth_...")
-    writer = acts.add_parser(
-        "revoke-writer", help="revoke a workspace's write token, or an agent's access, at once"
-    )
-    writer.add_argument("name", help="the workspace's id")
-    writer.add_argument("--agent", help="this agent instead of the write token")
-    named = {
-        "create": "create_key",
-        "list": "list_keys",
-        "revoke": "revoke_key",
-        "readmit": "readmit",
-        "revoke-writer": "revoke_writer",
-    }
-    for name, act in acts.choices.items():
-        add_store_flags(act)
-        act.set_defaults(run=run_lazily("commonplace.cli.key"), action=named[name])
 
 
 def _add_audit(commands: Commands) -> None:

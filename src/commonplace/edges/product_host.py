@@ -64,6 +64,7 @@ _TOOLS_BY_INTENT = (
     ("see who holds a file", ("memory_get_locks",)),
     ("say what you work on, or wait for", ("memory_update_work",)),
     ("read or send mail", ("memory_get_messages", "memory_send_message")),
+    ("ask a person", ("memory_ask_person",)),
     ("wait for mail or other news, such as a task (wait_seconds)", ("memory_get_messages",)),
     ("save a lesson or gotcha", ("memory_record_learning",)),
     ("save a decision, design or other document", ("memory_store",)),

@@ -74,8 +74,7 @@ class SharedSubscriptions:
     async def _tell_followers(self) -> None:
         """Wait for a change; one statement reads the subscriptions of all streams of this replica."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_CHECK_SECONDS):
-                await self._wake.wait()
+            await asyncio.wait_for(self._wake.wait(), _CHECK_SECONDS)
         self._wake.clear()
         if self._followers:
             found = await self._database.read(partial(_list_subscriptions, sessions=list(self._followers)))

@@ -221,8 +221,7 @@ async def limit_to_reads(connection: Any) -> None:
 
 async def _close_pool(pool: Any) -> None:
     try:
-        async with asyncio.timeout(_CLOSE_SECONDS):
-            await pool.close()
+        await asyncio.wait_for(pool.close(), _CLOSE_SECONDS)
     except DRIVER_ERRORS:
         pool.terminate()
 

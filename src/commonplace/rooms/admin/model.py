@@ -104,6 +104,7 @@ class CreatedKey(Reply):
     agent_type: str | None = None
     machines: list[str] = []
     workspaces: list[str] = []
+    person: bool = False
     expires_at: str | None = None
     warning: str = ""
 
@@ -139,6 +140,7 @@ class ApiKey(Reply):
     expired: bool = False
     revoked_at: str | None = None
     last_used_at: str | None = None
+    person: bool = False
 
     @classmethod
     def from_row(cls, row: Row, now: int) -> "ApiKey":
@@ -157,6 +159,7 @@ class ApiKey(Reply):
             expired=row["expires_at"] is not None and row["expires_at"] <= now,
             revoked_at=_iso_or_none(row["revoked_at"]),
             last_used_at=_iso_or_none(row["last_used_at"]),
+            person=bool(row["person"]),
         )
 
 

@@ -19,6 +19,7 @@ from commonplace.store.counters import lock_project
 from commonplace.store.database import Row
 
 _NEWEST_POSITION = (2**62, "")
+_NO_PROJECTS = "This key has no projects. Revoke it and create one with `projects` set (['*'] = all)."
 
 
 @operation(
@@ -38,6 +39,7 @@ async def create_key(
     expires_in_days: model.ExpiryDays | None = None,
     machines: model.KeyLimits | None = None,
     workspaces: model.KeyLimits | None = None,
+    person: bool = False,
 ) -> model.CreatedKey:
     """Create a key; its secret is shown once. `machines` and `workspaces` limit where it may write."""
     _require_key_changes_allowed(call)
@@ -59,6 +61,7 @@ async def create_key(
         created_by=call.agent,
         now=call.now,
         expires_at=expires_at,
+        is_person=person,
         **limits,
     )
     call.subject = f"create_key {key_id} {name} ({role})"
@@ -71,11 +74,10 @@ async def create_key(
         projects=scope,
         agent=agent,
         agent_type=agent_type,
+        person=person,
         **limits,
         expires_at=iso(expires_at) if expires_at else None,
-        warning=""
-        if scope
-        else "This key has no projects. Revoke it and create one with `projects` set (['*'] = all).",
+        warning="" if scope else _NO_PROJECTS,
     )
 
 

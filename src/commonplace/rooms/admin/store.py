@@ -15,7 +15,7 @@ AUDIT_WINDOW_ROWS = 5000
 
 _SELECT_KEY = (
     "select id, hash, name, role, projects, agent, agent_type, machines, workspaces, created_at, created_by,"
-    " expires_at, revoked_at, last_used_at from api_key"
+    " expires_at, revoked_at, last_used_at, person from api_key"
 )
 _IS_LIVE = "revoked_at is null and (expires_at is null or expires_at > $2)"
 _MAX_LISTED_KEYS = 1000
@@ -54,6 +54,7 @@ def _caller_from_key(row: Row) -> Caller:
         row["agent_type"] or "",
         machines=decode_names(row["machines"]),
         workspaces=decode_names(row["workspaces"]),
+        is_persons_key=bool(row["person"]),
     )
 
 
@@ -76,10 +77,11 @@ async def insert_key(
     expires_at: int | None,
     machines: Sequence[str] = (),
     workspaces: Sequence[str] = (),
+    is_person: bool = False,
 ) -> None:
     await tx.run(
         "insert into api_key (id, hash, name, role, projects, agent, agent_type, created_at, created_by, expires_at,"
-        " machines, workspaces) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+        " machines, workspaces, person) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
         id,
         hash_secret(secret),
         name,
@@ -92,6 +94,7 @@ async def insert_key(
         expires_at,
         msgspec.json.encode(machines).decode(),
         msgspec.json.encode(workspaces).decode(),
+        int(is_person),
     )
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from commonplace.clock import MINUTE, iso, iso_exact
 from commonplace.operation import Reply
+from commonplace.rooms.requests.model import PersonRequest
 from commonplace.store.database import Row
 
 ACTS_MINUTES = 15
@@ -36,7 +37,10 @@ _REPORTED_KINDS = {
 
 
 class NeedsYou(Reply):
-    """Something that waits for a person. `kind`: mail, blocked, question, disputed, pending_agent."""
+    """Something that waits for a person. `kind`: request, mail, blocked, question, disputed, pending_agent, idle.
+
+    A request has its details in `request`. An idle agent has ended its turn: it is listed last and waits for nothing.
+    """
 
     kind: str
     project: str
@@ -47,6 +51,12 @@ class NeedsYou(Reply):
     text: str = ""
     thread_id: str = ""
     where: str = ""
+    request: PersonRequest | None = None
+
+
+def rank_need(need: NeedsYou) -> int:
+    """What a program waits for comes first, who has only ended a turn last."""
+    return {"request": 0, "idle": 2}.get(need.kind, 1)
 
 
 class AgentCard(Reply):

@@ -2,20 +2,21 @@
 
 from collections.abc import Sequence
 
-from commonplace.access import ALL_PROJECTS, SHARED
+from commonplace.access import ALL_PROJECTS
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName, TimeArgument
 from commonplace.audience import load_event_reader
 from commonplace.call import Call
 from commonplace.clock import DAY, HOUR, MINUTE, iso
 from commonplace.operation import operation
-from commonplace.project import is_project_admin, list_all_project_names
+from commonplace.project import is_project_admin, list_visible_project_names
 from commonplace.rooms.backlog.model import ProjectOrAll
 from commonplace.rooms.live_state import model, store
 from commonplace.rooms.messages.model import MESSAGE_STATUSES
+from commonplace.rooms.requests import model as request_model
+from commonplace.rooms.requests import store as request_store
 from commonplace.store.database import Row
 
-_MAX_PROJECTS = 500
 _MAX_LISTED_PREVENTED = 20
 _LATEST = (2**62, 2**62)
 _COMPLETED = MESSAGE_STATUSES.index("completed")
@@ -74,11 +75,9 @@ async def list_events(
 
 async def list_chosen_projects(call: Call, project: object) -> list[str]:
     """The named project, or every project that the caller may see."""
-    if isinstance(project, str):
-        return [call.project]
-    if ALL_PROJECTS in call.caller.projects:
-        return (await list_all_project_names(call.tx))[:_MAX_PROJECTS] or [SHARED]
-    return sorted(call.caller.projects)[:_MAX_PROJECTS]
+    return (
+        [call.project] if isinstance(project, str) else await list_visible_project_names(call.tx, call.caller)
+    )
 
 
 def _parse_cursor(cursor: str) -> tuple[int, int]:
@@ -100,12 +99,29 @@ async def _list_needs(call: Call, projects: list[str]) -> list[model.NeedsYou]:
     administered = [project for project in projects if await _is_admin(call, project)]
     agent = "" if call.is_anonymous else call.agent
     needs = [
+        *await _list_requests(call, projects),
         *await _list_mail(call, projects, administered, agent),
         *await _list_blocked(call, projects),
         *await _list_questions(call, projects),
         *await _list_pending(call, administered),
     ]
-    return sorted(needs, key=lambda need: need.since, reverse=True)
+    newest_first = sorted(needs, key=lambda need: need.since, reverse=True)
+    return sorted(newest_first, key=model.rank_need)
+
+
+async def _list_requests(call: Call, projects: list[str]) -> list[model.NeedsYou]:
+    return [
+        model.NeedsYou(
+            kind="idle" if row["kind"] == "idle" else "request",
+            project=row["project"],
+            id=row["id"],
+            since=iso(row["created_at"]),
+            agent=row["agent"],
+            title=row["title"],
+            request=request_model.build_request(row, call.now),
+        )
+        for row in await request_store.list_waiting_requests(call.tx, projects, call.now)
+    ]
 
 
 async def _is_admin(call: Call, project: str) -> bool:

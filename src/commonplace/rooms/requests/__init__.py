@@ -1,0 +1,30 @@
+"""What waits for a person: permissions, questions and plans of agents, and the answers that people give."""
+
+from commonplace.agent_names import declare_agent_columns
+from commonplace.room import Room
+from commonplace.rooms.requests.asking import ask_person
+from commonplace.rooms.requests.events import REQUEST_ANSWERED, REQUEST_CLOSED, REQUEST_OPENED
+from commonplace.rooms.requests.operations import (
+    answer_request,
+    close_requests,
+    list_requests,
+    report_request,
+    wait_for_answer,
+)
+from commonplace.rooms.requests.resources import REQUESTS
+from commonplace.rooms.requests.retention import OLD_REQUESTS
+
+ROOM = Room(
+    name="requests",
+    purpose=__doc__,
+    toolset="work",
+    operations=(ask_person,),
+    program_operations=(report_request, wait_for_answer, close_requests, list_requests, answer_request),
+    retention=(OLD_REQUESTS,),
+    resources=(REQUESTS,),
+    events=(REQUEST_OPENED, REQUEST_ANSWERED, REQUEST_CLOSED),
+    agent_columns=declare_agent_columns(
+        session=("person_request.agent",),
+        never=("person_request.answered_by", "person_request.subagent"),
+    ),
+)

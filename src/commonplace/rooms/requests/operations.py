@@ -1,0 +1,239 @@
+"""Report what waits for a person, wait for the answer, and answer it.
+
+Hooks report and wait (`client/hooks/waiting_requests.py`); agents ask with memory_ask_person (`asking.py`); only people
+answer (`people.py`).
+"""
+
+import secrets
+
+from commonplace import activity, errors
+from commonplace.call import Call
+from commonplace.operation import operation
+from commonplace.project import list_visible_project_names
+from commonplace.rooms.backlog.model import ProjectOrAll
+from commonplace.rooms.requests import model, store
+from commonplace.rooms.requests.events import REQUEST_ANSWERED, REQUEST_CLOSED, REQUEST_OPENED
+from commonplace.rooms.requests.people import require_person
+from commonplace.store.database import Row
+from commonplace.waiting import WaitForEvents
+
+_STATES = {"all": ("open", "answered", "closed")}
+
+
+@operation(
+    "memory_report_request",
+    writes=True,
+    example={"kind": "permission", "title": "Bash", "text": "git push --force", "tool": "claude"},
+    verbatim=("directory", "subagent"),
+)
+async def report_request(
+    call: Call,
+    kind: model.RequestKind,
+    title: model.RequestTitle = "",
+    text: model.RequestText = "",
+    questions: model.GivenQuestions | None = None,
+    tool: model.ToolName = "",
+    machine: model.MachineName = "",
+    directory: model.FolderPath = "",
+    subagent: model.SubagentName = "",
+    is_awaited: bool = False,
+    is_hint: bool = False,
+) -> model.ReportedRequest:
+    """Report that the agent's program waits for a person, so that people see it."""
+    session = call.own_session
+    if is_hint and await store.count_open_of_session(call.tx, session, "hook"):
+        return model.ReportedRequest(status="known")
+    if kind == "idle":
+        await _close(call, None, None)
+    elif await store.count_open_of_session(call.tx, session, "hook") >= model.MAX_OPEN_PER_SESSION:
+        await _close(call, subagent, None)
+    draft = model.RequestDraft(
+        kind=kind,
+        source="hook",
+        agent=session.agent,
+        tool=tool,
+        machine=machine,
+        directory=directory,
+        title=title,
+        body=text,
+        questions=_build_questions(questions),
+        subagent=subagent,
+    )
+    return model.ReportedRequest(
+        status="open", request_id=await open_request(call, draft, is_awaited=is_awaited)
+    )
+
+
+def _build_questions(given: model.GivenQuestions | None) -> list[model.RequestQuestion]:
+    return [
+        model.RequestQuestion(
+            question=item.question,
+            options=[model.RequestOption(label=o.label, description=o.description) for o in item.options],
+            multiple=item.multiple,
+        )
+        for item in given or []
+    ]
+
+
+async def open_request(call: Call, draft: model.RequestDraft, *, is_awaited: bool) -> str:
+    request_id = f"req_{secrets.token_hex(6)}"
+    await store.insert_request(call.tx, request_id, call.own_session, draft, call.now, is_awaited=is_awaited)
+    call.subject = f"{request_id} {draft.kind} {draft.title}"
+    call.emit(REQUEST_OPENED, id=request_id, request_kind=draft.kind, agent=draft.agent, title=draft.title)
+    return request_id
+
+
+@operation("memory_wait_for_answer", writes=True, idempotent=True)
+async def wait_for_answer(
+    call: Call, request_id: model.RequestId, wait_seconds: model.AnswerWaitSeconds = 0
+) -> model.RequestAnswer:
+    """Wait for a person's answer to a request of this session; `closed` means that nobody need answer any more."""
+    row = await require_own_request(call, request_id)
+    if row["state"] == "answered":
+        await store.mark_delivered(call.tx, call.project, row["id"], call.now)
+    elif row["state"] == "open" and wait_seconds:
+        project, now = call.project, call.now
+        raise WaitForEvents(
+            call,
+            model.build_answer(row),
+            wait_seconds,
+            lambda tx: store.mark_polled(tx, project, request_id, now),
+        )
+    elif row["state"] == "open":
+        await store.mark_polled(call.tx, call.project, row["id"], call.now)
+    return model.build_answer(row)
+
+
+async def require_own_request(call: Call, request_id: str) -> Row:
+    row = await store.load_request(call.tx, call.project, request_id)
+    if row is None or row["session"] != call.own_session.id:
+        raise _not_found(request_id)
+    return row
+
+
+def _not_found(request_id: str) -> errors.NotFound:
+    return errors.NotFound(
+        f"There is no request '{request_id}' here.", hint="List them with memory_list_requests."
+    )
+
+
+@operation("memory_close_requests", writes=True, idempotent=True, verbatim=("subagent",))
+async def close_requests(
+    call: Call,
+    subagent: model.SubagentName | None = None,
+    request_id: model.RequestId | None = None,
+) -> model.ClosedRequests:
+    """Close what this session's program waited for, because it went on: all of it, a sub-agent's, or one request."""
+    return model.ClosedRequests(closed=await _close(call, subagent, [request_id] if request_id else None))
+
+
+async def _close(call: Call, subagent: str | None, ids: list[str] | None) -> int:
+    closed = await store.close_requests(call.tx, call.own_session, subagent, ids, call.now)
+    if closed:
+        call.subject = ", ".join(closed)
+        call.emit(REQUEST_CLOSED, ids=closed, agent=call.agent)
+    return len(closed)
+
+
+@operation("memory_list_requests", role="readonly", session="optional", example={"project": "shop"})
+async def list_requests(
+    call: Call,
+    project: ProjectOrAll | None = None,
+    status: model.RequestStates = "open",
+    limit: model.RequestLimit = 50,
+) -> model.RequestListing:
+    """What waits for a person, or was answered, in a project or in all that the caller may see; newest first."""
+    projects = (
+        [call.project] if isinstance(project, str) else await list_visible_project_names(call.tx, call.caller)
+    )
+    if status == "open":
+        rows = (await store.list_waiting_requests(call.tx, projects, call.now))[:limit]
+    else:
+        rows = await store.list_requests(call.tx, projects, _STATES.get(status, (status,)), limit)
+    return model.RequestListing(
+        count=len(rows), requests=[model.build_request(row, call.now) for row in rows]
+    )
+
+
+@operation("memory_answer_request", writes=True, session=False)
+async def answer_request(
+    call: Call,
+    project: str,
+    request_id: model.RequestId,
+    shown: model.ShownHash,
+    decision: model.RequestDecision,
+    answers: model.AnswerTexts | None = None,
+    note: model.AnswerNote = "",
+) -> model.AnsweredRequest:
+    """Answer a request as a person: allow or deny a permission or plan, answer or decline a question. Once."""
+    del project
+    row = await store.load_request(call.tx, call.project, request_id)
+    if row is None:
+        raise _not_found(request_id)
+    require_person(call, row)
+    _require_answerable(call, row, shown)
+    _require_fitting(row, decision, answers or [])
+    await _record_answer(call, row, shown, decision, answers or [], note)
+    call.subject = f"{row['id']} {decision}: {row['agent']} {row['kind']} {row['title'] or row['body']}"
+    call.emit(REQUEST_ANSWERED, id=row["id"], decision=decision, agent=row["agent"])
+    return model.AnsweredRequest(status="answered", request_id=row["id"], agent=row["agent"])
+
+
+async def _record_answer(
+    call: Call, row: Row, shown: str, decision: str, answers: list[str], note: str
+) -> None:
+    is_first = await store.mark_answered(
+        call.tx,
+        call.project,
+        row["id"],
+        shown,
+        decision=decision,
+        answers=answers,
+        note=note,
+        person=call.agent,
+        now=call.now,
+    )
+    if not is_first:
+        raise errors.Conflict(f"{row['id']} was answered meanwhile.", hint="Reload the list of requests.")
+    if row["source"] == "agent":
+        answered = await store.load_request(call.tx, call.project, row["id"])
+        assert answered is not None  # noqa: S101 - it was updated just now
+        await activity.notify_sessions(
+            call.tx, call.project, [row["session"]], model.format_notice(answered), call.now
+        )
+
+
+def _require_answerable(call: Call, row: Row, shown: str) -> None:
+    if row["state"] == "answered":
+        raise errors.Conflict(
+            f"{row['id']} was already answered by {row['answered_by']}.", hint="A request is answered once."
+        )
+    if row["state"] == "closed" or row["ended_at"] is not None:
+        raise errors.Conflict(
+            f"{row['agent']} no longer waits for this.", hint="Reload the list of requests."
+        )
+    if row["shown"] != shown:
+        raise errors.Conflict(
+            f"{row['id']} is not what was shown to you.",
+            hint="Reload the list of requests and read it again.",
+        )
+    if not model.takes_answer(row, call.now):
+        where = " ".join(part for part in (row["tool"], row["machine"], row["directory"]) if part)
+        raise errors.Conflict(
+            f"{row['agent']} cannot take an answer from here.", hint=f"Answer in its own window: {where}."
+        )
+
+
+def _require_fitting(row: Row, decision: str, answers: list[str]) -> None:
+    if row["kind"] == "question":
+        count = len(model.decode_questions(row["questions"]))
+        if decision == "allow" or (decision == "answer" and len(answers) != count):
+            raise errors.Invalid(
+                f"{row['id']} asks {count} question{'s' * (count != 1)}.",
+                hint="Set `decision` to answer with one text for each question in `answers`, or to deny.",
+            )
+    elif decision == "answer" or answers:
+        raise errors.Invalid(
+            f"{row['id']} asks for a permission.",
+            hint="Set `decision` to allow or deny; `note` takes a text.",
+        )

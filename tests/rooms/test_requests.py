@@ -1,0 +1,276 @@
+"""What waits for a person: who reports it, who answers it, and that each answer counts once, for what was shown."""
+
+import asyncio
+
+import pytest
+
+from commonplace import errors
+from commonplace.access import OPERATOR, Caller
+from patience import PATIENCE_SECONDS
+
+EVERYWHERE = frozenset({"*"})
+PAGE = Caller("owner", EVERYWHERE, agent="eve", is_person=True)
+ASKING_TWO = [
+    {"question": "Which db?", "options": [{"label": "lite"}, {"label": "pg", "description": "a server"}]},
+    {"question": "Which port?"},
+]
+
+
+async def _report(agent, **more):
+    given = {"kind": "permission", "title": "Bash", "text": "git push", "tool": "claude", "is_awaited": True}
+    return (await agent.report_request(**given | more))["request_id"]
+
+
+async def _shown(team, request_id):
+    listed = (await team.anyone(PAGE).list_requests(project="shop", status="all"))["requests"]
+    return next(request["shown"] for request in listed if request["id"] == request_id)
+
+
+async def _answer(team, request_id, caller=PAGE, **given):
+    given = {"decision": "allow", "shown": await _shown(team, request_id)} | given
+    return await team.anyone(caller).answer_request(project="shop", request_id=request_id, **given)
+
+
+async def test_reported_request_is_listed_with_everything_that_a_person_needs(team):
+    ann = await team.agent("ann", working_directory="/home/ann/shop", tmux_target="main:1")
+    request_id = await _report(ann, machine="laptop", directory="/home/ann/shop")
+    (need,) = (await team.anyone(PAGE).get_live_state(project="shop"))["needs_you"]
+    request = need["request"]
+    assert (need["kind"], need["agent"], request["id"], request["can_answer"]) == (
+        "request",
+        "ann",
+        request_id,
+        True,
+    )
+    assert {
+        name: request[name] for name in ("title", "text", "tool", "machine", "directory", "tmux_target")
+    } == {
+        "title": "Bash",
+        "text": "git push",
+        "tool": "claude",
+        "machine": "laptop",
+        "directory": "/home/ann/shop",
+        "tmux_target": "main:1",
+    }
+
+
+async def test_answer_reaches_the_hook_that_waits_and_leaves_the_list(team):
+    ann = await team.agent("ann")
+    request_id = await _report(ann)
+    waiting = asyncio.create_task(ann.wait_for_answer(request_id=request_id, wait_seconds=50))
+    await asyncio.sleep(0)
+    await _answer(team, request_id, decision="deny", note="not on Fridays")
+    assert await waiting == {
+        "status": "answered",
+        "request_id": request_id,
+        "decision": "deny",
+        "note": "not on Fridays",
+        "answered_by": "eve",
+    }
+    assert (await team.anyone(PAGE).list_requests(project="shop"))["requests"] == []
+
+
+async def test_second_answer_is_refused(team):
+    request_id = await _report(await team.agent("ann"))
+    shown = await _shown(team, request_id)
+    await _answer(team, request_id)
+    with pytest.raises(errors.Conflict):
+        await _answer(team, request_id, shown=shown, decision="deny")
+
+
+async def test_answer_to_something_else_than_was_shown_is_refused(team):
+    ann = await team.agent("ann")
+    request_id, other = await _report(ann), await _report(ann, text="rm -rf build")
+    with pytest.raises(errors.Conflict):
+        await _answer(team, request_id, shown=await _shown(team, other))
+
+
+async def test_answer_is_audited_with_the_person_and_the_request(team):
+    request_id = await _report(await team.agent("ann"))
+    await _answer(team, request_id)
+    rows = (await team.anyone(PAGE).call("memory_admin", action="audit_log"))["events"]
+    (row,) = [row for row in rows if row["operation"] == "memory_answer_request"]
+    assert (row["agent"], row["outcome"], row["detail"]) == (
+        "eve",
+        "ok",
+        f"{request_id} allow: ann permission Bash",
+    )
+
+
+@pytest.mark.parametrize(
+    ("caller", "may"),
+    [
+        (Caller("owner", EVERYWHERE), False),
+        (Caller("owner", EVERYWHERE, agent="eve"), False),
+        (Caller("owner", EVERYWHERE, agent="eve", is_person=True), True),
+        (Caller("owner", EVERYWHERE, agent="operator", operator=True), True),
+        (Caller("agent", EVERYWHERE, "key_1", "eve"), False),
+        (Caller("agent", EVERYWHERE, "key_1", "eve", is_person=True), False),
+        (Caller("agent", EVERYWHERE, "key_1", "eve", is_persons_key=True), True),
+        (Caller("readonly", EVERYWHERE, "key_1", "eve", is_persons_key=True), False),
+        (Caller("admin", EVERYWHERE, "key_1", "eve"), True),
+        (Caller("admin", EVERYWHERE, "key_1", "eve", windows=("claude:1",)), False),
+        (Caller("admin", EVERYWHERE, "key_1", "eve", session="shop_eve_1"), False),
+        (Caller("admin", EVERYWHERE, "key_1", "ann"), False),
+        (Caller("admin", frozenset({"bank"}), "key_1", "eve"), False),
+    ],
+)
+async def test_only_people_answer(team, caller, may):
+    request_id = await _report(await team.agent("ann"))
+    if may:
+        assert (await _answer(team, request_id, caller))["status"] == "answered"
+        return
+    with pytest.raises(errors.Forbidden):
+        await _answer(team, request_id, caller)
+
+
+async def test_key_of_a_person_is_marked(team):
+    made = await team.anyone(OPERATOR).call(
+        "memory_admin", action="create_key", name="eve", role="agent", projects=["shop"], person=True
+    )
+    assert made["person"]
+    (listed,) = (await team.anyone(PAGE).call("memory_admin", action="list_keys"))["keys"]
+    assert listed["person"]
+
+
+async def test_answers_of_a_dialog_fit_its_questions(team):
+    ann = await team.agent("ann")
+    request_id = await _report(ann, kind="question", questions=ASKING_TWO)
+    for wrong in ({"decision": "allow"}, {"decision": "answer", "answers": ["lite"]}):
+        with pytest.raises(errors.Invalid):
+            await _answer(team, request_id, **wrong)
+    await _answer(team, request_id, decision="answer", answers=["lite", "5432"])
+    answer = await ann.wait_for_answer(request_id=request_id)
+    assert (answer["decision"], answer["answers"]) == ("answer", ["lite", "5432"])
+
+
+async def test_permission_takes_no_answers(team):
+    request_id = await _report(await team.agent("ann"))
+    with pytest.raises(errors.Invalid):
+        await _answer(team, request_id, decision="answer", answers=["yes"])
+
+
+async def test_request_without_a_waiting_hook_says_where_to_answer(team):
+    ann = await team.agent("ann")
+    request_id = await _report(ann, is_awaited=False, tool="gemini", machine="laptop", directory="/shop")
+    with pytest.raises(errors.Conflict) as refused:
+        await _answer(team, request_id)
+    assert refused.value.hint == "Answer in its own window: gemini laptop /shop."
+
+
+async def test_request_whose_hook_went_away_takes_no_answer_any_more(team):
+    ann = await team.agent("ann")
+    request_id = await _report(ann)
+    team.clock.advance(minutes=2)
+    (request,) = (await team.anyone(PAGE).list_requests(project="shop"))["requests"]
+    assert "can_answer" not in request
+    await ann.wait_for_answer(request_id=request_id)
+    (request,) = (await team.anyone(PAGE).list_requests(project="shop"))["requests"]
+    assert request["can_answer"]
+
+
+async def test_request_is_closed_when_the_program_went_on(team):
+    ann = await team.agent("ann")
+    request_id, of_subagent = await _report(ann), await _report(ann, subagent="sub1")
+    assert await ann.close_requests(subagent="") == {"closed": 1}
+    assert (await ann.wait_for_answer(request_id=request_id))["status"] == "closed"
+    shown = await _shown(team, request_id)
+    with pytest.raises(errors.Conflict):
+        await _answer(team, request_id, shown=shown)
+    listed = (await team.anyone(PAGE).list_requests(project="shop"))["requests"]
+    assert [request["id"] for request in listed] == [of_subagent]
+
+
+async def test_requests_of_an_ended_session_are_not_listed(team):
+    ann = await team.agent("ann")
+    request_id = await _report(ann)
+    shown = await _shown(team, request_id)
+    await ann.end_session(summary="done")
+    assert (await team.anyone(PAGE).list_requests(project="shop"))["requests"] == []
+    with pytest.raises(errors.Conflict):
+        await _answer(team, request_id, shown=shown)
+
+
+async def test_hint_of_waiting_is_ignored_where_the_request_is_known(team):
+    ann = await team.agent("ann")
+    await _report(ann)
+    assert await ann.report_request(kind="permission", is_hint=True) == {"status": "known"}
+
+
+async def test_idle_agent_is_listed_last_until_it_works_again(team):
+    ann, ben = await team.agent("ann"), await team.agent("ben")
+    await _report(ben)
+    team.clock.advance(seconds=1)
+    await ann.report_request(kind="idle", tool="codex")
+    kinds = [need["kind"] for need in (await team.anyone(PAGE).get_live_state(project="shop"))["needs_you"]]
+    assert kinds == ["request", "idle"]
+    team.clock.advance(seconds=60)
+    await ann.lock_files(files=["a.py"])
+    kinds = [need["kind"] for need in (await team.anyone(PAGE).get_live_state(project="shop"))["needs_you"]]
+    assert kinds == ["request"]
+
+
+async def test_another_session_cannot_read_or_close_a_request(team):
+    ann, ben = await team.agent("ann"), await team.agent("ben")
+    request_id = await _report(ann)
+    with pytest.raises(errors.NotFound):
+        await ben.wait_for_answer(request_id=request_id)
+    assert await ben.close_requests(request_id=request_id) == {"closed": 0}
+
+
+async def test_ask_person_waits_for_the_answer(team):
+    ann = await team.agent("ann")
+    heard = asyncio.Event()
+    stop = await team.calls.bus.listen_to_project("shop", lambda _: heard.set())
+    asking = asyncio.create_task(ann.ask_person(question="Ship it?", options=["yes", "no"], wait_seconds=50))
+    await asyncio.wait_for(heard.wait(), PATIENCE_SECONDS)
+    stop()
+    (request,) = (await team.anyone(PAGE).list_requests(project="shop"))["requests"]
+    assert request["questions"] == [{"question": "Ship it?", "options": [{"label": "yes"}, {"label": "no"}]}]
+    await _answer(team, request["id"], decision="answer", answers=["yes"], note="after lunch")
+    reply = await asking
+    assert reply == {
+        "status": "answered",
+        "request_id": request["id"],
+        "answer": "yes; after lunch",
+        "answered_by": "eve",
+    }
+    assert "_notice" not in await ann.heartbeat()
+
+
+async def test_answer_to_a_question_that_nobody_waits_for_comes_as_a_notice_once(team):
+    ann = await team.agent("ann")
+    asked = await ann.ask_person(question="Ship it?", wait_seconds=0)
+    assert asked["status"] == "open"
+    await _answer(team, asked["request_id"], decision="answer", answers=["yes"])
+    (notice,) = (await ann.heartbeat())["_notice"]
+    assert f'eve answered "Ship it?" ({asked["request_id"]}): yes' in notice
+    assert "_notice" not in await ann.heartbeat()
+
+
+async def test_same_question_again_is_the_same_request_until_it_is_read(team):
+    ann = await team.agent("ann")
+    first = await ann.ask_person(question="Ship it?", wait_seconds=0)
+    again = await ann.ask_person(question="Ship it?", wait_seconds=0)
+    assert again["request_id"] == first["request_id"]
+    await _answer(team, first["request_id"], decision="deny")
+    read = await ann.ask_person(question="Ship it?", wait_seconds=0)
+    assert (read["status"], read["answer"]) == ("answered", "(declined to answer)")
+    assert (await ann.ask_person(question="Ship it?", wait_seconds=0))["request_id"] != first["request_id"]
+
+
+async def test_ask_person_refuses_more_open_questions_than_anybody_reads(team):
+    ann = await team.agent("ann")
+    for number in range(20):
+        await ann.ask_person(question=f"Number {number}?", wait_seconds=0)
+    with pytest.raises(errors.TooMany):
+        await ann.ask_person(question="One more?", wait_seconds=0)
+
+
+async def test_report_leaves_secrets_out(team):
+    ann = await team.agent("ann")
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    await _report(ann, text=f"curl -H 'Authorization: Bearer {secret}' https://example.org")
+    (request,) = (await team.anyone(PAGE).list_requests(project="shop"))["requests"]
+    assert secret not in request["text"]
+    assert "curl" in request["text"]
