@@ -1,5 +1,6 @@
 """What the server says about the team, seen by an agent that only looks."""
 
+from collections import Counter
 from typing import Any
 
 from product import Product
@@ -39,3 +40,8 @@ class Observer:
         """Snippets of archived transcripts."""
         matches = self._server.call("search_sessions", self._key, query=query)["matches"]
         return [match["snippet"] for match in matches]
+
+    def count_prevented(self) -> Counter[tuple[str, str]]:
+        """How often each agent was kept from something, by the kind of it."""
+        prevented = self._look("memory_get_live_state")["prevented"]
+        return Counter((entry["kind"], entry["agent"]) for entry in prevented)

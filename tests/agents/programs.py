@@ -53,6 +53,8 @@ class DrivenProgram:
     environment: Callable[[ProgramWindow], dict[str, str]]
     edit: Callable[[Path, str, str], list[Call]]
     """The model's calls that replace one line of a file."""
+    shell: Callable[[str], Call]
+    """The model's call that runs a command in the program's own shell tool."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Files that its user had before, by their path in the home folder; REPOSITORY stands for its path."""
     own_tool_prefix: str = ""
@@ -115,7 +117,7 @@ def _asks_for_summary(request: ModelRequest) -> bool:
 
 def _claude_command(window: ProgramWindow) -> list[str]:
     resume = ["--continue"] if window.resumes else []
-    allowed = "mcp__commonplace,Edit,Write,Read,Agent"
+    allowed = "mcp__commonplace,Edit,Write,Read,Agent,Bash"
     return [*resume, "-p", window.prompt, "--allowedTools", allowed, "--permission-mode", "acceptEdits"]
 
 
@@ -132,6 +134,10 @@ def _claude_environment(window: ProgramWindow) -> dict[str, str]:
 def _claude_edit(file: Path, old: str, new: str) -> list[Call]:
     arguments = {"file_path": str(file), "old_string": old, "new_string": new}
     return [Call("Read", {"file_path": str(file)}), Call("Edit", arguments)]
+
+
+def _claude_shell(command: str) -> Call:
+    return Call("Bash", {"command": command, "description": "Run it"})
 
 
 def _codex_command(window: ProgramWindow) -> list[str]:
@@ -163,6 +169,10 @@ def _codex_environment(_window: ProgramWindow) -> dict[str, str]:
 def _codex_edit(file: Path, old: str, new: str) -> list[Call]:
     patch = f"*** Begin Patch\n*** Update File: {file}\n@@\n-{old}\n+{new}\n*** End Patch\n"
     return [Call("apply_patch", patch)]
+
+
+def _codex_shell(command: str) -> Call:
+    return Call("exec_command", {"cmd": command})
 
 
 def _codex_subagent(prompt: str) -> list[Call]:
@@ -197,6 +207,10 @@ def _gemini_edit(file: Path, old: str, new: str) -> list[Call]:
     ]
 
 
+def _gemini_shell(command: str) -> Call:
+    return Call("run_shell_command", {"command": command, "description": "Run it."})
+
+
 def _opencode_command(window: ProgramWindow) -> list[str]:
     return ["run", "--model", "scripted/m", window.prompt]
 
@@ -225,6 +239,10 @@ def _opencode_edit(file: Path, old: str, new: str) -> list[Call]:
     return [Call("read", {"filePath": str(file)}), Call("edit", arguments)]
 
 
+def _opencode_shell(command: str) -> Call:
+    return Call("bash", {"command": command, "description": "Run it"})
+
+
 def _opencode_subagent(prompt: str) -> list[Call]:
     return [Call("task", {"description": "cart", "prompt": prompt, "subagent_type": "general"})]
 
@@ -248,6 +266,10 @@ def _copilot_edit(file: Path, old: str, new: str) -> list[Call]:
     return [Call("edit", {"path": str(file), "old_str": old, "new_str": new})]
 
 
+def _copilot_shell(command: str) -> Call:
+    return Call("bash", {"command": command, "description": "Run it"})
+
+
 def _copilot_subagent(prompt: str) -> list[Call]:
     arguments = {"name": "cart", "description": "cart", "agent_type": "general-purpose", "prompt": prompt}
     return [Call("task", arguments)]
@@ -265,6 +287,7 @@ CLAUDE = DrivenProgram(
     _claude_command,
     _claude_environment,
     _claude_edit,
+    _claude_shell,
     {".claude.json": json.dumps(_CLAUDE_STATE), ".claude/settings.json": '{"theme": "dark"}'},
     own_tool_prefix="mcp__commonplace__",
     is_summary=_asks_for_summary,
@@ -283,6 +306,7 @@ CODEX = DrivenProgram(
     _codex_command,
     _codex_environment,
     _codex_edit,
+    _codex_shell,
     {".codex/config.toml": "# mine\n[features]\nmulti_agent_v2 = true\n"},
     own_tool_prefix="mcp__commonplace__",
     full_context_tokens=260_000,
@@ -294,6 +318,7 @@ GEMINI = DrivenProgram(
     _gemini_command,
     _gemini_environment,
     _gemini_edit,
+    _gemini_shell,
     {".gemini/settings.json": '{"security": {"auth": {"selectedType": "gemini-api-key"}}}\n'},
     terminal=TerminalUse(
         ("-m", "gemini-2.5-pro", "--approval-mode", "yolo"),
@@ -309,6 +334,7 @@ OPENCODE = DrivenProgram(
     _opencode_command,
     _opencode_environment,
     _opencode_edit,
+    _opencode_shell,
     {".config/opencode/opencode.jsonc": '{\n  // mine\n  "share": "disabled"\n}\n'},
     full_context_tokens=199_000,
     start_subagent=_opencode_subagent,
@@ -319,6 +345,7 @@ COPILOT = DrivenProgram(
     _copilot_command,
     _copilot_environment,
     _copilot_edit,
+    _copilot_shell,
     {".copilot/config.json": '{"trusted_folders": ["REPOSITORY"], "banner": "never"}\n'},
     is_summary=_asks_for_summary,
     terminal=TerminalUse(

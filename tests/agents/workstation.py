@@ -114,14 +114,40 @@ class Workstation:
     def cart(self) -> Path:
         return self.repository / "src" / "cart.py"
 
+    @property
+    def price(self) -> Path:
+        return self.repository / "src" / "price.py"
+
     def create(self) -> None:
         self.home.mkdir(parents=True)
         (self.repository / "src").mkdir(parents=True)
         self.cart.write_text("total = 0\n")
-        (self.repository / "src" / "price.py").write_text("price = 1\n")
-        (self.home / ".gitconfig").write_text("[user]\nname = Ann\nemail = ann@example.com\n")
-        for words in (["init", "-q", "-b", "main"], ["add", "--all"], ["commit", "-q", "-m", "first"]):
-            subprocess.run(["git", *words], cwd=self.repository, env=self.environment, check=True, timeout=60)
+        self.price.write_text("price = 1\n")
+        for words in (
+            ["init", "-q", "-b", "main"],
+            [
+                "config",
+                "user.name",
+                "Ann",
+            ],  # not for the whole home: Gemini CLI runs git without its settings
+            ["config", "user.email", "ann@example.com"],
+            ["add", "--all"],
+            ["commit", "-q", "-m", "first"],
+        ):
+            self.git(*words)
+
+    def git(self, *words: str) -> str:
+        """What git prints in the repository; the person runs it, not an agent."""
+        completed = subprocess.run(
+            ["git", *words],
+            cwd=self.repository,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            timeout=PATIENCE_SECONDS,
+        )
+        return completed.stdout
 
     @property
     def environment(self) -> dict[str, str]:

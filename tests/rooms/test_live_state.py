@@ -61,6 +61,21 @@ async def test_live_state_counts_what_hooks_and_guards_prevented(team):
     assert seen["prevented_counts"] == {"commands": 1, "edits": 1}
 
 
+async def test_live_state_counts_an_edit_that_a_hook_denied_once(team):
+    ann, ben = await team.agent("ann"), await team.agent("ben")
+    await ann.lock_files(files=["src/cart.py"])
+    await ben.lock_files(files=["src/cart.py"], reason="by hand")
+    team.clock.advance(minutes=1)
+    await ben.lock_files(files=["src/cart.py"], reason="editing (claude-1)")
+    team.clock.advance(seconds=1)
+    await ben.report_prevented(kind="edit_denied", what="edit of src/cart.py", files=["src/cart.py"])
+    seen = await team.anyone(PERSON).get_live_state(project="shop")
+    assert [(row["operation"], row["agent"]) for row in seen["prevented"]] == [
+        ("memory_report_prevented", "ben"),
+        ("memory_lock_files", "ben"),
+    ]
+
+
 async def test_live_state_lists_held_and_touched_files_with_their_agent(team):
     ann, ben = await team.agent("ann"), await team.agent("ben")
     await ann.lock_files(files=["src/cart.py"], reason="VAT")

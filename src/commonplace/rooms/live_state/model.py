@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from pydantic import Field
 
-from commonplace.clock import MINUTE, iso, iso_exact
+from commonplace.clock import MINUTE, SECOND, iso, iso_exact
 from commonplace.operation import Reply
 from commonplace.rooms.requests.model import PersonRequest
 from commonplace.store.database import Row
@@ -18,6 +18,9 @@ EventKinds = Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]],
 EventCursor = Annotated[str, Field(max_length=100, pattern=r"^\d{1,17}-\d{1,17}$")]
 _SESSION_CHARACTERS = 8
 _TEXT_CHARACTERS = 500
+_REPORT = "memory_report_prevented"
+_MAX_REPORT_DELAY = 5 * SECOND
+_NEVER = 2**62
 _PREVENTED_KINDS = {
     "memory_lock_files": "edits",
     "duplicate": "duplicates",
@@ -34,6 +37,7 @@ _REPORTED_KINDS = {
     "rescue_made": "rescues",
     "conflict_predicted": "predicted_conflicts",
 }
+_DENIALS_BY_LEASES = ("edits", "commands")
 
 
 class NeedsYou(Reply):
@@ -195,11 +199,27 @@ def build_files(leases: Sequence[Row], touched: Sequence[Row]) -> list[TouchedFi
     ]
 
 
-def build_prevented(row: Row) -> Prevented:
+def build_prevented_list(rows: Sequence[Row]) -> list[Prevented]:
+    """What was prevented, newest first, each once: before a hook reports a denial, its lock was refused."""
+    prevented: list[Prevented] = []
+    denied_at: dict[tuple[str, str], int] = {}
+    for row in rows:
+        agent = (row["project"], row["agent"])
+        is_lock = row["operation"] == "memory_lock_files"
+        if is_lock and denied_at.pop(agent, _NEVER) - row["at"] < _MAX_REPORT_DELAY:
+            continue
+        entry = _build_prevented(row)
+        if row["operation"] == _REPORT and entry.kind in _DENIALS_BY_LEASES:
+            denied_at[agent] = row["at"]
+        prevented.append(entry)
+    return prevented
+
+
+def _build_prevented(row: Row) -> Prevented:
     reported, _, _ = row["detail"].partition(":")
     kind = (
         _REPORTED_KINDS.get(reported, reported)
-        if row["operation"] == "memory_report_prevented" and row["outcome"] == "ok"
+        if row["operation"] == _REPORT and row["outcome"] == "ok"
         else _PREVENTED_KINDS.get(row["outcome"]) or _PREVENTED_KINDS[row["operation"]]
     )
     return Prevented(

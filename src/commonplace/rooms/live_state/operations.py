@@ -30,10 +30,8 @@ async def get_live_state(call: Call, project: ProjectOrAll | None = None) -> mod
     acts = await store.list_recent_acts(call.tx, projects, call.now - model.ACTS_MINUTES * MINUTE)
     sessions = await store.list_live_sessions(call.tx, projects, call.now - SESSION_LIVE_MICROSECONDS)
     touched = await store.list_touched_files(call.tx, projects, call.now - HOUR)
-    prevented = [
-        model.build_prevented(row)
-        for row in await store.list_prevented(call.tx, projects, call.now - call.now % DAY)
-    ]
+    refusals = await store.list_prevented(call.tx, projects, call.now - call.now % DAY)
+    prevented = model.build_prevented_list(refusals)
     counts: dict[str, int] = {}
     for entry in prevented:
         counts[entry.kind] = counts.get(entry.kind, 0) + 1
