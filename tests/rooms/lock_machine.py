@@ -189,7 +189,8 @@ class Machine(RuleBasedStateMachine):
         ttl = request["minutes"] * MINUTE
         until, mode, same = self.now + ttl, request["mode"], False
         if before and self.blocks_others(before):
-            until = max(until, before.expires_at)
+            if before.expires_at > until:
+                until, ttl = before.expires_at, before.ttl
             same = before.mode == "exclusive" or mode == "shared"
             mode = before.mode if same else mode
         if before and same:

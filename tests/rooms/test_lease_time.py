@@ -165,6 +165,18 @@ async def test_a_crash_before_the_time_was_written_down_keeps_no_lease_longer_th
     assert await can_lock(bob)
 
 
+async def test_a_lock_asked_for_again_with_fewer_minutes_moves_no_time_at_a_restart(world):
+    """Seen with 30 minutes, then 1: the next start took the clock to be set back, and other leases ended."""
+    server = await world.start_server()
+    alice, bob = await server.agent("alice"), await server.agent("bob")
+    await alice.lock_files(files=["long.py"], minutes=30)
+    await alice.lock_files(files=["long.py"], minutes=1)
+    await alice.lock_files(files=["a.py"], minutes=1)
+    await world.stop_servers()
+    bob.calls = (await world.start_server()).calls
+    assert not await can_lock(bob)
+
+
 async def test_down_time_of_a_machine_that_was_not_restarted_counts(world):
     server = await world.start_server()
     alice, bob = await server.agent("alice"), await server.agent("bob")

@@ -163,13 +163,19 @@ class LeaseTerms:
 
 
 def grant_lease(request: LockRequest, held: Lease | None, token: int, terms: LeaseTerms) -> Lease:
-    """Return the new lease. A held lease that is alive is renewed and keeps its token and start time."""
+    """Return the new lease. A held lease that is alive is renewed and keeps its token and start time.
+
+    It is not shortened: the terms that last longer stay, its `ttl` with its end. So `expires_at - ttl` is never in
+    the future, and a server that starts reads from it how late it was (`lease_time.py`).
+    """
     expires_at = terms.now + terms.ttl
     if held is None or not held.blocks_others(terms.now):
         return _build_lease(
             request.path, request, terms, terms.mode, token, terms.reason, terms.now, expires_at
         )
     upgraded = held.mode == "shared" and terms.mode == "exclusive"
+    if held.expires_at > expires_at:
+        terms = replace(terms, ttl=held.ttl)
     return _build_lease(
         held.path,
         request,
