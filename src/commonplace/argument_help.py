@@ -164,6 +164,7 @@ ARGUMENT_HELP = {
     "known_seal": "The number of a seal that was kept elsewhere.",
     "memory_readmit_subject.id": "As list_keys of memory_admin shows it: oauth_...",
     "memory_run_retention.dry_run": "True only counts what would go.",
+    "fetch.id": "The id of a result of `search`: project/id.",
     "memory_scrub.dry_run": "Only count where the secret is; nothing is changed.",
     "memory_scrub.name": "The project; without one, what belongs to no project.",
     "memory_scrub.secret": "The text to remove, at least 8 characters.",

@@ -72,6 +72,8 @@ class Operation:
     after_commit: Callable[[Any], Awaitable[Any]] | None = None
     verbatim: tuple[str, ...] = ()
     session_reads: tuple[str, ...] = ()
+    structured: bool = False
+    """Whether MCP clients read the reply as `structuredContent` too."""
 
     @property
     def is_recorded(self) -> bool:
@@ -184,6 +186,7 @@ def operation(
     after_commit: Callable[[Any], Awaitable[Any]] | None = None,
     verbatim: tuple[str, ...] = (),
     session_reads: tuple[str, ...] = (),
+    structured: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Wrap a function as an operation; nothing is registered, the catalogue lists it.
 
@@ -206,6 +209,7 @@ def operation(
         after_commit,
         verbatim,
         session_reads,
+        structured,
     )
 
 

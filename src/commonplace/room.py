@@ -39,6 +39,8 @@ class Room:
     """Operations for our own programs: reachable over REST, not shown to models."""
     borrowed_tools: tuple[str, ...] = ()
     """Names of other rooms' tools that this room's toolset shows too."""
+    toolsets_on_request: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Toolsets for one kind of client, made of `program_operations`: shown only to a client that asks for them by name."""
     boot_sections: tuple[BootSection, ...] = ()
     retention: tuple[RetentionRule, ...] = ()
     chores: tuple[Chore, ...] = ()
@@ -82,6 +84,11 @@ class Catalogue:
             own = [tool.name for tool in room.operations]
             toolsets.setdefault(room.toolset, []).extend([*own, *room.borrowed_tools])
         return {name: tuple(names) for name, names in toolsets.items()}
+
+    @cached_property
+    def toolsets_on_request(self) -> Mapping[str, tuple[str, ...]]:
+        """The toolsets that are no part of the whole."""
+        return {name: tools for room in self.rooms for name, tools in room.toolsets_on_request.items()}
 
     @cached_property
     def model_tools(self) -> frozenset[str]:

@@ -78,6 +78,13 @@ def test_every_budget_belongs_to_a_toolset():
     assert BUDGETS.keys() == {"all", *CATALOGUE.toolsets}
 
 
+def test_toolsets_on_request_are_small_and_cost_other_clients_nothing():
+    for name, tools in CATALOGUE.toolsets_on_request.items():
+        assert name not in CATALOGUE.toolsets
+        assert not CATALOGUE.model_tools & set(tools)
+        assert _count_tokens(tools) <= 200
+
+
 def _walk_arguments() -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Every argument of every tool, as programs are shown it."""
     for tool in CATALOGUE.tools.values():

@@ -98,3 +98,34 @@ async def test_the_official_client_reaches_one_toolset_with_the_token_of_the_who
         listed = await client.list_tools()
     assert len(listed.tools) == 12
     assert len(issuer.clients) == 1
+
+
+async def test_a_connector_searches_and_fetches_with_its_two_tools(server: ResourceServer, issuer: Issuer):
+    token = issuer.mint(server.resource)
+    session = (await server.call("memory_start_session", token, project="shop")).json()["session_id"]
+    lesson = {"title": "Idle pool", "details": "The pool closes idle connections after a minute."}
+    stored = (await server.call("memory_record_learning", token, session_id=session, **lesson)).json()
+    address, person = f"{server.resource}/x/chatgpt", Person()
+    async with (
+        httpx2.AsyncClient(auth=provider(server, KeptTokens(), person, "/x/chatgpt")) as http,
+        Client(streamable_http_client(address, http_client=http)) as client,
+    ):
+        tools = (await client.list_tools()).tools
+        found = await client.call_tool("search", {"query": "why are idle connections closed"})
+        result = found.structured_content["results"][0]
+        opened = await client.call_tool("fetch", {"id": result["id"]})
+    assert [(tool.name, list(tool.input_schema["properties"])) for tool in tools] == [
+        ("search", ["query"]),
+        ("fetch", ["id"]),
+    ]
+    assert all(tool.annotations.read_only_hint for tool in tools)
+    assert json.loads(found.content[0].text) == found.structured_content
+    assert result["url"] == f"{server.url}/knowledge?project=shop&doc={stored['id']}"
+    document = opened.structured_content
+    assert {name: document[name] for name in ("id", "title", "url")} == {
+        "id": f"shop/{stored['id']}",
+        "title": "Idle pool",
+        "url": result["url"],
+    }
+    assert lesson["details"] in document["text"]
+    assert document["metadata"]["author"] == "ann@example.org"

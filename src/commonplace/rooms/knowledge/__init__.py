@@ -4,6 +4,7 @@ from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.knowledge.boot import INTERFACE_UPDATES_SECTION, LEARNINGS_SECTION, PATTERNS_SECTION
 from commonplace.rooms.knowledge.citations import list_citations, report_citations
+from commonplace.rooms.knowledge.connector import fetch_for_connector, search_for_connector
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENT_STORED, DOCUMENTS_CHANGED
 from commonplace.rooms.knowledge.finders import FINDERS
 from commonplace.rooms.knowledge.hashed_rows import HASHED_DOCUMENTS, HASHED_VERSIONS
@@ -37,7 +38,14 @@ ROOM = Room(
         archive_by_tag,
         restore_by_tag,
     ),
-    program_operations=(list_documents, list_citations, report_citations),
+    program_operations=(
+        list_documents,
+        list_citations,
+        report_citations,
+        search_for_connector,
+        fetch_for_connector,
+    ),
+    toolsets_on_request={"chatgpt": ("search", "fetch")},
     boot_sections=(LEARNINGS_SECTION, PATTERNS_SECTION, INTERFACE_UPDATES_SECTION),
     retention=(EXPIRED_DOCUMENTS, SERVED_DOCUMENTS),
     resources=(DOCUMENT, KNOWLEDGE),

@@ -11,6 +11,7 @@ from commonplace.arguments import VersionNumber
 from commonplace.call import Call, Calls
 from commonplace.clock import DAY
 from commonplace.operation import alias, operation
+from commonplace.room import Finder
 from commonplace.rooms.knowledge import history, lifecycle, model, recent_documents, store
 from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_document
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENTS_CHANGED
@@ -139,21 +140,34 @@ async def get_by_id(
     """Open by its id: the full text and details of a document, search result, message, item, spec, function or
     file.
     """
-    finders = [
-        (prefix, finder) for prefix, finder in call.catalogue.finders.items() if doc_id.startswith(prefix)
-    ]
-    for scope in (*call.list_read_projects(include_shared=project is None), ALL_PROJECTS):
-        for prefix, finder in finders:
-            if item := await finder(call, scope, doc_id):
-                if prefix == "doc_":
-                    note_shown_documents(call, [(scope, item["id"])], opened=True)
-                return await _build_item(call, item, version)
+    scopes = (*call.list_read_projects(include_shared=project is None), ALL_PROJECTS)
+    if found := await find_item(call, scopes, doc_id, version):
+        return found
     hint = "Pass the project of the search result that named the id, or find it with memory_query."
-    if not finders:
+    if not _list_finders(call, doc_id):
         hint = f"Ids begin with one of: {', '.join(filter(None, call.catalogue.finders))}."
     return model.StoredItem(
         found=False, id=doc_id, message=f"There is no such id in '{call.project}' that you may read. {hint}"
     )
+
+
+async def find_item(
+    call: Call, scopes: Sequence[str], item_id: str, version: int | None = None
+) -> model.StoredItem | None:
+    """The item of any room with this id in the first of these projects that has it."""
+    for scope in scopes:
+        for prefix, finder in _list_finders(call, item_id):
+            if item := await finder(call, scope, item_id):
+                if prefix == "doc_":
+                    note_shown_documents(call, [(scope, item["id"])], opened=True)
+                return await _build_item(call, item, version)
+    return None
+
+
+def _list_finders(call: Call, item_id: str) -> list[tuple[str, Finder]]:
+    return [
+        (prefix, finder) for prefix, finder in call.catalogue.finders.items() if item_id.startswith(prefix)
+    ]
 
 
 async def _build_item(call: Call, fields: Mapping[str, Any], version: int | None) -> model.StoredItem:
