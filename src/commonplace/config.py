@@ -68,6 +68,7 @@ class Settings:
     log_level: str = "info"
     idle_seconds: int = 0
     wait: int = 30
+    migrate_data: bool = False
     max_calls: int = 256
     audit_days: int = 90
     event_days: int = 7
@@ -149,7 +150,7 @@ def _parse_setting(name: str, value: Any) -> Any:
         return Path(value).expanduser().absolute()
     if name == "archives":
         return _parse_archive_location(value)
-    if name == "insecure":
+    if name in ("insecure", "migrate_data"):
         return value is True or str(value).lower() in _TRUE
     if name in _LIST_SETTINGS and isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())

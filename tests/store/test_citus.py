@@ -139,7 +139,7 @@ async def test_new_table_of_a_migration_is_distributed_when_it_is_created(
     later = Migration(
         last + 1,
         "later",
-        "create table later (project text not null, id text not null, primary key (project, id));\n\n"
+        "-- kind: additive\ncreate table later (project text not null, id text not null, primary key (project, id));\n\n"
         "create extension if not exists vector;\n\n"
         "insert into later (project, id) select 'shop', 'one';\n",
     )

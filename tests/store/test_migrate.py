@@ -101,7 +101,7 @@ async def test_rows_from_before_the_one_search_get_ids_and_are_indexed(
                 )
                 await migrate(store)
             await store.write(insert_former_rows)
-            await migrate(store)
+            await migrate(store, is_confirmed=True)
             search = SearchEngine(store, Settings(embeddings="off"), clock, CATALOGUE.search_sources)
             await search.run_requested_refreshes()
             await search.close()

@@ -4,6 +4,7 @@ import argparse
 import importlib
 from collections.abc import Callable
 
+from commonplace.cli.admin_parser import add_admin
 from commonplace.cli.backup_parser import add_backup_commands
 from commonplace.cli.doctor_parser import add_doctor
 from commonplace.cli.key_parser import add_key
@@ -52,7 +53,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_retention(commands)
     add_status(commands)
     _add_open(commands)
-    _add_admin(commands)
+    add_admin(commands)
     add_doctor(commands)
     add_login_server(commands)
     add_backup_commands(commands)
@@ -156,27 +157,6 @@ You act with the role and the projects of your key (COMMONPLACE_KEY or config.to
 without a key, as its operator.
   commonplace open
   commonplace open --url https://memory.example.org"""
-
-
-def _add_admin(commands: Commands) -> None:
-    admin = commands.add_parser("admin", help="change how the data is stored")
-    acts = admin.add_subparsers(title="acts", metavar="ACT", required=True)
-    distribute = acts.add_parser(
-        "distribute",
-        help="spread a PostgreSQL database over the nodes of Citus",
-        description=_DISTRIBUTE,
-        formatter_class=RawHelp,
-    )
-    distribute.add_argument("--store", metavar="STORE", help="postgresql://user@coordinator/database")
-    distribute.add_argument("--dry-run", action="store_true", help="only show what would be done")
-    distribute.add_argument("--yes", action="store_true", help="do not ask")
-    distribute.set_defaults(run=run_lazily("commonplace.cli.admin"))
-
-
-_DISTRIBUTE = """Distribute the tables of a new or an existing database over the nodes of a Citus cluster, with their rows.
-A table cannot be written while its rows move, so stop the servers first. An interrupted run goes on where it
-stopped when the command is run again; docs/scale.md has the steps before and after.
-  commonplace admin distribute --store postgresql://commonplace@coordinator/commonplace --dry-run"""
 
 
 def _add_shell_texts(commands: Commands) -> None:

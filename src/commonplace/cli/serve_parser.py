@@ -63,6 +63,13 @@ def _add_serve_limits(serve: argparse.ArgumentParser) -> None:
         "--wait", type=int, metavar="N", help="wait N seconds for a PostgreSQL that is not up yet (30)"
     )
     serve.add_argument(
+        "--yes",
+        dest="migrate_data",
+        action="store_true",
+        default=None,
+        help="run migrations that change data; back up first (SQLite copies itself, and needs no --yes)",
+    )
+    serve.add_argument(
         "--max-calls", type=int, metavar="N", help="refuse calls while N are in progress, with 503 (256)"
     )
 

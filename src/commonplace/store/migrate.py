@@ -4,8 +4,13 @@ A file is one text for both stores with the words {int} {json} {blob} {tail}, an
 compared by its bytes; where the stores differ there is
 NNNN_name.sqlite.sql and NNNN_name.postgresql.sql instead. On a distributed database (`citus.py`) a new table is
 distributed as soon as it is created.
+
+A server applies additive migrations when it starts; `migration_kinds.py` tells which these are. Before one that changes
+data, a SQLite database is copied (`sqlite_copies.py`), and on PostgreSQL an operator has to confirm it. The indexes of a
+PostgreSQL database in use are built afterwards, beside the other work (`postgres_indexes.py`).
 """
 
+import asyncio
 import contextlib
 import hashlib
 import re
@@ -14,7 +19,9 @@ from dataclasses import dataclass
 from importlib import resources
 
 from commonplace import errors
+from commonplace.store import migration_kinds
 from commonplace.store.database import Database, Kind, Row, Tx
+from commonplace.store.migration_kinds import MigrationKind
 from commonplace.store.statistics import write_large_statistics
 
 _WORDS = {
@@ -37,6 +44,10 @@ _WORDS = {
 }
 _TABLE = re.compile(r"create table (?:if not exists )?(\w+)", re.IGNORECASE)
 _LEDGER = "create table if not exists schema_version (n {int} primary key, name text not null, checksum text not null)"
+_FIND_LEDGER: dict[Kind, str] = {
+    "sqlite": "select 1 as yes from sqlite_schema where name = 'schema_version'",
+    "postgresql": "select 1 as yes from pg_tables where schemaname = current_schema() and tablename = 'schema_version'",
+}
 
 
 @dataclass(frozen=True)
@@ -47,7 +58,10 @@ class Migration:
 
     @property
     def checksum(self) -> str:
-        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+        return hashlib.sha256(migration_kinds.remove_kind(self.text).encode()).hexdigest()[:16]
+
+    def find_kind(self, kind: Kind) -> MigrationKind:
+        return migration_kinds.read_kind(self.text) or migration_kinds.guess_kind(self.statements(kind))
 
     def statements(self, kind: Kind) -> list[str]:
         text = self.text
@@ -72,8 +86,35 @@ def list_own_tables(kind: Kind) -> frozenset[str]:
     return frozenset(found[1] for text in texts if (found := _TABLE.search(text)))
 
 
-async def migrate(database: Database) -> int:
-    """Migrate the schema to this code's version, also while other servers start; return the number of files applied."""
+@dataclass(frozen=True)
+class MigrationPlan:
+    """What a start of this version would do to a database; its schema is 0 if it is new."""
+
+    schema: int
+    pending: tuple[Migration, ...]
+    changing: tuple[Migration, ...]
+    """Those that change data. In a new database there is none to change."""
+
+
+async def plan_migrations(database: Database) -> MigrationPlan:
+    known = list_migrations(database.kind)
+    done = await database.read(_read_ledger)
+    _refuse_foreign(known, done)
+    pending = tuple(migration for migration in known if migration.n not in done)
+    changing = tuple(migration for migration in pending if migration.find_kind(database.kind) == "data")
+    return MigrationPlan(max(done, default=0), pending, changing if done else ())
+
+
+async def migrate(database: Database, *, is_confirmed: bool = False, without_copy: bool = False) -> int:
+    """Migrate the schema to this code's version, also while other servers start; return the number of files applied.
+
+    What changes data is confirmed by an operator on PostgreSQL (`is_confirmed`), and comes after a copy on SQLite.
+    """
+    plan = await plan_migrations(database)
+    if plan.changing and database.kind == "sqlite" and not without_copy:
+        await _copy_database(database, plan.schema)
+    elif plan.changing and database.kind == "postgresql" and not is_confirmed:
+        raise _needs_confirmation(plan)
     applied = await apply_migration_files(database)
     if database.kind == "postgresql":
         from commonplace.store import citus  # noqa: PLC0415 - its driver is not needed on SQLite
@@ -82,11 +123,41 @@ async def migrate(database: Database) -> int:
     return applied
 
 
+async def _copy_database(database: Database, schema: int) -> None:
+    from commonplace.store.sqlite import Sqlite  # noqa: PLC0415 - its driver is not needed on PostgreSQL
+    from commonplace.store.sqlite_copies import copy_before_migration  # noqa: PLC0415 - as above
+
+    if isinstance(database, Sqlite):
+        await asyncio.to_thread(copy_before_migration, database.folder.path, schema)
+
+
+def _needs_confirmation(plan: MigrationPlan) -> errors.Unavailable:
+    named = ", ".join(f"{migration.n:04} {migration.name}" for migration in plan.changing)
+    return errors.Unavailable(
+        f"This version has migrations that change what is stored: {named}. Nothing was changed.",
+        hint="Back up (`commonplace backup FILE --store ...`), look at `commonplace admin migrate --dry-run --store ...`,"
+        " then run it with --yes; or start the server once with --yes.",
+    )
+
+
 async def apply_migration_files(database: Database, last: int | None = None) -> int:
-    """Migrate without distributing a new database; with `last`, only up to this migration."""
+    """Migrate without asking and without distributing a new database; with `last`, only up to this migration."""
     known = [each for each in list_migrations(database.kind) if last is None or each.n <= last]
     async with _open_without_time_limits(database) as store:
-        return await store.write(lambda tx: _apply_migrations(tx, known))
+        applied = await store.write(lambda tx: _apply_migrations(tx, known))
+    if database.kind == "postgresql" and not await database.read(_is_distributed):
+        await _build_indexes(database, known)
+    return applied
+
+
+async def _build_indexes(database: Database, known: list[Migration]) -> None:
+    from commonplace.store.postgres import Postgres  # noqa: PLC0415 - its driver is not needed on SQLite
+    from commonplace.store.postgres_indexes import build_missing_indexes  # noqa: PLC0415 - as above
+
+    texts = (statement for migration in known for statement in migration.statements("postgresql"))
+    wanted = {name: text for text in texts if (name := migration_kinds.find_index_name(text))}
+    if isinstance(database, Postgres):
+        await build_missing_indexes(database.dsn, wanted)
 
 
 @contextlib.asynccontextmanager
@@ -113,12 +184,15 @@ async def _apply_migrations(tx: Tx, known: list[Migration]) -> int:
         await tx.run("select pg_advisory_xact_lock(7341900)")
         await _require_vector(tx)
     await tx.run(_LEDGER.replace("{int}", _WORDS[tx.kind]["int"]))
-    done = {row["n"]: row for row in await tx.all("select n, name, checksum from schema_version order by n")}
+    done = await _read_ledger(tx)
     _refuse_foreign(known, done)
     distribute = await _find_distribution(tx)
+    builds_indexes_later = tx.kind == "postgresql" and bool(done) and distribute is None
     pending = [migration for migration in known if migration.n not in done]
     for migration in pending:
         for statement in migration.statements(tx.kind):
+            if builds_indexes_later and migration_kinds.find_index_name(statement):
+                continue
             await tx.run(statement)
             if distribute and (table := _TABLE.search(statement)):
                 await distribute(tx, table[1])
@@ -128,6 +202,13 @@ async def _apply_migrations(tx: Tx, known: list[Migration]) -> int:
     if pending and tx.kind == "sqlite":
         await write_large_statistics(tx)
     return len(pending)
+
+
+async def _read_ledger(tx: Tx) -> dict[int, Row]:
+    """The migrations that a database has had; none in a new one."""
+    if not await tx.one(_FIND_LEDGER[tx.kind]):
+        return {}
+    return {row["n"]: row for row in await tx.all("select n, name, checksum from schema_version order by n")}
 
 
 async def _require_vector(tx: Tx) -> None:
@@ -156,11 +237,15 @@ def _refuse_foreign(known: list[Migration], done: Mapping[int, Row]) -> None:
 
 async def _find_distribution(tx: Tx) -> Callable[[Tx, str], Awaitable[object]] | None:
     """What to do with a new table in a distributed database."""
-    if tx.kind != "postgresql":
+    if tx.kind != "postgresql" or not await _is_distributed(tx):
         return None
     from commonplace.store import citus  # noqa: PLC0415 - its driver is not needed on SQLite
 
-    if not await citus.is_distributed(tx):
-        return None
     await citus.use_one_connection_per_node(tx)
     return citus.distribute_table
+
+
+async def _is_distributed(tx: Tx) -> bool:
+    from commonplace.store import citus  # noqa: PLC0415 - its driver is not needed on SQLite
+
+    return await citus.is_distributed(tx)

@@ -1,3 +1,4 @@
+-- kind: additive
 -- reference
 create table project (
   name text primary key,

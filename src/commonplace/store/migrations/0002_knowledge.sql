@@ -1,3 +1,4 @@
+-- kind: additive
 create table document (
   project text not null,
   id text not null,

@@ -1,3 +1,4 @@
+-- kind: additive
 create extension if not exists vector;
 
 alter table entry add column words tsvector not null default '';

@@ -1,3 +1,4 @@
+-- kind: additive
 create virtual table words using fts5 (tokens, content = '', contentless_delete = 1, tokenize = 'ascii');
 
 create table term (

@@ -1,3 +1,4 @@
+-- kind: additive
 create table message (
   project text not null,
   id text not null,

@@ -1,3 +1,4 @@
+-- kind: additive
 -- reference
 create table context_session_place (
   id text primary key,

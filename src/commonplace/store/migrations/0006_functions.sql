@@ -1,3 +1,4 @@
+-- kind: additive
 create table function (
   project text not null,
   id text not null,

@@ -1,3 +1,4 @@
+-- kind: additive
 alter table api_key add column machines text not null default '[]';
 
 alter table api_key add column workspaces text not null default '[]';

@@ -1,3 +1,4 @@
+-- kind: additive
 create table archive (
   project text not null,
   workspace text not null,

@@ -1,3 +1,4 @@
+-- kind: additive
 create table session_study (
   project text not null,
   workspace text not null,

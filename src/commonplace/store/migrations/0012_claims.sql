@@ -1,3 +1,4 @@
+-- kind: additive
 -- A claim is a lease of a session: it lapses with it, and the item remembers whose it was.
 alter table backlog add column claim_project text not null default '';
 

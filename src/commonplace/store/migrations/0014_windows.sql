@@ -1,3 +1,4 @@
+-- kind: additive
 -- Always in the project 'shared': the project of a request is known only when its session is.
 create table agent_window (
   project text not null,

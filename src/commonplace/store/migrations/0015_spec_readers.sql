@@ -1,3 +1,4 @@
+-- kind: additive
 -- Which version of a spec a session last read, so that it is told of the next one.
 create table spec_reader (
   project text not null,

@@ -1,3 +1,4 @@
+-- kind: additive
 -- What was said of a function before somebody described it anew.
 create table function_text (
   project text not null,

@@ -1,3 +1,4 @@
+-- kind: additive
 -- Who asked for a path in vain, so that it can be told when the path is free.
 create table lock_waiter (
   project text not null,

@@ -1,3 +1,4 @@
+-- kind: additive
 -- The session that a handoff is of, and the session that a transcript is of: digests, as in session.id.
 alter table handoff add column session text not null default '';
 

@@ -1,3 +1,4 @@
+-- kind: additive
 -- Who alone may find an entry (a JSON list); empty means everyone who may read the project.
 alter table entry add column readers text not null default '';
 

@@ -1,3 +1,4 @@
+-- kind: data
 alter table checklist add column id text not null default '';
 
 update checklist set id = 'checklist_' || lower(hex(randomblob(6)));

@@ -1,3 +1,4 @@
+-- kind: additive
 -- Where the sessions of agents work: one row for each session, written by its hooks.
 create table checkout (
   project text not null,

@@ -1,3 +1,4 @@
+-- kind: additive
 -- Which document a later one contradicts, so that a reader of the earlier one is told.
 create table document_link (
   project text not null,

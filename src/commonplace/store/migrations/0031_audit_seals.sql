@@ -1,3 +1,4 @@
+-- kind: additive
 create table audit_seal (
   project text not null,
   n {int} not null,

@@ -1,3 +1,4 @@
+-- kind: additive
 -- Sessions of the web page and the one-time links that start them. Only digests of their secrets are stored.
 create table browser_session (
     project text not null,

@@ -1,3 +1,4 @@
+-- kind: additive
 -- What the sessions of older MCP clients are subscribed to, so that any replica can notify them. All under the shared project.
 create table mcp_subscription (
   project text not null,

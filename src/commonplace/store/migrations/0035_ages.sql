@@ -1,3 +1,4 @@
+-- kind: additive
 create index session_age on session (project, active_at);
 
 create index notice_age on notice (project, at);

@@ -1,3 +1,4 @@
+-- kind: additive
 -- What a guideline enforces (JSON, empty: nothing), who set that, and how often it has fired.
 alter table guideline add column enforce text not null default '';
 alter table guideline add column enforced_by text not null default '';

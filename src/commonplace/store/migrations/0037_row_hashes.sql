@@ -1,3 +1,4 @@
+-- kind: additive
 -- A hash of each row, so that a changed byte is found. Null: not hashed yet.
 alter table document add column row_hash {int};
 

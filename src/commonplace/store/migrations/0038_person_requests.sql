@@ -1,3 +1,4 @@
+-- kind: additive
 -- What agents and their programs wait for a person to answer. A request is answered once, or closed when the program went on.
 create table person_request (
     project text not null,
