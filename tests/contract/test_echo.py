@@ -147,7 +147,6 @@ async def _tell_story(team: Team) -> EchoStory:
     await alice.admin(action="create_key", name="spare", projects=["shop"])
     await alice.archive_by_tag(tag="old")
     asked = await bob.ask_person(question="ship?", wait_seconds=0)
-    reported = await alice.report_request(kind="permission")
     listed = {row["id"]: row for row in (await alice.list_requests(project="shop"))["requests"]}
     question = listed[asked["request_id"]]
     board_id, upload = {"session_id": board["session_id"]}, {"workspace_id": place["workspace_id"]}
@@ -178,7 +177,6 @@ async def _tell_story(team: Team) -> EchoStory:
             "memory_lock_files": {"files": ["src/a.py"]},
             "memory_report_prevented": {"kind": "edit_denied"},
             "memory_report_request": {"kind": "permission"},
-            "memory_wait_for_answer": {"request_id": reported["request_id"]},
             "memory_ask_person": {"wait_seconds": 0},
             "memory_answer_request": {
                 "project": "shop",

@@ -44,6 +44,8 @@ HOOKS = (
         "SubagentStart",
         "SubagentStop",
         "SessionEnd",
+        "PermissionRequest",
+        "Notification",
     },
 )
 

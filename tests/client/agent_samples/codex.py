@@ -45,6 +45,7 @@ HOOKS = (
         "SubagentStart",
         "SubagentStop",
         "SessionEnd",
+        "PermissionRequest",
     },
 )
 

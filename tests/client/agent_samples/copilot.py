@@ -40,7 +40,7 @@ HOOKS = (
     ".copilot/hooks/commonplace-copilot.json",
     {
         "sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "preMcpToolCall", "subagentStart",
-        "subagentStop", "preCompact", "agentStop", "sessionEnd",
+        "subagentStop", "preCompact", "agentStop", "sessionEnd", "notification",
     },
 )  # fmt: skip
 

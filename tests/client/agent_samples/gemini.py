@@ -27,7 +27,15 @@ PROJECT_CONNECTION = (
 )
 HOOKS = (
     ".gemini/settings.json",
-    {"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"},
+    {
+        "SessionStart",
+        "BeforeAgent",
+        "BeforeTool",
+        "AfterTool",
+        "AfterAgent",
+        "SessionEnd",
+        "Notification",
+    },
 )
 
 EVENTS = {

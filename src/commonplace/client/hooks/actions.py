@@ -20,6 +20,7 @@ from commonplace.client.hooks import (
     prevented,
     radar_start,
     subagents,
+    waiting_requests,
 )
 from commonplace.client.hooks.agent_process import identify_agent_process, is_process_gone
 from commonplace.client.hooks.hook_event import EventKind, HookAnswer
@@ -200,6 +201,7 @@ def on_before_compact(hook_run: HookRun) -> HookAnswer:
 
 def on_stop(hook_run: HookRun) -> HookAnswer:
     _spool_transcript(hook_run)
+    waiting_requests.report_idle(hook_run)
     return HookAnswer()
 
 
@@ -238,6 +240,8 @@ ACTIONS: dict[EventKind, Callable[[HookRun], HookAnswer]] = {
     "session_end": on_session_end,
     "subagent_start": on_subagent_start,
     "subagent_end": on_subagent_end,
+    "waiting": waiting_requests.on_waiting,
+    "waiting_over": waiting_requests.on_waiting_over,
 }
 
 

@@ -14,7 +14,26 @@ EventKind = Literal[
     "before_call",
     "subagent_start",
     "subagent_end",
+    "waiting",
+    "waiting_over",
 ]
+
+
+class WaitingRequest(NamedTuple):
+    """What an agent's program waits for a person to answer; `kind` as in memory_report_request."""
+
+    kind: str
+    title: str = ""
+    text: str = ""
+    questions: tuple[dict[str, Any], ...] = ()
+    answered: Literal["beside", "before", "never"] = "never"
+    """Whether a hook can answer it: beside the program's open dialog, or only before the dialog opens."""
+    is_hint: bool = False
+    """Whether another event may have reported the same with more details."""
+    is_certain: bool = True
+    """Whether the program surely asks a person; else it is reported only if the hook waits for the answer."""
+    tool_input: dict[str, Any] | None = None
+    """The input of the tool that asks, where an answer is given as a changed input."""
 
 
 class HookEvent(NamedTuple):
@@ -39,18 +58,21 @@ class HookEvent(NamedTuple):
     """The agent session of the parent, if the event is of a sub-agent with a session of its own."""
     command: str = ""
     """The line that the agent's shell tool is about to run in `cwd`."""
+    request: WaitingRequest | None = None
 
 
 class HookAnswer(NamedTuple):
     """`context` is for the model, `warning` is also shown to the user, and `denial` prevents the edit or command.
 
-    `arguments` are added to the call of one of our tools.
+    `arguments` are added to the call of one of our tools. `verdict` is a person's answer to what the program waits for,
+    as memory_wait_for_answer returns it.
     """
 
     context: str = ""
     denial: str = ""
     warning: str = ""
     arguments: dict[str, str] | None = None
+    verdict: dict[str, Any] | None = None
 
 
 class HookOutput(NamedTuple):

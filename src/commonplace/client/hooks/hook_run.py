@@ -29,6 +29,8 @@ _STARTING_MARK = "starting"
 _POLL_SECONDS = 0.01
 _ANSWERED_PATIENCE = 2
 _EXIT_SECONDS = 0.02
+_HELD_CALL_SECONDS = 10.0
+"""How much longer than asked a server may hold a call."""
 _NOT_NAME = re.compile(r"[^0-9A-Za-z]")
 _TAG_CHARACTERS = 8
 _MAX_ANCESTORS = 8
@@ -131,6 +133,21 @@ class HookRun:
                 raise
         session_id = self.start_session(session).session_id
         return self.call_server(operation, headers=headers, session_id=session_id, **arguments)
+
+    def call_waiting(self, operation: str, wait_seconds: int, **arguments: Any) -> dict[str, Any]:
+        """Call an operation that the server may hold open, on a connection of its own: nobody else waits for it.
+
+        Notices that come with the reply are kept for the next event that can show them.
+        """
+        connection = HookConnection(self._ensure_connection().server)
+        values = {"session_id": self.ensure_session().session_id, "wait_seconds": wait_seconds, **arguments}
+        try:
+            reply = connection.call_operation(operation, values, (), wait_seconds + _HELD_CALL_SECONDS)
+        finally:
+            connection.close()
+        if notices := boot_context.quote_notices([str(notice) for notice in reply.pop("_notice", ())]):
+            self.state.put_notices([notices])
+        return reply
 
     def ensure_session(self) -> HookSession:
         return self.state.load_session() or self.start_session()

@@ -6,7 +6,11 @@ from typing import Any, NamedTuple
 from commonplace.client import remote
 from commonplace.client.hooks import fault_log
 
-_MODES = {"lock": ("auto", "check", "off"), "git": ("guard", "warn", "off")}
+_MODES = {
+    "lock": ("auto", "check", "off"),
+    "git": ("guard", "warn", "off"),
+    "idle": ("auto", "on", "off"),
+}
 
 
 class HookSettings(NamedTuple):
@@ -27,6 +31,12 @@ class HookSettings(NamedTuple):
     """Whether coming merge conflicts with other working trees are looked for after edits."""
     transcripts: bool = True
     """Whether transcripts are spooled for `commonplace sync`."""
+    answers: bool = True
+    """Whether people see what the agent's program waits for, and may answer it elsewhere."""
+    permission_seconds: int = 0
+    """How long Codex and Copilot CLI wait for an answer from elsewhere before their own dialog opens, up to 50; 0: not."""
+    idle: str = "auto"
+    """Whether people see that the agent ended its turn: on, off, or auto: where its program has a terminal."""
 
 
 def read_hook_settings() -> HookSettings:

@@ -14,6 +14,7 @@ from commonplace.client.hooks import (
     last_event,
     pending_ends,
     subagents,
+    waiting_requests,
 )
 from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.hook_event import HookAnswer, HookEvent, HookOutput
@@ -74,6 +75,7 @@ def answer_event(agent: str, hooks: AgentHooks, event: HookEvent) -> HookAnswer:
         ):
             actions.remind_after_compaction(hook_run)
         head_moves.tell_moves(hook_run)
+        waiting_requests.close_waiting(hook_run)
         answer = actions.ACTIONS[event.kind](hook_run)
     except (remote.ServerUnreachable, remote.ServerRefusal) as refused:
         answer = HookAnswer(warning=_warn_once(hook_run, hooks, refused))

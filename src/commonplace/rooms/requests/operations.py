@@ -5,6 +5,7 @@ answer (`people.py`).
 """
 
 import secrets
+from functools import partial
 
 from commonplace import activity, errors
 from commonplace.call import Call
@@ -83,24 +84,20 @@ async def open_request(call: Call, draft: model.RequestDraft, *, is_awaited: boo
     return request_id
 
 
-@operation("memory_wait_for_answer", writes=True, idempotent=True)
+@operation("memory_wait_for_answer")
 async def wait_for_answer(
     call: Call, request_id: model.RequestId, wait_seconds: model.AnswerWaitSeconds = 0
 ) -> model.RequestAnswer:
     """Wait for a person's answer to a request of this session; `closed` means that nobody need answer any more."""
     row = await require_own_request(call, request_id)
+    project, now = call.project, call.now
     if row["state"] == "answered":
-        await store.mark_delivered(call.tx, call.project, row["id"], call.now)
-    elif row["state"] == "open" and wait_seconds:
-        project, now = call.project, call.now
-        raise WaitForEvents(
-            call,
-            model.build_answer(row),
-            wait_seconds,
-            lambda tx: store.mark_polled(tx, project, request_id, now),
-        )
+        call.deferred_writes.append(lambda tx: store.mark_delivered(tx, project, request_id, now))
     elif row["state"] == "open":
-        await store.mark_polled(call.tx, call.project, row["id"], call.now)
+        mark_polled = partial(store.mark_polled, project=project, id=request_id, now=now)
+        if wait_seconds:
+            raise WaitForEvents(call, model.build_answer(row), wait_seconds, mark_polled)
+        call.deferred_writes.append(mark_polled)
     return model.build_answer(row)
 
 

@@ -5,7 +5,18 @@ from pathlib import Path
 
 from commonplace.client.hooks import payload
 from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
+from commonplace.client.hooks.hook_event import (
+    EventKind,
+    HookAnswer,
+    HookEvent,
+    HookOutput,
+    WaitingRequest,
+)
+from commonplace.client.hooks.permission_requests import (
+    PERMISSION_EVENT,
+    parse_permission_request,
+    render_permission_decision,
+)
 
 _EVENTS: dict[str, EventKind] = {
     "SessionStart": "session_start",
@@ -17,7 +28,10 @@ _EVENTS: dict[str, EventKind] = {
     "Stop": "stop",
     "SubagentStart": "subagent_start",
     "SubagentStop": "subagent_end",
+    "PermissionRequest": "waiting",
+    "Notification": "waiting",
 }
+_DIALOG_NOTIFICATIONS = {"permission_prompt": "permission", "elicitation_dialog": "question"}
 _CONTEXT_KINDS: frozenset[EventKind] = frozenset(
     {"session_start", "prompt", "before_edit", "before_shell", "after_edit", "subagent_start"}
 )
@@ -29,7 +43,32 @@ SHELLS = {"Bash"}
 
 
 def _parse_event(fields: payload.Fields) -> HookEvent | None:
-    return parse_own_call(fields) or payload.parse_event(fields, _EVENTS, EDITORS, SHELLS)
+    name = payload.first_text(fields, "hook_event_name")
+    if name == PERMISSION_EVENT:
+        return parse_permission_request(fields, "beside" if _is_attended() else "before")
+    if name == "Notification":
+        return _parse_notification(fields)
+    event = parse_own_call(fields) or payload.parse_event(fields, _EVENTS, EDITORS, SHELLS)
+    if event and event.kind == "stop" and fields.get("background_tasks"):
+        return event._replace(source="background")
+    return event
+
+
+def _is_attended() -> bool:
+    """Whether a dialog is open beside the hook; with `claude -p` there is none, and the run would wait."""
+    return os.environ.get("CLAUDE_CODE_SESSION_ATTENDED") != "0"
+
+
+def _parse_notification(fields: payload.Fields) -> HookEvent | None:
+    """A dialog that no other event told of, such as that of an MCP server."""
+    kind = _DIALOG_NOTIFICATIONS.get(payload.first_text(fields, "notification_type"))
+    event = payload.parse_event(fields, _EVENTS, ())
+    if kind is None or event is None:
+        return None
+    text = payload.first_text(fields, "message")
+    questions = ({"question": text},) if kind == "question" and text else ()
+    kind = kind if questions else "permission"
+    return event._replace(request=WaitingRequest(kind, text=text, questions=questions, is_hint=True))
 
 
 def parse_own_call(fields: payload.Fields) -> HookEvent | None:
@@ -42,6 +81,8 @@ def parse_own_call(fields: payload.Fields) -> HookEvent | None:
 
 
 def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
+    if event.kind == "waiting":
+        return payload.render_json(render_permission_decision(event, answer))
     body = payload.render_specific_output(event, answer)
     return payload.render_json(body | ({"systemMessage": answer.warning} if answer.warning else {}))
 

@@ -26,6 +26,8 @@ _EVENTS = (
     HookTrigger("Stop"),
     HookTrigger("SubagentStart"),
     HookTrigger("SubagentStop"),
+    HookTrigger("PermissionRequest", timeout_seconds=3600),  # its dialog stays open beside the hook
+    HookTrigger("Notification"),
     HookTrigger("SessionEnd", timeout_seconds=5),
 )
 _PROMPT_EVENT = HookTrigger("UserPromptSubmit")

@@ -4,6 +4,7 @@ from commonplace.client.agents.claude import hooks as claude
 from commonplace.client.hooks import payload
 from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.hook_event import HookAnswer, HookEvent, HookOutput
+from commonplace.client.hooks.permission_requests import parse_permission_request, render_permission_decision
 
 _CONTEXT_KINDS = claude.HOOKS.context_kinds
 _WARNING_KINDS = _CONTEXT_KINDS
@@ -13,8 +14,11 @@ _SHELLS = {"Bash"}
 
 
 def _parse_event(fields: payload.Fields) -> HookEvent | None:
-    return _parse_subagent_start(fields) or payload.parse_event(
-        fields, claude.HOOKS.events, _EDITORS, _SHELLS
+    """The dialog of a permission opens only after the hook."""
+    return (
+        parse_permission_request(fields, "before")
+        or _parse_subagent_start(fields)
+        or payload.parse_event(fields, claude.HOOKS.events, _EDITORS, _SHELLS)
     )
 
 
@@ -25,6 +29,8 @@ def _parse_subagent_start(fields: payload.Fields) -> HookEvent | None:
 
 
 def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
+    if event.kind == "waiting":
+        return payload.render_json(render_permission_decision(event, answer))
     return payload.render_json(payload.render_specific_output(event, answer))
 
 

@@ -25,6 +25,7 @@ _EVENTS = (
     HookTrigger("Stop"),
     HookTrigger("SubagentStart"),
     HookTrigger("SubagentStop"),
+    HookTrigger("PermissionRequest", timeout_seconds=60),
     HookTrigger("SessionEnd", timeout_seconds=3),
 )
 _PROMPT_EVENT = HookTrigger("UserPromptSubmit")

@@ -13,7 +13,14 @@ from pathlib import Path
 from commonplace import window
 from commonplace.client.hooks import payload
 from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
+from commonplace.client.hooks.hook_event import (
+    EventKind,
+    HookAnswer,
+    HookEvent,
+    HookOutput,
+    WaitingRequest,
+)
+from commonplace.client.hooks.permission_requests import format_denial, format_tool_input
 
 # `preCompact` says that a compaction begins; only the transcript says whether it was applied.
 _EVENTS: dict[str, EventKind] = {
@@ -27,7 +34,11 @@ _EVENTS: dict[str, EventKind] = {
     "agentStop": "stop",
     "subagentStart": "subagent_start",
     "subagentStop": "subagent_end",
+    "notification": "waiting",
+    "permissionRequest": "waiting",
 }
+_DIALOG_NOTIFICATIONS = {"permission_prompt": "permission", "elicitation_dialog": "question"}
+_ALLOWS_ALL = {"--allow-all-tools", "--allow-all", "--yolo"}
 _CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "after_edit", "subagent_start"})
 _WARNING_KINDS = _CONTEXT_KINDS
 
@@ -49,6 +60,8 @@ def _parse_event(fields: payload.Fields) -> HookEvent | None:
     transcript = payload.first_text(fields, "transcriptPath") or str(_transcript_path(session))
     if name == "preMcpToolCall":
         event = _parse_own_call(fields)
+    elif _EVENTS.get(name) == "waiting":
+        event = _parse_waiting(fields, name)
     else:
         event = payload.parse_event(_wrap_patch(fields) | {"agent_id": subagent}, _EVENTS, _EDITORS, _SHELLS)
     return event._replace(session=session, transcript=transcript, subagent=subagent) if event else None
@@ -61,6 +74,42 @@ def _parse_own_call(fields: payload.Fields) -> HookEvent | None:
     return HookEvent(
         "before_call", "preMcpToolCall", "", cwd, own_tool=payload.first_text(fields, "toolName")
     )
+
+
+def _parse_waiting(fields: payload.Fields, name: str) -> HookEvent | None:
+    request = _describe_dialog(fields) if name == "notification" else _describe_call(fields)
+    event = payload.parse_event(fields, _EVENTS, ())
+    return event._replace(request=request) if event and request else None
+
+
+def _describe_dialog(fields: payload.Fields) -> WaitingRequest | None:
+    """A dialog that is open; no hook can answer it any more."""
+    kind = _DIALOG_NOTIFICATIONS.get(payload.first_text(fields, "notification_type"))
+    message = payload.first_text(fields, "message")
+    if kind == "question" and message:
+        return WaitingRequest("question", questions=({"question": message},), is_hint=True)
+    title = payload.first_text(fields, "title")
+    return WaitingRequest("permission", title, message, is_hint=True) if kind else None
+
+
+def _describe_call(fields: payload.Fields) -> WaitingRequest | None:
+    """A call that may need a permission: the event comes before every call, also if everything is allowed."""
+    tool = payload.first_text(fields, "toolName")
+    if tool not in _SHELLS | _EDITORS or _allows_all():
+        return None
+    text = format_tool_input(payload.parse_object(fields.get("toolInput")))
+    return WaitingRequest("permission", tool, text, answered="before", is_certain=False)
+
+
+def _allows_all() -> bool:
+    """Whether the program was started so that it asks nobody; on Linux only."""
+    try:
+        words = (
+            Path(f"/proc/{os.getppid()}/cmdline").read_text(encoding="utf-8", errors="replace").split("\0")
+        )
+    except OSError:
+        return False
+    return not _ALLOWS_ALL.isdisjoint(words)
 
 
 def _wrap_patch(fields: payload.Fields) -> payload.Fields:
@@ -135,9 +184,19 @@ def _compactions(content: mmap.mmap) -> Iterator[bytes]:
 def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     if event.kind == "before_call":
         return payload.render_json({"metaToUse": _call_meta(event)})
+    if event.kind == "waiting":
+        return payload.render_json(_render_decision(answer))
     if answer.denial:
         return payload.render_json({"permissionDecision": "deny", "permissionDecisionReason": answer.denial})
     return payload.render_json({"additionalContext": answer.context} if answer.context else {})
+
+
+def _render_decision(answer: HookAnswer) -> payload.Fields:
+    if answer.verdict is None:
+        return {}
+    if answer.verdict["decision"] == "deny":
+        return {"behavior": "deny", "message": format_denial(answer.verdict)}
+    return {"behavior": "allow"}
 
 
 def _call_meta(event: HookEvent) -> payload.Fields:

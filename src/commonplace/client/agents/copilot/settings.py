@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from commonplace.client.hooks.hook_settings import read_hook_settings
 from commonplace.client.install.agent_settings import (
     ENTRY,
     KEY_VARIABLE,
@@ -30,8 +31,11 @@ _EVENTS = (
     HookTrigger("subagentStop"),
     HookTrigger("preCompact"),
     HookTrigger("agentStop"),
+    HookTrigger("notification"),
     HookTrigger("sessionEnd"),
 )
+# It runs before every call, so it is only installed for those who want to answer from elsewhere.
+_PERMISSION_EVENT = HookTrigger("permissionRequest", timeout_seconds=60)
 
 
 def _copilot_folder(machine: Machine) -> Path:
@@ -55,7 +59,8 @@ def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> l
 
 
 def _hook_edits(machine: Machine, _prompts: bool) -> list[SettingEdit]:
-    hooks = {event.name: [_build_hook(machine, event)] for event in _EVENTS}
+    events = (*_EVENTS, _PERMISSION_EVENT) if read_hook_settings().permission_seconds else _EVENTS
+    hooks = {event.name: [_build_hook(machine, event)] for event in events}
     text = json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"
     return [WriteFile(_copilot_folder(machine) / "hooks" / "commonplace-copilot.json", text)]
 

@@ -5,7 +5,14 @@ from pathlib import Path
 
 from commonplace.client.hooks import payload
 from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
+from commonplace.client.hooks.hook_event import (
+    EventKind,
+    HookAnswer,
+    HookEvent,
+    HookOutput,
+    WaitingRequest,
+)
+from commonplace.client.hooks.permission_requests import parse_questions
 
 _EVENTS: dict[str, EventKind] = {
     "SessionStart": "session_start",
@@ -14,6 +21,7 @@ _EVENTS: dict[str, EventKind] = {
     "BeforeTool": "before_edit",
     "AfterTool": "after_edit",
     "AfterAgent": "stop",
+    "Notification": "waiting",
 }
 _CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "after_edit"})
 _WARNING_KINDS: frozenset[EventKind] = _CONTEXT_KINDS | {"before_edit", "before_shell", "stop"}
@@ -26,7 +34,22 @@ _SNAPSHOT_START, _SNAPSHOT_END = b"<state_snapshot>", b"</state_snapshot>"
 
 
 def _parse_event(fields: payload.Fields) -> HookEvent | None:
-    return _parse_own_call(fields) or payload.parse_event(fields, _EVENTS, _EDITORS, _SHELLS)
+    event = _parse_own_call(fields) or payload.parse_event(fields, _EVENTS, _EDITORS, _SHELLS)
+    return event._replace(request=_describe_dialog(fields)) if event and event.kind == "waiting" else event
+
+
+def _describe_dialog(fields: payload.Fields) -> WaitingRequest | None:
+    """What a dialog asks, from the notification that it is open; no hook can answer it."""
+    if payload.first_text(fields, "notification_type") != "ToolPermission":
+        return None
+    details = payload.parse_object(fields.get("details"))
+    message = payload.first_text(fields, "message")
+    if payload.first_text(details, "type") == "ask_user":
+        asked = parse_questions(details.get("questions")) or (({"question": message},) if message else ())
+        if asked:
+            return WaitingRequest("question", "ask_user", "", asked)
+    title = payload.first_text(details, "title", "type")
+    return WaitingRequest("permission", title, payload.first_text(details, "command", "filePath") or message)
 
 
 def _parse_own_call(fields: payload.Fields) -> HookEvent | None:

@@ -22,6 +22,7 @@ _EVENTS = (
     HookTrigger("BeforeTool", f"{_EDITORS}|run_shell_command|mcp_{ENTRY}_.*"),
     HookTrigger("AfterTool", _EDITORS),
     HookTrigger("AfterAgent"),
+    HookTrigger("Notification"),
     HookTrigger("SessionEnd"),
     HookTrigger("BeforeAgent"),  # the first event with context after a compaction, so always installed
 )

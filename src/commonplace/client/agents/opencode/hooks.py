@@ -2,7 +2,14 @@
 
 from commonplace.client.hooks import payload
 from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
+from commonplace.client.hooks.hook_event import (
+    EventKind,
+    HookAnswer,
+    HookEvent,
+    HookOutput,
+    WaitingRequest,
+)
+from commonplace.client.hooks.permission_requests import format_denial, format_tool_input, parse_questions
 
 _EVENTS: dict[str, EventKind] = {
     "session.created": "session_start",
@@ -13,6 +20,11 @@ _EVENTS: dict[str, EventKind] = {
     "tool.execute.before": "before_edit",
     "tool.execute.after": "after_edit",
     "experimental.session.compacting": "before_compact",
+    "permission.asked": "waiting",
+    "permission.replied": "waiting_over",
+    "question.asked": "waiting",
+    "question.replied": "waiting_over",
+    "question.rejected": "waiting_over",
 }
 # A sub-agent is a session of its own, which ends when it has nothing more to do.
 _SUBAGENT_KINDS: dict[str, EventKind] = {
@@ -34,16 +46,33 @@ def _parse_event(fields: payload.Fields) -> HookEvent | None:
     if is_before and tool.startswith(_OWN_TOOLS):
         return payload.parse_own_call(fields, tool.removeprefix(_OWN_TOOLS))
     event = payload.parse_event(fields, _EVENTS, _EDITORS, _SHELLS)
+    if event and event.kind == "waiting":
+        return event._replace(request=_describe_dialog(payload.parse_object(fields.get("asked"))))
     if event is None or not event.subagent:
         return event
     return event._replace(kind=_SUBAGENT_KINDS.get(event.name, event.kind))
+
+
+def _describe_dialog(asked: payload.Fields) -> WaitingRequest:
+    """The plugin can answer at any time while the dialog is open."""
+    if questions := parse_questions(asked.get("questions")):
+        return WaitingRequest("question", "question", "", questions, "beside")
+    text = format_tool_input(payload.parse_object(asked.get("metadata")))
+    return WaitingRequest("permission", payload.first_text(asked, "permission"), text, (), "beside")
 
 
 def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     del event
     fields = {"context": answer.context, "denied": answer.denial, "warning": answer.warning}
     texts = {name: text for name, text in fields.items() if text}
-    return payload.render_json(texts | ({"arguments": answer.arguments} if answer.arguments else {}))
+    body: payload.Fields = texts | ({"arguments": answer.arguments} if answer.arguments else {})
+    if answer.verdict:
+        body["verdict"] = {
+            "decision": answer.verdict["decision"],
+            "answers": answer.verdict.get("answers", []),
+            "message": format_denial(answer.verdict),
+        }
+    return payload.render_json(body)
 
 
 HOOKS = AgentHooks(

@@ -5,15 +5,16 @@ import { spawn } from "node:child_process"
 const PROGRAM = __PROGRAM__
 const PROMPTS = __PROMPTS__
 const MILLISECONDS = 10000
+const DIALOG_MILLISECONDS = 3600000
 const OWN_TOOLS = "commonplace_"
 const START_TOOL = "commonplace_memory_start_session"
 const EDITORS = new Set(["write", "edit", "multiedit", "patch", "apply_patch"])
 const SHELL = "bash"
 
-function ask(fields) {
+function ask(fields, timeout = MILLISECONDS) {
   return new Promise((resolve) => {
     const [program, ...words] = PROGRAM
-    const child = spawn(program, words, { stdio: ["pipe", "pipe", "ignore"], timeout: MILLISECONDS })
+    const child = spawn(program, words, { stdio: ["pipe", "pipe", "ignore"], timeout })
     let said = ""
     child.on("error", () => resolve({}))
     child.stdin.on("error", () => {})
@@ -52,11 +53,11 @@ export const Commonplace = async ({ client, directory }) => {
   }
 
   // A sub-agent is named beside the session that started it; the hook knows for which of them it acts.
-  const tell = async (name, session, more) => {
+  const tell = async (name, session, more, timeout) => {
     await findParent(session)
     open.add(root(session))
     const subagent = isSubagent(session) ? { agent_id: session } : {}
-    return ask({ hook_event_name: name, session_id: root(session), cwd: directory, ...subagent, ...more })
+    return ask({ hook_event_name: name, session_id: root(session), cwd: directory, ...subagent, ...more }, timeout)
   }
 
   const end = async (session) => {
@@ -79,6 +80,27 @@ export const Commonplace = async ({ client, directory }) => {
     },
   }
 
+  const reply = (path, body) =>
+    client?._client?.post({ url: path, body, headers: { "Content-Type": "application/json" } })
+
+  // While a dialog is open somebody may answer it elsewhere; whoever is first counts, the other answer is refused.
+  const answerDialog = async (name, session, asked) => {
+    const { verdict } = await tell(name, session, { asked }, DIALOG_MILLISECONDS)
+    if (!verdict) return
+    if (name === "question.asked") {
+      const isAnswered = verdict.decision === "answer"
+      const body = { answers: verdict.answers.map((text, n) => (asked.questions[n].multiple ? text.split(", ") : [text])) }
+      await reply(`/question/${asked.id}/${isAnswered ? "reply" : "reject"}`, isAnswered ? body : {})
+    } else if (verdict.decision === "deny") {
+      await reply(`/permission/${asked.id}/reply`, { reply: "reject", message: verdict.message })
+    } else {
+      const path = { id: session, permissionID: asked.id }
+      await client?.postSessionIdPermissionsPermissionId?.({ path, body: { response: "once" } })
+    }
+  }
+  const dialogs = new Set(["permission.asked", "question.asked"])
+  const ends = new Set(["permission.replied", "question.replied", "question.rejected"])
+
   const tieCall = async (input, output) => {
     const sent = { tool_name: input.tool, tool_input: output.args }
     const answer = await tell("tool.execute.before", input.sessionID, sent)
@@ -92,6 +114,10 @@ export const Commonplace = async ({ client, directory }) => {
       const about = event.properties?.info
       const session = event.properties?.sessionID ?? about?.id
       if (event.type === "session.created") parents.set(session, about?.parentID ?? "")
+      // Not awaited: later events must not wait until somebody answers.
+      if (session && dialogs.has(event.type))
+        answerDialog(event.type, session, event.properties).catch(() => {})
+      if (session && ends.has(event.type)) tell(event.type, session).catch(() => {})
       if (session) await heard[event.type]?.(session)
     },
     "experimental.chat.system.transform": async (input, output) => {

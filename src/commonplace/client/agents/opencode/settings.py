@@ -26,6 +26,11 @@ _EVENTS = (
     "tool.execute.before",
     "tool.execute.after",
     "experimental.session.compacting",
+    "permission.asked",
+    "permission.replied",
+    "question.asked",
+    "question.replied",
+    "question.rejected",
 )
 
 
