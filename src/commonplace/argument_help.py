@@ -5,8 +5,8 @@ in each `tools/list`; programs, the CLI and the generated pages get all of them.
 """
 
 SHORT_HELP = {
-    "session_id": "Your session.",
-    "agent_session": "Your session.",
+    "session_id": "Yours.",
+    "agent_session": "Yours.",
     "claude_instance": "Your agent name.",
     "to_instance": "Agent, `*` or `@admins`.",
     "memory_lock_files.files": "Paths, dir/ or globs.",

@@ -36,9 +36,8 @@ async def set_memory(
     expected_version: model.MemoryVersion | None = None,
     agent_id: AgentId | None = None,
 ) -> model.StoredMemory:
-    """Private scratchpad: store (save, cache) a value (JSON, variable, setting, state, note to self) under a
-    key; temporary with a ttl (expires_in seconds).
-    """
+    """Private scratchpad: store (save, cache) your own value (JSON, variable, setting, state, note to self,
+    scratch) under a key; survives restart; temporary: ttl (expires_in seconds)."""
     owner, session = await _resolve_scope(call, session_id, agent_id)
     encoded_value, encoded_metadata = model.encode_value(value), encode_metadata(metadata)
     usage = await store.add_usage(call.tx, owner)
@@ -90,7 +89,7 @@ async def _require_quota(
 async def get_memory(
     call: Call, key: model.MemoryKey, session_id: BlackboardId | None = None, agent_id: AgentId | None = None
 ) -> model.MemoryEntry:
-    """Read (load) your saved, stored private value (variable, state) of a key."""
+    """Read (load, get) saved, stored private value (variable, state) of a key."""
     owner, session = await _resolve_scope(call, session_id, agent_id)
     row = await store.load_entry(call.tx, owner, session, key, call.now)
     if row is None:
@@ -111,7 +110,7 @@ async def list_memory(
     offset: model.MemoryOffset = 0,
     agent_id: AgentId | None = None,
 ) -> model.MemoryListing:
-    """List your keys (saved, stored values) by glob or prefix; session_id='all': every scope."""
+    """List keys (saved, stored values) by glob, prefix; session_id='all': every scope."""
     all_scopes = session_id == model.ALL_SCOPES
     owner, session = await _resolve_scope(call, None if all_scopes else session_id, agent_id)
     rows = await store.list_entries(

@@ -66,9 +66,8 @@ async def heartbeat(
 async def get_agent_status(
     call: Call, instance: AgentName | None = None, project: str | None = None
 ) -> AgentStatusListing:
-    """Who is online (active, alive, running, connected, last seen): status of all agents (idle, busy, stale),
-    current task.
-    """
+    """Who is online (active, still alive, running, connected, around, liveness, last seen): status of all
+    agents (idle, busy, stale), current task."""
     rows = await store.list_agent_statuses(
         call.tx, call.project, instance, call.now - SESSION_LIVE_MICROSECONDS, call.now
     )
@@ -89,9 +88,8 @@ async def list_agents(
     query: Annotated[str, Field(max_length=200)] | None = None,
     limit: Annotated[int, Field(ge=1, le=200)] = 50,
 ) -> AgentRoster:
-    """Who is on the team: list or find registered agents (members, teammates) by name, role, responsibilities,
-    expertise.
-    """
+    """Who is on the team: list, find registered, available agents (members, teammates) by name, role,
+    responsibilities, expertise."""
     rows = await store.search_agents(call.tx, call.project, query or "", limit)
     return AgentRoster(
         count=len(rows), total=total_of_rows(rows), agents=[RosterAgent.from_row(row) for row in rows]

@@ -188,7 +188,7 @@ async def read_session(
     view: PageView = "chat",
     max_tokens: model.MaxTokens = 8000,
 ) -> PageRequest:
-    """Read (view) the transcript of an old, past session: messages and tool calls, or raw lines."""
+    """Read (view, replay) transcript of an old, past session: messages, tool calls, raw lines."""
     archive = await lookup.find_session(call, workspace_id, session_id)
     max_bytes = max_tokens * model.BYTES_PER_TOKEN
     frame_count = chat_page.FRAMES_PER_PAGE if view == "chat" else 2 + max_bytes // FRAME_BYTES
@@ -229,9 +229,8 @@ async def search_sessions(
     limit: Limit = 20,
     per_session: model.MatchesOfSession = session_search.DEFAULT_MATCHES_PER_SESSION,
 ) -> SessionMatches:
-    """Search transcripts (chat history): find past (old, earlier, yesterday's) conversations: words the user
-    said, errors and fixes.
-    """
+    """Search transcripts (chat history): find past (old, earlier, yesterday's) conversations: words that user
+    said, errors, fixes."""
     if isinstance(call.prepared, SessionMatches):
         return call.prepared
     session_query = await session_search.build_query(

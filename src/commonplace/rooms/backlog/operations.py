@@ -40,9 +40,8 @@ async def add_backlog_item(
     deferred_reason: model.DeferredReason | None = None,
     depends_on: model.Dependencies | None = None,
 ) -> ChangedItem:
-    """Add a todo to the backlog: create or track a task, file a ticket, open an issue, request a feature,
-    report a bug (defect) to fix later, leave something for another agent (assigned_to).
-    """
+    """Add todo, backlog item: create or track a task, file new ticket, open issue, request feature, report or
+    log a bug (defect), leave something for another agent (assigned_to)."""
     target_project = call.resolve_project(project)
     item_number = await edits.lock_backlog(call, target_project)
     await ensure_project(call.tx, target_project, call.now)
@@ -82,9 +81,9 @@ async def list_backlog(
     limit: model.BacklogLimit = 20,
     offset: model.BacklogOffset = 0,
 ) -> BacklogListing:
-    """List, show or search tasks (todo, tickets, issues, bugs; kanban board, backlog overview), open or
-    finished: find work to do next, most urgent, pending, ready, unblocked, unassigned or assigned to you.
-    """
+    """List, show, search tasks (todo, tickets, issues, bugs; kanban board, backlog overview), open or
+    finished: find work to do next, most urgent, pending, ready, unblocked, unassigned (nobody owns), by tag,
+    assigned to me, on my plate."""
     all_projects = isinstance(project, AllProjects)
     filters = BacklogFilters(
         projects=await edits.list_visible_projects(call) if all_projects else [call.project],
@@ -127,8 +126,9 @@ async def update_backlog_item(
     force: bool = False,
     expected_version: VersionNumber | None = None,
 ) -> ChangedItem:
-    """Claim (take, grab, pick up, start), assign, unassign (give back, return), edit or change a task (ticket,
-    todo, issue): set priority, status (in progress, blocked, on hold, postpone), dependencies (link); move to another project."""
+    """Claim (take, grab, pick up, start working), assign, unassign (give back, return), edit, change a task
+    (ticket, todo, issue): raise priority (critical), status (in progress, blocked until finished, postpone),
+    dependencies (link); move project."""
     target_project = call.resolve_project(project) if project is not None else None
     fields = {
         "status": status,
@@ -163,9 +163,8 @@ async def update_backlog_item(
 async def complete_backlog_item(
     call: Call, item_id: Id, resolution: model.ItemText | None = None, wont_do: bool = False
 ) -> CompletedItem:
-    """Close a task: mark (tick off) a ticket, todo, bug or issue as done, complete(d), finished, fixed,
-    resolved, cancelled, duplicate or won't fix. Notifies dependents.
-    """
+    """Close a task: mark (tick off) ticket, todo, bug, issue as done, complete(d), finished, fixed, resolved,
+    cancel(led), duplicate, won't fix. Notifies dependents."""
     row = await edits.load_locked_item(call, item_id)
     if row["closed"]:
         raise errors.Conflict(
@@ -199,9 +198,8 @@ _OPERATION_BY_ACTION: dict[model.BacklogAction, Operation] = {
     example={"action": "create", "items": [{"title": "One"}, {"title": "Two"}]},
 )
 async def batch_backlog(call: Call, action: model.BacklogAction, items: model.BatchItems) -> BatchReply:
-    """Bulk: create, import, update or complete many (several) tasks, issues or tickets together at once, break
-    down a feature: all or none.
-    """
+    """Bulk: create, import, update or complete many (several) tasks, stories, issues, tickets together at
+    once, in one go; break down features: all or none."""
     replies: list[Any] = []
     problems: list[dict[str, Any]] = []
     ids_by_reference: dict[str, str] = {}

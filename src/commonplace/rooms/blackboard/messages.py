@@ -45,9 +45,8 @@ async def add_message(
     idempotency_key: model.MessageIdempotencyKey | None = None,
     agent_id: AgentId | None = None,
 ) -> model.AddedMessage:
-    """Post to a blackboard: add a message or comment to a shared discussion. private: only you; agent_only:
-    your type; admin_only: admins.
-    """
+    """Post on a blackboard: add a message, comment in shared discussion. private: only you; agent_only: own
+    type; admin_only: admins."""
     reader = await identify_reader(call, agent_id, sender)
     row = await load_visible_session(call, session_id)
     parent = await load_message(call, row, reader, parent_message_id) if parent_message_id else None
@@ -71,7 +70,7 @@ async def add_private_note(
     metadata: dict[str, Any] | None = None,
     agent_id: AgentId | None = None,
 ) -> model.AddedMessage:
-    """Write a private note to yourself on a blackboard; visible only to you."""
+    """Write private notes on a blackboard; visible only for yourself."""
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)
     return await _add_drafted_message(call, _draft_message(call, row, reader, content, metadata, "private"))
@@ -148,7 +147,7 @@ async def get_message(
     message_id: model.BlackboardMessageId,
     agent_id: AgentId | None = None,
 ) -> model.MessageDetails:
-    """Get a blackboard message, its parent, its answers' ids."""
+    """Get one blackboard message, parent, answers' ids."""
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)
     message = await load_message(call, row, reader, message_id)

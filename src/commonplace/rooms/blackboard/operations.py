@@ -34,9 +34,8 @@ async def create_session(
     project: str | None = None,
     agent_id: AgentId | None = None,
 ) -> model.CreatedBlackboard:
-    """Create (start) a blackboard: a shared place to brainstorm, group chat, discussion or conversation of
-    several agents on a piece of work. Share its session_id.
-    """
+    """Create (start) a blackboard: shared place for brainstorm, group chat, discussion or conversation of
+    several agents on some piece of work. Share its session_id."""
     reader = await identify_reader(call, agent_id)
     call.project = project or default_session_project(call)
     session_id = f"session_{secrets.token_hex(8)}"
@@ -59,7 +58,7 @@ async def create_session(
 async def get_session(
     call: Call, session_id: model.BlackboardId, agent_id: AgentId | None = None
 ) -> model.BlackboardDetails:
-    """Get a blackboard, its participants and newest messages."""
+    """Get one blackboard, participants and newest messages."""
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)
     session = await describe_session(call, row, reader)
@@ -110,7 +109,7 @@ async def close_session(
     summary: model.ClosingSummary | None = None,
     agent_id: AgentId | None = None,
 ) -> model.ClosedBlackboard:
-    """Close a blackboard (discussion) with a conclusion; stays readable."""
+    """Close a blackboard (discussion), giving its conclusion; stays readable."""
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)
     closed = await store.close_session_row(

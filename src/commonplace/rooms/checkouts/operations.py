@@ -25,7 +25,7 @@ _NOWHERE = (
 
 @operation("memory_checkout_status", role="readonly")
 async def checkout_status(call: Call) -> model.CheckoutStatus:
-    """Your git working tree: who else works in it, changed files and whose they are, what is shelved."""
+    """Git working tree (checkout): agents sharing it, dirty files with owners, shelved changes."""
     session = call.own_session
     own = await store.load_checkout(call.tx, session)
     if own is None:

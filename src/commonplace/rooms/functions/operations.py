@@ -44,9 +44,8 @@ async def register_function(
     requires: model.FunctionTexts | None = None,
     code: model.SourceCode | None = None,
 ) -> model.RegisteredFunction:
-    """Register (add, document, catalog) a reusable function, helper or utility you wrote in the code index
-    (registry); `similar` lists existing ones.
-    """
+    """Register (add, document, catalog) reusable function, helper, utility that others reuse; code index
+    (registry); `similar` lists existing ones."""
     await lock_project(call.tx, call.project, "functions")
     path, line = model.split_line_number(file_path)
     file = canonicalize_path(path, call.session.working_directory if call.session else None)
@@ -105,7 +104,7 @@ async def find_function(
     include_shared: bool = True,
     limit: model.FunctionLimit = 5,
 ) -> model.FunctionSearchReply:
-    """Find (search for) an existing function, helper, utility or code to reuse instead of writing a duplicate."""
+    """Find (search for) existing function, helper, utility, code: reuse instead of writing a duplicate."""
     question = call.prepared if isinstance(call.prepared, Question) else Question(query)
     projects = list(dict.fromkeys([call.project, *([access.SHARED] if include_shared else [])]))
     hits = await find_entries(
@@ -148,7 +147,7 @@ async def enrich_function(
     search_summary: model.FunctionText | None = None,
     project: str | None = None,
 ) -> model.EnrichedFunction:
-    """Add the analysis of a registered function: signature, call graph, side effects. Passed fields replace."""
+    """Add analysis of a registered function: signature, call graph, side effects. Passed fields replace."""
     fields_by_name = {
         "signature": signature,
         "parameters": parameters,

@@ -43,7 +43,7 @@ async def rule_test(
     on: Literal["edit", "command", "commit", "prompt", "stop"] | None = None,
     scope: model.GuidelineScope | None = None,
 ) -> model.RuleTest:
-    """Which enforced guidelines would stop this command or edit."""
+    """Test enforced guidelines: would rules fire."""
     project = call.resolve_project(scope) if scope and scope != model.GLOBAL_SCOPE else call.project
     occasion = on or ("command" if command else "edit" if file else "")
     if not occasion:

@@ -53,9 +53,9 @@ async def query(
     max_tokens: model.TokenBudget = 4000,
     detail: model.DetailLevel = "auto",
 ) -> model.QueryAnswer:
-    """Search memory (look up, recall, find in the team's knowledge base): what we know and why we decided
-    this, past decisions, lessons, gotchas, known issues, solutions, notes, facts, documents, specs, tasks.
-    """
+    """Search memory (look up, recall, find team's knowledge base) before work: what we know, why we decided
+    this, past decisions, lessons, gotchas, known issues, workaround, solutions, notes, facts, documents,
+    specs, tasks."""
     entry_filter = EntryFilter(
         call.now,
         tags=tuple(tags or ()),
@@ -137,9 +137,8 @@ async def get_by_id(
     project: str | None = None,
     version: VersionNumber | None = None,
 ) -> model.StoredItem:
-    """Open by its id: the full text and details of a document, search result, message, item, spec, function or
-    file.
-    """
+    """Open by id: show full text, whole content, details of a document, search result, message, item, spec,
+    function, file."""
     scopes = (*call.list_read_projects(include_shared=project is None), ALL_PROJECTS)
     if found := await find_item(call, scopes, doc_id, version):
         return found
@@ -229,9 +228,8 @@ async def store_document(
     expires_in_days: model.ExpiryDays | None = None,
     force_store: bool = False,
 ) -> model.StoreReceipt:
-    """Save or store knowledge for the team: write a document, ADR (decision, reasons), architecture, design
-    note, fact, pattern, instructions (runbook), code snippet.
-    """
+    """Save, store, share knowledge for the team: write a document, ADR (decision, reasons), architecture,
+    design note, fact, pattern, instructions (runbook), code snippet."""
     receipt = await write_document(call, call.prepared, force=force_store, status="stored")
     receipt.advice = advise_own_tool(memory_type, title)
     return receipt
@@ -264,9 +262,8 @@ async def record_learning(
     tags: model.DocumentTags | None = None,
     files_related: model.CitedPlaces | None = None,
 ) -> model.StoreReceipt:
-    """Remember (capture, jot down) a lesson learned for the team and future agents: gotcha, pitfall, warning,
-    insight, tip, bug and its root cause, fix or workaround.
-    """
+    """Remember (capture, jot down) a lesson learned for team, future agents: gotcha, pitfall, warning,
+    insight, tip, bug, root cause, fix, workaround."""
     return await write_document(call, call.prepared, force=False, status="recorded")
 
 
@@ -282,9 +279,8 @@ async def search_global(
     memory_types: model.RequestedTypes | None = None,
     limit: model.ResultLimit = 10,
 ) -> model.GlobalAnswer:
-    """Search everything (global) across all projects (repositories) and other teams: documents, solutions,
-    files, transcripts.
-    """
+    """Search everything (global) across all projects (repositories), other teams: already solved, documents,
+    solutions, files, transcripts."""
     wanted = restrict_to_types(call, EntryFilter(call.now), memory_types)
     projects = await store.list_indexed_projects(call.tx, _MAX_PROJECTS)
     recall = await recall_items(
@@ -318,9 +314,8 @@ async def change_status(
     superseded_by: model.DocumentId | None = None,
     reason: model.StatusReason | None = None,
 ) -> model.StatusChanged:
-    """Deprecate (retire): mark a document, memory, note or decision as outdated, obsolete, wrong, no longer
-    valid, superseded (replaced) by a newer one, disputed or active.
-    """
+    """Deprecate (retire, remove, flag): mark document, memory, note, decision as outdated, out of date,
+    obsolete, wrong, no longer valid, superseded (replaced), disputed, active."""
     await lock_project(call.tx, call.project, "documents")
     identity = await ids.resolve_id(call.tx, "document", call.project, doc_id)
     row = await store.load_document(call.tx, call.project, identity)
@@ -351,7 +346,7 @@ async def change_status(
 async def archive_by_tag(
     call: Call, tag: model.Tag, reason: model.StatusReason | None = None, project: str | None = None
 ) -> model.TagChange:
-    """Archive (hide, clean up) all old documents with a tag (label)."""
+    """Archive (hide, clean) all old documents having a tag (label)."""
     await lock_project(call.tx, call.project, "documents")
     rows = await store.list_documents_by_tag(call.tx, call.project, tag)
     await store.insert_archived_documents(call.tx, tag, rows, call.now)

@@ -53,8 +53,9 @@ async def lock_files(
     mode: LockMode = "exclusive",
     wait_seconds: LockWaitSeconds = 0,
 ) -> LockFilesReply:
-    """Lock (reserve, claim, hold, check out) files before you edit, so nobody else touches or changes them:
-    exclusive access, or wait until free; avoids conflicts. All or nothing; your calls renew the lock (lease)."""
+    """Lock a file (acquire, reserve, claim, hold, protect) before you edit, changing it: nobody else, no other
+    agent touches it; exclusive access, or wait until free; avoids conflicts. All or nothing; calls renew the
+    lock."""
     paths_wanted = _canonicalize_files(call, files)
     last_counter = await advance_counter(call.tx, call.project, "lease", len(paths_wanted))
     now = await call.tx.clock()
@@ -121,9 +122,8 @@ async def _build_grant_reply(
 
 @operation("memory_unlock_files", writes=True, idempotent=True, verbatim=("files",))
 async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFilesReply:
-    """Unlock: release (free, drop, give up) reserved files when done editing; without files, every lock and
-    reservation you hold.
-    """
+    """Unlock: release (free, let go, drop, give up) reserved, held files when done editing; without files,
+    every lock and reservation you hold."""
     now = await call.tx.clock()
     fold = await store.project_ignores_case(call.tx, call.project)
     held = {
@@ -153,9 +153,8 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
 
 @operation("memory_get_locks", role="readonly")
 async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockListing:
-    """Show locks: who else is editing or owns a file or directory; locked, leased or reserved files; check for
-    conflicts.
-    """
+    """Show reservations: who else (somebody) is editing or owns a file, directory; find locked, leased, taken,
+    reserved files; check for conflicts."""
     now = await call.tx.clock()
     fold = await store.project_ignores_case(call.tx, call.project)
     session = call.own_session.id

@@ -45,9 +45,8 @@ async def send_message(
     require_human: bool = False,
     idempotency_key: model.IdempotencyKey | None = None,
 ) -> SentMessage:
-    """Send mail: message, tell, ask, notify, inform, warn or ping another agent (teammate) or the others;
-    reply, escalate, request review, approval or help; broadcast to everyone on the team.
-    """
+    """Send mail: message, tell, let know, ask, notify, inform, warn, ping another agent (teammate) or the
+    others; reply, escalate; request review, approval, input, help; broadcast for everyone in the team."""
     project = call.resolve_project(to_project)
     draft = MessageDraft(
         project=project,
@@ -144,9 +143,8 @@ async def get_messages(
     headers_only: bool = False,
     wait_seconds: model.WaitSeconds = 0,
 ) -> InboxPage:
-    """Inbox: check, fetch and read new (unread) mail, messages others wrote you, urgent first; wait (listen)
-    for an answer or reply; see a thread (conversation).
-    """
+    """Inbox: do I have mail; check, fetch, read new (unread) messages: did anyone write me, answer my
+    question; urgent first; wait (listen, block) until reply; see thread (conversation)."""
     agent = await _require_mailbox(call, for_instance)
     if thread_id:
         thread = await _resolve_thread(call, agent, thread_id)
@@ -267,7 +265,8 @@ async def _delete_mail_notices(call: Call, messages: Sequence[str]) -> None:
 
 @operation("memory_acknowledge_message", writes=True, idempotent=True)
 async def acknowledge_message(call: Call, message_id: Id) -> MessageStatusChange:
-    """Acknowledge (ack, confirm receipt of) a message: mark mail as read, seen, received."""
+    """Acknowledge (ack, confirm receipt): tell the sender of a message or request that you have seen, read,
+    received it; mark mail as read."""
     return await _change_status(call, message_id, "received", "")
 
 
@@ -275,7 +274,7 @@ async def acknowledge_message(call: Call, message_id: Id) -> MessageStatusChange
 async def update_message_status(
     call: Call, message_id: Id, status: model.MessageStatus, note: model.MessageNote | None = None
 ) -> MessageStatusChange:
-    """Mark a message or request sent to you as completed (handled) or failed."""
+    """Mark messages, requests sent to you completed (handled), failed."""
     return await _change_status(call, message_id, status, note or "")
 
 
@@ -322,7 +321,7 @@ async def _require_forward_status(call: Call, message: str, agents: Sequence[str
 
 @operation("memory_claim_message", writes=True, idempotent=True)
 async def claim_message(call: Call, message_id: Id) -> MessageClaim:
-    """Take (claim) a broadcast request sent to all or several agents; the first one handles it."""
+    """Take (claim) broadcast requests sent for several agents; first claimer handles."""
     message = await ids.resolve_id(call.tx, "message", call.project, message_id)
     deliveries = await store.list_deliveries(call.tx, call.project, message)
     agents = [delivery["agent"] for delivery in deliveries]

@@ -70,7 +70,7 @@ async def ask_person(
     options: model.OptionTexts | None = None,
     wait_seconds: model.AnswerWaitSeconds = 50,
 ) -> model.AskedPerson:
-    """Ask a human (person, user) to decide, and wait; a later answer comes as a notice."""
+    """Ask a human (person, user, operator): decision, approval; wait; later answers come as notices."""
     del question, options
     row = await require_own_request(call, call.prepared)
     call.subject = row["id"]

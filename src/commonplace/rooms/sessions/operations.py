@@ -81,8 +81,9 @@ async def start_session(
     api_key: ShortText | None = None,
     token_budget: TokenBudget = 2000,
 ) -> BootPack:
-    """Start (begin, join) a session or resume (continue) work: call first. Returns session_id and project
-    context to get up to speed: handoff (where the previous agent left off), mail, tasks, locks, learnings."""
+    """Start (begin, initialize, join) a session, introduce yourself, resume (continue) yesterday's work: call
+    first. Returns session_id, project context: handoff (where previous agent left off), what happened, mail,
+    tasks, locks, learnings."""
     if api_key is not None:
         call.caller = await _require_key_caller(call, api_key)
     name = await _resolve_name(call, claude_instance)
@@ -316,9 +317,9 @@ async def end_session(
     takes_handoff: HandoffIds | None = None,
     token: FencingTokens | None = None,
 ) -> EndedSession:
-    """End your session: finish, wrap up, sign off; save progress and a summary, hand over (handoff, pass on)
-    unfinished work with notes for the next agent before context or tokens run out. Releases locks.
-    """
+    """End session: finish, stop, wrap up, sign off, goodbye; save progress, summary, leave handoff: hand over,
+    pass on unfinished work, notes for somebody, next agent, before context window or tokens run out. Releases
+    locks."""
     session = call.own_session
     if token is not None:
         await require_current_tokens(call, token)

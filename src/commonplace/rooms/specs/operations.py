@@ -36,10 +36,9 @@ async def define_spec(
     tags: model.SpecTags | None = None,
     force: bool = False,
 ) -> DefinedSpec:
-    """Publish, write, update or share an API contract: define, agree on or document an interface, endpoint,
-    service, data format, type or JSON schema (OpenAPI) for others to code against; versioned (semver;
-    default next patch). Only its owner or an admin changes it.
-    """
+    """Publish, write, update, change, bump, version or share the API contract: define, agree on, document
+    interface, endpoint, service, data format, type definition, JSON schema (OpenAPI) others code against;
+    semver (2.0.0; default next patch). Only owner or admin changes it."""
     schema = schemas.require_valid_schema(json_schema) if json_schema is not None else None
     # Lock first: until commit nobody else defines a spec in this project, so versions only rise.
     await lock_project(call.tx, call.project, "spec")
@@ -105,9 +104,8 @@ async def _spec_not_found(call: Call, name: str) -> errors.NotFound:
 async def get_spec(
     call: Call, name: model.SpecName, version: model.SpecVersion | None = None, project: str | None = None
 ) -> Spec:
-    """Read (check, fetch) an API contract: what the current spec of an interface, endpoint (parameters,
-    request, response), object shape or schema says, latest or given version.
-    """
+    """Read (check, fetch) API contract: what current spec of interface, endpoint (parameters, request,
+    response), object, payload shape, schema says, latest or given version."""
     spec = await store.load_spec(call.tx, call.project, name)
     if spec is None and project is None:
         spec = await store.load_spec(call.tx, SHARED, name)
@@ -136,7 +134,7 @@ async def list_specs(
     spec_type: model.SpecType | None = None,
     limit: model.SpecLimit = 50,
 ) -> SpecListing:
-    """List all specs: available (defined, existing) API contracts, interfaces, schemas."""
+    """List all specs: available (defined, existing) API contracts, interfaces, schemas between services."""
     projects = [call.project] if project is not None else list({call.project: None, SHARED: None})
     rows, total = await store.list_spec_rows(call.tx, projects, spec_type, limit)
     names = [row["name"] for row in rows]

@@ -61,9 +61,8 @@ async def update_work(
     signal_details: ShortNote = "",
     token: FencingTokens | None = None,
 ) -> WorkUpdate:
-    """Report (post, share) progress, a status update: announce what you started, are working on or completed,
-    files touched, blocked, stuck or waiting. Signals (done, ready) unblock waiting agents.
-    """
+    """Report (post, share, log) progress, status update: announce what you started, are working on, completed,
+    files touched, blocked, stuck, waiting. Signals (done, ready, green) unblock waiting agents."""
     session = call.own_session
     touched = _canonical_paths(session, files_touched or [])
     if token is not None:
@@ -102,9 +101,8 @@ async def get_active_work(
     since_hours: Annotated[int, Field(ge=1, le=336)] = 24,
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
 ) -> ActiveWork:
-    """Who is working on what: status board of the team's current activity, what other agents (people) are
-    doing, recent work (today, last day), agents blocked or waiting, signals.
-    """
+    """Who is working on what: status board of team's current activity, what everybody (other agents, people)
+    is doing, up to; recent work (today, last day), agents blocked or waiting, signals."""
     return await list_active_work(call, call.project, since_hours, limit, instance)
 
 

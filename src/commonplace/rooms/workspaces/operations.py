@@ -44,7 +44,7 @@ async def get_overview(
     limit: model.Limit = 50,
     max_tokens: model.Tokens = 4000,
 ) -> model.WorkspaceOverview:
-    """Overview of all workspaces (machine, tool, project), or the page of one."""
+    """Overview: all workspaces (machine, tool, project), or one's page."""
     own_id = await find_own_workspace_id(call)
     if workspace_id is None:
         visible = store.WorkspaceFilter(await store.list_visible_projects(call.tx, call.caller))
@@ -70,7 +70,7 @@ async def list_workspaces(
     limit: model.Limit = 50,
     offset: model.Offset = 0,
 ) -> model.WorkspaceListing:
-    """List existing workspaces by machine, tool or project."""
+    """List workspaces that exist by machine, tool, project."""
     projects = [project] if project else await store.list_visible_projects(call.tx, call.caller)
     workspaces, total = await store.list_workspaces(
         call.tx, store.WorkspaceFilter(projects, machine, tool), call.caller, limit, offset
@@ -95,7 +95,7 @@ async def register_workspace(
     project: str,
     rotate: bool = False,
 ) -> model.RegisteredWorkspace:
-    """Register your machine, tool and project as a workspace and bind yourself; rotate: get its write_token."""
+    """Register machine, tool, project as workspace, bind yourself; rotate: get write_token."""
     await lock_project(call.tx, project, "workspaces")
     existing = await store.find_workspace(call.tx, project, machine, tool, call.caller)
     workspace = existing or await _insert_workspace(call, machine, tool, project)
@@ -139,7 +139,7 @@ async def list_knowledge(
     limit: model.PageLines = 200,
     offset: model.Offset = 0,
 ) -> model.KnowledgeFiles:
-    """List the knowledge files (markdown) of a workspace."""
+    """List knowledge files (markdown) in a workspace."""
     workspace = await _load_workspace(call, workspace_id)
     rows, total = await file_store.list_files(call.tx, workspace, prefix, limit, offset)
     return model.KnowledgeFiles(files=[model.KnowledgeFile.from_row(row) for row in rows], total=total)
@@ -159,7 +159,7 @@ async def read_knowledge(
     offset: model.Offset = 0,
     limit: model.PageLines | None = None,
 ) -> model.KnowledgeText:
-    """Read a markdown knowledge file of a workspace."""
+    """Read markdown knowledge file of a workspace."""
     workspace = await _load_workspace(call, workspace_id)
     row = await file_store.load_version_text(call.tx, workspace, path, version)
     max_bytes = DEFAULT_PAGE_BYTES if limit is None else MAX_PAGE_BYTES
@@ -183,7 +183,7 @@ async def search_knowledge(
     context: model.ContextLines = 2,
     limit: model.Limit = 20,
 ) -> knowledge_search.FileScan | knowledge_search.FileRanking:
-    """Search (grep) lines of markdown knowledge files of all workspaces; regex is RE2."""
+    """Search (grep) lines of markdown knowledge files, all workspaces; regex is RE2."""
     if workspace_id is None:
         projects = await store.list_visible_projects(call.tx, call.caller)
     else:
@@ -206,7 +206,7 @@ async def search_knowledge(
 async def write_overview(
     call: Call, content: model.OverviewText, workspace_id: model.WorkspaceId | None = None
 ) -> model.OverviewWritten:
-    """Update the overview page of your workspace."""
+    """Update your workspace's overview page."""
     return await knowledge_writes.write_overview(call, await require_own_workspace(call, workspace_id))
 
 
@@ -226,9 +226,8 @@ async def write_knowledge(
     base_sha256: model.Sha256 | None = None,
     workspace_id: model.WorkspaceId | None = None,
 ) -> model.WrittenKnowledge:
-    """Write (save, edit) a markdown or wiki page, note or knowledge file in your workspace; base_sha256: only
-    if unchanged since.
-    """
+    """Write (save, edit) markdown, wiki page, note, knowledge file in workspace; base_sha256: only if
+    unchanged since."""
     workspace = await require_own_workspace(call, workspace_id)
     written = await knowledge_writes.write_file(call, workspace, path, base_sha256)
     written.workspace_id = workspace.id
@@ -254,7 +253,7 @@ async def upload_knowledge(
     sha256: model.Sha256 | None = None,
     base_sha256: model.Sha256 | None = None,
 ) -> model.WrittenKnowledge:
-    """Upload a knowledge file with the workspace's write_token."""
+    """Upload knowledge file using workspace's write_token."""
     workspace = await require_workspace_of_token(call, workspace_id, write_token)
     return await knowledge_writes.write_file(call, workspace, path, base_sha256, sha256)
 
@@ -263,7 +262,7 @@ async def upload_knowledge(
 async def delete_knowledge(
     call: Call, path: model.KnowledgePath, workspace_id: model.WorkspaceId | None = None
 ) -> model.DeletedKnowledge:
-    """Remove a knowledge file of your workspace."""
+    """Remove knowledge files of your workspace."""
     workspace = await require_own_workspace(call, workspace_id)
     await file_store.lock_files(call.tx, workspace)
     row = await file_store.find_file(call.tx, workspace, path)
@@ -309,7 +308,7 @@ async def list_versions(
     limit: model.Limit = 50,
     offset: model.Offset = 0,
 ) -> _FileHistory:
-    """History: versions of a knowledge file (page) or overview; version: compare, its diff."""
+    """History: versions of a knowledge file (page), overview; version: compare, diff."""
     workspace = await _load_workspace(call, workspace_id)
     row = await file_store.find_file(call.tx, workspace, path or file_store.OVERVIEW_PATH)
     if row is None:
@@ -330,7 +329,7 @@ async def restore_version(
     version: VersionNumber | None = None,
     workspace_id: model.WorkspaceId | None = None,
 ) -> model.RestoredVersion:
-    """Restore (roll back to) an older (earlier) version of your page, or a deleted file."""
+    """Restore (roll back) an older (earlier) version of your page, a deleted file."""
     workspace = await require_own_workspace(call, workspace_id)
     return await knowledge_writes.restore_text(call, workspace, path or file_store.OVERVIEW_PATH, version)
 
