@@ -1,6 +1,6 @@
 """One server and one Chromium for all tests of the page; without a Chromium they are skipped, and say so.
 
-`make test` runs three stories, `make browser` all of them (--long).
+`make test` runs four stories, `make browser` all of them (--long).
 """
 
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ SHORT_FORM = (
     "test_change_of_another_client_appears_without_reload",
     "test_card_moves_by_mouse_and_by_key_and_back_by_undo",
     "test_hostile_text_runs_nothing_on_any_view",
+    "test_person_answers_an_agent_that_waits",
     "test_types_of_the_scripts_are_right",
 )
 

@@ -118,5 +118,8 @@ def fill(stage: PageStage) -> None:
             file_path=f"{file}:12",
             purpose="Rounds half to even",
         )
+    stage.act("ben", "memory_report_request", kind="permission", title="Bash", text="git push --force origin main", tool="claude", machine="laptop", directory="/home/ben/shop", is_awaited=True)  # fmt: skip
+    stage.act("ann", "memory_ask_person", question="Round per line or per total?", options=["per line", "per total"], wait_seconds=0)  # fmt: skip
+    stage.act("mia", "memory_report_request", kind="permission", title="Confirm Shell Command", text="rm -rf build", tool="gemini", machine="laptop", directory="/home/mia/shop")  # fmt: skip
     stage.call("memory_guidelines", action="set", name="tests-first", rule="Run the tests.", scope="global")
     upload_transcript(stage)

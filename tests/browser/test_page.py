@@ -183,6 +183,7 @@ def test_seven_tabs_have_one_stream_and_all_see_what_happens(stage: PageStage):
 
 def test_hostile_text_runs_nothing_on_any_view(stage: PageStage):
     text = f"{HOSTILE} {HUGE_WORD}"
+    stage.act("ben", "memory_heartbeat")
     stage.act(
         "ann", "memory_store", title=HOSTILE[:290], content=text, memory_type="learning", tags=["<b>tag"]
     )
@@ -195,6 +196,13 @@ def test_hostile_text_runs_nothing_on_any_view(stage: PageStage):
     stage.act("ann", "memory_register_function", name="evil", file_path="<script>.py", purpose=HOSTILE)
     board = stage.act("ann", "create_session", purpose=HOSTILE[:400])["session_id"]
     stage.act("ann", "add_message", session_id=board, content=text)
+    stage.act("ann", "memory_report_request", kind="permission", title=HOSTILE[:190], text=text, directory=HOSTILE, is_awaited=True)  # fmt: skip
+    stage.act(
+        "ann", "memory_report_request", kind="plan", text=text, machine=HOSTILE[:190], directory=HOSTILE
+    )
+    stage.act(
+        "ann", "memory_ask_person", question=text[:4_000], options=[HOSTILE[:490], "<b>"], wait_seconds=0
+    )
     stage.call("memory_guidelines", action="set", name="evil", rule=HOSTILE, scope=PROJECT)
     upload_transcript(stage, HOSTILE + "x" * 1_000_000, HOSTILE_TRANSCRIPT)
     document = stage.call("memory_list_documents", project=PROJECT, limit=1)["documents"][0]["id"]

@@ -5,6 +5,7 @@ import { age, clock } from "./format.js";
 import { icon } from "./icons.js";
 import { closeDialog, dialog, listenToKeys, openHelp, openPalette } from "./keys.js";
 import { onEvents, startLive, stopLive, togglePaused } from "./live.js";
+import { countWaiting } from "./requests.js";
 import { call, dismiss, go, link, live, overview, paused, project, projects, refuse, route, send, session, tick, toasts } from "./state.js";
 import { view as admin } from "./view-admin.js";
 import { view as code } from "./view-code.js";
@@ -103,7 +104,7 @@ function show() {
 /** @param {string} view */
 function showRail(view) {
   const chosen = route.value.query.get("project");
-  const needs = overview.value?.needs_you.length ?? 0;
+  const needs = countWaiting(overview.value);
   return html`<nav class="rail" aria-label="Views">
     <a class="logo" href="${link("now", chosen ? { project: chosen } : {})}" aria-label="Commonplace">${icon("knowledge")}</a>
     ${Object.entries(VIEWS).map(([name, each]) => html`
@@ -194,7 +195,7 @@ async function loadAll(events) {
 
 function drawTab() {
   const state = overview.value;
-  const needs = session.value?.signed_in ? state?.needs_you.length ?? 0 : 0;
+  const needs = session.value?.signed_in ? countWaiting(state) : 0;
   const title = VIEWS[route.value.view]?.title ?? "";
   document.title = `${needs ? `(${needs}) ` : ""}${title ? `${title} · ` : ""}Commonplace`;
   const works = (state?.agents ?? []).some((/** @type {any} */ agent) => Date.now() - Date.parse(agent.active) < 60000);

@@ -3,6 +3,7 @@
 import { each, html, signal } from "./dom.js";
 import { age, avatar, clock, count, hue, time, who, words } from "./format.js";
 import { icon } from "./icons.js";
+import { countWaiting, showRequest, without } from "./requests.js";
 import { call, copy, go, link, overview, paused, project, route, tick, write } from "./state.js";
 import { empty, loaded, resource, select } from "./view.js";
 
@@ -29,9 +30,9 @@ function show() {
     <div class="now">
       <div class="now-main">
         ${prevented(now)}
-        <section aria-labelledby="needs"><h2 id="needs">Needs you <span class="count">${now.needs_you.length || ""}</span></h2>
+        <section aria-labelledby="needs"><h2 id="needs">Needs you <span class="count">${countWaiting(now) || ""}</span></h2>
           <div aria-live="polite">${now.needs_you.length
-            ? html`<ul class="needs">${each(now.needs_you, (need) => `${need.kind}${need.id}`, showNeed)}</ul>`
+            ? html`<ul class="needs">${each(now.needs_you, (need) => `${need.kind}${need.id}`, (need) => (need.request ? showRequest(need) : showNeed(need)))}</ul>`
             : html`<p class="calm">${icon("check")} Nobody is waiting for you.</p>`}</div>
         </section>
         ${isNew ? tutorial(now) : html`
@@ -101,14 +102,6 @@ function needActions(need) {
 /** @param {any} need */
 function finish(need) {
   return write("memory_update_message_status", { message_id: need.id, status: "completed" }, { project: need.project, done: "Marked as done.", apply: () => without(need) });
-}
-
-/** Take a row away at once; what is returned puts it back. @param {any} need */
-function without(need) {
-  const now = /** @type {any} */ (overview.current);
-  const before = now.needs_you;
-  overview.value = { ...now, needs_you: before.filter((/** @type {any} */ each) => each !== need) };
-  return () => (overview.value = { ...overview.current, needs_you: before });
 }
 
 /** @param {any} agent */
