@@ -86,7 +86,13 @@ NAMES = frozenset(
     ]
 )
 PROGRAMS = frozenset(
-    {"bind_windows", "memory_report_checkout", "memory_report_citations", "memory_sync_functions"}
+    {
+        "bind_windows",
+        "memory_readmit_subject",
+        "memory_report_checkout",
+        "memory_report_citations",
+        "memory_sync_functions",
+    }
 )
 
 
@@ -169,7 +175,11 @@ async def _tell_story(team: Team) -> EchoStory:
             "memory_project.add_agent": {"name": "shop", "agent": "dora"},
             "memory_project.update_agent": {"name": "shop", "agent": "bob"},
             "memory_project.remove_agent": {"name": "shop", "agent": "bob"},
-            "memory_guidelines.set": {"name": "tests", "scope": "shop"},
+            "memory_guidelines.set": {
+                "name": "tests",
+                "scope": "shop",
+                "enforce": {"on": "edit", "match": {"path": "**"}, "do": "warn", "say": MARK, "reason": MARK},
+            },
             "memory_guidelines.delete": {"name": "money", "scope": "shop"},
             "memory_admin.create_key": {"name": "other", "role": "agent"},
             "memory_admin.revoke_key": {"name": "spare"},

@@ -13,6 +13,7 @@ from commonplace.operation import Operation, OperationFamily
 
 SECONDARY_LISTS = {
     "claimed": "the locks are what is read; claims on files are beside them",
+    "answers": "an open request has none yet",
     "agents": "memory_project(action=get) also answers action=create",
     "nearest_titles": "offered only where nothing was found",
     "participants": "the messages of a blackboard name their agents",
