@@ -7,7 +7,7 @@ ARGS ?=
 EXTRAS ?=
 BUILD := tools/environment.py tools/embedding_model.py installer.lock model.lock pyproject.toml
 
-.PHONY: help setup serve develop check audit sbom quick test docs bench faults fuzz incidents citus agents browser lock release clean
+.PHONY: help setup serve develop check audit sbom quick test docs site bench faults fuzz incidents citus agents browser lock release clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -49,6 +49,9 @@ test: check ## all tests, on SQLite and PostgreSQL
 docs: setup ## regenerate docs/operations, the tool snapshots and the manifests of plugins
 	$(BIN)/python -m commonplace.edges.docs
 	$(BIN)/python tools/manifests.py
+
+site: setup ## write the documentation as a folder of HTML files, build/site
+	$(BIN)/python -m commonplace.edges.documentation.write_site build/site
 
 bench: develop ## run the benchmarks and print ratios
 	$(BIN)/python -m bench $(ARGS)
