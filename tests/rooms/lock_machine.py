@@ -1,6 +1,7 @@
 """Locks against a plain model: random agents, times, restarts and zombies."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -34,6 +35,39 @@ MEANS = {
     "**/*.py": {X, Z, C},
     "./": {X, Y, Z, C},
 }
+FILES = list(MEANS)
+# Regions of c.py: lines that nobody says the version of, symbols, lines of two versions, and lines that are only added.
+OLD, NEW = "@a0a0a0a0a0a0", "@b1b1b1b1b1b1"
+L1, L2, L3 = "c.py:1-3", "c.py:5-9", "c.py:3-6"
+S1, S2, S3 = "c.py#Cart", "c.py#Cart.total", "c.py#Tax"
+B1, B2, B3 = f"c.py:1-3{OLD}", f"c.py:5-9{OLD}", f"c.py:4~{OLD}"
+D1, A1 = f"c.py:1-3{NEW}", f"c.py:12+{OLD}%0c0c0c0c"
+REGIONS = [L1, L2, L3, S1, S2, S3, B1, B2, B3, D1, A1]
+# Which of them, and only these, may be held by two sessions at once.
+APART = {
+    frozenset(pair)
+    for pair in ((L1, L2), (S1, S3), (S2, S3), (B1, B2), (B1, B3), (A1, B1), (A1, B2), (A1, B3), (A1,))
+}
+# What a session has when regions of one version become one, and what each region contains.
+B12, B13 = f"c.py:1-3,5-9{OLD}", f"c.py:1-3,4~{OLD}"
+JOINED = {
+    frozenset({B1, B2}): B12,
+    frozenset({B1, B3}): B13,
+    frozenset({B2, B3}): B2,
+    frozenset({B12, B3}): B12,
+    frozenset({B13, B2}): B12,
+    frozenset({B12, B13}): B12,
+    frozenset({B12, B2}): B12,
+    frozenset({B12, B1}): B12,
+    frozenset({B13, B1}): B13,
+    frozenset({B13, B3}): B13,
+}
+PARTS = {B12: [B1, B2], B13: [B1, B3]}
+INSIDE = {C: [*REGIONS, B12, B13], S1: [S2], B2: [B3], B12: [B1, B2, B3, B13], B13: [B1, B3]}
+# What a path without a version means to somebody who releases it.
+NAMED = {C: [C, *REGIONS, B12, B13], L1: [L1, B1, D1], L2: [L2, B2]}
+SHOWN = {path: path.partition("@")[0].replace("4~", "4+") for path in [*REGIONS, B12, B13]}
+MEANS |= {path: {C} for path in [*REGIONS, B12, B13]}
 DELAY = 15 * SECOND
 BETWEEN_CALLS = 5 * SECOND
 
@@ -41,10 +75,10 @@ agents = st.sampled_from(["alice", "alice", "bob", "bob", "carol"])
 indexes = st.integers(0, 20)
 # The call comes so many seconds after some lease ended, or five seconds after the last call.
 edges = st.sampled_from([None, None, -1, 0, 1, 14, 15, 16])
-path_sets = st.lists(st.sampled_from(list(MEANS)), min_size=1, max_size=2, unique=True)
+picks = st.lists(st.integers(0, 999), min_size=1, max_size=2)
 requests = st.fixed_dictionaries(
     {
-        "files": path_sets,
+        "files": picks,
         "mode": st.sampled_from(["exclusive", "shared"]),
         "minutes": st.sampled_from([1, 1, 30]),
     }
@@ -69,6 +103,12 @@ class World:
         self.address, self.clock, self.projects = address, SetClock(), count(1)
         self.runner = asyncio.Runner()
         self.open()
+        self.run(self.hold_a_lease())
+
+    async def hold_a_lease(self) -> None:
+        """Servers keep the time of leases over a restart only while there are some, and the model has no other time."""
+        started = await Agent(self.calls).start_session(project="p0", claude_instance="zoe")
+        await Agent(self.calls, started["session_id"]).lock_files(files=[C])
 
     def run(self, coroutine: Any) -> Any:
         return self.runner.run(coroutine)
@@ -111,11 +151,23 @@ class Granted:
 
 
 def paths_meet(a: str, b: str) -> bool:
-    return bool(MEANS[a] & MEANS[b])
+    if not MEANS[a] & MEANS[b]:
+        return False
+    pairs = (frozenset({one, other}) for one in PARTS.get(a, [a]) for other in PARTS.get(b, [b]))
+    return not all(pair in APART for pair in pairs)
+
+
+def shown_file(path: str) -> str:
+    return C if path in SHOWN else path
+
+
+def shown_name(path: str) -> str:
+    return SHOWN.get(path, path)
 
 
 class Machine(RuleBasedStateMachine):
     world: World
+    paths: Sequence[str]
 
     @initialize()
     def begin_example(self) -> None:
@@ -184,15 +236,54 @@ class Machine(RuleBasedStateMachine):
                 del self.held[session, path]
         return renewed
 
-    def record_grant(self, session: str, path: str, request: dict[str, Any], token: int) -> None:
-        before = self.held.get((session, path))
+    def find_own(self, session: str, request: dict[str, Any]) -> dict[str, tuple[str | None, list[str]]]:
+        """For each requested path the lease that already gives it, else those that become one with it."""
+        alive = {path: held for path, held in self.held_by(session).items() if self.blocks_others(held)}
+        given = {wanted: self.find_giving(alive, wanted, request["mode"]) for wanted in request["files"]}
+        used = set(given.values())
+        found: dict[str, tuple[str | None, list[str]]] = {}
+        for wanted, path in given.items():
+            joined = [
+                other
+                for other, held in alive.items()
+                if held.mode == request["mode"] and other not in used and frozenset({other, wanted}) in JOINED
+            ]
+            found[wanted] = (path, [] if path else joined)
+            used |= set(found[wanted][1])
+        return found
+
+    @staticmethod
+    def find_giving(alive: dict[str, Held], wanted: str, mode: str) -> str | None:
+        if wanted in alive:
+            return wanted
+        around = [
+            path
+            for path, held in alive.items()
+            if wanted in INSIDE.get(path, []) and (held.mode == "exclusive" or mode == "shared")
+        ]
+        return max(around, key=lambda path: alive[path].token, default=None)
+
+    def record_grant(
+        self,
+        session: str,
+        wanted: str,
+        own: tuple[str | None, list[str]],
+        request: dict[str, Any],
+        token: int,
+    ) -> str:
+        """Record what the session has now, and return its path."""
+        held_path, joined = own
+        before = self.held[session, held_path] if held_path else None
         ttl = request["minutes"] * MINUTE
-        until, mode, same = self.now + ttl, request["mode"], False
-        if before and self.blocks_others(before):
-            if before.expires_at > until:
-                until, ttl = before.expires_at, before.ttl
+        until, mode, path, same = self.now + ttl, request["mode"], held_path or wanted, False
+        if before:
+            until, ttl = max((until, ttl), (before.expires_at, before.ttl))
             same = before.mode == "exclusive" or mode == "shared"
             mode = before.mode if same else mode
+        for other in joined:
+            joining = self.held.pop((session, other))
+            until, ttl = max((until, ttl), (joining.expires_at, joining.ttl))
+            path = JOINED.get(frozenset({path, other}), path)
         if before and same:
             assert token == before.token
         else:
@@ -200,10 +291,17 @@ class Machine(RuleBasedStateMachine):
             self.highest = token
         self.held[session, path] = Held(mode, token, ttl, until)
         self.granted.append(Granted(session, path, token))
+        return path
 
     # -- rules ------------------------------------------------------------------------------------------------
 
+    def pick_paths(self, picked: list[int]) -> list[str]:
+        return list(dict.fromkeys(self.paths[index % len(self.paths)] for index in picked))
+
     @rule(name=agents, request=requests, edge=edges)
+    def request_locks(self, name: str, request: dict[str, Any], edge: int | None) -> None:
+        self.acquire_locks(name, request | {"files": self.pick_paths(request["files"])}, edge)
+
     def acquire_locks(self, name: str, request: dict[str, Any], edge: int | None) -> None:
         self.advance_to_edge(edge)
         self.asked.append((name, request))
@@ -215,15 +313,16 @@ class Machine(RuleBasedStateMachine):
             for key in self.conflicting_keys(session, path, request["mode"])
         ]
         blocked = {path for path, key in conflicting_keys if self.blocks_others(self.held[key])}
-        assert {conflict["file"] for conflict in reply.get("conflicts", [])} == blocked
+        assert {conflict["file"] for conflict in reply.get("conflicts", [])} == set(map(shown_file, blocked))
         assert reply["success"] is not bool(blocked)
         if reply["success"]:
             for _, key in conflicting_keys:
                 self.held.pop(key, None)
-            assert [grant["file"] for grant in reply["locked"]] == request["files"]
-            for grant in reply["locked"]:
-                self.record_grant(session, grant["file"], request, grant["token"])
-                expires_at = self.held[session, grant["file"]].expires_at
+            assert [grant["file"] for grant in reply["locked"]] == list(map(shown_file, request["files"]))
+            found = self.find_own(session, request)
+            for wanted, grant in zip(request["files"], reply["locked"], strict=True):
+                path = self.record_grant(session, wanted, found[wanted], request, grant["token"])
+                expires_at = self.held[session, path].expires_at
                 assert grant["expires_at"] == iso(expires_at + self.world.clock.skew)
         self.renew_held(session)
 
@@ -240,16 +339,22 @@ class Machine(RuleBasedStateMachine):
         reply = self.call_operation(name, "heartbeat")
         assert reply["leases_renewed"] == self.renew_held(self.session_digest(name))
 
-    @rule(name=agents, files=path_sets)
+    @rule(name=agents, picked=picks)
+    def release_some_files(self, name: str, picked: list[int]) -> None:
+        self.release_files(name, self.pick_paths(picked))
+
     def release_files(self, name: str, files: list[str]) -> None:
         reply = self.call_operation(name, "unlock_files", files=files)
         session = self.session_digest(name)
         own_paths = {path for path, held in self.held_by(session).items() if self.blocks_others(held)}
-        for path in files:
-            self.held.pop((session, path), None)
-        assert set(reply.get("released", [])) == own_paths & set(files)
-        assert set(reply.get("not_held", [])) == set(files) - own_paths
-        assert set(reply.get("still_held", [])) == own_paths - set(files)
+        named = {file: own_paths & set(NAMED.get(file, [file])) for file in files}
+        released = set().union(*named.values())
+        for file in files:
+            for path in NAMED.get(file, [file]):
+                self.held.pop((session, path), None)
+        assert set(reply.get("released", [])) == set(map(shown_name, released))
+        assert set(reply.get("not_held", [])) == {shown_name(file) for file in files if not named[file]}
+        assert set(reply.get("still_held", [])) == set(map(shown_name, own_paths - released))
         self.renew_held(session)
 
     @rule(index=indexes)
@@ -333,8 +438,10 @@ def nobody_shares_what_somebody_has_alone(live: list[dict[str, Any]]) -> None:
                 assert row["mode"] == other["mode"] == "shared"
 
 
-def run_machine(world: World, *, examples: int, steps: int = 30, **more: Any) -> None:
-    machine = type("LockMachine", (Machine,), {"world": world})
+def run_machine(
+    world: World, *, examples: int, steps: int = 30, paths: Sequence[str] = (*FILES, *REGIONS), **more: Any
+) -> None:
+    machine = type("LockMachine", (Machine,), {"world": world, "paths": paths})
     run_state_machine_as_test(
         machine,
         settings=settings(

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import Phase
-from lock_machine import World, run_machine
+from lock_machine import B1, B2, B3, D1, FILES, L1, L2, S1, S2, S3, C, World, run_machine
 
+from commonplace import file_region
 from commonplace.rooms.locks import fence, operations, paths, prefixes, store
 from commonplace.rooms.locks import lease as leases
 from commonplace.store import lease_clock
@@ -113,7 +114,58 @@ def _jumps_taken_over(patch):
     patch.setattr(lease_clock._Reading, "find_jump", lambda *_: 0)
 
 
+def _touching_lines_ignored(patch):
+    patch.setattr(
+        file_region.LineSpan,
+        "touches",
+        lambda span, other, **_: span.start < other.end and other.start < span.end,
+    )
+
+
+def _versions_ignored(patch):
+    regions_overlap = leases.regions_overlap
+
+    def compare_numbers(a, b):
+        if a and b and a.bases and b.bases:
+            spans = (next(iter(region.spans_by_base.values())) for region in (a, b))
+            a, b = (file_region.FileRegion({"": each}) for each in spans)
+        return regions_overlap(a, b)
+
+    patch.setattr(leases, "regions_overlap", compare_numbers)
+
+
+def _unknown_lines_free(patch):
+    regions_overlap = leases.regions_overlap
+    patch.setattr(
+        leases,
+        "regions_overlap",
+        lambda a, b: regions_overlap(a, b) and (not a or not b or bool(a.bases) == bool(b.bases)),
+    )
+
+
+def _class_without_methods(patch):
+    patch.setattr(file_region, "_symbols_overlap", lambda a, b: a == b)
+
+
+def _joined_region_forgotten(patch):
+    patch.setattr(leases, "merge_regions", lambda _a, b: b)
+
+
+def _region_gives_the_file(patch):
+    patch.setattr(leases, "region_covers", lambda _a, _b: True)
+
+
+# Each with the regions that show it, so that few examples are needed.
+REGION_BUGS = {
+    _touching_lines_ignored: [B1, B2, B3],
+    _versions_ignored: [B1, B2, D1],
+    _unknown_lines_free: [L1, L2, B1, S1],
+    _class_without_methods: [S1, S2, S3],
+    _joined_region_forgotten: [B1, B2],
+    _region_gives_the_file: [C, B1, L1],
+}
 BUGS = [
+    *REGION_BUGS,
     _jumps_taken_over,
     _directory_ignored,
     _token_reused,
@@ -145,5 +197,10 @@ def test_machine_finds_the_bug(world, monkeypatch, bug):
     bug(monkeypatch)
     with pytest.raises(AssertionError):
         run_machine(
-            world, examples=100, derandomize=True, phases=[Phase.generate], report_multiple_bugs=False
+            world,
+            examples=100,
+            paths=REGION_BUGS.get(bug, FILES),
+            derandomize=True,
+            phases=[Phase.generate],
+            report_multiple_bugs=False,
         )

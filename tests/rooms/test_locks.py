@@ -362,14 +362,6 @@ async def test_lock_files_renews_a_directory_under_either_spelling(team):
     assert (await alice.unlock_files(files=["src"]))["released"] == ["src"]
 
 
-@pytest.mark.parametrize("region", ["src/app.py:10", "src/app.py:10-20", "src/app.py#add_item"])
-async def test_lock_files_of_a_region_locks_the_file(team, region):
-    alice, bob = await team.agent("alice"), await team.agent("bob")
-    assert (await alice.lock_files(files=[region]))["locked"][0]["file"] == "src/app.py"
-    assert not (await bob.lock_files(files=["src/app.py"]))["success"]
-    assert (await alice.unlock_files(files=[region]))["released"] == ["src/app.py"]
-
-
 async def test_list_locks_needs_no_session(team):
     alice = await team.agent("alice")
     await alice.lock_files(files=["cart.py"], reason="totals")

@@ -8,6 +8,7 @@ import msgspec
 from pydantic import Field
 
 from commonplace.clock import MINUTE, SECOND, iso, iso_exact
+from commonplace.file_region import shorten_path, split_region
 from commonplace.operation import Reply
 from commonplace.rooms.requests.model import PersonRequest
 from commonplace.store.database import Row
@@ -84,12 +85,13 @@ class AgentCard(Reply):
 
 
 class TouchedFile(Reply):
-    """A file that an agent holds (`mode` is set) or has changed."""
+    """A file that an agent holds (`mode` is set) or has changed; `region` if it holds only these lines or symbols."""
 
     project: str
     path: str
     agent: str
     at: str
+    region: str = ""
     mode: str = ""
     reason: str = ""
     until: str = ""
@@ -140,7 +142,7 @@ def build_agent_cards(
 ) -> list[AgentCard]:
     held: dict[str, list[str]] = defaultdict(list)
     for lease in leases:
-        held[lease["session"]].append(lease["path"])
+        held[lease["session"]].append(shorten_path(lease["path"]))
     acts_by_agent: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for act in acts:
         acts_by_agent[act["project"], act["actor"]].append(act)
@@ -180,23 +182,27 @@ def _count_per_minute(times: Iterable[int], now: int) -> list[int]:
 
 def build_files(leases: Sequence[Row], touched: Sequence[Row]) -> list[TouchedFile]:
     """Held files first; a file that its holder has also changed is listed once."""
-    held = {(row["project"], row["path"], row["agent"]) for row in leases}
-    return [
-        TouchedFile(
-            project=row["project"],
-            path=row["path"],
-            agent=row["agent"],
-            at=iso(row["granted_at"]),
-            mode=row["mode"],
-            reason=row["reason"],
-            until=iso(row["expires_at"]),
-        )
-        for row in leases
-    ] + [
+    held = [_build_held_file(row) for row in leases]
+    names = {(file.project, file.path, file.agent) for file in held}
+    return held + [
         TouchedFile(project=row["project"], path=row["path"], agent=row["agent"], at=iso(row["at"]))
         for row in touched
-        if (row["project"], row["path"], row["agent"]) not in held
+        if (row["project"], row["path"], row["agent"]) not in names
     ]
+
+
+def _build_held_file(row: Row) -> TouchedFile:
+    path, region = split_region(row["path"])
+    return TouchedFile(
+        project=row["project"],
+        path=path,
+        region=" ".join(filter(None, (region.lines, ", ".join(region.symbols)))) if region else "",
+        agent=row["agent"],
+        at=iso(row["granted_at"]),
+        mode=row["mode"],
+        reason=row["reason"],
+        until=iso(row["expires_at"]),
+    )
 
 
 def build_prevented_list(rows: Sequence[Row]) -> list[Prevented]:

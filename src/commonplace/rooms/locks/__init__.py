@@ -1,4 +1,4 @@
-"""Leases on files and directories, so that agents do not overwrite each other's edits."""
+"""Leases on files, parts of files and directories, so that agents do not overwrite each other's edits."""
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room

@@ -27,7 +27,7 @@ def _filter_near_leases(leases: Sequence[Lease], start: StartingSession) -> list
     roots, words = _list_possible_roots(start.working_directory), start.topic_words
     below = [lease for lease in leases if _is_below_any(lease, roots)]
     rest = [lease for lease in leases if lease not in below]
-    return below + [lease for lease in rest if not words or words & list_topic_words(lease.path)]
+    return below + [lease for lease in rest if not words or words & list_topic_words(lease.name)]
 
 
 def _group_by_holder(leases: Sequence[Lease], moment: LeaseMoment) -> list[dict[str, Any]]:
@@ -36,7 +36,7 @@ def _group_by_holder(leases: Sequence[Lease], moment: LeaseMoment) -> list[dict[
     for lease in leases:
         groups[lease.agent, lease.reason].append(lease)
     return [
-        {"held_by": agent, "files": sorted(lease.path for lease in held)}
+        {"held_by": agent, "files": sorted(lease.name for lease in held)}
         | ({"reason": reason} if reason else {})
         | {"expires_at": moment.show_time(max(lease.expires_at for lease in held))}
         | ({"stale": True} if all(lease.is_stale(moment) for lease in held) else {})

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from commonplace.clock import MINUTE, SECOND, iso
+from commonplace.file_region import FileRegion, merge_regions, region_covers, regions_overlap, split_region
 from commonplace.rooms.locks import paths, prefixes
 from commonplace.store.database import Row
 
@@ -42,6 +43,9 @@ class LeaseMoment:
 @dataclass(frozen=True, slots=True)
 class Lease:
     path: str
+    """The path as it is stored, with the region that is leased."""
+    file: str
+    region: FileRegion | None
     pattern: paths.PathPattern
     prefix: str
     session: str
@@ -57,9 +61,12 @@ class Lease:
 
     @classmethod
     def from_row(cls, row: Row, fold: bool) -> "Lease":
+        file, region = split_region(row["path"])
         return cls(
             row["path"],
-            paths.parse_pattern(row["path"], (), fold),
+            file,
+            region,
+            paths.parse_pattern(file, (), fold),
             row["prefix"],
             row["session"],
             row["agent"],
@@ -77,10 +84,15 @@ class Lease:
         """True while the lease is alive, or lapsed so recently that only its holder may renew it."""
         return not self.session_ended and now < self.expires_at + TAKEOVER_DELAY
 
+    @property
+    def name(self) -> str:
+        """What is leased, as people read it."""
+        return self.file + self.region.name if self.region else self.file
+
     def covers_path(self, path: str) -> bool:
-        """Whether the lease protects this canonical path, read as a plain file name."""
+        """Whether the lease protects this canonical path or a part of it, read as a plain file name."""
         fold = self.pattern.fold
-        inside = self.pattern.kind == "literal" and paths.is_same_or_inside(path, self.path, fold)
+        inside = self.pattern.kind == "literal" and paths.is_same_or_inside(path, self.file, fold)
         return inside or paths.matches_path(self.pattern, path)
 
     def is_stale(self, moment: LeaseMoment) -> bool:
@@ -89,24 +101,58 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class LockRequest:
-    """One path that a session wants to lock."""
+    """One path, or a region of one file, that a session wants to lock."""
 
     path: str
+    file: str
+    region: FileRegion | None
     pattern: paths.PathPattern
     prefix: str
     mode: LockMode
 
     @classmethod
     def from_path(cls, path: str, mode: LockMode, fold: bool) -> "LockRequest":
-        return cls(path, paths.parse_pattern(path, (), fold), prefixes.prefix_of_pattern(path), mode)
+        """The path is canonical and may end with a region."""
+        file, region = split_region(path)
+        pattern = paths.parse_pattern(file, (), fold)
+        return cls(path, file, region, pattern, prefixes.prefix_of_pattern(file), mode)
 
     def conflicts_with(self, lease: Lease) -> bool:
         if self.mode == lease.mode == "shared" or not prefixes.prefixes_overlap(self.prefix, lease.prefix):
             return False
-        return self._overlaps_pattern(lease.pattern)
+        if not self._overlaps_pattern(lease.pattern):
+            return False
+        return self.pattern.segments != lease.pattern.segments or regions_overlap(self.region, lease.region)
 
     def overlaps_path(self, path: str, fold: bool) -> bool:
-        return self._overlaps_pattern(paths.parse_pattern(path, (), fold))
+        """Whether they have a file in common; `path` may end with a region."""
+        return self._overlaps_pattern(paths.parse_pattern(split_region(path)[0], (), fold))
+
+    def covers_request(self, other: "LockRequest") -> bool:
+        if not paths.contains_pattern(self.pattern, other.pattern):
+            return False
+        is_same_file = self.pattern.segments == other.pattern.segments
+        return region_covers(self.region, other.region) if is_same_file else self.region is None
+
+    def is_held_by(self, lease: Lease) -> bool:
+        """Whether a lease of the session itself already gives what is asked for, or can be upgraded to it."""
+        if lease.pattern.lock_key != self.pattern.lock_key:
+            return False
+        if (lease.region and lease.region.text) == (self.region and self.region.text):
+            return True
+        has_mode = lease.mode == "exclusive" or self.mode == "shared"
+        return has_mode and self.region is not None and region_covers(lease.region, self.region)
+
+    def names_lease(self, lease: Lease) -> bool:
+        """Whether somebody who passes this path means the lease: the file means every region of it."""
+        if lease.pattern.lock_key != self.pattern.lock_key:
+            return False
+        if self.region is None or lease.region is None:
+            return self.region is None
+        if self.region.bases:
+            return self.region.text == lease.region.text
+        is_symbol = not self.region.spans_by_base and self.region.symbols == lease.region.symbols
+        return is_symbol or self.region.name == lease.region.name
 
     def _overlaps_pattern(self, pattern: paths.PathPattern) -> bool:
         return (
@@ -118,11 +164,15 @@ class LockRequest:
 
 @dataclass(slots=True)
 class LockDecision:
-    """The conflicts, the lapsed leases to take over (by token), and the session's own leases (by requested path)."""
+    """The conflicts, the lapsed leases to take over (by token), and the session's own leases (by requested path).
+
+    `held` are renewed; `joined` are regions of the same file that become one with what is asked for.
+    """
 
     conflicts: list[tuple[LockRequest, Lease]] = field(default_factory=list)
     lapsed: dict[int, Lease] = field(default_factory=dict)
     held: dict[str, Lease] = field(default_factory=dict)
+    joined: dict[str, list[Lease]] = field(default_factory=dict)
 
 
 def decide_requests(
@@ -130,12 +180,12 @@ def decide_requests(
 ) -> LockDecision:
     """Compare requests with leases; any conflict refuses them all. A session never conflicts with itself."""
     decision = LockDecision()
-    own = {}
+    own: list[Lease] = []
     for lease in leases:
         if len(decision.conflicts) >= MAX_CONFLICTS:
             break
         if lease.session == session:
-            own[lease.pattern.lock_key] = lease
+            own.append(lease)
             continue
         for request in requests:
             if not request.conflicts_with(lease):
@@ -144,10 +194,33 @@ def decide_requests(
                 decision.conflicts.append((request, lease))
             else:
                 decision.lapsed[lease.token] = lease
-    decision.held = {
-        request.path: own[request.pattern.lock_key] for request in requests if request.pattern.lock_key in own
-    }
+    _find_own_leases(decision, requests, own, now)
     return decision
+
+
+def _find_own_leases(
+    decision: LockDecision, requests: Sequence[LockRequest], own: Sequence[Lease], now: int
+) -> None:
+    alive = [lease for lease in own if lease.blocks_others(now)]
+    for request in requests:
+        if held := [lease for lease in alive if request.is_held_by(lease)]:
+            # The lease of exactly this path before one that covers it.
+            decision.held[request.path] = max(
+                held, key=lambda lease: (lease.path == request.path, lease.token)
+            )
+    used = {lease.token for lease in decision.held.values()}
+    for request in requests:
+        if request.path in decision.held:
+            continue
+        if joined := [lease for lease in alive if lease.token not in used and _can_join(request, lease)]:
+            decision.joined[request.path] = joined
+            used |= {lease.token for lease in joined}
+
+
+def _can_join(request: LockRequest, lease: Lease) -> bool:
+    is_alike = lease.mode == request.mode and lease.pattern.lock_key == request.pattern.lock_key
+    regions = (lease.region, request.region)
+    return bool(is_alike and regions[0] and regions[1] and merge_regions(regions[0], regions[1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,54 +235,53 @@ class LeaseTerms:
     now: int
 
 
-def grant_lease(request: LockRequest, held: Lease | None, token: int, terms: LeaseTerms) -> Lease:
-    """Return the new lease. A held lease that is alive is renewed and keeps its token and start time.
+def grant_lease(
+    request: LockRequest, held: Lease | None, joined: Sequence[Lease], token: int, terms: LeaseTerms
+) -> Lease:
+    """Return the new lease. A held lease is renewed and keeps its token and start time.
 
     It is not shortened: the terms that last longer stay, its `ttl` with its end. So `expires_at - ttl` is never in
     the future, and a server that starts reads from it how late it was (`lease_time.py`).
     """
-    expires_at = terms.now + terms.ttl
-    if held is None or not held.blocks_others(terms.now):
-        return _build_lease(
-            request.path, request, terms, terms.mode, token, terms.reason, terms.now, expires_at
+    before = [held] if held else joined
+    expires_at, ttl = max(
+        [(terms.now + terms.ttl, terms.ttl), *((lease.expires_at, lease.ttl) for lease in before)]
+    )
+    reason = terms.reason or next((lease.reason for lease in before), "")
+    if held is None:
+        return replace(
+            _build_lease(request, joined, token, terms), expires_at=expires_at, ttl=ttl, reason=reason
         )
     upgraded = held.mode == "shared" and terms.mode == "exclusive"
-    if held.expires_at > expires_at:
-        terms = replace(terms, ttl=held.ttl)
-    return _build_lease(
-        held.path,
-        request,
-        terms,
-        terms.mode if upgraded else held.mode,
-        token if upgraded else held.token,
-        terms.reason or held.reason,
-        held.granted_at,
-        max(held.expires_at, expires_at),
+    return replace(
+        held,
+        agent=terms.agent,
+        mode=terms.mode if upgraded else held.mode,
+        token=token if upgraded else held.token,
+        reason=reason,
+        ttl=ttl,
+        expires_at=expires_at,
     )
 
 
-def _build_lease(
-    path: str,
-    request: LockRequest,
-    terms: LeaseTerms,
-    mode: LockMode,
-    token: int,
-    reason: str,
-    granted_at: int,
-    expires_at: int,
-) -> Lease:
+def _build_lease(request: LockRequest, joined: Sequence[Lease], token: int, terms: LeaseTerms) -> Lease:
+    region = request.region
+    for lease in joined:
+        region = merge_regions(lease.region, region) if lease.region and region else region
     return Lease(
-        path,
+        request.file + region.text if region else request.path,
+        request.file,
+        region,
         request.pattern,
         request.prefix,
         terms.session,
         terms.agent,
-        mode,
+        terms.mode,
         token,
-        reason,
+        terms.reason,
         terms.ttl,
-        granted_at,
-        expires_at,
+        terms.now,
+        terms.now + terms.ttl,
     )
 
 

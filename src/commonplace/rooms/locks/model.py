@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from commonplace.clock import iso
+from commonplace.file_region import split_region
 from commonplace.operation import Reply
 from commonplace.rooms.locks.lease import Lease, LeaseMoment, LockRequest
 from commonplace.store.database import Row
@@ -24,14 +25,34 @@ class LockGrant(Reply):
     file: str
     token: int
     expires_at: str
+    lines: str = ""
+    """Those of the file that are locked; all if empty. `40+` is what is inserted after line 40."""
+    symbol: str = ""
 
     @classmethod
     def from_lease(cls, lease: Lease, moment: LeaseMoment) -> "LockGrant":
-        return cls(file=lease.path, token=lease.token, expires_at=moment.show_time(lease.expires_at))
+        return cls(
+            file=lease.file,
+            lines=_show_lines(lease),
+            symbol=_show_symbol(lease),
+            token=lease.token,
+            expires_at=moment.show_time(lease.expires_at),
+        )
+
+
+def _show_lines(lease: Lease) -> str:
+    return lease.region.lines if lease.region else ""
+
+
+def _show_symbol(lease: Lease) -> str:
+    return ", ".join(lease.region.symbols) if lease.region else ""
 
 
 class LockConflict(Reply):
-    """Why a file was not locked; `lock` is the path of the other lock if it differs from `file`."""
+    """Why a file was not locked; `lock` is what the other has locked if it is not the whole `file`.
+
+    `bases` are the versions of the file that its lines are known in, for a client that can translate its own.
+    """
 
     file: str
     held_by: str
@@ -42,13 +63,17 @@ class LockConflict(Reply):
     stale: bool
     mode: str
     lock: str = ""
+    symbol: str = ""
+    bases: list[str] = []
 
     @classmethod
     def from_lease(
         cls, request: LockRequest, lease: Lease, project: str, moment: LeaseMoment
     ) -> "LockConflict":
         return cls(
-            file=request.path,
+            file=request.file,
+            symbol=_show_symbol(lease),
+            bases=lease.region.bases if lease.region and request.region and request.region.bases else [],
             held_by=lease.agent,
             project=project,
             since=moment.show_time(lease.granted_at),
@@ -56,7 +81,7 @@ class LockConflict(Reply):
             expires_at=moment.show_time(lease.expires_at),
             stale=lease.is_stale(moment),
             mode=lease.mode,
-            lock="" if lease.path == request.path else lease.path,
+            lock="" if lease.name == request.file else lease.name,
         )
 
 
@@ -101,11 +126,15 @@ class Lock(Reply):
     expires_at: str
     stale: bool
     mode: str
+    lines: str = ""
+    symbol: str = ""
 
     @classmethod
     def from_lease(cls, lease: Lease, moment: LeaseMoment) -> "Lock":
         return cls(
-            file=lease.path,
+            file=lease.file,
+            lines=_show_lines(lease),
+            symbol=_show_symbol(lease),
             held_by=lease.agent,
             since=moment.show_time(lease.granted_at),
             reason=lease.reason,
@@ -122,11 +151,15 @@ class OwnLock(Reply):
     reason: str
     expires_at: str
     mode: str
+    lines: str = ""
+    symbol: str = ""
 
     @classmethod
     def from_lease(cls, lease: Lease, moment: LeaseMoment) -> "OwnLock":
         return cls(
-            file=lease.path,
+            file=lease.file,
+            lines=_show_lines(lease),
+            symbol=_show_symbol(lease),
             token=lease.token,
             since=moment.show_time(lease.granted_at),
             reason=lease.reason,
@@ -141,10 +174,19 @@ class LockWaiter(Reply):
     file: str
     agent: str
     since: str
+    lines: str = ""
+    symbol: str = ""
 
     @classmethod
     def from_row(cls, row: Row) -> "LockWaiter":
-        return cls(file=row["path"], agent=row["agent"], since=iso(row["at"]))
+        file, region = split_region(row["path"])
+        return cls(
+            file=file,
+            lines=region.lines if region else "",
+            symbol=", ".join(region.symbols) if region else "",
+            agent=row["agent"],
+            since=iso(row["at"]),
+        )
 
 
 class LockListing(Reply):

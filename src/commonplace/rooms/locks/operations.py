@@ -1,6 +1,6 @@
-"""Lock files, unlock them, and list locks.
+"""Lock files or regions of them, unlock them, and list locks.
 
-`lease.py` decides what may be granted, `paths.py` compares paths, `store.py` has the SQL.
+`lease.py` decides what may be granted, `paths.py` compares paths, `file_region.py` regions, `store.py` has the SQL.
 """
 
 from collections import defaultdict
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from commonplace import activity, errors
 from commonplace.call import Call
 from commonplace.clock import MINUTE
+from commonplace.file_region import shorten_path, split_region
 from commonplace.operation import operation
 from commonplace.rooms.locks import lease as leases
 from commonplace.rooms.locks import paths, store, waiters
@@ -83,13 +84,21 @@ async def lock_files(
     terms = LeaseTerms(call.own_session.id, call.agent, mode, reason, minutes * MINUTE, now)
     first_token = leases.fencing_token(scope.epoch, last_counter - len(paths_wanted) + 1)
     granted = [
-        leases.grant_lease(request, decision.held.get(request.path), first_token + offset, terms)
+        leases.grant_lease(
+            request,
+            decision.held.get(request.path),
+            decision.joined.get(request.path, ()),
+            first_token + offset,
+            terms,
+        )
         for offset, request in enumerate(requests)
     ]
+    if joined := [lease for found in decision.joined.values() for lease in found]:
+        await store.delete_leases(call.tx, call.project, joined)
     await store.upsert_leases(call.tx, call.project, granted)
     await waiters.delete_served_waiters(call.tx, call.own_session, requests, scope.fold)
     call.subject = f"{mode} {store.format_file_names(paths_wanted)}"
-    call.emit(FILES_LOCKED, files=[lease.path for lease in granted], mode=mode)
+    call.emit(FILES_LOCKED, files=[lease.name for lease in granted], mode=mode)
     return await _build_grant_reply(
         call, granted, decision, terms, await list_claimed_files(call, requests, scope.fold)
     )
@@ -103,7 +112,8 @@ async def _build_grant_reply(
     claimed: list[ClaimedFile],
 ) -> LockFilesReply:
     moment = LeaseMoment(terms.now, call.now)
-    new_paths = [lease.path for lease in granted if lease.path not in decision.held]
+    held = {lease.token for lease in decision.held.values()}
+    new_files = list(dict.fromkeys(lease.file for lease in granted if lease.token not in held))
     longer = [lease.path for lease in granted if lease.expires_at > terms.now + terms.ttl]
     message = (
         f"You hold {store.format_file_names(longer)} for longer than these minutes, and a lock is not shortened:"
@@ -115,7 +125,7 @@ async def _build_grant_reply(
         success=True,
         locked=[LockGrant.from_lease(lease, moment) for lease in granted],
         claimed=claimed,
-        changed=await list_changed_files(call, new_paths) if new_paths else [],
+        changed=await list_changed_files(call, new_files) if new_files else [],
         message=message,
     )
 
@@ -126,28 +136,31 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
     every lock and reservation you hold."""
     now = await call.tx.clock()
     fold = await store.project_ignores_case(call.tx, call.project)
-    held = {
-        lease.pattern.lock_key: lease
-        for lease in await store.list_leases_of_session(call.tx, call.project, call.own_session.id, fold)
-    }
-    key_by_path = (
-        {path: paths.parse_pattern(path, (), fold).lock_key for path in _canonicalize_files(call, files)}
+    held = await store.list_leases_of_session(call.tx, call.project, call.own_session.id, fold)
+    requests = (
+        [LockRequest.from_path(path, "exclusive", fold) for path in _canonicalize_files(call, files)]
         if files
-        else {lease.path: key for key, lease in held.items()}
+        else []
     )
-    released = [held.pop(key) for key in dict.fromkeys(key_by_path.values()) if key in held]
+    named = {request.path: [lease for lease in held if request.names_lease(lease)] for request in requests}
+    released = list({lease.token: lease for found in named.values() for lease in found}.values())
+    if not files:
+        released = held
     if released:
         await store.delete_leases(call.tx, call.project, released)
-    released_paths = [lease.path for lease in released if lease.blocks_others(now)]
-    if released_paths:
-        call.subject = store.format_file_names(released_paths)
-        call.emit(FILES_RELEASED, files=released_paths)
+    released_names = [lease.name for lease in released if lease.blocks_others(now)]
+    if released_names:
+        call.subject = store.format_file_names(released_names)
+        call.emit(FILES_RELEASED, files=released_names)
         await waiters.notify_waiters_of_project(call.tx, call.project, call.now)
-    released_keys = {lease.pattern.lock_key for lease in released if lease.blocks_others(now)}
     return UnlockFilesReply(
-        released=released_paths,
-        still_held=[lease.path for lease in held.values() if lease.blocks_others(now)],
-        not_held=[path for path, key in key_by_path.items() if key not in released_keys],
+        released=released_names,
+        still_held=[lease.name for lease in held if lease not in released and lease.blocks_others(now)],
+        not_held=[
+            shorten_path(path)
+            for path, found in named.items()
+            if not any(lease.blocks_others(now) for lease in found)
+        ],
     )
 
 
@@ -188,11 +201,14 @@ async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockLis
 
 def _canonicalize_files(call: Call, files: Sequence[str]) -> list[str]:
     directory = call.own_session.working_directory
-    canonical_paths = (paths.canonicalize_path(path, directory) for path in files)
     # `src` and `src/` are one lock: the first spelling stays.
     path_by_name: dict[str, str] = {}
-    for path in canonical_paths:
-        path_by_name.setdefault(path.removesuffix("/"), path)
+    for path in files:
+        canonical = paths.canonicalize_path(path, directory)
+        _, region = split_region(path)
+        if region is not None and paths.parse_pattern(canonical, (), False).kind == "literal":
+            canonical += region.text
+        path_by_name.setdefault(canonical.removesuffix("/"), canonical)
     return list(path_by_name.values())
 
 
@@ -216,7 +232,7 @@ def _build_conflict_reply(call: Call, decision: LockDecision, requested: int, no
         LockConflict.from_lease(request, lease, call.project, moment)
         for request, lease in decision.conflicts[: leases.MAX_CONFLICTS]
     ]
-    files = len({conflict.file for conflict in conflicts})
+    files = len({request.path for request, _ in decision.conflicts})
     summary = f"{files} of {requested} paths are locked by others; nothing was locked."
     call.subject = summary
     return LockFilesReply(
@@ -234,24 +250,24 @@ async def _take_over_lapsed(call: Call, lapsed: Sequence[Lease], now: int) -> No
     lost_paths: dict[str, list[str]] = defaultdict(list)
     for lease in lapsed:
         if not lease.session_ended:
-            lost_paths[lease.session].append(lease.path)
+            lost_paths[lease.session].append(lease.name)
     for session, files in lost_paths.items():
         text = f"{call.agent} took over your lapsed lock on {store.format_file_names(files)}."
         await activity.notify_sessions(call.tx, call.project, [session], text, call.now)
     call.emit(
         LEASE_TAKEN_OVER,
-        files=[lease.path for lease in lapsed],
+        files=[lease.name for lease in lapsed],
         held_by=sorted({lease.agent for lease in lapsed}),
     )
 
 
 def _request_pattern(call: Call, path_pattern: str, fold: bool) -> LockRequest:
-    """The pattern as a request; a plain path includes everything below it."""
-    path = paths.canonicalize_path(path_pattern, call.own_session.working_directory)
+    """The pattern as a request; a plain path includes everything below it, a region only what overlaps it."""
+    (path,) = _canonicalize_files(call, [path_pattern])
     request = LockRequest.from_path(path, "exclusive", fold)
-    return (
-        LockRequest.from_path(f"{path}/", "exclusive", fold) if request.pattern.kind == "literal" else request
-    )
+    if request.region is not None or request.pattern.kind != "literal":
+        return request
+    return LockRequest.from_path(f"{path}/", "exclusive", fold)
 
 
 async def _list_matching_leases(call: Call, path_pattern: str, fold: bool) -> list[Lease]:

@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from typing import Literal, TypeVar
 
 from commonplace import errors
+from commonplace.file_region import split_region
 
 MAX_PATH_BYTES = 1_024
 MAX_SEGMENT_BYTES = 255
@@ -29,10 +30,6 @@ _ABOVE_HINT = "Pass a directory above it instead."
 
 _DRIVE_LETTER = re.compile(r"[A-Za-z]:")
 _EXTENDED_LENGTH_PREFIX = re.compile(r"//\?/(?:UNC(?=/)|(?=[A-Za-z]:))", re.IGNORECASE)
-# `cart.py:10`, `cart.py:10-20`, `cart.py:10:4`, `cart.py#L10-L20`, `cart.py#add_item`: a part of the file.
-_FILE_REGION = re.compile(
-    r"(?<=[\w\])])(?::\d+(?:-\d+)?|(?<=\w)#(?:L\d+(?:-L?\d+)?|[A-Za-z_$][\w$.:]*(?:\(\))?))$"
-)
 _WILDCARD = re.compile(r"(\*+|\?|\[[!^]?(?:\][^\]]*|[^\]]+)\])")
 
 PatternKind = Literal["literal", "directory", "glob"]
@@ -86,7 +83,7 @@ def canonicalize_path(path: str, working_directory: str | None) -> str:
         raise _invalid_path(
             path, "it contains control or text-direction characters", "Remove the characters shown as `?`."
         )
-    path = _drop_region(path)
+    path, _ = split_region(path)
     anchor, segments = _split_absolute(path)
     if anchor:
         segments = _relative_to_root(path, anchor, segments, working_directory)
@@ -167,12 +164,6 @@ def literal_prefix(pattern: PathPattern) -> str:
 def _invalid_path(path: str, problem: str, hint: str = _RELATIVE_HINT) -> errors.Invalid:
     printable = _FORBIDDEN_CHARACTER.sub("?", path[:MAX_SEGMENT_BYTES])
     return errors.Invalid(f"Invalid path '{printable}': {problem}.", hint=hint)
-
-
-def _drop_region(path: str) -> str:
-    while (file := _FILE_REGION.sub("", path)) != path:
-        path = file
-    return path
 
 
 def _split_absolute(path: str) -> tuple[str, list[str]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from commonplace import activity
+from commonplace.file_region import shorten_path
 from commonplace.rooms.locks import prefixes
 from commonplace.rooms.locks.lease import TAKEOVER_DELAY, Lease, LockRequest
 from commonplace.store.database import Row, Tx
@@ -224,7 +225,7 @@ async def release_leases_of_session(tx: Tx, project: str, session: str, now: int
     rows = await tx.all(
         "delete from lease where project = $1 and session = $2 returning path, expires_at", project, session
     )
-    return sorted(row["path"] for row in rows if row["expires_at"] > now - TAKEOVER_DELAY)
+    return sorted(shorten_path(row["path"]) for row in rows if row["expires_at"] > now - TAKEOVER_DELAY)
 
 
 async def notify_lapsed_holders(tx: Tx, project: str, rows: Sequence[Row], now: int) -> None:
@@ -240,7 +241,7 @@ async def notify_lapsed_holders(tx: Tx, project: str, rows: Sequence[Row], now: 
 
 def format_file_names(files: Sequence[str]) -> str:
     """List a few names and count the rest: `a.py, b.py and 3 more`."""
-    listed = sorted(files)[:5]
+    listed = [shorten_path(file) for file in sorted(files)[:5]]
     more = len(files) - len(listed)
     return ", ".join(listed) + (f" and {more} more" if more else "")
 

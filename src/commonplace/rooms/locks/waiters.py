@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 
 from commonplace import activity
 from commonplace.activity import AgentSession
-from commonplace.rooms.locks import paths, store
+from commonplace.rooms.locks import store
 from commonplace.rooms.locks.lease import Lease, LockDecision, LockMode, LockRequest
-from commonplace.rooms.locks.store import format_file_names
 from commonplace.store.database import Row, Tx
 
 _MAX_WAITERS = 200
+_MAX_FILES_NAMED = 5
 
 
 def waiting_ends_at(leases: Iterable[Lease]) -> int:
@@ -49,11 +49,7 @@ async def delete_served_waiters(
     )
     rows = await _list_paths_of_session(tx, session)
     requests = [LockRequest.from_path(row["path"], row["mode"], fold) for row in rows]
-    served = [
-        request.path
-        for request in requests
-        if any(paths.contains_pattern(grant.pattern, request.pattern) for grant in granted)
-    ]
+    served = [request.path for request in requests if any(grant.covers_request(request) for grant in granted)]
     if served:
         await _delete_waiters(tx, session.project, session.id, served)
 
@@ -134,5 +130,8 @@ async def _notify_free_waiters(tx: Tx, project: str, rows: Sequence[Row], now: i
 
 
 def format_free_notice(files: Sequence[str]) -> str:
+    """A region is named as it was asked for, with its version, so that the same lines can be locked."""
     verb, pronoun = ("is", "it") if len(files) == 1 else ("are", "them")
-    return f"{format_file_names(files)} {verb} free now: lock {pronoun} with memory_lock_files."
+    listed, more = sorted(files)[:_MAX_FILES_NAMED], len(files) - _MAX_FILES_NAMED
+    names = ", ".join(listed) + (f" and {more} more" if more > 0 else "")
+    return f"{names} {verb} free now: lock {pronoun} with memory_lock_files."

@@ -146,11 +146,12 @@ function showFiles(files) {
   return html`<section aria-labelledby="files"><h2 id="files">Touched files <span class="count">${files.length}</span></h2>
     <div class="tree">${each(folders, ([folder]) => folder, ([folder, found]) => html`
       <div class="folder"><div class="folder-name muted" title="${folder}">${folder}/</div>
-      <ul>${each(found, (file) => file.path + file.agent, (file) => {
+      <ul>${each(found, (file) => file.path + file.region + file.agent, (file) => {
         const isShared = holders.get(file.project + file.path).size > 1;
         return html`<li class="file ${isShared ? "contended" : ""}" title="${file.reason}">
           <span class="bar hue-${hue(file.agent)} ${file.mode ? "is-held" : ""}"></span>
           <span class="path">${file.path.slice(file.path.replace(/\/$/, "").lastIndexOf("/") + 1)}</span>
+          ${file.region ? html`<span class="muted">${file.region}</span>` : ""}
           ${isShared ? html`<span class="chip warn">${icon("warn")}several agents</span>` : ""}
           <span class="muted push">${file.mode ? html`${icon("lock")} ${file.agent}${file.reason ? ` · ${file.reason}` : ""} · until ${clock(file.until).slice(0, 5)}` : html`changed by ${file.agent} · ${time(file.at)}`}</span>
         </li>`;
