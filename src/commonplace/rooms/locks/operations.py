@@ -83,25 +83,31 @@ async def lock_files(
     await _take_over_lapsed(call, list(decision.lapsed.values()), now)
     terms = LeaseTerms(call.own_session.id, call.agent, mode, reason, minutes * MINUTE, now)
     first_token = leases.fencing_token(scope.epoch, last_counter - len(paths_wanted) + 1)
-    granted = [
-        leases.grant_lease(
-            request,
-            decision.held.get(request.path),
-            decision.joined.get(request.path, ()),
-            first_token + offset,
-            terms,
-        )
-        for offset, request in enumerate(requests)
-    ]
-    if joined := [lease for found in decision.joined.values() for lease in found]:
-        await store.delete_leases(call.tx, call.project, joined)
-    await store.upsert_leases(call.tx, call.project, granted)
+    granted = await _store_grants(call, requests, decision, first_token, terms)
     await waiters.delete_served_waiters(call.tx, call.own_session, requests, scope.fold)
     call.subject = f"{mode} {store.format_file_names(paths_wanted)}"
     call.emit(FILES_LOCKED, files=[lease.name for lease in granted], mode=mode)
     return await _build_grant_reply(
         call, granted, decision, terms, await list_claimed_files(call, requests, scope.fold)
     )
+
+
+async def _store_grants(
+    call: Call, requests: Sequence[LockRequest], decision: LockDecision, first_token: int, terms: LeaseTerms
+) -> list[Lease]:
+    held, joined = decision.held, decision.joined
+    granted = [
+        leases.grant_lease(
+            request, held.get(request.path), joined.get(request.path, ()), first_token + offset, terms
+        )
+        for offset, request in enumerate(requests)
+    ]
+    if joined:
+        await store.delete_leases(
+            call.tx, call.project, [lease for found in joined.values() for lease in found]
+        )
+    await store.upsert_leases(call.tx, call.project, granted)
+    return granted
 
 
 async def _build_grant_reply(
