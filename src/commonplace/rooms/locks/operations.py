@@ -55,8 +55,7 @@ async def lock_files(
     wait_seconds: LockWaitSeconds = 0,
 ) -> LockFilesReply:
     """Lock a file (acquire, reserve, claim, hold, protect) before you edit, changing it: nobody else, no other
-    agent touches it; exclusive access, or wait until free; avoids conflicts. All or nothing; calls renew the
-    lock."""
+    agent touches it; exclusive access, or wait until free; avoids conflicts. All or nothing; calls renew it."""
     paths_wanted = _canonicalize_files(call, files)
     last_counter = await advance_counter(call.tx, call.project, "lease", len(paths_wanted))
     now = await call.tx.clock()
