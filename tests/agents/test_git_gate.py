@@ -6,6 +6,7 @@ shell tool.
 
 import re
 import threading
+from pathlib import Path
 
 import pytest
 from model_dialects import Call, ModelRequest
@@ -24,6 +25,38 @@ REFUSED_LINES = {
     'bash -c "git reset --hard"': ("git reset --hard", "src/cart.py (NEIGHBOUR, "),
 }
 """What the model runs; the command that the refusal names, and what else it says."""
+
+SED = "sed -i s/1/9/ cart.py"
+PATCH = "*** Begin Patch\n*** Update File: src/cart.py\n@@\n-total = 1\n+total = 9\n*** End Patch"
+
+
+def list_writes(program: DrivenProgram, cart: Path) -> list[Call]:
+    """Further tools of the program, and further ways to use them, each of which would change the cart."""
+    text, folder = "total = 9\n", str(cart.parent)
+    writes = {
+        "claude": [
+            Call("Write", {"file_path": str(cart), "content": text}),
+            Call("Monitor", {"command": f"cd src && {SED}", "description": "watch", "timeout_ms": 1000}),
+        ],
+        "codex": [
+            Call("exec_command", {"cmd": f"apply_patch <<'EOF'\n{PATCH}\nEOF\n"}),
+            Call("exec_command", {"cmd": SED, "workdir": folder}),
+        ],
+        "gemini": [
+            Call("write_file", {"file_path": str(cart), "content": text}),
+            Call("run_shell_command", {"command": SED, "dir_path": folder, "is_background": True}),
+        ],
+        "opencode": [
+            Call("write", {"filePath": str(cart), "content": text}),
+            Call("bash", {"command": SED, "description": "Run it", "workdir": folder}),
+        ],
+        "copilot": [
+            Call("create", {"path": str(cart), "file_text": text}),
+            Call("bash", {"command": f"cd src && {SED}", "description": "Run it", "mode": "async"}),
+        ],
+    }
+    return [program.shell(f"cd src && {SED}"), *writes[program.name]]
+
 
 each_program = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 
@@ -56,24 +89,31 @@ def test_command_that_would_take_the_work_of_a_neighbour_is_refused(
     neighbour.wait_until_held()
 
     edit = program.edit(workstation.price, "price = 1", "price = 2")
+    writes = list_writes(program, workstation.cart)
+    # Claude Code shows some of its tools only to a model that searched for them.
+    search = [Call("ToolSearch", {"query": "select:Monitor", "max_results": 1})] * (program is CLAUDE)
     window = workstation.run(
         program,
         "sweeper",
         *edit,
         *(program.shell(line) for line in REFUSED_LINES),
-        program.shell("sed -i s/1/9/ src/cart.py"),
+        *search,
+        *writes,
         follow_refusal(program, len(edit) + 1),
     )
     results = window.last_request.results[len(edit) :]
     for (line, (command, words)), result in zip(REFUSED_LINES.items(), results, strict=False):
         assert f"`{command}` is refused: " in result, (line, result)
         assert words.replace("NEIGHBOUR", neighbour_program.name) in result, (line, result)
-    assert f"src/cart.py is leased by {neighbour_program.name} " in results[len(REFUSED_LINES)]
+    for call, result in zip(writes, results[len(REFUSED_LINES) + len(search) :], strict=False):
+        assert f"src/cart.py is leased by {neighbour_program.name} " in result, (call, result)
     assert workstation.cart.read_text() == "total = 1\n"
     assert workstation.git("status", "--porcelain") == " M src/cart.py\n"
     assert workstation.git("show", "--name-only", "--format=%s") == "price\n\nsrc/price.py\n"
     assert workstation.git("stash", "list") + workstation.git("for-each-ref", "refs/commonplace") == ""
-    assert observer.count_prevented() == {("commands", program.name): len(REFUSED_LINES) + 1}
+    prevented = observer.count_prevented()
+    assert prevented.keys() <= {("commands", program.name), ("edits", program.name)}
+    assert prevented.total() == len(REFUSED_LINES) + len(writes)
     released.set()
     neighbour.wait()
 

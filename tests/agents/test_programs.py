@@ -11,7 +11,6 @@ from programs import CLAUDE, CODEX, PROGRAMS, DrivenProgram
 from scripted_model import Hold, Say
 from workstation import PROGRAM_PATIENCE_SECONDS, Workstation
 
-from commonplace.client.agents import AGENTS_WITH_TRANSCRIPTS
 from conftest import require_program, require_terminal
 from patience import wait_until
 
@@ -73,11 +72,8 @@ def live_first_day(program: DrivenProgram, observer: Observer, workstation: Work
     assert "You are the agent backend " in following.prompt_text
     assert NOTES.strip() in following.prompt_text
 
-    if program.name in AGENTS_WITH_TRANSCRIPTS:
-        workstation.sync()
-        assert any(
-            "zebra crossing" in snippet for snippet in observer.list_matches("zebra crossing of the cart")
-        )
+    workstation.sync()
+    assert any("zebra crossing" in snippet for snippet in observer.list_matches("zebra crossing of the cart"))
 
 
 @each_program

@@ -116,3 +116,9 @@ def test_tables_of_the_guides_are_those_of_the_registry(guide: str):
     text = (TOP / guide).read_text(encoding="utf-8")
     assert fill_tables(text) == text, "run make docs"
     assert "<!-- agents: " in text
+
+
+def test_guide_names_the_versions_of_the_programs_that_are_driven():
+    pinned = json.loads((TOP / "tests/agents/package.json").read_text())["optionalDependencies"]
+    guide = (TOP / "docs/guides/agents.md").read_text()
+    assert [version for version in pinned.values() if f" {version}" not in guide] == []

@@ -46,6 +46,7 @@ TAKEN_BY_NAME = ("git add src/cart.py", "git commit -m x src/cart.py", "git comm
 WRITES = (
     "sed -i s/cart/x/ src/cart.py", "echo x > src/cart.py", "rm src/cart.py", "mv src/cart.py src/c.py", "rm -rf src",
     "cp src/tax.py src/cart.py", "echo x | tee src/cart.py", "git rm -qf src/cart.py", "black src/cart.py",
+    "cd src && apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: cart.py\n@@\n-cart\n+x\n*** End Patch\nEOF\n",
 )  # fmt: skip
 
 
@@ -94,6 +95,11 @@ def without_reasons(body: dict[str, Any]) -> dict[str, Any]:
         for name, value in body.items()
         if name not in ("permissionDecisionReason", "reason", "user_message", "agent_message", "denied")
     }
+
+
+def use_tool(agent: Agent, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """What Claude Code sends before a call of one of its own tools."""
+    return load_samples()["claude"].build_command(agent, "") | {"tool_name": name, "tool_input": arguments}
 
 
 async def command(agent: Agent, *words: str) -> Done:
@@ -246,6 +252,11 @@ async def test_a_working_tree_is_not_removed_under_its_agent(arrive, shop, tmp_p
     assert (ben.name in denial, (linked / "src/tax.py").read_text()) == (True, TAX)
     assert ben.name in (await ann.run_shell(f"rm -rf {linked}")).denial
     assert ben.name in (await ann.run_shell(f"mv {linked} /tmp/elsewhere")).denial
+    there, remove = {"cwd": str(linked)}, {"action": "remove", "discard_changes": True}
+    leaves = await ann.hook(use_tool(ann, "ExitWorktree", remove) | there)
+    assert (ben.name in leaves.denial, (linked / "src/tax.py").read_text()) == (True, TAX)
+    assert not (await ann.hook(use_tool(ann, "ExitWorktree", {"action": "keep"}) | there)).denial
+    assert not (await ann.hook(use_tool(ann, "ExitWorktree", remove))).denial
     await ben.end()
     assert (await ann.run_shell(f"git worktree remove --force {linked}")).code == 0
     assert not linked.exists()

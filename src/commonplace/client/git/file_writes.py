@@ -5,8 +5,10 @@ from collections.abc import Callable, Sequence
 
 from commonplace.client.git.git_command import GitCommand, Options, parse_options
 from commonplace.client.git.shell_parser import ShellCommand, Word, join_folder
+from commonplace.client.hooks.patch import list_patched_files
 
 _MAX_PATHS = 200
+_PATCHERS = ("apply_patch", "applypatch")
 _DISCARDED = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
 
 
@@ -16,6 +18,14 @@ def list_written_paths(command: ShellCommand) -> list[str]:
     read_writes = _PROGRAMS.get((words[0] or "").rpartition("/")[2]) if words else None
     named = list(command.redirects) + (read_writes(words[1:]) if read_writes else [])
     return _resolve_paths(command.cwd, named)
+
+
+def list_patched_paths(command: ShellCommand, line: str) -> list[str]:
+    """What `apply_patch` changes, which Codex also carries out in its shell tool; the patch stands in the line."""
+    program = (command.words[0] or "").rpartition("/")[2] if command.words else ""
+    if program not in _PATCHERS:
+        return []
+    return _resolve_paths(command.cwd, list_patched_files({"command": line}))
 
 
 def list_paths_written_by_git(command: GitCommand) -> list[str]:

@@ -7,7 +7,11 @@ from typing import NamedTuple
 from commonplace.client import project, remote
 from commonplace.client.git import branch_rules, losing_rules, rescue, taking_rules
 from commonplace.client.git.checkout import Checkout, report_checkout
-from commonplace.client.git.file_writes import list_paths_written_by_git, list_written_paths
+from commonplace.client.git.file_writes import (
+    list_patched_paths,
+    list_paths_written_by_git,
+    list_written_paths,
+)
 from commonplace.client.git.git_command import GitCommand, read_git_commands
 from commonplace.client.git.git_program import GitFailed
 from commonplace.client.git.judgement import LET_THROUGH, Judgement, render_denial, render_warning
@@ -62,7 +66,7 @@ def check_command(hook_run: HookRun, text: str, cwd: str, *, only_warns: bool = 
     parsed = parse_line(text, cwd)
     warning = "" if parsed.is_complete else _UNPARSED
     actions = list(_list_actions(parsed))
-    written = tuple(dict.fromkeys(_list_written(parsed)))
+    written = tuple(dict.fromkeys(_list_written(parsed, text)))
     if not actions:
         return GateAnswer(warning=warning, written=written)
     judged: list[tuple[GitAction, Judgement]] = []
@@ -100,9 +104,10 @@ def _list_actions(parsed: ParsedLine) -> Iterator[GitAction]:
                 yield GitAction(command, str(root))
 
 
-def _list_written(parsed: ParsedLine) -> Iterator[str]:
+def _list_written(parsed: ParsedLine, line: str) -> Iterator[str]:
     for shell_command in parsed.commands:
         yield from list_written_paths(shell_command)
+        yield from list_patched_paths(shell_command, line)
         for command in read_git_commands(shell_command):
             yield from list_paths_written_by_git(command)
 

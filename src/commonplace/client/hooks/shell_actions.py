@@ -20,7 +20,7 @@ _HARMLESS = re.compile(
     r"|[12&]?>{1,2}\s*/dev/null\b|[12]?>&[12-]|2>>?\s*/tmp/\S+"
 )
 _MAY_MATTER = re.compile(
-    r"\bgit\b|>|\b(?:autopep8|black|clang-format|cp|dd|eslint|gofmt|goimports|install|isort|ln|mv|perl|prettier|rm|ruff"
+    r"\bgit\b|>|\b(?:apply_?patch|autopep8|black|clang-format|cp|dd|eslint|gofmt|goimports|install|isort|ln|mv|perl|prettier|rm|ruff"
     r"|rustfmt|sed|shred|tee|truncate|unlink)\b"
 )
 _MAY_MOVE_HEAD = re.compile(r"\bgit\b")

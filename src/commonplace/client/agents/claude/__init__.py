@@ -8,4 +8,6 @@
   session, so our tools need no `session_id`.
 - A sub-agent acts for its parent and edits under its leases. One that calls `memory_start_session` is an agent of its
   own with leases of its own; its session ends when it stops, or with its parent's.
+- The commands of `Bash` and `Monitor` are checked before they run. `ExitWorktree` with `remove` counts as
+  `git worktree remove`.
 """

@@ -1,6 +1,7 @@
 """Claude Code's hooks. Codex and VS Code use the same format."""
 
 import os
+import shlex
 from pathlib import Path
 
 from commonplace.client.hooks import payload
@@ -17,6 +18,7 @@ from commonplace.client.hooks.permission_requests import (
     parse_permission_request,
     render_permission_decision,
 )
+from commonplace.client.hooks.working_tree import find_working_tree
 
 _EVENTS: dict[str, EventKind] = {
     "SessionStart": "session_start",
@@ -39,7 +41,8 @@ _WARNING_KINDS: frozenset[EventKind] = _CONTEXT_KINDS | {"stop"}
 
 _OWN_TOOLS = "mcp__commonplace__"
 EDITORS = {"Write", "Edit", "MultiEdit", "NotebookEdit"}
-SHELLS = {"Bash"}
+SHELLS = {"Bash", "Monitor"}
+_WORKTREE_EXIT = "ExitWorktree"
 
 
 def _parse_event(fields: payload.Fields) -> HookEvent | None:
@@ -48,6 +51,8 @@ def _parse_event(fields: payload.Fields) -> HookEvent | None:
         return parse_permission_request(fields, "beside" if _is_attended() else "before")
     if name == "Notification":
         return _parse_notification(fields)
+    if payload.first_text(fields, "tool_name") == _WORKTREE_EXIT:
+        return _parse_worktree_exit(fields)
     event = parse_own_call(fields) or payload.parse_event(fields, _EVENTS, EDITORS, SHELLS)
     if event and event.kind == "stop" and fields.get("background_tasks"):
         return event._replace(source="background")
@@ -69,6 +74,16 @@ def _parse_notification(fields: payload.Fields) -> HookEvent | None:
     questions = ({"question": text},) if kind == "question" and text else ()
     kind = kind if questions else "permission"
     return event._replace(request=WaitingRequest(kind, text=text, questions=questions, is_hint=True))
+
+
+def _parse_worktree_exit(fields: payload.Fields) -> HookEvent | None:
+    """Claude's own way to remove a linked working tree: the same as git's command. The tool ignores the main one."""
+    tree = find_working_tree(payload.first_text(fields, "cwd"))
+    action = payload.parse_object(fields.get("tool_input")).get("action")
+    if action != "remove" or tree.root == tree.main:
+        return None
+    command = {"command": f"git worktree remove --force {shlex.quote(tree.root)}"}
+    return payload.parse_event(fields | {"tool_input": command}, _EVENTS, EDITORS, {_WORKTREE_EXIT})
 
 
 def parse_own_call(fields: payload.Fields) -> HookEvent | None:

@@ -20,7 +20,7 @@ _EDITORS = "Write|Edit|MultiEdit|NotebookEdit"
 # At the end of a session Claude waits for a hook only as long as its timeout.
 _EVENTS = (
     HookTrigger("SessionStart"),
-    HookTrigger("PreToolUse", f"{_EDITORS}|Bash|mcp__{ENTRY}__.*"),
+    HookTrigger("PreToolUse", f"{_EDITORS}|Bash|Monitor|ExitWorktree|mcp__{ENTRY}__.*"),
     HookTrigger("PostToolUse", _EDITORS),
     HookTrigger("PreCompact"),
     HookTrigger("Stop"),

@@ -7,4 +7,6 @@
   parameters; a call that names its session, as the boot pack asks for, is not modified.
 - A sub-agent cannot be told from its parent: it acts for it.
 - After a compaction `BeforeAgent` is the first event that can add context, so that hook is always installed.
+- Its shell tool runs git without the user's global git settings: the repository's settings need a name and an e-mail
+  address, or commits fail.
 """
