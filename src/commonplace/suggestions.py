@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 _SIMILARITY = 0.75
 _PROJECT_ARGUMENTS = ("project", "to_project")
 _AGENT_ARGUMENTS = ("assigned_to", "blocked_by", "claude_instance", "instance", "owner", "spawned_by")
+_NAMING_ARGUMENTS = frozenset({*_PROJECT_ARGUMENTS, *_AGENT_ARGUMENTS})
 _GROUPS = frozenset({access.SHARED, access.ALL_PROJECTS})
 _NUMBERING = "0123456789-_"
 
 
 async def suggest_names(call: "Call", arguments: Mapping[str, Any]) -> None:
     """Note every project and agent of the arguments that does not exist but is close to one that does."""
+    if _NAMING_ARGUMENTS.isdisjoint(arguments):
+        return
     for project in _list_texts(arguments, _PROJECT_ARGUMENTS):
         await suggest_project(call, project)
     for agent in _list_texts(arguments, _AGENT_ARGUMENTS):

@@ -8,7 +8,7 @@ import os
 import re
 import socket
 import sys
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
@@ -109,6 +109,7 @@ def machine_name() -> str:
     return name.partition(".")[0].lower() or "localhost"
 
 
+@lru_cache(maxsize=256)
 def tool_of_client(client: str) -> str:
     """The name of the agent program, from the name of its MCP client: `claude` from `claude-code`."""
     words = [word for word in _TOOL_WORDS.split(client.lower()) if word]

@@ -62,6 +62,9 @@ _MAX_TEXT_CHARACTERS: Final = 200
 _SPECIFICITY: Final[Mapping[WindowKind, int]] = {"conversation": 0, "call": 1, "connection": 2}
 _CLAUDE_CALL_META: Final = "claudecode/toolUseId"
 _CODEX_METAS: Final = ("threadId", "sessionId")
+_READ_METAS: Final = frozenset(
+    {IDEMPOTENCY_META, WINDOW_META, SESSION_META, SEAT_META, BRANCH_META, _CLAUDE_CALL_META, *_CODEX_METAS}
+)
 
 
 class AccessTokens(Protocol):
@@ -286,8 +289,10 @@ def add_mcp_request(
     caller: Caller, meta: Mapping[str, Any], connection: Sequence[str], client: str
 ) -> Caller:
     """Add what an MCP request says in `_meta`, the connection that it came on, and its client's name."""
-    if not meta and not connection and not client:
-        return caller
+    if not connection and _READ_METAS.isdisjoint(meta):
+        # Most requests: nothing that would name a window, a session or a seat.
+        seat = caller.seat or tool_of_client(client)
+        return caller if seat == caller.seat else replace(caller, seat=seat)
     if key := meta.get(IDEMPOTENCY_META):
         caller = replace(caller, idempotency_key=key)
     return _add_origin(

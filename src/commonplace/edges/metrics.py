@@ -35,12 +35,18 @@ class Metrics:
             buckets=_BUCKET_SECONDS,
             registry=self._registry,
         )
+        # Looking a child up by its labels costs as much as counting.
+        self._children: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
         self._live = Gauge("commonplace_live", "Live sessions and locks.", ("kind",), registry=self._registry)
         self._ready = Gauge("commonplace_ready", "1 if /ready answers 200.", registry=self._registry)
 
     def observe_call(self, operation: str, outcome: str, seconds: float) -> None:
-        self._calls.labels(operation, outcome).inc()
-        self._seconds.labels(operation).observe(seconds)
+        children = self._children.get((operation, outcome))
+        if children is None:
+            children = self._calls.labels(operation, outcome), self._seconds.labels(operation)
+            self._children[operation, outcome] = children
+        children[0].inc()
+        children[1].observe(seconds)
 
     def set_state(self, live_counts: dict[str, int], *, is_ready: bool) -> None:
         self._ready.set(is_ready)

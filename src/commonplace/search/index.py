@@ -8,6 +8,7 @@ import msgspec
 
 from commonplace.search import postgres, sqlite, text
 from commonplace.search.query import ENTRY_COUNTER, WORD_COUNTER, build_counter_name
+from commonplace.search.written_words import WrittenWords, write_words
 from commonplace.store.counters import add_to_counter
 from commonplace.store.database import Row, Statement, Tx, Value
 
@@ -30,8 +31,8 @@ _DIALECTS = {"sqlite": sqlite, "postgresql": postgres}
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """What can be found: `kind` and `id` name it, `body` is indexed but not stored, and `counted` are its words if they
-    were counted before the transaction."""
+    """What can be found: `kind` and `id` name it, `body` is indexed but not stored. `counted` and `written` are its words
+    if they were counted, and written for an entry that everyone may read, before the transaction."""
 
     project: str
     kind: str
@@ -45,6 +46,7 @@ class IndexEntry:
     tags: tuple[str, ...] = ()
     counted: Counter[str] | None = None
     readers: tuple[str, ...] = ()
+    written: WrittenWords | None = None
 
 
 async def put_entries(tx: Tx, entries: Sequence[IndexEntry]) -> None:
@@ -247,15 +249,19 @@ async def _insert_entries(
     numbered_by = _numbered_by(tx, project)
     await add_to_counter(tx, numbered_by, "entry", len(entries))
     counts = [entry.counted or count_entry_words(entry) for entry in entries]
+    written = [_get_written_words(tx, project, *each) for each in zip(entries, counts, strict=True)]
     later = range(len(entries) - 1, -1, -1)
     await _delete_rows(tx, project, replaced)
     await _DIALECTS[tx.kind].insert_entries(
         tx,
         numbered_by,
-        [_build_row(*each) for each in zip(later, entries, counts, strict=True)],
-        [scope_tokens(project, entry.readers, words) for entry, words in zip(entries, counts, strict=True)],
+        [_build_row(*each) for each in zip(later, entries, written, strict=True)],
+        [words.tokens for words in written],
     )
-    await _update_statistics(tx, project, list(zip(entries, counts, strict=True)), replaced)
+    if len(entries) == 1 and not replaced and not entries[0].readers:
+        await _add_statistics(tx, project, written[0])
+    else:
+        await _update_statistics(tx, project, list(zip(entries, counts, strict=True)), replaced)
     await tx.many(
         "insert into embedding_queue (project, n, due_at, tries)"
         " select $1, n - $2, 0, 0 from counter where project = $3 and name = 'entry'",
@@ -272,9 +278,6 @@ async def _update_statistics(
 ) -> None:
     """Update what BM25 needs: the number of entries, their length, and how many have each term, for each reader of
     private entries apart. Counters and terms are sorted, so that writers of one project cannot deadlock."""
-    if len(added) == 1 and not removed and not added[0][0].readers:
-        await _add_statistics(tx, project, added[0][1])
-        return
     totals, terms = dict[str, int](), dict[str, int]()
     changes: list[tuple[int, Counter[str], Sequence[str]]] = [
         (1, counts, entry.readers) for entry, counts in added
@@ -293,12 +296,19 @@ async def _update_statistics(
         await _DIALECTS[tx.kind].update_term_counts(tx, project, changed_terms)
 
 
-async def _add_statistics(tx: Tx, project: str, counts: Counter[str]) -> None:
+async def _add_statistics(tx: Tx, project: str, words: WrittenWords) -> None:
     """The same for one new entry that everyone may read: most writes are that, and SQLite has one writer."""
     await add_to_counter(tx, project, ENTRY_COUNTER, 1)
-    await add_to_counter(tx, project, WORD_COUNTER, counts.total())
-    if counts:
-        await _DIALECTS[tx.kind].update_term_counts(tx, project, dict.fromkeys(sorted(counts), 1))
+    await add_to_counter(tx, project, WORD_COUNTER, words.total)
+    if words.terms:
+        await _DIALECTS[tx.kind].update_term_counts(tx, project, dict.fromkeys(words.terms, 1))
+
+
+def _get_written_words(tx: Tx, project: str, entry: IndexEntry, counts: Counter[str]) -> WrittenWords:
+    """Those that were written before the transaction, if they were written for this project."""
+    if entry.written is not None and entry.written.project == project and not entry.readers:
+        return entry.written
+    return write_words(tx.kind, project, entry.readers, counts)
 
 
 def _add(totals: dict[str, int], name: str, step: int) -> None:
@@ -317,13 +327,7 @@ def count_entry_words(entry: IndexEntry, body_words: Counter[str] | None = None)
     return words
 
 
-def scope_tokens(project: str, readers: Sequence[str], counts: Counter[str]) -> dict[str, int]:
-    """The tokens as the words of a store have them, with how often each occurs."""
-    prefixes = [text.token_prefix(project, reader) for reader in readers or ("",)]
-    return {prefix + token: times for prefix in prefixes for token, times in counts.items()}
-
-
-def _build_row(later: int, entry: IndexEntry, counts: Counter[str]) -> tuple[Value, ...]:
+def _build_row(later: int, entry: IndexEntry, words: WrittenWords) -> tuple[Value, ...]:
     """`later` is how many entries of the same statement follow."""
     return (
         entry.project,
@@ -334,8 +338,8 @@ def _build_row(later: int, entry: IndexEntry, counts: Counter[str]) -> tuple[Val
         entry.status,
         entry.title,
         _format_tags(entry),
-        " " + " ".join(f"{token}:{times}" for token, times in counts.items()) + " ",
-        counts.total(),
+        words.counts,
+        words.total,
         entry.changed_at,
         _expiry_of(entry),
         format_readers(entry.readers),

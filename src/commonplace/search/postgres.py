@@ -26,11 +26,10 @@ _MAX_SCANNED_CANDIDATES = 1000
 
 
 async def insert_entries(
-    tx: Tx, numbered_by: str, rows: Sequence[tuple[Value, ...]], words: Sequence[Mapping[str, int]]
+    tx: Tx, numbered_by: str, rows: Sequence[tuple[Value, ...]], tokens: Sequence[Value]
 ) -> None:
     await tx.many(
-        _INSERT_ENTRY,
-        [(*row, list(tokens), numbered_by) for row, tokens in zip(rows, words, strict=True)],
+        _INSERT_ENTRY, [(*row, listed, numbered_by) for row, listed in zip(rows, tokens, strict=True)]
     )
 
 

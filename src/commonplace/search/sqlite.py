@@ -18,32 +18,36 @@ _INSERT_ENTRY = (
     " readers) select $1, n - $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13"
     " from counter where project = $14 and name = 'entry'"
 )
+_COUNT_TERMS = (
+    "insert into term (project, term, n) select $1, key, value from json_each($2) where true"
+    " on conflict (project, term) do update set n = term.n + excluded.n"
+)
+_COUNT_TERMS_ONCE = (
+    "insert into term (project, term, n) select $1, value, 1 from json_each($2) where true"
+    " on conflict (project, term) do update set n = term.n + 1"
+)
 _CODES_PER_PAGE = 20_000
 _WIDENING_FACTOR = 8
 _OVERSAMPLING = 3
 
 
 async def insert_entries(
-    tx: Tx, numbered_by: str, rows: Sequence[tuple[Value, ...]], words: Sequence[Mapping[str, int]]
+    tx: Tx, numbered_by: str, rows: Sequence[tuple[Value, ...]], tokens: Sequence[Value]
 ) -> None:
     await tx.many(_INSERT_ENTRY, [(*row, numbered_by) for row in rows])
     await tx.many(
         "insert into words (rowid, tokens) select n - $1, $2 from counter where project = $3 and name = 'entry'",
-        [
-            (row[1], " ".join(f"{token} " * times for token, times in found.items()), numbered_by)
-            for row, found in zip(rows, words, strict=True)
-        ],
+        [(row[1], text, numbered_by) for row, text in zip(rows, tokens, strict=True)],
     )
 
 
 async def update_term_counts(tx: Tx, project: str, terms: Mapping[str, int]) -> None:
-    """Kept apart, because FTS5 counts a term by reading every row that has it. One statement for hundreds of terms."""
-    await tx.queue(
-        "insert into term (project, term, n) select $1, key, value from json_each($2) where true"
-        " on conflict (project, term) do update set n = term.n + excluded.n",
-        project,
-        msgspec.json.encode(terms).decode(),
-    )
+    """Kept apart, because FTS5 counts a term by reading every row that has it. One statement for hundreds of terms:
+    the interpreter's lock is given away and asked for again around each."""
+    if set(terms.values()) == {1}:
+        await tx.queue(_COUNT_TERMS_ONCE, project, list(terms))
+    else:
+        await tx.queue(_COUNT_TERMS, project, msgspec.json.encode(terms).decode())
 
 
 async def find_by_words(

@@ -10,6 +10,7 @@ from typing import Any
 
 from commonplace.search import index
 from commonplace.search.embedding_queue import queue_all_entries
+from commonplace.search.written_words import format_full_text, scope_tokens
 from commonplace.store.database import Kind, Tx
 
 _SQLITE_WORDS = "insert into words (rowid, tokens) values ($1, $2)"
@@ -42,16 +43,13 @@ async def insert_stored_entries(tx: Tx, columns: Sequence[str], rows: Sequence[M
     await tx.many(f"insert into entry ({names}) values ({places})", values)
     await tx.many(
         _SQLITE_WORDS,
-        [
-            (row["n"], " ".join(f"{token} " * times for token, times in _list_tokens(row).items()))
-            for row in rows
-        ],
+        [(row["n"], format_full_text(_list_tokens(row))) for row in rows],
     )
 
 
 def _list_tokens(row: Mapping[str, Any]) -> dict[str, int]:
     readers = index.parse_readers(row) if row.get("readers") else ()
-    return index.scope_tokens(row["project"], readers, index.parse_counts(row))
+    return scope_tokens(row["project"], readers, index.parse_counts(row))
 
 
 async def finish_index(tx: Tx, *, has_vectors: bool) -> None:

@@ -41,6 +41,7 @@ _PRAGMAS = (
 )
 _PROBE_ROW = "insert into setting (name, value) values ('probe', '') on conflict (name) do update set value = excluded.value"
 _PARAMETER = re.compile(r"\$(\d+)")
+_LISTS = frozenset({list, tuple})
 _IN_LIST = re.compile(r"= any\(\$(\d+)\)")
 
 
@@ -64,7 +65,8 @@ class SqliteTx:
         return self._connection.in_transaction
 
     def execute(self, sql: str, values: Sequence[Value] = ()) -> apsw.Cursor:
-        return self._connection.execute(translate_parameters(sql), [_bind_value(value) for value in values])
+        bound = [_encode_list(value) if value.__class__ in _LISTS else value for value in values]
+        return self._connection.execute(translate_parameters(sql), bound)
 
     async def run(self, sql: str, *values: Value) -> int:
         before = self._connection.total_changes()
@@ -101,9 +103,8 @@ class SqliteTx:
         """Nothing to ask: this transaction is the only one that writes."""
 
     async def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
-        text = translate_parameters(sql)
         for row in rows:
-            self._connection.execute(text, tuple(map(_bind_value, row)))
+            self.execute(sql, row)
 
     def claim_project(self, project: str) -> None:
         """Nothing to share out: one writer commits for all."""
@@ -394,7 +395,5 @@ def _settle_in_loop(ended: list[_Outcome]) -> None:
         job.settle_result(result, error)
 
 
-def _bind_value(value: Value) -> int | float | str | bytes | None:
-    if isinstance(value, list | tuple):
-        return msgspec.json.encode(value).decode()
-    return value  # type: ignore[return-value]  # the sequence case is gone
+def _encode_list(value: Value) -> str:
+    return msgspec.json.encode(value).decode()

@@ -24,7 +24,8 @@ from commonplace.rooms.knowledge.index_entries import count_document_words
 from commonplace.search import index, text
 from commonplace.search.find import find_entries_like
 from commonplace.search.query import EntryFilter
-from commonplace.store.database import Row, Statement, Tx, Value
+from commonplace.search.written_words import WrittenWords, write_words
+from commonplace.store.database import Kind, Row, Statement, Tx, Value
 
 RELATED_SIMILARITY = 0.25
 """From here on two documents are about the same thing: reported as similar, and searched for contradictions."""
@@ -120,10 +121,13 @@ class PreparedDraft:
     last_entry: int = 0
     session_reads: Sequence[Statement] = ()
     """What its transaction asks together with the session: twins in the projects, late entries, namesakes."""
+    written: WrittenWords | None = None
+    """The words of its index entry, if it becomes a new document of the project that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
+    project: str
     near: Sequence[Row]
     served: Sequence[Row]
     last_entry: int
@@ -152,7 +156,7 @@ async def prepare_document(
         return await _load_candidates(call, clean)
 
     candidates = await calls.database.read(read_candidates)
-    return await asyncio.to_thread(_compare_candidates, clean, candidates)
+    return await asyncio.to_thread(_compare_candidates, clean, candidates, calls.database.kind)
 
 
 def _clean_draft(draft: Draft, settings: Settings) -> CleanDraft:
@@ -210,6 +214,7 @@ async def _load_candidates(call: Call, clean: CleanDraft) -> _Candidates:
     )
     row_by_id = {row["id"]: row for row in near}
     return _Candidates(
+        project,
         [row_by_id[hit.id] for hit in hits if hit.id in row_by_id],
         list(chain.from_iterable(served)),
         last_entry,
@@ -239,7 +244,7 @@ def _list_session_reads(call: Call, clean: CleanDraft, last_entry: int) -> tuple
     )
 
 
-def _compare_candidates(clean: CleanDraft, candidates: _Candidates) -> PreparedDraft:
+def _compare_candidates(clean: CleanDraft, candidates: _Candidates, kind: Kind) -> PreparedDraft:
     recalled = next((row["id"] for row in candidates.served if _is_recalled(clean, row)), "")
     return PreparedDraft(
         clean,
@@ -247,6 +252,7 @@ def _compare_candidates(clean: CleanDraft, candidates: _Candidates) -> PreparedD
         recalled,
         candidates.last_entry,
         candidates.session_reads,
+        write_words(kind, candidates.project, (), clean.entry_words),
     )
 
 

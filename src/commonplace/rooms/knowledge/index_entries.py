@@ -4,13 +4,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from commonplace.search import index, text
+from commonplace.search.written_words import WrittenWords
 from commonplace.store.database import Value
 
 DOCUMENT_KIND = "document"
 
 
 def build_index_entry(
-    row: Mapping[str, Value], tags: Sequence[str], files: Sequence[str]
+    row: Mapping[str, Value],
+    tags: Sequence[str],
+    files: Sequence[str],
+    counted: Counter[str] | None = None,
+    written: WrittenWords | None = None,
 ) -> index.IndexEntry:
     """A document is also found by its interface and its cited files."""
     return index.IndexEntry(
@@ -24,6 +29,8 @@ def build_index_entry(
         status=str(row["status"]),
         expires_at=_int_or_none(row["expires_at"]),
         tags=tuple(tags),
+        counted=counted,
+        written=written,
     )
 
 

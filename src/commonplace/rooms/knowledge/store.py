@@ -13,6 +13,7 @@ from commonplace.rooms.knowledge.hashed_rows import HASHED_DOCUMENTS, HASHED_VER
 from commonplace.search import index
 from commonplace.search.query import ENTRY_COUNTER
 from commonplace.search.usage import EntryUse
+from commonplace.search.written_words import WrittenWords
 from commonplace.store.counters import add_to_counter
 from commonplace.store.database import Row, Statement, Tx, Value
 from commonplace.store.row_hashes import set_hash_if_unchanged
@@ -56,11 +57,12 @@ async def insert_document(
     expires_at: int | None = None,
     digest: str,
     words: Counter[str],
+    written: WrittenWords | None = None,
     **more: Value,
 ) -> str:
     """Insert a document with its first version, its tags and its index entry; return its id.
 
-    `digest` and `words` (`count_document_words`) are computed before the transaction.
+    `digest`, `words` (`count_document_words`) and `written` are computed before the transaction.
     """
     document_id = f"doc_{secrets.token_hex(6)}"
     row: dict[str, Value] = {
@@ -89,7 +91,7 @@ async def insert_document(
     await insert_document_version(tx, row, author, "created", "", content)
     await _insert_tags(tx, project, document_id, tags)
     await index.put_new_entries(
-        tx, [replace(index_entries.build_index_entry(row, tags, files), counted=words)]
+        tx, [index_entries.build_index_entry(row, tags, files, counted=words, written=written)]
     )
     return document_id
 

@@ -23,6 +23,7 @@ from commonplace.rooms.knowledge.drafts import (
 from commonplace.rooms.knowledge.events import DOCUMENT_STORED
 from commonplace.rooms.knowledge.later_documents import record_contradicted_documents
 from commonplace.search import index
+from commonplace.search.written_words import WrittenWords
 from commonplace.store.counters import lock_project, lock_project_at_end
 from commonplace.store.database import Row, Value
 
@@ -40,7 +41,7 @@ async def write_document(
     call: Call, prepared: PreparedDraft, *, force: bool, status: str
 ) -> model.StoreReceipt:
     """Write a document or another version of one; similar and contradicting documents are reported."""
-    clean = replace(prepared.clean, draft=_with_owner(call, prepared.clean.draft))
+    clean = _set_owner(call, prepared.clean)
     draft = clean.draft
     is_locked = force or bool(draft.interface_name) or call.is_retry
     facts = await _load_facts(call, prepared, is_locked=is_locked)
@@ -51,7 +52,7 @@ async def write_document(
     namesake = None if former else facts.namesake
     if not facts.is_locked:
         await _expect_same_facts(call, prepared, facts)
-    document_id, version = await _write_version(call, clean, former)
+    document_id, version = await _write_version(call, clean, former, prepared.written)
     others = [comparison for comparison in comparisons if comparison.similar.id != document_id]
     contradicted = [each.similar.id for each in others[:_MAX_SIMILAR_SHOWN] if each.contradiction]
     await record_contradicted_documents(call.tx, call.project, document_id, contradicted, call.now)
@@ -107,9 +108,11 @@ async def write_record(call: Call, prepared: PreparedDraft) -> str:
     return document_id
 
 
-def _with_owner(call: Call, draft: Draft) -> Draft:
-    owner = draft.interface_owner or (call.agent if draft.interface_name else "")
-    return replace(draft, interface_owner=owner)
+def _set_owner(call: Call, clean: CleanDraft) -> CleanDraft:
+    """An interface belongs to who describes it, unless the draft names an owner."""
+    if not clean.draft.interface_name or clean.draft.interface_owner:
+        return clean
+    return replace(clean, draft=replace(clean.draft, interface_owner=call.agent))
 
 
 def _refuse_known(twin: Row | None, recalled_id: str) -> None:
@@ -164,11 +167,13 @@ def _find_former(draft: Draft, force: bool, about: Sequence[Row], namesake: Row 
     return namesake if namesake["interface_owner"] in {"", draft.interface_owner} else None
 
 
-async def _write_version(call: Call, clean: CleanDraft, former: Row | None) -> tuple[str, int]:
+async def _write_version(
+    call: Call, clean: CleanDraft, former: Row | None, written: WrittenWords | None = None
+) -> tuple[str, int]:
     """The id of the document and the number of its version."""
     draft, files = clean.draft, clean.draft.files
     if former is None:
-        document_id, version = await _insert_document(call, clean), 1
+        document_id, version = await _insert_document(call, clean, written), 1
     else:
         document_id, files = former["id"], files or tuple(store.decode_texts(former["files"]))
         version = await _rewrite_document(call, clean, former, files)
@@ -178,7 +183,7 @@ async def _write_version(call: Call, clean: CleanDraft, former: Row | None) -> t
     return document_id, version
 
 
-async def _insert_document(call: Call, clean: CleanDraft) -> str:
+async def _insert_document(call: Call, clean: CleanDraft, written: WrittenWords | None) -> str:
     draft = clean.draft
     return await store.insert_document(
         call.tx,
@@ -193,6 +198,7 @@ async def _insert_document(call: Call, clean: CleanDraft) -> str:
         expires_at=draft.expires_at,
         digest=clean.digest,
         words=clean.entry_words,
+        written=written,
         **_derived_fields(clean),
         **draft.interface_fields,
     )

@@ -190,7 +190,7 @@ async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockLis
         others = [lease for lease in matches if lease.session != session and lease.blocks_others(now)]
         total = len(others)
     mine = [lease for lease in own if lease.blocks_others(now)]
-    waiting = await waiters.list_waiters(call.tx, call.project)
+    waiting = await waiters.list_waiters(call.tx, call.project, now)
     wanted = None if path_pattern is None else [_request_pattern(call, path_pattern, fold)]
     if wanted is not None:
         waiting = [row for row in waiting if wanted[0].overlaps_path(row["path"], fold)]

@@ -58,22 +58,22 @@ async def delete_waiters_of_session(tx: Tx, project: str, session: str) -> None:
     await tx.queue("delete from lock_waiter where project = $1 and session = $2", project, session)
 
 
-async def list_waiters(tx: Tx, project: str) -> Sequence[Row]:
-    """List who waits, the longest first."""
+async def list_waiters(tx: Tx, project: str, store_now: int) -> Sequence[Row]:
+    """List who waits at this time of leases, the longest first."""
     return await tx.all(
         "select lock_waiter.session, lock_waiter.path, lock_waiter.agent, lock_waiter.mode, lock_waiter.at"
         " from lock_waiter join session on session.project = $1 and session.id = lock_waiter.session"
         " where lock_waiter.project = $1 and lock_waiter.until > $2 and session.ended_at is null"
         " order by lock_waiter.at, lock_waiter.path, lock_waiter.session limit $3",
         project,
-        await tx.clock(),
+        store_now,
         _MAX_WAITERS,
     )
 
 
 async def notify_waiters_of_project(tx: Tx, project: str, now: int) -> None:
     """Notify the waiters whose paths a release made free."""
-    await _notify_free_waiters(tx, project, await list_waiters(tx, project), now)
+    await _notify_free_waiters(tx, project, await list_waiters(tx, project, await tx.clock()), now)
 
 
 async def _notify_on_activity(
