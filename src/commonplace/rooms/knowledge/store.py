@@ -84,16 +84,20 @@ async def insert_document(
         "expires_at": expires_at,
         **more,
     }
-    row["row_hash"] = HASHED_DOCUMENTS.compute_hash(row)
-    placeholders = ", ".join(f"${n}" for n in range(1, len(row) + 1))
     await add_to_counter(tx, project, "documents", 1)
-    await tx.queue(f"insert into document ({', '.join(row)}) values ({placeholders})", *row.values())
+    await _insert_row(tx, row)
     await insert_document_version(tx, row, author, "created", "", content)
     await _insert_tags(tx, project, document_id, tags)
     await index.put_new_entries(
         tx, [index_entries.build_index_entry(row, tags, files, counted=words, written=written)]
     )
     return document_id
+
+
+async def _insert_row(tx: Tx, row: dict[str, Value]) -> None:
+    row["row_hash"] = HASHED_DOCUMENTS.compute_hash(row)
+    placeholders = ", ".join(f"${n}" for n in range(1, len(row) + 1))
+    await tx.queue(f"insert into document ({', '.join(row)}) values ({placeholders})", *row.values())
 
 
 async def update_document_content(
