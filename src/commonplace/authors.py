@@ -12,7 +12,7 @@ _AUTHOR_FIELD = re.compile(
     rb'"(?:author|from|sender|by|owner|agent|held_by|claimed_by|was_claimed_by|(?:created|updated|completed|checked|added|'
     rb'described|enriched|closed)_by)":("[^"\\\\]+")'
 )
-_MAIL_NOTICE = re.compile(r"\d+ new messages?.* from (.+)")
+_MAIL_NOTICE = re.compile(r'\d+ new messages?(?: \(\d+ urgent\))? from (.+?)(?:: ".*)?')
 
 
 def find_shown_authors(reply: bytes, notices: Sequence[str], names: Collection[str]) -> list[str]:
@@ -23,6 +23,6 @@ def find_shown_authors(reply: bytes, notices: Sequence[str], names: Collection[s
 
 
 def _list_notice_authors(notice: str) -> list[str]:
-    """A notice begins with who did something, or ends with whom mail is from; its other words may be anybody's text."""
+    """A notice begins with who did something, or names whom mail is from; its other words may be anybody's text."""
     mail = _MAIL_NOTICE.fullmatch(notice)
     return mail[1].split(", ") if mail else notice.split(maxsplit=1)[:1]

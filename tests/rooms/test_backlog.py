@@ -477,7 +477,7 @@ async def test_who_filed_a_task_is_told_when_another_closes_it(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     item = (await alice.add_backlog_item(title="Rates"))["id"]
     await bob.complete_backlog_item(item_id=item)
-    assert (await alice.heartbeat())["_notice"] == [f"bob closed {item} as done, which you filed: Rates"]
+    assert (await alice.heartbeat())["_notice"] == [f"bob closed {item} (Rates) as done. You filed it."]
 
 
 async def test_batch_backlog_items_depend_on_earlier_items_of_the_batch(team):

@@ -376,9 +376,11 @@ async def test_new_mail_is_one_line_on_the_next_reply_once(team):
     assert (await bob.list_agents())["_notice"] == ["1 new message from alice"]
     assert "_notice" not in await bob.list_agents()
     await carol.send_message(to_instance="bob", message="fire", priority="urgent")
-    await alice.send_message(to_instance="bob", message="where?")
+    await alice.send_message(to_instance="bob", message="where?", subject="Rates of\nVAT")
     await alice.send_message(to_instance="bob", message="hello?", priority="low")
-    assert (await bob.list_agents())["_notice"] == ["3 new messages (1 urgent) from alice, carol"]
+    assert (await bob.list_agents())["_notice"] == [
+        '3 new messages (1 urgent) from alice, carol: "Rates of VAT"'
+    ]
     assert "_notice" not in await bob.heartbeat()
 
 

@@ -40,6 +40,13 @@ async def test_all_are_told_of_a_signal_that_nobody_is_named_for(team):
     assert "_notice" in await carol.heartbeat()
 
 
+async def test_who_waits_for_their_own_task_is_told_that_it_is_theirs(team):
+    alice = await team.agent("alice")
+    item = (await alice.add_backlog_item(title="API", assigned_to="alice"))["id"]
+    reply = await wait_for(alice, item)
+    assert ("notified" in reply, reply["message"]) == (False, f"{item}: your own, so nobody else was told.")
+
+
 async def test_name_that_nothing_has_is_said(team):
     alice = await team.agent("alice")
     reply = await wait_for(alice, "the weather")
@@ -78,8 +85,21 @@ async def test_completing_the_item_ends_the_wait_and_tells_the_waiter(team, sing
         assert (await bob.complete_backlog_item(item_id=item))["notified"] == ["alice"]
     else:
         await bob.update_backlog_item(item_id=item, status="done")
-    assert (await alice.heartbeat())["_notice"] == [f"bob closed {item}: your work 'cart' no longer waits."]
+    assert (await alice.heartbeat())["_notice"] == [
+        f"bob closed {item} (API) as done: your work 'cart' no longer waits."
+    ]
     assert await list_blocked(bob) == []
+
+
+async def test_who_waits_filed_and_is_unblocked_gets_one_notice_of_the_closing(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = (await alice.add_backlog_item(title="API", assigned_to="bob"))["id"]
+    page = (await alice.add_backlog_item(title="Page", depends_on=[item], assigned_to="alice"))["id"]
+    await wait_for(alice, item)
+    assert (await bob.complete_backlog_item(item_id=item))["notified"] == ["alice"]
+    assert (await alice.heartbeat())["_notice"] == [
+        f"bob closed {item} (API) as done: your work 'cart' no longer waits. Unblocked: {page} (Page)."
+    ]
 
 
 async def test_item_that_is_closed_already_is_said(team):

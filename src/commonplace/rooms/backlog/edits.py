@@ -135,17 +135,13 @@ async def announce_closing(call: Call, before: Row, after: Row) -> ClosingEffect
         for item in await store.list_dependents(call.tx, after["project"], after["id"])
         if not item["blocked"]
     ]
-    closed = f"{call.agent} closed {after['id']}"
-    notified = await end_waits(call, after["project"], {after["id"]: closed})
-    for agent in sorted({item["assigned_to"] or item["created_by"] for item in unblocked} - {call.agent}):
-        agent_items = [
-            item["id"] for item in unblocked if agent == (item["assigned_to"] or item["created_by"])
-        ]
-        text = f"{closed}; unblocked: {', '.join(agent_items)}"
+    closed = f"{call.agent} closed {after['id']} ({after['title']}) as {after['status']}"
+    news = model.tell_closing(after, unblocked)
+    news.pop(call.agent, None)
+    notified = await end_waits(call, after["project"], {after["id"]: closed}, news=news)
+    for agent in sorted(news.keys() - set(notified)):
+        text = f"{closed}. {news[agent]}"
         notified += await notify_agents(call.tx, after["project"], [agent], text, call.now)
-    if after["created_by"] != call.agent:
-        text = f"{closed} as {after['status']}, which you filed: {after['title']}"
-        notified += await notify_agents(call.tx, after["project"], [after["created_by"]], text, call.now)
     return ClosingEffects([item["id"] for item in unblocked], sorted(set(notified)))
 
 

@@ -186,6 +186,19 @@ class ClosingEffects(msgspec.Struct, frozen=True):
     notified: list[str] = []
 
 
+def tell_closing(closed: Row, unblocked: Sequence[Row]) -> dict[str, str]:
+    """What each agent is told of a closing: the items of theirs that it unblocked, or that they filed it."""
+    news = {closed["created_by"]: "You filed it."}
+    for agent in sorted({item["assigned_to"] or item["created_by"] for item in unblocked}):
+        names = [
+            f"{item['id']} ({item['title']})"
+            for item in unblocked
+            if agent == (item["assigned_to"] or item["created_by"])
+        ]
+        news[agent] = f"Unblocked: {', '.join(names)}."
+    return news
+
+
 class OpenClaim(Reply):
     """An item that a session had claimed when it ended."""
 

@@ -87,7 +87,7 @@ def count_recently_active(sessions: Sequence[Row], now: int) -> int:
 
 async def insert_mail_notices(tx: Tx, message: Row, sessions: Sequence[str], now: int) -> None:
     """Leave a notice of the message for each of these sessions."""
-    text = mail_text(message["priority"], message["sender"])
+    text = mail_text(message["priority"], message["sender"], message["subject"])
     await tx.many(
         "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
         [(message["project"], session, now, message["id"], text) for session in sessions],

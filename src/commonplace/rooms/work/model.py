@@ -210,9 +210,12 @@ def _explain_end(agent: str, wait: Mapping[str, str], targets: Sequence[Row]) ->
     return f"A {'reply' if 'message' in kinds else 'message'} to {agent} ends the wait."
 
 
-def explain_wait(wait: Mapping[str, str], targets: Sequence[Row], away: Collection[str]) -> str:
-    """Tell the waiter what is done already, who is away, or that nothing has this name."""
+def explain_wait(agent: str, wait: Mapping[str, str], targets: Sequence[Row], away: Collection[str]) -> str:
+    """Tell the waiter what is done already or its own, who is away, or that nothing has this name."""
     closed = [f"{row['name']} is already {row['state']}." for row in targets if row["closed"]]
+    own = sorted({row["name"] for row in targets if row["agent"] == agent and not row["closed"]})
+    if own:
+        closed.append(f"{', '.join(own)}: your own, so nobody else was told.")
     if not targets:
         return (
             f"Nobody was told: no agent, backlog item, spec or message of this project is named in blocked_by"

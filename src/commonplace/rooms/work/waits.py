@@ -26,7 +26,9 @@ async def announce_wait(call: Call, wait: Mapping[str, str], *, signal_was_sent:
     agents = sorted({row["agent"] for row in open_targets} - {call.agent, ""})
     text = model.format_wait(call.agent, wait, open_targets)
     notified = await activity.notify_agents(call.tx, call.own_session.project, agents, text, call.now)
-    return WaitAnnouncement(notified, model.explain_wait(wait, targets, set(agents) - set(notified)))
+    return WaitAnnouncement(
+        notified, model.explain_wait(call.agent, wait, targets, set(agents) - set(notified))
+    )
 
 
 async def _announce_to_project(call: Call, wait: Mapping[str, str]) -> WaitAnnouncement:
@@ -37,13 +39,23 @@ async def _announce_to_project(call: Call, wait: Mapping[str, str]) -> WaitAnnou
     )
 
 
-async def end_waits(call: Call, project: str, causes: Mapping[str, str], details: str = "") -> list[str]:
-    """Unblock the work that waits for one of the names in `causes` and tell its agents why; return those agents."""
+async def end_waits(
+    call: Call,
+    project: str,
+    causes: Mapping[str, str],
+    details: str = "",
+    news: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Unblock the work that waits for one of the names in `causes` and tell its agents why; return those agents.
+
+    `details` are for all of them; `news` is what else each agent is to know, so that it gets one notice.
+    """
     unblocked: list[tuple[Row, str]] = []
     for row in await store.list_waiting_work(call.tx, project):
         cause = next((causes[name] for name in model.list_awaited_names(row) if name in causes), "")
         if cause:
-            unblocked.append((row, f"{cause}: your work '{row['title']}' no longer waits. {details}".strip()))
+            more = f"{details} {(news or {}).get(row['agent'], '')}".strip()
+            unblocked.append((row, f"{cause}: your work '{row['title']}' no longer waits. {more}".strip()))
     return await _unblock_work(call, project, unblocked)
 
 
