@@ -145,13 +145,13 @@ async def test_calls_after_a_reported_idle_show_the_agent_busy_again(team: Team)
     assert (await _status_by_agent(bob))["alice"] == ("busy", False)
 
 
-async def test_an_agent_whose_sessions_ended_is_idle(team: Team):
+async def test_an_agent_whose_sessions_ended_is_offline(team: Team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.heartbeat(status="busy")
     await alice.end_session(summary="done")
-    assert (await _status_by_agent(bob))["alice"] == ("idle", False)
+    assert (await _status_by_agent(bob))["alice"] == ("offline", False)
     team.clock.advance(minutes=6)
-    assert (await _status_by_agent(bob))["alice"] == ("idle", True)
+    assert (await _status_by_agent(bob))["alice"] == ("offline", True)
 
 
 async def test_agent_status_counts_live_sessions(team: Team):

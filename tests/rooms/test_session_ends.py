@@ -132,7 +132,7 @@ async def test_a_status_that_was_reported_ends_with_the_last_live_session(team: 
     team.clock.advance(days=1)
     await bob.heartbeat()
     status = {agent["instance"]: agent for agent in (await bob.get_agent_status())["agents"]}
-    assert (status["alice"]["status"], status["alice"]["sessions"]) == ("idle", 0)
+    assert (status["alice"]["status"], status["alice"]["sessions"]) == ("offline", 0)
 
 
 async def test_who_is_assigned_or_unblocked_is_told_once(team: Team, caller: Caller):
@@ -143,3 +143,10 @@ async def test_who_is_assigned_or_unblocked_is_told_once(team: Team, caller: Cal
     await alice.complete_backlog_item(item_id=first["id"])
     assert second["id"] in " ".join((await bob.list_specs())["_notice"])
     assert "_notice" not in await bob.list_specs()
+
+
+async def test_the_end_counts_the_mail_that_was_not_read(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await bob.send_message(to_instance="alice", message="one")
+    assert (await alice.end_session(summary="home"))["unread"] == 1
+    assert "unread" not in await bob.end_session(summary="home")

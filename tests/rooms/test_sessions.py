@@ -445,7 +445,7 @@ async def test_end_session_sets_the_agent_idle_only_with_its_last_session(team: 
     assert (seen["status"], seen["current_task"], seen["sessions"]) == ("busy", "cart", 1)
     await first.end_session(summary="done")
     seen = (await bob.get_agent_status(instance="alice"))["agents"][0]
-    assert (seen["status"], seen.get("current_task"), seen["sessions"]) == ("idle", None, 0)
+    assert (seen["status"], seen.get("current_task"), seen["sessions"]) == ("offline", None, 0)
 
 
 async def test_end_session_makes_the_session_id_invalid(team: Team):

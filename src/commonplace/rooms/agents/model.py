@@ -29,11 +29,11 @@ class HeartbeatReply(Reply):
 def derive_status(row: Row, now: int) -> str:
     """Return the status that the agent reported; calls after an old report, or without one, show it busy.
 
-    Without a live session it is idle, whatever it reported.
+    Without a live session it is offline, whatever it reported.
     """
     active_at, reported_at = row["active_at"], row["status_at"]
     if active_at is None:
-        return "idle"
+        return "offline"
     is_report_recent = reported_at is not None and now - reported_at <= AGENT_STALE_AFTER
     if row["status"] != "idle" and reported_at is not None:
         return str(row["status"])

@@ -73,5 +73,7 @@ class EndedSession(Reply):
     taken_handoffs: list[str] = []
     open_claims: list[OpenClaim] = []
     """Backlog items that were claimed and not completed; they are ready again."""
+    unread: int = 0
+    """Messages that the agent did not read; its next session is told of them."""
     ended_subagents: list[str] = []
     """Sub-agents of this session that had not ended and were not at work; their sessions ended with it."""

@@ -28,6 +28,7 @@ from commonplace.rooms.knowledge.drafts import (
 from commonplace.rooms.knowledge.writing import write_document, write_record
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks.fence import FencingTokens, require_current_tokens
+from commonplace.rooms.messages.store import count_unread_messages
 from commonplace.rooms.sessions import boot, handoffs, start_notices, store
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.rooms.sessions.boot_pack import fit_boot_pack
@@ -347,6 +348,7 @@ async def end_session(
         released_locks=released,
         open_claims=open_claims,
         taken_handoffs=taken,
+        unread=await count_unread_messages(call.tx, session.project, session.agent),
         ended_subagents=ended_subagents,
     )
 
