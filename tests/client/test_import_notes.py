@@ -7,7 +7,7 @@ import pytest
 from user import User
 
 from commonplace.__main__ import main
-from commonplace.client.day_zero.note_sources import list_commit_notes, list_memory_server_notes
+from commonplace.client.day_zero.note_sources import list_commit_notes, list_path
 from commonplace.client.git.git_program import run_git
 
 MEMORY = [
@@ -70,7 +70,7 @@ def test_file_of_the_memory_server_becomes_a_note_for_each_entity(tmp_path: Path
     file = tmp_path / "memory.jsonl"
     file.write_text("\n".join([*(json.dumps(record) for record in MEMORY), "no json"]))
     skipped: list[str] = []
-    notes = list(list_memory_server_notes(file, lambda path, _reason: skipped.append(path)))
+    notes = list(list_path(file, lambda path, _reason: skipped.append(path)))
     assert [(note.title, note.text) for note in notes] == [
         ("PgBouncer", "- closes idle connections after 10 minutes\n- stands before PostgreSQL")
     ]

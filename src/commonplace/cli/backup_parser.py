@@ -100,7 +100,7 @@ def _add_import(commands: Commands) -> None:
         "path",
         nargs="?",
         metavar="PATH",
-        help="an export or a backup; or Markdown, or the memory server's memory.jsonl",
+        help="an export or a backup; or Markdown, or the store of another memory server",
     )
     importing.add_argument(
         "--notes",
@@ -110,8 +110,12 @@ def _add_import(commands: Commands) -> None:
     importing.add_argument(
         "--git", action="store_true", help="with --notes: commit messages that explain themselves"
     )
-    importing.add_argument("--everything", action="store_true", help="--notes and --git")
-    importing.add_argument("--project", help="the project of the notes (this repository's)")
+    importing.add_argument(
+        "--everything", action="store_true", help="--notes, --git, and known stores of other programs"
+    )
+    importing.add_argument(
+        "--project", help="the project of all notes (the one that their store names, else this repository's)"
+    )
     importing.add_argument("--dry-run", action="store_true", help="only show which notes would be stored")
     importing.add_argument("--url", help="the server that stores the notes (as for other commands)")
     _add_place_flags(importing)

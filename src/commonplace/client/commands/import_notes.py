@@ -1,19 +1,20 @@
-"""`commonplace import`: store what is already known on this machine as documents, once."""
+"""`commonplace import`: store what is already known on this machine as documents and backlog items, once."""
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from commonplace import errors
 from commonplace.client.day_zero import note_sources
-from commonplace.client.day_zero.found_note import FoundNote
+from commonplace.client.day_zero.found_note import FoundNote, FoundTask, clean_tags
 from commonplace.client.install.machine import this_machine
 from commonplace.client.project import project_of_folder
 from commonplace.quoting import IMPORTER
 
 CallOperation = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 _SHOWN_SKIPS = 20
+_LISTED_TASKS = 100
 
 
 class ImportReport:
@@ -21,6 +22,7 @@ class ImportReport:
 
     def __init__(self) -> None:
         self.stored: list[str] = []
+        self.added_tasks = 0
         self.known = 0
         self.skipped: list[tuple[str, str]] = []
 
@@ -28,7 +30,10 @@ class ImportReport:
         self.skipped.append((path, reason))
 
     def print_lines(self, *, dry_run: bool) -> None:
-        print(f"{'would store' if dry_run else 'stored':12}{len(self.stored)} notes")
+        verb = "would store" if dry_run else "stored"
+        print(f"{verb:12}{len(self.stored)} notes")
+        if self.added_tasks:
+            print(f"{verb:12}{self.added_tasks} backlog items")
         if self.known:
             print(f"{'known':12}{self.known} notes were there already")
         for path, reason in self.skipped[:_SHOWN_SKIPS]:
@@ -39,58 +44,114 @@ class ImportReport:
 
 def run(arguments: argparse.Namespace, call_operation: CallOperation) -> int:
     machine, report = this_machine(), ImportReport()
-    project = arguments.project or project_of_folder(machine.project_folder)
-    notes = list(_list_notes(arguments, machine.home, machine.project_folder, report))
+    own = project_of_folder(machine.project_folder)
+    found = list(_list_found(arguments, machine.home, machine.project_folder, report))
+    by_project: dict[str, list[FoundNote | FoundTask]] = {}
+    for each in found:
+        by_project.setdefault(arguments.project or each.project or own, []).append(each)
     if arguments.dry_run:
-        for note in notes:
-            print(f"{note.source:22}{note.title[:60]:62}{note.origin}")
-            report.stored.append(note.title)
+        _print_found(by_project, report)
     else:
-        _store_notes(notes, project, call_operation, report)
+        for project, items in by_project.items():
+            _store_found(items, project, call_operation, report)
     report.print_lines(dry_run=arguments.dry_run)
     if arguments.everything:
         print("transcripts  commonplace sync run")
     return 0
 
 
-def _list_notes(
+def _print_found(by_project: Mapping[str, Sequence[FoundNote | FoundTask]], report: ImportReport) -> None:
+    for project, items in by_project.items():
+        for item in items:
+            print(f"{item.source:22}{project:20}{item.title[:60]:62}{item.origin}")
+            if isinstance(item, FoundTask):
+                report.added_tasks += 1
+            else:
+                report.stored.append(item.title)
+
+
+def _list_found(
     arguments: argparse.Namespace, home: Path, repository: Path, report: ImportReport
-) -> Iterator[FoundNote]:
+) -> Iterator[FoundNote | FoundTask]:
     if arguments.path:
         path = Path(arguments.path).expanduser()
         if not path.exists():
             raise errors.NotFound(f"There is nothing at {path}.", hint="Check the path.")
-        is_json = path.is_file() and path.suffix in (".jsonl", ".json")
-        yield from (
-            note_sources.list_memory_server_notes(path, report.skip)
-            if is_json
-            else note_sources.list_markdown(path, report.skip)
-        )
+        yield from note_sources.list_path(path, report.skip)
         return
     yield from note_sources.list_repository_notes(repository, report.skip)
     yield from note_sources.list_claude_memories(home, repository, report.skip)
     yield from note_sources.list_home_notes(home, report.skip)
+    if arguments.everything:
+        yield from note_sources.list_known_stores(home, repository, report.skip)
     if arguments.git or arguments.everything:
         yield from note_sources.list_commit_notes(repository, report.skip)
 
 
-def _store_notes(
-    notes: list[FoundNote], project: str, call_operation: CallOperation, report: ImportReport
+def _store_found(
+    items: Sequence[FoundNote | FoundTask], project: str, call_operation: CallOperation, report: ImportReport
 ) -> None:
-    """One session for all; a note that is stored already is known by its text, so a second run stores nothing."""
+    """One session for all of a project."""
     started = call_operation(
         "memory_start_session",
         {"project": project, "claude_instance": IMPORTER, "task_description": "import of notes"},
     )
+    session = {"session_id": started["session_id"]}
+
+    def call(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        return call_operation(name, dict(values) | session)
+
+    before = len(report.stored)
+    _store_notes([item for item in items if isinstance(item, FoundNote)], project, call, report)
+    _add_tasks([item for item in items if isinstance(item, FoundTask)], project, call, report)
+    call("memory_end_session", {"summary": f"Imported {len(report.stored) - before} notes"})
+
+
+def _store_notes(notes: Sequence[FoundNote], project: str, call: CallOperation, report: ImportReport) -> None:
+    """A note that is stored already is known by its text, so a second run stores nothing."""
     for note in notes:
         try:
-            call_operation("memory_store", note.to_arguments(project) | {"session_id": started["session_id"]})
+            call("memory_store", note.to_arguments(project))
             report.stored.append(note.title)
         except errors.Duplicate:
             report.known += 1
         except errors.Refusal as refusal:
             report.skip(note.origin, refusal.message)
-    call_operation(
-        "memory_end_session",
-        {"session_id": started["session_id"], "summary": f"Imported {len(report.stored)} notes"},
-    )
+
+
+def _add_tasks(tasks: Sequence[FoundTask], project: str, call: CallOperation, report: ImportReport) -> None:
+    """Add all first, so that each can name those that it depends on; tasks of an earlier run are known by their tag."""
+    ids: dict[str, str] = {}
+    for source in {task.source for task in tasks}:
+        ids |= _list_known_tasks(source, project, call)
+    added = []
+    for task in tasks:
+        [tag] = clean_tags((task.key,)) or [task.key]
+        if tag in ids:
+            report.known += 1
+            continue
+        try:
+            ids[tag] = call("memory_add_backlog_item", task.to_arguments(project))["id"]
+        except errors.Refusal as refusal:
+            report.skip(f"{task.origin}: {task.key}", refusal.message)
+            continue
+        added.append(task)
+    report.added_tasks += len(added)
+    for task in added:
+        blockers = [ids[tag] for tag in clean_tags(task.depends_on) if tag in ids]
+        if blockers:
+            own = ids[clean_tags((task.key,))[0]]
+            call("memory_update_backlog_item", {"item_id": own, "depends_on": blockers})
+
+
+def _list_known_tasks(source: str, project: str, call: CallOperation) -> dict[str, str]:
+    """The ids of items that were imported before, by each of their tags; one of them is the key."""
+    known: dict[str, str] = {}
+    offset: int | None = 0
+    while offset is not None:
+        wanted = {"project": project, "tag": f"from-{source}", "include_done": True}
+        page = call("memory_list_backlog", wanted | {"limit": _LISTED_TASKS, "offset": offset})
+        for item in page["items"]:
+            known |= dict.fromkeys(item.get("tags", ()), item["id"])
+        offset = page.get("next_offset")
+    return known

@@ -1,10 +1,11 @@
 """Where agents and people keep notes on a machine. Each source yields notes; unreadable files are reported, not hidden."""
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from commonplace.client.day_zero.found_note import FoundNote, parse_markdown
+from commonplace.client.day_zero.found_note import FoundNote, FoundTask, parse_markdown
+from commonplace.client.day_zero.json_stores import list_json_store
+from commonplace.client.day_zero.sqlite_stores import is_sqlite_file, list_sqlite_store
 from commonplace.client.git.git_program import GitFailed, run_git
 
 OnSkip = Callable[[str, str], None]
@@ -61,36 +62,29 @@ def list_markdown(path: Path, on_skip: OnSkip) -> Iterator[FoundNote]:
             yield from _read_note("markdown", file, path, on_skip)
 
 
-def list_memory_server_notes(file: Path, on_skip: OnSkip) -> Iterator[FoundNote]:
-    """The file of the official memory server: lines with entities, their observations, and relations."""
-    entities: dict[str, dict[str, list[str]]] = {}
-    for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-            _add_record(entities, record)
-        except (ValueError, KeyError, TypeError, AttributeError) as wrong:
-            on_skip(f"{file}:{number}", f"not an entity or relation ({wrong})")
-    for name, parts in entities.items():
-        lines = [*parts["observations"], *parts["relations"]]
-        if lines:
-            yield FoundNote("memory-server", str(file), name, "\n".join(f"- {text}" for text in lines))
-        else:
-            on_skip(f"{file}: {name}", "it has no observation and no relation")
+def list_known_stores(home: Path, repository: Path, on_skip: OnSkip) -> Iterator[FoundNote | FoundTask]:
+    """Stores of other programs at their usual places: claude-mem's notes about this repository, and its beads."""
+    claude_mem, beads = home / ".claude-mem/claude-mem.db", repository / ".beads/issues.jsonl"
+    if claude_mem.is_file():
+        for found in list_sqlite_store(claude_mem, on_skip):
+            if found.project == repository.name:
+                yield found
+    if beads.is_file():
+        yield from list_json_store(beads, on_skip)
 
 
-def _add_record(entities: dict[str, dict[str, list[str]]], record: dict[str, object]) -> None:
-    def parts_of(name: object) -> dict[str, list[str]]:
-        return entities.setdefault(str(name), {"observations": [], "relations": []})
-
-    if record["type"] == "entity":
-        observations = record.get("observations") or []
-        parts_of(record["name"])["observations"] += [str(text) for text in observations]  # type: ignore[attr-defined]
-    elif record["type"] == "relation":
-        parts_of(record["from"])["relations"].append(f"{record['relationType']} {record['to']}")
+def list_path(path: Path, on_skip: OnSkip) -> Iterator[FoundNote | FoundTask]:
+    """What a person names: the store of another program, or Markdown."""
+    if path.is_dir() and (path / "chroma.sqlite3").is_file():
+        yield from list_sqlite_store(path / "chroma.sqlite3", on_skip)
+    elif path.is_dir() and (path / "issues.jsonl").is_file():
+        yield from list_json_store(path / "issues.jsonl", on_skip)
+    elif path.is_file() and path.suffix in (".jsonl", ".json"):
+        yield from list_json_store(path, on_skip)
+    elif path.is_file() and is_sqlite_file(path):
+        yield from list_sqlite_store(path, on_skip)
     else:
-        raise ValueError(f"type {record['type']}")
+        yield from list_markdown(path, on_skip)
 
 
 def list_commit_notes(folder: Path, on_skip: OnSkip) -> Iterator[FoundNote]:
