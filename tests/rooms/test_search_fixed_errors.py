@@ -17,6 +17,7 @@ QUESTIONS = (
     "how did we fix ModuleNotFoundError: No module named 'yaml'?",
     "how did we fix ModuleNotFoundError yaml",
     "No module named yaml",
+    "ModuleNotFoundError: No module named 'yaml' how was that fixed?",
 )
 
 
@@ -54,3 +55,15 @@ async def test_search_sessions_shows_what_was_said_before_an_error_that_is_hardl
     said = TranscriptScript().user("Which importer reads the rows of the supplier's price list?")
     await upload_script(sync, "said", said)
     assert (await search_places(sync, "importer of the supplier's price list"))[0] == ("said", 0, "user")
+
+
+async def test_search_sessions_finds_the_very_error_before_its_neighbours(sync: SyncClient):
+    for n, name in enumerate(("tomla", "tomlb", "tomlc")):
+        script = TranscriptScript(n).user("Start the importer")
+        script.run("python app.py", f"ModuleNotFoundError: No module named '{name}'", failed=True)
+        script.run(f"pip install {name} && python app.py", "imported 7 rows")
+        await upload_script(sync, name, script)
+    for name in ("tomla", "tomlb", "tomlc"):
+        for question in (f"No module named '{name}'", f"how did we fix No module named {name}"):
+            match = (await sync.search_sessions(query=question))["matches"][0]
+            assert (match["session_id"], "gone at line" in match["snippet"]) == (name, True), question

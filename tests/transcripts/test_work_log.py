@@ -400,3 +400,44 @@ def test_errors_name_the_cause_before_the_tests_that_failed_of_it():
 def test_fault_of_a_question_is_found_by_the_same_fingerprint():
     [met] = find_errors(MISSING_MODULE_OUTPUT, failed=True)
     assert fingerprint_error("ModuleNotFoundError: No module named 'yaml'").fingerprint == met.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("failing", "passing"),
+    [
+        ("python app.py", "pip install pyyaml && python app.py"),
+        ("pytest tests/test_a.py", "pytest tests"),
+        ("pytest tests/test_a.py::test_one", "pytest tests/test_a.py"),
+        ("python -m pytest tests/test_a.py -q", "pytest"),
+        ("pytest tests/test_a.py", "make test"),
+        ("npx tsc --noEmit", ".venv/bin/tsc"),
+    ],
+)
+def test_error_is_fixed_by_a_chained_or_a_wider_run(failing: str, passing: str):
+    reader = read_parts(
+        samples.claude_command(0, failing, MISSING_MODULE_OUTPUT, failed=True),
+        samples.claude_edit(2, "/home/ann/app.py"),
+        samples.claude_command(4, passing, "ok"),
+    )
+    [problem] = reader.build_summary().errors
+    steps = ["edit /home/ann/app.py", *([passing] if "&&" in passing else [])]
+    assert (problem.fixed_line, problem.followed_by) == (5, steps)
+
+
+@pytest.mark.parametrize(
+    ("failing", "passing"),
+    [
+        ("pytest tests/test_a.py", "pytest tests/test_b.py"),
+        ("pytest tests/test_a.py", "pytest -k other"),
+        ("python app.py", "python other.py"),
+        ("python app.py", "python"),
+        ("pytest tests/test_a.py", "ruff check"),
+    ],
+)
+def test_error_is_not_fixed_by_a_run_of_something_else(failing: str, passing: str):
+    reader = read_parts(
+        samples.claude_command(0, failing, MISSING_MODULE_OUTPUT, failed=True),
+        samples.claude_edit(2, "/home/ann/app.py"),
+        samples.claude_command(4, passing, "ok"),
+    )
+    assert [problem.fixed_line for problem in reader.build_summary().errors] == [0]

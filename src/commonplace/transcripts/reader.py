@@ -17,7 +17,7 @@ from commonplace.transcripts.transcript_event import Message, ParsedLine, ToolCa
 from commonplace.transcripts.transcript_state import TranscriptState
 from commonplace.transcripts.work_log import LoggedCommand, LoggedCommit, LoggedError, TouchedFile
 
-PARSER_VERSION = 3
+PARSER_VERSION = 4
 """A state made by another version is discarded, and its transcript is read again."""
 
 _FORMATS = {parser.name: parser for parser in (*load_transcript_formats(), plain.FORMAT)}

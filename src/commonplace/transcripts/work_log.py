@@ -4,6 +4,7 @@ import re
 
 import msgspec
 
+from commonplace.transcripts.attempts import LEADING_COMMANDS, is_repeated_by, list_attempt_keys
 from commonplace.transcripts.error_messages import ErrorMessage, find_errors
 from commonplace.transcripts.transcript_event import ToolCall, ToolResult
 
@@ -14,13 +15,8 @@ _MAX_STEPS = 6
 _COMMAND_CHARACTERS = 300
 _PATH_CHARACTERS = 400
 _MAX_COMMITS_PER_RESULT = 50
-_KEY_WORDS = 2
 _HEAD_CHARACTERS = 400
 
-_LEADING_COMMANDS = re.compile(
-    r"^(?:\s*(?:cd|pushd|export|source|\.)\s[^&;\n]{0,300}(?:&&|;|\n)\s*|\s*[A-Z_][A-Z0-9_]*=\S{0,300}\s+)+"
-)
-_FLAG = re.compile(r"^-")
 _READ_ONLY_COMMAND = re.compile(
     r"^(?:cat|ls|head|tail|grep|rg|ag|find|fd|wc|pwd|echo|which|type|sed -n|tree|stat|file|less|env|printenv|ps|df|du|date"
     r"|git (?:status|diff|log|show|branch|blame|remote))\b"
@@ -189,7 +185,8 @@ class WorkLog(msgspec.Struct, array_like=True):
         for path in pending.paths:
             self._touch_file(path, line, edits=pending.edits)
         for failure in [*self.open_failures]:
-            if failure.attempt_key == pending.attempt_key:
+            if _succeeds_at(pending, failure):
+                self._add_chained_step(failure, pending)
                 self._mark_fixed(failure, failure.fingerprints, line)
                 self.open_failures.remove(failure)
         self._add_step(pending, except_key=pending.attempt_key)
@@ -208,11 +205,16 @@ class WorkLog(msgspec.Struct, array_like=True):
                 error.fixed_line, error.followed_by = line, list(failure.steps)
                 self.changed_errors[fingerprint] = True
 
+    def _add_chained_step(self, failure: OpenFailure, pending: PendingCall) -> None:
+        """`pip install x && python app.py` is the fix and the attempt in one command."""
+        if len(list_attempt_keys(pending.command)) > 1 and pending.command not in failure.steps:
+            failure.steps = [*failure.steps, pending.command.split("\n", 1)[0]][-_MAX_STEPS:]
+
     def _add_step(self, pending: PendingCall, except_key: str) -> None:
         """Add the call as a step to every open failure. Read-only commands are not steps: they fix nothing."""
         if pending.edits:
             step = f"edit {', '.join(pending.paths)}"[:_COMMAND_CHARACTERS]
-        elif pending.command and not _READ_ONLY_COMMAND.match(_LEADING_COMMANDS.sub("", pending.command)):
+        elif pending.command and not _READ_ONLY_COMMAND.match(LEADING_COMMANDS.sub("", pending.command)):
             step = pending.command.split("\n", 1)[0]
         else:
             return
@@ -229,10 +231,14 @@ class WorkLog(msgspec.Struct, array_like=True):
             self.changed_errors[least.fingerprint] = False
 
 
+def _succeeds_at(pending: PendingCall, failure: OpenFailure) -> bool:
+    """Is the call, which succeeded, an attempt at what failed?"""
+    keys = list_attempt_keys(pending.command) if pending.command else [pending.attempt_key]
+    return any(is_repeated_by(failure.attempt_key, key) for key in keys)
+
+
 def _build_attempt_key(call: ToolCall) -> str:
     """Two calls with the same key are attempts at the same thing: the program and its first words, or tool and path."""
-    if not call.command:
-        return f"{call.tool} {call.paths[0][:_PATH_CHARACTERS]}" if call.paths else f"{call.tool} {call.text}"
-    main = _LEADING_COMMANDS.sub("", call.command[:_COMMAND_CHARACTERS]).strip()
-    words = [word for word in main.split("|", 1)[0].split() if not _FLAG.match(word)]
-    return " ".join(words[:_KEY_WORDS])
+    if call.command:
+        return list_attempt_keys(call.command[:_COMMAND_CHARACTERS])[-1]
+    return f"{call.tool} {call.paths[0][:_PATH_CHARACTERS]}" if call.paths else f"{call.tool} {call.text}"

@@ -46,7 +46,12 @@ _NAMED_ERROR = re.compile(r"\b((?:\w{1,40}\.){0,8}\w{0,80}(?:Error|Exception)\b.
 _ASKS_FOR_FIX = re.compile(
     r"(?i)\b(?:fix|solve|resolve|overcome|overcame|get rid of|got rid of)(?:d|ed|ing)? (?:(?:the|this|that|an?) )?(.+)"
 )
-_PUNCTUATION = " ?!"
+# The words around an error in a question: "how did we fix X", "X how was it solved".
+_FIX_PHRASE = re.compile(
+    r"(?i)\b(?:how|what) (?:did|do|was|were|is|has|have|can|could|should|to)\b(?: (?:we|i|you|it|that|this|they|been))?"
+    r"(?: (?:get|got) (?:around|rid of|past)| (?:fix|solv|resolv|overc[ao]m|handl|don|do)\w*)(?: (?:it|that|this|about it))?"
+)
+_PUNCTUATION = " ?!,;"
 
 
 async def build_query(
@@ -109,8 +114,10 @@ async def _find_same_errors(tx: Tx, query: SessionQuery) -> list[Row]:
 
 def _extract_errors(query: str) -> list[str]:
     """The query itself, and the error inside a question without the question around it."""
-    matches = (pattern.search(query) for pattern in (_NAMED_ERROR, _ASKS_FOR_FIX))
-    return [query, *(match[1].strip(_PUNCTUATION) for match in matches if match)]
+    bare = _FIX_PHRASE.sub(" ", query).strip(_PUNCTUATION)
+    matches = (pattern.search(text) for text in (query, bare) for pattern in (_NAMED_ERROR, _ASKS_FOR_FIX))
+    found = [query, bare, *(match[1].strip(_PUNCTUATION) for match in matches if match)]
+    return [text for text in dict.fromkeys(found) if text]
 
 
 async def _list_occurrences(
