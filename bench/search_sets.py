@@ -94,7 +94,7 @@ def _load_documents(folder: Path) -> list[BenchDocument]:
     return [
         BenchDocument(
             row["id"],
-            row.get("title") or _first_line(row["text"] if "text" in row else _describe_steps(row["steps"])),
+            row.get("title") or _build_title(row),
             row["text"] if "text" in row else _describe_steps(row["steps"]),
             row.get("group", ""),
             tuple(row.get("files", ())),
@@ -120,19 +120,20 @@ def _load_questions(folder: Path) -> list[BenchQuestion]:
     ]
 
 
-def _first_line(text: str) -> str:
-    return text.strip().splitlines()[0][:80].strip() or "untitled"
+def _build_title(row: dict[str, Any]) -> str:
+    """The first line; of a session its day, which no other has, and the first thing that was asked."""
+    if "steps" in row:
+        return f"{row['day']} {row['steps'][0]['user']}"[:80].strip()
+    return row["text"].strip().splitlines()[0][:80].strip() or "untitled"
 
 
 def _describe_steps(steps: Sequence[dict[str, Any]]) -> str:
     """What a transcript says, for systems that know no transcripts."""
     lines = []
     for step in steps:
-        for role in ("user", "assistant", "edit"):
-            if role in step:
-                lines.append(f"{role}: {step[role]}")
-        if "run" in step:
-            lines.append(f"run: {step['run']}\n{step['output']}")
+        lines += [
+            f"{role}: {step[role]}" for role in ("user", "assistant", "edit", "run", "output") if role in step
+        ]
     return "\n".join(lines)
 
 

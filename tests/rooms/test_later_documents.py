@@ -64,3 +64,37 @@ async def test_query_prefers_the_newer_of_two_nearly_equal_documents_about_one_s
     team.clock.advance(days=40)
     new = await _record(alice, "Cache of sessions moved", "Sessions are cached in Valkey on the second node.")
     assert [found for found, _ in await _list_results(alice, "where are sessions cached")] == [new, old]
+
+
+async def test_query_puts_a_decision_that_replaces_another_first_though_it_has_fewer_words_of_the_question(
+    team,
+):
+    alice = await team.agent("alice")
+    await alice.record_learning(
+        topic="Message broker: RabbitMQ",
+        content="Services talk through RabbitMQ with one exchange for each domain. Quorum queues, three nodes.",
+    )
+    team.clock.advance(days=1)
+    await alice.record_learning(
+        topic="NATS JetStream replaces RabbitMQ",
+        content="Services publish to NATS JetStream; RabbitMQ stays for billing until it is migrated.",
+    )
+    await team.calls.search.drain_queue()
+    found = await alice.query(query="which message broker do services talk through")
+    assert [result["title"] for result in found["results"]][:2] == [
+        "NATS JetStream replaces RabbitMQ",
+        "Message broker: RabbitMQ",
+    ]
+
+
+async def test_query_keeps_the_entry_that_has_the_name_before_a_newer_one_of_the_same_words(team):
+    alice = await team.agent("alice")
+    for name in ("tomlb", "tomla", "tomlc"):
+        await alice.record_learning(
+            topic=f"The importer needs {name}",
+            content=f"Without the package {name} the importer of the price list stops with an error.",
+        )
+        team.clock.advance(days=1)
+    await team.calls.search.drain_queue()
+    found = await alice.query(query="importer stops without tomlb")
+    assert found["results"][0]["title"] == "The importer needs tomlb"

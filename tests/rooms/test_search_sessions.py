@@ -438,3 +438,14 @@ async def test_search_sessions_prefers_the_session_that_was_asked_for_something(
     await team.calls.search.drain_queue()
     found = (await sync.search_sessions(query="migrate invoices to the new ledger"))["matches"]
     assert found[0]["session_id"] == "asked"
+
+
+async def test_search_sessions_says_that_nothing_is_relevant(team: Team, sync: SyncClient):
+    script = TranscriptScript().user("The cart loses its items when the page is reloaded, find out why.")
+    script.assistant("The session cookie is not sent with the first request after a deploy.")
+    await upload_script(sync, "cart", script)
+    await team.calls.search.drain_queue()
+    told = await sync.search_sessions(query="which wine goes with grilled salmon")
+    assert told == {"matches": [], "truncated": False, "message": "Nothing relevant found."}
+    found = await sync.search_sessions(query="why is the shopping basket empty after a refresh")
+    assert [match["session_id"] for match in found["matches"]][:1] == ["cart"]

@@ -17,27 +17,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RelevanceScale:
-    """A text is relevant if its cosine, with a bonus for the words of the question that it has, reaches a threshold.
+    """A text is relevant if its cosine reaches a threshold, with a bonus for the words of the question that it has and
+    another for those that any text of the project has: who asks about another field uses words that nobody wrote.
 
-    Of long texts the nearest passage counts, and questions are less like a passage than like a note: the threshold is
-    `short` for one passage and falls to `long`. The nearest of a hundred unrelated texts is nearer than that of ten:
-    among ten or fewer candidates the threshold is lower by `few`.
+    The nearest of a thousand unrelated texts is nearer than that of a hundred, so the threshold grows with the project.
     """
 
-    short: float
-    long: float
-    few: float
+    threshold: float
+    """For a project of a hundred passages."""
+    per_tenfold: float
     word_bonus: float
+    known_bonus: float
     meaning: float
     """The cosine from which a reply names it: below, texts of one field are all alike."""
 
-    def choose_threshold(self, passages: float, candidates: int) -> float:
-        length = min(1.0, (passages - 1) / (_PASSAGES_OF_LONG_TEXT - 1))
-        fewness = 2 - math.log10(min(100, max(10, candidates)))
-        return self.short + (self.long - self.short) * length - self.few * fewness
+    def choose_threshold(self, passages: float) -> float:
+        return self.threshold + self.per_tenfold * (math.log10(min(passages, _MOST_PASSAGES)) - 2)
 
 
-_PASSAGES_OF_LONG_TEXT = 4
+_MOST_PASSAGES = 1000
+"""Larger projects were not measured."""
 
 
 class EmbeddingModel(Protocol):

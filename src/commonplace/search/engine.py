@@ -15,6 +15,7 @@ from commonplace.search import bundled_model, embedding_queue, index, postgres, 
 from commonplace.search.embedder import Embedder
 from commonplace.search.embedding_model import EmbeddingModel, TextRejected
 from commonplace.search.find import Question, VectorIndex
+from commonplace.search.question_kind import is_foreign
 from commonplace.search.source import SearchSource
 from commonplace.search.usage import UseLog
 from commonplace.store.database import Database, Tx
@@ -181,7 +182,9 @@ class SearchEngine:
         vector = await self._compute_vector(model, text)
         if len(vector) != (width or len(vector)):
             raise TextRejected(f"The model's vectors have {len(vector)} dimensions now, not {width}.")
-        return Question(text, name_model(choice), vector, model.floor, model.relevance)
+        # The thresholds of the scale are those of English questions.
+        relevance = None if is_foreign(text) else model.relevance
+        return Question(text, name_model(choice), vector, model.floor, relevance)
 
     async def _compute_vector(self, model: EmbeddingModel, text: str) -> Any:
         """A slow endpoint must not slow down every search."""

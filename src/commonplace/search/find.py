@@ -9,6 +9,7 @@ from commonplace.search import postgres, sqlite
 from commonplace.search.embedding_model import RelevanceScale
 from commonplace.search.index import KINDS_WITHOUT_VECTORS, has_entries
 from commonplace.search.query import (
+    WORDS_PER_PASSAGE,
     EntryFilter,
     QueryTerms,
     TermStatistics,
@@ -17,6 +18,7 @@ from commonplace.search.query import (
     split_question,
     weigh_terms,
 )
+from commonplace.search.question_kind import measure_name_share
 from commonplace.search.spelling import find_nearest_terms
 from commonplace.store.database import Row, Statement, Tx
 
@@ -24,12 +26,15 @@ MAX_CANDIDATES = 100
 # Vectors are worth more than words for short texts, and less for texts of many passages, of which one is near to
 # almost anything. Chosen on samples of all sets of bench.retrieval; figures in docs/decisions/0008-search.md.
 _FIRST_VECTOR_WEIGHT = 0.6
-_MAX_VECTOR_WEIGHT = 0.8
+MAX_VECTOR_WEIGHT = 0.8
 _MIN_VECTOR_WEIGHT = 0.35
 _WEIGHT_OF_ONE_PASSAGE = 0.85
-_WEIGHT_LOST_PER_PASSAGE = 0.12
-_WORDS_PER_PASSAGE = 80
+_WEIGHT_LOST_PER_PASSAGE = 0.15
 _WEIGHED_HITS = 20
+# The vector of a misspelt word is that of another word, and that of a name means little.
+_WEIGHT_LOST_BY_REPAIR = 0.5
+_NAMED_SHARE = 0.5
+_VECTOR_WEIGHT_OF_NAMES = 0.4
 # Who asks for an exact name wants the entry that has it, whatever its vector says.
 _RELEVANT_COVERAGE = 0.6
 _RELEVANT_COVERAGE_WITHOUT_VECTOR = 0.25
@@ -98,7 +103,7 @@ class Hit:
     @property
     def passages(self) -> float:
         """About how many passages of a model's window the entry has."""
-        return max(1.0, int(self.row["length"]) / _WORDS_PER_PASSAGE)
+        return max(1.0, int(self.row["length"]) / WORDS_PER_PASSAGE)
 
     @property
     def relevance(self) -> float:
@@ -108,6 +113,11 @@ class Hit:
     def matched_words(self) -> list[str]:
         """The tokens of the question that matched, the rarest first."""
         return self.terms.list_matched_terms(self.row["counts"])
+
+    @property
+    def rare_words(self) -> list[str]:
+        """Those that no other entry has: names, most of the time."""
+        return [term for term in self.matched_words if self.terms.is_rare(term)]
 
 
 def limit_relevance(closeness: float) -> float:
@@ -122,10 +132,11 @@ async def find_entries(
     projects: Sequence[str],
     entry_filter: EntryFilter,
     limit: int = MAX_CANDIDATES,
+    max_vector_weight: float = MAX_VECTOR_WEIGHT,
 ) -> list[Hit]:
     """The entries of these projects that share a word or are near in meaning, the best first."""
     scopes = [SearchScope(project, entry_filter.kinds, entry_filter.reader) for project in projects]
-    return await find_entries_in_scopes(tx, vectors, question, scopes, entry_filter, limit)
+    return await find_entries_in_scopes(tx, vectors, question, scopes, entry_filter, limit, max_vector_weight)
 
 
 async def find_entries_in_scopes(
@@ -135,6 +146,7 @@ async def find_entries_in_scopes(
     scopes: Sequence[SearchScope],
     entry_filter: EntryFilter,
     limit: int = MAX_CANDIDATES,
+    max_vector_weight: float = MAX_VECTOR_WEIGHT,
 ) -> list[Hit]:
     """The same with up to `limit` candidates of each scope, ranked together; kinds and reader are those of the scope."""
     hits: list[Hit] = []
@@ -149,7 +161,8 @@ async def find_entries_in_scopes(
         if terms is None or (scope.is_rare and not await has_entries(tx, scope.project, scope.kinds)):
             continue
         hits += await _find_in_scope(tx, vectors, question, scope.project, terms, scope_filter, limit)
-    return [hit for hit in rank_hits(hits, question) if hit.word_score or _is_near(hit, question)]
+    ranked = rank_hits(hits, question, max_vector_weight)
+    return [hit for hit in ranked if hit.word_score or _is_near(hit, question)]
 
 
 def has_meaning(hit: Hit, question: Question) -> bool:
@@ -158,16 +171,15 @@ def has_meaning(hit: Hit, question: Question) -> bool:
     return hit.similarity is not None and hit.similarity >= least
 
 
-def is_relevant(hit: Hit, question: Question, candidates: int) -> bool:
-    """Is the entry, the best of these candidates, about the question? Unknown without a vector or a scale of its model; then words decide."""
+def is_relevant(hit: Hit, question: Question) -> bool:
+    """Is the entry about the question? Unknown without a vector or a scale of its model; then words decide."""
     scale = question.relevance
     if scale is None or hit.coverage >= _RELEVANT_COVERAGE:
         return True
     if hit.similarity is None:
         return hit.coverage >= _RELEVANT_COVERAGE_WITHOUT_VECTOR
-    return hit.similarity + scale.word_bonus * hit.coverage >= scale.choose_threshold(
-        hit.passages, candidates
-    )
+    evidence = hit.similarity + scale.word_bonus * hit.coverage + scale.known_bonus * hit.terms.known
+    return evidence >= scale.choose_threshold(hit.terms.passages)
 
 
 async def find_entries_by_words(
@@ -253,11 +265,13 @@ async def _load_terms(
     if found is None:
         return None
     unknown = [word[0] for word in words if found.frequencies.keys().isdisjoint(word)]
-    if unknown and (nearest := await find_nearest_terms(tx, project, unknown)):
-        repaired, _ = await load_term_statistics(tx, project, nearest, readers)
-        words = [*words, *((term,) for term in nearest if term not in found.frequencies)]
-        found = found.add_terms(repaired) if repaired else found
-    return _weigh_terms(words, found, max_terms)
+    nearest = await find_nearest_terms(tx, project, unknown) if unknown else {}
+    if not nearest:
+        return _weigh_terms(words, found, max_terms)
+    repaired, _ = await load_term_statistics(tx, project, list(nearest.values()), readers)
+    words = [(nearest[word[0]],) if word[0] in nearest else word for word in words]
+    terms = _weigh_terms(words, found.add_terms(repaired) if repaired else found, max_terms)
+    return replace(terms, repaired=len(nearest) / len(words))
 
 
 def _weigh_terms(words: list[tuple[str, ...]], found: TermStatistics, max_terms: int) -> QueryTerms:
@@ -280,10 +294,11 @@ def _is_near(hit: Hit, question: Question) -> bool:
     return hit.similarity is not None and hit.similarity >= question.floor
 
 
-def rank_hits(hits: list[Hit], question: Question) -> list[Hit]:
+def rank_hits(hits: list[Hit], question: Question, max_vector_weight: float = MAX_VECTOR_WEIGHT) -> list[Hit]:
     """Normalise both scores over all candidates (z-score), then add them with their weights."""
     scale = _measure_scale(hits, question)
-    scale = replace(scale, vector_weight=_choose_vector_weight(hits, scale))
+    weight = _choose_vector_weight(hits, scale, question.text, max_vector_weight)
+    scale = replace(scale, vector_weight=weight)
     unrelated = scale.compute_score(0.0, question.floor)
     unit = scale.measure_unit(unrelated)
     for hit in hits:
@@ -294,14 +309,17 @@ def rank_hits(hits: list[Hit], question: Question) -> list[Hit]:
     return sorted(hits, key=lambda hit: (-hit.score, -hit.row["changed_at"], hit.row["id"]))
 
 
-def _choose_vector_weight(hits: list[Hit], scale: "_ScoreScale") -> float:
-    """By the length of the best entries: it can be known before the answer."""
+def _choose_vector_weight(hits: list[Hit], scale: "_ScoreScale", question: str, max_weight: float) -> float:
+    """By the length of the best entries and the kind of the question: both can be known before the answer."""
     best = sorted(hits, key=lambda hit: -scale.compute_score(hit.word_score, hit.similarity))[:_WEIGHED_HITS]
     if not best:
         return _FIRST_VECTOR_WEIGHT
     passages = sum(hit.passages for hit in best) / len(best)
     weight = _WEIGHT_OF_ONE_PASSAGE - _WEIGHT_LOST_PER_PASSAGE * (passages - 1)
-    return min(_MAX_VECTOR_WEIGHT, max(_MIN_VECTOR_WEIGHT, weight))
+    weight = min(max_weight, max(_MIN_VECTOR_WEIGHT, weight))
+    if measure_name_share(question) >= _NAMED_SHARE:
+        weight = min(weight, _VECTOR_WEIGHT_OF_NAMES)
+    return weight * (1 - _WEIGHT_LOST_BY_REPAIR * max(hit.terms.repaired for hit in best))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ ENTRY_COLUMNS = (
 ENTRY_COUNTER, WORD_COUNTER = "entries", "entry_words"
 """The counters of a project's entries and of their words; those of private entries have a digest of the reader behind an `@`."""
 
+WORDS_PER_PASSAGE = 80
 _K1 = 1.5
 _B = 0.9
 _MAX_QUESTION_TOKENS = 100
@@ -33,7 +34,9 @@ class QueryTerms:
     term is a group of its own, common ones stand together. `best` is what an entry of mean length that has every word
     twice would score; a word that nobody has counts like one of a single entry. Words that are all `common` would take
     as long as the project is large to put in order, so the newest entries that have them are the candidates.
-    `tokens` are those of each term in the index, one for each kind of readers that has entries with it."""
+    `tokens` are those of each term in the index, one for each kind of readers that has entries with it. `known` is how
+    much of the question the index has words for, from 0 to 1, and `repaired` how much of it was misspelt; `passages` is
+    the size of the index."""
 
     worth: dict[str, float]
     searched: tuple[tuple[str, ...], ...]
@@ -41,6 +44,14 @@ class QueryTerms:
     best: float
     common: bool
     tokens: dict[str, tuple[str, ...]]
+    known: float = 1.0
+    passages: float = 1.0
+    repaired: float = 0.0
+    rare_worth: float = 0.0
+    """The worth of a term that only one entry has."""
+
+    def is_rare(self, term: str) -> bool:
+        return self.worth[term] >= self.rare_worth
 
     def score_entry(self, counts: str, length: int) -> float:
         """Inlined, because a question scores hundreds of entries."""
@@ -104,9 +115,19 @@ def weigh_terms(
     if common:
         searched.append(tuple(chosen[:_GROUPED_TERMS]))
     unknown = sum(frequency.keys().isdisjoint(word) for word in question_words)
-    best = (sum(worth.values()) + unknown * _inverse_frequency(1, total)) * 2 * (_K1 + 1) / (2 + _K1)
-    mean_length = max(1.0, total_words / max(1, entries))
-    return QueryTerms(worth, tuple(searched), mean_length, best, common, tokens)
+    known_worth = sum(worth.values())
+    whole_worth = known_worth + unknown * _inverse_frequency(1, total)
+    return QueryTerms(
+        worth,
+        tuple(searched),
+        max(1.0, total_words / max(1, entries)),
+        whole_worth * 2 * (_K1 + 1) / (2 + _K1),
+        common,
+        tokens,
+        known_worth / whole_worth if whole_worth else 0.0,
+        max(entries, total_words / WORDS_PER_PASSAGE, 1.0),
+        rare_worth=_inverse_frequency(1, total),
+    )
 
 
 def _inverse_frequency(frequency: int, total: int) -> float:

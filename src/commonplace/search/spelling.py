@@ -41,10 +41,11 @@ class _Candidate:
     term: str
 
 
-async def find_nearest_terms(tx: Tx, project: str, unknown: Sequence[str]) -> list[str]:
+async def find_nearest_terms(tx: Tx, project: str, unknown: Sequence[str]) -> dict[str, str]:
     """The term of the index that is nearest to each of these unknown words, for those that have one."""
     words = [word for word in unknown if word.isalpha() and word.isascii() and len(word) >= _MIN_LETTERS]
-    return [term for word in words[:_MAX_REPAIRED_WORDS] if (term := await _find_nearest(tx, project, word))]
+    nearest = {word: await _find_nearest(tx, project, word) for word in words[:_MAX_REPAIRED_WORDS]}
+    return {word: term for word, term in nearest.items() if term}
 
 
 async def _find_nearest(tx: Tx, project: str, word: str) -> str:

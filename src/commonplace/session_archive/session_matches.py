@@ -20,6 +20,7 @@ class SessionMatch(Reply):
 class SessionMatches(Reply):
     matches: list[SessionMatch]
     truncated: bool
+    message: str = ""
 
 
 class SessionQuery(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from commonplace.rooms.archives import store, study_store
 from commonplace.rooms.archives.search import describe_error
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.search import index, text
-from commonplace.search.find import Hit, Question, find_entries, find_entries_by_words
+from commonplace.search.find import Hit, Question, find_entries, find_entries_by_words, is_relevant
 from commonplace.search.query import EntryFilter
 from commonplace.session_archive import passages
 from commonplace.session_archive.archive import ArchivedSession
@@ -31,15 +31,19 @@ from commonplace.store.database import Database, Row, Tx
 from commonplace.transcripts.error_messages import find_errors, fingerprint_error
 
 DEFAULT_MATCHES_PER_SESSION = 3
+_NOTHING_RELEVANT = "Nothing relevant found."
 _SEARCHED_KINDS = (index.TRANSCRIPT_KIND, index.PROMPT_KIND)
 _LATEST_TIME = 2**62
 _CANDIDATES_PER_MATCH = 5
 _MAX_SCANNED_SESSIONS = 2000
 _LIKELY_SESSIONS = 40
 _MAX_ERRORS = 5
-# Factors on the relevance of an error that was fixed: in general, and if the query asks for a fix.
+# Factors on the relevance of an error that was fixed: in general, and if the query asks for a fix of it.
 _FIXED_WEIGHT = 1.25
 _ASKED_FOR_FIX_WEIGHT = 2.0
+_ASKED_FOR_COVERAGE = 0.25
+# What was done and said is asked for in its own words more often than what was learned from it.
+_MAX_VECTOR_WEIGHT = 0.65
 
 # How a query names an error: by its type, or after a verb.
 _NAMED_ERROR = re.compile(r"\b((?:\w{1,40}\.){0,8}\w{0,80}(?:Error|Exception)\b.*)")
@@ -81,7 +85,11 @@ async def search_by_meaning(call: Call, query: SessionQuery) -> SessionMatches:
     if not any(row["fixed_line"] for row in errors):
         matches += await _search_index(call, query)
     selected = _limit_per_session(matches, query.limit + 1, query.per_session)
-    return SessionMatches(matches=selected[: query.limit], truncated=len(selected) > query.limit)
+    return SessionMatches(
+        matches=selected[: query.limit],
+        truncated=len(selected) > query.limit,
+        message="" if selected else _NOTHING_RELEVANT,
+    )
 
 
 def _limit_per_session(matches: Sequence[SessionMatch], limit: int, per_session: int) -> list[SessionMatch]:
@@ -138,10 +146,14 @@ async def _search_index(call: Call, query: SessionQuery) -> list[SessionMatch]:
     )
     max_hits = max(100, query.limit * _CANDIDATES_PER_MATCH)
     question = call.prepared if isinstance(call.prepared, Question) else Question(query.query)
-    hits = await find_entries(call.tx, call.search.vectors, question, query.projects, limits, max_hits)
+    hits = await find_entries(
+        call.tx, call.search.vectors, question, query.projects, limits, max_hits, _MAX_VECTOR_WEIGHT
+    )
+    if not any(is_relevant(hit, question) for hit in hits):
+        return []
     fixed = await _find_fixed_errors(call.tx, query, hits) if _is_about_error(query.query, hits) else []
-    weight = _ASKED_FOR_FIX_WEIGHT if _ASKS_FOR_FIX.search(query.query) else _FIXED_WEIGHT
-    selected = _select_hits(_order_hits(hits, fixed, weight), query)
+    asked_for_fix = _ASKS_FOR_FIX.search(query.query) is not None
+    selected = _select_hits(_order_hits(hits, fixed, asked_for_fix), query)
     tokens = set(text.tokenize(query.query))
     loaded: dict[tuple[str, str], SessionMatch] = {}
     for project in dict.fromkeys(hit.project for hit in selected):
@@ -175,11 +187,14 @@ async def _find_fixed_errors(tx: Tx, query: SessionQuery, hits: Sequence[Hit]) -
     return fixed
 
 
-def _order_hits(hits: Sequence[Hit], fixed: Sequence[Hit], weight: float) -> list[Hit]:
-    """Put fixed errors before other hits of about the same relevance."""
+def _order_hits(hits: Sequence[Hit], fixed: Sequence[Hit], asked_for_fix: bool) -> list[Hit]:
+    """Put fixed errors before other hits of about the same relevance; more so the very error that a fix is asked for."""
     first = {(hit.project, hit.id): hit for hit in fixed}
     others = [hit for hit in hits if (hit.project, hit.id) not in first]
-    weighed = [*((weight * hit.relevance, hit) for hit in fixed), *((hit.relevance, hit) for hit in others)]
+    weighed = [(hit.relevance, hit) for hit in others]
+    for hit in fixed:
+        is_asked_for = asked_for_fix and hit.coverage >= _ASKED_FOR_COVERAGE
+        weighed.append((hit.relevance * (_ASKED_FOR_FIX_WEIGHT if is_asked_for else _FIXED_WEIGHT), hit))
     return [hit for _, hit in sorted(weighed, key=lambda pair: -pair[0])]
 
 

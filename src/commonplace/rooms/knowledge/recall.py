@@ -36,7 +36,13 @@ _MAX_SHOWN_WORDS = 5
 _FILE_BONUS = 0.5
 _FILE_NAME = re.compile(r"(?<![\w./-])(?:[\w.-]+/)*[\w-][\w.-]*\.[a-zA-Z]\w{0,7}(?![\w/])")
 _NEARLY_EQUAL = 0.1
+_MAX_AMENDED_GAP = 0.4
 _SHARED_SUBJECT = 0.5
+_SHARED_SUBJECT_OF_CHANGE = 0.3
+_TELLS_CHANGE = re.compile(
+    r"(?i)\b(?:replace[sd]?|replacing|mov(?:e[sd]?|ing)|switch(?:e[sd]|ing)?|migrat(?:e[sd]?|ing)|supersedes?|deprecated"
+    r"|no longer|any ?more|instead of|removed|deleted|switched off|from now on|since)\b"
+)
 _INDEXED_TOKEN = re.compile(r" ([^ :]+):")
 _NAME_PART = re.compile(r"[^\W\d_]+|\d+")
 _NON_SPACE = re.compile(r"\S+")
@@ -121,7 +127,7 @@ async def _recall_best(
         call.tx, call.search.vectors, question, scopes, entry_filter, candidates
     )
     if only_relevant:
-        about = [hit for hit in found if is_relevant(hit, question, len(found))]
+        about = [hit for hit in found if is_relevant(hit, question)]
         if not about:
             return Recall([], 0)
         found = [hit for hit in found if hit.word_score or has_meaning(hit, question)] or about
@@ -213,22 +219,28 @@ def _put_newer_first(ranked: list[RecalledItem]) -> list[RecalledItem]:
     for end in range(len(ordered) - 1, 0, -1):
         for at in range(end):
             first, second = ordered[at], ordered[at + 1]
-            if (
-                first.changed_at < second.changed_at
-                and first.closeness - second.closeness <= _NEARLY_EQUAL
-                and _have_one_subject(first, second)
-            ):
+            if first.changed_at < second.changed_at and _may_amend(second, first):
                 ordered[at] = replace(second, closeness=first.closeness)
                 ordered[at + 1] = replace(first, closeness=second.closeness)
     return ordered
 
 
-def _have_one_subject(first: RecalledItem, second: RecalledItem) -> bool:
-    """Do two items of one kind and project share most words of the shorter one?"""
-    if (first.hit.project, first.hit.kind) != (second.hit.project, second.hit.kind):
+def _may_amend(newer: RecalledItem, older: RecalledItem) -> bool:
+    """A newer text about one subject may use fewer words of the question, but not lack a name that only the older has."""
+    gap = older.closeness - newer.closeness
+    if gap > _MAX_AMENDED_GAP or (newer.hit.project, newer.hit.kind) != (older.hit.project, older.hit.kind):
         return False
-    one, other = (set(_INDEXED_TOKEN.findall(each.hit.row["counts"])) for each in (first, second))
-    return len(one & other) >= _SHARED_SUBJECT * min(len(one), len(other)) > 0
+    shared = _measure_shared_words(newer.hit, older.hit)
+    if _TELLS_CHANGE.search(f"{newer.item.title}\n{newer.item.text}") and shared >= _SHARED_SUBJECT_OF_CHANGE:
+        return True
+    has_its_names = set(older.hit.rare_words) <= set(newer.hit.matched_words)
+    return shared >= _SHARED_SUBJECT and (gap <= _NEARLY_EQUAL or has_its_names)
+
+
+def _measure_shared_words(first: Hit, second: Hit) -> float:
+    """The share of the words of the shorter entry that both have."""
+    one, other = (set(_INDEXED_TOKEN.findall(hit.row["counts"])) for hit in (first, second))
+    return len(one & other) / (min(len(one), len(other)) or 1)
 
 
 def _put_later_first(ranked: list[RecalledItem]) -> list[RecalledItem]:

@@ -1,0 +1,47 @@
+"""What a question looks like decides how far vectors are trusted."""
+
+import pytest
+
+from commonplace.search.question_kind import is_foreign, measure_name_share
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Warum speichern wir Beträge als ganze Zahlen?",
+        "el pipeline falla solo para colaboradores externos",
+        "为什么前端打包体积翻倍了",
+        "comment restaurer la sauvegarde pour les tests",
+    ],
+)
+def test_questions_in_other_languages_are_recognized(question: str):
+    assert is_foreign(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "why do we store amounts as integers",
+        "the naïve retry in café.py",
+        "pool_pre_ping server_idle_timeout",
+        "die when the queue is full",
+        "how long does the session of an employee last",
+    ],
+)
+def test_english_questions_are_not_foreign(question: str):
+    assert not is_foreign(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "share"),
+    [
+        ("pool_pre_ping", 1.0),
+        ("SameSite=Lax", 1.0),
+        ("--no-incremental", 1.0),
+        ("what does getUserName return", 0.5),
+        ("why is the deploy slow", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_share_of_names_in_a_question(question: str, share: float):
+    assert measure_name_share(question) == share
