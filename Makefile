@@ -7,10 +7,10 @@ ARGS ?=
 EXTRAS ?=
 BUILD := tools/environment.py tools/embedding_model.py installer.lock model.lock pyproject.toml
 
-.PHONY: help setup serve develop check audit sbom quick test docs site bench faults fuzz incidents citus agents browser lock release clean
+.PHONY: help setup serve develop check audit sbom quick test docs site bench bench-search faults fuzz incidents citus agents browser lock release clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 ifneq ($(EXTRAS),)
 .PHONY: $(VENV)/.runtime
@@ -55,6 +55,9 @@ site: setup ## write the documentation as a folder of HTML files, build/site
 
 bench: develop ## run the benchmarks and print ratios
 	$(BIN)/python -m bench $(ARGS)
+
+bench-search: develop ## how well search finds, beside FTS5 and other memory servers; SETS=folder of public sets, ARGS="--only learnings"
+	$(BIN)/python -m bench.search_quality --peers build/peers --vectors build/vectors --postgresql --write $(if $(SETS),--sets $(SETS)) $(ARGS)
 
 faults: develop ## kill -9, replicas, slow clients: the long form
 	$(BIN)/python -m pytest -n 0 tests/faults tests/rooms/test_lock_machine.py tests/client/hooks/test_hook_remote.py --long $(ARGS)

@@ -97,6 +97,7 @@ class Commonplace:
         self._of_sessions = searched.is_of_sessions
         self._stands: dict[str, set[str]] = defaultdict(set)
         if self._vectors and self._settings.embeddings != "off":
+            self._vectors.parent.mkdir(parents=True, exist_ok=True)
             await CachedModel.install_in(self._calls.search, self._vectors)
         self._sessions = {}
         for group in sorted({document.group for document in searched.documents}):
@@ -171,7 +172,7 @@ class Commonplace:
         return await call_operation(self._calls, operation, **arguments)
 
     async def _call_text(self, operation: str, **arguments: Any) -> str:
-        return (await self._calls.run(operation, arguments, access.LOCAL)).to_text()
+        return str((await self._calls.run(operation, arguments, access.LOCAL)).to_text(), "utf-8")
 
     async def close(self) -> None:
         await close_product(self._calls)

@@ -27,7 +27,8 @@ class CachedModel:
         return self._model.can_read(text)
 
     def embed_question(self, question: str) -> Any:
-        return self.embed([question])[0]
+        """Computed anew: what a question costs is measured."""
+        return self._model.embed_question(question)
 
     def embed(self, texts: Sequence[str]) -> Any:
         keys = [hashlib.sha256(text.encode()).hexdigest()[:24] for text in texts]

@@ -114,11 +114,6 @@ class Hit:
         """The tokens of the question that matched, the rarest first."""
         return self.terms.list_matched_terms(self.row["counts"])
 
-    @property
-    def rare_words(self) -> list[str]:
-        """Those that no other entry has: names, most of the time."""
-        return [term for term in self.matched_words if self.terms.is_rare(term)]
-
 
 def limit_relevance(closeness: float) -> float:
     """The closeness as a reply shows it, from 0 to 1."""

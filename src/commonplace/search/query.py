@@ -47,11 +47,6 @@ class QueryTerms:
     known: float = 1.0
     passages: float = 1.0
     repaired: float = 0.0
-    rare_worth: float = 0.0
-    """The worth of a term that only one entry has."""
-
-    def is_rare(self, term: str) -> bool:
-        return self.worth[term] >= self.rare_worth
 
     def score_entry(self, counts: str, length: int) -> float:
         """Inlined, because a question scores hundreds of entries."""
@@ -126,7 +121,6 @@ def weigh_terms(
         tokens,
         known_worth / whole_worth if whole_worth else 0.0,
         max(entries, total_words / WORDS_PER_PASSAGE, 1.0),
-        rare_worth=_inverse_frequency(1, total),
     )
 
 

@@ -37,6 +37,8 @@ _FILE_BONUS = 0.5
 _FILE_NAME = re.compile(r"(?<![\w./-])(?:[\w.-]+/)*[\w-][\w.-]*\.[a-zA-Z]\w{0,7}(?![\w/])")
 _NEARLY_EQUAL = 0.1
 _MAX_AMENDED_GAP = 0.4
+_MAX_AMENDED_PASSAGES = 1.5
+_CODE_SIGNS = re.compile(r"\bdef \w|[\w\])]\(\)|[;{}]\s*$| = |==", re.MULTILINE)
 _SHARED_SUBJECT = 0.5
 _SHARED_SUBJECT_OF_CHANGE = 0.3
 _TELLS_CHANGE = re.compile(
@@ -226,15 +228,25 @@ def _put_newer_first(ranked: list[RecalledItem]) -> list[RecalledItem]:
 
 
 def _may_amend(newer: RecalledItem, older: RecalledItem) -> bool:
-    """A newer text about one subject may use fewer words of the question, but not lack a name that only the older has."""
+    """Do both match nearly equally well and have one subject? If the newer one says that something changed, it may
+    match less well, because it need not repeat what it replaces."""
+    if (newer.hit.project, newer.hit.kind) != (older.hit.project, older.hit.kind):
+        return False
     gap = older.closeness - newer.closeness
-    if gap > _MAX_AMENDED_GAP or (newer.hit.project, newer.hit.kind) != (older.hit.project, older.hit.kind):
+    if gap > _MAX_AMENDED_GAP:
         return False
     shared = _measure_shared_words(newer.hit, older.hit)
-    if _TELLS_CHANGE.search(f"{newer.item.title}\n{newer.item.text}") and shared >= _SHARED_SUBJECT_OF_CHANGE:
-        return True
-    has_its_names = set(older.hit.rare_words) <= set(newer.hit.matched_words)
-    return shared >= _SHARED_SUBJECT and (gap <= _NEARLY_EQUAL or has_its_names)
+    if shared < _SHARED_SUBJECT_OF_CHANGE:
+        return False
+    return (gap <= _NEARLY_EQUAL and shared >= _SHARED_SUBJECT) or _tells_change(newer, older)
+
+
+def _tells_change(newer: RecalledItem, older: RecalledItem) -> bool:
+    """Only of short prose: long texts tell of many changes, and code is full of the same words."""
+    if max(newer.hit.passages, older.hit.passages) > _MAX_AMENDED_PASSAGES:
+        return False
+    words = f"{newer.item.title}\n{newer.item.text}"
+    return _TELLS_CHANGE.search(words) is not None and not _CODE_SIGNS.search(words)
 
 
 def _measure_shared_words(first: Hit, second: Hit) -> float:

@@ -1,0 +1,301 @@
+"""How well search finds, beside plain FTS5 and other memory servers: make bench-search [SETS=folder] [ARGS=...].
+
+Every system gets the same documents and questions in one run. hit@1: the first result is wanted; R@k: the share of the
+wanted documents among the first k; nDCG@10. `told`: the share of unanswerable questions that get no result; `lost`: the
+share of answerable ones that get none. CPU and tokens are those of a question as an agent asks it, without options.
+`--write` renews bench/results/search.md.
+"""
+
+import argparse
+import asyncio
+import math
+import platform
+import statistics
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bench.search_peers import BASIC_MEMORY, MEMORY_SERVICE, BasicMemory, MemoryService, install_peer
+from bench.search_sets import HELD_OUT, SELECTION, BenchQuestion, SearchSet, load_own_sets, load_public_sets
+from bench.search_systems import RESULTS, Commonplace, PlainFts5, SearchSystem
+
+RESULTS_PAGE = Path(__file__).parent / "results" / "search.md"
+PEER_DOCUMENTS = 200
+_TIMED_QUESTIONS = 40
+_BYTES_PER_TOKEN = 4
+_COLUMNS = (
+    "set",
+    "system",
+    "questions",
+    "hit@1",
+    "R@5",
+    "R@10",
+    "nDCG@10",
+    "told",
+    "lost",
+    "newer first",
+    "CPU ms",
+    "tokens",
+    "tokens if none",
+)
+
+
+@dataclass(slots=True)
+class Measurement:
+    """The figures of one system on one set, by the split and the kind of the questions."""
+
+    set_name: str
+    system: str
+    scores: dict[str, list[tuple[float, float, float, float]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    lost: int = 0
+    told: list[bool] = field(default_factory=list)
+    newer_first: list[bool] = field(default_factory=list)
+    cpu_seconds: list[float] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+    tokens_if_none: list[int] = field(default_factory=list)
+    note: str = ""
+
+    def format_row(self, group: str) -> list[str]:
+        values = self.scores[group]
+        figures = [f"{100 * statistics.fmean(each):.1f}" for each in zip(*values, strict=True)]
+        asked = len(self.scores["all"])
+        return [
+            self.set_name,
+            self.system,
+            str(len(values)),
+            *figures,
+            _format_share(self.told),
+            f"{100 * self.lost / asked:.1f} %",
+            _format_share(self.newer_first),
+            _format_mean([1000 * each for each in self.cpu_seconds], 1),
+            _format_mean(self.tokens),
+            _format_mean(self.tokens_if_none),
+        ]
+
+
+def _format_share(values: Sequence[bool]) -> str:
+    return f"{sum(values)} of {len(values)}" if values else "-"
+
+
+def _format_mean(values: Sequence[float], digits: int = 0) -> str:
+    return f"{statistics.fmean(values):.{digits}f}" if values else "-"
+
+
+async def measure_system(system: SearchSystem, searched: SearchSet) -> Measurement:
+    measured = Measurement(searched.name, system.name)
+    try:
+        await system.fill(searched)
+    except (RuntimeError, OSError, TimeoutError) as failed:
+        measured.note = f"did not run: {failed}"
+        return measured
+    await system.ask(searched.questions[0], None)
+    for question in _pick_timed(searched.answerable[1:]):
+        answer = await system.ask(question, None)
+        measured.cpu_seconds.append(answer.cpu_seconds)
+        measured.tokens.append(len(answer.reply.encode()) // _BYTES_PER_TOKEN)
+    for question in _pick_timed(searched.unanswerable):
+        reply = (await system.ask(question, None)).reply
+        measured.tokens_if_none.append(len(reply.encode()) // _BYTES_PER_TOKEN)
+    for question in searched.questions:
+        answer = await system.ask(question, RESULTS)
+        if not question.wanted:
+            measured.told.append(not answer.ids)
+            continue
+        measured.lost += not answer.ids
+        score = score_results(answer.ids, question.wanted)
+        for group in ("all", question.split, f"kind {question.kind}"):
+            measured.scores[group].append(score)
+        if question.before:
+            measured.newer_first.append(_is_newer_first(answer.ids, question))
+    await system.close()
+    return measured
+
+
+def _pick_timed(questions: Sequence[BenchQuestion]) -> Sequence[BenchQuestion]:
+    return questions[:: max(1, len(questions) // _TIMED_QUESTIONS)]
+
+
+def score_results(
+    results: Sequence[frozenset[str]], wanted: frozenset[str]
+) -> tuple[float, float, float, float]:
+    found = [len(frozenset().union(*results[:most]) & wanted) / len(wanted) for most in (5, 10)]
+    gain = sum(bool(ids & wanted) / math.log2(place + 2) for place, ids in enumerate(results[:10]))
+    ideal = sum(1 / math.log2(place + 2) for place in range(min(10, len(wanted))))
+    return float(bool(results and results[0] & wanted)), *found, gain / ideal
+
+
+def _is_newer_first(results: Sequence[frozenset[str]], question: BenchQuestion) -> bool:
+    places = {document: place for place, ids in enumerate(results) for document in ids}
+    newer = min((places[each] for each in question.wanted if each in places), default=len(results))
+    return newer < places.get(question.before, len(results))
+
+
+def _list_systems(
+    searched: SearchSet, arguments: argparse.Namespace, peers: Sequence[SearchSystem]
+) -> Iterable[SearchSystem]:
+    cache = arguments.vectors / searched.name if arguments.vectors else None
+    yield PlainFts5()
+    yield Commonplace(embeddings="off")
+    yield Commonplace(vectors=cache)
+    if arguments.postgresql:
+        yield Commonplace("postgresql", vectors=cache)
+    if len(searched.documents) <= PEER_DOCUMENTS and not any(each.group for each in searched.documents):
+        yield from peers
+
+
+def _install_peers(folder: Path) -> tuple[list[SearchSystem], list[str]]:
+    """The peers that could be installed, and why others could not."""
+    systems: list[SearchSystem] = []
+    missing = []
+    for package, build in ((MEMORY_SERVICE, MemoryService), (BASIC_MEMORY, BasicMemory)):
+        try:
+            systems.append(build(install_peer(package, folder)))
+        except (subprocess.CalledProcessError, FileNotFoundError) as failed:
+            missing.append(f"{package.name} could not be installed: {failed}")
+    return systems, missing
+
+
+async def measure_sets(
+    sets: Sequence[SearchSet], arguments: argparse.Namespace
+) -> tuple[list[Measurement], list[str]]:
+    peers, missing = (
+        _install_peers(arguments.peers) if arguments.peers else ([], ["Peers were left out of this run."])
+    )
+    measurements = []
+    for searched in sets:
+        for system in _list_systems(searched, arguments, peers):
+            measured = await measure_system(system, searched)
+            measurements.append(measured)
+            print(_format_line(measured), flush=True)
+    return measurements, missing
+
+
+def _format_line(measured: Measurement) -> str:
+    return (
+        "| "
+        + " | ".join(measured.format_row("all") if measured.scores else [measured.system, measured.note])
+        + " |"
+    )
+
+
+def render_page(
+    sets: Sequence[SearchSet], measurements: Sequence[Measurement], missing: Sequence[str]
+) -> str:
+    ran = [each for each in measurements if each.scores]
+    lines = [
+        "# How well search finds",
+        "",
+        f"Made by `make bench-search` on {datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, Python {platform.python_version()}.",
+        "CPU times are those of a shared machine: compare rows of one set with each other.",
+        "",
+        (__doc__ or "").split("\n", 2)[2].strip(),
+        "",
+        "## All questions",
+        "",
+        *_render_table(_COLUMNS, [each.format_row("all") for each in ran]),
+        "",
+        "## What is worse than plain FTS5",
+        "",
+        *_list_losses(ran),
+        "",
+        "## By split",
+        "",
+        "Constants of the product were chosen on `selection` questions; `held-out` questions only check them.",
+        "",
+        *_render_table(
+            ("set", "system", "split", *_COLUMNS[2:7]),
+            [
+                [row[0], row[1], split, *row[2:7]]
+                for each in ran
+                for split in (SELECTION, HELD_OUT)
+                if each.scores.get(split)
+                for row in [each.format_row(split)]
+            ],
+        ),
+        "",
+        "## By kind of question, our own sets",
+        "",
+        *_render_table(
+            ("set", "kind", "system", *_COLUMNS[2:7]),
+            [
+                [row[0], kind.removeprefix("kind "), row[1], *row[2:7]]
+                for name in ("learnings", "sessions")
+                for kind in sorted({group for each in ran if each.set_name == name for group in each.scores})
+                if kind.startswith("kind ")
+                for each in ran
+                if each.set_name == name
+                for row in [each.format_row(kind)]
+            ],
+        ),
+        "",
+        "## Sets",
+        "",
+        *[
+            f"- {each.name}: {len(each.documents)} documents, {len(each.answerable)} questions, {len(each.unanswerable)} unanswerable."
+            for each in sets
+        ],
+        "",
+        *[
+            f"- {line}"
+            for line in [
+                *missing,
+                *(f"{each.system} on {each.set_name} {each.note}" for each in measurements if each.note),
+            ]
+        ],
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _list_losses(ran: Sequence[Measurement]) -> list[str]:
+    """Each figure of the default that is below that of plain FTS5."""
+    plain = {each.set_name: each.format_row("all") for each in ran if each.system == "FTS5"}
+    lines = []
+    for each in ran:
+        if each.system == "Commonplace" and each.set_name in plain:
+            ours, theirs = each.format_row("all"), plain[each.set_name]
+            lines += [
+                f"- {each.set_name}, {name}: {ours[at]} against {theirs[at]}"
+                for at, name in enumerate(_COLUMNS)
+                if 3 <= at <= 6 and float(ours[at]) < float(theirs[at])
+            ]
+    return lines or ["Nothing, on hit@1, R@5, R@10 and nDCG@10 of these sets."]
+
+
+def _render_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    table = [columns, ["---"] * len(columns), *rows]
+    return ["| " + " | ".join(row) + " |" for row in table]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sets", type=Path, help="a folder of public sets (corpus.jsonl, queries.jsonl)")
+    parser.add_argument("--only", default="", help="names of sets, separated by commas")
+    parser.add_argument(
+        "--peers", type=Path, help="install other memory servers into this folder, and ask them too"
+    )
+    parser.add_argument("--postgresql", action="store_true", help="also on PostgreSQL")
+    parser.add_argument(
+        "--vectors", type=Path, help="a folder that remembers vectors from one run to the next"
+    )
+    parser.add_argument("--write", action="store_true", help=f"write {RESULTS_PAGE.name}")
+    arguments = parser.parse_args()
+    sets = [*load_own_sets(), *(load_public_sets(arguments.sets) if arguments.sets else [])]
+    only = set(filter(None, arguments.only.split(",")))
+    sets = [each for each in sets if not only or each.name in only]
+    print("| " + " | ".join(_COLUMNS) + " |")
+    measurements, missing = asyncio.run(measure_sets(sets, arguments))
+    if arguments.write:
+        RESULTS_PAGE.parent.mkdir(exist_ok=True)
+        RESULTS_PAGE.write_text(render_page(sets, measurements, missing), encoding="utf-8")
+        print(f"Wrote {RESULTS_PAGE}.")
+
+
+if __name__ == "__main__":
+    main()
