@@ -9,6 +9,7 @@ QUICK_COMMANDS = {
     ("hook", "deliver"): "commonplace.client.hooks.end_delivery",
     ("hook",): "commonplace.client.hooks.program",
     ("stdio",): "commonplace.client.commands.stdio",
+    ("statusline",): "commonplace.client.commands.statusline",
     ("sync", "hook"): "commonplace.client.sync.hook_command",
     ("guard", "check"): "commonplace.client.guard.check",
     ("guard", "committed"): "commonplace.client.guard.check",

@@ -1,14 +1,20 @@
 """`commonplace status`: which server is used and why, active sessions and locks."""
 
 import argparse
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from commonplace.cli import operation_call
 from commonplace.client import remote
+from commonplace.client.people import watch
 from commonplace.client.server_choice import ServerChoice
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.watch:
+        return watch.run(arguments, partial(_call, arguments))
     chosen, *overridden = operation_call.list_server_choices(arguments)
     health = operation_call.call_operation("memory_health", {}, arguments)
     location = f"at {chosen.server.url}" if chosen.server else "not running; read from the data folder"
@@ -46,3 +52,7 @@ def _describe_choice(choice: ServerChoice) -> str:
     if choice.server is None:
         return f"none; reading {choice.named_by}"
     return f"{choice.server.url}, named by {choice.named_by}"
+
+
+def _call(arguments: argparse.Namespace, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    return operation_call.call_operation(name, values, arguments)

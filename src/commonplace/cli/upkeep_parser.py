@@ -23,6 +23,23 @@ COMMONPLACE_FUNCTION_DAYS (30), COMMONPLACE_NOTICE_DAYS (7). Documents, backlog 
 
 
 def add_status(commands: Commands) -> None:
-    status = commands.add_parser("status", help="show whether it runs, active sessions and locks")
+    status = commands.add_parser(
+        "status",
+        help="show whether it runs, active sessions and locks; --watch: live",
+        description=_STATUS,
+        formatter_class=RawHelp,
+    )
+    status.add_argument("--watch", action="store_true", help="show agents, locks and who waits, until Ctrl-C")
+    status.add_argument("--project", metavar="P", help="with --watch: only this project (default: all)")
+    status.add_argument(
+        "--interval", type=float, default=2.0, metavar="S", help="with --watch: seconds between updates (2)"
+    )
     add_store_flags(status)
     status.set_defaults(run=run_lazily("commonplace.cli.status"))
+
+
+_STATUS = """Show which server is used and why, its store, sessions, locks and projects; or watch the team live.
+  commonplace status
+  commonplace status --watch
+  commonplace status --watch --project shop --interval 5
+Without a terminal, --watch prints a frame whenever something changed. NO_COLOR switches colours off."""

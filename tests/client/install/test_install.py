@@ -78,6 +78,23 @@ def test_install_runs_our_program_at_the_events_of_the_agent(user: User, agent: 
     assert Path(command.split()[0]).is_absolute()
 
 
+def test_install_adds_a_status_line_only_when_asked_and_only_where_there_is_none(user: User):
+    user.runs("install", "--agent", "claude", "--yes", *SERVER)
+    before = user.reads(".claude/settings.json")
+    assert "statusLine" not in before
+    user.runs("install", "--agent", "claude", "--yes", "--status-line", *SERVER)
+    line = user.reads(".claude/settings.json")["statusLine"]
+    assert (line["type"], line["command"].endswith(" statusline")) == ("command", True)
+    user.runs("uninstall", "--agent", "claude", "--yes")
+    settings = user.home / ".claude/settings.json"
+    assert not settings.exists()
+    own = b'{"statusLine": {"type": "command", "command": "mine"}}'
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_bytes(own)
+    user.runs("install", "--agent", "claude", "--yes", "--status-line", *SERVER)
+    assert user.reads(".claude/settings.json")["statusLine"]["command"] == "mine"
+
+
 def test_install_with_learnings_hears_prompts_until_told_otherwise(user: User):
     config = user.home / ".commonplace/config.toml"
     user.runs("install", "--agent", "claude", "codex", "cursor", "--yes", *SERVER)

@@ -16,6 +16,7 @@ def add_client_commands(commands: Commands) -> None:
     _add_sync(commands)
     _add_stdio(commands)
     _add_hook(commands)
+    _add_statusline(commands)
     _add_guard(commands)
     _add_git(commands)
 
@@ -34,6 +35,19 @@ def _add_stdio(commands: Commands) -> None:
 _STDIO = """Forward MCP messages between standard input and output and the server of this machine. The server is started if it
 does not run, and continues after this command ends. Any number of agents can share it.
   claude mcp add commonplace -- commonplace stdio"""
+
+
+def _add_statusline(commands: Commands) -> None:
+    commands.add_parser(
+        "statusline",
+        help="one line for Claude Code's status line: who needs you, agents, locks",
+        description=_STATUSLINE,
+        formatter_class=RawHelp,
+    )
+
+
+_STATUSLINE = """Read Claude Code's JSON on standard input and print one line: who needs you, agents, locks, what was prevented.
+`commonplace install --status-line` sets it up where no other status line is set. It answers at once and never fails."""
 
 
 def _add_join(commands: Commands) -> None:
@@ -98,6 +112,11 @@ def _add_install(commands: Commands) -> None:
     )
     command.add_argument(
         "--guard", action="store_true", help="also check leases before git commits in this repository"
+    )
+    command.add_argument(
+        "--status-line",
+        action="store_true",
+        help="also show who needs you in Claude Code's status line, unless it has one",
     )
     command.add_argument("--no-schedule", action="store_true", help="do not schedule uploads of transcripts")
     command.set_defaults(run=run_lazily("commonplace.client.commands.install"), removes=False)

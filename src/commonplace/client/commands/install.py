@@ -71,6 +71,12 @@ def _plan_install(arguments: argparse.Namespace) -> InstallPlan:
         _warn_about_uploads(server, token)
     wanted = client_config.plan_config_edits(server, arguments.url, arguments.key, prompts, token, toolsets)
     wanted += _plan_agent_edits(chosen, this_machine, prompts > 0)
+    if arguments.status_line:
+        wanted += [
+            RequestedEdit(edit, agent.name, "settings")
+            for agent in chosen
+            for edit in load_settings(agent.name).status_line_edits(this_machine)
+        ]
     scheduler = "" if arguments.no_schedule else schedule.find_scheduler(this_machine)
     scheduling = schedule.schedule_edits(this_machine, scheduler)
     wanted += [RequestedEdit(wish, part="schedule") for wish in scheduling]
@@ -115,6 +121,10 @@ def _print_notes(plan: InstallPlan, arguments: argparse.Namespace) -> None:
     for agent in plan.chosen:
         if note := load_settings(agent.name).note:
             print(note)
+    if not arguments.status_line and any(
+        load_settings(a.name).status_line_edits(plan.machine) for a in plan.chosen
+    ):
+        print("Who needs you can stand in Claude Code's status line: commonplace install --status-line")
     if not plan.scheduler and not arguments.no_schedule:
         print("No scheduler was found: hooks upload transcripts; run `commonplace sync run` for the rest.")
 

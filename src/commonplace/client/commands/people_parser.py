@@ -21,6 +21,7 @@ def add_people_commands(commands: Commands, with_operations: RunWithOperations) 
     _add_who(commands, with_operations)
     _add_inbox(commands, with_operations)
     _add_backlog(commands, with_operations)
+    _add_answer(commands, with_operations)
 
 
 def _add_command(commands: Commands, name: str, summary: str, description: str) -> argparse.ArgumentParser:
@@ -89,6 +90,27 @@ _INBOX = """Print the unread mail of an agent or your own, urgent first. It stay
 Mail of others needs the key of that agent or of an admin.
   commonplace inbox --agent backend
   commonplace inbox --mark-read"""
+
+
+def _add_answer(commands: Commands, with_operations: RunWithOperations) -> None:
+    command = _add_command(commands, "answer", "answer agents that wait for a person", _ANSWER)
+    command.add_argument(
+        "id", nargs="?", help="the request, or the start of its id; without it, all that wait"
+    )
+    command.add_argument("answer", nargs="*", help="allow or deny, or the answer to each question")
+    command.add_argument(
+        "--note", metavar="TEXT", help="a text for the agent, such as the reason of a denial"
+    )
+    _add_project_flags(command)
+    command.set_defaults(**_DEFAULTS, run=with_operations("commonplace.client.people.answer", "run"))
+
+
+_ANSWER = """Show what agents and their programs wait for, and answer it: permissions, questions and plans.
+  commonplace answer                                 one after the other, in a terminal
+  commonplace answer req_1f2e allow
+  commonplace answer req_1f2e deny --note "not on Fridays"
+  commonplace answer req_77ab "per line"
+Only people answer: it does not run in an agent's shell."""
 
 
 def _add_backlog(commands: Commands, with_operations: RunWithOperations) -> None:

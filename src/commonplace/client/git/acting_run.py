@@ -41,6 +41,15 @@ def find_acting_run() -> HookRun:
     )
 
 
+def runs_for_agent() -> bool:
+    """Whether an agent's shell runs this process: its environment says so, or the agent program is above it."""
+    if any(os.environ.get(name) for name in (*_SESSION_VARIABLES, *_AGENT_VARIABLES)):
+        return True
+    above = {str(pid) for pid in list_ancestors()}
+    processes = [session.process.split() for session in list_hook_sessions().values() if session.process]
+    return any(words[-2] in above for words in processes if len(words) > 1)
+
+
 def is_person(hook_run: HookRun) -> bool:
     """Whether a person runs the command: no session of an agent was found, and nothing names an agent program."""
     names = (*_SESSION_VARIABLES, *_AGENT_VARIABLES)

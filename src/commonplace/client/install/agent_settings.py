@@ -28,6 +28,8 @@ class AgentSettings:
     """Whether it also reads servers from a project's files."""
     note: str = ""
     """What the user must do after `install`, because it cannot be automated."""
+    status_line_edits: Callable[[Machine], Sequence[SettingEdit]] = lambda _machine: ()
+    """What makes it show our status line, unless it shows another."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,13 +52,13 @@ def print_table(titles: Sequence[str], rows: Sequence[TableRow]) -> None:
         return
     cells = [[clean_line(cell) for cell in row.cells] for row in rows]
     widths = _column_widths(titles, cells)
-    print(_style(_join_cells(titles, widths), _BOLD))
+    print(style(_join_cells(titles, widths), _BOLD))
     for row, cleaned in zip(rows, cells, strict=True):
         print(_join_cells(cleaned, widths, is_coloured=True))
         for label, text in row.details.items():
             if text:
                 line = f"{_GAP}{label}: {clean_line(text)}" if label else f"{_GAP}{clean_line(text)}"
-                print(_style(fit_width(line, _terminal_columns()), _DIM))
+                print(style(fit_width(line, _terminal_columns()), _DIM))
         for line in clean_text(row.body).splitlines():
             print(f"{_GAP}{line}")
 
@@ -109,12 +109,12 @@ def _join_cells(cells: Sequence[str], widths: Sequence[int], *, is_coloured: boo
     for cell, width in zip(cells, widths, strict=True):
         fitted = fit_width(cell, width)
         padded = fitted + " " * (width - display_width(fitted))
-        style = _STYLE_OF_WORD.get(cell, "") if is_coloured else ""
-        shown.append(_style(padded, style) if style else padded)
+        code = _STYLE_OF_WORD.get(cell, "") if is_coloured else ""
+        shown.append(style(padded, code) if code else padded)
     return _GAP.join(shown).rstrip()
 
 
-def _style(text: str, code: str) -> str:
+def style(text: str, code: str) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if _has_colours() else text
 
 

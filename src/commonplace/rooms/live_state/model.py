@@ -117,6 +117,16 @@ class LiveState(Reply):
     items: dict[str, int] = {}
 
 
+class LiveCounts(Reply):
+    """`agents` are live sessions; `active` are those that did something in the last minutes."""
+
+    needs_you: int
+    agents: int
+    active: int
+    locks: int
+    prevented: int
+
+
 class ListedEvent(Reply):
     project: str
     n: int

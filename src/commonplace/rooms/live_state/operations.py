@@ -18,6 +18,7 @@ from commonplace.rooms.requests import store as request_store
 from commonplace.store.database import Row
 
 _MAX_LISTED_PREVENTED = 20
+_ACTIVE_MICROSECONDS = 5 * MINUTE
 _LATEST = (2**62, 2**62)
 _COMPLETED = MESSAGE_STATUSES.index("completed")
 
@@ -45,6 +46,24 @@ async def get_live_state(call: Call, project: ProjectOrAll | None = None) -> mod
         prevented=prevented[:_MAX_LISTED_PREVENTED],
         prevented_counts=counts,
         items={name: int(items[name]) for name in ("open", "in_progress")} if items else {},
+    )
+
+
+@operation("memory_get_live_counts", role="readonly", session="optional", example={"project": "shop"})
+async def get_live_counts(call: Call, project: ProjectOrAll | None = None) -> model.LiveCounts:
+    """How many wait for a person, work, hold files, and were prevented from something today: for one line of text."""
+    projects = await list_chosen_projects(call, project)
+    needs = [need for need in await _list_needs(call, projects) if need.kind != "idle"]
+    row = await store.count_live(
+        call.tx, projects, call.now - SESSION_LIVE_MICROSECONDS, call.now, call.now - _ACTIVE_MICROSECONDS
+    )
+    prevented = await store.list_prevented(call.tx, projects, call.now - call.now % DAY)
+    return model.LiveCounts(
+        needs_you=len(needs),
+        agents=int(row["agents"]) if row else 0,
+        active=int(row["active"]) if row else 0,
+        locks=int(row["locks"]) if row else 0,
+        prevented=len(prevented),
     )
 
 

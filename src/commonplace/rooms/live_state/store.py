@@ -139,6 +139,20 @@ async def count_ready_and_open_items(tx: Tx, projects: Sequence[str]) -> Row | N
     )
 
 
+async def count_live(
+    tx: Tx, projects: Sequence[str], live_since: int, now: int, active_since: int
+) -> Row | None:
+    return await tx.one(
+        "select (select count(*) from session where project = any($1) and ended_at is null and active_at > $2) as agents,"
+        " (select count(*) from session where project = any($1) and ended_at is null and active_at > $4) as active,"
+        " (select count(*) from lease where project = any($1) and expires_at > $3) as locks",
+        list(projects),
+        live_since,
+        now,
+        active_since,
+    )
+
+
 async def list_events_before(
     tx: Tx,
     projects: Sequence[str],

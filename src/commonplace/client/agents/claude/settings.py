@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from commonplace.client.install import jsonc
 from commonplace.client.install.agent_settings import (
     ENTRY,
     KEY_VARIABLE,
@@ -61,9 +62,21 @@ def _hook_edits(machine: Machine, prompts: bool) -> list[SettingEdit]:
     )
 
 
+def _status_line_edits(machine: Machine) -> list[SettingEdit]:
+    """None where another status line is set."""
+    line = {"type": "command", "command": machine.shell_command((*machine.program, "statusline"))}
+    path = _claude_folder(machine) / "settings.json"
+    try:
+        known = jsonc.parse(path.read_bytes()).to_python().get("statusLine")
+    except (OSError, jsonc.NotJson, AttributeError):
+        known = None
+    return [PutValue(path, ("statusLine",), line)] if known in (None, line) else []
+
+
 SETTINGS = AgentSettings(
     _is_installed,
     _connection_edits,
     _hook_edits,
     tuple(event.name for event in _EVENTS),
+    status_line_edits=_status_line_edits,
 )
