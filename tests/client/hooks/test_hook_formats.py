@@ -145,8 +145,9 @@ def test_edited_files_are_found(agent, event, tool, arguments, files):
 
 def test_vscode_of_february_is_understood():
     sent = {"sessionId": "s", "hookEventName": "PreToolUse", "cwd": "/w", "toolName": "create_file"}
-    assert load_hooks("vscode").parse_event(sent | {"toolInput": {"filePath": "/w/a.py"}}) == HookEvent(
-        "before_edit", "PreToolUse", "s", "/w", ("/w/a.py",)
+    arguments = {"filePath": "/w/a.py"}
+    assert load_hooks("vscode").parse_event(sent | {"toolInput": arguments}) == HookEvent(
+        "before_edit", "PreToolUse", "s", "/w", ("/w/a.py",), arguments=arguments, tool="create_file"
     )
 
 

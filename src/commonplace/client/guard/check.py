@@ -19,6 +19,7 @@ from commonplace.client.hooks import fault_log, leases, prevented, subagents
 from commonplace.client.hooks.hook_run import HookRun
 from commonplace.client.hooks.hook_state import EditLease
 from commonplace.client.hooks.shell_actions import read_git_mode
+from commonplace.client.rules import guard_rules
 
 _MAX_FILES_CHECKED = 1_000
 _MAX_FILES_REPORTED = 200
@@ -40,6 +41,13 @@ def main(words: list[str]) -> int:
 def _check_staged_files(pid: str) -> int:
     files = git.list_staged_files()
     hook_run, refused = find_acting_run(), []
+    broken = guard_rules.check_commit(hook_run, is_person=is_person(hook_run))
+    if broken.warnings:
+        _print_error("\n".join(["commonplace guard: a rule warns.", *broken.warnings]))
+    if broken.denials:
+        _keep_notices(hook_run)
+        _print_error("\n".join(["commonplace guard: the commit is refused.", *broken.denials]))
+        return 1
     try:
         refused = _list_all_refusals(hook_run, files) if files else []
     except (remote.ServerUnreachable, remote.ServerRefusal) as error:

@@ -28,6 +28,7 @@ from commonplace.client.hooks.hook_run import HookRun, list_ancestors
 from commonplace.client.hooks.hook_state import HookSession, delete_old_states, list_hook_sessions
 from commonplace.client.hooks.shell_actions import STATUS_TOOL, on_before_shell, report_changes
 from commonplace.client.hooks.working_tree import find_working_tree, repository_path
+from commonplace.client.rules import command_runs
 from commonplace.quoting.hidden_characters import quote_line
 
 _COMPACTED_MARK = "compacted"
@@ -173,6 +174,13 @@ def _report_files(hook_run: HookRun, files: list[str]) -> leases.EditReport:
         raise
 
 
+def on_after_shell(hook_run: HookRun) -> HookAnswer:
+    """Note how a command ended, if a rule asks for it."""
+    if command_runs.is_asked_for(hook_run.rules.load(), hook_run.event.command):
+        command_runs.note_end(hook_run, hook_run.event.exit_code)
+    return HookAnswer()
+
+
 def on_before_call(hook_run: HookRun) -> HookAnswer:
     """Tie a call of one of our tools to this session: bind its id before it arrives, else add the session to its
     arguments. A sub-agent that starts is an agent of its own."""
@@ -234,6 +242,7 @@ ACTIONS: dict[EventKind, Callable[[HookRun], HookAnswer]] = {
     "before_edit": on_before_edit,
     "after_edit": on_after_edit,
     "before_shell": on_before_shell,
+    "after_shell": on_after_shell,
     "before_call": on_before_call,
     "before_compact": on_before_compact,
     "stop": on_stop,

@@ -28,3 +28,7 @@ class AgentHooks(NamedTuple):
     """Whether a transcript is found by the id of its session, because the agent keeps no file that it could name."""
     process_variable: str = ""
     """The variable with the agent's process id in the environment of its hooks; else it is their parent."""
+    denying_kinds: frozenset[EventKind] = frozenset({"before_edit", "before_shell", "stop"})
+    """Kinds of event that an answer can prevent; to prevent a stop is to make the agent go on."""
+    asking_kinds: frozenset[EventKind] = frozenset()
+    """Kinds of event whose answer can make the program ask the person, without hanging where there is none."""

@@ -7,6 +7,7 @@ EventKind = Literal[
     "before_edit",
     "after_edit",
     "before_shell",
+    "after_shell",
     "prompt",
     "stop",
     "before_compact",
@@ -51,13 +52,17 @@ class HookEvent(NamedTuple):
     own_tool: str = ""
     """The tool of ours that is about to be called without saying in which session."""
     arguments: dict[str, Any] | None = None
-    """The arguments of that call."""
+    """The arguments of that call, or of the editing tool."""
     subagent: str = ""
     """The id of the sub-agent that the event is of, while it acts for its parent."""
     parent: str = ""
     """The agent session of the parent, if the event is of a sub-agent with a session of its own."""
     command: str = ""
-    """The line that the agent's shell tool is about to run in `cwd`."""
+    """The line that the agent's shell tool is about to run in `cwd`, or has run."""
+    tool: str = ""
+    """The program's own name of the tool that edits or runs the command."""
+    exit_code: int | None = None
+    """How the command ended, if the program tells."""
     request: WaitingRequest | None = None
 
 
@@ -65,7 +70,7 @@ class HookAnswer(NamedTuple):
     """`context` is for the model, `warning` is also shown to the user, and `denial` prevents the edit or command.
 
     `arguments` are added to the call of one of our tools. `verdict` is a person's answer to what the program waits for,
-    as memory_wait_for_answer returns it.
+    as memory_wait_for_answer returns it. With `asks` the denial is put to the person as a question.
     """
 
     context: str = ""
@@ -73,6 +78,9 @@ class HookAnswer(NamedTuple):
     warning: str = ""
     arguments: dict[str, str] | None = None
     verdict: dict[str, Any] | None = None
+    asks: bool = False
+    reports_end: bool = False
+    """Whether a rule wants to know how the command ends, for a program that otherwise would not send that."""
 
 
 class HookOutput(NamedTuple):

@@ -16,6 +16,7 @@ from commonplace.client.hooks.hook_event import HookEvent
 from commonplace.client.hooks.hook_settings import HookSettings
 from commonplace.client.hooks.hook_state import HookSession, HookState
 from commonplace.client.hooks.working_tree import WorkingTree, find_working_tree
+from commonplace.client.rules.rule_cache import RuleCache
 from commonplace.quoting.hidden_characters import quote_line
 
 AWAY = "away"
@@ -76,13 +77,21 @@ class HookRun:
         else:
             # A busy machine may need longer than that to start the hook, which is not the server's fault.
             seconds = max(seconds, self._wait_seconds / 2)
-        reply = connection.call_operation(operation, arguments, headers, seconds)
+        reply = connection.call_operation(operation, arguments, [*headers, self.rules.header], seconds)
         self.has_answered = True
+        self.rules.take_news(reply.pop("_rules", None))
         if self.state.forget_first_time(AWAY):
             self.context.append(_BACK_TEXTS[self.settings.lock != "off"])
         if notices := boot_context.quote_notices([str(notice) for notice in reply.pop("_notice", ())]):
             self.context.append(notices)
         return reply
+
+    @cached_property
+    def rules(self) -> RuleCache:
+        """The rules of the session's project; before it starts, of the folder's."""
+        session = self.state.load_session()
+        name = session.project if session else project.project_of_folder(self.tree.root)
+        return RuleCache(str(self.state.folder), name)
 
     @property
     def server_url(self) -> str:

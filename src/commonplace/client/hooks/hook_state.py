@@ -174,6 +174,38 @@ class HookState:
         self._make_folder()
         _write_file(self.folder / name, "", os.O_TRUNC)
 
+    def add_command_run(self, run: dict[str, Any]) -> None:
+        """A command that a rule asks for: its start, or how it ended."""
+        self._append_lines("runs.jsonl", [run])
+
+    def list_command_runs(self) -> list[dict[str, Any]]:
+        return _read_json_lines(self.folder / "runs.jsonl")
+
+    def add_edited_files(self, files: list[str]) -> None:
+        if new := [file for file in files if file not in self.list_edited_files()]:
+            self._append_lines("edited.jsonl", [{"file": file} for file in new])
+
+    def list_edited_files(self) -> list[str]:
+        """The files that the session was about to edit, if a rule asks for them when it stops."""
+        return [str(line["file"]) for line in _read_json_lines(self.folder / "edited.jsonl")]
+
+    def add_blocked_stop(self) -> None:
+        self._append_lines("stops.jsonl", [{"at": time.time()}])
+
+    def count_blocked_stops(self) -> int:
+        """How often in a row a rule kept the agent from stopping."""
+        return len(_read_json_lines(self.folder / "stops.jsonl"))
+
+    def clear_blocked_stops(self) -> None:
+        (self.folder / "stops.jsonl").unlink(missing_ok=True)
+
+    def add_unsent_reports(self, reports: list[dict[str, Any]]) -> None:
+        self._append_lines("reports.jsonl", reports)
+
+    def take_unsent_reports(self) -> list[dict[str, Any]]:
+        """Reports of fired rules that no server took."""
+        return self._take_lines("reports")
+
     def add_subagent(self, conversation: str) -> None:
         self._append_lines("subagents.jsonl", [{"conversation": conversation}])
 

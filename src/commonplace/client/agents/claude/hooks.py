@@ -39,6 +39,8 @@ _CONTEXT_KINDS: frozenset[EventKind] = frozenset(
 )
 _WARNING_KINDS: frozenset[EventKind] = _CONTEXT_KINDS | {"stop"}
 
+ASKING_KINDS: frozenset[EventKind] = frozenset({"before_edit", "before_shell"})
+
 _OWN_TOOLS = "mcp__commonplace__"
 EDITORS = {"Write", "Edit", "MultiEdit", "NotebookEdit"}
 SHELLS = {"Bash", "Monitor"}
@@ -98,7 +100,10 @@ def parse_own_call(fields: payload.Fields) -> HookEvent | None:
 def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     if event.kind == "waiting":
         return payload.render_json(render_permission_decision(event, answer))
-    body = payload.render_specific_output(event, answer)
+    if event.kind == "stop" and answer.denial:
+        body = payload.render_blocked_stop(answer)
+    else:
+        body = payload.render_specific_output(event, answer)
     return payload.render_json(body | ({"systemMessage": answer.warning} if answer.warning else {}))
 
 
@@ -119,4 +124,5 @@ HOOKS = AgentHooks(
     "`permissionDecision: deny`",
     _identify_agent,
     process_variable="CLAUDE_PID",
+    asking_kinds=ASKING_KINDS,
 )

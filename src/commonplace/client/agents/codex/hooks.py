@@ -31,6 +31,8 @@ def _parse_subagent_start(fields: payload.Fields) -> HookEvent | None:
 def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     if event.kind == "waiting":
         return payload.render_json(render_permission_decision(event, answer))
+    if event.kind == "stop" and answer.denial:
+        return payload.render_json(payload.render_blocked_stop(answer))
     return payload.render_json(payload.render_specific_output(event, answer))
 
 

@@ -186,6 +186,8 @@ def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
         return payload.render_json({"metaToUse": _call_meta(event)})
     if event.kind == "waiting":
         return payload.render_json(_render_decision(answer))
+    if event.kind == "stop" and answer.denial:
+        return payload.render_json(payload.render_blocked_stop(answer))
     if answer.denial:
         return payload.render_json({"permissionDecision": "deny", "permissionDecisionReason": answer.denial})
     return payload.render_json({"additionalContext": answer.context} if answer.context else {})

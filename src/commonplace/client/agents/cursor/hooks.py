@@ -43,13 +43,16 @@ def _parse_shell_call(fields: payload.Fields) -> HookEvent | None:
         payload.first_text(fields, "conversation_id", "session_id"),
         payload.first_text(fields, "cwd"),
     )
-    return HookEvent("before_shell", "beforeShellExecution", session, cwd, command=command)
+    return HookEvent("before_shell", "beforeShellExecution", session, cwd, command=command, tool="Shell")
 
 
 def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     body: payload.Fields = {}
-    if answer.denial:
-        body = {"permission": "deny", "user_message": answer.denial, "agent_message": answer.denial}
+    if event.kind == "stop" and answer.denial:
+        body = {"followup_message": answer.denial}
+    elif answer.denial:
+        verdict = "ask" if answer.asks else "deny"
+        body = {"permission": verdict, "user_message": answer.denial, "agent_message": answer.denial}
     elif answer.context and event.kind == "session_start":
         body = {"additional_context": answer.context, "env": {"COMMONPLACE_AGENT_SESSION": event.session}}
     return payload.render_json(body)._replace(stderr=answer.warning)
@@ -67,4 +70,5 @@ HOOKS = AgentHooks(
     _parse_event,
     _render_answer,
     "`permission: deny`",
+    asking_kinds=frozenset({"before_shell"}),
 )

@@ -66,7 +66,9 @@ def _parse_own_call(fields: payload.Fields) -> HookEvent | None:
 
 def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     body: payload.Fields = {"systemMessage": answer.warning} if answer.warning else {}
-    if answer.denial:
+    if event.kind == "stop" and answer.denial:
+        body |= payload.render_blocked_stop(answer)
+    elif answer.denial:
         body |= {"decision": "deny", "reason": answer.denial}
     elif answer.arguments:
         # Gemini replaces the whole input by this one.

@@ -65,7 +65,8 @@ def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
     del event
     fields = {"context": answer.context, "denied": answer.denial, "warning": answer.warning}
     texts = {name: text for name, text in fields.items() if text}
-    body: payload.Fields = texts | ({"arguments": answer.arguments} if answer.arguments else {})
+    more = {"arguments": answer.arguments, "reports_end": answer.reports_end}
+    body: payload.Fields = texts | {name: value for name, value in more.items() if value}
     if answer.verdict:
         body["verdict"] = {
             "decision": answer.verdict["decision"],

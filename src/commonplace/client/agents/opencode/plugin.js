@@ -37,6 +37,7 @@ export const Commonplace = async ({ client, directory }) => {
   const packs = new Map()
   const learnings = new Map()
   const open = new Set()
+  const awaited = new Set()
 
   const root = (session) => (parents.get(session) ? root(parents.get(session)) : session)
   const isSubagent = (session) => root(session) !== session
@@ -70,9 +71,11 @@ export const Commonplace = async ({ client, directory }) => {
     "session.compacted": (session) => {
       if (!isSubagent(session)) packs.set(session, tell("session.compacted", session, { source: "compact" }))
     },
-    "session.idle": (session) => {
+    "session.idle": async (session) => {
       if (isSubagent(session)) packs.delete(session)
-      return tell("session.idle", session)
+      const answer = await tell("session.idle", session)
+      // A rule keeps the agent from stopping: what it says is the next prompt.
+      if (answer.denied) void client?.session?.prompt({ path: { id: session }, body: { parts: [{ type: "text", text: answer.denied }] } })
     },
     "session.deleted": (session) => {
       packs.delete(session)
@@ -141,8 +144,13 @@ export const Commonplace = async ({ client, directory }) => {
       const sent = { tool_name: input.tool, tool_input: output.args }
       const answer = await tell("tool.execute.before", input.sessionID, sent)
       if (answer.denied) throw new Error(answer.denied)
+      if (answer.reports_end) awaited.add(input.callID)
     },
     "tool.execute.after": async (input, output) => {
+      if (awaited.delete(input.callID)) {
+        const sent = { tool_name: input.tool, tool_input: input.args, exit_code: output.metadata?.exit }
+        await tell("tool.execute.after", input.sessionID, sent)
+      }
       if (!EDITORS.has(input.tool)) return
       const sent = { tool_name: input.tool, tool_input: input.args }
       const answer = await tell("tool.execute.after", input.sessionID, sent)

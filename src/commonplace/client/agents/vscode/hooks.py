@@ -39,7 +39,11 @@ def _parse_event(fields: payload.Fields) -> HookEvent | None:
 
 
 def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
-    return claude.HOOKS.render_answer(event, answer)
+    output = claude.HOOKS.render_answer(event, answer)
+    if event.kind != "stop" or not answer.denial:
+        return output
+    blocked = payload.render_blocked_stop(answer)
+    return payload.render_json(blocked | {"hookSpecificOutput": {"hookEventName": event.name, **blocked}})
 
 
 def _identify_agent(_fields: payload.Fields) -> str:
@@ -58,4 +62,5 @@ HOOKS = AgentHooks(
     _render_answer,
     "`permissionDecision: deny`",
     _identify_agent,
+    asking_kinds=claude.ASKING_KINDS,
 )

@@ -39,7 +39,9 @@ def _parse_event(fields: payload.Fields) -> HookEvent | None:
         files,
         payload.first_text(tool_info, "user_prompt"),
         payload.first_text(tool_info, "transcript_path"),
+        arguments=tool_info if files else None,
         command=command,
+        tool=name,
     )
 
 
@@ -57,4 +59,5 @@ HOOKS = AgentHooks(
     _parse_event,
     _render_answer,
     "exit code 2",
+    denying_kinds=frozenset({"before_edit", "before_shell"}),
 )

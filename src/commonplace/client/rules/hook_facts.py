@@ -1,0 +1,112 @@
+"""What a hook knows of the edit, command, prompt or stop that a rule is asked about. Each fact is looked up when needed."""
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from commonplace.client import project
+from commonplace.client.hooks.hook_event import EventKind
+from commonplace.client.hooks.shell_actions import may_matter
+from commonplace.client.hooks.working_tree import repository_path
+from commonplace.client.rules import command_runs
+from commonplace.client.rules.written_text import find_written_text
+from commonplace.rules.command_pattern import Word
+from commonplace.rules.rule_check import RuleFacts
+
+if TYPE_CHECKING:
+    from commonplace.client.git.shell_parser import ParsedLine
+    from commonplace.client.hooks.hook_run import HookRun
+
+OCCASIONS: dict[EventKind, str] = {
+    "before_edit": "edit",
+    "before_shell": "command",
+    "prompt": "prompt",
+    "stop": "stop",
+}
+_MAX_FILES = 2_000
+
+
+class HookFacts(RuleFacts):
+    def __init__(self, hook_run: "HookRun", on: str) -> None:
+        event = hook_run.event
+        super().__init__(on, tool=event.tool, line=event.command, text=event.prompt)
+        self._hook_run = hook_run
+
+    @cached_property
+    def files(self) -> Sequence[str]:
+        """The files that an edit or a command changes, or that the session has changed before it stops."""
+        if self.on == "stop":
+            return self._hook_run.state.list_edited_files()
+        if self.on == "command":
+            return self._to_repository(list_all_files(self._list_written())) if may_matter(self.line) else []
+        return self._to_repository(self._hook_run.event.files)
+
+    @property
+    def text(self) -> str:
+        if self.on == "edit":
+            return find_written_text(self._hook_run.event.arguments or {})
+        return super().text
+
+    @property
+    def branch(self) -> str:
+        return project.find_branch(self._hook_run.place)
+
+    @cached_property
+    def commands(self) -> list[tuple[Word, ...]]:
+        """As the base does, with git's aliases resolved."""
+        from commonplace.client.git.git_command import read_git_commands  # noqa: PLC0415 - few rules need it
+
+        words = [command.words for command in self.parsed.commands]
+        aliased = [
+            ("git", git.subcommand, *git.arguments)
+            for command in self.parsed.commands
+            for git in read_git_commands(command)
+        ]
+        return [*words, *aliased]
+
+    @cached_property
+    def parsed(self) -> "ParsedLine":
+        from commonplace.client.git.shell_parser import parse_line  # noqa: PLC0415 - as above
+
+        return parse_line(self.line, self._hook_run.event.cwd)
+
+    def _list_written(self) -> list[str]:
+        from commonplace.client.git.file_writes import (  # noqa: PLC0415 - as above
+            list_paths_written_by_git,
+            list_written_paths,
+        )
+        from commonplace.client.git.git_command import read_git_commands  # noqa: PLC0415 - as above
+
+        return [
+            path
+            for command in self.parsed.commands
+            for paths in (
+                list_written_paths(command),
+                *(list_paths_written_by_git(git) for git in read_git_commands(command)),
+            )
+            for path in paths
+        ]
+
+    def _to_repository(self, paths: Sequence[str]) -> list[str]:
+        """Paths from the root of the repository; a path outside of it stays as it is."""
+        run = self._hook_run
+        named = ((repository_path(path, run.event.cwd, run.tree), path) for path in paths)
+        return list(dict.fromkeys(inside or path for inside, path in named))
+
+    def has_run(self, patterns: Sequence[str], seconds: int) -> bool:
+        return command_runs.has_run(self._hook_run.state, self._hook_run.tool, patterns, seconds)
+
+
+def list_all_files(paths: Sequence[str]) -> list[str]:
+    """The paths, and the files in those that are folders."""
+    found: list[str] = []
+    for path in paths:
+        found.append(path)
+        if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114 - a text
+            for folder, folders, names in os.walk(path):
+                folders[:] = [name for name in folders if name != ".git"]
+                found += [f"{folder}/{name}" for name in names]
+                if len(found) > _MAX_FILES:
+                    return found
+    return found
