@@ -50,6 +50,14 @@ def build_write(agent: Agent, file: str, text: str) -> dict[str, Any]:
     return sent | dict(zip(names, (tool, arguments), strict=True))
 
 
+async def arrive(near: Callable[..., Agent], tool: str) -> Agent:
+    """An agent whose session has started, where the program says so."""
+    agent = near(tool)
+    if "session_start" in load_samples()[tool].EVENTS:
+        await agent.start()
+    return agent
+
+
 async def attempt(agent: Agent, act: dict[str, Any]) -> Done:
     if "command" in act or "ran" in act:
         return await agent.shell(act.get("command") or act["ran"])
@@ -84,7 +92,7 @@ def deny(on: str, **more: Any) -> dict[str, Any]:
 async def test_none_of_twenty_broken_rules_gets_through(team: Team, near, tool):
     for rule in RULES:
         await set_rule(team, rule["name"], rule["enforce"], rule=rule["rule"])
-    bob = near(tool)
+    bob = await arrive(near, tool)
     let_through, refused = [], []
     for rule in RULES:
         denial = find_denial(await attempt(bob, rule["breaks"]))
@@ -111,7 +119,7 @@ async def test_denial_names_rule_author_reason_end_and_how_to_object(team: Team,
         scope="shop",
         enforce=FORCE | {"expires": "2099-01-01"},
     )
-    denial = (await near("claude").shell("git push -f")).denial
+    denial = (await (await arrive(near, "claude")).shell("git push -f")).denial
     assert denial.splitlines() == [
         'Rule "no-force" by ann (shop): Push plainly.',
         "Reason: It went wrong before.",
@@ -125,8 +133,7 @@ async def test_denial_names_rule_author_reason_end_and_how_to_object(team: Team,
 
 @both_stores
 async def test_new_version_of_the_rules_rides_on_the_next_answer(team: Team, near):
-    bob = near("claude")
-    await bob.start()
+    bob = await arrive(near, "claude")
     assert not (await bob.shell("git push -f")).denial
     await set_rule(team, "no-force", FORCE)
     await bob.edit(bob.cwd / "src/cart.py")  # takes a lease, whose reply brings the rules
@@ -136,15 +143,13 @@ async def test_new_version_of_the_rules_rides_on_the_next_answer(team: Team, nea
 
 
 async def test_rule_that_arrives_with_the_lease_counts_for_the_same_edit(team: Team, near):
-    bob = near("claude")
-    await bob.start()
+    bob = await arrive(near, "claude")
     await set_rule(team, "cart", deny("edit", match={"path": "src/cart.py"}))
     assert 'Rule "cart"' in (await bob.edit(bob.cwd / "src/cart.py")).denial
 
 
 async def test_session_without_other_calls_asks_for_rules_after_some_minutes(team: Team, near, home):
-    bob = near("claude")
-    await bob.start()
+    bob = await arrive(near, "claude")
     await set_rule(team, "no-force", FORCE)
     for cache in (home / "rules").iterdir():
         old = time.time() - 600
@@ -154,8 +159,7 @@ async def test_session_without_other_calls_asks_for_rules_after_some_minutes(tea
 
 async def test_check_makes_no_call_while_nothing_fires(team: Team, near):
     await set_rule(team, "no-force", FORCE)
-    bob = near("claude")
-    await bob.start()
+    bob = await arrive(near, "claude")
     calls = []
     team.calls.observe = lambda name, *_: calls.append(name)
     assert not (await bob.shell("ls -la")).denial
@@ -167,7 +171,7 @@ async def test_check_makes_no_call_while_nothing_fires(team: Team, near):
 async def test_rule_marked_hold_decides_without_a_server_and_reports_later(team: Team, near, tool):
     await set_rule(team, "no-force", FORCE | {"hold": True})
     await set_rule(team, "no-tags", deny("command", match={"command": "git tag"}))
-    bob = near(tool)
+    bob = await arrive(near, tool)
     await bob.shell("ls")
     nowhere = {"COMMONPLACE_URL": "http://127.0.0.1:9"}
     assert 'Rule "no-force"' in (await bob.shell("git push -f", **nowhere)).denial
@@ -193,7 +197,7 @@ async def test_new_session_without_a_server_holds_to_the_rules_of_its_folder(tea
 @pytest.mark.parametrize("tool", AGENTS_WITH_HOOKS)
 async def test_ask_is_a_question_only_where_the_program_can_ask(team: Team, near, tool):
     await set_rule(team, "deploys", deny("command", match={"command": "make deploy"}) | {"do": "ask"})
-    asked = await near(tool).shell("make deploy")
+    asked = await (await arrive(near, tool)).shell("make deploy")
     specific = asked.body.get("hookSpecificOutput", {})
     if tool in ("claude", "vscode"):
         assert (specific["permissionDecision"], asked.denial) == ("ask", "")
@@ -215,8 +219,7 @@ async def test_prompt_rule_adds_its_words(team: Team, near, tool):
 
 async def test_warning_reaches_model_and_person_and_prevents_nothing(team: Team, near):
     await set_rule(team, "api", {"on": "edit", "match": {"path": "src/*.py"}, "do": "warn"})
-    bob = near("claude")
-    await bob.start()
+    bob = await arrive(near, "claude")
     done = await bob.edit(bob.cwd / "src/cart.py")
     assert (done.denial, done.body["systemMessage"]) == ("", 'Rule "api" by operator (shop): Mind api.')
     assert 'Rule "api"' in done.context
@@ -281,14 +284,14 @@ async def test_opencode_reports_how_an_awaited_command_ended(team: Team, near, c
 
 async def test_stop_is_prevented_three_times_in_a_row_at_most(team: Team, near):
     await set_rule(team, "tests", STOP)
-    bob = near("gemini")
+    bob = await arrive(near, "gemini")
     denied = [bool(find_denial(await bob.hook(bob.sends("stop")))) for _ in range(5)]
     assert denied == [True, True, True, False, True]
 
 
 async def test_stop_rule_with_paths_fires_only_after_such_an_edit(team: Team, near):
     await set_rule(team, "tests", deny("stop", match={"path": "src/"}, unless={"ran": "make test"}))
-    bob = near("codex")
+    bob = await arrive(near, "codex")
     await bob.edit(bob.cwd / "README.md")
     assert not find_denial(await bob.hook(bob.sends("stop")))
     await bob.edit(bob.cwd / "src/cart.py")
@@ -297,11 +300,11 @@ async def test_stop_rule_with_paths_fires_only_after_such_an_edit(team: Team, ne
 
 async def test_compaction_and_subagents_are_no_stop(team: Team, near):
     await set_rule(team, "tests", STOP)
-    copilot = near("copilot")
+    copilot = await arrive(near, "copilot")
     compacting = copilot.sends("stop")
     compacting = {name: "preCompact" if value == "agentStop" else value for name, value in compacting.items()}
     assert not find_denial(await copilot.hook(compacting))
-    claude = near("claude")
+    claude = await arrive(near, "claude")
     assert not find_denial(await claude.hook(claude.sends("stop") | {"hook_event_name": "SubagentStop"}))
 
 
@@ -310,8 +313,7 @@ async def test_rule_spares_a_branch_and_a_role(team: Team, near, shop):
     await set_rule(
         team, "owners", deny("command", match={"command": "make release"}, unless={"role": "owner"})
     )
-    bob = near("claude")
-    await bob.start()
+    bob = await arrive(near, "claude")
     assert (await bob.edit(bob.cwd / "src/cart.py")).denial
     git(shop, "checkout", "-q", "-b", "fix/cart")
     assert not (await bob.edit(bob.cwd / "src/cart.py")).denial
@@ -335,7 +337,7 @@ async def test_rule_on_paths_holds_for_commands_that_write_them(team: Team, near
     git(shop, "config", "alias.ci", "commit")
     git(shop, "rm", "-q", "--cached", "src/tax.py")
     await set_rule(team, "frozen", deny(["command", "commit"], match={"path": "src/"}))  # type: ignore[arg-type]
-    assert 'Rule "frozen"' in (await near("claude").shell(line)).denial
+    assert 'Rule "frozen"' in (await (await arrive(near, "claude")).shell(line)).denial
 
 
 async def test_commit_of_an_agent_is_refused_by_the_guard_and_a_persons_only_warned(team: Team, agent, shop):

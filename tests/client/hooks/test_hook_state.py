@@ -20,6 +20,7 @@ async def test_state_is_its_owners_alone(agent, home):
         "session.json": 0o600,
         "leases.jsonl": 0o600,
         "head.jsonl": 0o600,
+        "role": 0o600,
     }
 
 

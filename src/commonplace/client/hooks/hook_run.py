@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.client import project, project_trust, remote
-from commonplace.client.hooks import boot_context, deadlines, fault_log, hook_origin, pending_ends
+from commonplace.client.hooks import boot_context, deadlines, fault_log, hook_origin, payload, pending_ends
 from commonplace.client.hooks.agent_process import identify_agent_process
 from commonplace.client.hooks.hook_connection import HookConnection
 from commonplace.client.hooks.hook_event import HookEvent
@@ -77,9 +77,13 @@ class HookRun:
         else:
             # A busy machine may need longer than that to start the hook, which is not the server's fault.
             seconds = max(seconds, self._wait_seconds / 2)
-        reply = connection.call_operation(operation, arguments, [*headers, self.rules.header], seconds)
+        # Without a session the call may be about another project.
+        has_rules = "session_id" in arguments or operation == payload.START_TOOL
+        lines = [*headers, self.rules.header] if has_rules else headers
+        reply = connection.call_operation(operation, arguments, lines, seconds)
         self.has_answered = True
-        self.rules.take_news(reply.pop("_rules", None))
+        if has_rules:
+            self.rules.take_news(reply.pop("_rules", None))
         if self.state.forget_first_time(AWAY):
             self.context.append(_BACK_TEXTS[self.settings.lock != "off"])
         if notices := boot_context.quote_notices([str(notice) for notice in reply.pop("_notice", ())]):

@@ -38,7 +38,7 @@ def answer_with_rules(hook_run: "HookRun", hooks: AgentHooks, act: Act) -> HookA
         if hook_run.event.kind == "session_end":
             rule_reports.send_waiting(hook_run)
         return act(hook_run)
-    _refresh_if_due(hook_run)
+    _refresh_if_due(hook_run, hooks)
     version = hook_run.rules.version
     answer = _check_rules(hook_run, hooks, on)
     if answer.denial:
@@ -54,9 +54,11 @@ def answer_with_rules(hook_run: "HookRun", hooks: AgentHooks, act: Act) -> HookA
     return own_answer._replace(warning=warning, reports_end=answer.reports_end)
 
 
-def _refresh_if_due(hook_run: "HookRun") -> None:
+def _refresh_if_due(hook_run: "HookRun", hooks: AgentHooks) -> None:
+    """Ask for the rules if nothing has confirmed them lately; a session that is yet to start gets them with its start."""
     hook_run.rules.load()
-    if hook_run.rules.age_seconds() > _REFRESH_SECONDS:
+    is_due = hook_run.rules.age_seconds() > _REFRESH_SECONDS
+    if is_due and (hook_run.state.load_session() or "session_start" not in hooks.events.values()):
         ask_server(hook_run)
 
 

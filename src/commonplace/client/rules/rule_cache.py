@@ -65,7 +65,8 @@ class RuleCache:
         text = json.dumps({"version": news["version"], "rules": rules})
         for project in {self._project, str(news["project"])}:
             _write_text(_cache_path(project), text)
-        _write_text(f"{self._folder}/{_ROLE_FILE}", str(news["role"]))
+        if os.path.isdir(self._folder):  # noqa: PTH112 - as above; a session that has ended keeps no state
+            _write_text(f"{self._folder}/{_ROLE_FILE}", str(news["role"]))
         self.version, self.rules = str(news["version"]), [read_rule(rule) for rule in rules]
         self._is_loaded = True
 
