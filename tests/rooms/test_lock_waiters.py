@@ -27,7 +27,7 @@ async def test_who_takes_the_lock_is_not_told_that_it_is_free(team):
 async def test_a_released_lock_is_told_once_to_who_asked_for_it(team: Team):
     alice, bob = await _wait_in_vain(team)
     assert "_notice" not in await bob.list_backlog()
-    await alice.unlock_files()
+    assert (await alice.unlock_files())["notified"] == ["bob"]
     assert (await bob.list_backlog())["_notice"] == [_FREE]
     assert "_notice" not in await bob.list_backlog()
     assert "_notice" not in await alice.list_backlog()

@@ -116,6 +116,8 @@ class UnlockFilesReply(Reply):
     released: list[str]
     still_held: list[str] = []
     not_held: list[str] = []
+    notified: list[str] = []
+    """Agents that waited for one of them and were told."""
 
 
 class Lock(Reply):

@@ -154,10 +154,11 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
     if released:
         await store.delete_leases(call.tx, call.project, released)
     released_names = [lease.name for lease in released if lease.blocks_others(now)]
+    notified: list[str] = []
     if released_names:
         call.subject = store.format_file_names(released_names)
         call.emit(FILES_RELEASED, files=released_names)
-        await waiters.notify_waiters_of_project(call.tx, call.project, call.now)
+        notified = await waiters.notify_waiters_of_project(call.tx, call.project, call.now)
     return UnlockFilesReply(
         released=released_names,
         still_held=[lease.name for lease in held if lease not in released and lease.blocks_others(now)],
@@ -166,6 +167,7 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
             for path, found in named.items()
             if not any(lease.blocks_others(now) for lease in found)
         ],
+        notified=notified,
     )
 
 

@@ -71,9 +71,11 @@ async def list_waiters(tx: Tx, project: str, store_now: int) -> Sequence[Row]:
     )
 
 
-async def notify_waiters_of_project(tx: Tx, project: str, now: int) -> None:
-    """Notify the waiters whose paths a release made free."""
-    await _notify_free_waiters(tx, project, await list_waiters(tx, project, await tx.clock()), now)
+async def notify_waiters_of_project(tx: Tx, project: str, now: int) -> list[str]:
+    """Notify the waiters whose paths a release made free; return their agents."""
+    rows = await list_waiters(tx, project, await tx.clock())
+    notified = await _notify_free_waiters(tx, project, rows, now)
+    return sorted({row["agent"] for row in rows if row["session"] in notified})
 
 
 async def _notify_on_activity(
@@ -109,9 +111,10 @@ async def _delete_waiters(tx: Tx, project: str, session: str, waited_paths: Sequ
     )
 
 
-async def _notify_free_waiters(tx: Tx, project: str, rows: Sequence[Row], now: int) -> None:
+async def _notify_free_waiters(tx: Tx, project: str, rows: Sequence[Row], now: int) -> set[str]:
+    """Notify those of the waiting sessions whose paths are free now, and return them."""
     if not rows:
-        return
+        return set()
     lease_now = await tx.clock()
     fold = await store.project_ignores_case(tx, project)
     requests = [LockRequest.from_path(row["path"], row["mode"], fold) for row in rows]
@@ -127,6 +130,7 @@ async def _notify_free_waiters(tx: Tx, project: str, rows: Sequence[Row], now: i
     for session, files in free_paths.items():
         await activity.notify_sessions(tx, project, [session], format_free_notice(files), now)
         await _delete_waiters(tx, project, session, files)
+    return set(free_paths)
 
 
 def format_free_notice(files: Sequence[str]) -> str:
