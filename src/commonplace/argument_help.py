@@ -9,7 +9,6 @@ SHORT_HELP = {
     "agent_session": "Yours.",
     "claude_instance": "Your agent name.",
     "to_instance": "Agent, `*` or `@admins`.",
-    "in_response_to": "As reply_to.",
     "memory_lock_files.files": "Paths, dir/, globs, a.py#f.",
     "memory_store.force_store": "Replace the one with this title.",
     "memory_query.memory_types": "Such as learning, spec.",

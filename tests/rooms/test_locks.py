@@ -112,7 +112,10 @@ async def test_lock_files_ignores_case_where_the_project_says_so(team):
     first = await alice.lock_files(files=["Src/README.md"])
     assert not (await bob.lock_files(files=["src/readme.MD"]))["success"]
     assert (await alice.lock_files(files=["src/readme.md"]))["locked"] == first["locked"]
-    assert await alice.unlock_files(files=["SRC/readme.md"]) == {"released": ["Src/README.md"]}
+    assert await alice.unlock_files(files=["SRC/readme.md"]) == {
+        "released": ["Src/README.md"],
+        "notified": ["bob"],
+    }
 
 
 async def test_lock_files_sees_earlier_locks_after_the_project_began_to_ignore_case(team):
