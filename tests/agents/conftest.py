@@ -43,8 +43,8 @@ def key(request: pytest.FixtureRequest, server: product.Product, tmp_path: Path)
 
 
 @pytest.fixture
-def observer(server: product.Product, key: str) -> Observer:
-    return Observer(server, key)
+def observer(server: product.Product, key: str, tmp_path: Path) -> Observer:
+    return Observer(server, key, tmp_path / "data")
 
 
 @pytest.fixture

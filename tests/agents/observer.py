@@ -1,16 +1,21 @@
 """What the server says about the team, seen by an agent that only looks."""
 
+import json
+import subprocess
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
+import product
+from patience import PATIENCE_SECONDS
 from product import Product
 
 _NAME = "observer"
 
 
 class Observer:
-    def __init__(self, server: Product, key: str) -> None:
-        self._server, self._key = server, key
+    def __init__(self, server: Product, key: str, data: Path) -> None:
+        self._server, self._key, self._data = server, key, data
         start = server.call("memory_start_session", key, project="webstore", claude_instance=_NAME)
         self._session_id = start["session_id"]
 
@@ -45,3 +50,23 @@ class Observer:
         """How often each agent was kept from something, by the kind of it."""
         prevented = self._look("memory_get_live_state")["prevented"]
         return Counter((entry["kind"], entry["agent"]) for entry in prevented)
+
+    def list_requests(self) -> dict[str, dict[str, Any]]:
+        """What programs wait for, by the first line that a person sees; not the next prompt."""
+        requests = self._look("memory_list_requests")["requests"]
+        waiting = [request for request in requests if request["kind"] != "idle"]
+        return {request["text"].partition("\n")[0]: request for request in waiting}
+
+    def answer_as_person(self, request: dict[str, Any], decision: str, note: str) -> None:
+        """By the command line of who runs the server: an agent may not answer."""
+        answer = {
+            "project": "webstore",
+            "request_id": request["id"],
+            "shown": request["shown"],
+            "decision": decision,
+            "note": note,
+        }
+        words = ["call", "memory_answer_request", "--json", json.dumps(answer), "--data", str(self._data)]
+        subprocess.run(
+            product.command(*words), env=product.environment(), check=True, timeout=PATIENCE_SECONDS
+        )

@@ -34,13 +34,16 @@ class ProgramWindow(NamedTuple):
 class TerminalUse(NamedTuple):
     """How a person uses the program in a terminal."""
 
-    flags: Sequence[str]
+    command: Callable[[ProgramWindow], Sequence[str]]
+    """What follows the name of the program."""
     ready_text: str
     """What the screen shows when it waits for a prompt."""
     compact_line: str
     compacted_text: str
     """What it shows after a compaction."""
     quit_line: str
+    turn_over_text: str = ""
+    """What it shows when it takes commands again after the first turn, if that is later than the model's answer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +62,8 @@ class DrivenProgram:
     """Files that its user had before, by their path in the home folder; REPOSITORY stands for its path."""
     own_tool_prefix: str = ""
     """What stands before the name of a tool of ours, where the program does not offer every tool by name."""
-    is_summary: Callable[[ModelRequest], bool] = lambda _request: False
-    """Whether a request that offers tools asks for the summary of a compaction."""
+    is_aside: Callable[[ModelRequest], bool] = lambda _request: False
+    """Whether a request that offers tools belongs to no turn of the agent: the summary of a compaction, a title."""
     full_context_tokens: int = 0
     """After a reply of this size the program compacts by itself; 0 if it does so only between prompts."""
     terminal: TerminalUse | None = None
@@ -141,6 +144,15 @@ def _claude_shell(command: str) -> Call:
 
 
 def _codex_command(window: ProgramWindow) -> list[str]:
+    approvals = "--dangerously-bypass-approvals-and-sandbox"
+    return ["exec", *_codex_flags(window), "--json", "--skip-git-repo-check", approvals, window.prompt]
+
+
+def _codex_terminal_command(window: ProgramWindow) -> list[str]:
+    return [*_codex_flags(window), "--ask-for-approval", "on-request", "--sandbox", "workspace-write"]
+
+
+def _codex_flags(window: ProgramWindow) -> list[str]:
     provider = {
         "name": "scripted",
         "base_url": f"{window.model_url}/v1",
@@ -150,16 +162,11 @@ def _codex_command(window: ProgramWindow) -> list[str]:
     }
     settings = [f"model_providers.scripted.{name}={json.dumps(value)}" for name, value in provider.items()]
     settings += ['model_provider="scripted"', 'model="gpt-5.5"']
-    flags = [word for setting in settings for word in ("-c", setting)]
-    return [
-        "exec",
-        *flags,
-        "--json",
-        "--skip-git-repo-check",
-        "--dangerously-bypass-hook-trust",
-        "--dangerously-bypass-approvals-and-sandbox",
-        window.prompt,
-    ]
+    return [word for setting in settings for word in ("-c", setting)] + ["--dangerously-bypass-hook-trust"]
+
+
+def _asks_for_title(request: ModelRequest) -> bool:
+    return "format" in request.body.get("text", {})
 
 
 def _codex_environment(_window: ProgramWindow) -> dict[str, str]:
@@ -290,16 +297,24 @@ CLAUDE = DrivenProgram(
     _claude_shell,
     {".claude.json": json.dumps(_CLAUDE_STATE), ".claude/settings.json": '{"theme": "dark"}'},
     own_tool_prefix="mcp__commonplace__",
-    is_summary=_asks_for_summary,
+    is_aside=_asks_for_summary,
     full_context_tokens=990_000,
     terminal=TerminalUse(
-        ("--permission-mode", "acceptEdits", "--allowedTools", "mcp__commonplace,Edit,Read"),
+        lambda _: ("--permission-mode", "acceptEdits", "--allowedTools", "mcp__commonplace,Edit,Read"),
         "accept edits on",
         "/compact",
         "Compacted",
         "/exit",
     ),
 )
+_CODEX_SETTINGS = """# mine
+[features]
+multi_agent_v2 = true
+[notice.model_migrations]
+"gpt-5.5" = "gpt-6-sol"
+[projects."REPOSITORY"]
+trust_level = "trusted"
+"""
 CODEX = DrivenProgram(
     "codex",
     "codex",
@@ -307,9 +322,18 @@ CODEX = DrivenProgram(
     _codex_environment,
     _codex_edit,
     _codex_shell,
-    {".codex/config.toml": "# mine\n[features]\nmulti_agent_v2 = true\n"},
+    {".codex/config.toml": _CODEX_SETTINGS},
     own_tool_prefix="mcp__commonplace__",
+    is_aside=_asks_for_title,
     full_context_tokens=260_000,
+    terminal=TerminalUse(
+        _codex_terminal_command,
+        "Ask Codex to do anything",
+        "/compact",
+        "Context compacted",
+        "/quit",
+        "Worked for",
+    ),
     start_subagent=_codex_subagent,
 )
 GEMINI = DrivenProgram(
@@ -321,7 +345,7 @@ GEMINI = DrivenProgram(
     _gemini_shell,
     {".gemini/settings.json": '{"security": {"auth": {"selectedType": "gemini-api-key"}}}\n'},
     terminal=TerminalUse(
-        ("-m", "gemini-2.5-pro", "--approval-mode", "yolo"),
+        lambda _: ("-m", "gemini-2.5-pro", "--approval-mode", "yolo"),
         "Type your message",
         "/compress",
         "Chat history compressed",
@@ -347,9 +371,9 @@ COPILOT = DrivenProgram(
     _copilot_edit,
     _copilot_shell,
     {".copilot/config.json": '{"trusted_folders": ["REPOSITORY"], "banner": "never"}\n'},
-    is_summary=_asks_for_summary,
+    is_aside=_asks_for_summary,
     terminal=TerminalUse(
-        ("--allow-all-tools", "--allow-all-paths"),
+        lambda _: ("--allow-all-tools", "--allow-all-paths"),
         "/ commands",
         "/compact",
         "Compaction completed",

@@ -39,7 +39,7 @@ class ModelWindow:
     """Requests that belong to no step: titles, summaries, classifiers."""
     held: threading.Event = field(default_factory=threading.Event)
     """Set when the model has reached a Hold."""
-    is_summary: Callable[[ModelRequest], bool] = lambda _request: False
+    is_aside: Callable[[ModelRequest], bool] = lambda _request: False
     subagents: dict[str, "ModelWindow"] = field(default_factory=dict)
     """Conversations of sub-agents, by a mark in their prompt."""
 
@@ -47,7 +47,7 @@ class ModelWindow:
         for mark, subagent in self.subagents.items():
             if any(mark in prompt for prompt in request.prompts):
                 return subagent.next_step(request)
-        if not request.tools or self.is_summary(request):
+        if not request.tools or self.is_aside(request):
             self.asides.append(request)
             return _SUMMARY
         self.requests.append(request)

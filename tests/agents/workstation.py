@@ -59,6 +59,7 @@ class TerminalWindow(WindowRequests):
         self.terminal.submit(text, lambda: self.terminal.shows(answer))
 
     def compact(self) -> None:
+        self.terminal.wait_for(self.use.turn_over_text)
         self.terminal.submit(self.use.compact_line, lambda: self.terminal.shows(self.use.compacted_text))
 
     def quit(self) -> None:
@@ -99,6 +100,8 @@ class Workstation:
     server_url: str
     scripted_model: ScriptedModel
     key: str = ""
+    hook_settings: dict[str, str] = field(default_factory=dict)
+    """Settings of the hooks that differ from the defaults, by the end of their variable."""
     windows: list[RunningWindow] = field(default_factory=list)
     terminals: list[Terminal] = field(default_factory=list)
 
@@ -157,6 +160,7 @@ class Workstation:
             "LANG": "C.UTF-8",
             "TERM": "xterm-256color",
             "COMMONPLACE_HOOKS_SECONDS": str(PATIENCE_SECONDS),
+            **{f"COMMONPLACE_HOOKS_{name}": value for name, value in self.hook_settings.items()},
         }
 
     def commonplace(self, *words: str) -> str:
@@ -201,7 +205,7 @@ class Workstation:
     ) -> RunningWindow:
         """Start a program without waiting for it."""
         model = self.scripted_model.script(name, *steps)
-        model.is_summary = program.is_summary
+        model.is_aside = program.is_aside
         window = ProgramWindow(self.scripted_model.url(name), prompt)
         output = self.root / f"{name}.out"
         with output.open("wb") as file:
@@ -222,9 +226,9 @@ class Workstation:
         """Start a program as a person does, and wait until it asks for a prompt."""
         assert program.terminal is not None
         model = self.scripted_model.script(name, *steps)
-        model.is_summary = program.is_summary
+        model.is_aside = program.is_aside
         window = ProgramWindow(self.scripted_model.url(name), "")
-        command = [str(program.path), *program.terminal.flags]
+        command = [str(program.path), *program.terminal.command(window)]
         terminal = Terminal(
             self.root, command, self.repository, self.environment | program.environment(window)
         )
