@@ -59,8 +59,12 @@ bench: develop ## run the benchmarks and print ratios
 bench-search: develop ## how well search finds, beside FTS5 and other memory servers; SETS=folder of public sets, ARGS="--only learnings"
 	$(BIN)/python -m bench.search_quality --peers build/peers --vectors build/vectors --postgresql --write $(if $(SETS),--sets $(SETS)) $(ARGS)
 
-faults: develop ## kill -9, replicas, slow clients: the long form
+faults: develop ## kill -9, lost power, broken databases, networks and clocks, with a checker; LONG=1: for a night
+ifneq ($(LONG),)
+	cd tests/faults && PYTHONPATH=.:..:../.. ../../$(BIN)/python -m nemesis.campaign $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
+else
 	$(BIN)/python -m pytest -n 0 tests/faults tests/rooms/test_lock_machine.py tests/client/hooks/test_hook_remote.py --long $(ARGS)
+endif
 
 fuzz: develop ## random input on every surface for SECONDS (600); FUZZ_SEED=n repeats a run
 	$(BIN)/python -m pytest -n 0 -s tests/fuzz --fuzz-seconds $(or $(SECONDS),600) $(ARGS)

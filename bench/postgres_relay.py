@@ -34,8 +34,7 @@ class PostgresRelay:
             yield self
         finally:
             server.close()
-            for transport in tuple(self._transports):
-                transport.abort()
+            self.cut_connections()
 
     async def connect_target(self, protocol: asyncio.Protocol) -> None:
         loop, target = asyncio.get_running_loop(), urlsplit(self._target_dsn)
@@ -45,6 +44,11 @@ class PostgresRelay:
             await loop.create_unix_connection(lambda: protocol, str(path))
         else:
             await loop.create_connection(lambda: protocol, target.hostname, target.port or _DEFAULT_PORT)
+
+    def cut_connections(self) -> None:
+        """End every connection at once, as a network does that loses its state."""
+        for transport in tuple(self._transports):
+            transport.abort()
 
     def track(self, transport: asyncio.Transport) -> None:
         self._transports.add(transport)
@@ -103,7 +107,14 @@ class _ClientSide(_Side):
         super().connection_made(transport)
         self.peer = _ServerSide(self.relay)
         self.peer.peer = self
-        self._connecting = asyncio.ensure_future(self.relay.connect_target(self.peer))
+        self._connecting = asyncio.ensure_future(self._connect_peer(self.peer))
+
+    async def _connect_peer(self, peer: "_Side") -> None:
+        try:
+            await self.relay.connect_target(peer)
+        except OSError:  # a server that does not run: the client sees its connection end
+            if self.transport:
+                self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         if not self.is_asking:

