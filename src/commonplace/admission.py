@@ -41,7 +41,8 @@ class CallAdmission:
         self._waiters.add(event)
         try:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(event.wait(), seconds)
+                async with asyncio.timeout(seconds):
+                    await event.wait()
         finally:
             self._waiters.discard(event)
             self.waiting -= 1

@@ -232,7 +232,8 @@ class EventBus:
     async def _deliver_events(self) -> None:
         """Wait until some project has news, or for the time of the poll, and deliver; an error keeps what is left."""
         try:
-            await asyncio.wait_for(self._wake.wait(), 0 if self._dirty else _POLL_SECONDS)
+            async with asyncio.timeout(0 if self._dirty else _POLL_SECONDS):
+                await self._wake.wait()
         except TimeoutError:
             self._dirty |= self._dirty or self._listeners.keys()
         self._wake.clear()

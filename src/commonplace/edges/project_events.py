@@ -101,7 +101,8 @@ class ProjectEvents:
                     await response.send_event(mark_reply(msgspec.json.encode(event)), number=number)
                 if not page.events:
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(news.wait(), _RECHECK_SECONDS)
+                        async with asyncio.timeout(_RECHECK_SECONDS):
+                            await news.wait()
                     await asyncio.sleep(_PAUSE_SECONDS)
                 news.clear()
                 page = await self._read_all(request, {"positions": page.positions})
@@ -136,7 +137,8 @@ class ProjectEvents:
                     await response.send_event(mark_reply(msgspec.json.encode(event)), event.kind, event.n)
                 if page.last == after:
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(news.wait(), _RECHECK_SECONDS)
+                        async with asyncio.timeout(_RECHECK_SECONDS):
+                            await news.wait()
                 after = page.last
         finally:
             stop()

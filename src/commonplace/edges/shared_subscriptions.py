@@ -74,7 +74,8 @@ class SharedSubscriptions:
     async def _tell_followers(self) -> None:
         """Wait for a change; one statement reads the subscriptions of all streams of this replica."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), _CHECK_SECONDS)
+            async with asyncio.timeout(_CHECK_SECONDS):
+                await self._wake.wait()
         self._wake.clear()
         if self._followers:
             found = await self._database.read(partial(_list_subscriptions, sessions=list(self._followers)))

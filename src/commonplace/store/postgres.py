@@ -221,7 +221,8 @@ async def limit_to_reads(connection: Any) -> None:
 
 async def _close_pool(pool: Any) -> None:
     try:
-        await asyncio.wait_for(pool.close(), _CLOSE_SECONDS)
+        async with asyncio.timeout(_CLOSE_SECONDS):
+            await pool.close()
     except DRIVER_ERRORS:
         pool.terminate()
 

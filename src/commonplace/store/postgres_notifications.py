@@ -88,7 +88,8 @@ class PostgresNotifications:
     async def _send(self) -> None:
         """Send what waits; return now and then in any case."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), _CHECK_SECONDS)
+            async with asyncio.timeout(_CHECK_SECONDS):
+                await self._wake.wait()
         if not self._dirty:
             self._wake.clear()
             return
@@ -153,7 +154,8 @@ async def _wait_for_termination(connection: Any) -> None:
     connection.add_termination_listener(end)
     try:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(ended.wait(), _CHECK_SECONDS)
+            async with asyncio.timeout(_CHECK_SECONDS):
+                await ended.wait()
     finally:
         connection.remove_termination_listener(end)
 
