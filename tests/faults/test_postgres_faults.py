@@ -39,7 +39,8 @@ def find_problem(server: product.Product) -> str:
 
 def require_probes_without_store(server: product.Product) -> None:
     status, body, _ = server.request("GET", "/health")
-    assert (status, json.loads(body)["status"]) == (200, "degraded")
+    assert (status, json.loads(body)["status"]) == (503, "degraded")
+    assert server.request("GET", "/live")[0] == 200
     status, body, _ = server.request("GET", "/metrics")
     assert status == 200
     assert b"commonplace_ready 0.0" in body

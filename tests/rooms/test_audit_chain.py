@@ -41,7 +41,7 @@ async def verify(team: Team, project: str = "shop", **known: Any) -> dict[str, A
 
 
 async def list_keys(team: Team, project: str = "shop") -> list[RowKey]:
-    return await team.database.read(lambda tx: audit_store.list_row_keys(tx, project, 0, 1000))
+    return await team.database.read(lambda tx: audit_store.list_row_keys(tx, project, (0, ""), 1000))
 
 
 async def change(team: Team, sql: str, *values: Any) -> None:

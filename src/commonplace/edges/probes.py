@@ -1,4 +1,4 @@
-"""/health, /ready and /metrics for monitoring. None of them waits for the store.
+"""/live, /health, /ready and /metrics for monitoring. None of them waits for the store.
 
 Whether the server is ready is found out in readiness.py; the figures are collected in metrics.py.
 """
@@ -21,16 +21,21 @@ class Probes:
 
     def public_routes(self) -> dict[str, Route]:
         """Routes that answer without a key: nothing in them is worth a secret."""
-        return {"/health": self.send_health, "/ready": self.send_readiness}
+        return {"/live": self.send_life, "/health": self.send_health, "/ready": self.send_readiness}
 
     def routes(self) -> dict[str, dict[str, Route]]:
         return {"/metrics": {"GET": self.send_metrics}}
 
+    async def send_life(self, _request: Request, response: Response) -> None:
+        """The process answers. Only without this would a restart help: it does not repair a database."""
+        await response.send(200, b"live", content_type=_PLAIN_TEXT)
+
     async def send_health(self, _request: Request, response: Response) -> None:
-        """The process lives. It says what keeps it from being ready; restarting it would not help with that."""
+        """The same verdict as that of /ready, with figures for people and programs."""
         problem = self._readiness.find_problem()
         state = {"status": "degraded", "message": problem} if problem else {"status": "ok"}
-        await response.send_json(200, state | {"version": __version__} | self._readiness.live_counts)
+        body = state | {"version": __version__} | self._readiness.live_counts
+        await response.send_json(503 if problem else 200, body)
 
     async def send_readiness(self, _request: Request, response: Response) -> None:
         problem = self._readiness.find_problem()

@@ -5,6 +5,7 @@ it (probes.py).
 """
 
 import asyncio
+import contextlib
 import logging
 import shutil
 import time
@@ -13,15 +14,19 @@ from pathlib import Path
 from commonplace import background, errors
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.call import Calls
+from commonplace.clock import HOUR
 from commonplace.edges.store_figures import StoreCollector, measure_store
 from commonplace.rooms.admin import store as admin
+from commonplace.store.database import Tx
 
 _log = logging.getLogger(__name__)
 
 _CHECK_INTERVAL_SECONDS = 2.0
 _CHECK_SECONDS = 3.0
+_COUNT_SECONDS = 1.0
 _COUNT_INTERVAL_SECONDS = 10.0
 _MAX_AGE_SECONDS = 10.0
+_SIGNAL_AGE = HOUR
 _MIN_FREE_BYTES = 32 * 1024 * 1024
 _SILENT = f"The database has not answered within {_CHECK_SECONDS:.0f} seconds."
 
@@ -33,8 +38,8 @@ class Readiness:
         self._checked_at = self._counted_at = self._started_at = 0.0
         self._checking: background.BackgroundWork | None = None
         self.store = StoreCollector(calls)
-        self.live_counts = {"active_sessions": 0, "active_locks": 0}
-        """Sessions and locks that were live a few seconds ago."""
+        self.live_counts = {"active_sessions": 0, "active_locks": 0, "active_signals": 0}
+        """Sessions and locks that were live a few seconds ago, and signals of the last hour."""
 
     async def open(self) -> None:
         await self._check()
@@ -64,6 +69,8 @@ class Readiness:
         if problem != self._problem:
             _log.warning("not ready", extra={"reason": problem}) if problem else _log.info("ready")
         self._problem, self._checked_at, self._started_at = problem, time.monotonic(), 0.0
+        if not problem:
+            await self._count_live_in_time()
 
     async def _find_problem_now(self) -> str:
         try:
@@ -71,7 +78,6 @@ class Readiness:
                 if problem := await asyncio.to_thread(self._find_full_disk):
                     return problem
                 await self._calls.database.check_writable()
-                await self._count_live()
         except TimeoutError:
             return _SILENT
         except errors.Refusal as refusal:
@@ -88,13 +94,27 @@ class Readiness:
                 return f"The disk is full: {free} bytes are free for {folder}."
         return ""
 
+    async def _count_live_in_time(self) -> None:
+        """A store that is too busy to count keeps the figures of before."""
+        with contextlib.suppress(TimeoutError, errors.Unavailable):
+            async with asyncio.timeout(_COUNT_SECONDS):
+                await self._count_live()
+
     async def _count_live(self) -> None:
         if time.monotonic() - self._counted_at < _COUNT_INTERVAL_SECONDS:
             return
         now = self._calls.clock()
-        row = await self._calls.database.read(
-            lambda tx: admin.count_live_sessions_and_locks(tx, now - SESSION_LIVE_MICROSECONDS, now)
-        )
-        self.live_counts = {f"active_{name}": row[name] for name in ("sessions", "locks")}
+
+        async def count_live(tx: Tx) -> dict[str, int]:
+            live_since = now - SESSION_LIVE_MICROSECONDS
+            row = await admin.count_live_sessions_and_locks(tx, live_since, await tx.clock())
+            signals = await admin.count_signals(tx, now - _SIGNAL_AGE)
+            return {
+                "active_sessions": row["sessions"],
+                "active_locks": row["locks"],
+                "active_signals": signals,
+            }
+
+        self.live_counts = await self._calls.database.read(count_live)
         self.store.figures = await measure_store(self._calls)
         self._counted_at = time.monotonic()

@@ -1,4 +1,4 @@
-"""PostgreSQL through asyncpg: a pool for writes, a read-only pool, and notifications between replicas.
+"""PostgreSQL through asyncpg: a pool for writes, a read-only pool, a connection for probes, and notifications.
 
 Limits of time are in `postgres_connection.py`, what one project may use of a pool in `project_lanes.py`, the
 notifications in `postgres_notifications.py`. Behind a pooler such as PgBouncer in transaction mode a session is not ours
@@ -54,12 +54,13 @@ class Postgres:
         dsn: str,
         writers: _Pool,
         readers: _Pool,
+        probes: _Pool,
         clock: Clock | None,
         timeouts: PostgresTimeouts,
         notifications: PostgresNotifications,
     ) -> None:
         self.dsn, self._timeouts = dsn, timeouts
-        self._writers, self._readers, self._clock = writers, readers, clock
+        self._writers, self._readers, self._probes, self._clock = writers, readers, probes, clock
         self._notifications = notifications
         self._has_failed_write = False
         self.lease_clock: LeaseClock | None = None
@@ -78,11 +79,11 @@ class Postgres:
         try:
             is_pooled = await hosts.find_pooler(timeouts)
 
-            async def open_pool(init: Callable[[Any], Awaitable[None]]) -> Any:
+            async def open_pool(init: Callable[[Any], Awaitable[None]], size: int = pool) -> Any:
                 return await asyncpg.create_pool(
                     dsn,
                     min_size=0,
-                    max_size=pool,
+                    max_size=size,
                     init=init,
                     connect=hosts.connect,
                     **timeouts.connection_settings(pooled=is_pooled),
@@ -90,6 +91,7 @@ class Postgres:
 
             writers = await open_pool(limit_network_silence)
             readers = await open_pool(limit_network_silence if is_pooled else limit_to_reads)
+            probes = await open_pool(limit_network_silence, 1)
         except (*DRIVER_ERRORS, ValueError) as away:
             raise _unreachable(away) from away
         notifications = PostgresNotifications(hosts, timeouts, pooled=is_pooled)
@@ -97,6 +99,7 @@ class Postgres:
             dsn,
             _Pool(writers, "begin", pool),
             _Pool(readers, "begin read only" if is_pooled else "", pool),
+            _Pool(probes, "begin", 1),
             clock,
             timeouts,
             notifications,
@@ -121,7 +124,10 @@ class Postgres:
         """Nothing to do: PostgreSQL checks its own pages."""
 
     async def check_writable(self) -> None:
-        """Commit something; raise why that fails. After a failed write a row, else only an entry of the log."""
+        """Commit something; raise why that fails. After a failed write a row, else only an entry of the log.
+
+        On a connection of its own: a store that is busy is not one that fails.
+        """
 
         async def probe(tx: Tx) -> None:
             row = await tx.one("select current_setting('transaction_read_only') as read_only")
@@ -131,7 +137,8 @@ class Postgres:
                 )
             await tx.run(_PROBE_ROW if self._has_failed_write else _PROBE_LOG)
 
-        await self.write(probe)
+        await self._run(self._probes, probe)
+        self._has_failed_write = False
 
     def announce(self, projects: set[str]) -> None:
         self._notifications.announce(projects)
@@ -151,7 +158,8 @@ class Postgres:
 
     async def close(self) -> None:
         await self.stop_listening()
-        await asyncio.gather(*(_close_pool(pool.connections) for pool in (self._writers, self._readers)))
+        pools = (self._writers, self._readers, self._probes)
+        await asyncio.gather(*(_close_pool(pool.connections) for pool in pools))
 
     async def _run(self, pool: _Pool, work: Work[T]) -> T:
         """Run the transaction when its project has a place, again after a conflict."""

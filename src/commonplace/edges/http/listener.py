@@ -23,6 +23,7 @@ _HEAD_SECONDS = 10.0
 _HEAD_BYTES = 32 * 1024
 _HEAD_FIELDS = 100
 _KEEP_ALIVE_SECONDS = 75
+_PROBE_PATHS = frozenset({"/live", "/ready", "/health"})
 
 
 class BoundedHeadProtocol(HttpToolsProtocol):
@@ -83,6 +84,23 @@ class BoundedHeadProtocol(HttpToolsProtocol):
         self._cancel_head_timer()
         self._pending_bytes = 0
         super().on_headers_complete()
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        """Answer probes at once: behind hundreds of callers a task would wait for a turn of the event loop."""
+        if (
+            cycle.scope["path"] not in _PROBE_PATHS
+            or cycle.scope["method"] != "GET"
+            or self.flow.write_paused
+        ):
+            super()._start_asgi_task(cycle, app)
+            return
+        answering = cycle.run_asgi(app)
+        try:
+            answering.send(None)
+        except StopIteration:
+            return
+        answering.close()
+        raise RuntimeError("a probe awaits nothing")
 
     def _start_head_timer(self) -> None:
         self._head_timer = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)

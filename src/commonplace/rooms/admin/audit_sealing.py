@@ -6,11 +6,12 @@ yet. With replicas every one of them tries; the chain's end is compared under a 
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from commonplace import errors
 from commonplace.arguments import MAX_INTEGER
 from commonplace.call import Calls
-from commonplace.clock import SECOND
+from commonplace.clock import MINUTE, SECOND
 from commonplace.rooms.admin import audit_chain, audit_store
 from commonplace.rooms.admin.audit_chain import AuditSeal, ChainEnd, RowKey
 from commonplace.store.counters import lock_project
@@ -22,6 +23,7 @@ SEAL_INTERVAL_SECONDS = 15
 LATE_COMMIT_MICROSECONDS = 60 * SECOND
 """A row is sealed if its transaction commits within this time; transactions have shorter limits."""
 _MAX_ROWS_AT_ONCE = 4 * audit_chain.MAX_ROWS_OF_SEAL
+_LOG_INTERVAL = 10 * MINUTE
 _LOCK = "audit"
 
 
@@ -30,6 +32,7 @@ class AuditSealer:
 
     def __init__(self, calls: Calls) -> None:
         self._database, self._clock = calls.database, calls.clock
+        self._logged_at: dict[str, int] = {}
 
     async def seal_new_rows(self) -> None:
         """Seal what every project has new, unless another replica just did."""
@@ -44,28 +47,68 @@ class AuditSealer:
             await self._database.write(lambda tx: audit_store.store_sealed_until(tx, now))
 
     async def _seal_project(self, project: str, now: int) -> bool:
-        """Whether there were new rows."""
-        has_sealed = False
-        while seals := await self._database.read(lambda tx: list_due_seals(tx, project, now)):
+        """Whether there were new rows. One look at what is sealed already serves all seals of this run."""
+        last: AuditSeal | None = None
+        unsealed = await self._database.read(lambda tx: find_unsealed(tx, project, now))
+        while seals := await self._database.read(lambda tx: list_next_seals(tx, unsealed, now)):
             if not await self._database.write(lambda tx, seals=seals: append_seals(tx, seals)):  # type: ignore[misc]
                 break
-            has_sealed = True
-            # The log is a second place: who changes the whole chain in the store cannot change what was logged.
-            _log.info("audit sealed", extra={"project": project, "seal": seals[-1].n, "hash": seals[-1].hash})
-        return has_sealed
+            last = seals[-1]
+        if last is not None:
+            self._log_end(last, now)
+        return last is not None
+
+    def _log_end(self, seal: AuditSeal, now: int) -> None:
+        """The log is a second place: who changes the whole chain in the store cannot change what was logged.
+
+        Each seal contains the hash of the one before, so that one line vouches for all earlier ones.
+        """
+        if now - self._logged_at.get(seal.project, 0) >= _LOG_INTERVAL:
+            self._logged_at[seal.project] = now
+            _log.info("audit sealed", extra={"project": seal.project, "seal": seal.n, "hash": seal.hash})
+
+
+@dataclass(slots=True)
+class UnsealedRows:
+    """Where to look for rows of a project that no seal lists: after `position`, but for those in `sealed`."""
+
+    project: str
+    position: RowKey
+    sealed: set[RowKey]
+
+
+async def find_unsealed(tx: Tx, project: str, now: int) -> UnsealedRows:
+    newest = await audit_store.load_last_sealed_time(tx, project)
+    if newest is None:
+        return UnsealedRows(project, (-1, ""), set())
+    since = min(newest, now) - LATE_COMMIT_MICROSECONDS
+    seals = await audit_store.list_seals_of_times(tx, project, since, newest)
+    return UnsealedRows(project, (since, ""), {key for seal in seals for key in seal.digests()})
+
+
+async def list_next_seals(
+    tx: Tx, unsealed: UnsealedRows, now: int, before: int = MAX_INTEGER
+) -> list[AuditSeal]:
+    """Seals of the next rows, of those before a time; none if every row is sealed. Goes on after them the next time."""
+    new: list[RowKey] = []
+    while len(new) < _MAX_ROWS_AT_ONCE and unsealed.position[0] < before:
+        keys = await audit_store.list_row_keys(tx, unsealed.project, unsealed.position, _MAX_ROWS_AT_ONCE)
+        if not keys:
+            break
+        wanted = [key for key in keys if key not in unsealed.sealed and key[0] < before]
+        new += wanted[: _MAX_ROWS_AT_ONCE - len(new)]
+        unsealed.position = keys[-1] if len(new) < _MAX_ROWS_AT_ONCE else new[-1]
+    rows = await audit_store.load_audit_rows(tx, unsealed.project, new)
+    end = await audit_store.load_chain_end(tx, unsealed.project)
+    return audit_chain.seal_batches(unsealed.project, end, rows, now)
 
 
 async def list_due_seals(tx: Tx, project: str, now: int, before: int = MAX_INTEGER) -> list[AuditSeal]:
-    """The next seals of a project, of rows before a time; none if every row is sealed."""
+    """Seals of rows before a time that no seal lists; what was sealed long after it is not looked at."""
     newest = await audit_store.load_last_sealed_time(tx, project)
-    since = 0 if newest is None else min(newest, now) - LATE_COMMIT_MICROSECONDS
-    known: set[RowKey] = set()
-    for seal in [] if newest is None else await audit_store.list_seals_of_times(tx, project, since, newest):
-        known.update(seal.digests())
-    keys = await audit_store.list_row_keys(tx, project, since, len(known) + _MAX_ROWS_AT_ONCE)
-    new = [key for key in keys if key not in known and key[0] < before][:_MAX_ROWS_AT_ONCE]
-    rows = await audit_store.load_audit_rows(tx, project, new)
-    return audit_chain.seal_batches(project, await audit_store.load_chain_end(tx, project), rows, now)
+    if newest is not None and min(newest, now) - LATE_COMMIT_MICROSECONDS >= before:
+        return []
+    return await list_next_seals(tx, await find_unsealed(tx, project, now), now, before)
 
 
 async def append_seals(tx: Tx, seals: list[AuditSeal]) -> bool:

@@ -146,11 +146,11 @@ async def find_first_listed_time(tx: Tx, project: str) -> int | None:
     return row["first_at"] if row else None
 
 
-async def list_row_keys(tx: Tx, project: str, since: int, limit: int) -> list[RowKey]:
+async def list_row_keys(tx: Tx, project: str, after: RowKey, limit: int) -> list[RowKey]:
     rows = await tx.all(
-        "select at, id from audit where project = $1 and at >= $2 order by at, id limit $3",
+        "select at, id from audit where project = $1 and (at, id) > ($2, $3) order by at, id limit $4",
         project,
-        since,
+        *after,
         limit,
     )
     return [(row["at"], row["id"]) for row in rows]

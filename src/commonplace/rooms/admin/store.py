@@ -199,3 +199,12 @@ async def count_live_sessions_and_locks(tx: Tx, live_since: int, now: int) -> Ro
     )
     assert row is not None  # noqa: S101 - a select of scalars has one row
     return row
+
+
+async def count_signals(tx: Tx, since: int) -> int:
+    """The signals of all projects since a time."""
+    row = await tx.one(
+        "select count(*) as n from project cross join signal where signal.project = project.name and signal.at > $1",
+        since,
+    )
+    return int(row["n"]) if row else 0
