@@ -64,6 +64,7 @@ ARGUMENT_HELP = {
     "memory_get_live_state.project": _ALL_PROJECTS,
     "memory_list_events.project": _ALL_PROJECTS,
     "memory_get_live_counts.project": _ALL_PROJECTS,
+    "memory_get_standup.project": _ALL_PROJECTS,
     "memory_list_transcripts.project": _ALL_PROJECTS,
     "memory_browse_functions.path_pattern": "Only functions whose file or name contains this text.",
     "memory_read_thread.thread_id": "The thread, from memory_list_threads.",

@@ -132,3 +132,14 @@ def test_agent_that_ended_its_turn_is_shown_and_not_counted(stage: PageStage):
     )
     assert counted == (str(rows) if rows else "")
     page.close()
+
+
+def test_standup_is_a_tab_of_time_and_can_be_copied(stage: PageStage):
+    item = stage.act("ann", "memory_add_backlog_item", title="Reverse <b>charge")["id"]
+    stage.act("ann", "memory_complete_backlog_item", item_id=item, resolution="41 tests passed at 1f2e3d4c")
+    page = stage.open(f"/time?project={PROJECT}&tab=standup")
+    page.wait_for_text("Reverse <b>charge")
+    page.wait_for_text("41 tests passed")
+    page.wait_for_text("1f2e3d4c")
+    assert page.list_problems() == []
+    page.close()

@@ -29,7 +29,7 @@ COMMAND_GROUPS = {
     "run the server": ("up", "serve", "service", "status", "doctor", "key", "audit", "retention", "admin"),
     "back up and move": ("backup", "restore", "export", "import", "scrub"),
     "connect agents": ("connect", "join", "install", "uninstall", "guard"),
-    "ask the server": ("open", "search", "show", "who", "inbox", "answer", "backlog", "call"),
+    "ask the server": ("open", "search", "show", "who", "inbox", "answer", "backlog", "standup", "call"),
     "transcripts and code": ("sync", "librarian", "verify", "distill"),
     "what agents run": ("stdio", "hook", "statusline"),
     "texts for your shell": ("completion", "manual"),

@@ -22,6 +22,7 @@ def add_people_commands(commands: Commands, with_operations: RunWithOperations) 
     _add_inbox(commands, with_operations)
     _add_backlog(commands, with_operations)
     _add_answer(commands, with_operations)
+    _add_standup(commands, with_operations)
 
 
 def _add_command(commands: Commands, name: str, summary: str, description: str) -> argparse.ArgumentParser:
@@ -111,6 +112,23 @@ _ANSWER = """Show what agents and their programs wait for, and answer it: permis
   commonplace answer req_1f2e deny --note "not on Fridays"
   commonplace answer req_77ab "per line"
 Only people answer: it does not run in an agent's shell."""
+
+
+def _add_standup(commands: Commands, with_operations: RunWithOperations) -> None:
+    command = _add_command(
+        commands, "standup", "what was done, by whom, with what proof, what is open", _STANDUP
+    )
+    command.add_argument(
+        "--since", metavar="T", help="a time (2026-01-15T08:00), or 30m, 8h, 2d ago (default: 24h)"
+    )
+    _add_project_flags(command)
+    command.set_defaults(**_DEFAULTS, run=with_operations("commonplace.client.people.standup", "run"))
+
+
+_STANDUP = """Print what was done since a time, by whom, with what proof, and what is open, as Markdown to paste.
+  commonplace standup
+  commonplace standup --since 8h --all
+Commits and test results in brackets are those that an agent named; "Seen" is what its hooks saw."""
 
 
 def _add_backlog(commands: Commands, with_operations: RunWithOperations) -> None:

@@ -2,12 +2,12 @@
 
 from commonplace.room import Room
 from commonplace.rooms.live_state.markdown import render_markdown
-from commonplace.rooms.live_state.operations import get_live_counts, get_live_state, list_events
+from commonplace.rooms.live_state.operations import get_live_counts, get_live_state, get_standup, list_events
 
 ROOM = Room(
     name="live_state",
     purpose=__doc__,
     toolset="admin",
     operations=(),
-    program_operations=(get_live_state, get_live_counts, list_events, render_markdown),
+    program_operations=(get_live_state, get_live_counts, get_standup, list_events, render_markdown),
 )

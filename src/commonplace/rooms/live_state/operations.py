@@ -12,6 +12,7 @@ from commonplace.operation import operation
 from commonplace.project import is_project_admin, list_visible_project_names
 from commonplace.rooms.backlog.model import ProjectOrAll
 from commonplace.rooms.live_state import model, store
+from commonplace.rooms.live_state.standup import Standup, build_standup
 from commonplace.rooms.messages.model import MESSAGE_STATUSES
 from commonplace.rooms.requests import model as request_model
 from commonplace.rooms.requests import store as request_store
@@ -57,7 +58,9 @@ async def get_live_counts(call: Call, project: ProjectOrAll | None = None) -> mo
     row = await store.count_live(
         call.tx, projects, call.now - SESSION_LIVE_MICROSECONDS, call.now, call.now - _ACTIVE_MICROSECONDS
     )
-    prevented = await store.list_prevented(call.tx, projects, call.now - call.now % DAY)
+    prevented = model.build_prevented_list(
+        await store.list_prevented(call.tx, projects, call.now - call.now % DAY)
+    )
     return model.LiveCounts(
         needs_you=len(needs),
         agents=int(row["agents"]) if row else 0,
@@ -65,6 +68,15 @@ async def get_live_counts(call: Call, project: ProjectOrAll | None = None) -> mo
         locks=int(row["locks"]) if row else 0,
         prevented=len(prevented),
     )
+
+
+@operation("memory_get_standup", role="readonly", session="optional", example={"project": "shop"})
+async def get_standup(
+    call: Call, project: ProjectOrAll | None = None, since: TimeArgument | None = None
+) -> Standup:
+    """What was done since a time (default: a day ago), by whom, with what proof, and what is open."""
+    projects = await list_chosen_projects(call, project)
+    return await build_standup(call.tx, projects, call.now - DAY if since is None else since, call.now)
 
 
 @operation("memory_list_events", role="readonly", session="optional", example={"project": "shop"})

@@ -3,8 +3,9 @@
 import { each, html, signal } from "./dom.js";
 import { avatar, clock, count, exact, words } from "./format.js";
 import { icon } from "./icons.js";
+import { showStandup } from "./standup.js";
 import { call, go, project, route } from "./state.js";
-import { empty, loaded, resource, select } from "./view.js";
+import { empty, loaded, resource, select, tabs } from "./view.js";
 import { describe } from "./view-now.js";
 
 const SPANS = /** @type {Record<string, [string, number]>} */ ({ "1h": ["last hour", 3600e3], "8h": ["last 8 hours", 8 * 3600e3], "24h": ["last day", 24 * 3600e3], "7d": ["last week", 7 * 24 * 3600e3] });
@@ -29,20 +30,32 @@ const playhead = signal(/** @type {number | null} */ (null));
 
 const span = () => SPANS[route.current.query.get("span") ?? "24h"] ?? SPANS["24h"];
 
+const isStandup = () => route.current.query.get("tab") === "standup";
+const standup = resource(async () => call("memory_get_standup", { project: project(), since: new Date(Date.now() - span()[1]).toISOString() }));
+
 /** @type {import("./view.js").View} */
-export const view = { title: "Time", load: () => events.load(), show, keys: { " ": ["play or stop", togglePlay] } };
+export const view = { title: "Time", load: () => (isStandup() ? standup : events).load(), show, keys: { " ": ["play or stop", togglePlay] } };
 
 function show() {
   const query = route.value.query;
+  const chosen = query.get("tab") === "standup" ? "standup" : "events";
+  const choices = tabs([["events", "Events"], ["standup", "Standup"]], chosen, (key) => go("time", { tab: key === "events" ? "" : key }, { keep: true }));
+  if (chosen === "standup")
+    return html`<div class="bar">${choices}${showSpan(query)}</div>${loaded(standup, showStandup)}`;
   return html`
-    <div class="bar">
-      ${select("Span", query.get("span") ?? "24h", Object.entries(SPANS).map(([key, [text]]) => /** @type {[string, string]} */ ([key, text])), (value) => { brush.value = null; go("time", { span: value === "24h" ? "" : value }, { keep: true }); })}
+    <div class="bar">${choices}
+      ${showSpan(query)}
       ${select("Agent", query.get("actor") ?? "", [["", "every agent"], ...distinct("actor")], (value) => go("time", { actor: value }, { keep: true, replace: true }))}
       ${select("Kind", query.get("kind") ?? "", [["", "every kind"], ...distinct("kind")], (value) => go("time", { kind: value }, { keep: true, replace: true }))}
       <button class="button" onclick=${togglePlay}>${icon(playhead.value === null ? "play" : "pause")}${playhead.value === null ? "Play" : "Stop"}</button>
       ${brush.value ? html`<button class="chip" onclick=${() => (brush.value = null)}>${clock(new Date(brush.value[0]).toISOString())} – ${clock(new Date(brush.value[1]).toISOString())} ${icon("close")}</button>` : ""}
     </div>
     ${loaded(events, showAxis)}`;
+}
+
+/** @param {URLSearchParams} query */
+function showSpan(query) {
+  return select("Span", query.get("span") ?? "24h", Object.entries(SPANS).map(([key, [text]]) => /** @type {[string, string]} */ ([key, text])), (value) => { brush.value = null; go("time", { span: value === "24h" ? "" : value }, { keep: true }); });
 }
 
 /** @param {string} name @returns {[string, string][]} */
