@@ -69,3 +69,68 @@ async def test_changes_that_merge_are_not_told(team, near, shop, linked):
         return await tx.one("select count(*) as n from event where kind = 'ConflictPredicted'")
 
     assert (await team.database.read(count))["n"] == 0
+
+
+CART = "class Cart:\n    def total(self):\n        return 1\n"
+CALLER = "from cart import Cart\n\n\ndef pay(cart):\n    return Cart.total(cart)\n"
+
+
+@pytest.fixture
+def shop_with_caller(shop: Path) -> Path:
+    (shop / "src/cart.py").write_text(CART)
+    (shop / "src/pay.py").write_text("")
+    git(shop, "add", "src")
+    git(shop, "commit", "-qm", "a caller")
+    return shop
+
+
+TOLD = (
+    "claude changed Cart.total (src/cart.py) from `def total(self)` to `def total(self, rate)`, which codex calls in"
+    " src/pay.py:5."
+)
+
+
+async def test_a_changed_signature_is_told_to_who_calls_it_in_the_same_checkout(near, shop_with_caller):
+    shop = shop_with_caller
+    off = {"COMMONPLACE_HOOKS_RADAR": "off"}
+    ann, ben = near("claude", **off), near("codex", **off)
+    await ann.start()
+    await ben.start()
+    (shop / "src/cart.py").write_text(CART.replace("self)", "self, rate)"))
+    await ann.edited(shop / "src/cart.py")
+    (shop / "src/pay.py").write_text(CALLER)
+    await ben.edited(shop / "src/pay.py")
+    await look(ben)
+    for each in (ann, ben):
+        assert TOLD in (await each.edited(shop / "src/other.py")).context
+    await look(ann)
+    assert "changed Cart.total" not in (await ann.edited(shop / "src/other.py")).context
+
+
+async def test_a_changed_signature_is_told_between_linked_working_trees(near, shop_with_caller, tmp_path):
+    shop, linked = shop_with_caller, tmp_path / "shop-tax"
+    git(shop, "worktree", "add", "-q", "-b", "tax", str(linked))
+    off = {"COMMONPLACE_HOOKS_RADAR": "off"}
+    ann, ben = near("claude", **off), near("codex", cwd=linked, **off)
+    await ann.start()
+    await ben.start()
+    (shop / "src/cart.py").write_text(CART.replace("self)", "self, rate)"))
+    git(shop, "commit", "-qam", "rate")
+    (linked / "src/pay.py").write_text(CALLER)
+    await look(ben)
+    for each in (ann, ben):
+        assert TOLD in (await each.edited(each.cwd / "src/other.py")).context
+
+
+async def test_a_signature_that_is_changed_back_or_never_called_is_not_told(near, shop_with_caller):
+    shop = shop_with_caller
+    off = {"COMMONPLACE_HOOKS_RADAR": "off"}
+    ann, ben = near("claude", **off), near("codex", **off)
+    await ann.start()
+    await ben.start()
+    (shop / "src/cart.py").write_text(CART.replace("return 1", "return 2"))
+    await ann.edited(shop / "src/cart.py")
+    (shop / "src/pay.py").write_text(CALLER)
+    await ben.edited(shop / "src/pay.py")
+    await look(ben)
+    assert "changed" not in (await ben.edited(shop / "src/other.py")).context

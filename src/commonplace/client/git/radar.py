@@ -1,4 +1,5 @@
-"""The conflict radar: merges what is changed in the working trees of a repository in memory, before anybody commits.
+"""The conflict radar: merges what is changed in the working trees of a repository in memory, before anybody commits,
+and compares changed signatures with the calls in files that others change.
 
 `hooks/radar_start.py` starts it in the background after edits.
 Both sides of a conflict that will come are told once; when it is resolved, nothing more is said.
@@ -8,8 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from commonplace.client.git import snapshots
-from commonplace.client.git.checkout import Checkout, OtherSession, list_changed_files, report_checkout
+from commonplace.client.git import changed_signatures, snapshots
+from commonplace.client.git.changed_signatures import Side, find_broken_calls
+from commonplace.client.git.checkout import (
+    Checkout,
+    OtherSession,
+    list_changed_files,
+    read_head,
+    report_checkout,
+)
 from commonplace.client.git.git_program import GitFailed, ask_git, run_git
 from commonplace.client.hooks import fault_log, prevented
 from commonplace.client.hooks.hook_event import HookEvent
@@ -38,6 +46,7 @@ def main(words: list[str]) -> int:
         hook_run = HookRun(tool, HookEvent("after_edit", "radar", session, root), settings)
         try:
             tell_conflicts(hook_run)
+            tell_broken_calls(hook_run)
         finally:
             hook_run.state.put_notices(hook_run.context)  # what came with the replies is for the next hook
     except Exception as error:  # noqa: BLE001 - the outermost line of a process that nobody watches
@@ -63,6 +72,48 @@ def tell_conflicts(hook_run: HookRun) -> None:
             _remember(state, root, conflicts)
         if fresh:
             _tell_both(hook_run, other, fresh)
+
+
+def tell_broken_calls(hook_run: HookRun) -> None:
+    """Tell of functions whose signature one of two agents changed and that files of the other call."""
+    root, agent = hook_run.place, hook_run.confirm_agent()
+    checkout = Checkout(hook_run, root)
+    for other in checkout.others[:_MAX_WORKING_TREES]:
+        if other.here:
+            own = Side(agent, root, [file.path for file in checkout.changed if file.mine])
+            theirs = Side(other.agent, root, [f.path for f in checkout.changed if f.agent == other.agent])
+            base = "HEAD"
+        elif Path(other.root).is_dir():
+            base = run_git("merge-base", "HEAD", read_head(other.root).commit or "HEAD", folder=root)
+            own = Side(agent, root, changed_signatures.list_files_changed_since(root, base))
+            theirs = Side(
+                other.agent, other.root, changed_signatures.list_files_changed_since(other.root, base)
+            )
+        else:
+            continue
+        _tell_of_calls(hook_run, other, own, theirs, base)
+
+
+def _tell_of_calls(hook_run: HookRun, other: OtherSession, own: Side, theirs: Side, base: str) -> None:
+    found = [
+        (call.describe(changer.agent, caller.agent), call)
+        for changer, caller in ((own, theirs), (theirs, own))
+        for call in find_broken_calls(changer, caller, base)
+    ]
+    texts = [text for text, _ in found]
+    known = hook_run.state.load_conflicts(f"calls {other.agent}")
+    if texts == known:
+        return
+    hook_run.state.save_conflicts(f"calls {other.agent}", texts)
+    for state in _local_states(other.root):
+        if state.folder != hook_run.state.folder:
+            state.save_conflicts(f"calls {own.agent}", texts)
+    fresh = [(text, call) for text, call in found if text not in known]
+    if fresh:
+        told = " ".join(text for text, _ in fresh[:_MAX_FILES_NAMED])
+        hook_run.state.put_notices([told])
+        files = [name for _, call in fresh for name in (call.declared_in, call.file)]
+        prevented.report_prevented(hook_run, "conflict_predicted", told, files, [other.agent])
 
 
 def find_conflicts(root: str, own: str, theirs: str) -> list[ComingConflict]:
