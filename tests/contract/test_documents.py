@@ -1,8 +1,11 @@
 """Undocumented or unsnapshotted means failing; what a page shows is what the product answers, on both stores."""
 
+import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from commonplace.catalogue import CATALOGUE
@@ -16,6 +19,7 @@ from commonplace.edges.docs import (
     render_room,
 )
 from commonplace.edges.documented_calls import CallRunner, run_in_process
+from commonplace.edges.rest import openapi_document
 from commonplace.room import Room
 from team import Team
 
@@ -29,7 +33,37 @@ REGENERATE = "run `make docs` and look at the difference"
 
 @pytest.fixture
 def runner(team: Team) -> CallRunner:
-    return CallRunner(run_in_process(team.calls), team.clock.advance)
+    """Every reply that a page shows is also compared with the schema that openapi.json has for it."""
+    run_call = run_in_process(team.calls)
+
+    async def run_and_validate(agent: str, tool: str, arguments: dict[str, Any]) -> str:
+        reply = await run_call(agent, tool, arguments)
+        if "error" not in (fields := json.loads(reply)):
+            _build_reply_validator(tool).validate(fields)
+        return reply
+
+    return CallRunner(run_and_validate, team.clock.advance)
+
+
+@cache
+def _build_reply_validator(tool: str) -> Any:
+    document = openapi_document(CATALOGUE)
+    responses = document["paths"][f"/api/{tool}"]["post"]["responses"]
+    schema = responses["200"]["content"]["application/json"]["schema"]
+    return jsonschema_rs.validator_for({"allOf": [schema], "components": document["components"]})
+
+
+def test_every_reply_has_a_schema_with_fields():
+    """A reply whose fields depend on the call (`anyOf`) has them in each of its choices."""
+    document = openapi_document(CATALOGUE)
+    components = document["components"]["schemas"]
+    for path, item in document["paths"].items():
+        if not path.startswith("/api/"):
+            continue
+        schema = item["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+        for choice in schema.get("anyOf", [schema]):
+            name = choice["$ref"].rpartition("/")[2]
+            assert components[name]["properties"] or name == "Reply", path
 
 
 @pytest.mark.parametrize("path", sorted(PAGES))

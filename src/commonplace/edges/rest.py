@@ -18,12 +18,19 @@ from commonplace.edges import archives
 from commonplace.edges.http.request import Request, read_json
 from commonplace.edges.http.response import Response
 from commonplace.edges.http.router import Route
+from commonplace.edges.reply_schema import ReplySchemas
 from commonplace.edges.schema import input_schema
 from commonplace.room import Catalogue
 from commonplace.rooms.guidelines.rule_set import LOAD_RULES, MAX_VERSION_CHARACTERS
 from commonplace.window import RULES_HEADER
 
 _CONTENT_POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+
+_REFUSAL_SCHEMA = {
+    "type": "object",
+    "properties": {name: {"type": "string"} for name in ("error", "message", "hint")},
+    "required": ["error", "message"],
+}
 
 
 class RestApi:
@@ -76,11 +83,18 @@ class RestApi:
 
 def openapi_document(catalogue: Catalogue) -> dict[str, Any]:
     """OpenAPI 3.1 of all operations and of the archive routes."""
-    refusal = {"description": "A refusal: error, message, hint."}
+    refusal = {
+        "description": "A refusal.",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}},
+    }
+    replies = ReplySchemas(catalogue)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Commonplace", "version": __version__},
-        "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+        "components": {
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "schemas": replies.components | {"Refusal": _REFUSAL_SCHEMA},
+        },
         "security": [{"key": []}],
         "paths": {
             f"/api/{tool.name}": {
@@ -88,7 +102,14 @@ def openapi_document(catalogue: Catalogue) -> dict[str, Any]:
                     "operationId": tool.name,
                     "description": tool.description,
                     "requestBody": {"content": {"application/json": {"schema": input_schema(tool)}}},
-                    "responses": {"200": {"description": "The reply."}, "4XX": refusal, "5XX": refusal},
+                    "responses": {
+                        "200": {
+                            "description": "The reply.",
+                            "content": {"application/json": {"schema": replies.by_tool[tool.name]}},
+                        },
+                        "4XX": refusal,
+                        "5XX": refusal,
+                    },
                 }
             }
             for tool in catalogue.tools.values()
