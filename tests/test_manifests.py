@@ -62,3 +62,14 @@ def test_gemini_is_told_which_variables_to_pass_on():
         == declared
         == {"COMMONPLACE_URL", "COMMONPLACE_KEY"}
     )
+
+
+def test_one_setting_names_the_owner_everywhere():
+    text = (ROOT / "packaging/source.toml").read_text()
+    filled = manifests.read_source(text.replace('owner = "OWNER"', 'owner = "ann-and-ben"'))
+    assert filled["registry_name"] == "io.github.ann-and-ben/commonplace"
+    assert manifests._fill_registry_name("README.md", filled).count(filled["registry_name"]) == 1
+    assert (
+        manifests._fill_registry_name("deploy/docker/Dockerfile", filled).count(filled["registry_name"]) == 1
+    )
+    assert text.count("OWNER") == 1

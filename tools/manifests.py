@@ -8,6 +8,7 @@ folder in which it was started: Codex starts it in the plugin's cache.
 
 import base64
 import json
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -24,6 +25,7 @@ from commonplace.client.install.machine import Machine  # noqa: E402 - the same
 from commonplace.client.install.setting_edits import AppendElement  # noqa: E402 - the same
 
 AGENT_PLUGIN_SCHEMA = "https://agent-plugins.org/schemas/1.0.0"
+_REGISTRY_NAME = re.compile(r"io\.github\.[\w-]+/commonplace")
 REGISTRY_SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 
 
@@ -36,7 +38,7 @@ def main() -> None:
 
 def render_manifests() -> dict[str, str]:
     """Every file by its path in the repository."""
-    source = tomllib.loads((OUTPUT / "source.toml").read_text(encoding="utf-8"))
+    source = read_source()
     plugin = _plugin(source)
     skill = (OUTPUT / "SKILL.md").read_text(encoding="utf-8")
     files: dict[str, Any] = {
@@ -69,8 +71,20 @@ def render_manifests() -> dict[str, str]:
     # Programs look for a marketplace at the root of a repository; its plugin must be in a folder below.
     marketplace = json.dumps(_marketplace(source), indent=2) + "\n"
     return {f"packaging/{path}": text for path, text in texts.items()} | {
-        ".claude-plugin/marketplace.json": marketplace
+        ".claude-plugin/marketplace.json": marketplace,
+        **{path: _fill_registry_name(path, source) for path in ("README.md", "deploy/docker/Dockerfile")},
     }
+
+
+def read_source(text: str | None = None) -> dict[str, Any]:
+    """The source with its `owner` filled in."""
+    plain = text or (OUTPUT / "source.toml").read_text(encoding="utf-8")
+    return tomllib.loads(plain.replace("{owner}", tomllib.loads(plain)["owner"]))
+
+
+def _fill_registry_name(path: str, source: dict[str, Any]) -> str:
+    """The MCP registry looks for its name in the README of a package and in the label of an image, as a proof."""
+    return _REGISTRY_NAME.sub(source["registry_name"], (ROOT / path).read_text(encoding="utf-8"))
 
 
 def _plugin(source: dict[str, Any]) -> dict[str, Any]:

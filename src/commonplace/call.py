@@ -163,7 +163,7 @@ class Calls:
     def __init__(self, database: Database, catalogue: "Catalogue", settings: Settings, clock: Clock) -> None:
         self.database, self.catalogue, self.settings, self.clock = database, catalogue, settings, clock
         self.admission = CallAdmission(settings.max_calls)
-        self.bus = events.EventBus(database)
+        self.bus = events.EventBus(database, clock)
         self.activity = ActivityRecorder(database, clock, catalogue.on_activity)
         self.search = SearchEngine(database, settings, clock, catalogue.search_sources)
         self.retention = RetentionProgress()

@@ -40,6 +40,7 @@ _LIST_SETTINGS = frozenset(
         "allowed_hosts",
         "allowed_origins",
         "librarian",
+        "trusted_proxies",
         "oauth_audiences",
         "oauth_roles",
         "oauth_projects",
@@ -64,6 +65,7 @@ class Settings:
     insecure: bool = False
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
     librarian: tuple[str, ...] = ()
     log_level: str = "info"
     idle_seconds: int = 0

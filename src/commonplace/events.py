@@ -6,6 +6,7 @@ The rows are the truth; notifications between processes only say "read the rows 
 
 import asyncio
 import secrets
+import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,12 +17,14 @@ import msgspec
 
 from commonplace import background, errors
 from commonplace.access import Caller
+from commonplace.clock import SECOND, Clock, read_wall_clock
 from commonplace.resource import Resource
 from commonplace.store.counters import add_to_counter
 from commonplace.store.database import Database, Row, Tx
 
 _POLL_SECONDS = 2.0
 _PAGE_EVENTS = 500
+_LAG_SHOWN_SECONDS = 60.0
 _MAX_AUDIT_DETAIL_CHARACTERS = 500
 
 
@@ -169,8 +172,10 @@ async def list_numbers_before(tx: Tx, projects: list[str], at: int) -> dict[str,
 class EventBus:
     """Delivers event rows to listeners, whichever replica wrote them."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, clock: Clock = read_wall_clock) -> None:
+        self._database, self._clock = database, clock
+        self._last_lag_seconds, self._last_delivery = 0.0, 0.0
+        self._waiting_since: float | None = None
         self._listeners: dict[str, set[EventListener]] = defaultdict(set)
         self._watchers: dict[str, list[Callable[[], None]]] = defaultdict(list)
         self._listeners_to_all: set[Callable[[], None]] = set()
@@ -178,6 +183,14 @@ class EventBus:
         self._dirty: set[str] = set()
         self._wake = asyncio.Event()
         self._delivering: background.BackgroundWork | None = None
+
+    @property
+    def lag_seconds(self) -> float:
+        """How late the events of the last minute were; while delivery fails, how long events have been waiting."""
+        now = time.monotonic()
+        waiting = now - self._waiting_since if self._waiting_since is not None else 0.0
+        is_recent = now - self._last_delivery < _LAG_SHOWN_SECONDS
+        return max(self._last_lag_seconds if is_recent else 0.0, waiting)
 
     async def open(self) -> None:
         await self._database.listen(self.wake_listeners)
@@ -213,6 +226,7 @@ class EventBus:
                 callback()
         changed = projects & self._listeners.keys()
         if changed:
+            self._waiting_since = self._waiting_since or time.monotonic()
             self._dirty |= changed
             self._wake.set()
 
@@ -244,11 +258,16 @@ class EventBus:
             except errors.Unavailable:
                 self._dirty.add(project)
                 raise
+        if not self._dirty:
+            self._waiting_since = None
 
     async def _deliver_project(self, project: str) -> None:
         while project in self._listeners:
             since = self._cursor[project]
             events = await self._database.read(partial(list_events_after, project=project, n=since))
+            if events:
+                self._last_lag_seconds = max(0, self._clock() - events[0].at) / SECOND
+                self._last_delivery = time.monotonic()
             for event in events:
                 self._cursor[project] = event.n
                 for listener in list(self._listeners.get(project, ())):

@@ -1,13 +1,17 @@
 """/metrics has every figure that the alert rules and the dashboard ask for, on both stores."""
 
+import asyncio
 import json
 import re
 from pathlib import Path
 
+from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
-from commonplace.edges.metrics import Metrics
+from commonplace.edges.metrics import EventCollector, Metrics
 from commonplace.edges.readiness import Readiness
+from commonplace.events import append_events
 from commonplace.store.last_backup import LastBackup, write_last_backup
+from patience import PATIENCE_SECONDS
 from team import Team
 
 KIT = Path(__file__).parents[2] / "deploy/monitoring"
@@ -33,7 +37,7 @@ async def render_metrics(team: Team, address: Path | str, folder: Path) -> str:
     readiness = Readiness(team.calls)
     await readiness.open()
     await readiness.close()
-    metrics = Metrics(team.calls.admission, readiness.store)
+    metrics = Metrics(team.calls.admission, readiness.store, EventCollector(team.calls.bus))
     team.calls.observe = metrics.observe_call
     await team.anyone().call("memory_health")
     metrics.set_state(readiness.live_counts, is_ready=not readiness.find_problem())
@@ -55,3 +59,25 @@ async def test_alerts_and_dashboard_ask_for_figures_that_exist(
     assert re.search(r'commonplace_store_bytes\{part="database"\} [1-9]', text)
     figure = "writes_waiting" if team.database.kind == "sqlite" else "write_connections_idle"
     assert f'commonplace_store_load{{figure="{figure}"}}' in text
+
+
+async def test_event_lag_is_how_late_the_last_events_were(team: Team):
+    heard = asyncio.Event()
+    ann = await team.agent("ann")
+    await team.calls.bus.listen_to_project("shop", lambda _: heard.set())
+    event = CATALOGUE.event_types["SignalSent"].create_event("shop", team.clock.now, "ann", {"name": "x"})
+    team.clock.advance(seconds=7)
+    await team.database.write(lambda tx: append_events(tx, [event]))
+    team.calls.bus.publish_committed({"shop"})
+    await asyncio.wait_for(heard.wait(), PATIENCE_SECONDS)
+    assert 7 <= team.calls.bus.lag_seconds < 7 + PATIENCE_SECONDS
+    assert ann.session_id
+
+
+async def test_event_lag_grows_while_events_cannot_be_delivered(team: Team):
+    await team.agent("ann")
+    await team.calls.bus.listen_to_project("shop", lambda _: None)
+    await team.calls.bus.close()
+    team.calls.bus.wake_listeners({"shop"})
+    before = team.calls.bus.lag_seconds
+    assert team.calls.bus.lag_seconds > before > 0

@@ -33,6 +33,11 @@ def add_serve(commands: Commands) -> None:
         metavar="A,B",
         help="further host names that clients may use (with keys: this machine's own)",
     )
+    serve.add_argument(
+        "--trusted-proxies",
+        metavar="A,B",
+        help="proxies whose X-Forwarded-For is believed: addresses or networks (none)",
+    )
     serve.add_argument("--allowed-origins", metavar="A,B", help="web origins that may call the server")
     serve.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), help="how much to log (info)"

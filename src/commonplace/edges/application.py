@@ -8,13 +8,14 @@ from commonplace.config import Settings
 from commonplace.edges.archives import ArchiveRoutes
 from commonplace.edges.documentation.documentation_routes import DocumentationRoutes
 from commonplace.edges.documentation.page_tree import load_page_tree
+from commonplace.edges.http.client_address import TrustedProxies
 from commonplace.edges.http.machine_hosts import find_machine_hosts
 from commonplace.edges.http.rate_limits import RateLimits
 from commonplace.edges.http.router import LOOPBACK_HOSTS, HttpApplication, Route
 from commonplace.edges.identity import Identity
 from commonplace.edges.mcp.http_transport import McpHttpTransport
 from commonplace.edges.mcp.publisher import Publisher
-from commonplace.edges.metrics import Metrics, RetentionCollector
+from commonplace.edges.metrics import EventCollector, Metrics, RetentionCollector
 from commonplace.edges.probes import Probes
 from commonplace.edges.product_host import ProductHost
 from commonplace.edges.project_events import ProjectEvents
@@ -37,7 +38,9 @@ def build_application(
     resource_routes: Mapping[str, Route] | None = None,
 ) -> HttpApplication:
     settings, readiness = calls.settings, readiness or Readiness(calls)
-    metrics = Metrics(calls.admission, readiness.store, RetentionCollector(calls.retention))
+    metrics = Metrics(
+        calls.admission, readiness.store, RetentionCollector(calls.retention), EventCollector(calls.bus)
+    )
     calls.observe = metrics.observe_call
     probes = Probes(readiness, metrics)
     sign_in = SignIn(calls, identity)
@@ -64,6 +67,7 @@ def build_application(
         allowed_hosts=_list_allowed_hosts(settings),
         allowed_origins=frozenset(settings.allowed_origins),
         rate_limits=RateLimits(settings.rate_per_key, settings.rate_per_address),
+        trusted_proxies=TrustedProxies(settings.trusted_proxies),
     )
 
 

@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 
 from commonplace import background
 from commonplace.admission import CallAdmission
+from commonplace.events import EventBus
 from commonplace.retention import RetentionProgress
 
 _BUCKET_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
@@ -72,6 +73,18 @@ class BackgroundCollector(Collector):
             succeeded.add_metric((name,), work.succeeded_at)
             failures.add_metric((name,), work.failures)
         yield from (succeeded, failures)
+
+
+class EventCollector(Collector):
+    def __init__(self, bus: EventBus) -> None:
+        self._bus = bus
+
+    def collect(self) -> Iterator[Metric]:
+        yield GaugeMetricFamily(
+            "commonplace_event_lag_seconds",
+            "From an event to its listeners: of the last ones, or of those that wait.",
+            self._bus.lag_seconds,
+        )
 
 
 class AdmissionCollector(Collector):

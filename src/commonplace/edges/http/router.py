@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from commonplace import errors
 from commonplace.access import Caller
+from commonplace.edges.http.client_address import FORWARDED_HEADER, TrustedProxies
 from commonplace.edges.http.rate_limits import RateLimits
 from commonplace.edges.http.refusals import ForeignHost, ForeignOrigin, InternalError, MethodNotAllowed
 from commonplace.edges.http.request import ClientDisconnected, Receive, Request, Scope
@@ -65,17 +66,21 @@ class HttpApplication:
         allowed_origins: frozenset[str] = frozenset(),
         limits: ClientLimits | None = None,
         rate_limits: RateLimits | None = None,
+        trusted_proxies: TrustedProxies | None = None,
     ) -> None:
         self._identify, self._routes, self._public = identify, routes, public or {}
         self._public_posts = public_posts or {}
         self._allowed_hosts, self._allowed_origins = allowed_hosts, allowed_origins
         self._limits = limits or ClientLimits()
         self._rate_limits = rate_limits or RateLimits(0, 0)
+        self._trusted_proxies = trusted_proxies or TrustedProxies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         request = Request(scope, receive, self._limits)
+        forwarded = request.headers.get(FORWARDED_HEADER, "")
+        request.address = self._trusted_proxies.find_client(request.address, forwarded)
         response = Response(request, send)
         try:
             await self._answer_request(request, response)
