@@ -21,6 +21,7 @@ _ROOT_PAGES: Final = (
     "AGENTS.md",
 )
 _FOLDER_SECTIONS: Final = {
+    "docs": "More",
     "docs/guides": "More guides",
     "docs/operations": "Every operation",
     "docs/decisions": "Decisions",
@@ -101,7 +102,7 @@ def _list_folder_sections(
     return [
         NavigationSection(title, tuple(left))
         for folder, title in _FOLDER_SECTIONS.items()
-        if (left := sorted(path for path in paths - named if path.startswith(f"{folder}/")))
+        if (left := sorted(path for path in paths - named if path.rpartition("/")[0] == folder))
     ]
 
 
