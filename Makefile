@@ -7,7 +7,7 @@ ARGS ?=
 EXTRAS ?=
 BUILD := tools/environment.py tools/embedding_model.py installer.lock model.lock pyproject.toml
 
-.PHONY: help setup serve develop check audit sbom quick test docs site bench bench-search faults fuzz incidents citus agents browser lock release clean
+.PHONY: help setup serve develop check audit sbom quick test docs site bench bench-search faults soak fuzz incidents citus agents browser lock release clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -65,6 +65,9 @@ ifneq ($(LONG),)
 else
 	$(BIN)/python -m pytest -n 0 tests/faults tests/rooms/test_lock_machine.py tests/client/hooks/test_hook_remote.py --long $(ARGS)
 endif
+
+soak: develop ## thirty agents for SECONDS (3600): do memory, descriptors, threads, log or p99 grow?
+	cd tests/faults && PYTHONPATH=.:..:../.. ../../$(BIN)/python -m nemesis.soak --seconds $(or $(SECONDS),3600) $(ARGS)
 
 fuzz: develop ## random input on every surface for SECONDS (600); FUZZ_SEED=n repeats a run
 	$(BIN)/python -m pytest -n 0 -s tests/fuzz --fuzz-seconds $(or $(SECONDS),600) $(ARGS)

@@ -28,7 +28,7 @@ class Launcher:
     """The process that forks servers."""
 
     def __init__(self) -> None:
-        paths = [str(_HERE.parent), str(_HERE.parent.parent)]
+        paths = [str(_HERE.parent), str(_HERE.parent.parent), os.environ.get("PYTHONPATH", "")]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "nemesis.server_program"],
             env=product.environment(PYTHONPATH=os.pathsep.join(paths), COMMONPLACE_EMBEDDINGS="off"),
