@@ -5,6 +5,7 @@
 
 import difflib
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from commonplace import access
@@ -14,6 +15,8 @@ from commonplace.project import (
     list_all_project_names,
     list_some_agent_names,
 )
+from commonplace.store.database import Tx, Work
+from commonplace.store.shared_reads import run_together
 
 if TYPE_CHECKING:
     from commonplace.call import Call
@@ -30,21 +33,30 @@ async def suggest_names(call: "Call", arguments: Mapping[str, Any]) -> None:
     """Note every project and agent of the arguments that does not exist but is close to one that does."""
     if _NAMING_ARGUMENTS.isdisjoint(arguments):
         return
-    for project in _list_texts(arguments, _PROJECT_ARGUMENTS):
-        await suggest_project(call, project)
-    for agent in _list_texts(arguments, _AGENT_ARGUMENTS):
-        if agent != call.agent and not await is_known_agent(call.tx, call.project, agent):
-            _note_suggestion(call, "agent", agent, await list_some_agent_names(call.tx, call.project))
+    projects = _list_texts(arguments, _PROJECT_ARGUMENTS)
+    agents = [agent for agent in _list_texts(arguments, _AGENT_ARGUMENTS) if agent != call.agent]
+    works: list[Work[None]] = [partial(_suggest_project, call, project) for project in projects]
+    works += [partial(_suggest_agent, call, agent) for agent in agents]
+    await run_together(call.tx, works)
 
 
 async def suggest_project(call: "Call", project: str) -> None:
+    await _suggest_project(call, project, call.tx)
+
+
+async def _suggest_agent(call: "Call", agent: str, tx: Tx) -> None:
+    if not await is_known_agent(tx, call.project, agent):
+        _note_suggestion(call, "agent", agent, await list_some_agent_names(tx, call.project))
+
+
+async def _suggest_project(call: "Call", project: str, tx: Tx) -> None:
     if project in _GROUPS:
         return
     own_project = call.session.project if call.session else ""
     name = access.normalize_project_name(project)
-    if name == own_project or await is_known_project(call.tx, name):
+    if name == own_project or await is_known_project(tx, name):
         return
-    names = [known for known in await list_all_project_names(call.tx) if call.caller.sees_project(known)]
+    names = [known for known in await list_all_project_names(tx) if call.caller.sees_project(known)]
     earlier = access.join_words_without_marks(project)
     if earlier != name and earlier in names:
         call.suggestions[f"'{name}' is a new project; earlier versions kept it in '{earlier}'"] = None

@@ -16,7 +16,7 @@ MOST_ROUND_TRIPS = {
     "heartbeat": 2,
     "send_message": 3,
     "record_learning": 6,
-    "start_session": 28,
+    "start_session": 11,
     "lock_files": 10,
     "query": 12,
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -21,7 +22,8 @@ from commonplace.rooms.sessions.agent_identity import (
 from commonplace.rooms.sessions.boot_pack import PackPart
 from commonplace.rooms.sessions.handoffs import find_fitting_handoff
 from commonplace.rooms.work import store as work
-from commonplace.store.database import Row
+from commonplace.store.database import Row, Tx, Work
+from commonplace.store.shared_reads import run_together
 
 HANDOFF_TYPE = "handoff"
 _MAX_OTHER_HANDOFFS = 5
@@ -96,14 +98,19 @@ async def gather_boot_parts(
     request: SessionRequest,
     agent: ResolvedAgent,
     live_sessions: Sequence[Row],
-) -> list[PackPart]:
-    """Gather the boot sections of all rooms, and the parts that depend on the agent."""
-    room_parts = [
-        _make_part(section, await section.gather(call, start)) for section in call.catalogue.boot_sections
-    ]
-    suggestion = None if request.gives_name else await _find_identity_suggestion(call, start)
+) -> tuple[list[PackPart], set[str]]:
+    """Gather the boot sections of all rooms, the parts that depend on the agent, and whose texts are to be marked."""
+    sections = call.catalogue.boot_sections
+
+    async def find_suggestion(tx: Tx) -> IdentitySuggestion | None:
+        return None if request.gives_name else await _find_identity_suggestion(tx, start)
+
+    works: list[Work[Any]] = [partial(_gather_section, call, start, section) for section in sections]
+    works += [find_suggestion, lambda tx: store.list_outsiders(tx, start.project)]
+    *gathered, suggestion, outsiders = await run_together(call.tx, works)
+    room_parts = [_make_part(*each) for each in zip(sections, gathered, strict=True)]
     worker = {"name": agent.name, "spawned_by": request.spawned_by} if _is_worker(request, agent) else {}
-    return [
+    parts = [
         *room_parts,
         PackPart("registry_warning", 2, format_registry_warning(agent, start.project)),
         PackPart("identity_suggestion", 3, render_identity_suggestion(suggestion)),
@@ -116,6 +123,11 @@ async def gather_boot_parts(
         PackPart("role", 6, "" if agent.role == request.role else agent.role),
         PackPart("active_agents", 40, render_active_agents(live_sessions, agent, call.now)),
     ]
+    return parts, outsiders
+
+
+async def _gather_section(call: Call, start: StartingSession, section: BootSection, tx: Tx) -> object:
+    return await section.gather(replace(call, tx=tx), start)
 
 
 def _make_part(section: BootSection, value: object) -> PackPart:
@@ -124,11 +136,11 @@ def _make_part(section: BootSection, value: object) -> PackPart:
     return PackPart(section.name, section.rank, value)
 
 
-async def _find_identity_suggestion(call: Call, start: StartingSession) -> IdentitySuggestion | None:
+async def _find_identity_suggestion(tx: Tx, start: StartingSession) -> IdentitySuggestion | None:
     if not start.working_directory:
         return None
     return suggest_identity(
-        await store.list_agents_with_path_patterns(call.tx, start.project), start.working_directory
+        await store.list_agents_with_path_patterns(tx, start.project), start.working_directory
     )
 
 

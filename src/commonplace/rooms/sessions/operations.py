@@ -115,11 +115,11 @@ async def start_session(
     if plan.continued is None:
         await start_notices.notify_session_start(call, agent, live_sessions)
     start = replace(start, token_budget=token_budget)
-    parts = await boot.gather_boot_parts(call, start, request, agent, live_sessions)
+    parts, outsiders = await boot.gather_boot_parts(call, start, request, agent, live_sessions)
     pack = BootPack(
         project=project, agent=agent.name, session_id=session_id, already_started=plan.continued is not None
     )
-    return fit_boot_pack(pack, parts, token_budget, await store.list_outsiders(call.tx, project))
+    return fit_boot_pack(pack, parts, token_budget, outsiders)
 
 
 async def _resolve_name(call: Call, claude_instance: str) -> str:

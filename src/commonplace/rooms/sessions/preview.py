@@ -60,7 +60,7 @@ async def preview_boot_pack(
     )
     start = await boot.load_last_handoff_and_work(call, start)
     live = await store.list_live_sessions(call.tx, call.project, agent, call.now - SESSION_LIVE_MICROSECONDS)
-    parts = await boot.gather_boot_parts(call, start, request, resolved, live)
+    parts, _ = await boot.gather_boot_parts(call, start, request, resolved, live)
     pack = fit_boot_pack(BootPack(project=call.project, agent=agent, session_id=""), parts, token_budget)
     encoded = msgspec.json.encode(pack)
     return BootPackPreview(

@@ -5,6 +5,7 @@ The decision about tier, role and worker names is in `agent_identity.py`, which 
 
 import secrets
 from dataclasses import replace
+from typing import Any
 
 from commonplace import errors
 from commonplace.activity import AgentSession
@@ -15,6 +16,8 @@ from commonplace.rooms.sessions import agent_identity, store
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.rooms.sessions.model import UNKNOWN_AGENT
 from commonplace.rooms.sessions.seat import NAME_BUSY_MICROSECONDS, pick_seat_name
+from commonplace.store.database import Work
+from commonplace.store.shared_reads import run_together
 
 
 async def resolve_starting_agent(
@@ -29,14 +32,13 @@ async def resolve_starting_agent(
         name, refused_name = (name, "") if is_free else (continued.agent, name if request.gives_name else "")
     elif continued is None:
         name = await _choose_new_name(call, name, request)
-    await require_distinct_agent_name(call.tx, call.project, name)
     worker_names = agent_identity.generate_worker_names() if request.spawned_by and not continued else []
-    roster = await store.load_agents_by_name(
-        call.tx,
-        call.project,
-        [name, request.spawned_by, *worker_names],
-        continued.id if continued is not None else "",
-    )
+    names = [name, request.spawned_by, *worker_names]
+    works: list[Work[Any]] = [
+        lambda tx: require_distinct_agent_name(tx, call.project, name),
+        lambda tx: store.load_agents_by_name(tx, call.project, names, continued.id if continued else ""),
+    ]
+    _, roster = await run_together(call.tx, works)
     agent = agent_identity.resolve_agent(
         name,
         request if continued is None else replace(request, spawned_by=""),
