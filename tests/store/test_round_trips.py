@@ -17,7 +17,7 @@ MOST_ROUND_TRIPS = {
     "send_message": 3,
     "record_learning": 6,
     "start_session": 11,
-    "lock_files": 10,
+    "lock_files": 8,
     "query": 12,
 }
 ARGUMENTS: dict[str, dict[str, Any]] = {

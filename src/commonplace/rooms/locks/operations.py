@@ -5,6 +5,8 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from commonplace import activity, errors
 from commonplace.call import Call
@@ -19,6 +21,7 @@ from commonplace.rooms.locks.lease import Lease, LeaseMoment, LeaseTerms, LockDe
 from commonplace.rooms.locks.model import (
     MAX_LISTED_LOCKS,
     MAX_LOCKS_PER_SESSION,
+    ChangedFile,
     ClaimedFile,
     LeaseMinutes,
     Lock,
@@ -35,6 +38,8 @@ from commonplace.rooms.locks.model import (
     UnlockFilesReply,
 )
 from commonplace.store.counters import advance_counter
+from commonplace.store.database import Row, Work
+from commonplace.store.shared_reads import run_together
 from commonplace.waiting import WaitForEvents
 
 _DECISION_ATTEMPTS = 5
@@ -57,11 +62,12 @@ async def lock_files(
     """Lock a file (acquire, reserve, claim, hold, protect) before you edit, changing it: nobody else, no other
     agent touches it; exclusive access, or wait until free; avoids conflicts. All or nothing; calls renew it."""
     paths_wanted = _canonicalize_files(call, files)
+    fold = await store.project_ignores_case(call.tx, call.project)
+    requests = [LockRequest.from_path(path, mode, fold) for path in paths_wanted]
+    news = await _load_file_news(call, requests, fold)
     last_counter = await advance_counter(call.tx, call.project, "lease", len(paths_wanted))
-    now = await call.tx.clock()
-    scope = await store.load_lock_scope(call.tx, call.project, call.own_session.id)
-    requests = [LockRequest.from_path(path, mode, scope.fold) for path in paths_wanted]
-    decision = await _decide_under_contention(call, requests, scope.fold, now)
+    now, scope, candidates = await _load_lock_state(call, requests, fold)
+    decision = await _decide_under_contention(call, requests, fold, now, candidates)
     if decision.conflicts:
         reply = _build_conflict_reply(call, decision, len(paths_wanted), now)
         session, asked_at = call.own_session, call.now
@@ -83,12 +89,43 @@ async def lock_files(
     terms = LeaseTerms(call.own_session.id, call.agent, mode, reason, minutes * MINUTE, now)
     first_token = leases.fencing_token(scope.epoch, last_counter - len(paths_wanted) + 1)
     granted = await _store_grants(call, requests, decision, first_token, terms)
-    await waiters.delete_served_waiters(call.tx, call.own_session, requests, scope.fold)
+    await waiters.delete_served_waiters(call.tx, call.own_session, requests, news.waiting, fold)
     call.subject = f"{mode} {store.format_file_names(paths_wanted)}"
     call.emit(FILES_LOCKED, files=[lease.name for lease in granted], mode=mode)
-    return await _build_grant_reply(
-        call, granted, decision, terms, await list_claimed_files(call, requests, scope.fold)
-    )
+    return _build_grant_reply(call, granted, decision, terms, news)
+
+
+@dataclass(frozen=True, slots=True)
+class _FileNews:
+    """What the reply of a grant tells about its files; it decides nothing, so it is read before the lock."""
+
+    claimed: list[ClaimedFile]
+    changed: list[ChangedFile]
+    waiting: Sequence[Row]
+    """What the session itself waits for."""
+
+
+async def _load_file_news(call: Call, requests: Sequence[LockRequest], fold: bool) -> _FileNews:
+    files = list(dict.fromkeys(request.file for request in requests))
+    works: list[Work[Any]] = [
+        lambda tx: list_claimed_files(replace(call, tx=tx), requests, fold),
+        lambda tx: list_changed_files(replace(call, tx=tx), files),
+        lambda tx: waiters.list_paths_of_session(tx, call.own_session),
+    ]
+    return _FileNews(*await run_together(call.tx, works))
+
+
+async def _load_lock_state(
+    call: Call, requests: Sequence[LockRequest], fold: bool
+) -> tuple[int, store.LockScope, list[Lease]]:
+    """The time, the settings and the leases that may overlap, in one message: other lockers wait meanwhile."""
+    works: list[Work[Any]] = [
+        lambda tx: tx.clock(),
+        lambda tx: store.load_lock_scope(tx, call.project, call.own_session.id),
+        lambda tx: store.list_candidate_leases(tx, call.project, requests, fold),
+    ]
+    now, scope, candidates = await run_together(call.tx, works)
+    return now, scope, candidates
 
 
 async def _store_grants(
@@ -109,16 +146,12 @@ async def _store_grants(
     return granted
 
 
-async def _build_grant_reply(
-    call: Call,
-    granted: Sequence[Lease],
-    decision: LockDecision,
-    terms: LeaseTerms,
-    claimed: list[ClaimedFile],
+def _build_grant_reply(
+    call: Call, granted: Sequence[Lease], decision: LockDecision, terms: LeaseTerms, news: _FileNews
 ) -> LockFilesReply:
     moment = LeaseMoment(terms.now, call.now)
     held = {lease.token for lease in decision.held.values()}
-    new_files = list(dict.fromkeys(lease.file for lease in granted if lease.token not in held))
+    new_files = {lease.file for lease in granted if lease.token not in held}
     longer = [lease.path for lease in granted if lease.expires_at > terms.now + terms.ttl]
     message = (
         f"You hold {store.format_file_names(longer)} for longer than these minutes, and a lock is not shortened:"
@@ -129,8 +162,8 @@ async def _build_grant_reply(
     return LockFilesReply(
         success=True,
         locked=[LockGrant.from_lease(lease, moment) for lease in granted],
-        claimed=claimed,
-        changed=await list_changed_files(call, new_files) if new_files else [],
+        claimed=news.claimed,
+        changed=[change for change in news.changed if change.file in new_files],
         message=message,
     )
 
@@ -220,16 +253,16 @@ def _canonicalize_files(call: Call, files: Sequence[str]) -> list[str]:
 
 
 async def _decide_under_contention(
-    call: Call, requests: Sequence[LockRequest], fold: bool, now: int
+    call: Call, requests: Sequence[LockRequest], fold: bool, now: int, candidates: Sequence[Lease]
 ) -> LockDecision:
     """Decide again if the holder of a lapsed lease renews it meanwhile."""
     for _ in range(_DECISION_ATTEMPTS):
-        candidates = await store.list_candidate_leases(call.tx, call.project, requests, fold)
         decision = leases.decide_requests(requests, candidates, call.own_session.id, now)
         if decision.conflicts or await store.lock_lapsed_leases(
             call.tx, call.project, decision.lapsed.values(), now
         ):
             return decision
+        candidates = await store.list_candidate_leases(call.tx, call.project, requests, fold)
     raise errors.Unavailable("The locks on these files are changing too fast.", hint="Retry the same call.")
 
 

@@ -5,14 +5,14 @@ releases do not wait for it: they change only rows that still exist.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from commonplace import activity
 from commonplace.file_region import shorten_path
 from commonplace.rooms.locks import prefixes
 from commonplace.rooms.locks.lease import TAKEOVER_DELAY, Lease, LockRequest
-from commonplace.store.database import Row, Tx
+from commonplace.store.database import Row, Statement, Tx
 
 FIRST_EPOCH = 1
 _SELECT_LEASES = (
@@ -58,15 +58,17 @@ async def project_ignores_case(tx: Tx, project: str) -> bool:
 
 async def list_candidate_leases(
     tx: Tx, project: str, requests: Sequence[LockRequest], fold: bool
-) -> Iterator[Lease]:
+) -> list[Lease]:
     """List every lease that may overlap one of these; the caller compares exactly."""
     request_prefixes = [request.prefix for request in requests]
-    row_by_token: dict[int, Row] = {}
-    for where, values in prefixes.prefix_conditions("lease.prefix", 2, request_prefixes, request_prefixes):
-        row_by_token |= {
-            row["token"]: row for row in await tx.all(f"{_SELECT_LEASES} and {where}", project, *values)
-        }
-    return (Lease.from_row(row, fold) for row in row_by_token.values())
+    conditions = prefixes.prefix_conditions("lease.prefix", 2, request_prefixes, request_prefixes)
+    asked: list[Statement] = [
+        (f"{_SELECT_LEASES} and {where}", project, *values)  # type: ignore[misc]  # mypy joins the unpacked types
+        for where, values in conditions
+    ]
+    found = await tx.together(*asked)
+    row_by_token = {row["token"]: row for rows in found for row in rows}
+    return [Lease.from_row(row, fold) for row in row_by_token.values()]
 
 
 async def list_leases_of_session(tx: Tx, project: str, session: str, fold: bool) -> list[Lease]:

@@ -38,7 +38,7 @@ async def insert_waiters(
 
 
 async def delete_served_waiters(
-    tx: Tx, session: AgentSession, granted: Sequence[LockRequest], fold: bool
+    tx: Tx, session: AgentSession, granted: Sequence[LockRequest], waiting: Sequence[Row], fold: bool
 ) -> None:
     """The session got these locks: it no longer waits for what they cover, and need not be told that it is free."""
     await activity.delete_notices(
@@ -47,8 +47,7 @@ async def delete_served_waiters(
         [format_free_notice([grant.path]) for grant in granted]
         + [format_free_notice([grant.path for grant in granted])],
     )
-    rows = await _list_paths_of_session(tx, session)
-    requests = [LockRequest.from_path(row["path"], row["mode"], fold) for row in rows]
+    requests = [LockRequest.from_path(row["path"], row["mode"], fold) for row in waiting]
     served = [request.path for request in requests if any(grant.covers_request(request) for grant in granted)]
     if served:
         await _delete_waiters(tx, session.project, session.id, served)
@@ -93,7 +92,8 @@ NOTIFY_WAITER = activity.ActivityStep(
 )
 
 
-async def _list_paths_of_session(tx: Tx, session: AgentSession) -> Sequence[Row]:
+async def list_paths_of_session(tx: Tx, session: AgentSession) -> Sequence[Row]:
+    """What the session waits for."""
     return await tx.all(
         "select session, path, mode from lock_waiter where project = $1 and session = $2 and until > $3 order by path",
         session.project,
