@@ -143,6 +143,23 @@ class Agent:
         return {"session_id": self.session, "transcript_path": self.transcript or None, "cwd": str(self.cwd)}
 
 
+async def replace_text(agent: Agent, path: Path, old: str, new: str) -> Done:
+    """Replace text through the agent's editing tool, if the hook lets it."""
+    tool = {
+        "tool_name": "Edit",
+        "tool_input": {"file_path": str(path), "old_string": old, "new_string": new},
+    }
+    asked = await agent.hook(agent.sends("before_edit", str(path)) | tool)
+    if not asked.denial:
+        _replace_in_file(path, old, new)
+        await agent.hook(agent.sends("after_edit", str(path)) | tool)
+    return asked
+
+
+def _replace_in_file(path: Path, old: str, new: str) -> None:
+    path.write_text(path.read_text().replace(old, new))
+
+
 def model_call(team: Team, call_id: str) -> Any:
     """A call of Claude's model as it arrives at the server over HTTP."""
     return team.anyone(replace(access.LOCAL, windows=(f"claude-call:{call_id}", "mcp:1")))

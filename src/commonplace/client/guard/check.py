@@ -13,12 +13,14 @@ from commonplace.client import remote
 from commonplace.client.agents import load_hooks
 from commonplace.client.git import git_program as git
 from commonplace.client.git.acting_run import find_acting_run, is_person
-from commonplace.client.git.checkout import parse_owner, report_checkout
+from commonplace.client.git.checkout import ChangedFile, parse_owner, report_checkout
 from commonplace.client.git.judgement import name_files, quote_files
 from commonplace.client.hooks import fault_log, leases, prevented, subagents
 from commonplace.client.hooks.hook_run import HookRun
 from commonplace.client.hooks.hook_state import EditLease
 from commonplace.client.hooks.shell_actions import read_git_mode
+from commonplace.client.regions.edit_regions import are_regions_on
+from commonplace.client.regions.staged_regions import locate_staged
 from commonplace.client.rules import guard_rules
 
 _MAX_FILES_CHECKED = 1_000
@@ -66,21 +68,31 @@ def _check_staged_files(pid: str) -> int:
 
 def _list_all_refusals(hook_run: HookRun, files: list[str]) -> list[str]:
     """Leases of others are named first. No lease is taken on files that another session has changed."""
-    if foreign := list_foreign_files(hook_run, files):
-        conflicts = leases.list_conflicts(hook_run, files[:_MAX_FILES_CHECKED])
+    located = _locate_lines(hook_run)
+    if foreign := list_foreign_files(hook_run, files, located):
+        conflicts = leases.list_conflicts(hook_run, files[:_MAX_FILES_CHECKED], located)
         leased_by_subagents = _list_subagent_files(hook_run, conflicts)
         return [
             leases.format_conflict(conflict)
             for conflict in conflicts
             if conflict["file"] not in leased_by_subagents
         ] or foreign
-    return list_refusals(hook_run, files)
+    return list_refusals(hook_run, files, located)
+
+
+def _locate_lines(hook_run: HookRun) -> leases.Located:
+    """The lines of the commit, so that it is compared with what others have leased of the same files."""
+    if not hook_run.tree.main or not are_regions_on(hook_run):
+        return {}
+    return locate_staged(str(git.worktree_root()))
 
 
 _BYPASS_TEXT = "`git commit --no-verify` bypasses this check; the holders are then notified."
 
 
-def list_foreign_files(hook_run: HookRun, files: list[str]) -> list[str]:
+def list_foreign_files(
+    hook_run: HookRun, files: list[str], located: leases.Located | None = None
+) -> list[str]:
     """What the commit would take from others that work in this working tree, and how to commit without it."""
     mode = read_git_mode(hook_run)
     if mode == "off" or not hook_run.tree.main:
@@ -90,6 +102,7 @@ def list_foreign_files(hook_run: HookRun, files: list[str]) -> list[str]:
     owners = [parse_owner(owner) for owner in facts["files"]]
     names = {run.confirm_agent() for run in subagents.list_own_runs(hook_run)}
     foreign = [file for file in owners if file.belongs_to_other and file.agent not in names]
+    foreign = [file for file in foreign if not _has_own_lines(hook_run, file, located or {})]
     if not foreign or not any(other["here"] for other in facts["others"]):
         return []
     taken = {file.path for file in foreign}
@@ -104,19 +117,29 @@ def list_foreign_files(hook_run: HookRun, files: list[str]) -> list[str]:
     return [text]
 
 
-def list_refusals(hook_run: HookRun, files: list[str]) -> list[str]:
+def _has_own_lines(hook_run: HookRun, file: ChangedFile, located: leases.Located) -> bool:
+    """Whether the last editor has leased other lines of the file than the commit has."""
+    if file.path not in located:
+        return False
+    locks = hook_run.call_in_session("memory_get_locks", path_pattern=file.path).get("locks", [])
+    has_lines = any(lock["held_by"] == file.agent and lock.get("lines") for lock in locks)
+    return has_lines and not leases.list_conflicts(hook_run, [file.path], located)
+
+
+def list_refusals(hook_run: HookRun, files: list[str], located: leases.Located | None = None) -> list[str]:
     """One line for every file that must not be committed now."""
     if hook_run.tool == "git":
-        return [leases.format_conflict(conflict) for conflict in _list_lock_conflicts(hook_run, files)]
+        conflicts = _list_lock_conflicts(hook_run, files, located)
+        return [leases.format_conflict(conflict) for conflict in conflicts]
     before = hook_run.state.load_leases()
     edited = [file for file in files if file in before][:_MAX_FILES_REPORTED]
     report = leases.report_edits(hook_run, edited)
     reply = hook_run.call_in_session("memory_get_locks")
     held = {lease["file"]: lease["token"] for lease in reply.get("your_locks", [])}
-    conflicts = leases.acquire_leases(hook_run, files, hook_run.settings.minutes)
+    conflicts = leases.acquire_leases(hook_run, files, hook_run.settings.minutes, located)
     if conflicts and (leased_by_subagents := _list_subagent_files(hook_run, conflicts)):
         files = [file for file in files if file not in leased_by_subagents]
-        conflicts = leases.acquire_leases(hook_run, files, hook_run.settings.minutes)
+        conflicts = leases.acquire_leases(hook_run, files, hook_run.settings.minutes, located)
     if conflicts:
         return [leases.format_conflict(conflict) for conflict in conflicts]
     changed = _list_changed_files(report, before)
@@ -139,10 +162,12 @@ def _list_subagent_files(hook_run: HookRun, conflicts: list[leases.LeaseConflict
     return {str(conflict["file"]) for conflict in conflicts} - others
 
 
-def _list_lock_conflicts(hook_run: HookRun, files: list[str]) -> list[leases.LeaseConflict]:
+def _list_lock_conflicts(
+    hook_run: HookRun, files: list[str], located: leases.Located | None = None
+) -> list[leases.LeaseConflict]:
     if not hook_run.call_in_session("memory_get_locks").get("locks"):
         return []
-    return leases.list_conflicts(hook_run, files[:_MAX_FILES_CHECKED])
+    return leases.list_conflicts(hook_run, files[:_MAX_FILES_CHECKED], located)
 
 
 def _list_changed_files(report: leases.EditReport, before: dict[str, EditLease]) -> set[str]:

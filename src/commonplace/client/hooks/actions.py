@@ -119,15 +119,25 @@ def on_before_edit(hook_run: HookRun) -> HookAnswer:
     files = _repository_paths(hook_run)
     if not files or hook_run.settings.lock == "off":
         return HookAnswer()
+    located = _locate_lines(hook_run, files)
     try:
         if hook_run.settings.lock == "check":
-            conflicts = leases.list_conflicts(hook_run, files[:_MAX_FILES])
+            conflicts = leases.list_conflicts(hook_run, files[:_MAX_FILES], located)
         else:
-            conflicts = leases.acquire_leases(hook_run, files, hook_run.settings.minutes)
+            conflicts = leases.acquire_leases(hook_run, files, hook_run.settings.minutes, located)
     except remote.ServerUnreachable:
         hook_run.state.add_unreported_files(files)
         raise
     return _deny_edit(hook_run, conflicts) if conflicts else HookAnswer()
+
+
+def _locate_lines(hook_run: HookRun, files: list[str]) -> leases.Located:
+    """The lines that the edit changes, of those files where that can be told."""
+    if not hook_run.tree.main:
+        return {}
+    from commonplace.client.regions import edit_regions  # noqa: PLC0415 - only edits need it
+
+    return edit_regions.locate_edit(hook_run, files)
 
 
 def _deny_edit(hook_run: HookRun, conflicts: list[leases.LeaseConflict]) -> HookAnswer:

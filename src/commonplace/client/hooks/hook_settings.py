@@ -27,6 +27,8 @@ class HookSettings(NamedTuple):
     git: str = "guard"
     """guard: refuse shell commands that would take or destroy the work of others; warn: only say so; off: neither.
     `git` in .commonplace.toml of the repository takes precedence."""
+    regions: str = "on"
+    """on: an edit leases the lines that it changes; off: the file. `regions` in .commonplace.toml takes precedence."""
     radar: bool = True
     """Whether coming merge conflicts with other working trees are looked for after edits."""
     transcripts: bool = True

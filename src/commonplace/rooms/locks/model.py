@@ -44,6 +44,11 @@ def _show_lines(lease: Lease) -> str:
     return lease.region.lines if lease.region else ""
 
 
+def _show_bases(lease: Lease, request: LockRequest | None) -> list[str]:
+    is_asked = request is not None and request.region is not None and request.region.bases
+    return lease.region.bases if lease.region and is_asked else []
+
+
 def _show_symbol(lease: Lease) -> str:
     return ", ".join(lease.region.symbols) if lease.region else ""
 
@@ -73,7 +78,7 @@ class LockConflict(Reply):
         return cls(
             file=request.file,
             symbol=_show_symbol(lease),
-            bases=lease.region.bases if lease.region and request.region and request.region.bases else [],
+            bases=_show_bases(lease, request),
             held_by=lease.agent,
             project=project,
             since=moment.show_time(lease.granted_at),
@@ -130,13 +135,16 @@ class Lock(Reply):
     mode: str
     lines: str = ""
     symbol: str = ""
+    bases: list[str] = []
+    """The versions that its lines are known in, for a client that asked about lines of a version."""
 
     @classmethod
-    def from_lease(cls, lease: Lease, moment: LeaseMoment) -> "Lock":
+    def from_lease(cls, lease: Lease, moment: LeaseMoment, request: LockRequest | None = None) -> "Lock":
         return cls(
             file=lease.file,
             lines=_show_lines(lease),
             symbol=_show_symbol(lease),
+            bases=_show_bases(lease, request),
             held_by=lease.agent,
             since=moment.show_time(lease.granted_at),
             reason=lease.reason,

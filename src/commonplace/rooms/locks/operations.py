@@ -232,7 +232,10 @@ async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockLis
     moment = LeaseMoment(now, call.now)
     return LockListing(
         total_count=total + len(mine),
-        locks=[Lock.from_lease(lease, moment) for lease in others[:MAX_LISTED_LOCKS]],
+        locks=[
+            Lock.from_lease(lease, moment, wanted[0] if wanted else None)
+            for lease in others[:MAX_LISTED_LOCKS]
+        ],
         your_locks=[OwnLock.from_lease(lease, moment) for lease in mine[:MAX_LISTED_LOCKS]],
         waiting=[LockWaiter.from_row(row) for row in waiting],
         claimed=await list_claimed_files(call, wanted, fold),

@@ -1,0 +1,81 @@
+"""Compares two texts as git's merges do, and finds what an edit changes of a version that others know too."""
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from commonplace.client.git.git_program import GitFailed, ask_git
+from commonplace.file_region import LineSpan, join_spans
+
+# What `git merge` compares with: histogram, without moving a block to where it looks better.
+DIFF_OPTIONS = (
+    "--unified=0", "--diff-algorithm=histogram", "--no-indent-heuristic", "--no-color", "--no-ext-diff",
+    "--no-textconv", "--no-renames", "--text", "--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/",
+)  # fmt: skip
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
+
+
+class Hunk(NamedTuple):
+    """Lines of the base between two boundaries, and what is there instead."""
+
+    start: int
+    end: int
+    lines: tuple[str, ...]
+
+
+def find_changed_spans(base: str, before: str, after: str) -> tuple[LineSpan, ...]:
+    """What an edit from `before` to `after` changes of the base: every difference that it makes, moves or undoes.
+
+    Differences that others made before are left out, as long as the edit leaves them as they are.
+    """
+    had, has = list_hunks(base, before), list_hunks(base, after)
+    changed = {*had} ^ {*has}
+    is_append = is_pure_insertion(before, after)
+    return join_spans(
+        LineSpan(hunk.start, hunk.end, is_append and hunk.start == hunk.end) for hunk in changed
+    )
+
+
+def list_hunks(base: str, text: str) -> list[Hunk]:
+    if base == text:
+        return []
+    with tempfile.TemporaryDirectory(prefix="commonplace-") as folder:
+        for name, content in (("base", base), ("text", text)):
+            Path(folder, name).write_bytes(content.encode("utf-8", "surrogateescape"))
+        code, output = ask_git(
+            "-c", "core.autocrlf=false", "diff", "--no-index", *DIFF_OPTIONS, "--", "base", "text", folder=folder
+        )  # fmt: skip
+    if code > 1:
+        raise GitFailed("git diff failed.")
+    return list(parse_hunks(output.split("\n")))
+
+
+def parse_hunks(lines: Sequence[str]) -> Iterator[Hunk]:
+    """The hunks of one file in the output of git diff without context."""
+    start = end = -1
+    added: list[str] = []
+    for line in lines:
+        if match := _HUNK.match(line):
+            if start >= 0:
+                yield Hunk(start, end, tuple(added))
+            first, count = int(match[1]), int(match[2] if match[2] is not None else 1)
+            # Without lines of the base, git names the line that the new ones follow.
+            start = first - 1 if count else first
+            end, added = start + count, []
+        elif start >= 0 and line.startswith(("+", "\\")):
+            added.append(line)
+    if start >= 0:
+        yield Hunk(start, end, tuple(added))
+
+
+def is_pure_insertion(before: str, after: str) -> bool:
+    """Whether all lines of `before` are still there, with new ones at one place."""
+    old, new = before.split("\n"), after.split("\n")
+    if len(new) <= len(old):
+        return False
+    same = 0
+    while same < len(old) and old[same] == new[same]:
+        same += 1
+    return old[same:] == new[len(new) - (len(old) - same) :]
