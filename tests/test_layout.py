@@ -50,6 +50,7 @@ CLIENT_MAY_REACH = {
     "client",
     "data_folder",
     "errors",
+    "file_region",
     "librarian",
     "masking",
     "quoting",

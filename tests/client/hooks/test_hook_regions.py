@@ -44,6 +44,7 @@ def tree(cart, tmp_path):
     return tmp_path / "other"
 
 
+@pytest.mark.processes
 @both_stores
 async def test_two_agents_edit_two_functions_of_a_file_in_one_checkout(agent, cart):
     ann, ben = agent(), agent("codex")
@@ -183,6 +184,7 @@ def guarded(shop):
         guard.install_hook(shop / ".git/hooks", name)
 
 
+@pytest.mark.processes
 @pytest.mark.usefixtures("guarded")
 async def test_both_commit_their_lines_of_one_file_in_linked_working_trees(near, cart, tree):
     ann, ben = near(), near(cwd=tree)
@@ -195,6 +197,7 @@ async def test_both_commit_their_lines_of_one_file_in_linked_working_trees(near,
     assert not (await replace_text(ben, there, "return Cart()", "return None")).denial
 
 
+@pytest.mark.processes
 @pytest.mark.usefixtures("guarded")
 async def test_a_commit_with_the_lines_of_another_is_refused_and_one_of_own_lines_is_not(near, shop, cart):
     ann, ben = near(), near()
