@@ -6,6 +6,8 @@ from hooked import both_stores, git, replace_text
 from commonplace.client.commands import guard
 from team import Agent
 
+pytestmark = pytest.mark.processes
+
 CART = """import decimal
 
 RATE = 19
@@ -44,7 +46,6 @@ def tree(cart, tmp_path):
     return tmp_path / "other"
 
 
-@pytest.mark.processes
 @both_stores
 async def test_two_agents_edit_two_functions_of_a_file_in_one_checkout(agent, cart):
     ann, ben = agent(), agent("codex")
@@ -184,7 +185,6 @@ def guarded(shop):
         guard.install_hook(shop / ".git/hooks", name)
 
 
-@pytest.mark.processes
 @pytest.mark.usefixtures("guarded")
 async def test_both_commit_their_lines_of_one_file_in_linked_working_trees(near, cart, tree):
     ann, ben = near(), near(cwd=tree)
@@ -197,7 +197,6 @@ async def test_both_commit_their_lines_of_one_file_in_linked_working_trees(near,
     assert not (await replace_text(ben, there, "return Cart()", "return None")).denial
 
 
-@pytest.mark.processes
 @pytest.mark.usefixtures("guarded")
 async def test_a_commit_with_the_lines_of_another_is_refused_and_one_of_own_lines_is_not(near, shop, cart):
     ann, ben = near(), near()
