@@ -6,8 +6,6 @@ from hooked import both_stores, git, replace_text
 from commonplace.client.commands import guard
 from team import Agent
 
-pytestmark = pytest.mark.processes
-
 CART = """import decimal
 
 RATE = 19
