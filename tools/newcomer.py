@@ -209,8 +209,10 @@ STORIES: dict[str, Callable[[list[str], Path], int]] = {
 }
 
 
-def main(program: list[str]) -> None:
+def main(program: list[str], only: str = "") -> None:
     for title, tell in STORIES.items():
+        if only not in title:
+            continue
         with tempfile.TemporaryDirectory(prefix="commonplace-newcomer-") as folder:
             started = time.monotonic()
             commands = tell(program, Path(folder))
@@ -221,5 +223,6 @@ def main(program: list[str]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", help="the `commonplace` to try (this clone's)")
-    given = parser.parse_args().program
-    main([given] if given else [sys.executable, "-P", "-m", "commonplace"])
+    parser.add_argument("--only", default="", metavar="WORDS", help="stories whose title has these words")
+    given = parser.parse_args()
+    main([given.program] if given.program else [sys.executable, "-P", "-m", "commonplace"], given.only)
