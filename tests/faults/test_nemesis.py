@@ -114,7 +114,7 @@ async def _is_found(server: ServerProcess, database: Path, mutant: str, number: 
 
 @pytest.mark.parametrize("mutant", ["sync nothing", "sync sometimes"])
 async def test_checker_finds_a_server_that_loses_its_tail_with_the_power(launcher: Launcher, mutant: str):
-    hurt = plan(["power cut"] * 4, mutants=[mutant], recovery_limit_seconds=3)
+    hurt = plan(["power cut"] * 4, mutants=[mutant], recovery_limit_seconds=8)
     assert (await run_on_sqlite(launcher, hurt)).violations
 
 

@@ -24,9 +24,13 @@ from postgres_process import PostgresProcess, running_postgres
 RECOVERY_LIMIT_SECONDS = 30.0
 """After a fault has ended, every server is ready and answers within this time, also on a loaded machine."""
 LEASE_SECONDS = 2.0
-SQLITE_FAULTS = ["kill"] * 6 + ["power cut"] * 4 + ["freeze", "full disk", "clock"]
+FIRST_SEED_OF_LOCKS = 1_000_000
+"""From here on a round has no faults and uses only locks: when enough servers were killed, the campaign goes on there."""
+SQLITE_FAULTS = ["kill"] * 6 + ["power cut"] * 4 + [
+    "kill at start", "restart", "freeze", "full disk", "clock",
+]  # fmt: skip
 POSTGRES_FAULTS = ["kill"] * 6 + ["kill all"] * 2 + [
-    "freeze", "skew", "database stops", "database crashes", "database freezes", "read-only", "locked table",
+    "kill at start", "restart", "freeze", "skew", "database stops", "database crashes", "database freezes", "read-only", "locked table",
     "full disk", "connections cut", "network cut", "network slow", "clock",
 ]  # fmt: skip
 PAIR_FAULTS = ["kill", "kill", "freeze", "promote"]
@@ -54,10 +58,10 @@ class Surroundings:
         return self._pair
 
 
-def plan_round(seed: int, *, locks_only: bool) -> tuple[str, RoundPlan]:
+def plan_round(seed: int) -> tuple[str, RoundPlan]:
     """The world of a round and what happens in it."""
     chance = random.Random(seed)
-    if locks_only:
+    if seed >= FIRST_SEED_OF_LOCKS:
         world = chance.choice(("sqlite", "postgresql"))
         settings = WorkloadSettings(
             ["nemesis0"], agents=8, followers=0, lease_seconds=LEASE_SECONDS, lock_share=1.0, nap_share=0.002
@@ -122,8 +126,9 @@ async def run_campaign(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         surroundings = Surroundings(stack.enter_context(running_launcher()), stack)
         while not _is_over(totals, arguments):
-            locks_only = totals.kills >= arguments.kills
-            world, plan = plan_round(seed, locks_only=locks_only)
+            if totals.kills >= arguments.kills and seed < FIRST_SEED_OF_LOCKS:
+                seed += FIRST_SEED_OF_LOCKS
+            world, plan = plan_round(seed)
             result = await run_round(surroundings, world, plan)
             totals.add(result)
             report(f"{world}, {result.describe()}\n  so far {totals}")

@@ -38,6 +38,18 @@ class ServersWorld:
     async def kill_all(self) -> None:
         await asyncio.gather(*map(self._restart, self.servers))
 
+    async def kill_at_start(self) -> None:
+        """Again and again before it is ready."""
+        server = self._chance.choice(self.servers)
+        for _ in range(3):
+            await self._restart(server)
+            await asyncio.sleep(self._chance.uniform(0.0, 0.6))
+
+    async def restart(self) -> None:
+        server = self._chance.choice(self.servers)
+        await server.stop()
+        server.start()
+
     async def _restart(self, server: ServerProcess) -> None:
         await server.kill()
         self.kills += 1
@@ -80,6 +92,8 @@ class PostgresWorld(ServersWorld):
         return {
             "kill": self.kill,
             "kill all": self.kill_all,
+            "kill at start": self.kill_at_start,
+            "restart": self.restart,
             "freeze": self.freeze,
             "skew": self.skew_clock,
             "database stops": self.stop_database,

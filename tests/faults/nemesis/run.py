@@ -103,13 +103,19 @@ async def run_faults(world: World, workload: Workload, plan: RoundPlan) -> list[
         except (TimeoutError, RuntimeError) as failed:
             return [f"no recovery from {name} within {plan.recovery_limit_seconds:.0f} s. {failed}"]
         fault.recovered = read_time()
-    try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while workload.acknowledged < plan.operations_at_least:
-                workload.require_agents_alive()
-                await asyncio.sleep(0.02)
-    except TimeoutError:
-        return [f"only {workload.acknowledged} operations were acknowledged"]
+    return await _wait_for_operations(workload, plan.operations_at_least)
+
+
+async def _wait_for_operations(workload: Workload, operations: int) -> list[str]:
+    """Until so many were acknowledged, as long as there are more of them."""
+    before, since = -1, read_time()
+    while workload.acknowledged < operations:
+        workload.require_agents_alive()
+        if workload.acknowledged > before:
+            before, since = workload.acknowledged, read_time()
+        elif read_time() > since + PATIENCE_SECONDS:
+            return [f"only {before} operations were acknowledged, the last {PATIENCE_SECONDS:.0f} s ago"]
+        await asyncio.sleep(0.02)
     return []
 
 

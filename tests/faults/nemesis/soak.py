@@ -68,6 +68,12 @@ class Series:
         )
 
 
+def measure_own_memory(process: psutil.Process) -> int:
+    """Without mapped files: SQLite maps its database, which grows with what is stored and is not held."""
+    memory = process.memory_info()
+    return int(memory.rss - getattr(memory, "shared", 0))
+
+
 class Soak:
     def __init__(self, server: ServerProcess, database: Path, workload: Workload) -> None:
         self._process = psutil.Process(server.pid)
@@ -88,7 +94,7 @@ class Soak:
     def sample(self) -> None:
         at = read_time() - self._began
         with self._process.oneshot():
-            self.memory.add(at, self._process.memory_info().rss / MEGABYTE)
+            self.memory.add(at, measure_own_memory(self._process) / MEGABYTE)
             self.descriptors.add(at, self._process.num_fds())
             self.threads.add(at, self._process.num_threads())
         self.log.add(at, self._log.stat().st_size / MEGABYTE if self._log.exists() else 0.0)

@@ -24,6 +24,8 @@ class SqliteWorld:
     def list_faults(self) -> dict[str, Callable[[], Awaitable[None]]]:
         return {
             "kill": self.kill,
+            "kill at start": self.kill_at_start,
+            "restart": self.restart,
             "power cut": self.cut_power,
             "freeze": self.freeze,
             "full disk": self.fill_disk,
@@ -33,6 +35,16 @@ class SqliteWorld:
     async def kill(self) -> None:
         await self._server.kill()
         self.kills += 1
+        self._server.start()
+
+    async def kill_at_start(self) -> None:
+        """Again and again before it is ready: what a start changes must survive that as well."""
+        for _ in range(3):
+            await self.kill()
+            await asyncio.sleep(self._chance.uniform(0.0, 0.6))
+
+    async def restart(self) -> None:
+        await self._server.stop()
         self._server.start()
 
     async def cut_power(self) -> None:
