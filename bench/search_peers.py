@@ -34,9 +34,13 @@ class PeerPackage:
     requirements: tuple[str, ...]
     python: str
     """The oldest Python that it runs on."""
+    loads_extensions: bool = False
+    """Does it need a Python whose SQLite loads extensions?"""
 
 
-MEMORY_SERVICE = PeerPackage("mcp-memory-service", ("mcp-memory-service==12.2.0",), "3.11")
+MEMORY_SERVICE = PeerPackage(
+    "mcp-memory-service", ("mcp-memory-service==12.2.0",), "3.11", loads_extensions=True
+)
 BASIC_MEMORY = PeerPackage("basic-memory", ("basic-memory==0.18.5", "fastmcp==2.12.3"), "3.12")
 
 
@@ -46,22 +50,26 @@ def install_peer(package: PeerPackage, folder: Path) -> Path:
     programs = home / "bin"
     if not (home / "installed").exists():
         uv = [str(Path(sys.executable).with_name("uv"))]
-        subprocess.run([*uv, "venv", "-q", "--python", _find_python(package.python), str(home)], check=True)
+        subprocess.run([*uv, "venv", "-q", "--python", _find_python(package), str(home)], check=True)
         python = str(programs / "python")
         subprocess.run([*uv, "pip", "install", "-q", "--python", python, *package.requirements], check=True)
         (home / "installed").touch()
     return programs
 
 
-def _find_python(oldest: str) -> str:
-    """This Python if it is new enough, else one on the path or of pyenv."""
-    if sys.version_info >= tuple(map(int, oldest.split("."))):
-        return sys.executable
-    pyenv = sorted(Path.home().glob(f".pyenv/versions/{oldest}*/bin/python"))
-    found = shutil.which(f"python{oldest}")
-    if pyenv or found:
-        return str(pyenv[-1]) if pyenv else str(found)
-    raise FileNotFoundError(f"Python {oldest} is not installed.")
+def _find_python(package: PeerPackage) -> str:
+    """The first of this Python, those of the system and those of pyenv that the package runs on."""
+    check = f"import sys; assert sys.version_info >= {tuple(map(int, package.python.split('.')))}"
+    if package.loads_extensions:
+        check += "; import sqlite3; sqlite3.connect(':memory:').enable_load_extension(True)"
+    system = [
+        found for minor in range(11, 15) if (found := shutil.which(f"python3.{minor}", path="/usr/bin"))
+    ]
+    pyenv = sorted(map(str, Path.home().glob(".pyenv/versions/3.*/bin/python")))
+    for python in (sys.executable, *system, *pyenv):
+        if subprocess.run([python, "-c", check], capture_output=True, check=False).returncode == 0:
+            return python
+    raise FileNotFoundError(f"no Python {package.python} or newer that it runs on")
 
 
 class StdioServer:
