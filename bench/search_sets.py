@@ -17,7 +17,7 @@ OWN_FOLDER = Path(__file__).parent / "search_sets"
 SELECTION, HELD_OUT = "selection", "held-out"
 _DOCUMENTS = {"pyfunc": 1000, "techfaq": 500, "cosqa": 1000, "sde_conversations": 999, "devbench": 99}
 _QUESTIONS = {"pyfunc": 200, "techfaq": 150, "cosqa": 200, "sde_conversations": 99, "devbench": 99}
-_MAX_HELD_OUT = {"techfaq": 102, "locomo_sessions": 690}
+_MAX_HELD_OUT = {"techfaq": 102, "locomo_sessions": 300}
 _LOCOMO_SELECTION = 300
 _LONGMEMEVAL_QUESTIONS = 40
 

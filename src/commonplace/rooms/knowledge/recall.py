@@ -221,7 +221,8 @@ def _put_newer_first(ranked: list[RecalledItem]) -> list[RecalledItem]:
     for end in range(len(ordered) - 1, 0, -1):
         for at in range(end):
             first, second = ordered[at], ordered[at + 1]
-            if first.changed_at < second.changed_at and _may_amend(second, first):
+            is_newer = first.changed_at < second.changed_at
+            if is_newer and _have_one_kind(first.hit, second.hit) and _may_amend(second, first):
                 ordered[at] = replace(second, closeness=first.closeness)
                 ordered[at + 1] = replace(first, closeness=second.closeness)
     return ordered
@@ -229,24 +230,22 @@ def _put_newer_first(ranked: list[RecalledItem]) -> list[RecalledItem]:
 
 def _may_amend(newer: RecalledItem, older: RecalledItem) -> bool:
     """Do both match nearly equally well and have one subject? If the newer one says that something changed, it may
-    match less well, because it need not repeat what it replaces."""
-    if (newer.hit.project, newer.hit.kind) != (older.hit.project, older.hit.kind):
-        return False
+    match less well, because it need not repeat what it replaces.
+
+    Only short prose: long texts have many subjects, and pieces of code share most of their words.
+    """
     gap = older.closeness - newer.closeness
-    if gap > _MAX_AMENDED_GAP:
+    if gap > _MAX_AMENDED_GAP or max(newer.hit.passages, older.hit.passages) > _MAX_AMENDED_PASSAGES:
         return False
     shared = _measure_shared_words(newer.hit, older.hit)
-    if shared < _SHARED_SUBJECT_OF_CHANGE:
-        return False
-    return (gap <= _NEARLY_EQUAL and shared >= _SHARED_SUBJECT) or _tells_change(newer, older)
-
-
-def _tells_change(newer: RecalledItem, older: RecalledItem) -> bool:
-    """Only of short prose: long texts tell of many changes, and code is full of the same words."""
-    if max(newer.hit.passages, older.hit.passages) > _MAX_AMENDED_PASSAGES:
-        return False
     words = f"{newer.item.title}\n{newer.item.text}"
-    return _TELLS_CHANGE.search(words) is not None and not _CODE_SIGNS.search(words)
+    if shared < _SHARED_SUBJECT_OF_CHANGE or _CODE_SIGNS.search(words):
+        return False
+    return (gap <= _NEARLY_EQUAL and shared >= _SHARED_SUBJECT) or _TELLS_CHANGE.search(words) is not None
+
+
+def _have_one_kind(first: Hit, second: Hit) -> bool:
+    return (first.project, first.kind) == (second.project, second.kind)
 
 
 def _measure_shared_words(first: Hit, second: Hit) -> float:
