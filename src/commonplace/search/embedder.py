@@ -12,6 +12,7 @@ from commonplace import background
 from commonplace.clock import MINUTE
 from commonplace.search import embedding_queue, text
 from commonplace.search.embedding_model import embed_each as each_vector
+from commonplace.search.freed_memory import return_freed_memory
 from commonplace.search.source import SearchItem
 from commonplace.store.database import Tx
 
@@ -47,6 +48,7 @@ class Embedder:
         self._embedding: background.BackgroundWork | None = None
         self._used_at = 0.0
         self._chosen = False
+        self._has_worked = False
         self.last_error = ""
         """Why the last attempt failed; empty after a success."""
         self.without_vectors = 0
@@ -74,9 +76,13 @@ class Embedder:
         now = time.monotonic()
         if has_worked:
             self._used_at, self.last_error = now, ""
+        elif self._has_worked:
+            await asyncio.to_thread(return_freed_memory)
         elif now - self._used_at > _IDLE_SECONDS:
             self._engine.unload_models()
+            await asyncio.to_thread(return_freed_memory)
             self._used_at = now
+        self._has_worked = has_worked
         return has_worked
 
     async def _embed_next(self) -> int:
