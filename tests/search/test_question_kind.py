@@ -2,7 +2,7 @@
 
 import pytest
 
-from commonplace.search.question_kind import is_foreign, measure_name_share
+from commonplace.search.question_kind import is_foreign, list_proper_names, measure_name_share
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,8 @@ def test_english_questions_are_not_foreign(question: str):
 )
 def test_share_of_names_in_a_question(question: str, share: float):
     assert measure_name_share(question) == share
+
+
+def test_proper_names_are_words_with_a_capital_inside_the_question():
+    assert list_proper_names("When does PgBouncer close connections of Redis?") == ["PgBouncer", "Redis"]
+    assert list_proper_names("What is the size limit") == []

@@ -28,6 +28,8 @@ class RelevanceScale:
     per_tenfold: float
     word_bonus: float
     known_bonus: float
+    name_bonus: float
+    """For a question with a proper name that the project knows."""
     meaning: float
     """The cosine from which a reply names it: below, texts of one field are all alike."""
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from commonplace.search import postgres, sqlite
+from commonplace.search import postgres, sqlite, text
 from commonplace.search.embedding_model import RelevanceScale
 from commonplace.search.index import KINDS_WITHOUT_VECTORS, has_entries
 from commonplace.search.query import (
@@ -18,7 +18,7 @@ from commonplace.search.query import (
     split_question,
     weigh_terms,
 )
-from commonplace.search.question_kind import measure_name_share
+from commonplace.search.question_kind import list_proper_names, measure_name_share
 from commonplace.search.spelling import find_nearest_terms
 from commonplace.store.database import Row, Statement, Tx
 
@@ -174,6 +174,7 @@ def is_relevant(hit: Hit, question: Question) -> bool:
     if hit.similarity is None:
         return hit.coverage >= _RELEVANT_COVERAGE_WITHOUT_VECTOR
     evidence = hit.similarity + scale.word_bonus * hit.coverage + scale.known_bonus * hit.terms.known
+    evidence += scale.name_bonus * hit.terms.has_known_name
     return evidence >= scale.choose_threshold(hit.terms.passages)
 
 
@@ -260,13 +261,15 @@ async def _load_terms(
     if found is None:
         return None
     unknown = [word[0] for word in words if found.frequencies.keys().isdisjoint(word)]
+    names = {token for name in list_proper_names(question) for token in text.tokenize(name)}
+    has_known_name = not names.isdisjoint(found.frequencies)
     nearest = await find_nearest_terms(tx, project, unknown) if unknown else {}
     if not nearest:
-        return _weigh_terms(words, found, max_terms)
+        return replace(_weigh_terms(words, found, max_terms), has_known_name=has_known_name)
     repaired, _ = await load_term_statistics(tx, project, list(nearest.values()), readers)
     words = [(nearest[word[0]],) if word[0] in nearest else word for word in words]
     terms = _weigh_terms(words, found.add_terms(repaired) if repaired else found, max_terms)
-    return replace(terms, repaired=len(nearest) / len(words))
+    return replace(terms, repaired=len(nearest) / len(words), has_known_name=has_known_name)
 
 
 def _weigh_terms(words: list[tuple[str, ...]], found: TermStatistics, max_terms: int) -> QueryTerms:

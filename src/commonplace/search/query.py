@@ -36,7 +36,7 @@ class QueryTerms:
     as long as the project is large to put in order, so the newest entries that have them are the candidates.
     `tokens` are those of each term in the index, one for each kind of readers that has entries with it. `known` is how
     much of the question the index has words for, from 0 to 1, and `repaired` how much of it was misspelt; `passages` is
-    the size of the index."""
+    the size of the index. `has_known_name`: the index has a proper name of the question."""
 
     worth: dict[str, float]
     searched: tuple[tuple[str, ...], ...]
@@ -47,6 +47,7 @@ class QueryTerms:
     known: float = 1.0
     passages: float = 1.0
     repaired: float = 0.0
+    has_known_name: bool = False
 
     def score_entry(self, counts: str, length: int) -> float:
         """Inlined, because a question scores hundreds of entries."""

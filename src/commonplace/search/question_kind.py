@@ -1,4 +1,4 @@
-"""What a question looks like, before anything is searched: is it made of names, is it in another language?
+"""What a question looks like, before anything is searched: does it have names, is it in another language?
 
 Vectors of names mean little, and so do those of languages that the bundled model was not trained on; `find.py` and
 `engine.py` trust them less then.
@@ -10,6 +10,7 @@ from commonplace.search.text import STOP_WORDS
 
 _WORD = re.compile(r"[^\s,;!?()\"'`]+")
 _CODE_NAME = re.compile(r"\w[_=./:@#\\-]\w|[a-z][A-Z]|^[A-Z]{2,}$|^--?\w")
+_PROPER_NAME = re.compile(r"[A-Z][a-z]+")
 _LETTER = re.compile(r"[^\W\d_]")
 _MAX_FOREIGN_LETTERS = 0.3
 # Short words of German, Spanish, French, Italian, Portuguese and Dutch that English does not have.
@@ -108,6 +109,11 @@ def measure_name_share(question: str) -> float:
     """The share of the question's words that are names of code, from 0 to 1."""
     words = [word for word in _WORD.findall(question) if word.lower() not in STOP_WORDS]
     return sum(bool(_CODE_NAME.search(word)) for word in words) / len(words) if words else 0.0
+
+
+def list_proper_names(question: str) -> list[str]:
+    """Words that are written with a capital inside the question: people, products."""
+    return [word for word in _WORD.findall(question)[1:] if _PROPER_NAME.match(word)]
 
 
 def is_foreign(question: str) -> bool:
