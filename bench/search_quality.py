@@ -3,11 +3,12 @@
 Every system gets the same documents and questions in one run. hit@1: the first result is wanted; R@k: the share of the
 wanted documents among the first k; nDCG@10. `told`: the share of unanswerable questions that get no result; `lost`: the
 share of answerable ones that get none. CPU and tokens are those of a question as an agent asks it, without options.
-`--write` renews bench/results/search.md.
+`--write` renews the rows of these sets in bench/results, from which search.md is made.
 """
 
 import argparse
 import asyncio
+import json
 import math
 import platform
 import statistics
@@ -17,14 +18,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from bench.search_peers import BASIC_MEMORY, MEMORY_SERVICE, BasicMemory, MemoryService, install_peer
 from bench.search_sets import HELD_OUT, SELECTION, BenchQuestion, SearchSet, load_own_sets, load_public_sets
 from bench.search_systems import RESULTS, Commonplace, PlainFts5, SearchSystem
 
 RESULTS_PAGE = Path(__file__).parent / "results" / "search.md"
+RESULTS_ROWS = RESULTS_PAGE.with_suffix(".json")
+"""The rows of every set, so that a run of some sets renews theirs and the page keeps the others."""
 SMALL_SET_DOCUMENTS = 200
 """Peers take seconds for a document; larger sets are asked of FTS5 and of the default only."""
+OWN_SETS = ("learnings", "sessions")
 _TIMED_QUESTIONS = 40
 _BYTES_PER_TOKEN = 4
 _COLUMNS = (
@@ -169,13 +174,33 @@ async def measure_sets(sets: Sequence[SearchSet], arguments: argparse.Namespace)
         _install_peers(arguments.peers) if arguments.peers else ([], ["Peers were left out of this run."])
     )
     measurements: list[Measurement] = []
-    for at, searched in enumerate(sets, 1):
+    for searched in sets:
         for system in _list_systems(searched, arguments, peers):
             measurements.append(await measure_system(system, searched))
             print(_format_line(measurements[-1]), flush=True)
         if arguments.write:
-            RESULTS_PAGE.parent.mkdir(exist_ok=True)
-            RESULTS_PAGE.write_text(render_page(sets[:at], measurements, missing), encoding="utf-8")
+            write_results(searched, measurements, missing)
+
+
+def write_results(searched: SearchSet, measurements: Sequence[Measurement], missing: Sequence[str]) -> None:
+    """Replace the rows of this set, and make the page of all."""
+    RESULTS_PAGE.parent.mkdir(exist_ok=True)
+    stored = json.loads(RESULTS_ROWS.read_text(encoding="utf-8")) if RESULTS_ROWS.exists() else {}
+    stored[searched.name] = {
+        "day": f"{datetime.now(UTC):%Y-%m-%d}",
+        "size": f"{len(searched.documents)} documents, {len(searched.answerable)} questions,"
+        f" {len(searched.unanswerable)} unanswerable",
+        "rows": [
+            {group: each.format_row(group) for group in sorted(each.scores)}
+            for each in measurements
+            if each.set_name == searched.name and each.scores
+        ],
+        "notes": [*missing, *(f"{each.system}: {each.note}" for each in measurements if each.note)],
+    }
+    RESULTS_ROWS.write_text(
+        json.dumps(stored, ensure_ascii=False, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+    )
+    RESULTS_PAGE.write_text(render_page(stored), encoding="utf-8")
 
 
 def _format_line(measured: Measurement) -> str:
@@ -186,25 +211,25 @@ def _format_line(measured: Measurement) -> str:
     )
 
 
-def render_page(
-    sets: Sequence[SearchSet], measurements: Sequence[Measurement], missing: Sequence[str]
-) -> str:
-    ran = [each for each in measurements if each.scores]
+def render_page(stored: dict[str, Any]) -> str:
+    rows = [row for each in stored.values() for row in each["rows"]]
+    own = [row for row in rows if row["all"][0] in OWN_SETS]
     lines = [
         "# How well search finds",
         "",
-        f"Made by `make bench-search` on {datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, Python {platform.python_version()}.",
+        f"Made by `make bench-search`, {platform.machine()}, Python {platform.python_version()}.",
+        "Each set is asked of all its systems in one run.",
         "CPU times are those of a shared machine: compare rows of one set with each other.",
         "",
         (__doc__ or "").split("\n", 2)[2].strip(),
         "",
         "## All questions",
         "",
-        *_render_table(_COLUMNS, [each.format_row("all") for each in ran]),
+        *_render_table(_COLUMNS, [row["all"] for row in rows]),
         "",
-        "## What is worse than plain FTS5",
+        "## Where Commonplace is below plain FTS5",
         "",
-        *_list_losses(ran),
+        *_list_losses(rows),
         "",
         "## By split",
         "",
@@ -213,11 +238,10 @@ def render_page(
         *_render_table(
             ("set", "system", "split", *_COLUMNS[2:7]),
             [
-                [row[0], row[1], split, *row[2:7]]
-                for each in ran
+                [*row[split][:2], split, *row[split][2:7]]
+                for row in rows
                 for split in (SELECTION, HELD_OUT)
-                if each.scores.get(split)
-                for row in [each.format_row(split)]
+                if split in row
             ],
         ),
         "",
@@ -225,48 +249,36 @@ def render_page(
         "",
         *_render_table(
             ("set", "kind", "system", *_COLUMNS[2:7]),
-            [
-                [row[0], kind.removeprefix("kind "), row[1], *row[2:7]]
-                for name in ("learnings", "sessions")
-                for kind in sorted({group for each in ran if each.set_name == name for group in each.scores})
+            sorted(
+                [row[kind][0], kind.removeprefix("kind "), row[kind][1], *row[kind][2:7]]
+                for row in own
+                for kind in row
                 if kind.startswith("kind ")
-                for each in ran
-                if each.set_name == name
-                for row in [each.format_row(kind)]
-            ],
+            ),
         ),
         "",
         "## Sets",
         "",
-        *[
-            f"- {each.name}: {len(each.documents)} documents, {len(each.answerable)} questions, {len(each.unanswerable)} unanswerable."
-            for each in sets
-        ],
-        "",
-        *[
-            f"- {line}"
-            for line in [
-                *missing,
-                *(f"{each.system} on {each.set_name} {each.note}" for each in measurements if each.note),
-            ]
-        ],
+        *(f"- {name}: {each['size']}; measured {each['day']}." for name, each in sorted(stored.items())),
+        *(f"- {name}: {note}" for name, each in sorted(stored.items()) for note in each["notes"]),
     ]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _list_losses(ran: Sequence[Measurement]) -> list[str]:
-    """Each figure of the default that is below that of plain FTS5."""
-    plain = {each.set_name: each.format_row("all") for each in ran if each.system == "FTS5"}
+def _list_losses(rows: Sequence[dict[str, list[str]]]) -> list[str]:
+    """Each figure of the default that is below that of plain FTS5, over all questions of a set and over each split."""
     lines = []
-    for each in ran:
-        if each.system == "Commonplace" and each.set_name in plain:
-            ours, theirs = each.format_row("all"), plain[each.set_name]
-            lines += [
-                f"- {each.set_name}, {name}: {ours[at]} against {theirs[at]}"
-                for at, name in enumerate(_COLUMNS)
-                if 3 <= at <= 6 and float(ours[at]) < float(theirs[at])
-            ]
-    return lines or ["Nothing, on hit@1, R@5, R@10 and nDCG@10 of these sets."]
+    for group in ("all", SELECTION, HELD_OUT):
+        plain = {row[group][0]: row[group] for row in rows if group in row and row[group][1] == "FTS5"}
+        for row in rows:
+            ours = row.get(group, ["", ""])
+            if ours[1] == "Commonplace" and ours[0] in plain:
+                lines += [
+                    f"- {ours[0]}, {group} questions, {name}: {ours[at]} against {plain[ours[0]][at]}"
+                    for at, name in enumerate(_COLUMNS)
+                    if 3 <= at <= 6 and float(ours[at]) < float(plain[ours[0]][at])
+                ]
+    return lines or ["Nowhere, on hit@1, R@5, R@10 and nDCG@10 of these sets."]
 
 
 def _render_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
