@@ -21,6 +21,7 @@ from commonplace.rooms import (
     requests,
     sessions,
     specs,
+    webhooks,
     work,
     workspaces,
 )
@@ -54,6 +55,7 @@ CATALOGUE = Catalogue(
         locks.ROOM,
         checkouts.ROOM,
         requests.ROOM,
+        webhooks.ROOM,
         work.ROOM,
         backlog.ROOM,
         blackboard.ROOM,

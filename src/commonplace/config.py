@@ -96,6 +96,8 @@ class Settings:
     oauth_projects: tuple[str, ...] = ()
     oauth_projects_claim: str = "commonplace_projects"
     oauth_agent_claim: str = ""
+    webhooks: str = "public"
+    """Where webhooks may send: `public` (https to public addresses), `private` (also this network), `off`."""
     embeddings: str = "on"
     secrets: str = "mask"
     embeddings_key: str = field(default="", repr=False)
@@ -184,6 +186,7 @@ _CHOICES = {
     "transport": ("http", "stdio"),
     "auth": ("on", "local", "off"),
     "secrets": ("mask", "refuse"),
+    "webhooks": ("public", "private", "off"),
     "archives_raw": ("mask", "keep"),
     "log_level": ("debug", "info", "warning", "error"),
 }

@@ -22,6 +22,7 @@ from commonplace.edges.identity import Identity
 from commonplace.edges.mcp.publisher import Publisher
 from commonplace.edges.mcp.stdio_transport import serve_stdio as mcp_stdio
 from commonplace.edges.product_host import ProductHost
+from commonplace.edges.webhook_sender import SEND_INTERVAL_SECONDS, WebhookSender
 from commonplace.local_token import load_or_create_local_token
 from commonplace.project import list_old_spellings
 from commonplace.retention import RetentionRun
@@ -121,6 +122,7 @@ async def run_background_work(calls: Calls) -> AsyncIterator[Calls]:
         _PAGE_CHECK_INTERVAL_SECONDS, calls.database.check_pages, name="page check", first_after=0
     )
     sealing = background.every(SEAL_INTERVAL_SECONDS, AuditSealer(calls).seal_new_rows, name="audit seals")
+    webhooks = background.every(SEND_INTERVAL_SECONDS, WebhookSender(calls).send_due, name="webhooks")
     clock_watch = background.every(
         lease_time.WATCH_SECONDS,
         partial(lease_time.watch_lease_clock, calls.database),
@@ -133,6 +135,7 @@ async def run_background_work(calls: Calls) -> AsyncIterator[Calls]:
     finally:
         await background.stop(page_check)
         await background.stop(sealing)
+        await background.stop(webhooks)
         await background.stop(clock_watch)
         await background.stop(retention)
         await calls.search.close()

@@ -155,6 +155,8 @@ async def _tell_story(team: Team) -> EchoStory:
     asked = await bob.ask_person(question="ship?", wait_seconds=0)
     listed = {row["id"]: row for row in (await alice.list_requests(project="shop"))["requests"]}
     question = listed[asked["request_id"]]
+    address = {"kind": "slack", "url": "https://hooks.example.org/x"}
+    webhooks = [{"id": (await alice.add_webhook(**address))["id"]} for _ in range(2)]
     board_id, upload = {"session_id": board["session_id"]}, {"workspace_id": place["workspace_id"]}
     token = {"write_token": place["write_token"]}
     transcript = msgspec.json.encode({"type": "user", "message": {"role": "user", "content": MARK}}).decode()
@@ -187,6 +189,9 @@ async def _tell_story(team: Team) -> EchoStory:
             "memory_lock_files": {"files": ["src/a.py"]},
             "memory_report_prevented": {"kind": "edit_denied"},
             "memory_report_request": {"kind": "permission"},
+            "memory_add_webhook": {**address, "topics": ["digest"], "token": "tk"},
+            "memory_remove_webhook": webhooks[0],
+            "memory_test_webhook": webhooks[1],
             "memory_ask_person": {"wait_seconds": 0},
             "memory_answer_request": {
                 "project": "shop",

@@ -12,6 +12,7 @@ from commonplace.cli.login_server_parser import add_login_server
 from commonplace.cli.serve_parser import add_serve
 from commonplace.cli.up_parser import add_up
 from commonplace.cli.upkeep_parser import add_retention, add_status
+from commonplace.cli.webhook_parser import add_webhook
 from commonplace.client.commands import client_parser as agent_commands
 from commonplace.client.commands import people_parser
 from commonplace.client.commands.command_flags import Commands, RawHelp, add_store_flags, run_lazily
@@ -26,7 +27,18 @@ _EPILOG = """first steps:
   commonplace key create --name ann --role owner   make the first key, then: serve --auth on
 """
 COMMAND_GROUPS = {
-    "run the server": ("up", "serve", "service", "status", "doctor", "key", "audit", "retention", "admin"),
+    "run the server": (
+        "up",
+        "serve",
+        "service",
+        "status",
+        "doctor",
+        "key",
+        "webhook",
+        "audit",
+        "retention",
+        "admin",
+    ),
     "back up and move": ("backup", "restore", "export", "import", "scrub"),
     "connect agents": ("connect", "join", "install", "uninstall", "guard"),
     "ask the server": ("open", "search", "show", "who", "inbox", "answer", "backlog", "standup", "call"),
@@ -49,6 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_serve(commands)
     _add_call(commands)
     add_key(commands)
+    add_webhook(commands)
     _add_audit(commands)
     add_retention(commands)
     add_status(commands)

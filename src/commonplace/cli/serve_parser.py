@@ -95,6 +95,11 @@ def _add_texts(serve: argparse.ArgumentParser) -> None:
         "--secrets", choices=("mask", "refuse"), help="mask secrets in texts, or refuse such texts (mask)"
     )
     serve.add_argument(
+        "--webhooks",
+        choices=("public", "private", "off"),
+        help="where webhooks may send: https to public addresses, also http and your own network, or nowhere (public)",
+    )
+    serve.add_argument(
         "--librarian",
         metavar="P=DIR,..",
         help="keep the function registry of these projects in step with these folders",

@@ -15,6 +15,7 @@ from commonplace.rooms.backlog.model import ProjectOrAll
 from commonplace.rooms.requests import model, store
 from commonplace.rooms.requests.events import REQUEST_ANSWERED, REQUEST_CLOSED, REQUEST_OPENED
 from commonplace.rooms.requests.people import require_person
+from commonplace.rooms.webhooks import store as webhook_store
 from commonplace.store.database import Row
 from commonplace.waiting import WaitForEvents
 
@@ -79,6 +80,8 @@ def _build_questions(given: model.GivenQuestions | None) -> list[model.RequestQu
 async def open_request(call: Call, draft: model.RequestDraft, *, is_awaited: bool) -> str:
     request_id = f"req_{secrets.token_hex(6)}"
     await store.insert_request(call.tx, request_id, call.own_session, draft, call.now, is_awaited=is_awaited)
+    if draft.kind != "idle":
+        await webhook_store.queue_request(call.tx, call.project, request_id, call.now)
     call.subject = f"{request_id} {draft.kind} {draft.title}"
     call.emit(REQUEST_OPENED, id=request_id, request_kind=draft.kind, agent=draft.agent, title=draft.title)
     return request_id
