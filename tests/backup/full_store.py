@@ -74,6 +74,8 @@ async def fill_every_room(database: Database, clock: HandClock, settings: Settin
 async def _add_what_the_examples_delete(ann: Agent) -> None:
     await ann.guidelines(action="set", scope="shop", name="rounding", rule="Round half to even.", priority=10)
     await ann.checklist(action="create", name="release", items=["Changelog", "Tag"])
+    webhook = await ann.add_webhook(kind="slack", url="https://hooks.example.org/x")
+    await ann.call("memory_test_webhook", id=webhook["id"])
     await ann.set_memory(key="plan", value={"step": 2, "word": "Zürich 東京"})
     await ann.update_work(
         title="Cart", status="completed", files_touched=["src/cart.py"], signals=["cart-done"]
