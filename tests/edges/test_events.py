@@ -296,7 +296,19 @@ SCENARIOS = (
     ),
 )
 
+
 # Nobody can subscribe to what does not exist yet, and a lease lapses only after minutes (tests/rooms/test_lock_leases.py).
+def _answer_request(world: World) -> None:
+    (request, *_) = world.call("memory_list_requests", project="shop")["requests"]
+    bound = {"project": "shop", "request_id": request["id"], "shown": request["shown"]}
+    world.call("memory_answer_request", **bound, decision="answer", answers=["yes"])
+
+
+def _close_request(world: World) -> None:
+    world.ann("memory_report_request", kind="permission", text="ls")
+    world.ann("memory_close_requests")
+
+
 PREVENTED = {
     "EditDenied": "edit_denied",
     "CommandDenied": "command_denied",
@@ -312,6 +324,15 @@ SCENARIOS += tuple(
         lambda world, kind=kind: world.ann("memory_report_prevented", kind=kind, what="git stash"),
     )
     for event, kind in PREVENTED.items()
+)
+SCENARIOS += (
+    Scenario(
+        "RequestOpened",
+        at("requests://shop"),
+        lambda world: world.ann("memory_ask_person", question="Ship it?", wait_seconds=0),
+    ),
+    Scenario("RequestAnswered", at("requests://shop"), _answer_request),
+    Scenario("RequestClosed", at("requests://shop"), _close_request),
 )
 WITHOUT_SCENARIO = {"SessionCreated", "WorkspaceRegistered", "LeaseTakenOver", "BrowserSignedOut"}
 
