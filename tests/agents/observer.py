@@ -1,22 +1,19 @@
 """What the server says about the team, seen by an agent that only looks."""
 
-import json
-import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import product
-from patience import PATIENCE_SECONDS
+from commonplace.beacon import read_beacon
 from product import Product
 
-_NAME = "observer"
+_NAME, _PROJECT = "observer", "webstore"
 
 
 class Observer:
     def __init__(self, server: Product, key: str, data: Path) -> None:
         self._server, self._key, self._data = server, key, data
-        start = server.call("memory_start_session", key, project="webstore", claude_instance=_NAME)
+        start = server.call("memory_start_session", key, project=_PROJECT, claude_instance=_NAME)
         self._session_id = start["session_id"]
 
     def _look(self, operation: str, **arguments: Any) -> dict[str, Any]:
@@ -57,16 +54,7 @@ class Observer:
         waiting = [request for request in requests if request["kind"] != "idle"]
         return {request["text"].partition("\n")[0]: request for request in waiting}
 
-    def answer_as_person(self, request: dict[str, Any], decision: str, note: str) -> None:
-        """By the command line of who runs the server: an agent may not answer."""
-        answer = {
-            "project": "webstore",
-            "request_id": request["id"],
-            "shown": request["shown"],
-            "decision": decision,
-            "note": note,
-        }
-        words = ["call", "memory_answer_request", "--json", json.dumps(answer), "--data", str(self._data)]
-        subprocess.run(
-            product.command(*words), env=product.environment(), check=True, timeout=PATIENCE_SECONDS
-        )
+    def act_as_operator(self, operation: str, **arguments: Any) -> dict[str, Any]:
+        """As the person who runs the server does on their command line: an agent may not do everything."""
+        token = str(read_beacon(self._data)["token"])
+        return self._server.call(operation, token, **arguments)

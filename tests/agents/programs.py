@@ -336,6 +336,11 @@ CODEX = DrivenProgram(
     ),
     start_subagent=_codex_subagent,
 )
+# After 30 calls in one turn it would ask the model whether it runs in a loop.
+_GEMINI_SETTINGS = {
+    "security": {"auth": {"selectedType": "gemini-api-key"}},
+    "model": {"disableLoopDetection": True},
+}
 GEMINI = DrivenProgram(
     "gemini",
     "gemini",
@@ -343,7 +348,7 @@ GEMINI = DrivenProgram(
     _gemini_environment,
     _gemini_edit,
     _gemini_shell,
-    {".gemini/settings.json": '{"security": {"auth": {"selectedType": "gemini-api-key"}}}\n'},
+    {".gemini/settings.json": json.dumps(_GEMINI_SETTINGS)},
     terminal=TerminalUse(
         lambda _: ("-m", "gemini-2.5-pro", "--approval-mode", "yolo"),
         "Type your message",

@@ -356,3 +356,17 @@ async def test_commit_of_an_agent_is_refused_by_the_guard_and_a_persons_only_war
     assert git(shop, "log", "-1", "--format=%s") == "x"
     (rule,) = await list_rules(team)
     assert rule["hits"] == 1
+
+
+async def test_patch_in_a_command_is_an_edit_to_the_rules(team: Team, near):
+    await set_rule(team, "generated", deny("edit", match={"path": "dist/"}))
+    await set_rule(team, "no-debugger", deny("edit", match={"path": "*.py", "text": r"breakpoint\(\)"}))
+    bob = await arrive(near, "codex")
+
+    async def patch(file: str, line: str) -> str:
+        text = f"*** Begin Patch\n*** Add File: {file}\n+{line}\n*** End Patch"
+        return (await bob.shell(f"cd src && apply_patch <<'EOF'\n{text}\nEOF\n")).denial
+
+    assert 'Rule "generated"' in await patch("../dist/app.js", "x")
+    assert 'Rule "no-debugger"' in await patch("worker.py", "breakpoint()")
+    assert await patch("worker.py", "work()") == ""

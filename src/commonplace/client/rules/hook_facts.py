@@ -73,6 +73,7 @@ class HookFacts(RuleFacts):
 
     def _list_written(self) -> list[str]:
         from commonplace.client.git.file_writes import (  # noqa: PLC0415 - as above
+            list_patched_paths,
             list_paths_written_by_git,
             list_written_paths,
         )
@@ -83,6 +84,7 @@ class HookFacts(RuleFacts):
             for command in self.parsed.commands
             for paths in (
                 list_written_paths(command),
+                list_patched_paths(command, self.line),
                 *(list_paths_written_by_git(git) for git in read_git_commands(command)),
             )
             for path in paths
@@ -96,6 +98,26 @@ class HookFacts(RuleFacts):
 
     def has_run(self, patterns: Sequence[str], seconds: int) -> bool:
         return command_runs.has_run(self._hook_run.state, self._hook_run.tool, patterns, seconds)
+
+
+class PatchFacts(HookFacts):
+    """The edit in a command that runs `apply_patch`, which is how models of Codex often edit."""
+
+    def __init__(self, hook_run: "HookRun") -> None:
+        super().__init__(hook_run, "edit")
+
+    @cached_property
+    def files(self) -> Sequence[str]:
+        from commonplace.client.git.file_writes import list_patched_paths  # noqa: PLC0415 - as above
+
+        commands = self.parsed.commands
+        return self._to_repository(
+            [path for command in commands for path in list_patched_paths(command, self.line)]
+        )
+
+    @property
+    def text(self) -> str:
+        return find_written_text({"patch": self.line})
 
 
 def list_all_files(paths: Sequence[str]) -> list[str]:

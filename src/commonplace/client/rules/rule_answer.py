@@ -11,7 +11,7 @@ from commonplace.client import remote
 from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.hook_event import HookAnswer
 from commonplace.client.rules import command_runs, rule_reports
-from commonplace.client.rules.hook_facts import OCCASIONS, HookFacts
+from commonplace.client.rules.hook_facts import OCCASIONS, HookFacts, PatchFacts
 from commonplace.quoting.hidden_characters import quote_line
 from commonplace.rules.command_pattern import parse_pattern
 from commonplace.rules.rule import Rule
@@ -24,6 +24,7 @@ _REFRESH_SECONDS = 300
 """A session that makes no other call asks for the rules this often."""
 _MAX_BLOCKED_STOPS = 3
 """How often in a row a rule keeps an agent from stopping: one that cannot comply must be able to end."""
+_PATCH_BEGIN = "*** Begin Patch"
 _NOT_A_STOP = ("ompact", "ubagent")
 _AWAY_TEXT = "(It was not enforced: no server answers, and the rule is not marked `hold`.)"
 _UNNAMED_AUTHORS = ("", "operator", "anonymous")
@@ -92,15 +93,20 @@ def _check_rules(hook_run: "HookRun", hooks: AgentHooks, on: str) -> HookAnswer:
 
 
 def _list_situations(hook_run: "HookRun", rules: list[Rule], on: str) -> list[RuleFacts]:
-    """What is about to happen; a command that commits is both."""
+    """What is about to happen; a command that commits or applies a patch is both."""
     facts, role = HookFacts(hook_run, on), hook_run.rules.role
-    facts.role = role
-    if on != "command" or not any("commit" in rule.on for rule in rules) or not may_commit(facts.line):
-        return [facts]
-    from commonplace.client.rules.commit_facts import LineCommitFacts  # noqa: PLC0415 - few commands commit
+    situations: list[RuleFacts] = [facts]
+    if on == "command" and _PATCH_BEGIN in facts.line:
+        patch = PatchFacts(hook_run)
+        situations += [patch] if patch.files else []
+    if on == "command" and any("commit" in rule.on for rule in rules) and may_commit(facts.line):
+        from commonplace.client.rules.commit_facts import LineCommitFacts  # noqa: PLC0415 - few commands commit
 
-    commit = LineCommitFacts(hook_run, facts.parsed.commands, role)
-    return [facts, commit] if commit.commits else [facts]
+        commit = LineCommitFacts(hook_run, facts.parsed.commands, role)
+        situations += [commit] if commit.commits else []
+    for situation in situations:
+        situation.role = role
+    return situations
 
 
 def may_commit(line: str) -> bool:

@@ -34,7 +34,9 @@ def test_permission_is_answered_from_elsewhere(
     window.terminal.submit("Begin", lambda: bool(window.model.requests))
     for command, decision in zip(commands, ("allow", "deny"), strict=True):
         wait_until(lambda command=command: command in observer.list_requests())
-        observer.answer_as_person(observer.list_requests()[command], decision, note="not on Fridays")
+        request = observer.list_requests()[command]
+        shown = {"project": "webstore", "request_id": request["id"], "shown": request["shown"]}
+        observer.act_as_operator("memory_answer_request", **shown, decision=decision, note="not on Fridays")
     window.terminal.wait_for("That is all.")
     assert workstation.git("log", "--format=%s") == "allowed\nfirst\n"
     assert "denied this: not on Fridays" in window.last_request.results[-1]
