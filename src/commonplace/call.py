@@ -18,7 +18,7 @@ from commonplace.activity import ActivityRecorder, AgentSession
 from commonplace.admission import CallAdmission
 from commonplace.answer import Answer
 from commonplace.arguments import SecretMask
-from commonplace.clock import Clock
+from commonplace.clock import Clock, WatchedClock
 from commonplace.config import Settings
 from commonplace.operation import Operation, OperationFamily
 from commonplace.retention import RetentionProgress
@@ -161,12 +161,12 @@ class Calls:
     """Runs every operation for every surface."""
 
     def __init__(self, database: Database, catalogue: "Catalogue", settings: Settings, clock: Clock) -> None:
-        self.database, self.catalogue, self.settings, self.clock = database, catalogue, settings, clock
+        self.database, self.catalogue, self.settings = database, catalogue, settings
+        self.clock = WatchedClock(clock)
         self.admission = CallAdmission(settings.max_calls)
-        self.bus = events.EventBus(database, clock)
         self.activity = ActivityRecorder(database, clock, catalogue.on_activity)
         self.search = SearchEngine(database, settings, clock, catalogue.search_sources)
-        self.retention = RetentionProgress()
+        self.bus, self.retention = events.EventBus(database, clock), RetentionProgress()
         self.observe: Callable[[str, str, float], None] = lambda _name, _outcome, _seconds: None
 
     def find_operation(self, name: str, given: Mapping[str, Any]) -> tuple[Operation, Mapping[str, Any]]:

@@ -5,6 +5,7 @@ Stamps follow the machine's clock, also when it is set. Leases must not end beca
 
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -14,10 +15,39 @@ SECOND = 1_000_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
+_NEVER = 2**62
+_REMEMBERED_ROUNDS = 5
 
 
 def read_wall_clock() -> int:
     return time.time_ns() // 1000
+
+
+class WatchedClock:
+    """A clock that remembers when it was set back: rows may have stamps of that time. One for each process."""
+
+    def __init__(self, read: Clock) -> None:
+        self._read = read
+        self._highest = 0
+        self._lowest = _NEVER
+        self._lowest_of_rounds: deque[int] = deque(maxlen=_REMEMBERED_ROUNDS)
+
+    def __call__(self) -> int:
+        now = self._read()
+        if now < self._highest:
+            self._lowest = min(self._lowest, now)
+        else:
+            self._highest = now
+        return now
+
+    def end_round(self) -> int:
+        """The lowest time after a step back in this round or the last ones; far in the future if there was none.
+
+        Some rounds are remembered, because a transaction commits later than it reads the clock.
+        """
+        self._lowest_of_rounds.append(self._lowest)
+        self._highest, self._lowest = 0, _NEVER
+        return min(self._lowest_of_rounds)
 
 
 def read_boot_clock() -> int:

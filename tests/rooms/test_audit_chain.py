@@ -84,6 +84,21 @@ async def insert_row(team: Team, at: int, row_id: str = "f" * 12) -> None:
     )
 
 
+@pytest.mark.parametrize("seals_before", [False, True])
+async def test_rows_of_a_time_in_which_the_clock_was_set_back_are_sealed(team, seals_before):
+    await write_rows(team)
+    if seals_before:
+        await seal(team)
+    team.clock.advance(minutes=-60)
+    await write_rows(team, 2)
+    team.clock.advance(minutes=60)
+    await write_rows(team, 2)
+    await seal(team)
+    team.clock.advance(minutes=30)
+    report = await verify(team)
+    assert (report["rows"], report["problems"]) == (ROWS + 1 + 2 * 3, [])
+
+
 async def test_every_act_on_a_row_is_found_and_the_row_is_named(team):
     await write_rows(team)
     await seal(team)

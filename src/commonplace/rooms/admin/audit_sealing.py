@@ -35,21 +35,24 @@ class AuditSealer:
         self._logged_at: dict[str, int] = {}
 
     async def seal_new_rows(self) -> None:
-        """Seal what every project has new, unless another replica just did."""
-        now = self._clock()
+        """Seal what every project has new, unless another replica just did.
+
+        Rows that this process wrote while its clock was set back are older than what is sealed, and new all the same.
+        """
+        lowest, now = self._clock.end_round(), self._clock()
         sealed_until = await self._database.read(audit_store.load_sealed_until)
-        if now - SEAL_INTERVAL_SECONDS * SECOND // 2 < sealed_until <= now:
+        if now - SEAL_INTERVAL_SECONDS * SECOND // 2 < sealed_until <= min(now, lowest):
             return
-        since = min(sealed_until, now) - LATE_COMMIT_MICROSECONDS
+        since = min(sealed_until, now, lowest) - LATE_COMMIT_MICROSECONDS
         projects = await self._database.read(lambda tx: audit_store.list_projects_since(tx, since))
-        sealed = [await self._seal_project(project, now) for project in projects]
+        sealed = [await self._seal_project(project, now, lowest) for project in projects]
         if any(sealed):
             await self._database.write(lambda tx: audit_store.store_sealed_until(tx, now))
 
-    async def _seal_project(self, project: str, now: int) -> bool:
+    async def _seal_project(self, project: str, now: int, lowest: int) -> bool:
         """Whether there were new rows. One look at what is sealed already serves all seals of this run."""
         last: AuditSeal | None = None
-        unsealed = await self._database.read(lambda tx: find_unsealed(tx, project, now))
+        unsealed = await self._database.read(lambda tx: find_unsealed(tx, project, min(now, lowest)))
         while seals := await self._database.read(lambda tx: list_next_seals(tx, unsealed, now)):
             if not await self._database.write(lambda tx, seals=seals: append_seals(tx, seals)):  # type: ignore[misc]
                 break
@@ -78,6 +81,7 @@ class UnsealedRows:
 
 
 async def find_unsealed(tx: Tx, project: str, now: int) -> UnsealedRows:
+    """`now` is the lowest time that new rows may have; some are a little older, because they commit later."""
     newest = await audit_store.load_last_sealed_time(tx, project)
     if newest is None:
         return UnsealedRows(project, (-1, ""), set())
