@@ -6,6 +6,7 @@ import pytest
 
 from commonplace import errors
 from commonplace.access import OPERATOR, Caller
+from commonplace.catalogue import CATALOGUE
 from patience import PATIENCE_SECONDS
 
 EVERYWHERE = frozenset({"*"})
@@ -274,3 +275,8 @@ async def test_report_leaves_secrets_out(team):
     (request,) = (await team.anyone(PAGE).list_requests(project="shop"))["requests"]
     assert secret not in request["text"]
     assert "curl" in request["text"]
+
+
+def test_no_tool_of_a_model_answers_requests():
+    assert "memory_ask_person" in CATALOGUE.model_tools
+    assert CATALOGUE.model_tools.isdisjoint({"memory_answer_request", "memory_report_request"})

@@ -8,6 +8,7 @@ import { live, paused } from "./state.js";
 const CHANNEL = "commonplace-live";
 const SPACING_MILLISECONDS = 250;
 const HIDDEN_SPACING_MILLISECONDS = 5000;
+const OFFLINE_MILLISECONDS = 4000;
 
 /** @typedef {{project: string, n: number, kind: string, uri: string, at: string, actor?: string, body?: Record<string, any>}} LiveEvent */
 
@@ -52,12 +53,28 @@ function lead(release) {
     receive(message);
   };
   // What happened before the stream was open, or while it was not, is not known: everything is fetched again.
-  source.onopen = () => say({ status: "live", events: [] });
-  source.onerror = () => say({ status: source.readyState === EventSource.CLOSED ? "offline" : "connecting" });
+  /** @type {number | undefined} */ let lost;
+  let isLost = false;
+  source.onopen = () => {
+    clearTimeout(lost);
+    lost = undefined;
+    isLost = false;
+    say({ status: "live", events: [] });
+  };
+  // The browser tries again by itself and calls that connecting, for as long as the server is away.
+  source.onerror = () => {
+    isLost ||= source.readyState === EventSource.CLOSED;
+    say({ status: isLost ? "offline" : "connecting" });
+    lost ??= setTimeout(() => {
+      isLost = true;
+      say({ status: "offline" });
+    }, OFFLINE_MILLISECONDS);
+  };
   source.onmessage = ({ data }) => say({ events: [JSON.parse(data)] });
   source.addEventListener("reset", () => say({ events: [] }));
   isLeader = true;
   stopLeading = () => {
+    clearTimeout(lost);
     source.close();
     isLeader = false;
     release();
