@@ -128,6 +128,13 @@ def split_region(path: str) -> tuple[str, FileRegion | None]:
     return file, FileRegion({UNKNOWN_BASE: spans} if spans else {}, symbols)
 
 
+def tag_working_tree(machine: str, root: str) -> str:
+    """The name of a working tree in regions; a server and its clients compute the same."""
+    import hashlib  # noqa: PLC0415 - few hooks need it
+
+    return hashlib.sha256(f"{machine} {root}".encode("utf-8", "replace")).hexdigest()[:TREE_CHARACTERS]
+
+
 def normalize_symbol(symbol: str) -> str:
     """The name with dots, however the language separates scopes."""
     return re.sub(r"\.{2,}", ".", symbol.replace(":", ".")).strip(".")

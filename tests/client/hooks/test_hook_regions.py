@@ -1,8 +1,9 @@
 """An edit leases the lines that it changes: two agents in one file, in one checkout and in linked working trees."""
 
 import pytest
-from hooked import both_stores, git, replace_text
+from hooked import both_stores, git, replace_text, run
 
+import product
 from commonplace.client.commands import guard
 from team import Agent
 
@@ -204,9 +205,15 @@ async def test_a_commit_with_the_lines_of_another_is_refused_and_one_of_own_line
     refused = await ann.commit()
     assert refused.code != 0
     assert f"leased by {ben.name} (lines 16 as committed, in Cart.total" in refused.stderr
-    both = cart.read_text()
-    cart.write_text(CART.replace("append(item)", "append(1)"))
-    git(shop, "add", "src/cart.py")
-    cart.write_text(both)
+    git(shop, "restore", "--staged", "src/cart.py")
+    for one in (ann, ben):
+        asked = await one.shell("git add src/cart.py")
+        assert "commonplace git stage src/cart.py" in asked.denial
+    mine = {"COMMONPLACE_AGENT_SESSION": ann.session}
+    staged = await run(product.command("git", "stage", "src/cart.py"), shop, ann.environ | mine)
+    assert staged.stdout == f"src/cart.py: 1 changed places staged; left to {ben.name}: what they have leased"
     assert (await ann.commit()).code == 0
     assert "net * RATE" in git(shop, "show", "HEAD:src/cart.py")
+    assert "append(1)" in git(shop, "show", "HEAD:src/cart.py")
+    assert "return net\n" in cart.read_text()
+    assert "src/cart.py" in (await ann.shell("git checkout -- src/cart.py")).denial

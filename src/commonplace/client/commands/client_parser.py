@@ -188,6 +188,8 @@ def _add_git(commands: Commands) -> None:
         formatter_class=RawHelp,
     )
     acts = git.add_subparsers(title="acts", metavar="ACT", dest="act", required=True)
+    stage = acts.add_parser("stage", help="stage your own lines of a file that others edit too")
+    stage.add_argument("paths", nargs="+", metavar="FILE")
     shelve = acts.add_parser("shelve", help="put your own changes aside, and nobody else's")
     shelve.add_argument("paths", nargs="*", metavar="FILE", help="only these files")
     shelve.add_argument("-m", "--message", help="what they are")
@@ -206,6 +208,7 @@ def _add_git(commands: Commands) -> None:
 
 _GIT = """Work in a checkout that others use too. A shelf holds your own changes only, in a commit under
 refs/commonplace/<agent>/. Before the hooks let a command destroy changes, they keep them for 14 days.
+  commonplace git stage src/cart.py
   commonplace git shelve -m "half of the tax"
   commonplace git unshelve
   commonplace git rescue list

@@ -1,4 +1,5 @@
-"""`commonplace git`: put your own changes aside, bring them back, and restore what a command destroyed."""
+"""`commonplace git`: stage your own lines, put your own changes aside, bring them back, and restore what a command
+destroyed."""
 
 import argparse
 import os
@@ -16,6 +17,7 @@ from commonplace.client.git.judgement import name_files
 from commonplace.client.git.rescue import Rescue
 from commonplace.client.git.shelves import Shelf, ShelfInTheWay
 from commonplace.client.hooks.hook_run import HookRun
+from commonplace.client.regions import own_lines
 
 _MAX_FILES = 1_000
 
@@ -67,6 +69,26 @@ def _list_own_files(hook_run: HookRun, root: str) -> tuple[list[str], list[Chang
     ]
     taken = {file.path for file in foreign}
     return [file.path for file in owners if file.path not in taken], foreign
+
+
+def _stage(arguments: argparse.Namespace) -> int:
+    hook_run, root = find_acting_run(), _find_root()
+    files = [_from_root(root, path) for path in arguments.paths]
+    if staged := [file for file in files if own_lines.is_staged(root, file)]:
+        raise errors.Conflict(
+            f"Something of {', '.join(staged)} is staged already.",
+            hint=f"Unstage it first: git restore --staged -- {' '.join(staged)}",
+        )
+    for file in files:
+        try:
+            found = own_lines.stage_own_lines(hook_run, root, file)
+        except (remote.ServerUnreachable, remote.ServerRefusal) as error:
+            raise errors.Unavailable(
+                f"Nobody can say whose the lines are: {error}", hint="Start the server, or use git add -p."
+            ) from None
+        left = f"; left to {', '.join(found.holders)}: what they have leased" if found.holders else ""
+        print(f"{file}: {found.staged} changed places staged{left}")
+    return 0
 
 
 def _unshelve(arguments: argparse.Namespace) -> int:
@@ -163,6 +185,7 @@ def _from_root(root: str, path: str) -> str:
 
 
 _ACTS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "stage": _stage,
     "shelve": _shelve,
     "unshelve": _unshelve,
     "shelves": _list_shelves,

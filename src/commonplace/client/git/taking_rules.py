@@ -105,8 +105,11 @@ def _judge_taking(
     ways = (
         [f"git add -- {quote_files(own)}    your own changes"]
         if own
-        else ["you have no changes of your own to add"]
+        else ["you have no whole file of your own to add"]
     )
+    edited = checkout.hook_run.state.load_leases()
+    shared = [path_from_folder(checkout, command, file.path) for file in owned if file.path in edited]
+    ways += [f"commonplace git stage {quote_files(shared)}    your own lines of them"] if shared else []
     ways += ["then git commit without -a"] if command.subcommand == "commit" else []
     ways += [f"git add -- <those of {quote_files(unknown)} that are yours>"] if unknown else []
     return Judgement(

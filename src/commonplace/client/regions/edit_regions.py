@@ -1,6 +1,5 @@
 """The regions that an edit, or what is staged, changes in each file, as the server takes them."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ from commonplace.client.regions import changed_lines, edit_texts
 from commonplace.file_region import (
     BASE_CHARACTERS,
     MAX_BASES,
-    TREE_CHARACTERS,
     FileRegion,
     LineSpan,
+    tag_working_tree,
 )
 
 _MAX_FILE_BYTES = 2_000_000
@@ -30,7 +29,7 @@ class EditedFile:
     def __init__(self, path: str, folder: str, base: str, before: str, after: str, base_text: str) -> None:
         self.path, self._folder = path, folder
         self._before, self._after = before, after
-        self._tree = tag_working_tree(folder)
+        self._tree = tag_tree_of(folder)
         self._spans: dict[str, tuple[LineSpan, ...]] = {}
         self._symbols = self._add_base(base, base_text)
 
@@ -96,10 +95,9 @@ def are_regions_on(hook_run: HookRun) -> bool:
     return (named.value if named and named.value in ("on", "off") else hook_run.settings.regions) == "on"
 
 
-def tag_working_tree(folder: str) -> str:
-    root = project.find_repository(Path(folder)) or folder
-    place = f"{window.machine_name()} {root}"
-    return hashlib.sha256(place.encode("utf-8", "replace")).hexdigest()[:TREE_CHARACTERS]
+def tag_tree_of(folder: str) -> str:
+    root = project.find_repository(Path(folder).resolve()) or folder
+    return tag_working_tree(window.machine_name(), str(root))
 
 
 def decode_text(content: bytes) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from commonplace.client.git.git_program import GitFailed, run_git
 from commonplace.client.hooks import fault_log
-from commonplace.client.regions.changed_lines import DIFF_OPTIONS, find_changed_spans, parse_hunks
-from commonplace.client.regions.edit_regions import read_version, tag_working_tree
+from commonplace.client.regions.changed_lines import CONTEXT, DIFF_OPTIONS, find_changed_spans, parse_hunks
+from commonplace.client.regions.edit_regions import read_version, tag_tree_of
 from commonplace.file_region import BASE_CHARACTERS, MAX_BASES, FileRegion, LineSpan, join_spans
 
 _VERSIONS = re.compile(r"^index ([0-9a-f]+)\.\.([0-9a-f]+)", re.MULTILINE)
@@ -22,7 +22,7 @@ class StagedFile:
 
     @property
     def lock_path(self) -> str:
-        return self.path + FileRegion(self._spans, (), tag_working_tree(self._root)).text
+        return self.path + FileRegion(self._spans, (), tag_tree_of(self._root)).text
 
     def translate_to(self, bases: Iterable[str]) -> bool:
         """Learn the lines in other versions too; whether one was new and is in this repository."""
@@ -43,7 +43,7 @@ def locate_staged(root: str) -> dict[str, StagedFile]:
     """The staged files whose changed lines are known: those that are neither new nor deleted, and are text."""
     try:
         output = run_git(
-            "-c", "core.quotePath=false", "diff", "--cached", "--full-index", "--diff-filter=M", *DIFF_OPTIONS,
+            "-c", "core.quotePath=false", "diff", "--cached", "--full-index", "--diff-filter=M", CONTEXT, *DIFF_OPTIONS,
             folder=root,
         )  # fmt: skip
     except GitFailed as failed:

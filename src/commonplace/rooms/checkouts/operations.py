@@ -7,6 +7,7 @@ from commonplace import access
 from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession, notify_agents
 from commonplace.call import Call
 from commonplace.clock import iso
+from commonplace.file_region import tag_working_tree
 from commonplace.operation import operation
 from commonplace.rooms.checkouts import model, store
 from commonplace.rooms.checkouts.events import EVENTS
@@ -134,19 +135,30 @@ def _find_mover(others: Sequence[Row], place: CheckoutPlace) -> model.HeadMove |
 async def _list_owners(
     call: Call, session: AgentSession, place: CheckoutPlace, files: Sequence[str]
 ) -> list[model.DirtyFile]:
-    """Whose each file is: its last editor's, else its lease holder's."""
+    """Whose each file is: its last editor's, else its lease holder's.
+
+    A file that the session itself edited last is somebody else's too while that one has leased lines of it here.
+    """
     if not files:
         return []
     since = call.now - SESSION_LIVE_MICROSECONDS
     editors = await store.list_editors(call.tx, session.project, place, files, since)
-    unknown = [file for file in files if file not in editors]
-    holders = await _list_holders(call, session, unknown)
+    others = {file for file, row in editors.items() if row["session"] != session.id}
+    leases = await _list_live_leases(call, session, [file for file in files if file not in others])
+    tree = tag_working_tree(place.machine, place.root)
+    here = [lease for lease in leases if lease.region is None or lease.region.tree in ("", tree)]
+    sharing = [lease for lease in here if lease.region and lease.session != session.id]
     return [
         _owner_by_edit(file, editors[file], session)
-        if file in editors
-        else _owner_by_lease(file, holders.get(file), session)
+        if file in editors and (file in others or not _find_holder(sharing, file))
+        else _owner_by_lease(file, _find_holder(sharing if file in editors else here, file), session)
         for file in files
     ]
+
+
+def _find_holder(leases: Sequence[Lease], file: str) -> Lease | None:
+    """The last of those that cover the file."""
+    return next((lease for lease in reversed(leases) if lease.covers_path(file)), None)
 
 
 def _owner_by_edit(file: str, row: Row, session: AgentSession) -> model.DirtyFile:
@@ -172,16 +184,15 @@ def _owner_by_lease(file: str, lease: Lease | None, session: AgentSession) -> mo
     )
 
 
-async def _list_holders(call: Call, session: AgentSession, files: Sequence[str]) -> dict[str, Lease]:
-    """Who has leased these files; a lease of the session itself counts first."""
+async def _list_live_leases(call: Call, session: AgentSession, files: Sequence[str]) -> list[Lease]:
+    """The leases on these files; those of the session itself last."""
     if not files:
-        return {}
+        return []
     now, fold = await call.tx.clock(), await project_ignores_case(call.tx, session.project)
     requests = [LockRequest.from_path(file, "exclusive", fold) for file in files]
     leases = await list_candidate_leases(call.tx, session.project, requests, fold)
     shown = LeaseMoment(now, call.now)
-    alive = sorted(
+    return sorted(
         (shown.move_to_wall(lease) for lease in leases if lease.blocks_others(now)),
         key=lambda lease: lease.session == session.id,
     )
-    return {file: lease for lease in alive for file in files if lease.covers_path(file)}
