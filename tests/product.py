@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,10 +81,10 @@ def store_flags(address: Path | str, folder: Path) -> list[str]:
     return ["--data", str(folder), "--store", address]
 
 
-def start(*flags: str, **more: str) -> Product:
-    """Start the server on a free port and wait until it says where."""
+def start(*flags: str, within: Sequence[str] = (), **more: str) -> Product:
+    """Start the server on a free port and wait until it says where; `within` is a command that runs it."""
     process = subprocess.Popen(
-        command("serve", "--port", "0", *flags),
+        [*within, *command("serve", "--port", "0", *flags)],
         env=environment(**more),
         stdout=subprocess.PIPE,
         text=True,
@@ -107,8 +107,8 @@ def _is_ready(product: Product) -> bool:
 
 
 @contextlib.contextmanager
-def running(*flags: str, **more: str) -> Iterator[Product]:
-    product = start(*flags, **more)
+def running(*flags: str, within: Sequence[str] = (), **more: str) -> Iterator[Product]:
+    product = start(*flags, within=within, **more)
     try:
         yield product
     finally:
