@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import product
-from patience import PATIENCE_SECONDS
+from patience import PATIENCE_SECONDS, wait_until
 
 INBOX = "inbox://shop/backend"
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -39,6 +39,10 @@ class LegacyClient:
         )
         assert status == 200, body
         return json.loads(body), answered
+
+    def is_unknown(self, server: product.Product) -> bool:
+        ping = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "ping"}).encode()
+        return server.request("POST", "/mcp", ping, HEADERS | self.session)[0] == 404
 
     def open_stream(self, server: product.Product) -> http.client.HTTPConnection:
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
@@ -78,6 +82,8 @@ def test_subscription_through_one_replica_reaches_the_stream_on_another(postgres
             two.call("memory_send_message", session_id=ann, to_instance="backend", message="again")
             assert read_update(response) == INBOX
             assert "error" not in client.request(one, "resources/unsubscribe", uri=INBOX)
+        assert one.request("DELETE", "/mcp", headers=client.session)[0] == 200
+        wait_until(lambda: client.is_unknown(two))
 
 
 def test_subscription_survives_a_restart(tmp_path: Path):

@@ -1,7 +1,7 @@
 """Legacy sessions. A session is what its id says, signed: any replica can serve it, before and after a restart.
 
 A process remembers only what cannot be in the id: subscriptions (with a store, all replicas know them), the open stream,
-the log level, and which sessions have ended. These are sessions of the protocol, not the agents' work sessions (rooms/sessions).
+the log level, and which sessions have ended (all replicas hear of that too). These are sessions of the protocol, not the agents' work sessions (rooms/sessions).
 """
 
 import contextlib
@@ -61,6 +61,12 @@ class SubscriptionStore(Protocol):
 
     async def remove(self, session: str, uri: str | None = None) -> None:
         """Remove one subscription of a session, or all."""
+
+    async def end(self, session: str) -> None:
+        """End a session for all replicas."""
+
+    def watch_ended(self, on_ended: Callable[[str], None]) -> None:
+        """Call this with every session that has ended, on whichever replica; it may be told more than once."""
 
     async def load(self, session: str) -> frozenset[str]: ...
 
@@ -159,6 +165,8 @@ class LegacySessions:
         self._read_token = lru_cache(maxsize=limits.sessions_in_memory)(self._verify_token)
         self._live: OrderedDict[bytes, LiveSession] = OrderedDict()
         self._ended: OrderedDict[bytes, None] = OrderedDict()
+        if store is not None:
+            store.watch_ended(lambda session: self._forget_session(bytes.fromhex(session)))
 
     def create_session(self, introduction: Introduction) -> LegacySession:
         return LegacySession(
@@ -195,14 +203,18 @@ class LegacySessions:
         return live.log_level if live is not None else LiveSession.DEFAULT_LOG_LEVEL
 
     async def end_session(self, session: LegacySession) -> None:
-        self._ended[session.nonce] = None
+        self._forget_session(session.nonce)
+        if self._store is not None and session.nonce:
+            await self._store.end(session.nonce.hex())
+
+    def _forget_session(self, nonce: bytes) -> None:
+        """From now on its id is unknown here, and its stream is closed."""
+        self._ended[nonce] = None
         if len(self._ended) > _MAX_ENDED_SESSIONS:
             self._ended.popitem(last=False)
-        live = self._live.pop(session.nonce, None)
+        live = self._live.pop(nonce, None)
         if live is not None:
             live.close_stream(self._publisher)
-        if self._store is not None and session.nonce:
-            await self._store.remove(session.nonce.hex())
 
     def _verify_token(self, token: str, principal: str) -> LegacySession | None:
         payload = self._signer.read(_PURPOSE, token, principal)
