@@ -16,6 +16,7 @@ from commonplace.cli.webhook_parser import add_webhook
 from commonplace.client.commands import client_parser as agent_commands
 from commonplace.client.commands import people_parser
 from commonplace.client.commands.command_flags import Commands, RawHelp, add_store_flags, run_lazily
+from commonplace.client.commands.rule_parser import add_rule_command
 
 _DESCRIPTION = "Shared memory and coordination for teams of AI coding agents, over MCP."
 _EPILOG = """first steps:
@@ -41,7 +42,7 @@ COMMAND_GROUPS = {
     ),
     "back up and move": ("backup", "restore", "export", "import", "scrub"),
     "connect agents": ("connect", "join", "install", "uninstall", "guard"),
-    "ask the server": ("open", "search", "show", "who", "inbox", "answer", "backlog", "standup", "call"),
+    "ask the server": ("open", "search", "show", "who", "inbox", "answer", "backlog", "rule", "standup", "call"),
     "transcripts and code": ("sync", "librarian", "verify", "distill"),
     "what agents run": ("stdio", "hook", "statusline"),
     "texts for your shell": ("completion", "manual"),
@@ -75,6 +76,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_verify(commands)
     _add_shell_texts(commands)
     people_parser.add_people_commands(commands, _run_with_operations)
+    add_rule_command(commands, _run_with_operations)
     agent_commands.add_client_commands(commands)
     top.description = _DESCRIPTION
     top.epilog = f"{_render_groups(commands)}\n{_EPILOG}"

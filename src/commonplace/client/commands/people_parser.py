@@ -38,8 +38,8 @@ def _add_search(commands: Commands, with_operations: RunWithOperations) -> None:
         "--type", nargs="+", metavar="T", help="only these types: learning, decision, architecture, ..."
     )
     _add_limit(command, 10)
-    _add_project_flags(command)
-    command.set_defaults(**_DEFAULTS, run=with_operations("commonplace.client.people.search", "run"))
+    add_project_flags(command)
+    command.set_defaults(**PROJECT_DEFAULTS, run=with_operations("commonplace.client.people.search", "run"))
 
 
 _SEARCH = """Search the knowledge of this repository's project, or of every project outside of a repository.
@@ -53,8 +53,10 @@ Open a result with `commonplace show ID`."""
 def _add_show(commands: Commands, with_operations: RunWithOperations) -> None:
     command = _add_command(commands, "show", "open a document, message or task by its id", _SHOW)
     command.add_argument("id", help="an id from search, inbox or backlog")
-    _add_project_flags(command)
-    command.set_defaults(**_DEFAULTS, run=with_operations("commonplace.client.people.search", "run_show"))
+    add_project_flags(command)
+    command.set_defaults(
+        **PROJECT_DEFAULTS, run=with_operations("commonplace.client.people.search", "run_show")
+    )
 
 
 _SHOW = """Print what an id stands for: a document, a message, a task, a spec or a function.
@@ -64,8 +66,8 @@ _SHOW = """Print what an id stands for: a document, a message, a task, a spec or
 def _add_who(commands: Commands, with_operations: RunWithOperations) -> None:
     command = _add_command(commands, "who", "show who works on what, with leases and claims", _WHO)
     command.add_argument("--idle", action="store_true", help="also agents without a live session")
-    _add_project_flags(command)
-    command.set_defaults(**_DEFAULTS, run=with_operations("commonplace.client.people.who", "run"))
+    add_project_flags(command)
+    command.set_defaults(**PROJECT_DEFAULTS, run=with_operations("commonplace.client.people.who", "run"))
 
 
 _WHO = """List the agents that work now: status, task, leased files and claimed tasks.
@@ -83,8 +85,8 @@ def _add_inbox(commands: Commands, with_operations: RunWithOperations) -> None:
     whose.add_argument("--mark-read", action="store_true", help="mark your own mail as read")
     command.add_argument("--read", action="store_true", help="also mail that was read already")
     _add_limit(command, 20)
-    _add_project_flags(command)
-    command.set_defaults(**_DEFAULTS, run=with_operations("commonplace.client.people.inbox", "run"))
+    add_project_flags(command)
+    command.set_defaults(**PROJECT_DEFAULTS, run=with_operations("commonplace.client.people.inbox", "run"))
 
 
 _INBOX = """Print the unread mail of an agent or your own, urgent first. It stays unread unless you pass --mark-read.
@@ -102,8 +104,8 @@ def _add_answer(commands: Commands, with_operations: RunWithOperations) -> None:
     command.add_argument(
         "--note", metavar="TEXT", help="a text for the agent, such as the reason of a denial"
     )
-    _add_project_flags(command)
-    command.set_defaults(**_DEFAULTS, run=with_operations("commonplace.client.people.answer", "run"))
+    add_project_flags(command)
+    command.set_defaults(**PROJECT_DEFAULTS, run=with_operations("commonplace.client.people.answer", "run"))
 
 
 _ANSWER = """Show what agents and their programs wait for, and answer it: permissions, questions and plans.
@@ -121,8 +123,8 @@ def _add_standup(commands: Commands, with_operations: RunWithOperations) -> None
     command.add_argument(
         "--since", metavar="T", help="a time (2026-01-15T08:00), or 30m, 8h, 2d ago (default: 24h)"
     )
-    _add_project_flags(command)
-    command.set_defaults(**_DEFAULTS, run=with_operations("commonplace.client.people.standup", "run"))
+    add_project_flags(command)
+    command.set_defaults(**PROJECT_DEFAULTS, run=with_operations("commonplace.client.people.standup", "run"))
 
 
 _STANDUP = """Print what was done since a time, by whom, with what proof, and what is open, as Markdown to paste.
@@ -136,7 +138,7 @@ def _add_backlog(commands: Commands, with_operations: RunWithOperations) -> None
     acts = command.add_subparsers(title="acts", metavar="ACT", dest="act")
     for parser in (command, acts.add_parser("list", help="list tasks (the default)")):
         _add_filters(parser)
-        _add_project_flags(parser)
+        add_project_flags(parser)
     add = acts.add_parser("add", help="add a task")
     add.add_argument("title", help="what is to be done")
     add.add_argument("--description", metavar="TEXT", help="more about it")
@@ -148,8 +150,8 @@ def _add_backlog(commands: Commands, with_operations: RunWithOperations) -> None
     done.add_argument("--resolution", metavar="TEXT", help="how it was done")
     done.add_argument("--wont-do", action="store_true", help="close it without doing it")
     for parser in (add, done):
-        _add_project_flags(parser)
-    command.set_defaults(**_DEFAULTS, **_FILTER_DEFAULTS)
+        add_project_flags(parser)
+    command.set_defaults(**PROJECT_DEFAULTS, **_FILTER_DEFAULTS)
     command.set_defaults(run=with_operations("commonplace.client.people.backlog", "run"))
 
 
@@ -189,7 +191,7 @@ def _add_limit(command: argparse.ArgumentParser, default: int) -> None:
     )
 
 
-def _add_project_flags(command: argparse.ArgumentParser) -> None:
+def add_project_flags(command: argparse.ArgumentParser) -> None:
     where = command.add_mutually_exclusive_group()
     where.add_argument(
         "--project", default=_UNSET, metavar="P", help="the project (default: that of this folder)"
@@ -199,5 +201,5 @@ def _add_project_flags(command: argparse.ArgumentParser) -> None:
     add_store_flags(command, _UNSET)
 
 
-_DEFAULTS = {"project": None, "all": False, "json": False, "url": None, "data": None, "store": None}
+PROJECT_DEFAULTS = {"project": None, "all": False, "json": False, "url": None, "data": None, "store": None}
 """Set on the parser of a command only: those of an act's own parser would override what stands before the act."""
