@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bench.__main__ import free_port, running_server
 from bench.tls_relay import TlsRelay
+from commonplace.client import remote
 
 HOOK = [sys.executable, "-m", "commonplace", "hook", "claude"]
 FILE = "src/cart.py"
@@ -79,6 +80,65 @@ def measure_local(folder: str, root: Path, port: int, rounds: int) -> None:
     print_row("after an edit, reported", HOOK, here, json.dumps(touched).encode(), rounds, b"")
     again = build_event(root, "alice", "SessionStart", source="compact")
     print_row("session start after a compaction", HOOK, here, again, rounds, b"additionalContext")
+
+
+RULES_FILE = Path(__file__).parents[1] / "tests" / "rules_broken.json"
+
+
+def add_rules(folder: str) -> int:
+    """Twenty rules, set by the operator of the server."""
+    rules = json.loads(RULES_FILE.read_text(encoding="utf-8"))
+    url, token = (
+        json.loads(Path(folder, "data", "server.json").read_bytes())[name] for name in ("url", "token")
+    )
+    for rule in rules:
+        values = {
+            "action": "set",
+            "scope": "shop",
+            **{name: rule[name] for name in ("name", "rule", "enforce")},
+        }
+        remote.call_operation(remote.RemoteServer(url, token), "memory_guidelines", values, 10)
+    return len(rules)
+
+
+def forget_rules(folder: Path) -> None:
+    """As if there were none; the version stays, so that they do not come again."""
+    for cache in folder.glob("*.json"):
+        version = json.loads(cache.read_bytes())["version"]
+        cache.write_text(json.dumps({"version": version, "rules": []}), encoding="utf-8")
+
+
+def measure_rules(folder: str, root: Path, port: int, rounds: int) -> None:
+    """What twenty rules add to each hook, in CPU: the same events in turn without rules and with them."""
+    homes = {name: f"{folder}/home-{name}" for name in ("bare", "rules")}
+    here = {
+        name: os.environ | {"COMMONPLACE_HOME": home, "COMMONPLACE_URL": f"http://127.0.0.1:{port}"}
+        for name, home in homes.items()
+    }
+    events = {
+        "before an edit, lease renewed": build_edit_event(root, "rita"),
+        **{
+            f"before the shell command {line}": build_event(
+                root, "rita", "PreToolUse", tool_name="Bash", tool_input={"command": line}
+            )
+            for line in ("ls -la", "git status", "npm test", "echo $HOME")
+        },
+    }
+    run_hook(HOOK, here["bare"], build_event(root, "rita", "SessionStart"))
+    run_hook(HOOK, here["bare"], events["before an edit, lease renewed"])
+    count = add_rules(folder)
+    run_hook(HOOK, here["rules"], build_event(root, "rita", "SessionStart"))
+    print()
+    print(f"| CPU ms with {count} rules that do not fire        | without |    with | ratio |")
+    print(f"|{'-' * 46}|" + "--------:|" * 2 + "------:|")
+    for what, given in events.items():
+        works: dict[str, list[float]] = {"bare": [], "rules": []}
+        for _ in range(rounds):
+            forget_rules(Path(homes["bare"], "rules"))
+            for name, seen in works.items():
+                seen.append(run_hook(HOOK, here[name], given)[1])
+        bare, ruled = (statistics.median(works[name]) for name in ("bare", "rules"))
+        print(f"| {what:44} | {bare:7.1f} | {ruled:7.1f} | {ruled / bare:5.2f} |")
 
 
 def measure_remote(folder: str, root: Path, port: int, rounds: int) -> None:
@@ -150,6 +210,7 @@ def main() -> None:
             port, "-m", "commonplace", "serve", "--port", str(port), "--data", f"{folder}/data"
         ):
             measure_local(folder, root, port, rounds)
+            measure_rules(folder, root, port, rounds)
             measure_remote(folder, root, port, rounds)
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from commonplace.rules.command_pattern import matches_command, parse_pattern
 from commonplace.rules.path_glob import matches_path
 from commonplace.rules.rule import parse_duration, read_rule
-from commonplace.rules.rule_check import RuleFacts, list_fired
+from commonplace.rules.rule_check import RuleFacts, list_fired, may_match
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,24 @@ def test_glob_matches_as_in_gitignore(glob: str, matching: list[str], others: li
 )
 def test_command_pattern_matches(pattern: str, words: str, is_match: bool):
     assert matches_command(parse_pattern(pattern), words.split()) is is_match
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line", "looks_closer"),
+    [
+        ("git push", "git status && git log -3", False),
+        ("git push", "git -C x status", True),
+        ("git push", "git p", True),  # an alias
+        ("npm publish", "npm test", False),
+        ("npm publish", "npm run x && npm pub$X", True),
+        ("npm|yarn publish", "yarn 'pub'lish", True),
+        ("make", "make test", True),
+        ("ma*", "ls", True),
+        ("git push", "ls", False),
+    ],
+)
+def test_quick_look_errs_on_the_side_of_looking_closer(pattern: str, line: str, looks_closer: bool):
+    assert may_match(parse_pattern(pattern), line) is looks_closer
 
 
 def test_unknown_word_matches_nothing():

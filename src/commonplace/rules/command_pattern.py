@@ -24,10 +24,15 @@ class CommandPattern(NamedTuple):
     flags: tuple[tuple[str, ...], ...]
 
     @property
-    def literal_program(self) -> str:
-        """A text that a line must contain for the pattern to match; empty if there is none."""
-        is_literal = len(self.program) == 1 and not set("*?[") & set(self.program[0])
-        return self.program[0] if is_literal else ""
+    def literal_programs(self) -> tuple[str, ...]:
+        """Texts of which a line must contain one for the pattern to match; empty if that cannot be said."""
+        return () if any(set("*?[") & set(name) for name in self.program) else self.program
+
+    @property
+    def literal_subcommand(self) -> tuple[str, ...]:
+        """Texts of which a line contains one unless the subcommand is an alias; empty if that cannot be said."""
+        first = self.words[0] if self.words else ()
+        return () if first == (ANY_WORDS,) or any(set("*?[") & set(name) for name in first) else first
 
 
 def parse_pattern(text: str) -> CommandPattern:

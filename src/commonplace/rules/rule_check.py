@@ -4,6 +4,7 @@ The facts are looked up when a rule asks for them, in the order of what they cos
 the parsed command line, then what `unless` asks.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -16,6 +17,15 @@ from commonplace.rules.rule import Rule
 
 _HIDES_WORDS = str.maketrans("", "", "'\"\\")
 _MAX_TEXT_CHARACTERS = 1_000_000
+_GIT = re.compile(r"\bgit\b(?:\s+([a-z-]+))?")
+# The common ones; git does not look for an alias of these names.
+_GIT_SUBCOMMANDS = frozenset(
+    [
+        "add", "blame", "branch", "checkout", "clone", "commit", "diff", "fetch", "grep", "init", "log", "ls-files",
+        "merge", "pull", "push", "rebase", "remote", "reset", "restore", "rev-parse", "rm", "show", "stash", "status",
+        "switch", "tag", "worktree",
+    ]
+)  # fmt: skip
 
 
 class RuleFacts:
@@ -109,9 +119,20 @@ def _matches_line(patterns: Sequence[str], facts: RuleFacts) -> bool:
 
 def may_match(pattern: CommandPattern, line: str) -> bool:
     """A quick look before the parser is loaded: whether the line names the program, or may hide its name."""
-    if not pattern.literal_program or "$" in line or "`" in line:
+    if not pattern.literal_programs or "$" in line or "`" in line:
         return True
-    return pattern.literal_program in line.translate(_HIDES_WORDS)
+    plain = line.translate(_HIDES_WORDS)
+    if not any(name in plain for name in pattern.literal_programs):
+        return False
+    subcommand = pattern.literal_subcommand
+    if not subcommand or any(word in plain for word in subcommand):
+        return True
+    return "git" in pattern.program and not _names_own_subcommands(plain)
+
+
+def _names_own_subcommands(line: str) -> bool:
+    """Whether every git command of the line names a subcommand of git: others may be aliases."""
+    return all(match[1] in _GIT_SUBCOMMANDS for match in _GIT.finditer(line))
 
 
 @cache

@@ -28,7 +28,6 @@ from commonplace.client.hooks.hook_run import HookRun, list_ancestors
 from commonplace.client.hooks.hook_state import HookSession, delete_old_states, list_hook_sessions
 from commonplace.client.hooks.shell_actions import STATUS_TOOL, on_before_shell, report_changes
 from commonplace.client.hooks.working_tree import find_working_tree, repository_path
-from commonplace.client.rules import command_runs
 from commonplace.quoting.hidden_characters import quote_line
 
 _COMPACTED_MARK = "compacted"
@@ -186,8 +185,11 @@ def _report_files(hook_run: HookRun, files: list[str]) -> leases.EditReport:
 
 def on_after_shell(hook_run: HookRun) -> HookAnswer:
     """Note how a command ended, if a rule asks for it."""
-    if command_runs.is_asked_for(hook_run.rules.load(), hook_run.event.command):
-        command_runs.note_end(hook_run, hook_run.event.exit_code)
+    if rules := hook_run.rules.load():
+        from commonplace.client.rules import command_runs  # noqa: PLC0415 - only where there are rules
+
+        if command_runs.is_asked_for(rules, hook_run.event.command):
+            command_runs.note_end(hook_run, hook_run.event.exit_code)
     return HookAnswer()
 
 

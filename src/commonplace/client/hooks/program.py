@@ -20,7 +20,7 @@ from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.hook_event import HookAnswer, HookEvent, HookOutput
 from commonplace.client.hooks.hook_run import AWAY, HookRun
 from commonplace.client.hooks.hook_settings import read_hook_settings
-from commonplace.client.rules import rule_answer
+from commonplace.client.rules import event_rules
 
 _MAX_INPUT_BYTES = 64 * 1024 * 1024
 _UNAUTHENTICATED = 401
@@ -77,7 +77,7 @@ def answer_event(agent: str, hooks: AgentHooks, event: HookEvent) -> HookAnswer:
             actions.remind_after_compaction(hook_run)
         head_moves.tell_moves(hook_run)
         waiting_requests.close_waiting(hook_run)
-        answer = rule_answer.answer_with_rules(hook_run, hooks, actions.ACTIONS[event.kind])
+        answer = event_rules.answer_with_rules(hook_run, hooks, actions.ACTIONS[event.kind])
     except (remote.ServerUnreachable, remote.ServerRefusal) as refused:
         answer = HookAnswer(warning=_warn_once(hook_run, hooks, refused))
     hook_run.close()

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.client.git import git_program as git
 from commonplace.client.rules import rule_reports
 from commonplace.client.rules.commit_facts import CommitFacts
-from commonplace.client.rules.rule_answer import ask_server, describe_subject, render_denial, render_head
+from commonplace.client.rules.event_rules import ask_server
+from commonplace.client.rules.rule_answer import describe_subject, render_denial, render_head
 from commonplace.rules.rule_check import list_fired
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from commonplace.client import project
-from commonplace.client.hooks.hook_event import EventKind
 from commonplace.client.hooks.shell_actions import may_matter
 from commonplace.client.hooks.working_tree import repository_path
 from commonplace.client.rules import command_runs
@@ -18,12 +17,6 @@ if TYPE_CHECKING:
     from commonplace.client.git.shell_parser import ParsedLine
     from commonplace.client.hooks.hook_run import HookRun
 
-OCCASIONS: dict[EventKind, str] = {
-    "before_edit": "edit",
-    "before_shell": "command",
-    "prompt": "prompt",
-    "stop": "stop",
-}
 _MAX_FILES = 2_000
 
 

@@ -4,14 +4,13 @@ Before it prevents anything, the hook asks the server whether the rule still exi
 `hold` decide.
 """
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from commonplace.client import remote
 from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.hooks.hook_event import HookAnswer
 from commonplace.client.rules import command_runs, rule_reports
-from commonplace.client.rules.hook_facts import OCCASIONS, HookFacts, PatchFacts
+from commonplace.client.rules.event_rules import ask_server
+from commonplace.client.rules.hook_facts import HookFacts, PatchFacts
 from commonplace.quoting.hidden_characters import quote_line
 from commonplace.rules.command_pattern import parse_pattern
 from commonplace.rules.rule import Rule
@@ -20,64 +19,15 @@ from commonplace.rules.rule_check import RuleFacts, list_fired, may_match
 if TYPE_CHECKING:
     from commonplace.client.hooks.hook_run import HookRun
 
-_REFRESH_SECONDS = 300
-"""A session that makes no other call asks for the rules this often."""
 _MAX_BLOCKED_STOPS = 3
 """How often in a row a rule keeps an agent from stopping: one that cannot comply must be able to end."""
 _PATCH_BEGIN = "*** Begin Patch"
-_NOT_A_STOP = ("ompact", "ubagent")
 _AWAY_TEXT = "(It was not enforced: no server answers, and the rule is not marked `hold`.)"
 _UNNAMED_AUTHORS = ("", "operator", "anonymous")
 
-Act = Callable[["HookRun"], HookAnswer]
 
-
-def answer_with_rules(hook_run: "HookRun", hooks: AgentHooks, act: Act) -> HookAnswer:
-    """The answer of a rule that prevents, else that of the hook's own action. Rules that arrive with it count at once."""
-    on = OCCASIONS.get(hook_run.event.kind, "")
-    if not on or any(part in hook_run.event.name for part in _NOT_A_STOP):
-        if hook_run.event.kind == "session_end":
-            rule_reports.send_waiting(hook_run)
-        return act(hook_run)
-    _refresh_if_due(hook_run, hooks)
-    version = hook_run.rules.version
-    answer = _check_rules(hook_run, hooks, on)
-    if answer.denial:
-        return answer
-    own_answer = act(hook_run)
-    if hook_run.rules.version != version and not own_answer.denial:
-        answer = _check_rules(hook_run, hooks, on)
-        if answer.denial:
-            return answer
-    if hook_run.has_answered:
-        rule_reports.send_waiting(hook_run)
-    warning = own_answer.warning or answer.warning
-    return own_answer._replace(warning=warning, reports_end=answer.reports_end)
-
-
-def _refresh_if_due(hook_run: "HookRun", hooks: AgentHooks) -> None:
-    """Ask for the rules if nothing has confirmed them lately; a session that is yet to start gets them with its start."""
-    hook_run.rules.load()
-    is_due = hook_run.rules.age_seconds() > _REFRESH_SECONDS
-    if is_due and (hook_run.state.load_session() or "session_start" not in hooks.events.values()):
-        ask_server(hook_run)
-
-
-def ask_server(hook_run: "HookRun") -> bool:
-    """Whether the server answers; its reply brings the rules if they have changed."""
-    try:
-        hook_run.call_in_session("memory_heartbeat")
-    except remote.ServerUnreachable:
-        return False
-    except remote.ServerRefusal:
-        return True
-    return True
-
-
-def _check_rules(hook_run: "HookRun", hooks: AgentHooks, on: str) -> HookAnswer:
+def check_rules(hook_run: "HookRun", hooks: AgentHooks, on: str) -> HookAnswer:
     rules = hook_run.rules.load()
-    if not rules:
-        return HookAnswer()
     is_awaited = _note_event(hook_run, rules, on)
     situations = _list_situations(hook_run, rules, on)
     fired = _list_fired(rules, situations)
@@ -170,7 +120,7 @@ def _tell(hook_run: "HookRun", fired: list[tuple[Rule, RuleFacts]]) -> HookAnswe
     """Add the words of rules that only warn or inject; a warning is also shown to the person."""
     warnings = []
     for rule, facts in fired:
-        rule_reports.report_fired(hook_run, rule, describe_subject(facts), [])
+        rule_reports.report_fired(hook_run, rule, describe_subject(facts), [], prevents=False)
         if rule.do == "inject":
             hook_run.context.append(rule.text)
         else:

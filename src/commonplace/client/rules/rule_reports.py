@@ -14,13 +14,14 @@ _MAX_FILES = 50
 PREVENTING = ("deny", "ask")
 
 
-def report_fired(hook_run: "HookRun", rule: Rule, what: str, files: list[str]) -> None:
-    """Report that a rule fired; one that only warns is reported once per session."""
-    is_preventing = rule.do in PREVENTING
-    if not is_preventing and not hook_run.state.is_first_time(f"rule {rule.scope} {rule.name}"):
+def report_fired(
+    hook_run: "HookRun", rule: Rule, what: str, files: list[str], *, prevents: bool = True
+) -> None:
+    """Report that a rule fired; where it prevents nothing, once per session."""
+    if not prevents and not hook_run.state.is_first_time(f"rule {rule.scope} {rule.name}"):
         return
     report = {
-        "kind": "rule_fired" if is_preventing else "rule_warned",
+        "kind": "rule_fired" if prevents else "rule_warned",
         "what": f"{rule.name} ({rule.do}): {what}"[:_MAX_CHARACTERS],
         "files": files[:_MAX_FILES],
         "rule": rule.name,
