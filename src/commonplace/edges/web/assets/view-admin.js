@@ -87,14 +87,20 @@ async function setRule(event) {
   void rules.load();
 }
 
+/** What a rule that hooks enforce fires on, for whoever points at it. @param {any} rule */
+function enforced(rule) {
+  const { on, match, unless, reason, expires } = rule.enforce;
+  return [`on ${on.join(", ")}`, match && JSON.stringify(match), unless && `unless ${JSON.stringify(unless)}`, reason, `by ${rule.enforced_by}`, expires && `until ${expires.slice(0, 10)}`].filter(Boolean).join(" · ");
+}
+
 function showRules() {
   return html`
     <form class="form inline" onsubmit=${setRule}><label>Name <input name="name" required maxlength="64" placeholder="tests-first"></label><label class="grow">Rule <input name="rule" required placeholder="Run the tests before you commit."></label>
       <label>Scope <input name="scope" placeholder="global" .value=${project() === "*" ? "global" : oneProject()}></label><button class="button primary">Set</button></form>
     ${loaded(rules, (data) => {
       const list = data.guidelines ?? data.rules ?? [];
-      return list.length ? html`<div class="table" role="list">${each(list, (rule) => `${rule.scope}${rule.name}`, (rule) => html`<div class="table-row tall" role="listitem" data-row tabindex="-1"><b class="name clip">${rule.name}</b><span class="chip">${rule.scope}</span><span class="grow">${rule.rule}</span>
-        <button class="button" onclick=${() => write("memory_guidelines", { action: "delete", name: rule.name, scope: rule.scope }, { done: `${rule.name} is deleted.`, undo: () => void write("memory_guidelines", { action: "set", name: rule.name, rule: rule.rule, scope: rule.scope }, { done: "Back." }).then(() => rules.load()) }).then(() => rules.load())}>Delete</button></div>`)}</div>` : empty("No guidelines", "A guideline is read by every session at its start.");
+      return list.length ? html`<div class="table" role="list">${each(list, (rule) => `${rule.scope}${rule.name}`, (rule) => html`<div class="table-row tall" role="listitem" data-row tabindex="-1"><b class="name clip">${rule.name}</b><span class="chip">${rule.scope}</span>${rule.enforce ? html`<span class="chip warn" title="${enforced(rule)}">${rule.enforce.do} · ${rule.hits ?? 0} hits</span>` : ""}<span class="grow">${rule.rule}</span>
+        <button class="button" onclick=${() => write("memory_guidelines", { action: "delete", name: rule.name, scope: rule.scope }, { done: `${rule.name} is deleted.`, undo: () => void write("memory_guidelines", { action: "set", name: rule.name, rule: rule.rule, scope: rule.scope, ...(rule.enforce ? { enforce: rule.enforce } : {}) }, { done: "Back." }).then(() => rules.load()) }).then(() => rules.load())}>Delete</button></div>`)}</div>` : empty("No guidelines", "A guideline is read by every session at its start.");
     })}`;
 }
 
