@@ -62,7 +62,8 @@ def _render_banner(url: str, settings: Settings) -> str:
     is_shared = bool(outside) or urlsplit(url).hostname not in LOCAL_HOSTS
     agents = list(AGENTS) if is_shared else ["claude"]
     lines += ["", *_render_connect_lines(address, agents, settings)]
-    lines += ["", f"See what they do: {_render_page_line(address, settings)}", "", "Stop with Ctrl-C."]
+    lines += ["", f"See what they do: {_render_page_line(address, settings)}"]
+    lines += [f"Documentation:    {address}/docs", "", "Stop with Ctrl-C."]
     return "\n".join(lines)
 
 
