@@ -22,6 +22,6 @@ def test_small_growth_and_scatter_are_flat(grows_in_an_hour: float, scatters: fl
     assert sampled(grows_in_an_hour, scatters).is_flat
 
 
-@pytest.mark.parametrize(("grows_in_an_hour", "scatters"), [(40, 0), (200, 2)])
+@pytest.mark.parametrize(("grows_in_an_hour", "scatters"), [(150, 0), (300, 2)])
 def test_what_grows_is_told(grows_in_an_hour: float, scatters: float):
     assert not sampled(grows_in_an_hour, scatters).is_flat

@@ -1,7 +1,7 @@
 """Thirty agents for an hour: `python -m nemesis.soak --seconds 3600`. Does anything grow that should not?
 
 Memory, descriptors, threads, the write-ahead log and the p99 of calls are sampled. Each is judged by the line through
-its samples after the warm-up: how much it would grow in an hour, beside what it is. At the end the checker of the
+its samples after the warm-up: how much it grew, beside what it is. At the end the checker of the
 nemesis looks at everything that was written.
 """
 
@@ -33,7 +33,7 @@ class Series:
     name: str
     unit: str
     may_grow_share: float
-    """In an hour, of its mean; `may_grow` is added."""
+    """In an hour, of its mean; `may_grow` is added once: a step, such as one thread more, is no slope."""
     may_grow: float
     times: list[float] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
@@ -54,11 +54,11 @@ class Series:
 
     @property
     def is_flat(self) -> bool:
-        """Whether the growth is small, or within what the samples scatter by themselves."""
+        """Whether it grew by little in the time that was seen, or by less than the samples scatter by themselves."""
         times, values = self._settled
-        allowed = self.may_grow_share * statistics.fmean(values) + self.may_grow
-        noise = 2 * statistics.pstdev(values) / max(times[-1] - times[0], 1) * 3600
-        return self.growth_of_hour <= max(allowed, noise)
+        hours = (times[-1] - times[0]) / 3600
+        allowed = self.may_grow_share * statistics.fmean(values) * hours + self.may_grow
+        return self.growth_of_hour * hours <= max(allowed, 2 * statistics.pstdev(values))
 
     def describe(self) -> str:
         _, values = self._settled
