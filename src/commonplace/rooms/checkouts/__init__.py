@@ -14,5 +14,5 @@ ROOM = Room(
     program_operations=(report_checkout, report_prevented),
     retention=(ENDED_CHECKOUTS,),
     resources=(CHECKOUTS,),
-    events=tuple(EVENTS.values()),
+    events=tuple(dict.fromkeys(EVENTS.values())),
 )
