@@ -10,7 +10,13 @@ from agent_samples import load_samples
 
 import commonplace.client.agents as registry
 from commonplace.__main__ import main
-from commonplace.client.agents import AGENTS, AGENTS_WITH_HOOKS, AGENTS_WITH_TRANSCRIPTS
+from commonplace.client.agents import (
+    AGENTS,
+    AGENTS_WITH_HOOKS,
+    AGENTS_WITH_TRANSCRIPTS,
+    ARCHIVED_PROGRAMS,
+    PROGRAMS,
+)
 from commonplace.client.hooks.agent_hooks import AgentHooks
 from commonplace.client.install.agent_settings import AgentSettings
 from commonplace.client.install.machine import Machine
@@ -25,12 +31,12 @@ MACHINE = Machine(Path("/home/ann"), Path("/home/ann/shop"), ("/bin/commonplace"
 
 
 def test_every_folder_is_an_agent_of_the_registry_and_every_agent_has_a_folder():
-    assert {path.parent.name for path in FOLDERS.glob("*/__init__.py")} == set(AGENTS)
+    assert {path.parent.name for path in FOLDERS.glob("*/__init__.py")} == set(PROGRAMS)
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", PROGRAMS)
 def test_agent_has_the_files_of_the_parts_that_it_declares_and_no_others(agent: str):
-    parts = {"settings.py"}
+    parts = {"settings.py"} if agent in AGENTS else set()
     parts |= {"hooks.py"} if agent in AGENTS_WITH_HOOKS else set()
     parts |= {"transcripts.py", "transcript_format.py"} if agent in AGENTS_WITH_TRANSCRIPTS else set()
     assert {path.name for path in (FOLDERS / agent).glob("*.py")} == parts | {"__init__.py"}
@@ -44,15 +50,23 @@ def test_agent_declares_parts_of_the_right_types(agent: str):
     assert settings.connection_edits(MACHINE, RemoteServer("http://127.0.0.1:1", "key"), "user")
     if agent in AGENTS_WITH_HOOKS:
         assert isinstance(registry.load_hooks(agent), AgentHooks)
-    if agent in AGENTS_WITH_TRANSCRIPTS:
-        assert isinstance(registry.load_transcripts(agent), AgentTranscripts)
+
+
+@pytest.mark.parametrize("agent", AGENTS_WITH_TRANSCRIPTS)
+def test_agent_says_where_its_transcripts_are(agent: str):
+    assert isinstance(registry.load_transcripts(agent), AgentTranscripts)
+
+
+def test_archived_program_is_no_agent_that_can_be_connected():
+    assert set(ARCHIVED_PROGRAMS) <= set(AGENTS_WITH_TRANSCRIPTS)
+    assert not set(ARCHIVED_PROGRAMS) & (set(AGENTS) | set(AGENTS_WITH_HOOKS))
 
 
 def test_every_agent_with_transcripts_has_a_format_of_its_tools_name():
     formats = list(registry.load_transcript_formats())
     assert all(isinstance(each, TranscriptFormat) for each in formats)
     assert [each.name for each in formats] == [
-        AGENTS[name].transcript_tool for name in AGENTS_WITH_TRANSCRIPTS
+        PROGRAMS[name].transcript_tool for name in AGENTS_WITH_TRANSCRIPTS
     ]
 
 

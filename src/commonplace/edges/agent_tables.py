@@ -14,6 +14,7 @@ from commonplace.client.agents import (
     AGENTS,
     AGENTS_WITH_HOOKS,
     AGENTS_WITH_TRANSCRIPTS,
+    PROGRAMS,
     load_hooks,
     load_quirks,
     load_settings,
@@ -89,13 +90,13 @@ def _transcript_table() -> Iterator[str]:
     yield "|---|---|---|"
     for name in AGENTS_WITH_TRANSCRIPTS:
         transcripts = load_transcripts(name)
-        yield f"| {AGENTS[name].title} (`{AGENTS[name].transcript_tool}`) | {transcripts.files} | {transcripts.archive_names} |"
+        yield f"| {PROGRAMS[name].title} (`{PROGRAMS[name].transcript_tool}`) | {transcripts.files} | {transcripts.archive_names} |"
     others = [program.title for name, program in AGENTS.items() if name not in AGENTS_WITH_TRANSCRIPTS]
     yield f"| {', '.join(others)} | the files that their hooks name | the session |"
 
 
 def _quirks() -> Iterator[str]:
-    for name in AGENTS:
+    for name in PROGRAMS:
         title, _, notes = inspect.cleandoc(load_quirks(name)).partition("\n\n")
         yield f"**{title.removesuffix('.')}**\n\n{notes}\n"
 

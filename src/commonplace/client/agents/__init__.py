@@ -1,9 +1,9 @@
-"""The agent programs that Commonplace works with: one line in `AGENTS` and one folder each.
+"""The agent programs that Commonplace works with: one line in `AGENTS` or `ARCHIVED_PROGRAMS` and one folder each.
 
 An agent's folder has `settings.py` (what `connect` and `install` write), `hooks.py` (what its hooks send and read),
 `transcripts.py` (where its transcripts are) and `transcript_format.py` (how they are parsed). The docstring of the
 folder's `__init__.py` lists the agent's quirks; `make docs` prints it in docs/guides/agents.md. A part is imported only
-when it is used: a hook runs beside every edit and must start fast.
+when it is used: a hook runs beside every edit and must start fast. An archived program has only the last two parts.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -42,8 +42,17 @@ AGENTS = {
         AgentProgram("copilot", "Copilot CLI", transcript_tool="copilot-cli"),
     )
 }
+ARCHIVED_PROGRAMS = {
+    program.name: program
+    for program in (
+        AgentProgram("qwen", "Qwen Code", has_hooks=False, transcript_tool="qwen-code"),
+        AgentProgram("goose", "Goose", has_hooks=False, transcript_tool="goose"),
+    )
+}
+"""Programs whose transcripts are read, but which `connect` and `install` do not set up."""
+PROGRAMS = AGENTS | ARCHIVED_PROGRAMS
 AGENTS_WITH_HOOKS = tuple(program.name for program in AGENTS.values() if program.has_hooks)
-AGENTS_WITH_TRANSCRIPTS = tuple(program.name for program in AGENTS.values() if program.transcript_tool)
+AGENTS_WITH_TRANSCRIPTS = tuple(program.name for program in PROGRAMS.values() if program.transcript_tool)
 
 
 def load_settings(agent: str) -> "AgentSettings":

@@ -2,7 +2,7 @@
 
 import argparse
 
-from commonplace.client.agents import AGENTS, AGENTS_WITH_HOOKS, AGENTS_WITH_TRANSCRIPTS
+from commonplace.client.agents import AGENTS, AGENTS_WITH_HOOKS, AGENTS_WITH_TRANSCRIPTS, PROGRAMS
 from commonplace.client.commands import stdio
 from commonplace.client.commands.command_flags import Commands, RawHelp, run_lazily
 
@@ -227,7 +227,7 @@ def _add_sync(commands: Commands) -> None:
         _add_sync_flags(parser)
     acts.add_parser("test", help="check address, token, clock and permissions")
     tracked = acts.add_parser("init-manifest", help="create a manifest of tracked files")
-    tools = ", ".join(AGENTS[name].transcript_tool for name in AGENTS_WITH_TRANSCRIPTS)
+    tools = ", ".join(PROGRAMS[name].transcript_tool for name in AGENTS_WITH_TRANSCRIPTS)
     tracked.add_argument("--tool", required=True, help=f"the agent: {tools} or another")
     tracked.add_argument("--project", required=True)
     tracked.add_argument("--cwd", required=True, metavar="DIR", help="the folder that the agent works in")

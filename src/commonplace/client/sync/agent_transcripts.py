@@ -6,13 +6,13 @@ Where one agent keeps its transcripts is in `client/agents/<agent>/transcripts.p
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from commonplace.client.agents import AGENTS, AGENTS_WITH_TRANSCRIPTS, load_transcripts
+from commonplace.client.agents import AGENTS_WITH_TRANSCRIPTS, PROGRAMS, load_transcripts
 from commonplace.client.sync import glob_transcripts
 from commonplace.client.sync.sync_settings import SyncSettings
 from commonplace.client.sync.transcript import AgentTranscripts, Transcript
 
 NOWHERE = Path()
-_TOOL_OF_AGENT = {name: AGENTS[name].transcript_tool for name in AGENTS_WITH_TRANSCRIPTS}
+_TOOL_OF_AGENT = {name: PROGRAMS[name].transcript_tool for name in AGENTS_WITH_TRANSCRIPTS}
 
 
 def load_all_agent_transcripts() -> dict[str, AgentTranscripts]:

@@ -65,11 +65,12 @@ _AUTOMATIC_PREFIXES = (
 def _is_claude_record(record: Record) -> bool:
     kind = record.get("type")
     if kind in ("user", "assistant"):
-        return isinstance(record.get("message"), dict) and "payload" not in record
+        message = record.get("message")
+        return isinstance(message, dict) and "parts" not in message and "payload" not in record
     return (
         kind in _TITLES
         or kind in _SILENT_TYPES
-        or (kind == "system" and ("uuid" in record or "subtype" in record))
+        or (kind == "system" and ("uuid" in record or "subtype" in record) and "systemPayload" not in record)
     )
 
 

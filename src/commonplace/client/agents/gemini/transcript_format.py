@@ -5,6 +5,7 @@ from typing import Any
 
 from commonplace.client.agents import AGENTS
 from commonplace.transcripts import transcript_state as titles
+from commonplace.transcripts.command_report import parse_command_report
 from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.json_record import (
     Record,
@@ -19,7 +20,6 @@ from commonplace.transcripts.json_record import (
 from commonplace.transcripts.transcript_event import (
     Message,
     ParsedLine,
-    ToolResult,
     TranscriptEvent,
     build_tool_call,
     build_tool_result,
@@ -30,17 +30,6 @@ from commonplace.transcripts.transcript_state import TokenCounts, TranscriptStat
 _ROLES = {"user": "user", "gemini": "assistant", "info": "", "error": "system", "warning": ""}
 # Possessive, up to the closing quote or the end of the line, so no character is matched twice.
 _STRING_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?', re.DOTALL)
-# How a command is reported to the model; forks and older versions add a head.
-_REPORT_HEAD = re.compile(r"\A(?:Command: (?s:.*?)\nDirectory: [^\n]*\n)?(?:Output|Stdout): ")
-_REPORT_TRAILER = re.compile(
-    r"(?:\n(?:Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]{0,400}){1,4}\Z"
-)
-_MAX_TRAILER_CHARACTERS = 2_000
-_EXIT_CODE = re.compile(r"^Exit Code: (-?\d{1,5}|\(none\))$", re.MULTILINE)
-_SIGNAL_LINE = re.compile(r"^Signal: (?!\(none\))", re.MULTILINE)
-_NO_ERROR_TEXT = "\nError: (none)"
-_STDERR_MARK = "\nStderr: "
-_EMPTY_OUTPUT = "(empty)"
 _SESSION_CONTEXT = "<session_context>"
 _MAX_PARTIAL_BYTES = 256_000
 _MESSAGE_DEPTH = 2
@@ -122,29 +111,11 @@ def _parse_call(call: Record, facts: TranscriptState) -> list[TranscriptEvent]:
         events.append(build_tool_call(identity, call.get("name"), call.get("args")))
     if ended and before != "ended" and status != "cancelled":
         output = extract_response_text(call.get("result")) or extract_response_text(call.get("resultDisplay"))
-        report = _REPORT_HEAD.match(output) if get_nested(call, "args", "command") else None
-        result = (
-            _parse_command_report(identity, output, report.end())
-            if report
-            else build_tool_result(identity, output)
-        )
+        is_command = bool(get_nested(call, "args", "command"))
+        report = parse_command_report(identity, output) if is_command else None
+        result = report or build_tool_result(identity, output)
         events.append(result._replace(failed=result.failed or status == "error"))
     return events
-
-
-def _parse_command_report(identity: str, output: str, start: int) -> ToolResult:
-    """The result of a command; without an exit code and a signal it succeeded."""
-    match = _REPORT_TRAILER.search(output, max(start, len(output) - _MAX_TRAILER_CHARACTERS))
-    trailer = match[0] if match else ""
-    stdout, _, stderr = (
-        output[start : len(output) - len(trailer)].removesuffix(_NO_ERROR_TEXT).partition(_STDERR_MARK)
-    )
-    printed = "\n".join(part for part in (stdout, stderr) if part.strip() not in ("", _EMPTY_OUTPUT))
-    killed, code = bool(_SIGNAL_LINE.search(trailer)), _EXIT_CODE.search(trailer)
-    if code is None:
-        return ToolResult(identity, printed, killed, None if killed else 0)
-    number = None if code[1] == "(none)" else int(code[1])
-    return ToolResult(identity, printed, killed or bool(number), number)
 
 
 def _parse_document_line(line: bytes, facts: TranscriptState) -> ParsedLine | None:

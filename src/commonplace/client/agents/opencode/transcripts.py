@@ -1,8 +1,7 @@
 """opencode keeps its sessions in a SQLite database; sync sends files. So each session is exported to a file first.
 
-An export is append-only: one line for the session, for each message and for each part of one, once it is finished; a
-record that changes later is appended again. What was exported before is read from the file itself, so a run that was
-interrupted, or is repeated, adds nothing twice. The database is only read.
+An export has one line for the session, for each message and for each part of one, once it is finished. The database is
+only read.
 """
 
 import json
@@ -14,19 +13,21 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from commonplace.client import remote
 from commonplace.client.agents import AGENTS
+from commonplace.client.sync import session_export
+from commonplace.client.sync.session_export import ExportedRecord
 from commonplace.client.sync.transcript import AgentTranscripts, Transcript, read_first_objects
 
 _TOOL = AGENTS["opencode"].transcript_tool
 _FOLDER_NAME = "opencode"
 _BUSY_SECONDS = 5.0
 _ABANDONED_MILLISECONDS = 10 * 60 * 1000
-_RETENTION_SECONDS = 30 * 86_400
+_NANOSECONDS = 1_000_000
+"""In a millisecond."""
 _SESSION_ID = re.compile(r"\w{1,100}", re.ASCII)
-_LINE_HEAD = re.compile(rb'\{"opencode":"(\w+)","id":"([^"\\]+)"')
 _SKIPPED_PARTS = ("step-start", "step-finish", "snapshot")
 
 _SESSIONS_SQL = """
@@ -39,13 +40,6 @@ order by s.time_created, s.id
 """
 _MESSAGES_SQL = "select id, time_updated, data from message where session_id = ? order by time_created, id"
 _PARTS_SQL = "select id, message_id, time_updated, data from part where session_id = ? order by id"
-
-
-class _Record(NamedTuple):
-    """A line of an export: `key` is its kind and id."""
-
-    key: tuple[bytes, bytes]
-    line: bytes
 
 
 def _data_folder() -> Path:
@@ -74,47 +68,19 @@ def _export_sessions(path: Path) -> None:
         sessions = [row for row in database.execute(_SESSIONS_SQL) if _SESSION_ID.fullmatch(row["id"])]
         for session in sessions:
             export = _exports_folder() / f"{session['id']}.jsonl"
-            if not _is_current(export, session["changed_at"]):
+            if not session_export.is_current(export, session["changed_at"] * _NANOSECONDS):
                 _export_session(database, session, export)
-    _delete_old_exports({session["id"] for session in sessions})
-
-
-def _is_current(export: Path, changed_at: int) -> bool:
-    """The time of an export is that of the last change in it."""
-    return export.is_file() and export.stat().st_mtime_ns // 1_000_000 == changed_at
+    session_export.delete_old_exports(_exports_folder(), {session["id"] for session in sessions})
 
 
 def _export_session(database: sqlite3.Connection, session: sqlite3.Row, export: Path) -> None:
-    exported, length = _read_export(export)
+    """The time of an export is that of the last change in it, or earlier if something is left out."""
     records, is_whole = _collect_records(database, session)
-    lines = [record.line for record in records if exported.get(record.key) != hash(record.line)]
-    export.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(export, os.O_RDWR | os.O_CREAT, 0o600)
-    with open(descriptor, "r+b") as file:  # noqa: PTH123 - of a descriptor
-        file.seek(length)
-        file.write(b"".join(lines))
-        file.truncate()
     milliseconds = session["changed_at"] - (0 if is_whole else 1)
-    os.utime(export, ns=(milliseconds * 1_000_000, milliseconds * 1_000_000))
+    session_export.append_new_records(export, records, milliseconds * _NANOSECONDS)
 
 
-def _read_export(export: Path) -> tuple[dict[tuple[bytes, bytes], int], int]:
-    """A hash of the last line of each record, and the length of the whole lines."""
-    exported: dict[tuple[bytes, bytes], int] = {}
-    length = 0
-    try:
-        with export.open("rb") as lines:
-            for line in lines:
-                if line.endswith(b"\n"):
-                    length += len(line)
-                    if head := _LINE_HEAD.match(line):
-                        exported[head[1], head[2]] = hash(line)
-    except FileNotFoundError:
-        pass
-    return exported, length
-
-
-def _collect_records(database: sqlite3.Connection, session: sqlite3.Row) -> tuple[list[_Record], bool]:
+def _collect_records(database: sqlite3.Connection, session: sqlite3.Row) -> tuple[list[ExportedRecord], bool]:
     """The finished records of a session in their order, and whether none is left out."""
     messages = [(row, json.loads(row["data"])) for row in database.execute(_MESSAGES_SQL, (session["id"],))]
     parts: dict[str, list[tuple[str, Any]]] = {}
@@ -139,39 +105,27 @@ def _is_finished(message: dict[str, Any], updated_at: int) -> bool:
     return time.time() * 1000 - updated_at > _ABANDONED_MILLISECONDS
 
 
-def _build_session_record(session: sqlite3.Row) -> _Record:
+def _build_session_record(session: sqlite3.Row) -> ExportedRecord:
     names = {"parent_id": "parentID", "time_created": "created"}
     fields = ("parent_id", "directory", "title", "version", "agent", "time_created")
     shown = {names.get(name, name): session[name] for name in fields}
-    return _build_record("session", session["id"], shown)
+    return session_export.build_record(_TOOL, "session", session["id"], shown)
 
 
-def _build_message_record(message_id: str, data: dict[str, Any]) -> _Record:
+def _build_message_record(message_id: str, data: dict[str, Any]) -> ExportedRecord:
     """The message without the diffs of the whole turn, which change later and are in its parts."""
     if isinstance(data.get("summary"), dict):
         data = {name: value for name, value in data.items() if name != "summary"}
-    return _build_record("message", message_id, data)
+    return session_export.build_record(_TOOL, "message", message_id, data)
 
 
-def _build_part_record(part_id: str, message_id: str, message: dict[str, Any], part: Any) -> _Record:
+def _build_part_record(part_id: str, message_id: str, message: dict[str, Any], part: Any) -> ExportedRecord:
     """A part says who wrote it, so that each line can be read without those before it."""
     role = "summary" if message.get("summary") is True else message.get("role")
     at = message.get("time", {}).get("created")
-    return _build_record("part", part_id, {"message": message_id, "role": role, "at": at, "part": part})
-
-
-def _build_record(kind: str, identity: str, fields: dict[str, Any]) -> _Record:
-    record = {"opencode": kind, "id": identity} | {name: fields[name] for name in fields if name != "id"}
-    line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
-    return _Record((kind.encode(), identity.encode()), line)
-
-
-def _delete_old_exports(sessions: set[str]) -> None:
-    """Delete exports of sessions that their user deleted a while ago."""
-    oldest = time.time() - _RETENTION_SECONDS
-    for export in _exports_folder().glob("*.jsonl"):
-        if export.stem not in sessions and export.stat().st_mtime < oldest:
-            export.unlink(missing_ok=True)
+    return session_export.build_record(
+        _TOOL, "part", part_id, {"message": message_id, "role": role, "at": at, "part": part}
+    )
 
 
 def _transcript_at(path: Path) -> Transcript:
