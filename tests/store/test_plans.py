@@ -1,12 +1,16 @@
 """SQLite finds rows by an index from the first day."""
 
 import re
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from commonplace.rooms.knowledge import listing
+from commonplace.rooms.live_state import standup_store, store
 from commonplace.search.index import entries_after_statement
-from commonplace.store.database import Tx
+from commonplace.store.database import Row, Tx
 from commonplace.store.migrate import migrate
 from commonplace.store.sqlite import Sqlite
 from team import HandClock
@@ -23,8 +27,8 @@ QUERIES = {
 
 @pytest.mark.parametrize("what", QUERIES)
 async def test_look_up_uses_more_of_an_index_than_the_project(tmp_path: Path, clock: HandClock, what: str):
-    store = Sqlite(tmp_path, clock)
-    await migrate(store)
+    database = Sqlite(tmp_path, clock)
+    await migrate(database)
 
     async def plan(tx: Tx) -> str:
         values = ["shop", ["a"] if "any" in QUERIES[what] else 1, "document", 10]
@@ -33,9 +37,55 @@ async def test_look_up_uses_more_of_an_index_than_the_project(tmp_path: Path, cl
         return " ".join(row["detail"] for row in rows)
 
     try:
-        found = await store.read(plan)
+        found = await database.read(plan)
     finally:
-        await store.close()
+        await database.close()
     assert "SCAN" not in found.replace("SCAN json_each", "")
     assert "AND" in found
     assert "kind" not in found
+
+
+@dataclass
+class ExplainingTx:
+    """Explains what it is asked instead of reading it."""
+
+    tx: Tx
+    plans: list[str] = field(default_factory=list)
+
+    async def all(self, statement: str, *values: Any) -> list[Row]:
+        rows = await self.tx.all("explain query plan " + statement, *values)
+        self.plans += [row["detail"] for row in rows]
+        return []
+
+
+FIRST_DATA = {
+    "message_for_people": lambda tx: store.list_mail_for_people(tx, ["shop"], 3),
+    "document_doubtful": lambda tx: store.list_doubtful_documents(tx, ["shop"]),
+    "backlog_status": lambda tx: store.list_questions_of_items(tx, ["shop"]),
+    "audit_prevented": lambda tx: store.list_prevented(tx, ["shop"], 1),
+    "delivery_inbox (project=? AND agent=? AND state<?)": lambda tx: store.list_mail_for_agent(
+        tx, ["shop"], "eve", 3
+    ),
+    "document_recent (project=? AND created_at>?)": lambda tx: standup_store.list_documents(tx, ["shop"], 1),
+    "document_flagged": lambda tx: listing.find_documents(tx, "shop", (1, ""), (None,) * 4, True, 10),
+    "citation_changed": lambda tx: listing.find_documents(tx, "shop", (1, ""), (None,) * 4, True, 10),
+}
+
+
+@pytest.mark.parametrize("index", FIRST_DATA)
+async def test_first_data_of_the_page_come_from_an_index_of_few_rows(
+    tmp_path: Path, clock: HandClock, index: str
+):
+    database = Sqlite(tmp_path, clock)
+    await migrate(database)
+
+    async def explain(tx: Tx) -> list[str]:
+        explaining = ExplainingTx(tx)
+        await FIRST_DATA[index](explaining)
+        return explaining.plans
+
+    try:
+        plans = await database.read(explain)
+    finally:
+        await database.close()
+    assert any(f"INDEX {index}" in plan for plan in plans), plans

@@ -19,7 +19,14 @@ DocumentCursor = Annotated[str, Field(max_length=100, pattern=r"^\d{1,17}-\w{1,6
 FACET_DOCUMENTS = 5000
 """Filters count the newest documents up to this many, so that a page costs the same in a large project."""
 _MAX_FACET_VALUES = 30
-_DOUBTFUL_STATUSES = ("conflicted", "review_pending")
+_HAS_CHANGED_CODE = "citation.project = $1 and citation.state in ('drifted', 'gone')"
+# Each part is found by a partial index that has the same condition.
+_NEEDS_LOOK = (
+    " and id in (select doubtful.id from document as doubtful where doubtful.project = $1"
+    "  and doubtful.status in ('conflicted', 'review_pending')"
+    " union select flagged.id from document as flagged where flagged.project = $1 and flagged.flags <> '[]'"
+    f" union select citation.document from citation where {_HAS_CHANGED_CODE})"
+)
 
 
 class ListedDocument(Reply):
@@ -62,8 +69,8 @@ async def list_documents(
     """List documents, newest first; `needs_look` only those that are disputed, suspicious or cite changed code."""
     del project
     before = _parse_cursor(cursor)
-    filters = (memory_type, status, tag, author, int(needs_look))
-    rows = await _find_documents(call.tx, call.project, before, filters, limit + 1)
+    filters = (memory_type, status, tag, author)
+    rows = await find_documents(call.tx, call.project, before, filters, needs_look, limit + 1)
     page = rows[:limit]
     return DocumentPage(
         count=len(page),
@@ -80,29 +87,27 @@ def _parse_cursor(cursor: str | None) -> tuple[int, str]:
     return int(at), document
 
 
-async def _find_documents(
+async def find_documents(
     tx: Tx,
     project: str,
     before: tuple[int, str],
-    filters: tuple[str | None, str | None, str | None, str | None, int],
+    filters: tuple[str | None, str | None, str | None, str | None],
+    needs_look: bool,
     limit: int,
 ) -> Sequence[Row]:
     return await tx.all(
         "select project, id, title, type, status, author, created_at, changed_at, version, tags, flags, opened, recalled,"
-        " length(content) as characters, (select count(*) from citation where citation.project = $1"
-        "  and citation.document = document.id and citation.state in ('drifted', 'gone')) as drifted from document"
+        f" length(content) as characters, (select count(*) from citation where {_HAS_CHANGED_CODE}"
+        "  and citation.document = document.id) as drifted from document"
         " where project = $1 and (created_at, id) < ($2, $3)"
         " and (cast($4 as text) is null or type = $4) and (cast($5 as text) is null or status = $5)"
         " and (cast($6 as text) is null or exists (select 1 from document_tag where document_tag.project = $1"
         "  and document_tag.tag = $6 and document_tag.document = document.id))"
-        " and (cast($7 as text) is null or author = $7)"
-        " and ($8 = 0 or status = any($9) or flags <> '[]' or exists (select 1 from citation where"
-        "  citation.project = $1 and citation.document = document.id and citation.state in ('drifted', 'gone')))"
-        " order by created_at desc, id desc limit $10",
+        f" and (cast($7 as text) is null or author = $7){_NEEDS_LOOK if needs_look else ''}"
+        " order by created_at desc, id desc limit $8",
         project,
         *before,
         *filters,
-        list(_DOUBTFUL_STATUSES),
         limit,
     )
 

@@ -163,7 +163,12 @@ async def _is_admin(call: Call, project: str) -> bool:
 async def _list_mail(
     call: Call, projects: list[str], administered: list[str], agent: str
 ) -> list[model.NeedsYou]:
-    rows = await store.list_mail_for_person(call.tx, projects, agent, administered, _COMPLETED)
+    """What asks this agent for something, and what any agent asks of a person in projects that they administer."""
+    rows = [
+        *await store.list_mail_for_agent(call.tx, projects, agent, _COMPLETED),
+        *await store.list_mail_for_people(call.tx, administered, _COMPLETED),
+    ]
+    newest = sorted({row["id"]: row for row in rows}.values(), key=lambda row: -row["created_at"])
     return [
         model.NeedsYou(
             kind="mail",
@@ -175,7 +180,7 @@ async def _list_mail(
             text=model.short_text(row["body"]),
             thread_id=row["thread"],
         )
-        for row in {row["id"]: row for row in rows}.values()
+        for row in newest[: store.MAX_WAITING]
     ]
 
 

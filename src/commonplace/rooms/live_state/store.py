@@ -6,9 +6,19 @@ from commonplace.store.database import Row, Tx
 
 _MAX_SESSIONS = 200
 _MAX_FILES = 400
-_MAX_WAITING = 50
+MAX_WAITING = 50
 _MAX_RECENT_EVENTS = 3000
 _MAX_PREVENTED = 1000
+_MAIL_COLUMNS = (
+    "message.project, message.id, message.thread, message.sender, message.subject, message.body, message.category,"
+    " message.created_at"
+)
+# These words are those of the partial indexes document_doubtful and audit_prevented, which are used for nothing else.
+_IS_DOUBTFUL = "status in ('conflicted', 'review_pending')"
+_MAY_BE_PREVENTED = (
+    "(outcome in ('conflict', 'duplicate', 'stale_token', 'forbidden')"
+    " or operation in ('memory_lock_files', 'memory_report_prevented'))"
+)
 
 
 async def list_live_sessions(tx: Tx, projects: Sequence[str], since: int) -> Sequence[Row]:
@@ -63,28 +73,36 @@ async def list_blocked_work(tx: Tx, projects: Sequence[str]) -> Sequence[Row]:
         " join session on session.project = work.project and session.id = work.session and session.ended_at is null"
         " where work.project = any($1) and work.status = 'blocked' order by work.updated_at desc, work.id limit $2",
         list(projects),
-        _MAX_WAITING,
+        MAX_WAITING,
     )
 
 
-async def list_mail_for_person(
-    tx: Tx, projects: Sequence[str], agent: str, admin_projects: Sequence[str], done_state: int
-) -> Sequence[Row]:
-    """Open mail that asks this agent for something, and what any agent asks of a person in projects they administer."""
+async def list_mail_for_agent(tx: Tx, projects: Sequence[str], agent: str, done_state: int) -> Sequence[Row]:
+    """Open mail that asks this agent for something."""
     return await tx.all(
-        "select message.project, message.id, message.thread, message.sender, message.subject, message.body,"
-        " message.category, message.priority, message.require_human, message.created_at, delivery.agent as recipient"
-        " from delivery join message on message.project = delivery.project and message.id = delivery.message"
-        " where delivery.project = any($1) and delivery.state < $4 and ("
-        " (delivery.agent = $2 and (message.priority = 'urgent' or message.require_human = 1"
-        "   or message.category in ('question', 'review', 'blocker')))"
-        " or (message.require_human = 1 and delivery.project = any($3)))"
-        " order by message.created_at desc, message.id limit $5",
+        f"select {_MAIL_COLUMNS} from delivery"
+        " join message on message.project = delivery.project and message.id = delivery.message"
+        " where delivery.project = any($1) and delivery.agent = $2 and delivery.state < $3"
+        " and (message.priority = 'urgent' or message.require_human = 1"
+        "  or message.category in ('question', 'review', 'blocker'))"
+        " order by message.created_at desc, message.id limit $4",
         list(projects),
         agent,
-        list(admin_projects),
         done_state,
-        _MAX_WAITING,
+        MAX_WAITING,
+    )
+
+
+async def list_mail_for_people(tx: Tx, projects: Sequence[str], done_state: int) -> Sequence[Row]:
+    """Open mail that asks for a person, whoever received it."""
+    return await tx.all(
+        f"select {_MAIL_COLUMNS} from message where message.project = any($1) and message.require_human = 1"
+        " and exists (select 1 from delivery where delivery.project = message.project"
+        "  and delivery.message = message.id and delivery.state < $2)"
+        " order by message.created_at desc, message.id limit $3",
+        list(projects),
+        done_state,
+        MAX_WAITING,
     )
 
 
@@ -93,18 +111,17 @@ async def list_questions_of_items(tx: Tx, projects: Sequence[str]) -> Sequence[R
         "select project, id, title, assigned_to, created_by, updated_at from backlog"
         " where project = any($1) and closed = 0 and status = 'needs_info' order by updated_at desc, id limit $2",
         list(projects),
-        _MAX_WAITING,
+        MAX_WAITING,
     )
 
 
 async def list_doubtful_documents(tx: Tx, projects: Sequence[str]) -> Sequence[Row]:
     """Documents that somebody disputed or wants reviewed."""
     return await tx.all(
-        "select project, id, title, author, changed_at from document where project = any($1) and status = any($2)"
-        " order by changed_at desc, id limit $3",
+        f"select project, id, title, author, changed_at from document where project = any($1) and {_IS_DOUBTFUL}"
+        " order by changed_at desc, id limit $2",
         list(projects),
-        ["conflicted", "review_pending"],
-        _MAX_WAITING,
+        MAX_WAITING,
     )
 
 
@@ -113,7 +130,7 @@ async def list_pending_agents(tx: Tx, projects: Sequence[str]) -> Sequence[Row]:
         "select project, name, last_task, last_seen_at, created_at from agent where project = any($1)"
         " and tier = 'pending' order by created_at desc, name limit $2",
         list(projects),
-        _MAX_WAITING,
+        MAX_WAITING,
     )
 
 
@@ -121,7 +138,7 @@ async def list_prevented(tx: Tx, projects: Sequence[str], since: int) -> Sequenc
     """Writes that were refused, and locks that were not granted, newest first."""
     return await tx.all(
         "select project, at, operation, outcome, agent, detail from audit where project = any($1) and at > $2"
-        " and (outcome in ('conflict', 'duplicate', 'stale_token', 'forbidden')"
+        f" and {_MAY_BE_PREVENTED} and (outcome in ('conflict', 'duplicate', 'stale_token', 'forbidden')"
         "  or operation = 'memory_lock_files' and detail like '%nothing was locked.'"
         "  or operation = 'memory_report_prevented' and outcome = 'ok' and detail not like 'rule_warned:%')"
         " order by at desc, id desc limit $3",
