@@ -169,6 +169,17 @@ async def list_numbers_before(tx: Tx, projects: list[str], at: int) -> dict[str,
     return dict.fromkeys(projects, 0) | {row["project"]: int(row["n"]) for row in rows}
 
 
+async def load_last_event_time(tx: Tx, projects: list[str]) -> int | None:
+    """The time of the latest event of these projects; None if they have none."""
+    row = await tx.one(
+        "select max(event.at) as at from counter join event on event.project = counter.project and event.n = counter.n"
+        " where counter.project = any($1) and counter.name = $2",
+        projects,
+        "event",
+    )
+    return row["at"] if row else None
+
+
 class EventBus:
     """Delivers event rows to listeners, whichever replica wrote them."""
 

@@ -1,12 +1,18 @@
 """The page under conditions that are not the usual ones: zoom, reduced motion, a server that goes away and comes back."""
 
+import contextlib
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
-from chromium import Chromium
+from chromium import Chromium, Page
 from page_stage import PROJECT, VIEWS, PageStage
 from test_page import fill_once
 
 import product
 from commonplace.beacon import read_beacon
+from patience import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -56,3 +62,84 @@ def test_page_says_that_the_server_is_away_and_goes_on_when_it_is_back(chromium:
         page.wait_for_text("after.py")
         assert page.run("window.notReloaded") is True
         page.close()
+
+
+@contextlib.contextmanager
+def proxy_without_server(port: int) -> Iterator[list[tuple[str, str]]]:
+    """What a proxy says while the server behind it is away; the list gets path and Last-Event-ID of what is asked of it."""
+    asked: list[tuple[str, str]] = []
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append((self.path, self.headers.get("Last-Event-ID", "")))
+            self.send_error(502)
+
+        do_POST = do_GET  # noqa: N815 - http.server's name
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", port), Answer) as proxy:
+        serving = threading.Thread(target=proxy.serve_forever, daemon=True)
+        serving.start()
+        yield asked
+        proxy.shutdown()
+        serving.join()
+
+
+def test_page_goes_on_after_a_proxy_answered_502(chromium: Chromium, tmp_path):
+    """The browser itself opens a stream never again that was answered with an error."""
+    flags = ("--data", str(tmp_path), "--auth", "on", "--embeddings", "off")
+    with product.running(*flags) as first:
+        stage = PageStage(chromium, first, read_beacon(tmp_path)["token"])
+        page = stage.open(f"/?project={PROJECT}")
+        page.wait_for("Boolean(document.querySelector('.live-live'))")
+        stage.act("ann", "memory_lock_files", files=["src/before.py"])
+        page.wait_for_text("before.py")
+        page.run("window.notReloaded = true")
+    with proxy_without_server(first.port) as asked:
+        wait_until(lambda: len([path for path, _ in asked if path.startswith("/events")]) >= 3)
+        page.wait_for_text("The server does not answer. This is the state of")
+    streams = [(path, last) for path, last in asked if path.startswith("/events")]
+    assert streams[0][0] == "/events?project=*"
+    assert streams[0][1]
+    assert streams[1:3] == [(f"/events?project=*&last_event_id={streams[0][1]}", "")] * 2
+    with product.running(*flags, "--port", str(first.port)) as again:
+        page.wait_for("Boolean(document.querySelector('.live-live'))")
+        page.wait_for("!document.querySelector('.banner')")
+        back = PageStage(chromium, again, read_beacon(tmp_path)["token"])
+        back.act("ben", "memory_lock_files", files=["src/after.py"])
+        page.wait_for_text("after.py")
+        assert page.run("window.notReloaded") is True
+        page.close()
+
+
+KEEP_STREAMS = """
+window.streams = [];
+window.EventSource = class extends EventSource {
+  constructor(address) { super(address); window.streams.push(this); }
+};
+"""
+
+
+def count_calls(page: Page, operation: str) -> int:
+    entries = "performance.getEntriesByType('resource')"
+    return int(page.run(f"{entries}.filter(each => each.name.endsWith('/api/{operation}')).length"))
+
+
+def test_views_are_fetched_again_when_events_are_missing(stage: PageStage):
+    """Also those that otherwise fetch only after events of some kinds."""
+    fetched_by_view = {
+        "now": "memory_get_live_state",
+        "sessions": "memory_list_transcripts",
+        "code": "memory_browse_functions",
+    }
+    page = stage.chromium.open_page(stage.server.url, stage.sign_in())
+    page.call("Page.addScriptToEvaluateOnNewDocument", source=KEEP_STREAMS)
+    for view, operation in fetched_by_view.items():
+        page.goto(f"{stage.server.url}/{view}?project={PROJECT}")
+        # Once for the address, once because the stream is open.
+        wait_until(lambda operation=operation: count_calls(page, operation) >= 2)
+        page.run("streams[0].dispatchEvent(new MessageEvent('reset', { data: '{}', lastEventId: '7' }))")
+        wait_until(lambda operation=operation: count_calls(page, operation) >= 3)
+    page.close()

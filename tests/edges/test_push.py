@@ -121,15 +121,17 @@ async def test_push_works_over_stdio(tmp_path: Path, era: str):
 class Follower:
     """Reads GET /events as a program would."""
 
-    def __init__(self, server: product.Product, last: str = "", key: str = "") -> None:
-        self.server, self.last, self.key = server, last, key
+    def __init__(
+        self, server: product.Product, last: str = "", key: str = "", query: str = "project=shop"
+    ) -> None:
+        self.server, self.last, self.key, self.query = server, last, key, query
 
     async def __aenter__(self) -> Self:
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.server.port)
         resume = f"Last-Event-ID: {self.last}\r\n" if self.last else ""
         key = f"Authorization: Bearer {self.key}\r\n" if self.key else ""
         self.writer.write(
-            f"GET /events?project=shop HTTP/1.1\r\nHost: 127.0.0.1\r\n{resume}{key}\r\n".encode()
+            f"GET /events?{self.query} HTTP/1.1\r\nHost: 127.0.0.1\r\n{resume}{key}\r\n".encode()
         )
         self.status = int((await self.reader.readline()).split()[1])
         if self.status == 200:
@@ -142,6 +144,8 @@ class Follower:
     async def event(self) -> dict[str, Any]:
         while True:
             line = await asyncio.wait_for(self.reader.readline(), PATIENCE_SECONDS)
+            if line.startswith(b"id: "):
+                self.last = line[4:].strip().decode()
             if line.startswith(b"data: "):
                 return json.loads(line[6:])
 
@@ -185,6 +189,46 @@ async def test_events_of_a_foreign_project_are_refused(tmp_path: Path):
     with product.running(*flags, "--auth", "on") as server:
         async with Follower(server, key=key) as follower:
             assert follower.status == 403
+
+
+async def test_events_of_all_projects_are_those_of_the_key_and_resume(address: Path | str, tmp_path: Path):
+    flags = product.store_flags(address, tmp_path / "client")
+    made = product.subprocess.run(
+        product.command("key", "create", "--name", "owner", "--role", "owner", *flags),
+        capture_output=True, text=True, check=True, env=product.environment(),
+    )  # fmt: skip
+    owner = made.stdout.split()[0]
+    with product.running(*flags, "--auth", "on") as server:
+        ben = server.call("memory_admin", owner, action="create_key", name="ben", projects=["shop"])["key"]
+
+        def start(project: str, agent: str) -> None:
+            server.call("memory_start_session", owner, project=project, claude_instance=agent)
+
+        async with Follower(server, key=ben, query="project=*") as follower:
+            start("bank", "ann")
+            start("shop", "ann")
+            first = await follower.event()
+            position = follower.last
+        start("bank", "carol")
+        start("shop", "carol")
+        resumed = []
+        for last, query in ((position, "project=*"), ("", f"project=*&last_event_id={position}")):
+            async with Follower(server, last, ben, query) as follower:
+                resumed.append([await follower.event(), await follower.event()])
+        async with Follower(server, str(2**60), ben, "project=*") as ahead:
+            reset = await ahead.event()
+            start("bank", "dan")
+            start("shop", "dan")
+            after_reset = await ahead.event()
+    assert (first["project"], first["kind"], first["actor"]) == ("shop", "SessionStarted", "ann")
+    # Events of the last seconds come again after a resume.
+    for events in resumed:
+        assert [(event["project"], event["actor"]) for event in events] == [
+            ("shop", "ann"),
+            ("shop", "carol"),
+        ]
+    assert reset["reason"] == "ahead"
+    assert (after_reset["project"], after_reset["actor"]) == ("shop", "dan")
 
 
 async def test_dropped_subscribers_leave_nothing_behind(tmp_path: Path):

@@ -1,5 +1,7 @@
 """GET /events?project=NAME: the events of a project as server-sent events; `Last-Event-ID` resumes.
 
+So does `last_event_id` in the query, for a browser that opens a new stream: there it cannot send the header.
+
 If events are missing after that number, an event `reset` says so: the follower reads the state itself and goes on.
 
 `project=*` follows every project that the caller may see: there the id of an event is its time in microseconds, and after
@@ -21,7 +23,6 @@ import msgspec
 from commonplace import errors
 from commonplace.access import ALL_PROJECTS, normalize_project_name
 from commonplace.call import Calls
-from commonplace.clock import SECOND
 from commonplace.edges.http.numbers import parse_integer
 from commonplace.edges.http.request import Request
 from commonplace.edges.http.response import ClientWatch, Response
@@ -39,7 +40,6 @@ _RECHECK_SECONDS = 15.0
 _NO_EVENT_OF_OURS = 2**63 - 1
 # Of all projects together events may come faster than anybody reads.
 _PAUSE_SECONDS = 0.1
-_RESUME_OVERLAP = 10 * SECOND
 
 Send = Callable[[], Coroutine[Any, Any, None]]
 
@@ -78,9 +78,7 @@ class ProjectEvents:
         return lambda: self._send_events(request, response, project, after)
 
     async def _prepare_all(self, request: Request, response: Response) -> Send:
-        resume = parse_integer(request.headers.get("last-event-id", ""))
-        since = None if resume is None else max(0, resume - _RESUME_OVERLAP)
-        page = await self._read_all(request, {"since": since})
+        page = await self._read_all(request, {"since": _read_position(request)})
         return lambda: self._send_all_events(request, response, page)
 
     async def _read_all(self, request: Request, arguments: dict[str, Any]) -> AllEventsPage:
@@ -96,8 +94,10 @@ class ProjectEvents:
         try:
             await response.send_comment(b"following")
             while True:
+                if page.reset:
+                    await _send_reset(response, page.reset, page.last)
                 for event in page.events:
-                    number = int(datetime.fromisoformat(event.at).timestamp() * 1_000_000)
+                    number = round(datetime.fromisoformat(event.at).timestamp() * 1_000_000)
                     await response.send_event(mark_reply(msgspec.json.encode(event)), number=number)
                 if not page.events:
                     with contextlib.suppress(TimeoutError):
@@ -111,9 +111,8 @@ class ProjectEvents:
 
     async def _find_start(self, request: Request, project: str) -> int:
         last = (await self._read_page(request, project, None)).last
-        text = request.headers.get("last-event-id", "")
-        resume = parse_integer(text) if text else last
-        return _NO_EVENT_OF_OURS if resume is None else resume
+        resume = _read_position(request)
+        return last if resume is None else resume
 
     async def _read_page(self, request: Request, project: str, after: int | None) -> ProjectEventPage:
         """Identify the caller each time: its key may have been revoked since."""
@@ -131,8 +130,7 @@ class ProjectEvents:
                 news.clear()
                 page = await self._read_page(request, project, after)
                 if page.reset:
-                    gone = {"reason": page.reset, "last": page.last}
-                    await response.send_event(msgspec.json.encode(gone), "reset", page.last)
+                    await _send_reset(response, page.reset, page.last)
                 for event in page.events:
                     await response.send_event(mark_reply(msgspec.json.encode(event)), event.kind, event.n)
                 if page.last == after:
@@ -142,6 +140,20 @@ class ProjectEvents:
                 after = page.last
         finally:
             stop()
+
+
+async def _send_reset(response: Response, reason: str, last: int) -> None:
+    await response.send_event(msgspec.json.encode({"reason": reason, "last": last}), "reset", last)
+
+
+def _read_position(request: Request) -> int | None:
+    """The header is newer where both are sent: browsers send it when they open the same address again."""
+    asked = parse_qs(request.query.decode("latin-1")).get("last_event_id", [""])
+    text = request.headers.get("last-event-id") or asked[0]
+    if not text:
+        return None
+    number = parse_integer(text)
+    return _NO_EVENT_OF_OURS if number is None else number
 
 
 def _require_project(request: Request) -> str:

@@ -343,7 +343,7 @@ async def test_with_the_token_of_this_user_a_link_or_the_token_signs_in(database
     await door.close()
 
 
-async def test_all_events_are_those_of_the_projects_of_the_caller(open_door):
+async def test_all_events_are_those_of_the_projects_of_the_caller(open_door, clock):
     for project in ("shop", "bank"):
         await open_door.calls.run(
             "memory_start_session", {"project": project, "claude_instance": "ann"}, access.LOCAL
@@ -353,5 +353,7 @@ async def test_all_events_are_those_of_the_projects_of_the_caller(open_door):
     assert {event.project for event in page.events} == {"shop"}
     again = (await open_door.calls.run_operation(read_all_events, {"positions": page.positions}, shop)).reply
     assert (again.events, again.positions) == ([], page.positions)
-    everything = (await open_door.calls.run_operation(read_all_events, {"since": 0}, access.LOCAL)).reply
+    everything = (
+        await open_door.calls.run_operation(read_all_events, {"since": clock()}, access.LOCAL)
+    ).reply
     assert {event.project for event in everything.events} == {"shop", "bank"}

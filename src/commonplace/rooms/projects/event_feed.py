@@ -8,12 +8,13 @@ from commonplace import access, events
 from commonplace.arguments import MAX_INTEGER
 from commonplace.audience import EventReader, load_event_reader
 from commonplace.call import Call
-from commonplace.clock import iso_exact
+from commonplace.clock import DAY, SECOND, iso_exact
 from commonplace.operation import Reply, operation
 
 EventNumber = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 EventLimit = Annotated[int, Field(ge=1, le=1000)]
 _MAX_EVENTS_OF_PROJECT = 200
+_RESUME_OVERLAP = 10 * SECOND
 
 
 class ProjectEvent(Reply):
@@ -56,10 +57,15 @@ async def read_events(
 
 
 class AllEventsPage(Reply):
-    """`positions` are the numbers to continue from, by project."""
+    """`positions` are the numbers to continue from, by project.
+
+    With `reset` the events between `since` and `last`, a time in microseconds, cannot be listed.
+    """
 
     positions: dict[str, int]
     events: list[ProjectEvent]
+    last: int = 0
+    reset: Literal["", "expired", "ahead"] = ""
 
 
 @operation("resource:all_events", role="readonly", session=False)
@@ -70,14 +76,18 @@ async def read_all_events(
 ) -> AllEventsPage:
     """List the events after these positions in every project that the caller may see, in the order of time.
 
-    Without positions nothing is listed, or with `since` everything from that time on.
+    Without positions nothing is listed, or with `since` everything from shortly before that time: replicas have clocks
+    of their own.
     """
     last_numbers = await events.list_last_event_numbers(call.tx)
     visible = {name: n for name, n in last_numbers.items() if access.can_read_project(call.caller, name)}
-    if positions is None:
-        known = visible if since is None else await events.list_numbers_before(call.tx, list(visible), since)
+    if since is not None:
+        last = await events.load_last_event_time(call.tx, list(visible))
+        if reset := _find_reset_of_all(call, since, last):
+            return AllEventsPage(positions=visible, events=[], last=last or call.now, reset=reset)
+        known = await events.list_numbers_before(call.tx, list(visible), since - _RESUME_OVERLAP)
     else:
-        known = positions
+        known = visible if positions is None else positions
     rows: list[tuple[int, ProjectEvent]] = []
     for project, last in visible.items():
         if last > known.get(project, 0):
@@ -102,6 +112,13 @@ async def find_event_reader(call: Call, project: str) -> EventReader:
     """Who hears the events of this project on the caller's connection."""
     del project
     return await load_event_reader(call)
+
+
+def _find_reset_of_all(call: Call, since: int, last: int | None) -> Literal["", "expired", "ahead"]:
+    """Why events that follow this time are missing: those before a time are deleted, or none is as new."""
+    if since < call.now - call.settings.event_days * DAY:
+        return "expired"
+    return "ahead" if last is None or since > last + _RESUME_OVERLAP else ""
 
 
 def _find_reset(after: int, kept: events.KeptNumbers) -> Literal["", "expired", "ahead"]:

@@ -3,23 +3,29 @@
 // The tab that holds the lock reads the stream and passes events on; when it closes, another one gets the lock. Events
 // carry ids, not contents: each view fetches again what it shows, at most four times a second.
 
-import { live, paused } from "./state.js";
+import { live, paused, session } from "./state.js";
 
 const CHANNEL = "commonplace-live";
 const SPACING_MILLISECONDS = 250;
 const HIDDEN_SPACING_MILLISECONDS = 5000;
 const OFFLINE_MILLISECONDS = 4000;
+const FIRST_RETRY_MILLISECONDS = 500;
+const LAST_RETRY_MILLISECONDS = 30000;
 
 /** @typedef {{project: string, n: number, kind: string, uri: string, at: string, actor?: string, body?: Record<string, any>}} LiveEvent */
 
-/** @type {Set<(events: LiveEvent[]) => void>} */ const listeners = new Set();
+/** @type {Set<(events: LiveEvent[] | null) => void>} */ const listeners = new Set();
 /** @type {LiveEvent[]} */ let gathered = [];
+/** Events are missing: what is shown may be older than any event tells. */
+let isReset = false;
+/** The id of the last event that any tab read, for whichever tab reads on. */
+let position = "";
 /** @type {number | undefined} */ let timer;
 /** @type {BroadcastChannel | undefined} */ let channel;
 /** @type {AbortController | undefined} */ let leading;
 
-/** Call with the events since the last time; an empty list means that anything may have changed.
- * @param {(events: LiveEvent[]) => void} listener @returns {() => void} */
+/** Call with the events since the last time, or with null when anything may have changed.
+ * @param {(events: LiveEvent[] | null) => void} listener @returns {() => void} */
 export function onEvents(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -47,34 +53,51 @@ export function stopLive() {
 
 /** @param {() => void} release */
 function lead(release) {
-  const source = new EventSource("/events?project=*");
-  const say = (/** @type {object} */ message) => {
+  /** @type {EventSource} */ let source;
+  /** @type {number | undefined} */ let lost;
+  /** @type {number | undefined} */ let retry;
+  let isLost = false;
+  let failures = 0;
+  const say = (/** @type {Message} */ message) => {
     channel?.postMessage(message);
     receive(message);
   };
-  // What happened before the stream was open, or while it was not, is not known: everything is fetched again.
-  /** @type {number | undefined} */ let lost;
-  let isLost = false;
-  source.onopen = () => {
+  const goOn = () => {
     clearTimeout(lost);
     lost = undefined;
     isLost = false;
-    say({ status: "live", events: [] });
+    failures = 0;
+    // What happened before the stream was open, or while it was not, is not known: everything is fetched again.
+    say({ status: "live", isReset: true });
   };
-  // The browser tries again by itself and calls that connecting, for as long as the server is away.
-  source.onerror = () => {
-    isLost ||= source.readyState === EventSource.CLOSED;
+  // After a cut the browser tries again by itself and calls that connecting, for as long as the server is away. After an
+  // answer that is no stream, such as a proxy's 502, it gives up: then we try, later each time.
+  const wait = () => {
+    const isClosed = source.readyState === EventSource.CLOSED;
+    isLost ||= isClosed;
     say({ status: isLost ? "offline" : "connecting" });
     lost ??= setTimeout(() => {
       isLost = true;
       say({ status: "offline" });
     }, OFFLINE_MILLISECONDS);
+    if (!isClosed) return;
+    void noticeSignOut();
+    const longest = Math.min(FIRST_RETRY_MILLISECONDS * 2 ** failures++, LAST_RETRY_MILLISECONDS);
+    retry = setTimeout(open, longest * (0.5 + Math.random() / 2));
   };
-  source.onmessage = ({ data }) => say({ events: [JSON.parse(data)] });
-  source.addEventListener("reset", () => say({ events: [] }));
+  const open = () => {
+    // A new EventSource cannot send the header Last-Event-ID.
+    source = new EventSource(`/events?project=*${position ? `&last_event_id=${position}` : ""}`);
+    source.onopen = goOn;
+    source.onerror = wait;
+    source.onmessage = ({ data, lastEventId }) => say({ events: [JSON.parse(data)], position: lastEventId });
+    source.addEventListener("reset", ({ lastEventId }) => say({ isReset: true, position: lastEventId }));
+  };
+  open();
   isLeader = true;
   stopLeading = () => {
     clearTimeout(lost);
+    clearTimeout(retry);
     source.close();
     isLeader = false;
     release();
@@ -82,15 +105,26 @@ function lead(release) {
   };
 }
 
+/** A stream is also refused to who is no longer signed in; then there is nothing to wait for. */
+async function noticeSignOut() {
+  const reply = await fetch("/session").catch(() => null);
+  const known = reply?.ok ? await reply.json().catch(() => null) : null;
+  if (known?.needs_key && !known.signed_in) session.value = known;
+}
+
 let isLeader = false;
 
-/** @param {{hello?: boolean, status?: "live" | "connecting" | "offline", events?: LiveEvent[]}} message */
+/** @typedef {{hello?: boolean, status?: "live" | "connecting" | "offline", events?: LiveEvent[], isReset?: boolean, position?: string}} Message */
+
+/** @param {Message} message */
 function receive(message) {
-  if (message.hello && isLeader) channel?.postMessage({ status: live.current.state });
+  if (message.hello && isLeader) channel?.postMessage({ status: live.current.state, position });
   if (message.status) setStatus(message.status);
-  if (message.events) {
+  if (message.position) position = message.position;
+  if (message.events || message.isReset) {
     if (live.current.state !== "live") setStatus("live");
-    gathered.push(...message.events);
+    gathered.push(...(message.events ?? []));
+    isReset ||= Boolean(message.isReset);
     schedule();
   }
 }
@@ -109,8 +143,9 @@ function schedule() {
 
 function deliver() {
   timer = undefined;
-  const events = gathered;
+  const events = isReset ? null : gathered;
   gathered = [];
+  isReset = false;
   live.value = { ...live.current, seen: Date.now(), behind: 0 };
   for (const listener of listeners) listener(events);
 }
@@ -119,7 +154,7 @@ export function togglePaused() {
   paused.value = !paused.current;
   if (!paused.current) {
     live.value = { ...live.current, behind: 0 };
-    if (gathered.length) schedule();
+    if (gathered.length || isReset) schedule();
   }
 }
 

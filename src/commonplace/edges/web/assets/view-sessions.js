@@ -24,10 +24,14 @@ const page = resource(async () => {
     call("read_session", { workspace_id: workspace, session_id: id, offset, limit: PAGE_LINES, max_tokens: 25000 }),
     call("memory_list_transcript_errors", { workspace_id: workspace, session_id: id }).catch(() => ({ errors: [] })),
   ]);
-  shownLine.value = -1;
+  const place = `${workspace} ${id} ${line}`;
+  if (place !== shownPlace) shownLine.value = -1;
+  shownPlace = place;
   return { chat, errors: met.errors };
 });
 const shownLine = signal(-1);
+/** What is fetched again must not scroll a reader back to the hit. */
+let shownPlace = "";
 
 /** @type {import("./view.js").View} */
 export const view = {
