@@ -17,6 +17,7 @@ from commonplace.client.commands import client_parser as agent_commands
 from commonplace.client.commands import people_parser
 from commonplace.client.commands.command_flags import Commands, RawHelp, add_store_flags, run_lazily
 from commonplace.client.commands.rule_parser import add_rule_command
+from commonplace.client.commands.vault_parser import add_vault
 
 _DESCRIPTION = "Shared memory and coordination for teams of AI coding agents, over MCP."
 _EPILOG = """first steps:
@@ -54,7 +55,7 @@ COMMAND_GROUPS = {
         "standup",
         "call",
     ),
-    "transcripts and code": ("sync", "librarian", "verify", "distill"),
+    "transcripts and code": ("sync", "vault", "librarian", "verify", "distill"),
     "what agents run": ("stdio", "hook", "statusline"),
     "texts for your shell": ("completion", "manual"),
 }
@@ -83,6 +84,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_login_server(commands)
     add_backup_commands(commands)
     _add_librarian(commands)
+    add_vault(commands, _run_with_operations)
     _add_distill(commands)
     _add_verify(commands)
     _add_shell_texts(commands)
