@@ -21,6 +21,7 @@ from commonplace.operation import Operation, OperationFamily
 from commonplace.rooms.admin import store as keys
 from commonplace.store.database import Tx
 from commonplace.store.schema import project_tables
+from team import HandClock
 
 OWN, FOREIGN = "shop", "bank"
 ROLES: tuple[access.Role, ...] = get_args(access.Role)
@@ -236,13 +237,13 @@ async def stage(database, clock):
 @pytest.mark.parametrize(("tool", "picked", "act"), ACTS)
 @pytest.mark.slow
 async def test_access_is_as_declared(
-    stage: Stage, surface: str, tool: str, picked: dict[str, str], act: Operation
+    stage: Stage, clock: HandClock, surface: str, tool: str, picked: dict[str, str], act: Operation
 ):
     wrong = []
     async with SURFACES[surface](stage.calls) as attempt:
         for case in cases(act):
             for role in ROLES:
-                stage.calls.clock.advance(seconds=1)
+                clock.advance(seconds=1)
                 key, session = await stage.present(act, case, role)
                 before = await stage.rows()
                 code = await attempt(tool, session | picked | arguments(act, case.project), key)

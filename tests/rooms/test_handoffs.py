@@ -18,14 +18,14 @@ def shown_id(agent: Agent) -> str:
     return agent.started.get("handoff", {}).get("id", "")
 
 
-async def hand_over(agent: Agent, **more: object) -> str:
+async def hand_over(team: Team, agent: Agent, **more: object) -> str:
     ended = await agent.end_session(**{"summary": "Totals", "handoff_notes": "Next: tax"} | more)
-    agent.calls.clock.advance(minutes=1)
+    team.clock.advance(minutes=1)
     return ended["handoff_id"]
 
 
 async def test_trivial_session_does_not_hide_an_unfinished_handoff(team: Team):
-    left = await hand_over(await team.agent("alice"))
+    left = await hand_over(team, await team.agent("alice"))
     await (await team.agent("alice")).end_session(summary="looked around")
     team.clock.advance(minutes=1)
     again = await team.agent("alice")
@@ -35,7 +35,7 @@ async def test_trivial_session_does_not_hide_an_unfinished_handoff(team: Team):
 
 
 async def test_unfinished_handoff_goes_to_who_works_in_the_same_directory_and_branch(team: Team):
-    left = await hand_over(await agent_in(team, "alice", "/shop", "tax"))
+    left = await hand_over(team, await agent_in(team, "alice", "/shop", "tax"))
     fitting = await agent_in(team, "bob", "/shop", "tax")
     other_branch = await agent_in(team, "carol", "/shop", "main")
     other_directory = await agent_in(team, "dave", "/bank", "tax")
@@ -43,19 +43,19 @@ async def test_unfinished_handoff_goes_to_who_works_in_the_same_directory_and_br
 
 
 async def test_unfinished_handoff_goes_to_who_has_the_same_task(team: Team):
-    left = await hand_over(await agent_in(team, "alice", "/shop", task_description="Cart totals"))
+    left = await hand_over(team, await agent_in(team, "alice", "/shop", task_description="Cart totals"))
     assert shown_id(await agent_in(team, "bob", "/elsewhere", task_description="cart totals ")) == left
 
 
 async def test_handoff_of_an_agent_that_works_again_is_shown_to_it_alone(team: Team):
-    left = await hand_over(await agent_in(team, "alice", "/shop"))
+    left = await hand_over(team, await agent_in(team, "alice", "/shop"))
     alice = await agent_in(team, "alice", "/shop")
     bob = await agent_in(team, "bob", "/shop")
     assert (shown_id(alice), shown_id(bob)) == (left, "")
 
 
 async def test_taken_handoff_is_not_shown_again(team: Team):
-    left = await hand_over(await agent_in(team, "alice", "/shop"))
+    left = await hand_over(team, await agent_in(team, "alice", "/shop"))
     bob = await agent_in(team, "bob", "/shop")
     ended = await bob.end_session(summary="Tax is done", takes_handoff=[left])
     again = await agent_in(team, "carol", "/shop")
@@ -63,8 +63,8 @@ async def test_taken_handoff_is_not_shown_again(team: Team):
 
 
 async def test_new_handoff_of_the_same_work_replaces_the_old_one(team: Team):
-    await hand_over(await agent_in(team, "alice", "/shop"))
-    newer = await hand_over(await agent_in(team, "alice", "/shop"), handoff_notes="Next: shipping")
+    await hand_over(team, await agent_in(team, "alice", "/shop"))
+    newer = await hand_over(team, await agent_in(team, "alice", "/shop"), handoff_notes="Next: shipping")
     await (await agent_in(team, "alice", "/shop")).end_session(summary="x", takes_handoff=[newer])
     team.clock.advance(minutes=1)
     shown = (await agent_in(team, "alice", "/shop")).started["handoff"]
@@ -72,7 +72,7 @@ async def test_new_handoff_of_the_same_work_replaces_the_old_one(team: Team):
 
 
 async def test_archived_handoff_is_closed(team: Team):
-    left = await hand_over(await agent_in(team, "alice", "/shop"))
+    left = await hand_over(team, await agent_in(team, "alice", "/shop"))
     bob = await agent_in(team, "bob", "/elsewhere")
     await bob.change_status(doc_id=left, new_status="archived")
     assert shown_id(await agent_in(team, "carol", "/shop")) == ""
@@ -107,7 +107,7 @@ async def test_title_of_what_the_server_saw_says_what_was_left(team: Team):
 
 
 async def test_what_the_server_saw_does_not_hide_what_an_agent_wrote(team: Team):
-    left = await hand_over(await agent_in(team, "alice", "/shop"))
+    left = await hand_over(team, await agent_in(team, "alice", "/shop"))
     later = await agent_in(team, "alice", "/shop")
     await later.end_session(summary="", files_modified=["tax.py"])
     team.clock.advance(minutes=1)
@@ -124,8 +124,8 @@ async def test_sub_agent_whose_parent_is_at_work_leaves_no_handoff_that_it_did_n
 
 
 async def test_boot_pack_lists_the_last_handoff_of_each_other_agent(team: Team):
-    await hand_over(await team.agent("alice"))
-    of_bob = await hand_over(await team.agent("bob"))
-    last_of_alice = await hand_over(await team.agent("alice"), summary="Taxes")
+    await hand_over(team, await team.agent("alice"))
+    of_bob = await hand_over(team, await team.agent("bob"))
+    last_of_alice = await hand_over(team, await team.agent("alice"), summary="Taxes")
     carol = await team.agent("carol")
     assert [other["id"] for other in carol.started["handoff"]["others"]] == [last_of_alice, of_bob]

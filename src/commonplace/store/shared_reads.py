@@ -1,12 +1,13 @@
 """Run several works of one transaction side by side: what they ask at the same time travels in one message.
 
 A boot pack asks every room. One after the other that is a round trip to PostgreSQL for each question; side by side it
-is one for each depth of questions. On SQLite nothing travels, and the works run to their end in the same way.
+is one for each depth of questions. On SQLite nothing travels, and the works run one after the other: they may hold a
+lock of a thread while they read, which two of them in one thread could not.
 """
 
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 from commonplace.store.database import Kind, Row, Statement, Tx, Value, Work
 
@@ -39,6 +40,11 @@ class _SharedTx:
     async def all(self, sql: str, *values: Value) -> Sequence[Row]:
         return (await _Question([(sql, *values)]))[0]
 
+    async def all_with_settings(self, settings: Mapping[str, str], sql: str, *values: Value) -> Sequence[Row]:
+        """Ask at once: the settings are for this statement alone."""
+        rows: Sequence[Row] = await cast(Any, self._tx).all_with_settings(settings, sql, *values)
+        return rows
+
     async def one(self, sql: str, *values: Value) -> Row | None:
         rows = await self.all(sql, *values)
         return rows[0] if rows else None
@@ -49,6 +55,8 @@ class _SharedTx:
 
 async def run_together(tx: Tx, works: Sequence[Work[T]]) -> list[T]:
     """The results of these works, in their order."""
+    if tx.kind == "sqlite":
+        return [await work(tx) for work in works]
     shared = _SharedTx(tx)
     results: list[Any] = [None] * len(works)
     answers: dict[int, list[Sequence[Row]] | None] = dict.fromkeys(range(len(works)))
