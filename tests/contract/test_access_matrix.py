@@ -226,6 +226,10 @@ class Stage:
         return await self.calls.database.read(read)
 
 
+STORED_BEFORE = {"memory_ask_person"}
+"""Their first step is an operation of its own, with a row of its own: a call that waits keeps nothing."""
+
+
 @pytest.fixture
 async def stage(database, clock):
     staged = Stage(Calls(database, CATALOGUE, Settings(auth="on"), clock))
@@ -252,6 +256,11 @@ async def test_access_is_as_declared(
     assert wrong == []
 
 
+def _count_audit_rows(act: Operation, code: str) -> tuple[int, ...]:
+    rows = int(act.writes or code != "ok")
+    return (rows, rows + 1) if act.name in STORED_BEFORE else (rows,)
+
+
 def judged(case: Case, key: Key, act: Operation, code: str, before: dict, after: dict) -> list[str]:
     """What is not as declared."""
     where = f"{case.what} as {key.caller.role}"
@@ -266,7 +275,7 @@ def judged(case: Case, key: Key, act: Operation, code: str, before: dict, after:
         wrong.append(
             f"{where}: refused, yet changed {[name for name in after if before[name] != after[name]]}"
         )
-    if audited != int(act.writes or code != "ok"):
+    if audited not in _count_audit_rows(act, code):
         wrong.append(f"{where}: {audited} audit rows after {code}")
     return wrong
 
