@@ -102,6 +102,9 @@ def _waiting_seconds(hook_run: HookRun) -> float:
 
 def _report_request(hook_run: HookRun, request: WaitingRequest, *, is_awaited: bool) -> str:
     """The id of the request; empty if it is known already, or the server takes none."""
+    if request.kind != "idle":  # which ends with whatever the session does next
+        # Before the report: the program may go on as soon as people see the request.
+        hook_run.state.renew_mark(_mark_name(hook_run))
     try:
         reply = hook_run.call_in_session(
             "memory_report_request",
@@ -119,8 +122,6 @@ def _report_request(hook_run: HookRun, request: WaitingRequest, *, is_awaited: b
     except remote.ServerRefusal as refused:  # an older server, or a key that may only read
         fault_log.log_fault("report of a request", refused)
         return ""
-    if request.kind != "idle":  # which ends with whatever the session does next
-        hook_run.state.renew_mark(_mark_name(hook_run))
     return str(reply.get("request_id", ""))
 
 
