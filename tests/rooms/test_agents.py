@@ -228,3 +228,12 @@ async def test_agents_are_listed_without_any_session_id(team: Team):
     )
     assert alice.session_id not in replies
     assert digest["id"] not in replies
+
+
+async def test_list_agents_shows_when_a_live_agent_last_called(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    team.clock.advance(minutes=3)
+    await alice.record_learning(topic="Carts", content="Totals are in cents.")
+    seen = {agent["instance"]: agent["last_seen"] for agent in (await bob.list_agents())["agents"]}
+    assert list(seen) == ["alice", "bob"]
+    assert seen["alice"] > seen["bob"]

@@ -36,6 +36,8 @@ async def test_define_spec_creates_then_raises_the_patch(team):
         "version": "1.0.1",
         "owner": "alice",
         "previous_version": "1.0.0",
+        "message": "Published as a patch. If it breaks what readers wrote, publish it again with version='2.0.0': a new"
+        " major version is told to everybody.",
     }
     stored = await team.database.read(lambda tx: events.list_events_after(tx, "shop", 0))
     assert [(event.uri, event.body["version"]) for event in stored if event.kind == "SpecChanged"] == [

@@ -19,7 +19,7 @@ MAX_LEARNINGS = 10
 _NOT_IN_NAMES = re.compile(r"[^0-9A-Za-z.]+")
 ALL_TOOLS = "all"
 DEFAULT_TOOLSETS = "core,work"
-"""For agents that show every tool to the model: what is needed every day, 28 tools."""
+"""For agents that show every tool to the model: what is needed every day, 33 tools."""
 
 
 def choose_server(url: str | None, key: str | None) -> RemoteServer:

@@ -90,7 +90,8 @@ async def list_agents(
 ) -> AgentRoster:
     """Who is on the team: list, find registered, available agents (members, teammates) by name, role,
     responsibilities, expertise."""
-    rows = await store.search_agents(call.tx, call.project, query or "", limit)
+    since = call.now - SESSION_LIVE_MICROSECONDS
+    rows = await store.search_agents(call.tx, call.project, query or "", since, limit)
     return AgentRoster(
         count=len(rows), total=total_of_rows(rows), agents=[RosterAgent.from_row(row) for row in rows]
     )

@@ -53,14 +53,18 @@ async def list_agent_statuses(
     )
 
 
-async def search_agents(tx: Tx, project: str, query: str, limit: int) -> Sequence[Row]:
+async def search_agents(tx: Tx, project: str, query: str, live_since: int, limit: int) -> Sequence[Row]:
+    """The agents, last seen first: a live session counts by its calls."""
+    seen = "case when live.active_at > coalesce(agent.last_seen_at, 0) then live.active_at else agent.last_seen_at end"
     return await tx.all(
-        "select project, name, tier, role_description, last_seen_at, session_count, last_task,"
-        " count(*) over () as total from agent where project = $1"
-        " and (lower(name) like $2 escape '!' or lower(role_description) like $2 escape '!')"
-        " order by coalesce(last_seen_at, 0) desc, name limit $3",
+        f"select agent.project, agent.name, agent.tier, agent.role_description, {seen} as last_seen_at,"
+        " agent.session_count, agent.last_task, count(*) over () as total from agent"
+        f" left join ({_LIVE_SESSION_COUNTS}) as live on live.name = agent.name where agent.project = $1"
+        " and (lower(agent.name) like $2 escape '!' or lower(agent.role_description) like $2 escape '!')"
+        f" order by coalesce({seen}, 0) desc, agent.name limit $4",
         project,
         _like_pattern(query),
+        live_since,
         limit,
     )
 

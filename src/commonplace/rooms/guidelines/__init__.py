@@ -13,8 +13,9 @@ from commonplace.rooms.guidelines.search import SEARCH_SOURCE
 ROOM = Room(
     name="guidelines",
     purpose=__doc__,
-    toolset="admin",
+    toolset="work",
     operations=(guidelines, rule_test),
+    borrowed_tools=("memory_change_status",),
     boot_sections=(GUIDELINES_SECTION,),
     resources=(GUIDELINES,),
     finders=FINDERS,

@@ -35,7 +35,8 @@ class DefinedSpec(Reply):
     owner: str
     previous_version: str = ""
     notified: list[str] = []
-    """The agents that were told of this version."""
+    """The agents that were told of this version: who read an earlier one, or all for a new major version."""
+    message: str = ""
 
 
 class Spec(Reply):
@@ -135,6 +136,14 @@ def choose_version(current: str | None, requested: str | None) -> str:
             current=current,
         )
     return requested
+
+
+def explain_default_version(version: str) -> str:
+    major = int(version.partition(".")[0])
+    return (
+        f"Published as a patch. If it breaks what readers wrote, publish it again with version='{major + 1}.0.0':"
+        " a new major version is told to everybody."
+    )
 
 
 def is_new_major(previous: str, version: str) -> bool:

@@ -66,6 +66,7 @@ async def define_spec(
         owner=new_owner,
         previous_version=previous["version"] if previous else "",
         notified=notified,
+        message=model.explain_default_version(new_version) if previous and version is None else "",
     )
 
 
