@@ -16,7 +16,9 @@ WORDS = ("type", "user", "assistant", "message", "content", "role", "payload", "
          "timestamp", "tool_use", "tool_result", "text", "input", "name", "gemini", "$set", "messages", "toolCalls",
          "item_completed", "item", "function_call", "function_call_output", "output", "arguments", "call_id", "usage",
          "projectHash", "sessionId", "summary", "session_meta", "command", "exit_code", "metadata", "tool_calls",
-         "function", "status", "result", "success", "tokens", "CommandExecution", "is_error", "tool_use_id")  # fmt: skip
+         "function", "status", "result", "success", "tokens", "CommandExecution", "is_error", "tool_use_id",
+         "uuid", "parts", "systemPayload", "subtype", "functionCall", "functionResponse", "toolCallResult", "goose",
+         "working_dir", "message_count", "created", "toolRequest", "toolResponse", "toolCall", "toolResult", "value")  # fmt: skip
 scalars = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.sampled_from(WORDS)
 )
@@ -39,7 +41,9 @@ def is_storable(utterance: object) -> bool:
 @settings(max_examples=120, deadline=None)
 @given(
     st.lists(lines | shaped, max_size=8),
-    st.sampled_from(["", "claude-code", "codex", "gemini-cli", "opencode", "copilot-cli", "plain"]),
+    st.sampled_from(
+        ["", "claude-code", "codex", "gemini-cli", "opencode", "copilot-cli", "qwen-code", "goose", "plain"]
+    ),
 )
 @example([b"{", b'"messages": [', b"{", b'"type": "user"', b"}", b"]", b"}"], "gemini-cli")
 @pytest.mark.slow

@@ -51,7 +51,8 @@ MESSAGES: list[tuple[str, list[dict[str, Any]]]] = [
 
 
 class SessionDatabase:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, work_folder: str = "/home/ann/shop") -> None:
+        self._work_folder = work_folder
         path.parent.mkdir(parents=True)
         self._database = sqlite3.connect(path, isolation_level=None)
         self._database.executescript(_SCHEMA)
@@ -64,8 +65,8 @@ class SessionDatabase:
     def add_session(self, session: str, name: str, kind: str) -> None:
         self._database.execute(
             "insert into sessions (id, name, session_type, working_dir, created_at, accumulated_input_tokens,"
-            " accumulated_output_tokens) values (?, ?, ?, '/home/ann/shop', '2025-12-04 12:27:48', 60, 30)",
-            (session, name, kind),
+            " accumulated_output_tokens) values (?, ?, ?, ?, '2025-12-04 12:27:48', 60, 30)",
+            (session, name, kind, self._work_folder),
         )
 
     def add_message(self, session: str, role: str, content: list[dict[str, Any]], created: int) -> None:
