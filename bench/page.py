@@ -93,6 +93,9 @@ async def _fill(dsn: str, folder: Path, sizes: PageSizes) -> None:
     try:
         await migrate(database)
         await fill_store(database, sizes)
+        if dsn:
+            # As autovacuum does by itself a minute after such a load.
+            await database.write(lambda tx: tx.run("analyze"))
     finally:
         await database.close()
 

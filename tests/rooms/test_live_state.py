@@ -129,6 +129,27 @@ async def test_list_events_pages_backwards_and_filters(team):
     assert (await team.anyone(PERSON).list_events(project="shop", actor="nobody"))["events"] == []
 
 
+async def test_list_events_reaches_back_over_hours_and_days(team):
+    ann = await team.agent("ann")
+    for minutes in (0, 10, 120, 3000):
+        team.clock.advance(minutes=minutes)
+        await ann.lock_files(files=[f"{minutes}.py"])
+    reader, given = team.anyone(PERSON), {"project": "shop", "kinds": ["FilesLocked"]}
+    whole = await reader.list_events(**given)
+    assert [event["body"]["files"] for event in whole["events"]] == [
+        ["3000.py"],
+        ["120.py"],
+        ["10.py"],
+        ["0.py"],
+    ]
+    paged, cursor = [], {}
+    while len(paged) < len(whole["events"]):
+        page = await reader.list_events(**given, limit=1, **cursor)
+        paged += page["events"]
+        cursor = {"cursor": page["next_cursor"]}
+    assert paged == whole["events"]
+
+
 async def test_list_events_hides_what_the_caller_may_not_see(team):
     ann = await team.agent("ann")
     await team.agent("ben")

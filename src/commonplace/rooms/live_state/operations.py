@@ -93,7 +93,8 @@ async def list_events(
     """Events that the caller may see, newest first."""
     projects = await list_chosen_projects(call, project)
     before = _parse_cursor(cursor) if cursor else (until, _LATEST[1]) if until is not None else _LATEST
-    rows = await store.list_events_before(call.tx, projects, since or 0, before, kinds or [], actor, limit)
+    filters = store.EventFilters(call.now, kinds or (), actor)
+    rows = await store.list_events_before(call.tx, projects, since or 0, before, filters, limit)
     visible = await _filter_visible(call, rows)
     return model.EventPage(
         count=len(visible),

@@ -1,7 +1,9 @@
 """SQL over several projects at once, for the live state; every statement is bounded."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from commonplace.clock import HOUR
 from commonplace.store.database import Row, Tx
 
 _MAX_SESSIONS = 200
@@ -9,6 +11,7 @@ _MAX_FILES = 400
 MAX_WAITING = 50
 _MAX_RECENT_EVENTS = 3000
 _MAX_PREVENTED = 1000
+_EVENT_WINDOWS = (HOUR, 16 * HOUR)
 _MAIL_COLUMNS = (
     "message.project, message.id, message.thread, message.sender, message.subject, message.body, message.category,"
     " message.created_at"
@@ -19,6 +22,13 @@ _MAY_BE_PREVENTED = (
     "(outcome in ('conflict', 'duplicate', 'stale_token', 'forbidden')"
     " or operation in ('memory_lock_files', 'memory_report_prevented'))"
 )
+
+
+@dataclass(frozen=True)
+class EventFilters:
+    now: int
+    kinds: Sequence[str] = ()
+    actor: str | None = None
 
 
 async def list_live_sessions(tx: Tx, projects: Sequence[str], since: int) -> Sequence[Row]:
@@ -171,15 +181,24 @@ async def count_live(
 
 
 async def list_events_before(
-    tx: Tx,
-    projects: Sequence[str],
-    after: int,
-    before: tuple[int, int],
-    kinds: Sequence[str],
-    actor: str | None,
-    limit: int,
+    tx: Tx, projects: Sequence[str], after: int, before: tuple[int, int], filters: EventFilters, limit: int
 ) -> Sequence[Row]:
-    """Events between two times, newest first."""
+    """Events between two times, newest first.
+
+    The events of several projects are sorted, however few are wanted, so first those of a short time are looked at.
+    """
+    latest = min(before[0], filters.now)
+    for window in _EVENT_WINDOWS:
+        if latest - window > after:
+            rows = await _list_events_between(tx, projects, latest - window, before, filters, limit)
+            if len(rows) == limit:
+                return rows
+    return await _list_events_between(tx, projects, after, before, filters, limit)
+
+
+async def _list_events_between(
+    tx: Tx, projects: Sequence[str], after: int, before: tuple[int, int], filters: EventFilters, limit: int
+) -> Sequence[Row]:
     return await tx.all(
         "select project, n, at, kind, uri, actor, audience, body from event where project = any($1)"
         " and at > $2 and (at, n) < ($3, $4) and ($5 = 1 or kind = any($6))"
@@ -187,8 +206,8 @@ async def list_events_before(
         list(projects),
         after,
         *before,
-        int(not kinds),
-        list(kinds),
-        actor,
+        int(not filters.kinds),
+        list(filters.kinds),
+        filters.actor,
         limit,
     )
