@@ -139,6 +139,24 @@ def test_line_ends_of_a_file_stay_as_they_are(vault: Vault):
     assert vault.runs() == "nothing to do\n"
 
 
+def test_any_title_becomes_a_name_that_the_file_system_takes(vault: Vault):
+    for title, text in (("🛒" * 100, "Carts are kept for a week."), ("..", "Dots are no name."), ("CON", "Nor is this on Windows.")):  # fmt: skip
+        vault.stores(title, text)
+    told = vault.runs()
+    assert told.count("new → file") == 3
+    assert sorted(path.name for path in vault.folder.glob("*.md")) == [
+        "document CON.md",
+        "document.md",
+        "🛒" * 30 + ".md",
+    ]
+    assert vault.runs() == "nothing to do\n"
+
+
+def test_file_that_cannot_be_written_is_told(tmp_path: Path):
+    with pytest.raises(UnfitFile, match="cannot be written"):
+        replace_file(tmp_path / ("a" * 300), b"x", None)
+
+
 def test_moved_file_stays_the_same_document_and_a_copy_is_left_out(vault: Vault):
     vault.write("Deploy.md", DEPLOY)
     vault.runs()

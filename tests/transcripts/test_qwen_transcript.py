@@ -97,6 +97,13 @@ def test_compaction_titles_thoughts_and_words_of_timers():
     assert (reader.build_summary().compactions, reader.build_summary().title) == (1, "Cart")
 
 
+def test_counts_that_are_no_numbers_do_not_stop_the_reader():
+    odd = {"promptTokenCount": True, "candidatesTokenCount": "many", "cachedContentTokenCount": -1}
+    reader = read_lines([record("assistant", "a1", None, {"text": "Green."}, usageMetadata=odd)])[1]
+    again = TranscriptReader(reader.encode_state())
+    assert again.build_summary() == reader.build_summary()
+
+
 def test_cancelled_call_is_no_error_and_a_sub_agent_is_a_child():
     call = record("assistant", "a1", None, {"functionCall": {"id": "c", "name": "edit", "args": {}}}, isSidechain=True)  # fmt: skip
     response = {

@@ -78,7 +78,7 @@ def text_or_empty(value: Any) -> str:
 
 def count_or_zero(value: Any) -> int:
     """A plausible count, else 0."""
-    return value if isinstance(value, int) and 0 <= value < _MAX_COUNT else 0
+    return int(value) if isinstance(value, int) and 0 <= value < _MAX_COUNT else 0
 
 
 def parse_exit_code(value: Any) -> int | None:

@@ -136,14 +136,22 @@ def replace_file(path: Path, content: bytes, expected: bytes | None) -> None:
             raise UnfitFile("a file with this name appeared meanwhile")
     elif read_vault_file(path).raw != expected:
         raise UnfitFile("it was changed meanwhile; the next run looks again")
+    mode = path.stat().st_mode & 0o777 if expected is not None else 0o644
+    try:
+        _write_beside(path, content, mode)
+    except OSError as fault:
+        raise UnfitFile(f"it cannot be written ({fault.strerror})") from None
+
+
+def _write_beside(path: Path, content: bytes, mode: int) -> None:
+    """Write another file, and put it in the place of this one when it is whole."""
     descriptor, temporary = tempfile.mkstemp(prefix=".commonplace-", dir=path.parent)
     try:
         with open(descriptor, "wb") as file:  # noqa: PTH123 - of a descriptor
             file.write(content)
-        mode = path.stat().st_mode & 0o777 if expected is not None else 0o644
         Path(temporary).chmod(mode)
         Path(temporary).replace(path)
-    except BaseException:
+    except OSError:
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
         raise

@@ -16,7 +16,7 @@ from commonplace.client.vault.vault_file import UnfitFile, VaultFile, read_vault
 _STATE_NAME = ".commonplace-vault.json"
 _MAX_FILES = 10_000
 _MAX_STATE_BYTES = 5_000_000
-_MAX_NAME_CHARACTERS = 80
+_MAX_NAME_BYTES = 120
 _NOT_IN_NAME = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*#^\[\]]+')
 _RESERVED_NAME = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")
 SkipFile = Callable[[str, str], None]
@@ -45,7 +45,14 @@ class VaultFolder:
 
     def choose_path(self, title: str, taken: set[str]) -> Path:
         """A free path for a document, directly in the folder, whatever its title is."""
-        plain = " ".join(_NOT_IN_NAME.sub(" ", title).split()).strip(". ")[:_MAX_NAME_CHARACTERS].strip(". ")
+        words = " ".join(_NOT_IN_NAME.sub(" ", title).split())
+        # In bytes, because file systems count those; the rest is for the number and the ending.
+        plain = (
+            words.strip(". ")
+            .encode("utf-8", "replace")[:_MAX_NAME_BYTES]
+            .decode("utf-8", "ignore")
+            .strip(". ")
+        )
         if not plain or _RESERVED_NAME.fullmatch(plain):
             plain = f"document {plain}".strip()
         number = 1
@@ -81,10 +88,15 @@ class VaultFolder:
             except ValueError:
                 others = {}
         temporary = self.top / f"{_STATE_NAME}.new"
-        temporary.unlink(missing_ok=True)
-        with temporary.open("x", encoding="utf-8") as file:
-            json.dump(others | {self._project: known}, file, indent=1, sort_keys=True)
-        temporary.replace(state)
+        try:
+            temporary.unlink(missing_ok=True)
+            with temporary.open("x", encoding="utf-8") as file:
+                json.dump(others | {self._project: known}, file, indent=1, sort_keys=True)
+            temporary.replace(state)
+        except OSError as fault:
+            raise errors.Invalid(
+                f"{state} cannot be written ({fault.strerror}).", hint="Make the folder writable."
+            ) from None
 
     def _list_paths(self, skip: SkipFile) -> Iterator[Path]:
         if self.only:
