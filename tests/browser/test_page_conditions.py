@@ -143,3 +143,17 @@ def test_views_are_fetched_again_when_events_are_missing(stage: PageStage):
         page.run("streams[0].dispatchEvent(new MessageEvent('reset', { data: '{}', lastEventId: '7' }))")
         wait_until(lambda operation=operation: count_calls(page, operation) >= 3)
     page.close()
+
+
+def test_now_draws_the_first_of_many_agents_and_all_when_asked(chromium: Chromium, tmp_path):
+    with product.running("--data", str(tmp_path), "--auth", "on", "--embeddings", "off") as server:
+        stage = PageStage(chromium, server, read_beacon(tmp_path)["token"])
+        for n in range(45):
+            stage.call("memory_start_session", project=PROJECT, claude_instance=f"agent{n}")
+        page = stage.open(f"/?project={PROJECT}")
+        page.wait_for("document.querySelectorAll('.card').length === 40")
+        page.wait_for_text("Show all 45")
+        page.click("section[aria-labelledby=agents] .more")
+        page.wait_for("document.querySelectorAll('.card').length === 45")
+        assert page.run("document.querySelectorAll('.more').length") == 0
+        page.close()

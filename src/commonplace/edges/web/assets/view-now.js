@@ -9,9 +9,13 @@ import { empty, loaded, resource, select } from "./view.js";
 
 const STREAM_EVENTS = 200;
 const QUIET_MILLISECONDS = 5 * 60 * 1000;
+// More than a screen shows, and few enough that a large team is drawn at once.
+const FIRST_ROWS = { needs: 25, agents: 40, files: 60 };
 
 const stream = resource(async () => (await call("memory_list_events", { project: project(), limit: STREAM_EVENTS })).events);
 const isHovered = signal(false);
+/** The lists that somebody asked to see whole. */
+const whole = signal(/** @type {string[]} */ ([]));
 /** @type {import("./dom.js").Signal<any[] | null>} */ const held = signal(null);
 const overviewSource = { get data() { return overview.value; }, error: null };
 
@@ -21,6 +25,15 @@ export const view = {
   load: () => stream.load(),
   show,
 };
+
+/** @template T @param {keyof typeof FIRST_ROWS} list @param {T[]} rows @returns {T[]} */
+const firstRows = (list, rows) => (whole.value.includes(list) ? rows : rows.slice(0, FIRST_ROWS[list]));
+
+/** @param {keyof typeof FIRST_ROWS} list @param {any[]} rows */
+function showRest(list, rows) {
+  if (rows.length <= FIRST_ROWS[list] || whole.value.includes(list)) return "";
+  return html`<button class="button more" onclick=${() => (whole.value = [...whole.current, list])}>Show all ${rows.length}</button>`;
+}
 
 function show() {
   void tick.value;
@@ -32,13 +45,13 @@ function show() {
         ${prevented(now)}
         <section aria-labelledby="needs"><h2 id="needs">Needs you <span class="count">${countWaiting(now) || ""}</span></h2>
           <div aria-live="polite">${now.needs_you.length
-            ? html`<ul class="needs">${each(now.needs_you, (need) => `${need.kind}${need.id}`, (need) => (need.request ? showRequest(need) : showNeed(need)))}</ul>`
+            ? html`<ul class="needs">${each(firstRows("needs", now.needs_you), (need) => `${need.kind}${need.id}`, (need) => (need.request ? showRequest(need) : showNeed(need)))}</ul>${showRest("needs", now.needs_you)}`
             : html`<p class="calm">${icon("check")} Nobody is waiting for you.</p>`}</div>
         </section>
         ${isNew ? tutorial(now) : html`
         <section aria-labelledby="agents"><h2 id="agents">Agents <span class="count">${now.agents.length || ""}</span></h2>
           ${now.agents.length
-            ? html`<ul class="cards">${each(now.agents, (agent) => agent.project + agent.session, showAgent)}</ul>`
+            ? html`<ul class="cards">${each(firstRows("agents", now.agents), (agent) => agent.project + agent.session, showAgent)}</ul>${showRest("agents", now.agents)}`
             : html`<p class="calm">No agent is working. The next session appears here by itself.</p>`}
         </section>
         ${showFiles(now.files)}`}
@@ -135,7 +148,7 @@ function spark(acts = []) {
 function showFiles(files) {
   if (!files.length) return "";
   /** @type {Map<string, any[]>} */ const folders = new Map();
-  for (const file of files) {
+  for (const file of firstRows("files", files)) {
     const cut = file.path.replace(/\/$/, "").lastIndexOf("/");
     const folder = `${project() === "*" ? `${file.project}: ` : ""}${cut < 0 ? "." : file.path.slice(0, cut)}`;
     const found = folders.get(folder) ?? folders.set(folder, []).get(folder);
@@ -156,7 +169,7 @@ function showFiles(files) {
           <span class="muted push">${file.mode ? html`${icon("lock")} ${file.agent}${file.reason ? ` · ${file.reason}` : ""} · until ${clock(file.until).slice(0, 5)}` : html`changed by ${file.agent} · ${time(file.at)}`}</span>
         </li>`;
       })}</ul></div>`)}
-    </div></section>`;
+    </div>${showRest("files", files)}</section>`;
 }
 
 // The stream
