@@ -165,6 +165,9 @@ def test_moved_file_stays_the_same_document_and_a_copy_is_left_out(vault: Vault)
     assert vault.runs() == "nothing to do\n"
     (vault.folder / "A copy.md").write_bytes((vault.folder / "ops/Shipping.md").read_bytes())
     assert "A copy.md: it is a copy of ops/Shipping.md" in vault.runs()
+    vault.write("Twin.md", f"---\ntitle: Deploy\n---\n{DEPLOY}")
+    told = vault.runs()
+    assert ("Twin.md: An identical document exists" in told, "file → new" in told) == (True, False)
     assert set(vault.documents()) == {"Deploy"}
 
 

@@ -110,8 +110,8 @@ class VaultSync:
         if not file.body.strip():
             self._skip(name, "it is empty")
             return
-        self._tell("file → new", name)
         if self._is_dry:
+            self._tell("file → new", name)
             return
         try:
             receipt = self._store(file.title, file.body, _NEW_TYPE, file.tags)
@@ -120,6 +120,7 @@ class VaultSync:
             if twin is None or twin["id"] in self._linked:
                 raise
             receipt = {"id": twin["id"], "version": twin["version"]}
+        self._tell("file → new", name)
         self._write_link(file, receipt["id"], receipt["version"])
         self._linked[receipt["id"]] = file
         self._known[receipt["id"]] = name
@@ -154,10 +155,11 @@ class VaultSync:
         if twins := self._list_namesakes(document):
             self._skip(name, f"{twins[0]} has the same title; archive one of the two, then it is stored")
             return
-        self._tell("file → document", name)
         if self._is_dry:
+            self._tell("file → document", name)
             return
         receipt = self._store(document["title"], file.body, document["type"], file.tags, force_store=True)
+        self._tell("file → document", name)
         if receipt["id"] != file.document_id:
             self._tell("told", f"{name} is now {receipt['id']}: {file.document_id} was changed meanwhile")
             self._known.pop(file.document_id, None)
