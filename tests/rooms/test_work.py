@@ -221,6 +221,8 @@ async def test_signal_that_was_sent_before_is_returned_to_who_begins_to_wait(tea
     assert without_id(answer) == {
         "status": "updated",
         "sent_before": [{"name": "api_ready", "from": "bob", "at": CLOCK_START, "details": "v2"}],
+        "message": "This signal was sent before you began to wait. You are shown as blocked until you report"
+        " status='in_progress', or it is sent again.",
     }
 
 

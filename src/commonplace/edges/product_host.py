@@ -57,7 +57,7 @@ _TOOLS_BY_INTENT = (
     ("start, or see what was left unfinished", ("memory_start_session",)),
     ("look up what the team knows, before solving a problem", ("memory_query", "memory_search_global")),
     ("open anything by its id", ("memory_get_by_id",)),
-    ("read the rules of the team", ("memory_guidelines",)),
+    ("read or set the rules of the team", ("memory_guidelines",)),
     (
         "pick, add or finish a task",
         ("memory_list_backlog", "memory_add_backlog_item", "memory_complete_backlog_item"),

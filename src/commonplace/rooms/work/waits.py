@@ -14,11 +14,19 @@ from commonplace.rooms.work.model import WaitAnnouncement
 from commonplace.store.database import Row
 
 
+_SENT_BEFORE = (
+    "This signal was sent before you began to wait. You are shown as blocked until you report status='in_progress', or it"
+    " is sent again."
+)
+
+
 async def announce_wait(call: Call, wait: Mapping[str, str], *, signal_was_sent: bool) -> WaitAnnouncement:
     """Tell the agents that this wait depends on; where only a signal is named, tell the whole project."""
     names = model.list_awaited_names(wait)
     targets = await store.find_awaited(call.tx, call.own_session.project, names, call.agent) if names else []
-    if not names or signal_was_sent:
+    if signal_was_sent:
+        return WaitAnnouncement(message=_SENT_BEFORE)
+    if not names:
         return WaitAnnouncement()
     open_targets = [row for row in targets if not row["closed"]]
     if not targets and wait["waiting_for"]:
