@@ -498,3 +498,12 @@ async def test_batch_backlog_refuses_a_reference_to_a_later_item(team):
         )
     assert [problem["index"] for problem in refused.value.to_dict()["problems"]] == [0]
     assert (await alice.list_backlog())["total"] == 0
+
+
+async def test_a_reason_to_defer_defers_the_item(team):
+    alice = await team.agent("alice")
+    item = await alice.add_backlog_item(title="Rates", deferred_reason="next year")
+    other = await alice.add_backlog_item(title="Taxes")
+    await alice.update_backlog_item(item_id=other["id"], deferred_reason="next year")
+    listed = await alice.list_backlog(status="deferred")
+    assert {row["id"] for row in listed["items"]} == {item["id"], other["id"]}

@@ -131,7 +131,7 @@ async def update_backlog_item(
     dependencies (link); move project."""
     target_project = call.resolve_project(project) if project is not None else None
     fields = {
-        "status": status,
+        "status": status or ("deferred" if deferred_reason and not claim else None),
         "priority": priority,
         "assigned_to": assigned_to,
         "title": title,

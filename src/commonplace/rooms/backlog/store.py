@@ -36,7 +36,8 @@ async def insert_item(
     tx: Tx, project: str, n: int, fields: Mapping[str, str], tags: Sequence[str], agent: str, now: int
 ) -> Row:
     row = await tx.one(
-        f"insert into backlog (project, {_COLUMNS_AFTER_PROJECT}) values ($1, $2, $3, $4, $5, $6, $7, 'open', 0, $8, $9, $10, '', '', null,"
+        f"insert into backlog (project, {_COLUMNS_AFTER_PROJECT}) values ($1, $2, $3, $4, $5, $6, $7,"
+        " case when cast($10 as text) = '' then 'open' else 'deferred' end, 0, $8, $9, cast($10 as text), '', '', null,"
         f" '', '', 0, null, '', null, $11, $12, $13, $13, 1) returning {_ITEM_COLUMNS}",
         *(
             project,
