@@ -13,7 +13,6 @@ from commonplace.rooms.work.events import WORK_UNBLOCKED
 from commonplace.rooms.work.model import WaitAnnouncement
 from commonplace.store.database import Row
 
-
 _SENT_BEFORE = (
     "This signal was sent before you began to wait. You are shown as blocked until you report status='in_progress', or it"
     " is sent again."
