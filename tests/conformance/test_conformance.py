@@ -22,9 +22,9 @@ def test_conformance_suite_finds_no_fault(url, revision):
 
 
 def inspect(target: list[str], era: str, *arguments: str) -> dict:
-    seen = mcp_programs.run(
-        mcp_programs.INSPECTOR, "--cli", *target, "--protocol-era", era, *arguments, "--format", "json"
-    )
+    patience = f"{1000 * PATIENCE_SECONDS:.0f}"
+    options = ["--protocol-era", era, "--connect-timeout", patience, "--format", "json"]
+    seen = mcp_programs.run(mcp_programs.INSPECTOR, "--cli", *target, *options, *arguments)
     assert seen.returncode == 0, seen.stdout + seen.stderr
     return json.loads(seen.stdout)["result"]
 

@@ -7,7 +7,8 @@ from sync_client import SyncClient, register_sync_client, search_places
 from transcript_script import TranscriptScript
 
 from commonplace.search.lines import OVERLAP_BYTES
-from commonplace.session_archive import frames, line_blocks
+from commonplace.session_archive import frames, line_blocks, line_scan
+from patience import PATIENCE_SECONDS
 from team import Team
 
 FRAME_BYTES = 1024 * 1024
@@ -18,6 +19,12 @@ AFTER = b"\n" + TranscriptScript().user("The axolotl again").content
 @pytest.fixture
 async def sync(team: Team) -> SyncClient:
     return await register_sync_client(team)
+
+
+@pytest.fixture(autouse=True)
+def patient_scan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scan ends early on a slow machine, which is right but not what these tests are about."""
+    monkeypatch.setattr(line_scan, "_MAX_SCAN_SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture
