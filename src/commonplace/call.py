@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from commonplace.room import Catalogue
 
 _log = logging.getLogger(__name__)
-
 _LOOK_AGAIN_SECONDS = 1.0
 
 
@@ -217,8 +216,9 @@ class Calls:
     async def _run_until_answered(self, request: CallRequest) -> Answer:
         operation = request.operation
         if operation.prepare:
-            prepared = await operation.prepare(self, request.arguments, request.caller)
-            request = replace(request, prepared=prepared)
+            request = replace(
+                request, prepared=await operation.prepare(self, request.arguments, request.caller)
+            )
 
         def once() -> Awaitable[Answer]:
             return self._run_transaction(request)
@@ -239,6 +239,8 @@ class Calls:
         self, operation: Operation, later: WaitForEvents, again: Callable[[], Awaitable[Answer]]
     ) -> Answer:
         """Listen first, then run again, so that no event is missed. Leases lapse without an event, so run every second."""
+        if later.write_at_start:
+            await self._write_after(operation.name, later.write_at_start)
         heard, loop = asyncio.Event(), asyncio.get_running_loop()
         ends = loop.time() + later.seconds
         stop = await self.bus.listen_to_project(later.project, lambda _: heard.set())

@@ -18,9 +18,11 @@ class WaitForEvents(Exception):  # noqa: N818 - not a fault
         seconds: float,
         write_at_end: Work[None] | None = None,
         *,
+        write_at_start: Work[None] | None = None,
         ends_with_notice: bool = False,
     ) -> None:
         super().__init__()
         self.project, self.session = call.project, call.session
-        self.answer, self.seconds, self.write_at_end = answer, seconds, write_at_end
+        self.answer, self.seconds = answer, seconds
+        self.write_at_start, self.write_at_end = write_at_start, write_at_end
         self.is_over = ends_with_notice and call.session is not None and call.session.has_notice

@@ -188,6 +188,7 @@ async def test_a_claim_is_work_of_its_agent_and_completing_the_item_completes_th
     active = (await carol.get_active_work())["currently_active"]
     assert [entry["working_on"] for entry in active if entry["agent"] == "bob"] == [["Cart"]]
     await bob.update_work(title=f"{item} totals", status="in_progress", files_touched=["cart.py"])
+    await carol.add_backlog_item(title="something else")
     await bob.update_work(title="something else", status="in_progress")
     await bob.complete_backlog_item(item_id=item)
     assert await _list_work(carol) == {
@@ -261,3 +262,29 @@ async def test_who_claims_a_task_reads_its_description(team):
     item = (await alice.add_backlog_item(title="Rates", description="In src/tax/rates.py."))["id"]
     assert (await bob.update_backlog_item(item_id=item, claim=True))["description"] == "In src/tax/rates.py."
     assert "description" not in await bob.update_backlog_item(item_id=item, priority="low")
+
+
+async def test_claim_of_a_blocked_item_names_what_blocks_it_and_how_to_be_told(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    first = (await alice.add_backlog_item(title="Prices", assigned_to="alice"))["id"]
+    second = (await alice.add_backlog_item(title="Cart", depends_on=[first]))["id"]
+    with pytest.raises(errors.Conflict) as refusal:
+        await bob.update_backlog_item(item_id=second, claim=True)
+    assert f"{first} 'Prices' (open, alice)" in refusal.value.message
+    await bob.update_work(title="Cart", status="blocked", blocked_by=first)
+    await alice.complete_backlog_item(item_id=first)
+    assert any("no longer waits" in notice for notice in (await bob.heartbeat())["_notice"])
+
+
+async def test_complete_says_which_files_are_still_locked(team):
+    alice = await team.agent("alice")
+    item = (await alice.add_backlog_item(title="Cart"))["id"]
+    await alice.lock_files(files=["src/cart.py"])
+    assert (await alice.complete_backlog_item(item_id=item))["still_locked"] == ["src/cart.py"]
+
+
+async def test_claimed_files_name_a_file_once(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = (await alice.add_backlog_item(title="Fix cart.py", description="see src/shop/cart.py"))["id"]
+    await alice.update_backlog_item(item_id=item, claim=True)
+    assert [entry["file"] for entry in (await bob.get_locks())["claimed"]] == ["src/shop/cart.py"]

@@ -129,3 +129,29 @@ async def test_boot_pack_lists_the_last_handoff_of_each_other_agent(team: Team):
     last_of_alice = await hand_over(team, await team.agent("alice"), summary="Taxes")
     carol = await team.agent("carol")
     assert [other["id"] for other in carol.started["handoff"]["others"]] == [last_of_alice, of_bob]
+
+
+@pytest.mark.parametrize(
+    ("notes", "is_unfinished"),
+    [
+        ("Nothing is open: both claims are closed.", False),
+        ("None", False),
+        ("All done.", False),
+        ("Nothing works on Windows yet", True),
+        ("Nothing is open in the cart. " + "Tax is half done, see src/tax.py. " * 10, True),
+        ("Next: tax", True),
+    ],
+)
+async def test_notes_that_nothing_is_open_leave_no_unfinished_handoff(team, notes, is_unfinished):
+    alice = await team.agent("alice")
+    await alice.end_session(summary="Cart totals", handoff_notes=notes)
+    assert ("unfinished" in (await team.agent("alice")).started["handoff"]) is is_unfinished
+
+
+async def test_the_unfinished_handoff_of_another_agent_is_named_before_its_last_one(team):
+    for summary, notes in (("Cart totals", "Next: tax"), ("Only read documents", None)):
+        alice = await team.agent("alice")
+        await alice.end_session(summary=summary, **({"handoff_notes": notes} if notes else {}))
+        team.clock.advance(minutes=1)
+    others = (await team.agent("bob")).started["handoff"]["others"]
+    assert [entry["title"] for entry in others] == ["Cart totals"]

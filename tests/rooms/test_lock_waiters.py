@@ -1,5 +1,7 @@
 """Who asked in vain for a lock is told when it comes free, and others see who waits."""
 
+import asyncio
+
 import pytest
 
 from team import Team
@@ -74,7 +76,7 @@ async def test_who_got_the_lock_meanwhile_is_not_told(team: Team):
 
 async def test_get_locks_shows_who_waits(team: Team):
     alice, _ = await _wait_in_vain(team)
-    assert (await alice.get_locks())["waiting"] == [
+    assert (await alice.get_locks())["wanted_by"] == [
         {"file": "src/cart.py", "agent": "bob", "since": "2027-01-15T08:00:00Z"}
     ]
 
@@ -83,7 +85,7 @@ async def test_get_locks_of_a_path_shows_who_waits_for_it(team: Team):
     alice, bob = await _wait_in_vain(team)
     await alice.lock_files(files=["lib/a.py"])
     await bob.lock_files(files=["lib/a.py"])
-    waiting = (await alice.get_locks(path_pattern="lib"))["waiting"]
+    waiting = (await alice.get_locks(path_pattern="lib"))["wanted_by"]
     assert [(waiter["file"], waiter["agent"]) for waiter in waiting] == [("lib/a.py", "bob")]
 
 
@@ -110,8 +112,50 @@ async def test_waiting_ends_when_the_lease_that_was_met_would_have_lapsed_twice(
     for _ in range(3):
         team.clock.advance(minutes=6)
         await alice.heartbeat()
-    assert len((await alice.get_locks())["waiting"]) == 1
+    assert len((await alice.get_locks())["wanted_by"]) == 1
     team.clock.advance(minutes=3)
     assert "waiting" not in await alice.get_locks()
     await alice.unlock_files()
     assert "_notice" not in await bob.heartbeat()
+
+
+_WANTED = "bob wants src/cart.py, which you have locked: memory_unlock_files when you are done."
+
+
+async def test_the_holder_is_told_once_who_wants_its_file(team: Team):
+    alice, bob = await _wait_in_vain(team)
+    assert (await alice.list_backlog())["_notice"] == [_WANTED]
+    await bob.lock_files(files=["src/cart.py"])
+    assert "_notice" not in await alice.list_backlog()
+
+
+async def test_the_holder_is_told_when_somebody_begins_to_wait(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await alice.lock_files(files=["src/cart.py"])
+    waiting = asyncio.create_task(bob.lock_files(files=["src/cart.py"], wait_seconds=50))
+    reply = await alice.get_messages(wait_seconds=50)
+    assert reply["_notice"] == [_WANTED]
+    await alice.unlock_files()
+    granted = await waiting
+    assert granted["success"]
+    assert "_notice" not in granted
+
+
+async def test_a_wait_for_a_lock_ends_with_mail_and_the_wish_stays(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await alice.lock_files(files=["src/cart.py"])
+    waiting = asyncio.create_task(bob.lock_files(files=["src/cart.py"], wait_seconds=50))
+    await alice.get_messages(wait_seconds=50)
+    await alice.send_message(to_instance="bob", message="I need it until noon")
+    reply = await waiting
+    assert (reply["success"], len(reply["_notice"])) == (False, 1)
+    assert "ended early" in reply["message"]
+    await alice.unlock_files()
+    assert _FREE in (await bob.list_backlog())["_notice"]
+
+
+async def test_who_withdraws_its_wish_is_not_told(team: Team):
+    alice, bob = await _wait_in_vain(team)
+    await bob.unlock_files(files=["src/cart.py"])
+    assert "notified" not in await alice.unlock_files()
+    assert "_notice" not in await bob.list_backlog()

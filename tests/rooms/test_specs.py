@@ -384,3 +384,25 @@ async def test_live_sessions_are_told_of_a_new_spec(team):
         "alice published spec orders-api 1.0.0: read it with memory_get_spec."
     ]
     assert "_notice" not in await alice.heartbeat()
+
+
+async def test_define_spec_says_that_it_is_breaking_and_who_read_which_version(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    first = await alice.define_spec(name="cart-api", content="GET /cart")
+    assert "breaking" not in first
+    await bob.get_spec(name="cart-api")
+    minor = await alice.define_spec(name="cart-api", content="GET /cart, POST /cart", version="1.1.0")
+    assert ("breaking" not in minor, minor["read_before"]) == (True, {"bob": "1.0.0"})
+    major = await alice.define_spec(name="cart-api", content="GET /basket", version="2.0.0")
+    assert (major["breaking"], major["notified"], major["read_before"]) == (True, ["bob"], {"bob": "1.0.0"})
+
+
+async def test_start_session_does_not_tell_an_agent_of_its_own_version(team):
+    """Not even if a second window of the agent read an earlier version."""
+    alice, window = await team.agent("alice"), await team.agent("alice")
+    await alice.define_spec(name="cart-api", content="GET /cart")
+    await window.get_spec(name="cart-api")
+    await alice.define_spec(name="cart-api", content="GET /cart?all", version="2.0.0")
+    await alice.get_spec(name="cart-api", version="1.0.0")
+    await alice.end_session(summary="done")
+    assert "interface_updates" not in (await team.agent("alice")).started

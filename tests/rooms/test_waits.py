@@ -16,7 +16,7 @@ async def test_agent_that_is_waited_for_is_told_once(team):
     reply = await wait_for(alice, "bob", blocked_reason="no API yet", waiting_for_signal="api_ready")
     assert reply["notified"] == ["bob"]
     assert (await bob.heartbeat())["_notice"] == [
-        "alice waits for you: 'cart' is blocked (no API yet). To unblock it, send the signal api_ready with memory_update_work."
+        "alice waits for you: 'cart' is blocked (no API yet). The signal api_ready (memory_update_work) ends the wait."
     ]
     again = await wait_for(alice, "bob", notes="still")
     assert ("notified" in again, "_notice" in await bob.heartbeat()) == (False, False)

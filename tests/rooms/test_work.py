@@ -37,7 +37,7 @@ async def test_update_work_keeps_one_item_for_each_title_of_a_session(team):
     first = await alice.update_work(title="cart", status="in_progress", files_touched=["a.py"], notes="half")
     team.clock.advance(minutes=5)
     second = await alice.update_work(title="cart", status="completed", files_touched=["./b.py", "a.py"])
-    assert (without_id(first), second["id"]) == ({"status": "updated"}, first["id"])
+    assert (without_id(first), second["id"]) == ({"status": "updated", "created": True}, first["id"])
     team.clock.advance(minutes=3)
     assert (await alice.get_active_work())["recent_work_items"] == [
         {
@@ -118,7 +118,8 @@ async def test_end_session_completes_work_in_progress_and_abandons_blocked_work(
         ("shelf", "abandoned"),
     }
     assert active["blocked_agents"] == []
-    assert "unblocked" not in await bob.update_work(title="api", status="completed", signals=["api_ready"])
+    reply = await bob.update_work(title="api", status="completed", signals=["api_ready"])
+    assert reply["unblocked"] == []
 
 
 # -- overlaps -------------------------------------------------------------------------------------------------
@@ -154,6 +155,7 @@ async def test_overlap_names_file_agent_project_and_time(team):
     answer = await alice.update_work(title="cart", status="in_progress", files_touched=["src/a.py", "b.py"])
     assert without_id(answer) == {
         "status": "updated",
+        "created": True,
         "overlaps": [
             {"file": "src/a.py", "agent": "bob", "project": "shop", "when": CLOCK_START, "how": "same file"}
         ],
@@ -201,6 +203,7 @@ async def test_signal_unblocks_those_who_wait_for_it_and_notifies_them_once(team
     )
     assert without_id(answer) == {
         "status": "updated",
+        "created": True,
         "signals_broadcast": ["api_ready"],
         "unblocked": ["alice"],
     }
@@ -211,7 +214,8 @@ async def test_signal_unblocks_those_who_wait_for_it_and_notifies_them_once(team
         {"name": "api_ready", "from": "carol", "at": CLOCK_START, "details": "v2"}
     ]
     assert "_notice" not in await alice.get_active_work()
-    assert "unblocked" not in await carol.update_work(title="api", status="completed", signals=["api_ready"])
+    again = await carol.update_work(title="api", status="completed", signals=["api_ready"])
+    assert again["unblocked"] == []
 
 
 async def test_signal_that_was_sent_before_is_returned_to_who_begins_to_wait(team):
@@ -220,6 +224,7 @@ async def test_signal_that_was_sent_before_is_returned_to_who_begins_to_wait(tea
     answer = await alice.update_work(title="cart", status="blocked", waiting_for_signal="api_ready")
     assert without_id(answer) == {
         "status": "updated",
+        "created": True,
         "sent_before": [{"name": "api_ready", "from": "bob", "at": CLOCK_START, "details": "v2"}],
         "message": "This signal was sent before you began to wait. You are shown as blocked until you report"
         " status='in_progress', or it is sent again.",
@@ -230,7 +235,7 @@ async def test_signal_of_another_project_does_not_unblock(team):
     alice, bob = await team.agent("alice"), await team.agent("bob", project="other")
     await alice.update_work(title="cart", status="blocked", waiting_for_signal="api_ready")
     answer = await bob.update_work(title="api", status="completed", signals=["api_ready"])
-    assert "unblocked" not in answer
+    assert answer["unblocked"] == []
 
 
 async def test_update_work_and_signals_are_events(team):
@@ -385,3 +390,60 @@ async def test_agent_status_shows_the_current_work_and_nothing_when_it_is_done(t
     assert await current_task() == "Cart"
     await alice.complete_backlog_item(item_id=item)
     assert await current_task() == ""
+
+
+async def test_update_work_of_a_session_with_one_claim_is_about_it_under_any_title(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = (await alice.add_backlog_item(title="Cart loses items on reload"))["id"]
+    claimed = await alice.update_backlog_item(item_id=item, claim=True)
+    first = await alice.update_work(title="Cart", status="in_progress", files_touched=["cart.py"])
+    second = await alice.update_work(title="Writing tests", status="in_progress")
+    assert without_id(first) == {
+        "status": "updated",
+        "was_titled": "Cart loses items on reload",
+        "item": item,
+    }
+    assert {claimed["work_id"], first["id"], second["id"]} == {first["id"]}
+    work = (await bob.get_active_work())["recent_work_items"]
+    assert [(entry["title"], entry["files"]) for entry in work] == [("Writing tests", ["cart.py"])]
+
+
+async def test_update_work_that_names_another_open_item_is_work_of_its_own(team):
+    alice = await team.agent("alice")
+    item = (await alice.add_backlog_item(title="Cart"))["id"]
+    await alice.add_backlog_item(title="Tax rates")
+    claimed = await alice.update_backlog_item(item_id=item, claim=True)
+    other = await alice.update_work(title="Tax rates", status="in_progress")
+    assert other["created"]
+    assert other["id"] != claimed["work_id"]
+
+
+async def test_update_work_about_the_same_subject_as_the_only_open_work_is_about_it(team):
+    alice = await team.agent("alice")
+    first = await alice.update_work(title="Coupons in the cart", status="in_progress")
+    assert first["created"]
+    again = await alice.update_work(title="Coupons: tests are green", status="in_progress")
+    assert (again["id"], again["was_titled"]) == (first["id"], "Coupons in the cart")
+    other = await alice.update_work(title="Review of the mail room", status="in_progress")
+    assert other["created"]
+    assert other["id"] != first["id"]
+
+
+async def test_update_work_reports_the_end_of_an_item_that_was_just_completed(team):
+    alice = await team.agent("alice")
+    item = (await alice.add_backlog_item(title="Coupon rounding"))["id"]
+    claimed = await alice.update_backlog_item(item_id=item, claim=True)
+    await alice.complete_backlog_item(item_id=item)
+    report = await alice.update_work(title="Coupons are done", status="completed", signals=["coupons"])
+    assert (report["id"], report["unblocked"]) == (claimed["work_id"], [])
+    assert len((await alice.get_active_work())["recent_work_items"]) == 1
+
+
+async def test_notice_of_a_wait_names_everything_that_ends_it(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = (await bob.add_backlog_item(title="Prices", assigned_to="bob"))["id"]
+    await alice.update_work(title="cart", status="blocked", blocked_by=item, waiting_for_signal="prices")
+    (notice,) = (await bob.heartbeat())["_notice"]
+    assert notice.endswith("Completing the item or the signal prices (memory_update_work) ends the wait.")
+    await bob.complete_backlog_item(item_id=item)
+    assert (await alice.get_active_work())["blocked_agents"] == []

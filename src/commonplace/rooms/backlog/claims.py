@@ -14,6 +14,7 @@ from commonplace.rooms.backlog import model, store
 from commonplace.rooms.backlog.events import BACKLOG_CHANGED
 from commonplace.rooms.backlog.model import OpenClaim
 from commonplace.rooms.backlog.search import BACKLOG_KIND
+from commonplace.rooms.locks import store as locks
 from commonplace.rooms.work import store as work
 from commonplace.rooms.work.events import WORK_UPDATED
 from commonplace.rooms.work.model import MAX_WORK_TITLE_CHARACTERS
@@ -22,6 +23,7 @@ from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx
 
 _MAX_FILE_CLAIMS = 50
+_MAX_LOCKED_FILES = 10
 
 
 def emit_backlog_changed(call: Call, project: str, item: str) -> None:
@@ -52,9 +54,12 @@ async def require_claimable(call: Call, row: Row, *, force: bool) -> dict[str, s
         )
     blocked_by = await store.list_open_dependencies(call.tx, row["project"], row["id"])
     if blocked_by and not force:
+        blockers = await store.load_items(call.tx, row["project"], blocked_by)
+        listed = "; ".join(model.describe_blocker(blocker) for blocker in blockers)
         raise errors.Conflict(
-            f"{row['id']} is blocked by {', '.join(blocked_by)}.",
-            hint="Complete what blocks it first, or claim it anyway with force=true.",
+            f"{row['id']} is blocked by {listed}.",
+            hint=f"To be told when it is free, call memory_update_work(status='blocked', blocked_by='{blocked_by[0]}')."
+            " Other work: memory_list_backlog(ready=true). force=true claims it only if you need not wait.",
             blocked_by=blocked_by,
         )
     return {"status": "in_progress", "assigned_to": call.agent}
@@ -119,6 +124,15 @@ async def _close_work(call: Call, row: Row, agents: set[str], status: str) -> No
     )
     if call.session and call.agent in agents:
         await work.show_current_work(call.tx, call.session)
+
+
+async def list_locked_files(call: Call) -> list[str]:
+    """List the first files that the caller holds locked, to be released when the work on them is done."""
+    if call.session is None:
+        return []
+    now, fold = await call.tx.clock(), await locks.project_ignores_case(call.tx, call.session.project)
+    leases = await locks.list_leases_of_session(call.tx, call.session.project, call.session.id, fold)
+    return [lease.name for lease in leases if lease.blocks_others(now)][:_MAX_LOCKED_FILES]
 
 
 async def list_file_claims(call: Call) -> list[FileClaim]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from commonplace.call import Call
 from commonplace.rooms.backlog import model, store
+from commonplace.rooms.backlog.item_document import render_item_document
 from commonplace.store import ids
 
 
@@ -16,7 +17,7 @@ async def find_backlog_item(call: Call, project: str, id_prefix: str) -> dict[st
         row, await store.list_dependencies(call.tx, [project], [row["id"]]), call.now
     )
     dependents = await store.list_dependents(call.tx, project, row["id"])
-    return model.render_item_document(
+    return render_item_document(
         item,
         await store.list_changes(call.tx, project, row["id"]),
         [dependent["id"] for dependent in dependents],

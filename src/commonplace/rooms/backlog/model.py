@@ -138,7 +138,9 @@ class ChangedItem(BacklogItem, kw_only=True):
 
     title: str = ""
     item_status: str = ""
-    """The item's new status, if the call changed it without naming it: a claim, or an item that was freed."""
+    """The item's status, if the call made the item or changed its status without naming it: a claim, or a release."""
+    work_id: str = ""
+    """The work item that a claim opened; memory_update_work reports on it."""
     ref: str = ""
     """The item's name in its batch, which depends_on of a later item of the batch may use."""
 
@@ -151,14 +153,16 @@ class ChangedItem(BacklogItem, kw_only=True):
         status_before: str,
         *,
         is_claim: bool = False,
+        work_id: str = "",
     ) -> "ChangedItem":
         """The reply shows what the caller did not send; who claims an item has to know its description."""
         fields = {name: getattr(item, name) for name in BacklogItem.__struct_fields__}
         unsent = set() if is_claim else {"description"}
         for name in {*unsent, *sent} & _ECHOED_FIELDS:
             del fields[name]
-        is_news = item.status != status_before and "status" not in sent
-        return cls(**fields | {"status": outcome}, item_status=item.status if is_news else "")
+        is_news = outcome == "added" or (item.status != status_before and "status" not in sent)
+        item_status = item.status if is_news else ""
+        return cls(**fields | {"status": outcome}, item_status=item_status, work_id=work_id)
 
 
 class BacklogListing(Reply):
@@ -177,6 +181,8 @@ class CompletedItem(Reply):
     """The items that depended on it and can be claimed now."""
     notified: list[str] = []
     """The agents that were told."""
+    still_locked: list[str] = []
+    """Files that the caller's session holds locked."""
 
 
 class ClosingEffects(msgspec.Struct, frozen=True):
@@ -223,6 +229,11 @@ class BacklogFilters(msgspec.Struct, frozen=True):
     tag: str | None = None
     ready_for: str | None = None
     include_done: bool = False
+
+
+def describe_blocker(row: Row) -> str:
+    owner = f"{row['status']}, {row['assigned_to']}" if row["assigned_to"] else f"{row['status']}, unassigned"
+    return f"{row['id']} '{row['title']}' ({owner})"
 
 
 def truncate_description(text: str) -> str:
@@ -358,43 +369,3 @@ def find_dependency_cycle(edges: Iterable[tuple[str, str]], start: str) -> list[
                 seen.add(needs)
                 paths.append([*path, needs])
     return []
-
-
-def group_changes_by_version(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Group changes by the version that they created, newest first."""
-    versions: dict[int, dict[str, Any]] = {}
-    for row in rows:
-        entry = {"version": row["version"], "at": iso(row["at"]), "by": row["agent"], "changes": {}}
-        version = versions.setdefault(row["version"], entry)
-        version["changes"][row["field"]] = {"from": row["before"], "to": row["after"]}
-    return sorted(versions.values(), key=lambda entry: -int(entry["version"]))
-
-
-def render_item_document(
-    item: BacklogItem, change_rows: Sequence[Row], blocks: Sequence[str]
-) -> dict[str, Any]:
-    """Render an item for memory_get_by_id."""
-    fields = {
-        name: getattr(item, name)
-        for name in ("id", "title", "status", "project", "tags", "created", "updated")
-    }
-    optional_fields = (
-        "priority",
-        "assigned_to",
-        "claimed_until",
-        "was_claimed_by",
-        "was_claimed_until",
-        "milestone",
-        "deferred_reason",
-        "resolution",
-        "completed_by",
-        "version",
-    )
-    return fields | {
-        "type": "backlog_item",
-        "author": item.created_by,
-        "content": item.description,
-        "versions": group_changes_by_version(change_rows),
-        "links": {"depends_on": item.depends_on, "blocked_by": item.blocked_by, "blocks": list(blocks)},
-        **{name: getattr(item, name) for name in optional_fields if getattr(item, name)},
-    }

@@ -56,7 +56,11 @@ _SUFFIXES = frozenset(
 def extract_named_files(*texts: str) -> list[str]:
     """Paths such as `src/cart.py`, `src/tax/` or `Makefile.toml`, in the order of the texts."""
     tokens = [token for text in texts for token in _TOKEN.findall(text)]
-    return list(dict.fromkeys(token for token in tokens if _is_path(token)))[:_MAX_NAMED_FILES]
+    paths = list(dict.fromkeys(token for token in tokens if _is_path(token)))
+    # `cart.py` beside `src/cart.py` is the same file.
+    return [path for path in paths if not any(other.endswith(f"/{path}") for other in paths)][
+        :_MAX_NAMED_FILES
+    ]
 
 
 def _is_path(token: str) -> bool:

@@ -19,6 +19,7 @@ from commonplace.rooms.backlog.model import (
     ChangedItem,
     CompletedItem,
 )
+from commonplace.rooms.work.store import find_work_of_item
 from commonplace.store.ids import Id
 from commonplace.suggestions import suggest_names
 
@@ -154,8 +155,10 @@ async def update_backlog_item(
     await edits.notify_assignees(call, row["assigned_to"], edited)
     moved = await edits.move_item(call, edited, target_project or row["project"])
     outcome = "updated" if moved["project"] == row["project"] else "moved"
+    work_id = await find_work_of_item(call.tx, call.session, row["id"]) if claim and call.session else ""
+    item = await edits.render_item(call, moved)
     return ChangedItem.from_item(
-        outcome, await edits.render_item(call, moved), edits_wanted.keys(), row["status"], is_claim=claim
+        outcome, item, edits_wanted.keys(), row["status"], is_claim=claim, work_id=work_id
     )
 
 
@@ -182,6 +185,7 @@ async def complete_backlog_item(
         completed_by=completed["completed_by"],
         unblocked=effects.unblocked,
         notified=effects.notified,
+        still_locked=await claims.list_locked_files(call),
     )
 
 

@@ -83,11 +83,12 @@ class CheckoutFacts(Reply):
 
 
 class CheckoutStatus(Reply):
-    root: str
-    branch: str
-    others: list[CheckoutSession]
-    dirty: list[DirtyFile]
-    shelved: list[str]
+    root: str = ""
+    branch: str = ""
+    others: list[CheckoutSession] | None = None
+    dirty: list[DirtyFile] | None = None
+    shelved: list[str] | None = None
+    """These are left out if nothing is known of the working tree: an empty list says that there is none."""
     as_of: str = ""
     """When a hook last reported what is changed in this working tree."""
     message: str = ""

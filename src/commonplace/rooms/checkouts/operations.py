@@ -30,8 +30,7 @@ async def checkout_status(call: Call) -> model.CheckoutStatus:
     session = call.own_session
     own = await store.load_checkout(call.tx, session)
     if own is None:
-        root = session.working_directory
-        return model.CheckoutStatus(root=root, branch="", others=[], dirty=[], shelved=[], message=_NOWHERE)
+        return model.CheckoutStatus(root=session.working_directory, message=_NOWHERE)
     place = CheckoutPlace(own["machine"], own["root"], own["repository"])
     others = await _list_others(call, session, place)
     reported = max(

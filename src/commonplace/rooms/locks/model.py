@@ -203,5 +203,6 @@ class LockListing(Reply):
     total_count: int
     locks: list[Lock]
     your_locks: list[OwnLock] = []
-    waiting: list[LockWaiter] = []
+    wanted_by: list[LockWaiter] = []
+    """Who asked for these in vain and is told when they are free."""
     claimed: list[ClaimedFile] = []

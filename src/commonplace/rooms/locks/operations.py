@@ -43,6 +43,10 @@ from commonplace.store.shared_reads import run_together
 from commonplace.waiting import WaitForEvents
 
 _DECISION_ATTEMPTS = 5
+_WAITS = (
+    "The holder is told that you want them, and you when they are free (memory_unlock_files withdraws this). Do other"
+    " work meanwhile, or retry with wait_seconds."
+)
 
 
 @operation(
@@ -69,17 +73,7 @@ async def lock_files(
     now, scope, candidates = await _load_lock_state(call, requests, fold)
     decision = await _decide_under_contention(call, requests, fold, now, candidates)
     if decision.conflicts:
-        reply = _build_conflict_reply(call, decision, len(paths_wanted), now)
-        session, asked_at = call.own_session, call.now
-        if wait_seconds:
-            raise WaitForEvents(
-                call,
-                reply,
-                wait_seconds,
-                lambda tx: waiters.insert_waiters(tx, session, decision, mode, asked_at),
-            )
-        await waiters.insert_waiters(call.tx, session, decision, mode, asked_at)
-        return reply
+        return await _answer_conflict(call, decision, len(paths_wanted), now, wait_seconds)
     if scope.held_count + len(paths_wanted) - len(decision.held) > MAX_LOCKS_PER_SESSION:
         raise errors.TooMany(
             f"A session can hold at most {MAX_LOCKS_PER_SESSION:,} locks.",
@@ -93,6 +87,30 @@ async def lock_files(
     call.subject = f"{mode} {store.format_file_names(paths_wanted)}"
     call.emit(FILES_LOCKED, files=[lease.name for lease in granted], mode=mode)
     return _build_grant_reply(call, granted, decision, terms, news)
+
+
+async def _answer_conflict(
+    call: Call, decision: LockDecision, requested: int, now: int, wait_seconds: int
+) -> LockFilesReply:
+    """Tell the holders that somebody waits for their files, once; a wait ends as soon as there is other news."""
+    reply = _build_conflict_reply(call, decision, requested, now)
+    session, asked_at = call.own_session, call.now
+    if not wait_seconds:
+        await waiters.notify_holders(call.tx, session, decision, now, asked_at)
+        await waiters.insert_waiters(call.tx, session, decision, asked_at)
+        return reply
+    free = waiters.list_free_notices(list(dict.fromkeys(request.path for request, _ in decision.conflicts)))
+    has_news = session.has_notice and await activity.has_notice_besides(call.tx, session, free)
+    if has_news:
+        reply.message = f"The wait ended early: there is news for you in _notice. {reply.message}"
+    raise WaitForEvents(
+        call,
+        reply,
+        wait_seconds,
+        lambda tx: waiters.insert_waiters(tx, session, decision, asked_at),
+        write_at_start=lambda tx: waiters.notify_holders(tx, session, decision, now, asked_at),
+        ends_with_notice=has_news,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +189,7 @@ def _build_grant_reply(
 @operation("memory_unlock_files", writes=True, idempotent=True, verbatim=("files",))
 async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFilesReply:
     """Unlock: release (free, let go, drop, give up) reserved, held files when done editing; without files,
-    every lock and reservation you hold."""
+    every lock and reservation you hold or wait for."""
     now = await call.tx.clock()
     fold = await store.project_ignores_case(call.tx, call.project)
     held = await store.list_leases_of_session(call.tx, call.project, call.own_session.id, fold)
@@ -184,6 +202,7 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
     released = list({lease.token: lease for found in named.values() for lease in found}.values())
     if not files:
         released = held
+    await waiters.withdraw_waiters(call.tx, call.own_session, [request.path for request in requests])
     if released:
         await store.delete_leases(call.tx, call.project, released)
     released_names = [lease.name for lease in released if lease.blocks_others(now)]
@@ -237,7 +256,7 @@ async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockLis
             for lease in others[:MAX_LISTED_LOCKS]
         ],
         your_locks=[OwnLock.from_lease(lease, moment) for lease in mine[:MAX_LISTED_LOCKS]],
-        waiting=[LockWaiter.from_row(row) for row in waiting],
+        wanted_by=[LockWaiter.from_row(row) for row in waiting],
         claimed=await list_claimed_files(call, wanted, fold),
     )
 
@@ -282,7 +301,7 @@ def _build_conflict_reply(call: Call, decision: LockDecision, requested: int, no
         success=False,
         locked=[],
         conflicts=conflicts,
-        message=f"{summary} You will be told when they are free. Retry with wait_seconds, or ask the holder with memory_send_message.",
+        message=f"{summary} {_WAITS}",
     )
 
 

@@ -9,23 +9,23 @@ from collections.abc import Iterable, Sequence
 from commonplace import activity
 from commonplace.activity import AgentSession
 from commonplace.rooms.locks import store
-from commonplace.rooms.locks.lease import Lease, LockDecision, LockMode, LockRequest
+from commonplace.rooms.locks.lease import Lease, LockDecision, LockRequest
 from commonplace.store.database import Row, Tx
 
 _MAX_WAITERS = 200
 _MAX_FILES_NAMED = 5
+_MAX_HOLDERS_TOLD = 20
 
 
 def waiting_ends_at(leases: Iterable[Lease]) -> int:
     return max(lease.expires_at + lease.ttl for lease in leases)
 
 
-async def insert_waiters(
-    tx: Tx, session: AgentSession, decision: LockDecision, mode: LockMode, now: int
-) -> None:
+async def insert_waiters(tx: Tx, session: AgentSession, decision: LockDecision, now: int) -> None:
     leases_by_path: dict[str, list[Lease]] = {}
     for request, lease in decision.conflicts:
         leases_by_path.setdefault(request.path, []).append(lease)
+    mode = decision.conflicts[0][0].mode
     await tx.many(
         "insert into lock_waiter (project, session, path, agent, mode, at, until) values ($1, $2, $3, $4, $5, $6, $7)"
         " on conflict (project, session, path) do update set mode = excluded.mode, at = excluded.at,"
@@ -37,16 +37,41 @@ async def insert_waiters(
     )
 
 
+async def notify_holders(
+    tx: Tx, session: AgentSession, decision: LockDecision, store_now: int, now: int
+) -> None:
+    """Tell the holders who wants their files; about each file once, until the session got it or withdrew."""
+    known = {row["path"] for row in await list_paths_of_session(tx, session)}
+    wanted: dict[str, list[str]] = {}
+    for request, lease in decision.conflicts:
+        if request.path not in known and not lease.session_ended and lease.blocks_others(store_now):
+            wanted.setdefault(lease.session, []).append(request.file)
+    for holder, files in list(wanted.items())[:_MAX_HOLDERS_TOLD]:
+        names = store.format_file_names(list(dict.fromkeys(files)))
+        text = f"{session.agent} wants {names}, which you have locked: memory_unlock_files when you are done."
+        pending = await tx.one(
+            "select 1 as yes from notice where project = $1 and session = $2 and text = $3 limit 1",
+            session.project,
+            holder,
+            text,
+        )
+        if pending is None:
+            await activity.notify_sessions(tx, session.project, [holder], text, now)
+
+
+async def withdraw_waiters(tx: Tx, session: AgentSession, paths: Sequence[str]) -> None:
+    """The session no longer waits for these paths, or for any if there are none."""
+    if paths:
+        await _delete_waiters(tx, session.project, session.id, paths)
+    else:
+        await delete_waiters_of_session(tx, session.project, session.id)
+
+
 async def delete_served_waiters(
     tx: Tx, session: AgentSession, granted: Sequence[LockRequest], waiting: Sequence[Row], fold: bool
 ) -> None:
     """The session got these locks: it no longer waits for what they cover, and need not be told that it is free."""
-    await activity.delete_notices(
-        tx,
-        session,
-        [format_free_notice([grant.path]) for grant in granted]
-        + [format_free_notice([grant.path for grant in granted])],
-    )
+    await activity.delete_notices(tx, session, list_free_notices([grant.path for grant in granted]))
     requests = [LockRequest.from_path(row["path"], row["mode"], fold) for row in waiting]
     served = [request.path for request in requests if any(grant.covers_request(request) for grant in granted)]
     if served:
@@ -131,6 +156,11 @@ async def _notify_free_waiters(tx: Tx, project: str, rows: Sequence[Row], now: i
         await activity.notify_sessions(tx, project, [session], format_free_notice(files), now)
         await _delete_waiters(tx, project, session, files)
     return set(free_paths)
+
+
+def list_free_notices(paths: Sequence[str]) -> list[str]:
+    """The notices that tell that these paths are free, each by itself or together."""
+    return [*(format_free_notice([path]) for path in paths), format_free_notice(paths)]
 
 
 def format_free_notice(files: Sequence[str]) -> str:

@@ -79,7 +79,7 @@ async def ask_person(
         await activity.delete_notices(call.tx, call.own_session, [model.format_notice(row)])
     reply = _build_reply(row)
     if row["state"] == "open" and wait_seconds:
-        raise WaitForEvents(call, reply, wait_seconds)
+        raise WaitForEvents(call, reply, wait_seconds, ends_with_notice=True)
     return reply
 
 

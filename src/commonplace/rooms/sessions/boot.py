@@ -20,6 +20,7 @@ from commonplace.rooms.sessions.agent_identity import (
     suggest_identity,
 )
 from commonplace.rooms.sessions.boot_pack import PackPart
+from commonplace.rooms.sessions.handoff_store import list_open_handoffs
 from commonplace.rooms.sessions.handoffs import find_fitting_handoff
 from commonplace.rooms.work import store as work
 from commonplace.store.database import Row, Tx, Work
@@ -49,13 +50,14 @@ async def load_last_handoff_and_work(call: Call, start: StartingSession) -> Star
 
 
 async def render_handoffs(call: Call, start: StartingSession) -> dict[str, Any]:
-    """Render the handoff to continue in full, and the last one of each other agent by title."""
+    """Render the handoff to continue in full, and of each other agent the last unfinished or else the last by title."""
     own = _render_handoff(start, start.handoff, call.now) if start.handoff else {}
     rows = await recent_documents.list_documents_of_type(
         call.tx, start.project, call.now, HANDOFF_TYPE, _MAX_HANDOFFS_READ
     )
+    open_ids = {row["id"] for row in await list_open_handoffs(call.tx, start.project, call.now)}
     latest: dict[str, Row] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda row: row["id"] not in open_ids):
         if row["author"] != start.agent and row["id"] != own.get("id"):
             latest.setdefault(row["author"], row)
     others = [_render_handoff_title(row, call.now) for row in [*latest.values()][:_MAX_OTHER_HANDOFFS]]

@@ -1,9 +1,11 @@
 """Unfinished handoffs: which one fits a starting session, and what an ending session opens and closes.
 
 A handoff with notes stays open until it is taken, replaced by a newer one of the same work, or its document is no
-longer active. A summary without notes is a finished handoff: it is shown only if nothing unfinished fits.
+longer active. A summary without notes, or with notes that nothing is open, is a finished handoff: it is shown only if
+nothing unfinished fits.
 """
 
+import re
 from collections.abc import Collection, Sequence
 
 from commonplace import errors
@@ -15,6 +17,18 @@ from commonplace.rooms.sessions.seat import NAME_BUSY_MICROSECONDS
 from commonplace.store.database import Row
 
 _NO_FIT = 3
+_MAX_CLOSING_WORDS = 200
+_NOTHING_OPEN = re.compile(
+    r"(?i)(?:none|n/a|nothing(?: (?:is|else is|more is|more|else))? (?:open|left|pending|outstanding|remaining|to do|to hand)"
+    r"|no (?:open|remaining|pending|further) \w|(?:all|everything)(?: is)? (?:done|finished|completed?|closed))\b"
+)
+
+
+def leaves_work(notes: str, open_claims: Sequence[object]) -> bool:
+    """Do these notes leave something to the next session? Short ones that say that nothing is open do not."""
+    text = notes.strip()
+    is_closing = len(text) <= _MAX_CLOSING_WORDS and _NOTHING_OPEN.match(text) is not None
+    return bool(open_claims) or bool(text and not is_closing)
 
 
 async def find_fitting_handoff(call: Call, start: StartingSession) -> Row | None:

@@ -334,7 +334,7 @@ async def end_session(
     learning_id = await _store_learning(call, prepared.learning) if prepared.learning else ""
     handoff_id = await write_record(call, prepared.handoff) if prepared.handoff else ""
     taken = await handoffs.take_handoffs(call, takes_handoff) if takes_handoff else []
-    if handoff_id and (prepared.is_automatic or (handoff_notes or "").strip()):
+    if handoff_id and (prepared.is_automatic or handoffs.leaves_work(handoff_notes or "", open_claims)):
         await handoffs.open_handoff(call, session, handoff_id, is_automatic=prepared.is_automatic)
     await work.record_touched_files(
         call.tx, session, _canonical_files(files, session.working_directory), call.now

@@ -34,8 +34,12 @@ class DefinedSpec(Reply):
     version: str
     owner: str
     previous_version: str = ""
+    breaking: bool = False
+    """Whether it is a new major version."""
     notified: list[str] = []
     """The agents that were told of this version: who read an earlier one, or all for a new major version."""
+    read_before: dict[str, str] = {}
+    """The live agents that have read an earlier version, and which."""
     message: str = ""
 
 

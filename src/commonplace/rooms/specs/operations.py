@@ -19,6 +19,10 @@ from commonplace.store.database import Row
 from commonplace.suggestions import find_close_name
 
 _MAX_NAMES_COMPARED = 500
+_NOT_PUBLISHED = (
+    "Nobody has published it yet: you are told when somebody does. memory_list_specs has those that exist; to show that"
+    " you wait, call memory_update_work(status='blocked', blocked_by=<this name>)."
+)
 
 
 @operation(
@@ -53,7 +57,7 @@ async def define_spec(
     stored_tags = msgspec.json.encode(tags).decode() if tags is not None else latest.get("tags", "[]")
     stored_schema = schema or latest.get("json_schema", "{}")
     await store.insert_version(call.tx, spec, call.agent, content, stored_schema, stored_tags, call.now)
-    notified = await readers.announce_spec(call, spec, previous["version"] if previous else "")
+    told = await readers.announce_spec(call, spec, previous["version"] if previous else "")
     await readers.record_reader(call, spec, spec)
     call.reindex(SPEC_KIND, spec["id"])
     call.emit(SPEC_CHANGED, {"name": name}, id=spec["id"], version=new_version)
@@ -65,7 +69,9 @@ async def define_spec(
         version=new_version,
         owner=new_owner,
         previous_version=previous["version"] if previous else "",
-        notified=notified,
+        breaking=bool(previous and model.is_new_major(previous["version"], new_version)),
+        notified=told.agents,
+        read_before=told.read_before,
         message=model.explain_default_version(new_version) if previous and version is None else "",
     )
 
@@ -97,7 +103,7 @@ async def _spec_not_found(call: Call, name: str) -> errors.NotFound:
     close = find_close_name(name, [row["name"] for row in rows])
     return errors.NotFound(
         f"Spec '{name}' does not exist in '{call.project}'.",
-        hint=f"Did you mean '{close}'?" if close else "Find its name with memory_list_specs.",
+        hint=f"Did you mean '{close}'?" if close else _NOT_PUBLISHED,
     )
 
 
@@ -106,7 +112,7 @@ async def get_spec(
     call: Call, name: model.SpecName, version: model.SpecVersion | None = None, project: str | None = None
 ) -> Spec:
     """Read (check, fetch) API contract: what current spec of interface, endpoint (parameters, request,
-    response), object, payload shape, schema says, latest or given version."""
+    response), object, payload shape, schema says, latest or given version; you are told of the next one."""
     spec = await store.load_spec(call.tx, call.project, name)
     if spec is None and project is None:
         spec = await store.load_spec(call.tx, SHARED, name)

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from commonplace import activity
@@ -31,8 +32,16 @@ async def record_reader(call: Call, spec: Row, version: Row) -> None:
         call.deferred_writes.append(lambda tx: store.upsert_reader(tx, spec, reader, call.now))
 
 
-async def announce_spec(call: Call, spec: Row, previous: str) -> list[str]:
-    """End the waits for this spec and tell live sessions of its version; return the agents that were told.
+@dataclass(frozen=True, slots=True)
+class SpecAnnouncement:
+    """The agents that were told of a version, and which earlier one each of the live ones has read."""
+
+    agents: list[str]
+    read_before: dict[str, str]
+
+
+async def announce_spec(call: Call, spec: Row, previous: str) -> SpecAnnouncement:
+    """End the waits for this spec and tell live sessions of its version.
 
     Readers of an earlier version are told of every version. A new spec and a new major version are told to the whole
     project, because others may rely on the spec without having read it.
@@ -49,10 +58,10 @@ async def announce_spec(call: Call, spec: Row, previous: str) -> list[str]:
         else _format_news(call, spec, previous)
     )
     projects = {project for project, _ in versions} | ({call.project} if news else set())
-    agents = set(unblocked)
+    told = dict.fromkeys(unblocked, "")
     for project in sorted(projects):
-        agents |= await _notify_project(call, spec, project, versions, news, unblocked)
-    return sorted(agents)
+        told |= await _notify_project(call, spec, project, versions, news, unblocked)
+    return SpecAnnouncement(sorted(told), {agent: told[agent] for agent in sorted(told) if told[agent]})
 
 
 def _format_news(call: Call, spec: Row, previous: str) -> str:
@@ -70,10 +79,10 @@ async def _notify_project(
     versions: Mapping[tuple[str, str], str],
     news: str,
     but: Collection[str],
-) -> set[str]:
-    """Tell this project's live sessions, except those of agents in `but`; return the agents that were told."""
+) -> dict[str, str]:
+    """Tell this project's live sessions, except those of agents in `but`; return the agents, and what each had read."""
     sessions_by_text: dict[str, list[str]] = defaultdict(list)
-    agents: set[str] = set()
+    agents: dict[str, str] = {}
     own_session = call.session.id if call.session else ""
     for row in await activity.list_live_sessions(call.tx, project, call.now, but=own_session):
         read = versions.get((project, row["id"]))
@@ -84,9 +93,11 @@ async def _notify_project(
                 f"{call.agent} changed spec {spec['name']} to {spec['version']} (you read {read}{breaking}):"
                 " read it with memory_get_spec."
             )
+        if read:
+            agents[row["agent"]] = read
         if text and row["agent"] not in but:
             sessions_by_text[text].append(row["id"])
-            agents.add(row["agent"])
+            agents.setdefault(row["agent"], "")
     for text, sessions in sessions_by_text.items():
         await activity.notify_sessions(call.tx, project, sessions, text, call.now)
     return agents

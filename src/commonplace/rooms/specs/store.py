@@ -158,7 +158,7 @@ async def list_readers(tx: Tx, spec: Row) -> Sequence[Row]:
 async def list_changed_since_read(
     tx: Tx, projects: Sequence[str], session_project: str, agent: str, limit: int
 ) -> Sequence[Row]:
-    """List specs whose latest version the agent has not read, though it read an earlier one."""
+    """List specs whose latest version the agent has neither read nor written, though it read an earlier one."""
     return await tx.all(
         "select spec.id, spec.name, spec.version, spec.owner, spec.updated_at, read_version.version as read_version"
         " from (select project, name, max(n) as n from spec_reader"
@@ -166,6 +166,8 @@ async def list_changed_since_read(
         " join spec on spec.project = latest_read.project and spec.name = latest_read.name and spec.n > latest_read.n"
         " join spec_version as read_version on read_version.project = spec.project"
         "  and read_version.name = spec.name and read_version.n = latest_read.n"
+        " join spec_version as latest on latest.project = spec.project and latest.name = spec.name"
+        "  and latest.n = spec.n and (spec.project <> $2 or latest.author <> $3)"
         " order by spec.updated_at desc, spec.name limit $4",
         list(projects),
         session_project,

@@ -9,12 +9,14 @@ from typing import Annotated, Literal
 import msgspec
 from pydantic import Field
 
+from commonplace.boot import list_topic_words
 from commonplace.clock import format_age, iso
 from commonplace.operation import Reply
 from commonplace.rooms.locks import paths, prefixes
 from commonplace.store.database import Row
 
 OVERLAP_HOURS = 24
+OPEN_STATUSES = ("in_progress", "blocked")
 EDITS_TITLE = "Edits"
 """The title under which hooks report edited files; it says nothing about the task."""
 MAX_FILES = 200
@@ -53,9 +55,16 @@ class WorkSignal(Reply):
 class WorkUpdate(Reply):
     status: str
     id: str
+    created: bool = False
+    """Whether the report began a new piece of work."""
+    was_titled: str = ""
+    """The title until now of the work that the report was taken to be about."""
+    item: str = ""
+    """The backlog item that the work belongs to."""
     overlaps: list[FileOverlap] = []
     signals_broadcast: list[str] = []
-    unblocked: list[str] = []
+    unblocked: list[str] | None = None
+    """The agents whose wait a signal of this call ended; left out if it sent none."""
     notified: list[str] = []
     """The agents that were told of this wait."""
     sent_before: list[WorkSignal] = []
@@ -173,6 +182,25 @@ class WorkChange:
         )
 
 
+def choose_reported_work(rows: Sequence[Row], title: str, status: WorkStatus) -> Row | None:
+    """Choose the work that a report under a new title is about, from what the session works on, the newest first.
+
+    A session with one open claim works on that. Other work is meant if the titles have a subject in common; what was
+    closed just before, with its backlog item, may still be reported as closed.
+    """
+    open_rows = [row for row in rows if row["status"] in OPEN_STATUSES]
+    claimed = [row for row in open_rows if row["item"]]
+    if len(claimed) == 1:
+        return claimed[0]
+    candidates = open_rows
+    if not open_rows and status not in OPEN_STATUSES:
+        candidates = [row for row in rows if row["item"]][:1]
+    words = list_topic_words(title)
+    if len(candidates) != 1 or not words & list_topic_words(candidates[0]["title"]):
+        return None
+    return candidates[0]
+
+
 _NAME = re.compile(r"\w[\w.@:+/-]*\w|\w")
 _MAX_AWAITED_NAMES = 20
 
@@ -201,13 +229,17 @@ def format_wait(agent: str, wait: Mapping[str, str], targets: Sequence[Row]) -> 
 
 def _explain_end(agent: str, wait: Mapping[str, str], targets: Sequence[Row]) -> str:
     kinds = {row["kind"] for row in targets}
-    if wait["waiting_for"]:
-        return f"To unblock it, send the signal {wait['waiting_for']} with memory_update_work."
+    ends = []
     if "item" in kinds:
-        return "Completing the item ends the wait."
+        ends.append("completing the item")
     if "spec" in kinds:
-        return "Publishing its next version ends the wait."
-    return f"A {'reply' if 'message' in kinds else 'message'} to {agent} ends the wait."
+        ends.append("publishing its next version")
+    if "message" in kinds:
+        ends.append(f"a reply to {agent}")
+    if wait["waiting_for"]:
+        ends.append(f"the signal {wait['waiting_for']} (memory_update_work)")
+    listed = " or ".join(ends) or f"a message to {agent}"
+    return f"{listed[:1].upper()}{listed[1:]} ends the wait."
 
 
 def explain_wait(agent: str, wait: Mapping[str, str], targets: Sequence[Row], away: Collection[str]) -> str:

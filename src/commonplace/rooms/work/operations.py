@@ -31,6 +31,7 @@ from commonplace.rooms.work.model import (
     WorkStatus,
     WorkTitle,
     WorkUpdate,
+    choose_reported_work,
     find_overlaps,
 )
 from commonplace.rooms.work.resources import list_active_work
@@ -68,7 +69,7 @@ async def update_work(
     if token is not None:
         await require_current_tokens(call, token, touched)
     change = WorkChange(title, status, touched, notes, blocked_by, blocked_reason, waiting_for_signal)
-    before = await _find_reported_work(call, title)
+    before = await _find_reported_work(call, title, status)
     columns = change.to_columns(before)
     work_id = await store.upsert_work_item(call.tx, session, columns, call.now)
     if title != EDITS_TITLE:
@@ -84,6 +85,9 @@ async def update_work(
     return WorkUpdate(
         status="updated",
         id=work_id,
+        created=before is None,
+        was_titled=before["title"] if before and before["title"] != title else "",
+        item=before["item"] if before else "",
         overlaps=await _record_files_and_find_overlaps(call, touched),
         signals_broadcast=signal_names,
         unblocked=await _send_signals(call, signal_names, signal_details),
@@ -106,17 +110,18 @@ async def get_active_work(
     return await list_active_work(call, call.project, since_hours, limit, instance)
 
 
-async def _find_reported_work(call: Call, title: str) -> Row | None:
-    """Find the work of this title. The first report after a claim is about the claimed item, whatever its title."""
+async def _find_reported_work(call: Call, title: str, status: WorkStatus) -> Row | None:
+    """Find the work that a report is about: of this title, else the session's only claim or a piece of the same task."""
     session = call.own_session
     before = await store.find_work_item(call.tx, session, title)
     if before is not None or title == EDITS_TITLE:
         return before
-    claimed = await store.list_unreported_claims(call.tx, session)
-    if len(claimed) != 1:
+    work = choose_reported_work(await store.list_work_of_session(call.tx, session), title, status)
+    if work is None or await store.names_other_item(call.tx, session.project, title, work["item"]):
         return None
-    await store.rename_work_item(call.tx, session.project, claimed[0]["id"], title)
-    return await store.find_work_item(call.tx, session, title)
+    before = await store.find_work_item(call.tx, session, work["title"])
+    await store.rename_work_item(call.tx, session.project, work["id"], title)
+    return before
 
 
 def _canonical_paths(session: activity.AgentSession, files: Sequence[str]) -> list[str]:
@@ -132,9 +137,9 @@ async def _record_files_and_find_overlaps(call: Call, touched: Sequence[str]) ->
     return find_overlaps(touched, rows, call.project, await project_ignores_case(call.tx, call.project))
 
 
-async def _send_signals(call: Call, names: Sequence[str], details: str) -> list[str]:
+async def _send_signals(call: Call, names: Sequence[str], details: str) -> list[str] | None:
     if not names:
-        return []
+        return None
     session = call.own_session
     await store.insert_signals(call.tx, session, names, details, call.now)
     for name in names:

@@ -6,17 +6,16 @@ from collections.abc import Mapping, Sequence
 from commonplace.activity import AgentSession
 from commonplace.clock import DAY
 from commonplace.rooms.locks import prefixes
-from commonplace.rooms.work.model import EDITS_TITLE
+from commonplace.rooms.work.model import EDITS_TITLE, OPEN_STATUSES
 from commonplace.store.database import Row, Tx
 
 _WORK_RETENTION = 14 * DAY
-_OPEN_STATUSES = ("in_progress", "blocked")
 _MAX_OVERLAP_ROWS = 500
 
 
 async def find_work_item(tx: Tx, session: AgentSession, title: str) -> Row | None:
     return await tx.one(
-        "select id, files, notes, blocked_by, blocked_reason, waiting_for from work"
+        "select id, title, item, files, notes, blocked_by, blocked_reason, waiting_for from work"
         " where project = $1 and session = $2 and title = $3",
         session.project,
         session.id,
@@ -63,7 +62,7 @@ async def list_open_work_of_session(tx: Tx, session: AgentSession, limit: int) -
         " order by updated_at desc, id limit $4",
         session.project,
         session.id,
-        _OPEN_STATUSES,
+        OPEN_STATUSES,
         limit,
     )
 
@@ -76,6 +75,19 @@ async def list_touched_paths(tx: Tx, session: AgentSession, limit: int) -> list[
         limit,
     )
     return [row["path"] for row in rows]
+
+
+async def find_work_of_item(tx: Tx, session: AgentSession, item: str) -> str:
+    """The id of the session's open work on a backlog item; empty if it has none."""
+    row = await tx.one(
+        "select id from work where project = $1 and session = $2 and item = $3 and status = any($4)"
+        " order by updated_at desc, id limit 1",
+        session.project,
+        session.id,
+        item,
+        OPEN_STATUSES,
+    )
+    return row["id"] if row else ""
 
 
 async def start_work_of_item(tx: Tx, session: AgentSession, title: str, item: str, now: int) -> str:
@@ -97,14 +109,27 @@ async def start_work_of_item(tx: Tx, session: AgentSession, title: str, item: st
     return row["id"] if row else ""
 
 
-async def list_unreported_claims(tx: Tx, session: AgentSession) -> Sequence[Row]:
-    """List the work that a claim started and of which the session has reported nothing yet."""
+async def list_work_of_session(tx: Tx, session: AgentSession) -> Sequence[Row]:
+    """List what the session works or worked on, the newest first; without the edits that hooks report."""
     return await tx.all(
-        "select id, title from work where project = $1 and session = $2 and item <> '' and status = 'in_progress'"
-        " and files = '[]' and notes = '' order by id limit 2",
+        "select id, title, item, status from work where project = $1 and session = $2 and title <> $3"
+        " order by updated_at desc, id limit 50",
         session.project,
         session.id,
+        EDITS_TITLE,
     )
+
+
+async def names_other_item(tx: Tx, project: str, title: str, item: str) -> bool:
+    """Is this the title of an open backlog item, or does it contain its id, other than this item?"""
+    row = await tx.one(
+        "select 1 as yes from backlog where project = $1 and closed = 0 and id <> $3"
+        " and (lower(title) = lower($2) or replace($2, id, '') <> $2) limit 1",
+        project,
+        title,
+        item,
+    )
+    return row is not None
 
 
 async def rename_work_item(tx: Tx, project: str, work_id: str, title: str) -> None:
@@ -119,7 +144,7 @@ async def show_current_work(tx: Tx, session: AgentSession) -> None:
         session.project,
         session.agent,
         session.id,
-        _OPEN_STATUSES,
+        OPEN_STATUSES,
         EDITS_TITLE,
     )
 
@@ -135,7 +160,7 @@ async def close_work_of_item(
         list(agents),
         title,
         item,
-        _OPEN_STATUSES,
+        OPEN_STATUSES,
         status,
         now,
     )
@@ -150,7 +175,7 @@ async def close_work_of_session(tx: Tx, project: str, session: str, now: int) ->
         project,
         session,
         now,
-        _OPEN_STATUSES,
+        OPEN_STATUSES,
     )
 
 
