@@ -16,7 +16,7 @@ from commonplace import background, errors
 from commonplace.access import Caller
 from commonplace.clock import HOUR, SECOND, Clock
 from commonplace.masking.session_ids import hash_session_id
-from commonplace.notice import format_notices
+from commonplace.notice import format_notices, join_entries
 from commonplace.store.database import Database, Row, Statement, Tx
 
 SESSION_LIVE_MICROSECONDS = 24 * HOUR
@@ -178,6 +178,39 @@ async def notify_sessions(tx: Tx, project: str, sessions: Sequence[str], text: s
     await tx.many(
         "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
         [(project, session, now, secrets.token_hex(4), text) for session in sessions],
+    )
+
+
+async def merge_notices(
+    tx: Tx, project: str, sessions: Sequence[str], notice_id: str, entry: str, now: int
+) -> None:
+    """Add an entry to the one notice of this id that each of these sessions has or gets."""
+    if not sessions:
+        return
+    rows = await tx.all(
+        "select session, text from notice where project = $1 and session = any($2) and id = $3",
+        project,
+        list(sessions),
+        notice_id,
+    )
+    text_by_session = {row["session"]: row["text"] for row in rows}
+    await tx.many(
+        "update notice set text = $4 where project = $1 and session = $2 and id = $3",
+        [(project, each, notice_id, join_entries(text, entry)) for each, text in text_by_session.items()],
+    )
+    await tx.many(
+        "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
+        [(project, each, now, notice_id, entry) for each in sessions if each not in text_by_session],
+    )
+
+
+async def delete_merged_notice(tx: Tx, session: AgentSession, notice_id: str) -> None:
+    """Drop the notice of this id: its session reads what it tells of."""
+    await tx.queue(
+        "delete from notice where project = $1 and session = $2 and id = $3",
+        session.project,
+        session.id,
+        notice_id,
     )
 
 

@@ -1,7 +1,7 @@
 """The texts of the notices that ride on the next reply to a session. `activity.py` stores and takes them.
 
 A notice of mail has the id of its message, and its text holds priority, sender and subject: all of them become one
-line.
+line. A notice of posts on a blackboard, or of decisions, is one row with an entry for each; it becomes one line, too.
 """
 
 from collections.abc import Sequence
@@ -9,21 +9,69 @@ from collections.abc import Sequence
 from commonplace.store.database import Row
 
 MAIL_PREFIX = "msg_"
+POST_PREFIX = "post_"
+DECISION_ID = "decisions"
+_MAX_ENTRIES = 20
 _MAX_SENDERS = 5
 _MAX_SUBJECTS = 3
 _MAX_SUBJECT_LENGTH = 60
+_FIELD, _ENTRY = "\t", "\n"
 
 
 def mail_text(priority: str, sender: str, subject: str) -> str:
     return f"{priority} {sender}\n{subject[:_MAX_SUBJECT_LENGTH]}"
 
 
+def post_entry(sender: str, sequence: int) -> str:
+    return _join_fields(sender, str(sequence))
+
+
+def decision_entry(author: str, document: str, title: str) -> str:
+    return _join_fields(author, document, title[:_MAX_SUBJECT_LENGTH])
+
+
+def _join_fields(*fields: str) -> str:
+    return _FIELD.join(" ".join(field.split()) for field in fields)
+
+
+def join_entries(entries: str, entry: str) -> str:
+    """Add an entry; of very many the first and the last ones are kept, so that a notice stays small."""
+    known = entries.split(_ENTRY)
+    if entry in known:
+        return entries
+    return _ENTRY.join([*known[: _MAX_ENTRIES - 1], entry])
+
+
 def format_notices(rows: Sequence[Row]) -> list[str]:
     """Return one line for all mail, then the other texts, oldest first."""
     ordered = sorted(rows, key=lambda row: (row["at"], row["id"]))
     mail = [row["text"] for row in ordered if row["id"].startswith(MAIL_PREFIX)]
-    texts = [row["text"] for row in ordered if not row["id"].startswith(MAIL_PREFIX)]
+    texts = [_format_notice(row) for row in ordered if not row["id"].startswith(MAIL_PREFIX)]
     return [_format_mail(mail), *texts] if mail else texts
+
+
+def _format_notice(row: Row) -> str:
+    if row["id"].startswith(POST_PREFIX):
+        return _format_posts(row["id"].removeprefix(POST_PREFIX), row["text"])
+    return _format_decisions(row["text"]) if row["id"] == DECISION_ID else str(row["text"])
+
+
+def _format_posts(blackboard: str, text: str) -> str:
+    entries = [entry.split(_FIELD) for entry in text.split(_ENTRY)]
+    sequences = [int(sequence) for _, sequence in entries]
+    count = max(len(entries), max(sequences) - min(sequences) + 1 if len(entries) == _MAX_ENTRIES else 0)
+    posts = f"{count} new post{'s' if count > 1 else ''} on blackboard {blackboard}"
+    authors = list_names([sender for sender, _ in entries], _MAX_SENDERS)
+    return f'{posts} by {authors}: get_context(session_id="{blackboard}", after={min(sequences) - 1})'
+
+
+def _format_decisions(text: str) -> str:
+    entries = [entry.split(_FIELD) for entry in text.split(_ENTRY)]
+    authors = list_names([author for author, _, _ in entries], _MAX_SENDERS)
+    listed = [f'{document} "{title}"' for _, document, title in entries[-_MAX_SUBJECTS:]]
+    more = f" and {len(entries) - len(listed)} more" if len(entries) > len(listed) else ""
+    what = "a decision" if len(entries) == 1 else f"{len(entries)} decisions"
+    return f"{authors} recorded {what}: {', '.join(listed)}{more} (memory_get_by_id)"
 
 
 def _format_mail(texts: Sequence[str]) -> str:

@@ -442,4 +442,4 @@ async def test_writers_of_all_rooms_at_once_index_everything(team: Team):
     for number, word in enumerate(words):
         found = await reader.query(query=word, limit=50, max_tokens=20_000)
         mail = {"message"} if number in (2, 3) else set()
-        assert kinds(found) == {"backlog", "document", "spec", "work"} | mail
+        assert kinds(found) == {"backlog", "document", "spec"} | mail

@@ -39,6 +39,10 @@ class SearchItem:
     """Added to the score, in standard deviations."""
     later: str = ""
     """The id of a later item that contradicts or replaces this one."""
+    is_past: bool = False
+    """Does it only tell what somebody did or began? Then it stands behind what holds now."""
+    repeats: str = ""
+    """The id of an item that says the same and more: beside it this one is not shown."""
     row: Row | None = None
     """The stored row, for the room itself."""
 

@@ -19,6 +19,7 @@ from commonplace.rooms.blackboard.operations import (
     get_session_audit,
     list_sessions,
 )
+from commonplace.rooms.blackboard.readers import OLD_READERS
 from commonplace.rooms.blackboard.renames import rename_author
 from commonplace.rooms.blackboard.resources import PAGES, SESSION
 from commonplace.rooms.blackboard.retention import IDLE_SESSIONS
@@ -41,7 +42,7 @@ ROOM = Room(
         search_context,
         get_session_audit,
     ),
-    retention=(IDLE_SESSIONS,),
+    retention=(IDLE_SESSIONS, OLD_READERS),
     resources=(PAGES, SESSION),
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),

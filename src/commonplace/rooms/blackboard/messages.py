@@ -11,7 +11,7 @@ from commonplace.arguments import TimeArgument
 from commonplace.call import Call
 from commonplace.clock import iso_exact
 from commonplace.operation import operation
-from commonplace.rooms.blackboard import context_search, model, search, selection, store
+from commonplace.rooms.blackboard import context_search, model, readers, search, selection, store
 from commonplace.rooms.blackboard.events import MESSAGE_ADDED
 from commonplace.rooms.blackboard.reader import (
     ALL_VISIBILITIES,
@@ -123,7 +123,13 @@ async def _add_drafted_message(call: Call, draft: store.BlackboardDraft) -> mode
     if draft.parent and not draft.audience:
         await store.increment_reply_count(call.tx, draft)
     _emit_message_added(call, draft, sequence)
-    return model.AddedMessage(message_id=draft.id, sequence=sequence, timestamp=iso_exact(draft.at))
+    await readers.announce_post(call, draft, sequence)
+    return model.AddedMessage(
+        message_id=draft.id,
+        sequence=sequence,
+        timestamp=iso_exact(draft.at),
+        visible_to="you alone" if visibility_of_audience(draft.audience) == "private" else "",
+    )
 
 
 def _emit_message_added(call: Call, draft: store.BlackboardDraft, sequence: int) -> None:
@@ -193,6 +199,7 @@ async def read_context(
         until=model.MAX_INTEGER if until is None else until,
         sender=sender,
     )
+    await readers.follow_blackboard(call, row["project"], row["id"], row["last_sequence"])
     total = await store.count_messages_in_view(call.tx, view)
     if max_tokens is not None:
         return await _select_within_tokens(call, view, total, max_tokens)

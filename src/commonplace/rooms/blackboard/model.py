@@ -137,6 +137,7 @@ class AddedMessage(Reply):
     message_id: str
     sequence: int
     timestamp: str
+    visible_to: str = ""
     duplicate: bool = False
 
 

@@ -10,7 +10,8 @@ from commonplace.operation import operation
 from commonplace.project import ensure_project
 from commonplace.rooms.archives import lookup
 from commonplace.rooms.archives.model import ArchivedSessions
-from commonplace.rooms.blackboard import model, store
+from commonplace.rooms.blackboard import model, readers, store
+from commonplace.rooms.blackboard.conclusions import index_conclusion
 from commonplace.rooms.blackboard.events import SESSION_CLOSED, SESSION_CREATED
 from commonplace.rooms.blackboard.reader import AgentId, default_session_project, identify_reader
 from commonplace.rooms.blackboard.session import (
@@ -45,6 +46,7 @@ async def create_session(
     )
     call.subject = session_id
     call.emit(SESSION_CREATED, {"session_id": session_id}, session_id=session_id)
+    await readers.follow_blackboard(call, call.project, session_id, 0)
     return model.CreatedBlackboard(
         session_id=session_id,
         purpose=purpose,
@@ -61,6 +63,7 @@ async def get_session(
     """Get one blackboard, participants and newest messages."""
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)
+    await readers.follow_blackboard(call, row["project"], row["id"], row["last_sequence"])
     session = await describe_session(call, row, reader)
     return model.BlackboardDetails(
         session=session,
@@ -117,6 +120,10 @@ async def close_session(
     )
     if closed is None:
         raise session_not_found(session_id)
+    if row["closed_at"] is None:
+        await readers.announce_closing(call, row["project"], row["id"], summary or "")
+    if summary:
+        await index_conclusion(call.tx, row, summary, call.now)
     session = await describe_session(call, row, reader)
     call.subject = f"{row['id']} {status}"
     call.emit(SESSION_CLOSED, {"session_id": row["id"]}, session_id=row["id"], status=status)

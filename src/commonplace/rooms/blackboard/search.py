@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from commonplace.rooms.blackboard import store
+from commonplace.rooms.blackboard.conclusions import CHAT_BONUS, CONCLUSION, load_conclusions
 from commonplace.search import index
 from commonplace.search.source import SearchItem, SearchSource
 from commonplace.store.database import Tx
@@ -29,10 +30,13 @@ async def index_message(tx: Tx, draft: store.BlackboardDraft) -> None:
 
 async def load_searched_messages(tx: Tx, project: str, ids: Sequence[str]) -> list[SearchItem]:
     id_pairs = [identity.partition("/")[::2] for identity in ids]
+    conclusions = await load_conclusions(
+        tx, project, [session for session, message in id_pairs if message == CONCLUSION]
+    )
     rows = await store.list_public_texts(
         tx, project, [pair[0] for pair in id_pairs], [pair[1] for pair in id_pairs]
     )
-    return [
+    return conclusions + [
         SearchItem(
             id=f"{row['session']}/{row['id']}",
             title=row["purpose"][:_TITLE_CHARACTERS],
@@ -50,7 +54,7 @@ async def load_searched_messages(tx: Tx, project: str, ids: Sequence[str]) -> li
 SEARCH_SOURCE = SearchSource(
     kind=index.BLACKBOARD_KIND,
     load=load_searched_messages,
-    bonus=-0.25,
+    bonus=CHAT_BONUS,
     goes_stale=True,
     is_shared_with_all=False,
 )

@@ -129,7 +129,7 @@ async def close_session_row(
     return await tx.one(
         "update context_session set status = $3, summary = coalesce(CAST($4 as text), summary),"
         " closed_by = case when closed_at is null then $5 else closed_by end,"
-        " closed_at = coalesce(closed_at, CAST($6 as bigint))"
+        " closed_at = coalesce(closed_at, CAST($6 as bigint)), updated_at = CAST($6 as bigint)"
         " where project = $1 and id = $2 returning status, closed_at",
         project,
         session_id,

@@ -20,7 +20,7 @@ def _build_search_item(row: Row) -> SearchItem:
         text=row["rule"],
         type="guideline",
         author=row["updated_by"],
-        created_at=row["updated_at"],
+        created_at=row["created_at"] or row["updated_at"],
         updated_at=row["updated_at"],
         changed_at=row["updated_at"],
     )

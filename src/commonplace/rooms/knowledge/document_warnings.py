@@ -5,14 +5,14 @@ from commonplace.rooms.knowledge import model, store
 from commonplace.store.database import Row
 
 
-def build_document_warning(row: Row, broken: Row | None, now: int) -> str | None:
+def build_document_warning(row: Row, broken: Row | None, now: int, later: str = "") -> str | None:
     status = model.resolve_status(row["status"], row["expires_at"], now)
-    return model.format_warning(status, row["changed_at"], now, *list_document_doubts(row, broken))
+    return model.format_warning(status, row["changed_at"], now, *list_document_doubts(row, broken, later))
 
 
-def list_document_doubts(row: Row, broken: Row | None) -> tuple[str, ...]:
-    """The warnings that do not depend on the time of now."""
-    replaced = f"replaced by {row['superseded_by']}" if row["superseded_by"] else ""
+def list_document_doubts(row: Row, broken: Row | None, later: str = "") -> tuple[str, ...]:
+    """The warnings that do not depend on the time of now; `later` is the end of the chain of what replaced it."""
+    replaced = f"replaced by {later or row['superseded_by']}" if row["superseded_by"] else ""
     evidence = f"evidence {broken['state']}: {broken['place']}" if broken else ""
     return tuple(doubt for doubt in (replaced, evidence, warn_of_instructions(row)) if doubt)
 

@@ -6,6 +6,7 @@ from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.rooms.knowledge import evidence, history, model, store
 from commonplace.rooms.knowledge.document_warnings import build_document_warning
+from commonplace.rooms.knowledge.later_documents import find_later_documents
 from commonplace.store import ids
 
 
@@ -17,7 +18,9 @@ async def find_document(call: Call, project: str, prefix: str) -> dict[str, Any]
     listed = await history.list_document_versions(call.tx, project, row["id"], row["version"])
     cites = await evidence.list_citations_of_document(call.tx, project, row["id"])
     broken = await evidence.find_broken_citations(call.tx, project, [row["id"]])
+    later = await find_later_documents(call.tx, project, [row["id"]])
     links = {
+        "later": later.get(row["id"], "") if not row["superseded_by"] else "",
         "superseded_by": row["superseded_by"],
         "derived_from": store.decode_texts(row["derived_from"]),
         "cites": [{"place": each["place"], "state": each["state"]} for each in cites],
@@ -39,7 +42,7 @@ async def find_document(call: Call, project: str, prefix: str) -> dict[str, Any]
         "version_count": model.count_unlisted_versions(row["version"], listed),
         "interface": model.render_interface(row),
         "links": {name: value for name, value in links.items() if value},
-        "warning": build_document_warning(row, broken.get(row["id"]), call.now),
+        "warning": build_document_warning(row, broken.get(row["id"]), call.now, later.get(row["id"], "")),
     }
 
 

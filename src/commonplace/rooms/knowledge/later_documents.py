@@ -3,9 +3,29 @@
 A link counts while the later document is active. Writing a document anew makes it the latest: its own links go.
 """
 
+import re
 from collections.abc import Sequence
 
-from commonplace.store.database import Tx
+from commonplace.store.database import Row, Tx
+
+_MAX_CHAIN = 10
+_REFINES = re.compile(
+    r"(?i)\b(?:refin\w+|supersed\w+|replac\w+|amend\w+|extend\w+|updat\w+|correct\w+|instead of|derive[sd] from)\b"
+)
+
+
+def list_refined_documents(draft_type: str, content: str, mentioned: Sequence[Row]) -> list[str]:
+    """Those of the mentioned documents that the text continues: a decision about a decision, or one that says so."""
+    return [
+        row["id"]
+        for row in mentioned
+        if row["type"] == draft_type and (draft_type == "adr" or _says_refines(content, row["id"]))
+    ]
+
+
+def _says_refines(content: str, document: str) -> bool:
+    at = content.find(document)
+    return at >= 0 and _REFINES.search(content[max(0, at - 80) : at + 80]) is not None
 
 
 async def record_contradicted_documents(
@@ -20,6 +40,18 @@ async def record_contradicted_documents(
 
 
 async def find_later_documents(tx: Tx, project: str, documents: Sequence[str]) -> dict[str, str]:
+    """The id of the document that holds now instead of each of these: the end of what contradicts or replaced it."""
+    later = await _find_next_documents(tx, project, documents)
+    last = dict(later)
+    for _ in range(_MAX_CHAIN):
+        following = await _find_next_documents(tx, project, list(set(last.values()))) if last else {}
+        if not any(each in following for each in last.values()):
+            break
+        last = {document: following.get(each, each) for document, each in last.items()}
+    return {document: each if each != document else later[document] for document, each in last.items()}
+
+
+async def _find_next_documents(tx: Tx, project: str, documents: Sequence[str]) -> dict[str, str]:
     """The id of the newest active document that contradicts each of these, or of the one that replaced it."""
     rows = await tx.all(
         "select link.document, link.later, link.at from document_link as link join document as successor"

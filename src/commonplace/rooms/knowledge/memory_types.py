@@ -11,13 +11,14 @@ from commonplace.search.query import EntryFilter
 
 _DOCUMENT_TYPES = frozenset(get_args(model.DocumentType))
 _EXCLUDES = "-"
+_TYPE_BY_OTHER_NAME = {"decision": "adr", "lesson": "learning", "snippet": "code_snippet", "note": "learning"}
 
 
 def restrict_to_types(
     call: Call, entry_filter: EntryFilter, memory_types: Sequence[str] | None
 ) -> EntryFilter:
     """The filter for the items that the argument means; a word may be a kind, a type of documents, or both."""
-    words = [word.strip().lower() for word in memory_types or ()]
+    words = [_resolve_word(word.strip().lower()) for word in memory_types or ()]
     wanted = [word for word in words if not word.startswith(_EXCLUDES)]
     excluded = [word.removeprefix(_EXCLUDES) for word in words if word.startswith(_EXCLUDES)]
     kind_by_name = list_kind_names(call)
@@ -37,6 +38,12 @@ def restrict_to_types(
         typed_kinds=tuple(sorted(wanted_kinds)),
         excluded_types=tuple(word for word in excluded if word in _DOCUMENT_TYPES),
     )
+
+
+def _resolve_word(word: str) -> str:
+    sign = _EXCLUDES if word.startswith(_EXCLUDES) else ""
+    name = word.removeprefix(sign)
+    return sign + _TYPE_BY_OTHER_NAME.get(name, name)
 
 
 def list_kind_names(call: Call) -> dict[str, str]:

@@ -4,6 +4,7 @@
 `results.py` and `global_search.py` render them.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -139,10 +140,11 @@ async def _recall_best(
     recalled = [
         RecalledItem(hit, item, closeness + item.bonus * hit.unit + _weigh_files(asked_files, item.files))
         for closeness, hit in near
-        if (item := items.get((hit.project, hit.kind, hit.id)))
+        if (item := items.get((hit.project, hit.kind, hit.id))) and (item.is_active or entry_filter.inactive)
     ]
-    ranked = _defer_repeats(sorted(recalled, key=lambda each: -each.closeness))
-    best = _put_later_first(_put_newer_first(ranked))[:limit]
+    ranked = _defer_repeats(sorted(_drop_repeats(recalled), key=lambda each: -each.closeness))
+    known = await _add_later(call, _put_past_last(_put_newer_first(ranked), question), limit)
+    best = _put_later_first(known)[:limit]
     return Recall(best, len(found) - len(best))
 
 
@@ -194,6 +196,44 @@ async def _load_items(call: Call, hits: Sequence[Hit]) -> dict[tuple[str, str, s
         items = await call.search.sources[kind].load(call.tx, project, ids)
         loaded |= {(project, kind, item.id): item for item in items}
     return loaded
+
+
+def _drop_repeats(recalled: Sequence[RecalledItem]) -> list[RecalledItem]:
+    """Leave out what only repeats another of them, such as the work on a task that is found itself."""
+    found = {each.hit.id for each in recalled}
+    return [each for each in recalled if each.item.repeats not in found]
+
+
+def _put_past_last(ranked: list[RecalledItem], question: Question) -> list[RecalledItem]:
+    """Put what only tells of past work behind what holds now and is about the question."""
+    holds_now = [each for each in ranked if not each.item.is_past and is_relevant(each.hit, question)]
+    if len(holds_now) == len(ranked) or not any(each.item.is_past for each in ranked):
+        return ranked
+    least = min((each.closeness for each in holds_now), default=math.inf)
+    others = [each for each in ranked if each.item.is_past or not is_relevant(each.hit, question)]
+    return [*holds_now, *(replace(each, closeness=min(each.closeness, least)) for each in others)]
+
+
+async def _add_later(call: Call, ranked: list[RecalledItem], limit: int) -> list[RecalledItem]:
+    """Add what replaces one of the best, where the question did not find it: who reads the old one needs it."""
+    places = {(each.hit.project, each.hit.id) for each in ranked}
+    added = list(ranked)
+    for each in ranked[:limit]:
+        hit, later = each.hit, each.item.later
+        if later and (hit.project, later) not in places:
+            for item in await call.search.sources[hit.kind].load(call.tx, hit.project, [later]):
+                row = {
+                    **hit.row,
+                    "id": later,
+                    "title": item.title,
+                    "changed_at": item.changed_at,
+                    "counts": "",
+                }
+                added.append(
+                    RecalledItem(replace(hit, row=row, similarity=None, part=0), item, each.closeness)
+                )
+            places.add((hit.project, later))
+    return added
 
 
 def _defer_repeats(recalled: Sequence[RecalledItem]) -> list[RecalledItem]:

@@ -52,7 +52,7 @@ def _build_search_item(row: Row, later: str) -> SearchItem:
         updated_at=row["updated_at"],
         changed_at=row["changed_at"],
         expires_at=row["expires_at"],
-        doubts=list_document_doubts(row, row["broken"]),
+        doubts=list_document_doubts(row, row["broken"], later),
         bonus=bonus - (_EVIDENCE_PENALTIES[row["broken"]["state"]] if row["broken"] else 0),
         later=later,
         row=row,

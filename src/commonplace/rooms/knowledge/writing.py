@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commonplace import errors
+from commonplace.activity import list_live_sessions, merge_notices
 from commonplace.call import Call
 from commonplace.clock import iso
+from commonplace.notice import DECISION_ID, decision_entry
 from commonplace.rooms.knowledge import evidence, model, store
 from commonplace.rooms.knowledge.drafts import (
     RELATED_SIMILARITY,
@@ -21,7 +23,7 @@ from commonplace.rooms.knowledge.drafts import (
     measure_similarity,
 )
 from commonplace.rooms.knowledge.events import DOCUMENT_STORED
-from commonplace.rooms.knowledge.later_documents import record_contradicted_documents
+from commonplace.rooms.knowledge.later_documents import list_refined_documents, record_contradicted_documents
 from commonplace.search import index
 from commonplace.search.written_words import WrittenWords
 from commonplace.store.counters import lock_project, lock_project_at_end
@@ -55,9 +57,12 @@ async def write_document(
     document_id, version = await _write_version(call, clean, former, prepared.written)
     others = [comparison for comparison in comparisons if comparison.similar.id != document_id]
     contradicted = [each.similar.id for each in others[:_MAX_SIMILAR_SHOWN] if each.contradiction]
+    contradicted += await _list_refined(call, clean, document_id)
     await record_contradicted_documents(call.tx, call.project, document_id, contradicted, call.now)
     call.subject = document_id
     call.emit(DOCUMENT_STORED, id=document_id, type=draft.type, title=draft.title)
+    if draft.type == "adr":
+        await _announce_decision(call, document_id, draft.title)
     return _make_receipt(clean, status, document_id, version, others, namesake, _warn_of_owner(draft, about))
 
 
@@ -147,6 +152,21 @@ async def _add_late_comparisons(call: Call, prepared: PreparedDraft, late: Seque
     earlier = [comparison for comparison in prepared.comparisons if comparison.similar.id not in changed]
     together = [*earlier, *compare_documents(prepared.clean, list(rows.values()))]
     return sorted(together, key=lambda comparison: -comparison.similar.similarity)
+
+
+async def _announce_decision(call: Call, document_id: str, title: str) -> None:
+    """Leave one notice of all new decisions for every live session of the project; those after it read of them."""
+    own = call.session.id if call.session else ""
+    sessions = [row["id"] for row in await list_live_sessions(call.tx, call.project, call.now, but=own)]
+    entry = decision_entry(call.agent, document_id, title)
+    await merge_notices(call.tx, call.project, sessions, DECISION_ID, entry, call.now)
+
+
+async def _list_refined(call: Call, clean: CleanDraft, document_id: str) -> list[str]:
+    """The documents that this one mentions and continues; it is the later one of each."""
+    ids = [each for each in clean.mentioned_ids if each != document_id]
+    rows = await store.load_documents(call.tx, call.project, ids) if ids else {}
+    return list_refined_documents(clean.draft.type, clean.draft.content, list(rows.values()))
 
 
 async def _list_same_interface(call: Call, draft: Draft) -> Sequence[Row]:

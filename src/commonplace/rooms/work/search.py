@@ -1,10 +1,14 @@
-"""Work items as a source of the search index; they leave it with their retention."""
+"""Work items as a source of the search index; they leave it with their retention.
+
+What a claim opened says nothing that its backlog item does not say, until something is reported of it.
+"""
 
 from collections.abc import Sequence
 
 import msgspec
 
 from commonplace.rooms.work import store
+from commonplace.rooms.work.model import OPEN_STATUSES
 from commonplace.search.index import WORK_KIND
 from commonplace.search.source import SearchItem, SearchSource
 from commonplace.store.database import Row, Tx
@@ -17,17 +21,21 @@ async def load_searched_work(tx: Tx, project: str, ids: Sequence[str]) -> list[S
 def _build_search_item(row: Row) -> SearchItem:
     files = msgspec.json.decode(row["files"], type=list[str])
     parts = (row["notes"], row["blocked_reason"], *files)
+    text = "\n".join(part for part in parts if part)
     return SearchItem(
         id=row["id"],
         title=row["title"],
-        text="\n".join(part for part in parts if part),
+        text=text,
         type="work_item",
         status=row["status"],
+        is_active=bool(text or not row["item"]),
         author=row["agent"],
         files=tuple(files),
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         changed_at=row["updated_at"],
+        is_past=not text or row["status"] not in OPEN_STATUSES,
+        repeats=row["item"],
     )
 
 

@@ -49,8 +49,8 @@ async def upsert_work_item(tx: Tx, session: AgentSession, columns: Mapping[str, 
 
 async def load_work_items(tx: Tx, project: str, work_ids: Sequence[str]) -> Sequence[Row]:
     return await tx.all(
-        "select project, id, agent, title, status, files, notes, blocked_by, blocked_reason, waiting_for, created_at,"
-        " updated_at from work where project = $1 and id = any($2)",
+        "select project, id, item, agent, title, status, files, notes, blocked_by, blocked_reason, waiting_for,"
+        " created_at, updated_at from work where project = $1 and id = any($2)",
         project,
         list(work_ids),
     )

@@ -1,0 +1,82 @@
+"""News of blackboards and decisions: one line, once, with the id to open, for those whom it concerns."""
+
+
+async def _use(agent, tool, **arguments):
+    return await agent.call(tool, agent_session=agent.session_id, **arguments)
+
+
+async def _open_blackboard(agent):
+    return (await _use(agent, "create_session", purpose="Cart API"))["session_id"]
+
+
+async def test_posts_are_told_once_and_together_to_who_opened_posted_to_or_read_the_blackboard(team):
+    alice, bob, carol, dora = [await team.agent(name) for name in ("alice", "bob", "carol", "dora")]
+    board = await _open_blackboard(alice)
+    await _use(bob, "add_message", session_id=board, content="Use cents.")
+    await _use(carol, "get_context", session_id=board)
+    await _use(bob, "add_message", session_id=board, content="Round half up.")
+    await _use(carol, "add_message", session_id=board, content="Agreed.")
+    assert (await alice.heartbeat())["_notice"] == [
+        f'3 new posts on blackboard {board} by bob, carol: get_context(session_id="{board}", after=0)'
+    ]
+    assert (await bob.heartbeat())["_notice"] == [
+        f'1 new post on blackboard {board} by carol: get_context(session_id="{board}", after=2)'
+    ]
+    for agent in (alice, bob, carol, dora):
+        assert "_notice" not in await agent.heartbeat()
+
+
+async def test_who_reads_the_blackboard_is_not_told_of_what_it_reads(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    board = await _open_blackboard(alice)
+    await _use(bob, "add_message", session_id=board, content="Use cents.")
+    page = await _use(alice, "get_context", session_id=board)
+    assert (len(page["messages"]), "_notice" in page) == (1, False)
+    assert "_notice" not in await alice.heartbeat()
+
+
+async def test_private_posts_are_told_to_nobody(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    board = await _open_blackboard(alice)
+    noted = await _use(bob, "add_private_note", session_id=board, content="They are wrong.")
+    assert noted["visible_to"] == "you alone"
+    assert "_notice" not in await alice.heartbeat()
+
+
+async def test_many_posts_stay_one_short_notice(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    board = await _open_blackboard(alice)
+    for number in range(30):
+        await _use(bob, "add_message", session_id=board, content=f"Point {number}")
+    (notice,) = (await alice.heartbeat())["_notice"]
+    assert notice.startswith(f"30 new posts on blackboard {board} by bob")
+
+
+async def test_the_conclusion_of_a_blackboard_is_told_and_found(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    board = await _open_blackboard(alice)
+    await _use(bob, "add_message", session_id=board, content="Use cents.")
+    team.clock.advance(minutes=5)
+    await _use(bob, "close_session", session_id=board, summary="Totals are integer cents, rounded half up.")
+    notices = (await alice.heartbeat())["_notice"]
+    assert f"bob closed blackboard {board}: Totals are integer cents, rounded half up." in notices
+    result = (await alice.query(query="how are totals rounded", memory_types=["blackboard"]))["results"][0]
+    assert (await alice.get_by_id(doc_id=result["id"]))["content"] == result["content"]
+    assert result["content"] == "Totals are integer cents, rounded half up."
+    listed = await _use(alice, "list_sessions", active_only=False)
+    assert listed["sessions"][0]["updated_at"] == result["updated"]
+
+
+async def test_new_decisions_are_told_together_to_the_live_sessions_of_their_project(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    other = await team.agent("bob", project="other")
+    ids = [
+        (await alice.store(title=title, content=f"{title} because of sums.", memory_type="adr"))["id"]
+        for title in ("Money is cents", "Tax is rounded")
+    ]
+    await alice.store(title="Cart", content="The cart has lines.", memory_type="architecture")
+    assert (await bob.heartbeat())["_notice"] == [
+        f'alice recorded 2 decisions: {ids[0]} "Money is cents", {ids[1]} "Tax is rounded" (memory_get_by_id)'
+    ]
+    for agent in (alice, bob, other):
+        assert "_notice" not in await agent.heartbeat()

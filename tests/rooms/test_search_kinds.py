@@ -1,0 +1,88 @@
+"""What holds now stands before what somebody works on: kinds of results, and what a later one replaces."""
+
+
+async def _list_kinds(agent, question, **options):
+    return [result["kind"] for result in (await agent.query(query=question, limit=5, **options))["results"]]
+
+
+async def _decide(agent, title, content):
+    return (await agent.store(title=title, content=content, memory_type="adr"))["id"]
+
+
+async def test_query_does_not_list_the_work_of_a_task_beside_it(team):
+    alice = await team.agent("alice")
+    item = await alice.add_backlog_item(title="Coupon discount rounding", description="Round half up.")
+    await alice.update_backlog_item(item_id=item["id"], claim=True)
+    assert await _list_kinds(alice, "coupon discount rounding") == ["backlog"]
+    await alice.update_work(title="Coupon discount rounding", status="in_progress", notes="half up it is")
+    assert await _list_kinds(alice, "coupon discount rounding") == ["backlog"]
+
+
+async def test_query_puts_decisions_and_guidelines_before_finished_work(team):
+    alice = await team.agent("alice")
+    await alice.update_work(
+        title="Money in integer cents", status="completed", notes="Money is integer cents everywhere now"
+    )
+    decision = await _decide(
+        alice, "Amounts", "We keep money as integer cents, because floats lose cents in sums."
+    )
+    await alice.guidelines(
+        action="set", name="money", rule="Never use floats for money; cents are integers.", scope="shop"
+    )
+    kinds = await _list_kinds(alice, "money integer cents decision")
+    assert (kinds[-1], set(kinds[:2])) == ("work", {"document", "guideline"})
+    assert (await alice.query(query="money integer cents", memory_types=["decision"]))["results"][0][
+        "id"
+    ] == decision
+
+
+async def test_query_puts_a_refined_decision_first_and_links_the_old_one(team):
+    alice = await team.agent("alice")
+    old = await _decide(alice, "Money is integer cents", "Decision: money is kept as integer cents.")
+    new = await _decide(
+        alice, "Rounding of discounts", f"Builds on {old}: discounts are rounded half up, per order line."
+    )
+    results = (await alice.query(query="money integer cents decision", limit=1))["results"]
+    assert [result["id"] for result in results] == [new]
+    results = (await alice.query(query="money integer cents decision"))["results"]
+    assert [(result["id"], result.get("later")) for result in results] == [(new, None), (old, new)]
+    assert (await alice.get_by_id(doc_id=old))["links"]["later"] == new
+
+
+async def test_a_learning_that_only_mentions_another_does_not_replace_it(team):
+    alice = await team.agent("alice")
+    old = (await alice.record_learning(topic="Pool", content="The pool holds ten connections."))["id"]
+    await alice.record_learning(topic="Proxy", content=f"The proxy has a pool of its own, see {old}.")
+    (result,) = [
+        result
+        for result in (await alice.query(query="pool holds ten connections"))["results"]
+        if result["id"] == old
+    ]
+    assert "later" not in result
+
+
+async def test_the_warning_of_a_replaced_document_names_the_last_of_a_chain(team):
+    alice = await team.agent("alice")
+    first, second, third = [
+        await _decide(alice, f"Deploy {n}", text)
+        for n, text in enumerate(("Deploy by hand.", "Deploy with a script.", "Deploy by pushing a tag."))
+    ]
+    for old, new in ((first, second), (second, third)):
+        await alice.change_status(doc_id=old, new_status="superseded", superseded_by=new)
+    assert f"replaced by {third}" in (await alice.get_by_id(doc_id=first))["warning"]
+    results = (await alice.query(query="deploy by hand", include_inactive=True))["results"]
+    assert {result["id"]: result.get("later") for result in results} == {
+        first: third,
+        second: third,
+        third: None,
+    }
+
+
+async def test_a_guideline_keeps_the_time_of_its_creation(team):
+    alice = await team.agent("alice")
+    await alice.guidelines(action="set", name="tests", rule="Run the tests before you end.", scope="shop")
+    before = (await alice.query(query="run the tests"))["results"][0]
+    team.clock.advance(days=1)
+    await alice.guidelines(action="set", name="tests", rule="Run all the tests before you end.", scope="shop")
+    after = (await alice.query(query="run the tests"))["results"][0]
+    assert (after["created"], after["updated"] > before["updated"]) == (before["created"], True)
