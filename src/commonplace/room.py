@@ -3,7 +3,7 @@
 Each `rooms/<room>/__init__.py` defines its `ROOM`; `catalogue.py` lists them. Nothing is registered by importing a module.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -144,8 +144,9 @@ class Catalogue:
         return tuple(source for room in self.rooms for source in room.search_sources)
 
     @cached_property
-    def finders(self) -> Mapping[str, Finder]:
-        return {prefix: finder for room in self.rooms for prefix, finder in room.finders.items()}
+    def finders(self) -> Sequence[tuple[str, Finder]]:
+        """The prefixes of ids with what finds them; ids of two rooms may begin alike."""
+        return [each for room in self.rooms for each in room.finders.items()]
 
 
 def list_operations(tool: Tool) -> tuple[Operation, ...]:

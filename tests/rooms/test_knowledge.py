@@ -39,7 +39,7 @@ async def test_query_finds_what_was_stored_one_call_before(team):
                 "age": "just now",
                 "content": IDLE,
                 "access_count": 0,
-                "why": "words: pgbouncer, connections; just now",
+                "why": "words: pgbouncer, connections",
                 "author": "alice",
                 "tags": ["postgres"],
             }

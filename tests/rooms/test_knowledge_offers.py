@@ -45,8 +45,8 @@ async def test_start_session_offers_what_the_agent_worked_on_last(team):
     team.clock.advance(minutes=3)
     again, bob = await team.agent("alice"), await team.agent("bob")
     assert dict(learned(again)[:2]) == {
-        "Rounding": "your last work; words: cart; file src/cart.py:12; 3min old",
-        "Tax": "your last work; words: Tax; 3min old",
+        "Rounding": "your last work; words: cart; file src/cart.py:12",
+        "Tax": "your last work; words: Tax",
     }
     assert [reason for _, reason in learned(again)[2:]] == ["recent"] * 3
     assert [reason for _, reason in learned(bob)] == ["recent"] * 5

@@ -443,3 +443,21 @@ async def test_writers_of_all_rooms_at_once_index_everything(team: Team):
         found = await reader.query(query=word, limit=50, max_tokens=20_000)
         mail = {"message"} if number in (2, 3) else set()
         assert kinds(found) == {"backlog", "document", "spec"} | mail
+
+
+async def test_messages_of_a_blackboard_and_requests_to_people_open_by_their_id(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+
+    async def use(agent, tool, **arguments):
+        return await agent.call(tool, agent_session=agent.session_id, **arguments)
+
+    board = (await use(alice, "create_session", purpose="Cart API"))["session_id"]
+    public = await use(alice, "add_message", session_id=board, content="Use cents.")
+    private = await use(alice, "add_private_note", session_id=board, content="I doubt it.")
+    asked = await alice.ask_person(question="Cents or floats?", wait_seconds=0)
+    for reader in (alice, bob):
+        shown = await reader.get_by_id(doc_id=public["message_id"])
+        assert (shown["content"], shown["links"]["session_id"]) == ("Use cents.", board)
+    assert (await alice.get_by_id(doc_id=private["message_id"]))["content"] == "I doubt it."
+    assert not (await bob.get_by_id(doc_id=private["message_id"]))["found"]
+    assert (await alice.get_by_id(doc_id=asked["request_id"]))["status"] == "open"

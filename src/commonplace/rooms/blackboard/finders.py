@@ -1,9 +1,11 @@
-"""Finds a public message of a blackboard by the id that a search gives, for memory_get_by_id."""
+"""Finds a message of a blackboard for memory_get_by_id, by its own id or by that which a search gives."""
 
 from typing import Any
 
 from commonplace.call import Call
 from commonplace.clock import iso
+from commonplace.rooms.blackboard import message_lookup as store
+from commonplace.rooms.blackboard.reader import identify_reader, visibility_of_audience
 from commonplace.rooms.blackboard.search import load_searched_messages
 
 
@@ -29,4 +31,30 @@ async def find_public_message(call: Call, project: str, entry_id: str) -> dict[s
     }
 
 
-FINDERS = {"session_": find_public_message}
+async def find_message(call: Call, project: str, message_id: str) -> dict[str, Any] | None:
+    """A message that the caller may see."""
+    if not call.caller.sees_project(project):
+        return None
+    reader = await identify_reader(call)
+    rows = await store.find_messages_by_id(call.tx, project, message_id, reader.list_audiences())
+    if len(rows) != 1:
+        return None
+    row = rows[0]
+    return {
+        "id": row["id"],
+        "title": row["purpose"],
+        "type": row["message_type"],
+        "status": "active",
+        "project": project,
+        "created": iso(row["at"]),
+        "author": row["sender"],
+        "content": row["content"],
+        "links": {
+            "session_id": row["session"],
+            "sequence": row["sequence"],
+            "visibility": visibility_of_audience(row["audience"]),
+        },
+    }
+
+
+FINDERS = {"session_": find_public_message, "msg_": find_message}

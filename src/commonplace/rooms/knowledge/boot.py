@@ -82,7 +82,7 @@ async def _find_offers(
         _Offer(
             each.row,
             each.broken,
-            reason + explain_match(each, question, call.now),
+            reason + explain_match(each, question),
             question.text,
             each.hit.part,
         )

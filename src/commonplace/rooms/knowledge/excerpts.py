@@ -8,6 +8,7 @@ from commonplace.search import text
 
 MIN_EXCERPT_BYTES = 80
 _ELLIPSIS = "…"
+_MAX_WORD = 40
 
 
 def count_json_bytes(value: object) -> int:
@@ -45,7 +46,16 @@ def cut_excerpt(content: str, question: str, part: int, max_bytes: int) -> str:
         return _extend_passage(content, best, max_bytes)
     if max_bytes >= MIN_EXCERPT_BYTES:
         best = _pick_passage(text.split_passages(best, max_bytes), question_tokens, 0)
-    return best.encode()[:max_bytes].decode(errors="ignore")
+    return _begin_at_word(content, best).encode()[:max_bytes].decode(errors="ignore")
+
+
+def _begin_at_word(content: str, passage: str) -> str:
+    """The passage without the rest of a word that it begins with; passages overlap by a number of characters."""
+    at = content.find(passage)
+    if at <= 0 or content[at - 1].isspace():
+        return passage
+    _, space, rest = passage[:_MAX_WORD].partition(" ")
+    return rest + passage[_MAX_WORD:] if space and rest else passage
 
 
 def _pick_passage(passages: Sequence[str], question_tokens: set[str], part: int) -> str:

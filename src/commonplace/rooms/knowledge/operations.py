@@ -144,7 +144,8 @@ async def get_by_id(
         return found
     hint = "Pass the project of the search result that named the id, or find it with memory_query."
     if not _list_finders(call, doc_id):
-        hint = f"Ids begin with one of: {', '.join(filter(None, call.catalogue.finders))}."
+        prefixes = dict.fromkeys(prefix for prefix, _ in call.catalogue.finders if prefix)
+        hint = f"Ids begin with one of: {', '.join(prefixes)}."
     return model.StoredItem(
         found=False, id=doc_id, message=f"There is no such id in '{call.project}' that you may read. {hint}"
     )
@@ -164,9 +165,7 @@ async def find_item(
 
 
 def _list_finders(call: Call, item_id: str) -> list[tuple[str, Finder]]:
-    return [
-        (prefix, finder) for prefix, finder in call.catalogue.finders.items() if item_id.startswith(prefix)
-    ]
+    return [(prefix, finder) for prefix, finder in call.catalogue.finders if item_id.startswith(prefix)]
 
 
 async def _build_item(call: Call, fields: Mapping[str, Any], version: int | None) -> model.StoredItem:

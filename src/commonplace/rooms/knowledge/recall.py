@@ -13,7 +13,6 @@ from functools import partial
 
 from commonplace.access import ALL_PROJECTS, SHARED
 from commonplace.call import Call
-from commonplace.clock import format_age
 from commonplace.rooms.knowledge import evidence, store
 from commonplace.search import text
 from commonplace.search.find import (
@@ -34,6 +33,7 @@ from commonplace.store.database import Row
 
 _MAX_PARTS_OF_ONE = 3
 _MAX_SHOWN_WORDS = 5
+_MIN_SHOWN_CHARACTERS = 3
 _FILE_BONUS = 0.5
 _FILE_NAME = re.compile(r"(?<![\w./-])(?:[\w.-]+/)*[\w-][\w.-]*\.[a-zA-Z]\w{0,7}(?![\w/])")
 _NEARLY_EQUAL = 0.1
@@ -317,7 +317,7 @@ def note_shown_documents(call: Call, rows: Sequence[tuple[str, str]], opened: bo
     )
 
 
-def explain_match(recalled: RecalledItem, question: Question, now: int) -> str:
+def explain_match(recalled: RecalledItem, question: Question) -> str:
     hit, item = recalled.hit, recalled.item
     parts = []
     if words := _list_matched_words(question.text, hit.matched_words):
@@ -326,8 +326,6 @@ def explain_match(recalled: RecalledItem, question: Question, now: int) -> str:
         parts.append(f"meaning {hit.similarity:.2f}")
     if named := _find_named_file(question.text, item.files):
         parts.append(f"file {named}")
-    since = format_age(recalled.changed_at, now)
-    parts.append(since if since in {"just now", "yesterday"} else f"{since} old")
     if opened := recalled.row.get("opened"):
         parts.append(f"opened {opened}x")
     return "; ".join(parts)
@@ -343,7 +341,12 @@ def _list_matched_words(question: str, matched: Sequence[str]) -> list[str]:
         tokens = set(text.tokenize(word))
         if tokens <= set(matched):
             written |= dict.fromkeys(tokens, word.strip(".,;:!?\"'()"))
-    return list(dict.fromkeys(written.get(token, token) for token in matched))
+    words = dict.fromkeys(written.get(token, token) for token in matched)
+    return [
+        word
+        for word in words
+        if not ((word.isascii() and len(word) < _MIN_SHOWN_CHARACTERS) or word.isdigit())
+    ]
 
 
 def _find_named_file(question: str, files: Sequence[str]) -> str:

@@ -102,7 +102,7 @@ def _render_result(call: Call, recalled: RecalledItem, question: Question) -> mo
         age=format_age(recalled.changed_at, call.now),
         content="",
         access_count=recalled.row.get("opened", 0) + recalled.row.get("recalled", 0),
-        why=explain_match(recalled, question, call.now),
+        why=explain_match(recalled, question),
         tags=list(item.tags),
         truncated=True,
         warning=build_item_warning(call, recalled, status),

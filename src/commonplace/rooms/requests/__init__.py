@@ -4,6 +4,7 @@ from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.requests.asking import ask_person
 from commonplace.rooms.requests.events import REQUEST_ANSWERED, REQUEST_CLOSED, REQUEST_OPENED
+from commonplace.rooms.requests.finders import FINDERS
 from commonplace.rooms.requests.operations import (
     answer_request,
     close_requests,
@@ -22,6 +23,7 @@ ROOM = Room(
     program_operations=(report_request, wait_for_answer, close_requests, list_requests, answer_request),
     retention=(OLD_REQUESTS,),
     resources=(REQUESTS,),
+    finders=FINDERS,
     events=(REQUEST_OPENED, REQUEST_ANSWERED, REQUEST_CLOSED),
     agent_columns=declare_agent_columns(
         session=("person_request.agent",),

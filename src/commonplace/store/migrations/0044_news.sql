@@ -14,3 +14,6 @@ create table context_reader (
 ) {tail};
 
 create index context_reader_age on context_reader (project, at);
+
+-- A message can be opened by its id alone.
+create index context_message_lookup on context_message (project, id);
