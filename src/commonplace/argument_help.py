@@ -14,7 +14,7 @@ SHORT_HELP = {
     "memory_query.memory_types": "Such as learning, spec.",
     "memory_list_backlog.project": "`*`: all.",
     "memory_list_backlog.ready": "Open, unblocked, free or yours.",
-    "memory_update_backlog_item.claim": "Yours while you keep calling.",
+    "memory_update_backlog_item.claim": "While you keep calling.",
     "memory_update_backlog_item.assigned_to": 'Agent; "" frees it.',
     "memory_update_backlog_item.force": "Claim although blocked.",
     "memory_batch_backlog.items": "Arguments as in the single tools; depends_on takes #0 for the first.",

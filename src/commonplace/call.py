@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -216,13 +217,9 @@ class Calls:
     async def _run_until_answered(self, request: CallRequest) -> Answer:
         operation = request.operation
         if operation.prepare:
-            request = replace(
-                request, prepared=await operation.prepare(self, request.arguments, request.caller)
-            )
-
-        def once() -> Awaitable[Answer]:
-            return self._run_transaction(request)
-
+            prepared = await operation.prepare(self, request.arguments, request.caller)
+            request = replace(request, prepared=prepared)
+        once = partial(self._run_transaction, request)
         try:
             answer = await once()
         except WaitForEvents as later:

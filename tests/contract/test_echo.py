@@ -260,7 +260,7 @@ async def test_a_write_of_the_backlog_says_once_what_was_done(team: Team):
     freed = await alice.update_backlog_item(item_id=item["id"], assigned_to="")
     words = [(reply["status"], reply.get("item_status")) for reply in (item, raised, held, claimed, freed)]
     assert words == [
-        ("added", None),
+        ("added", "open"),
         ("updated", None),
         ("updated", None),
         ("updated", "in_progress"),

@@ -19,7 +19,7 @@ SECONDARY_LISTS = {
     "participants": "the messages of a blackboard name their agents",
     "projects": "the scope of a key",
     "tags": "a property of an item",
-    "waiting": "the locks are what is read; who waits for one is beside it",
+    "wanted_by": "the locks are what is read; who wants one is beside it",
     "your_locks": "a part of the locks",
 }
 

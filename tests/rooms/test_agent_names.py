@@ -152,7 +152,7 @@ async def test_chosen_name_takes_everything_of_the_agent_with_it(team: Team, cal
     assert [mail["from"] for mail in (await ann.get_messages())["messages"]] == ["backend"]
     locks = await ann.get_locks()
     assert [(lock["file"], lock["held_by"]) for lock in locks["locks"]] == [("cart.py", "backend")]
-    assert [(each["file"], each["agent"]) for each in locks["waiting"]] == [("tax.py", "backend")]
+    assert [(each["file"], each["agent"]) for each in locks["wanted_by"]] == [("tax.py", "backend")]
     assert (await claude.complete_backlog_item(item_id=item["id"]))["completed_by"] == "backend"
     await ann.define_spec(name="cart", content="v2")
     await ann.unlock_files()

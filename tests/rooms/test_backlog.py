@@ -45,6 +45,7 @@ async def test_add_backlog_item_answers_with_the_item(team, clock):
     )
     assert added == {
         "status": "added",
+        "item_status": "deferred",
         "id": added["id"],
         "project": "shop",
         "priority": "high",

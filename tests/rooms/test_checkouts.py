@@ -118,7 +118,7 @@ async def test_status_tells_who_is_here_and_whose_the_changes_are(team: Team):
 async def test_status_without_hooks_says_so(team: Team):
     ann = await team.agent("ann", working_directory="/tmp/x")
     status = await ann.checkout_status()
-    assert (status["dirty"], "no hook" in status["message"]) == ([], True)
+    assert (status.keys(), "no hook" in status["message"]) == ({"root", "message"}, True)
 
 
 @pytest.mark.parametrize(

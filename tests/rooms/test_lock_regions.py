@@ -123,7 +123,7 @@ async def test_a_waiter_is_told_when_its_lines_are_free(team):
     ann, ben = await team.agent("ann"), await team.agent("ben")
     await ann.lock_files(files=[f"cart.py:10-12{OLD}"])
     await ben.lock_files(files=[f"cart.py:12-20{OLD}"])
-    assert (await ann.get_locks())["waiting"][0]["lines"] == "12-20"
+    assert (await ann.get_locks())["wanted_by"][0]["lines"] == "12-20"
     await ann.unlock_files(files=["cart.py"])
     notices = (await ben.heartbeat())["_notice"]
     assert any(f"cart.py:12-20{OLD} is free now" in notice for notice in notices)

@@ -50,7 +50,8 @@ async def test_lock_files_refuses_what_another_holds_and_names_the_holder(team):
             }
         ],
         "message": "1 of 1 paths are locked by others; nothing was locked."
-        " You will be told when they are free. Retry with wait_seconds, or ask the holder with memory_send_message.",
+        " The holder is told that you want them, and you when they are free (memory_unlock_files withdraws this)."
+        " Do other work meanwhile, or retry with wait_seconds.",
     }
 
 
@@ -71,7 +72,7 @@ async def test_lock_files_is_all_or_nothing(team):
                 "mode": "exclusive",
             }
         ],
-        "waiting": [{"file": "b.py", "agent": "bob", "since": CLOCK_START}],
+        "wanted_by": [{"file": "b.py", "agent": "bob", "since": CLOCK_START}],
     }
 
 

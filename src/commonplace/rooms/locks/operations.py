@@ -189,7 +189,7 @@ def _build_grant_reply(
 @operation("memory_unlock_files", writes=True, idempotent=True, verbatim=("files",))
 async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFilesReply:
     """Unlock: release (free, let go, drop, give up) reserved, held files when done editing; without files,
-    every lock and reservation you hold or wait for."""
+    every lock and reservation you hold."""
     now = await call.tx.clock()
     fold = await store.project_ignores_case(call.tx, call.project)
     held = await store.list_leases_of_session(call.tx, call.project, call.own_session.id, fold)

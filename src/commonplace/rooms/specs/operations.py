@@ -112,7 +112,7 @@ async def get_spec(
     call: Call, name: model.SpecName, version: model.SpecVersion | None = None, project: str | None = None
 ) -> Spec:
     """Read (check, fetch) API contract: what current spec of interface, endpoint (parameters, request,
-    response), object, payload shape, schema says, latest or given version; you are told of the next one."""
+    response), object, payload shape, schema says, latest or given version."""
     spec = await store.load_spec(call.tx, call.project, name)
     if spec is None and project is None:
         spec = await store.load_spec(call.tx, SHARED, name)
