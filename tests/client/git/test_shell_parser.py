@@ -37,10 +37,25 @@ def commands(text: str) -> list[tuple[str | None, ...]]:
         ("command git stash", [("git", "stash")]),
         ("nohup git stash &", [("git", "stash")]),
         ("/usr/bin/git stash", [("/usr/bin/git", "stash")]),
-        ("ls | xargs -n 1 git add", [("ls",), ("git", "add")]),
+        ("ls | xargs -n 1 git add", [("ls",), ("git", "add", None)]),
+        ("ls | xargs -I{} git add {} -v", [("ls",), ("git", "add", None, "-v")]),
         ("find . -name x -exec git add {} +", [("git", "add", None)]),
         ("git add src/{a,b}.py", [("git", "add", "src/a.py", "src/b.py")]),
-        ("for f in a b; do git add $f; done", [("git", "add", None)]),
+        ("for f in a b; do git add $f; done", [("git", "add", "a"), ("git", "add", "b")]),
+        ("for f in $(ls); do git add $f; done", [("ls",), ("git", "add", None)]),
+        ("A='reset --hard'; git $A", [("git", "reset", "--hard")]),
+        ('A="reset --hard"; git "$A"', [("git", "reset --hard")]),
+        ('C=(git reset --hard); "${C[@]}"', [("git", "reset", "--hard")]),
+        ("git ${X:-stash}", [("git", "stash")]),
+        ('f() { git "$@"; }; f stash', [("git", None), ("f", "stash"), ("git", "stash")]),
+        ("$(which git) stash", [("which", "git"), ("git", "stash")]),
+        ('env -i PATH="$PATH" git stash', [("git", "stash")]),
+        ("sudo --user root git stash", [("git", "stash")]),
+        ("flock -w 5 /tmp/l git stash", [("git", "stash")]),
+        ("strace -o log git stash", [("git", "stash")]),
+        ("uv run git stash", [("git", "stash")]),
+        ("uv run pytest", [("uv", "run", "pytest")]),
+        ("parallel git ::: stash", [("git", "stash")]),
         ('git commit -m "fix: a  b"', [("git", "commit", "-m", "fix: a  b")]),
         ('git commit -m "say \\"hi\\""', [("git", "commit", "-m", 'say "hi"')]),
         ("! git diff --quiet", [("git", "diff", "--quiet")]),
@@ -61,6 +76,21 @@ def test_line_is_read_as_the_shell_would(line: str, expected: list[tuple[str | N
         "eval git stash",
         "bash <<'EOF'\ngit stash\nEOF",
         "bash -c \"bash -c 'git stash'\"",
+        "bash -o pipefail -c 'git stash'",
+        "bash -euxo pipefail -c 'git stash'",
+        "bash --rcfile /dev/null -c 'git stash'",
+        "bash <<< 'git stash'",
+        "echo git stash | bash",
+        "printf 'git stash\\n' | sh -s",
+        "cat <<EOF | bash\ngit stash\nEOF",
+        'eval "$(echo git stash)"',
+        "env -S 'git stash'",
+        "flock /tmp/l -c 'git stash'",
+        "script -qc 'git stash' /dev/null",
+        "su ann -c 'git stash'",
+        "watch -n 1 git stash",
+        "trap 'git stash' EXIT",
+        "busybox sh -c 'git stash'",
     ],
 )
 def test_a_line_inside_of_a_line_is_read_too(line: str):
@@ -71,6 +101,9 @@ def test_folder_follows_cd_within_its_own_shell():
     parsed = parse_line("cd src && git add -A; (cd /x && git stash); git pull; cd .. && git push", "/w")
     folders = [(command.words[1], command.cwd) for command in parsed.commands if command.words[0] == "git"]
     assert folders == [("add", "/w/src"), ("stash", "/x"), ("pull", "/w/src"), ("push", "/w")]
+    parsed = parse_line("pushd src; git add -A; popd; cd /x; cd - && git stash; env -C lib git pull", "/w")
+    folders = [(command.words[1], command.cwd) for command in parsed.commands if command.words[0] == "git"]
+    assert folders == [("add", "/w/src"), ("stash", "/w"), ("pull", "/w/lib")]
 
 
 @pytest.mark.parametrize(

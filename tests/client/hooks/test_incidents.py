@@ -38,14 +38,14 @@ SWITCHES = ("git checkout feature", "git switch feature", "git checkout -b other
 DISCARDS = (
     "git reset --hard", "git checkout -- .", "git checkout .", "git restore .", "git checkout -f", "git restore src/cart.py",
     "git checkout HEAD -- src", "git -C . reset --hard HEAD", "bash -c 'git reset --hard'", "cd src && git checkout -- .",
-    "git checkout -- $(git diff --name-only)",
+    "git checkout -- $(git diff --name-only)", "git rm -qf src/cart.py",
 )  # fmt: skip
 INTEGRATIONS = ("git rebase feature", "git pull --rebase --autostash", "git merge feature")
 CLEANS = ("git clean -fd", "git clean -f", "git clean -fdx")
 TAKEN_BY_NAME = ("git add src/cart.py", "git commit -m x src/cart.py", "git commit -m x -- src")
 WRITES = (
     "sed -i s/cart/x/ src/cart.py", "echo x > src/cart.py", "rm src/cart.py", "mv src/cart.py src/c.py", "rm -rf src",
-    "cp src/tax.py src/cart.py", "echo x | tee src/cart.py", "git rm -qf src/cart.py", "black src/cart.py",
+    "cp src/tax.py src/cart.py", "echo x | tee src/cart.py", "black src/cart.py",
     "cd src && apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: cart.py\n@@\n-cart\n+x\n*** End Patch\nEOF\n",
 )  # fmt: skip
 

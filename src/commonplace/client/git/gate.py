@@ -1,42 +1,80 @@
-"""Decides about the shell command of an agent before it runs. What is refused, and the way around: `*_rules.py`."""
+"""Decides about the shell command of an agent before it runs. What is refused, and the way around: `*_rules.py`.
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+What the command line, or a script that it runs, asks of git is collected in `git_actions.py`.
+"""
+
+from collections.abc import Callable
 from typing import NamedTuple
 
-from commonplace.client import project, remote
-from commonplace.client.git import branch_rules, losing_rules, rescue, taking_rules
+from commonplace.client import remote
+from commonplace.client.git import (
+    branch_rules,
+    index_rules,
+    losing_rules,
+    object_rules,
+    ref_rules,
+    rescue,
+    taking_rules,
+)
 from commonplace.client.git.checkout import Checkout, report_checkout
 from commonplace.client.git.file_writes import (
-    list_patched_paths,
-    list_paths_written_by_git,
-    list_written_paths,
+    FileSweep,
+    list_removed_by_line,
+    list_sweeps,
+    list_written_by_line,
 )
-from commonplace.client.git.git_command import GitCommand, read_git_commands
+from commonplace.client.git.git_actions import GitAction, GitActions
+from commonplace.client.git.git_command import UNKNOWN_SUBCOMMAND, GitCommand
 from commonplace.client.git.git_program import GitFailed
 from commonplace.client.git.judgement import LET_THROUGH, Judgement, render_denial, render_warning
 from commonplace.client.git.push_rule import judge_push
-from commonplace.client.git.shell_parser import ParsedLine, parse_line
+from commonplace.client.git.shell_parser import parse_line
 from commonplace.client.hooks import fault_log, prevented
 from commonplace.client.hooks.hook_run import HookRun
 from commonplace.client.hooks.working_tree import find_working_tree
 
+
+def _judge_unknown(checkout: Checkout, command: GitCommand) -> Judgement:
+    """What git will do stands in a variable, or in a program of another language."""
+    del command
+    return Judgement(destroys=bool(checkout.others_here))
+
+
 _RULES: dict[str, Callable[[Checkout, GitCommand], Judgement]] = {
     "add": taking_rules.judge_add,
-    "branch": branch_rules.judge_branch,
+    "am": index_rules.judge_picking,
+    "apply": index_rules.judge_apply,
+    "bisect": branch_rules.judge_bisect,
+    "branch": ref_rules.judge_branch,
     "checkout": losing_rules.judge_checkout,
+    "checkout-index": index_rules.judge_checkout_index,
+    "cherry-pick": index_rules.judge_picking,
     "clean": losing_rules.judge_clean,
     "commit": taking_rules.judge_commit,
+    "fetch": ref_rules.judge_fetch,
+    "filter-branch": object_rules.judge_rewriting,
+    "filter-repo": object_rules.judge_rewriting,
+    "gc": object_rules.judge_gc,
     "merge": branch_rules.judge_integrating,
+    "mv": index_rules.judge_mv,
+    "prune": object_rules.judge_prune,
     "pull": branch_rules.judge_integrating,
     "push": judge_push,
+    "read-tree": index_rules.judge_read_tree,
     "rebase": branch_rules.judge_integrating,
+    "reflog": object_rules.judge_reflog,
     "reset": losing_rules.judge_reset,
     "restore": losing_rules.judge_restore,
+    "revert": index_rules.judge_picking,
+    "rm": index_rules.judge_rm,
     "stage": taking_rules.judge_add,
     "stash": branch_rules.judge_stash,
     "switch": branch_rules.judge_switch,
+    "symbolic-ref": branch_rules.judge_symbolic_ref,
+    "update-index": index_rules.judge_update_index,
+    "update-ref": ref_rules.judge_update_ref,
     "worktree": branch_rules.judge_worktree,
+    UNKNOWN_SUBCOMMAND: _judge_unknown,
 }
 _UNPARSED = (
     "Commonplace could not parse a part of this command, so that part was not checked against the work of others in"
@@ -44,18 +82,15 @@ _UNPARSED = (
 )
 
 
-class GitAction(NamedTuple):
-    """A git command that has a rule, and the working tree that it acts on."""
-
-    command: GitCommand
-    root: str
-
-
 class GateAnswer(NamedTuple):
     denial: str = ""
     warning: str = ""
     written: tuple[str, ...] = ()
     """The paths that the command writes, for the leases."""
+    sweeps: tuple[FileSweep, ...] = ()
+    """What it writes without saying which files."""
+    removed: tuple[str, ...] = ()
+    """Those of the paths that it deletes or moves."""
 
 
 def check_command(hook_run: HookRun, text: str, cwd: str, *, only_warns: bool = False) -> GateAnswer:
@@ -65,10 +100,16 @@ def check_command(hook_run: HookRun, text: str, cwd: str, *, only_warns: bool = 
     """
     parsed = parse_line(text, cwd)
     warning = "" if parsed.is_complete else _UNPARSED
-    actions = list(_list_actions(parsed))
-    written = tuple(dict.fromkeys(_list_written(parsed, text)))
+    actions = GitActions(frozenset(_RULES)).list_actions(parsed.commands)
+    answer = GateAnswer(
+        "",
+        warning,
+        list_written_by_line(parsed.commands, text),
+        list_sweeps(parsed.commands),
+        list_removed_by_line(parsed.commands),
+    )
     if not actions:
-        return GateAnswer(warning=warning, written=written)
+        return answer
     judged: list[tuple[GitAction, Judgement]] = []
     try:
         judged = [(action, _judge(hook_run, action)) for action in actions]
@@ -86,30 +127,12 @@ def check_command(hook_run: HookRun, text: str, cwd: str, *, only_warns: bool = 
     texts = [render_warning(action.command.text, denial) for action, denial in denied]
     _rescue_all(hook_run, [(action, _rescue_denied(action, judgement)) for action, judgement in judged])
     _note_moves(hook_run, judged)
-    return GateAnswer(warning="\n".join([*texts, warning] if warning else texts), written=written)
+    return answer._replace(warning="\n".join([*texts, warning] if warning else texts))
 
 
 def _rescue_denied(action: GitAction, judgement: Judgement) -> Judgement:
     """What would be destroyed by a command that is only warned about."""
     return judgement._replace(destroys=_may_destroy(action)) if judgement.denial else judgement
-
-
-def _list_actions(parsed: ParsedLine) -> Iterator[GitAction]:
-    for shell_command in parsed.commands:
-        for command in read_git_commands(shell_command):
-            if command.subcommand not in _RULES or command.is_redirected or not Path(command.cwd).is_dir():
-                continue
-            root = project.find_repository(Path(command.cwd).resolve())
-            if root is not None:
-                yield GitAction(command, str(root))
-
-
-def _list_written(parsed: ParsedLine, line: str) -> Iterator[str]:
-    for shell_command in parsed.commands:
-        yield from list_written_paths(shell_command)
-        yield from list_patched_paths(shell_command, line)
-        for command in read_git_commands(shell_command):
-            yield from list_paths_written_by_git(command)
 
 
 def _judge(hook_run: HookRun, action: GitAction) -> Judgement:
@@ -122,6 +145,8 @@ def _judge(hook_run: HookRun, action: GitAction) -> Judgement:
         judgement = rule(Checkout(hook_run, action.root), action.command)
         if judgement.denial and _end_gone_sessions(hook_run):
             judgement = rule(Checkout(hook_run, action.root), action.command)
+        if judgement.denial and not action.is_certain:
+            judgement = Judgement(destroys=True)
     except GitFailed as failed:
         fault_log.log_fault("git gate", failed)
         return LET_THROUGH
@@ -135,7 +160,20 @@ def _end_gone_sessions(hook_run: HookRun) -> bool:
     return actions.end_abandoned_sessions(hook_run, is_any_tool=True)
 
 
-_DESTRUCTIVE = frozenset({"checkout", "clean", "reset", "restore", "stash", "switch", "rebase"})
+_DESTRUCTIVE = frozenset(
+    [
+        "apply",
+        "checkout",
+        "checkout-index",
+        "clean",
+        "read-tree",
+        "rebase",
+        "reset",
+        "restore",
+        "stash",
+        "switch",
+    ]
+)
 
 
 def _may_destroy(action: GitAction) -> bool:

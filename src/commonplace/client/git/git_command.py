@@ -1,125 +1,33 @@
 """Reads a git command line: where it acts, which subcommand it is, its flags and its operands. Aliases are resolved."""
 
 import os
-import re
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from commonplace.client.git.git_names import BUILT_IN_COMMANDS, LONG_OPTIONS
 from commonplace.client.git.git_program import GitFailed, run_git
-from commonplace.client.git.shell_parser import MAX_DEPTH, ShellCommand, Word, join_folder, parse_line
+from commonplace.client.git.shell_parser import MAX_DEPTH, parse_line
+from commonplace.client.git.shell_words import Word, join_folder
+from commonplace.client.git.shell_wrappers import ShellCommand
 
 _VALUED_OPTIONS = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env")
-_ALIAS = re.compile(r"alias\.([^=]+)=(.*)", re.DOTALL | re.IGNORECASE)
-_BUILT_IN = frozenset(
-    [
-        "add",
-        "am",
-        "annotate",
-        "apply",
-        "archive",
-        "bisect",
-        "blame",
-        "branch",
-        "bundle",
-        "cat-file",
-        "check-attr",
-        "check-ignore",
-        "checkout",
-        "cherry",
-        "cherry-pick",
-        "clean",
-        "clone",
-        "commit",
-        "commit-graph",
-        "commit-tree",
-        "config",
-        "count-objects",
-        "credential",
-        "describe",
-        "diff",
-        "diff-files",
-        "diff-index",
-        "diff-tree",
-        "difftool",
-        "fast-export",
-        "fast-import",
-        "fetch",
-        "filter-branch",
-        "for-each-ref",
-        "format-patch",
-        "fsck",
-        "gc",
-        "grep",
-        "hash-object",
-        "help",
-        "init",
-        "log",
-        "ls-files",
-        "ls-remote",
-        "ls-tree",
-        "merge",
-        "merge-base",
-        "merge-file",
-        "merge-tree",
-        "mergetool",
-        "mv",
-        "notes",
-        "pack-refs",
-        "prune",
-        "pull",
-        "push",
-        "range-diff",
-        "read-tree",
-        "rebase",
-        "reflog",
-        "remote",
-        "repack",
-        "replace",
-        "request-pull",
-        "rerere",
-        "reset",
-        "restore",
-        "rev-list",
-        "rev-parse",
-        "revert",
-        "rm",
-        "send-email",
-        "shortlog",
-        "show",
-        "show-branch",
-        "show-ref",
-        "sparse-checkout",
-        "stage",
-        "stash",
-        "status",
-        "stripspace",
-        "submodule",
-        "subtree",
-        "switch",
-        "symbolic-ref",
-        "tag",
-        "update-index",
-        "update-ref",
-        "var",
-        "verify-commit",
-        "version",
-        "whatchanged",
-        "worktree",
-        "write-tree",
-        "lfs",
-        "maintenance",
-    ]
-)
+UNKNOWN_SUBCOMMAND = "…"
 
 
 class GitCommand(NamedTuple):
     cwd: str
-    """The folder that it acts in, after `-C`."""
+    """The folder that it acts in, after `-C`, `--git-dir` and `--work-tree`."""
     subcommand: str
     arguments: tuple[Word, ...]
-    is_redirected: bool = False
-    """Whether it acts on a repository that `--git-dir`, `--work-tree` or a variable names."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """What `-c NAME=VALUE` sets, names in lower case."""
+    shell: ShellCommand | None = None
+    """The simple command that it was read from."""
+
+    @property
+    def is_conditional(self) -> bool:
+        return self.shell is not None and self.shell.is_conditional
 
     @property
     def text(self) -> str:
@@ -140,39 +48,127 @@ class Options(NamedTuple):
         return not self.flags.isdisjoint(names)
 
 
-def read_git_commands(command: ShellCommand) -> Iterator[GitCommand]:
-    """The git commands that a simple command runs: one, or several for an alias that is a shell line."""
-    if command.words and (command.words[0] or "").rpartition("/")[2] in ("git", "git.exe"):
-        yield from _read_words(command, list(command.words[1:]), {}, 0)
+class _Reader:
+    """Reads one call of git; aliases may lead to others."""
 
+    def __init__(self, command: ShellCommand, aliases: dict[str, str], depth: int = 0) -> None:
+        self._command, self._aliases, self._depth = command, dict(aliases), depth
+        self._cwd = command.cwd
+        self._settings: dict[str, str] = {}
+        self._git_folder = command.variables.get("GIT_DIR", "")
+        self._work_tree = command.variables.get("GIT_WORK_TREE", "")
 
-def _read_words(
-    command: ShellCommand, words: list[Word], aliases: dict[str, str], depth: int
-) -> Iterator[GitCommand]:
-    cwd, is_redirected = command.cwd, not {"GIT_DIR", "GIT_WORK_TREE"}.isdisjoint(command.variables)
-    while words and (option := words[0]) is not None and option.startswith("-"):
-        words.pop(0)
-        name, equals, value = option.partition("=")
-        if name in _VALUED_OPTIONS and not equals:
-            value = (words.pop(0) if words else "") or ""
+    def read_words(self, words: list[Word]) -> Iterator[GitCommand]:
+        while words and (option := words[0]) is not None and option.startswith("-"):
+            words.pop(0)
+            name, equals, value = option.partition("=")
+            if name in _VALUED_OPTIONS and not equals:
+                value = (words.pop(0) if words else "") or ""
+            self._read_option(name, value)
+        if not words:
+            return
+        folder = self._find_folder()
+        subcommand, rest = words[0], words[1:]
+        if subcommand is None:
+            yield self._make_command(folder, UNKNOWN_SUBCOMMAND, rest)
+            return
+        alias = self._aliases.get(subcommand)
+        if not alias and subcommand not in BUILT_IN_COMMANDS:
+            alias = _find_alias(folder, subcommand)
+        if not alias or self._depth >= MAX_DEPTH:
+            yield self._make_command(folder, subcommand, _complete_options(folder, subcommand, rest))
+        elif alias.startswith("!"):
+            line = " ".join([alias[1:], *(shlex.quote(word) for word in rest if word is not None)])
+            yield from self._read_line(line, folder)
+        else:
+            command = self._command._replace(cwd=folder)
+            yield from _Reader(command, self._aliases, self._depth + 1).read_words(
+                [*_split_alias(alias), *rest]
+            )
+
+    def _read_option(self, name: str, value: str) -> None:
         if name == "-C":
-            cwd = os.path.normpath(join_folder(cwd, value))
-        elif name == "-c" and (match := _ALIAS.fullmatch(value)):
-            aliases[match[1]] = match[2]
-        is_redirected |= name in ("--git-dir", "--work-tree")
-    if not words or words[0] is None:
-        return
-    subcommand, rest = words[0], words[1:]
-    alias = aliases.get(subcommand) or ("" if subcommand in _BUILT_IN else _find_alias(cwd, subcommand))
-    if not alias or depth >= MAX_DEPTH:
-        yield GitCommand(cwd, subcommand, tuple(rest), is_redirected)
-    elif alias.startswith("!"):
-        line = " ".join([alias[1:], *(shlex.quote(word) for word in rest if word is not None)])
-        for inner in parse_line(line, cwd).commands:
-            if inner.words and (inner.words[0] or "").rpartition("/")[2] == "git":
-                yield from _read_words(inner, list(inner.words[1:]), aliases, depth + 1)
-    else:
-        yield from _read_words(command._replace(cwd=cwd), [*_split_alias(alias), *rest], aliases, depth + 1)
+            self._cwd = os.path.normpath(join_folder(self._cwd, value))
+        elif name == "--git-dir":
+            self._git_folder = value
+        elif name == "--work-tree":
+            self._work_tree = value
+        elif name == "-c":
+            setting, _, text = value.partition("=")
+            self._settings[setting.lower()] = text
+            if setting.lower().startswith("alias."):
+                self._aliases[setting[len("alias.") :]] = text
+
+    def _find_folder(self) -> str:
+        """The folder in the working tree that is acted on, also where a variable or option names the repository."""
+        if self._work_tree:
+            return os.path.normpath(join_folder(self._cwd, self._work_tree))
+        if not self._git_folder:
+            return self._cwd
+        folder = os.path.normpath(join_folder(self._cwd, self._git_folder))
+        tree = folder.removesuffix("/.git")
+        return self._cwd if f"{self._cwd}/".startswith(f"{tree}/") else tree
+
+    def _make_command(self, folder: str, subcommand: str, rest: Sequence[Word]) -> GitCommand:
+        return GitCommand(folder, subcommand, tuple(rest), tuple(self._settings.items()), self._command)
+
+    def _read_line(self, line: str, folder: str) -> Iterator[GitCommand]:
+        for inner in parse_line(line, folder).commands:
+            if is_git(inner):
+                reader = _Reader(inner, self._aliases, self._depth + 1)
+                yield from reader.read_words(list(inner.words[1:]))
+
+
+def is_git(command: ShellCommand) -> bool:
+    return command.program in ("git", "git.exe")
+
+
+def read_git_commands(command: ShellCommand, aliases: dict[str, str] | None = None) -> Iterator[GitCommand]:
+    """The git commands that a simple command runs: one, or several for an alias that is a shell line.
+
+    `aliases` are those that the line itself has set before, with `git config`.
+    """
+    if is_git(command):
+        yield from _Reader(command, aliases or {}).read_words(list(command.words[1:]))
+    elif command.words[:3] == ("gh", "pr", "checkout"):
+        yield GitCommand(command.cwd, "checkout", (None,), (), command)
+
+
+def read_set_alias(command: GitCommand) -> tuple[str, str] | None:
+    """The alias that `git config alias.NAME VALUE` sets."""
+    words = [word for word in command.arguments if word and not word.startswith("-")]
+    if command.subcommand != "config" or len(words) < 2:  # noqa: PLR2004 - a name and a value
+        return None
+    name, value = words[-2:]
+    return (name[len("alias.") :], value) if name.lower().startswith("alias.") else None
+
+
+def _complete_options(folder: str, subcommand: str, words: list[Word]) -> list[Word]:
+    """git accepts the beginning of a long option, as in `reset --har`; what a rule looks for is written out."""
+    end = words.index("--") if "--" in words else len(words)
+    shortened = [
+        word
+        for word in words[:end]
+        if word and len(word) > 3 and word.startswith("--") and _is_shortened(word.partition("=")[0])  # noqa: PLR2004 - two dashes and letters
+    ]
+    if not shortened:
+        return words
+    try:
+        known = run_git(subcommand, "--git-completion-helper-all", folder=folder).split()
+    except GitFailed:
+        return words
+    names = [name.rstrip("=") for name in known]
+    return [_complete_word(word, names) if word in shortened and word else word for word in words]
+
+
+def _is_shortened(name: str) -> bool:
+    return name not in LONG_OPTIONS and any(option.startswith(name) for option in LONG_OPTIONS)
+
+
+def _complete_word(word: str, names: Sequence[str]) -> str:
+    name, equals, value = word.partition("=")
+    fitting = [option for option in names if option.startswith(name)]
+    return fitting[0] + equals + value if name not in names and len(fitting) == 1 else word
 
 
 def _split_alias(alias: str) -> list[str]:

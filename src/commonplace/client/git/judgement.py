@@ -34,6 +34,20 @@ class Judgement(NamedTuple):
 LET_THROUGH = Judgement()
 
 
+def refuse(
+    reason: str, *ways: str, files: Sequence[ChangedFile] = (), agents: Iterable[str] = ()
+) -> Judgement:
+    return Judgement(Denial(reason, ways, tuple(file.path for file in files), tuple(dict.fromkeys(agents))))
+
+
+def list_agents(others: Iterable[OtherSession]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(other.agent for other in others))
+
+
+def ask_agents(others: Iterable[OtherSession]) -> str:
+    return f"ask {name_agents(other.agent for other in others)}: memory_send_message"
+
+
 def is_free(file: ChangedFile) -> bool:
     """Whether nobody else can lose it: the session's own, or left by one that has ended."""
     return file.mine or (bool(file.agent) and not file.live)

@@ -5,7 +5,14 @@ import shlex
 from commonplace.client.git.checkout import Checkout, read_head
 from commonplace.client.git.git_command import GitCommand, parse_options
 from commonplace.client.git.git_program import GitFailed, run_git
-from commonplace.client.git.judgement import LET_THROUGH, Denial, Judgement, name_sessions
+from commonplace.client.git.judgement import (
+    LET_THROUGH,
+    Judgement,
+    ask_agents,
+    list_agents,
+    name_sessions,
+    refuse,
+)
 from commonplace.client.git.repository_names import resolve_commit
 
 
@@ -13,7 +20,9 @@ def judge_push(checkout: Checkout, command: GitCommand) -> Judgement:
     options = parse_options(command.arguments, "-o --push-option --repo --receive-pack --exec")
     operands = [word for word in (*options.operands, *options.paths) if word]
     refspecs = operands[1:]
-    is_forced = options.has("-f", "--force", "--mirror") or any(spec.startswith("+") for spec in refspecs)
+    is_forced = options.has("-f", "--force", "--mirror", "--prune") or any(
+        spec.startswith("+") for spec in refspecs
+    )
     is_deletion = options.has("-d", "--delete") or any(spec.startswith(":") for spec in refspecs)
     if not (is_forced or is_deletion) or options.has("-n", "--dry-run") or not checkout.others:
         return LET_THROUGH
@@ -35,14 +44,11 @@ def judge_push(checkout: Checkout, command: GitCommand) -> Judgement:
             f"git push {lease} {shlex.quote(remote)} {shlex.quote(branch)}    only if nobody pushed meanwhile"
         ]
     known = f" {len(foreign)} commits on {remote}/{branch} are not in your history." if foreign else ""
-    return Judgement(
-        Denial(
-            f"{name_sessions(checkout.others)} in this repository, and a forced push deletes what others pushed to"
-            f" {branch}.{known}",
-            tuple(ways),
-            (),
-            tuple(dict.fromkeys(other.agent for other in checkout.others)),
-        )
+    return refuse(
+        f"{name_sessions(checkout.others)} in this repository, and a forced push deletes what others pushed to"
+        f" {branch}.{known}",
+        *ways,
+        agents=list_agents(checkout.others),
     )
 
 
@@ -50,13 +56,10 @@ def _judge_deletion(checkout: Checkout, remote: str, branch: str) -> Judgement:
     there = [other for other in checkout.others if other.branch == branch]
     if not there:
         return LET_THROUGH
-    return Judgement(
-        Denial(
-            f"{name_sessions(there)} on {branch}, which would be deleted on {remote}.",
-            (f"ask {there[0].agent}: memory_send_message",),
-            (),
-            tuple(dict.fromkeys(other.agent for other in there)),
-        )
+    return refuse(
+        f"{name_sessions(there)} on {branch}, which would be deleted on {remote}.",
+        ask_agents(there),
+        agents=list_agents(there),
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from commonplace.client.git.checkout import Checkout
 from commonplace.client.git.git_command import GitCommand
 from commonplace.client.git.git_program import GitFailed, run_git
-from commonplace.client.git.shell_parser import Word, join_folder
+from commonplace.client.git.shell_words import Word, join_folder
 
 
 def program_words() -> str:
@@ -35,7 +35,8 @@ def split_operands(
     folders: list[str] = []
     files: list[str] = []
     for operand in operands:
-        if operand is None:
+        if operand is None:  # the output of a command, say: it may name everything
+            folders.append("")
             continue
         path = repository_path(checkout, command, operand)
         sweeps = (
@@ -43,6 +44,11 @@ def split_operands(
         )
         (folders if sweeps else files).append(path)
     return folders, files
+
+
+def list_staged(checkout: Checkout) -> list[str]:
+    output = run_git("diff", "--cached", "--name-only", "--no-renames", "-z", folder=checkout.root)
+    return [name for name in output.split("\0") if name]
 
 
 def path_from_folder(checkout: Checkout, command: GitCommand, path: str) -> str:

@@ -5,10 +5,8 @@ from collections.abc import Sequence
 
 from commonplace.client.git.checkout import ChangedFile, Checkout
 from commonplace.client.git.git_command import GitCommand, parse_options
-from commonplace.client.git.git_program import run_git
 from commonplace.client.git.judgement import (
     LET_THROUGH,
-    Denial,
     Judgement,
     is_free,
     list_owners,
@@ -16,21 +14,31 @@ from commonplace.client.git.judgement import (
     name_files,
     name_sessions,
     quote_files,
+    refuse,
 )
-from commonplace.client.git.repository_names import path_from_folder, split_operands
+from commonplace.client.git.repository_names import list_staged, path_from_folder, split_operands
+from commonplace.client.git.shell_words import Word
 
 
 def judge_add(checkout: Checkout, command: GitCommand) -> Judgement:
     options = parse_options(command.arguments, "--chmod --pathspec-from-file")
     if options.has("-n", "--dry-run", "-p", "--patch", "-i", "--interactive", "-e", "--edit", "-N"):
         return LET_THROUGH
-    operands = (*options.operands, *options.paths)
+    operands: tuple[Word, ...] = (*options.operands, *options.paths)
+    if options.has("--pathspec-from-file"):
+        operands = (None,)
     is_sweeping = options.has("-A", "--all", "-u", "--update") and not operands
     folders, files = split_operands(checkout, command, operands)
     selected = checkout.list_changed_in(None if is_sweeping else folders) if is_sweeping or folders else []
     if options.has("-u", "--update"):
         selected = [file for file in selected if file.is_tracked]
     return _judge_taking(checkout, command, selected, files)
+
+
+def judge_named(checkout: Checkout, command: GitCommand, operands: Sequence[Word]) -> Judgement:
+    """Paths whose content is taken into the index by another command than `add`."""
+    folders, files = split_operands(checkout, command, operands)
+    return _judge_taking(checkout, command, checkout.list_changed_in(folders) if folders else [], files)
 
 
 def judge_commit(checkout: Checkout, command: GitCommand) -> Judgement:
@@ -41,23 +49,24 @@ def judge_commit(checkout: Checkout, command: GitCommand) -> Judgement:
     )
     if options.has("--dry-run", "-p", "--patch", "--interactive"):
         return LET_THROUGH
-    operands = (*options.operands, *options.paths)
+    operands: tuple[Word, ...] = (*options.operands, *options.paths)
+    if options.has("--pathspec-from-file"):
+        operands = (None,)
     moves = Judgement(moves_head=options.has("--amend"))
     if options.has("-a", "--all"):
         selected = [file for file in checkout.list_changed_in(None) if file.is_tracked]
         judged = _judge_taking(checkout, command, selected, [])
         return judged if judged.denial else moves
     if operands:
-        folders, files = split_operands(checkout, command, operands)
-        judged = _judge_taking(checkout, command, checkout.list_changed_in(folders) if folders else [], files)
-        return judged if judged.denial else moves
+        judged = judge_named(checkout, command, operands)
+        if judged.denial or not options.has("-i", "--include"):
+            return judged if judged.denial else moves
     return _judge_staged(checkout, command) if checkout.others_here else moves
 
 
 def _judge_staged(checkout: Checkout, command: GitCommand) -> Judgement:
     """The index is everybody's: a commit takes what others have staged."""
-    output = run_git("diff", "--cached", "--name-only", "--no-renames", "-z", folder=checkout.root)
-    staged = {name for name in output.split("\0") if name}
+    staged = set(list_staged(checkout))
     files = [file for file in checkout.changed if file.path in staged]
     foreign = [file for file in files if file.belongs_to_other]
     if not foreign:
@@ -65,16 +74,12 @@ def _judge_staged(checkout: Checkout, command: GitCommand) -> Judgement:
     own = [file.path for file in files if file not in foreign]
     rest = shlex.join(word for word in command.arguments if word is not None and word != "--")
     ways = [f"git commit {rest} -- {quote_files(own)}    commits your files only"] if own else []
-    return Judgement(
-        Denial(
-            f"others have staged files in this working tree, and the commit would take them: {name_files(foreign)}.",
-            (
-                *ways,
-                f"leave {quote_files([file.path for file in foreign])} to {name_agents(list_owners(foreign, ()))}",
-            ),
-            tuple(file.path for file in foreign),
-            list_owners(foreign, ()),
-        )
+    return refuse(
+        f"others have staged files in this working tree, and the commit would take them: {name_files(foreign)}.",
+        *ways,
+        f"leave {quote_files([file.path for file in foreign])} to {name_agents(list_owners(foreign, ()))}",
+        files=foreign,
+        agents=list_owners(foreign, ()),
     )
 
 
@@ -112,11 +117,9 @@ def _judge_taking(
     ways += [f"commonplace git stage {quote_files(shared)}    your own lines of them"] if shared else []
     ways += ["then git commit without -a"] if command.subcommand == "commit" else []
     ways += [f"git add -- <those of {quote_files(unknown)} that are yours>"] if unknown else []
-    return Judgement(
-        Denial(
-            f"{name_sessions(checkout.others_here)} in this working tree, and {' And '.join(reasons)}",
-            tuple(ways),
-            tuple(file.path for file in (*swept, *foreign)),
-            list_owners(owned, checkout.others_here),
-        )
+    return refuse(
+        f"{name_sessions(checkout.others_here)} in this working tree, and {' And '.join(reasons)}",
+        *ways,
+        files=(*swept, *foreign),
+        agents=list_owners(owned, checkout.others_here),
     )

@@ -16,7 +16,7 @@ from commonplace.client.rules.written_text import list_added_lines
 from commonplace.rules.rule_check import RuleFacts
 
 if TYPE_CHECKING:
-    from commonplace.client.git.shell_parser import ShellCommand
+    from commonplace.client.git.shell_wrappers import ShellCommand
     from commonplace.client.hooks.hook_run import HookRun
 
 _COMMIT_VALUES = (
