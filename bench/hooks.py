@@ -73,13 +73,72 @@ def measure_local(folder: str, root: Path, port: int, rounds: int) -> None:
     run_hook(HOOK, here, build_event(root, "bob", "SessionStart"))
     print_row("before an edit, lease taken or renewed", HOOK, here, edit, rounds, b"")
     print_row("before an edit, held by another: denied", HOOK, here, denied, rounds, b'"deny"')
-    for line in ("ls -la", "git status", "echo 'git'", "git add src/cart.py"):
-        shell = build_event(root, "alice", "PreToolUse", tool_name="Bash", tool_input={"command": line})
-        print_row(f"before the shell command {line}", HOOK, here, shell, rounds, b"")
     touched = json.loads(edit) | {"hook_event_name": "PostToolUse"}
     print_row("after an edit, reported", HOOK, here, json.dumps(touched).encode(), rounds, b"")
     again = build_event(root, "alice", "SessionStart", source="compact")
     print_row("session start after a compaction", HOOK, here, again, rounds, b"additionalContext")
+
+
+SHELL_LINES = ("ls -la", "git status", "npm test", "make test", "echo 'git'", "git add src/cart.py")
+
+
+def measure_shell(folder: str, root: Path, port: int, rounds: int) -> None:
+    """What looking at a shell command costs, in CPU, as a ratio to the hook that has nothing to look at."""
+    here = os.environ | {"COMMONPLACE_HOME": f"{folder}/home", "COMMONPLACE_URL": f"http://127.0.0.1:{port}"}
+    (root / "Makefile").write_text("test:\n\techo tested\n\nrelease:\n\tgit push\n", encoding="utf-8")
+    works: dict[str, list[float]] = {line: [] for line in SHELL_LINES}
+    for _ in range(rounds):
+        for line, seen in works.items():
+            shell = build_event(root, "alice", "PreToolUse", tool_name="Bash", tool_input={"command": line})
+            seen.append(run_hook(HOOK, here, shell)[1])
+    bare = statistics.median(works["ls -la"])
+    print()
+    print(f"| {'before the shell command':44} |  CPU ms | to ls |")
+    print(f"|{'-' * 46}|" + "--------:|------:|")
+    for line, seen in works.items():
+        print(f"| {line:44} | {statistics.median(seen):7.1f} | {statistics.median(seen) / bare:5.2f} |")
+
+
+RADAR_FILES, RADAR_CHANGED = 1_000, 20
+
+
+def measure_radar(folder: str, port: int, rounds: int) -> None:
+    """What one look of the radar costs: two working trees, with nothing and with something changed in each."""
+    home = os.environ | {"COMMONPLACE_HOME": f"{folder}/radar", "COMMONPLACE_URL": f"http://127.0.0.1:{port}"}
+    here = home | {"COMMONPLACE_HOOKS_RADAR": "off"}
+    shop, tree = Path(folder, "orchard"), Path(folder, "orchard-tree")
+    names = [f"src/part{number}.py" for number in range(RADAR_FILES)]
+    make_trees(shop, tree, names)
+    for root, session in ((shop, "ann"), (tree, "ben")):
+        run_hook(HOOK, here, build_event(root, session, "SessionStart"))
+    command = [*HOOK[:-1], "radar", "claude", "ann", str(shop)]
+    clean = statistics.median(run_hook(command, here, b"")[1] for _ in range(rounds))
+    for root, step in ((shop, 1), (tree, 2)):
+        for name in names[: RADAR_CHANGED * step : step]:
+            (root / name).write_text(f"def add(a, b):\n    return a + b + {step}\n", encoding="utf-8")
+    changed = statistics.median(run_hook(command, here, b"")[1] for _ in range(rounds))
+    alone = statistics.median(run_hook([*HOOK[:-1], "radar"], here, b"")[1] for _ in range(rounds))
+    print()
+    print(
+        f"radar, two working trees of {RADAR_FILES} files, CPU ms: {clean - alone:.0f} with nothing changed,"
+    )
+    print(
+        f"{changed - alone:.0f} with {RADAR_CHANGED} files changed in each; its start alone takes {alone:.0f}"
+    )
+
+
+def make_trees(shop: Path, tree: Path, names: list[str]) -> None:
+    subprocess.run(["git", "init", "-q", str(shop)], check=True)
+    for name in names:
+        (shop / name).parent.mkdir(exist_ok=True)
+        (shop / name).write_text(f"def add(a, b):\n    return a + b  # {name}\n", encoding="utf-8")
+    author = ["-c", "user.name=Ann", "-c", "user.email=ann@example.com"]
+    for words in (
+        ["add", "."],
+        [*author, "commit", "-qm", "all"],
+        ["worktree", "add", "-q", "-b", "b", str(tree)],
+    ):
+        subprocess.run(["git", *words], cwd=shop, check=True)
 
 
 RULES_FILE = Path(__file__).parents[1] / "tests" / "rules_broken.json"
@@ -210,6 +269,8 @@ def main() -> None:
             port, "-m", "commonplace", "serve", "--port", str(port), "--data", f"{folder}/data"
         ):
             measure_local(folder, root, port, rounds)
+            measure_shell(folder, root, port, rounds)
+            measure_radar(folder, port, rounds)
             measure_rules(folder, root, port, rounds)
             measure_remote(folder, root, port, rounds)
 

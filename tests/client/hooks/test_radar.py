@@ -6,7 +6,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from hooked import Agent, git
+from hooked import Agent, git, replace_text
 
 import product
 from commonplace.client.git import radar
@@ -54,6 +54,22 @@ async def test_a_coming_conflict_is_told_once_to_both_and_ends_by_itself(near, s
     (linked / "src/cart.py").write_text(changed(10, "bens again"))
     await look(ann)
     assert told in (await ann.edited(shop / "src/tax.py")).context
+
+
+async def test_a_coming_conflict_names_each_place_and_who_holds_what(near, shop, linked):
+    off = {"COMMONPLACE_HOOKS_RADAR": "off", "COMMONPLACE_HOOKS_LOCK": "check"}
+    ann, ben = (
+        near("claude", **off),
+        near("codex", cwd=linked, **(off | {"COMMONPLACE_HOOKS_LOCK": "acquire"})),
+    )
+    await ann.start()
+    await replace_text(ben, linked / "src/cart.py", "line 10\n", "bens\n")
+    await replace_text(ben, linked / "src/cart.py", "line 30\n", "bens too\n")
+    (shop / "src/cart.py").write_text("new\n" + changed(10, "anns").replace("line 30", "anns too"))
+    await look(ann)
+    told = (await ann.edited(shop / "src/tax.py")).context
+    assert "in src/cart.py:11,31." in told
+    assert "codex holds src/cart.py:10,30" in told
 
 
 async def test_changes_that_merge_are_not_told(team, near, shop, linked):

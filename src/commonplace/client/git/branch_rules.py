@@ -36,10 +36,11 @@ def judge_stash(checkout: Checkout, command: GitCommand) -> Judgement:
     if not others:
         return Judgement(commits=_list_stashes(checkout.root) if act in ("drop", "clear", "pop") else ())
     own = [file.path for file in checkout.changed if file.mine]
-    foreign = [file for file in checkout.changed if not is_free(file)] if checkout.others_here else []
-    takes = (
-        f" It would take the changes of others: {name_files(foreign)}." if foreign and act == "push" else ""
+    takes_all = act in ("push", "save") and not (options.operands[1:] or options.paths)
+    foreign = (
+        [file for file in checkout.changed if not is_free(file)] if checkout.others_here and takes_all else []
     )
+    takes = f" It would take the changes of others: {name_files(foreign)}." if foreign else ""
     program = program_words()
     return refuse(
         f"{name_sessions(others)} in this repository, and git has one stash for all of its working trees.{takes}",

@@ -19,23 +19,25 @@ from commonplace.client.git.checkout import (
     report_checkout,
 )
 from commonplace.client.git.git_program import GitFailed, ask_git, run_git
-from commonplace.client.hooks import fault_log, prevented
+from commonplace.client.hooks import fault_log, leases, prevented
 from commonplace.client.hooks.hook_event import HookEvent
 from commonplace.client.hooks.hook_run import HookRun
 from commonplace.client.hooks.hook_settings import read_hook_settings
 from commonplace.client.hooks.hook_state import HookState, list_hook_sessions
+from commonplace.file_region import shorten_path
 
 _MAX_WORKING_TREES = 8
 _MAX_FILES_NAMED = 5
+_MAX_LINES_NAMED = 3
 _PATIENCE_SECONDS = 10.0
 _CONFLICT = 1
 
 
 class ComingConflict(NamedTuple):
-    """A file that two working trees change so that git cannot merge it, and where in the file."""
+    """A file that two working trees change so that git cannot merge it, and the first lines of the conflicts."""
 
     file: str
-    line: int
+    lines: tuple[int, ...]
 
 
 def main(words: list[str]) -> int:
@@ -123,7 +125,7 @@ def find_conflicts(root: str, own: str, theirs: str) -> list[ComingConflict]:
     if code != _CONFLICT:
         return []
     tree, *files = [name for name in output.split("\0") if name]
-    return [ComingConflict(file, _find_first_marker(root, tree, file)) for file in dict.fromkeys(files)]
+    return [ComingConflict(file, _find_conflict_lines(root, tree, file)) for file in dict.fromkeys(files)]
 
 
 def _commit_of_tree(root: str) -> str:
@@ -133,13 +135,24 @@ def _commit_of_tree(root: str) -> str:
     return run_git("rev-parse", "HEAD", folder=root)
 
 
-def _find_first_marker(root: str, tree: str, file: str) -> int:
-    """The line where the conflict begins; 0 if the file has none, as when one side deleted it."""
+def _find_conflict_lines(root: str, tree: str, file: str) -> tuple[int, ...]:
+    """Where the conflicts begin, in the lines of this side; none if one side deleted the file."""
     try:
         lines = run_git("cat-file", "blob", f"{tree}:{file}", folder=root).splitlines()
     except GitFailed:
-        return 0
-    return next((number for number, line in enumerate(lines, start=1) if line.startswith("<<<<<<<")), 0)
+        return ()
+    starts: list[int] = []
+    number, is_theirs = 1, False
+    for line in lines:
+        if line.startswith("<<<<<<< "):
+            starts.append(number)
+        elif line == "=======" and starts:
+            is_theirs = True
+        elif line.startswith(">>>>>>> "):
+            is_theirs = False
+        elif not is_theirs:
+            number += 1
+    return tuple(starts)
 
 
 def _remember(state: HookState, other_root: str, conflicts: Sequence[ComingConflict]) -> list[ComingConflict]:
@@ -162,7 +175,7 @@ def _tell_both(hook_run: HookRun, other: OtherSession, conflicts: Sequence[Comin
     text = (
         f"A merge conflict is coming between {agent} ({_name_branch(hook_run.place)}) and {other.agent}"
         f" ({other.branch or other.root}) in {named}. {first} should commit first, since less is changed there; the"
-        " other then merges."
+        f" other then merges.{_name_holders(hook_run, conflicts)}"
     )
     hook_run.state.put_notices([text])
     files = [conflict.file for conflict in conflicts]
@@ -170,7 +183,19 @@ def _tell_both(hook_run: HookRun, other: OtherSession, conflicts: Sequence[Comin
 
 
 def _name_conflict(conflict: ComingConflict) -> str:
-    return f"{conflict.file}:{conflict.line}" if conflict.line else conflict.file
+    lines = ",".join(map(str, conflict.lines[:_MAX_LINES_NAMED]))
+    return f"{conflict.file}:{lines}" if lines else conflict.file
+
+
+def _name_holders(hook_run: HookRun, conflicts: Sequence[ComingConflict]) -> str:
+    """Who has leased what of these files."""
+    held: list[str] = []
+    for conflict in conflicts[:_MAX_FILES_NAMED]:
+        reply = hook_run.call_in_session("memory_get_locks", path_pattern=conflict.file)
+        locks = [(str(lock["held_by"]), lock) for lock in reply.get("locks", [])]
+        locks += [(hook_run.confirm_agent(), lock) for lock in reply.get("your_locks", [])]
+        held += [f"{holder} holds {shorten_path(leases.name_lock(lock))}" for holder, lock in locks]
+    return f" {'; '.join(dict.fromkeys(held[:_MAX_FILES_NAMED]))}." if held else ""
 
 
 def _name_branch(root: str) -> str:
