@@ -4,7 +4,7 @@ A link counts while the later document is active. Writing a document anew makes 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from commonplace.store.database import Row, Tx
 
@@ -42,13 +42,24 @@ async def record_contradicted_documents(
 async def find_later_documents(tx: Tx, project: str, documents: Sequence[str]) -> dict[str, str]:
     """The id of the document that holds now instead of each of these: the end of what contradicts or replaced it."""
     later = await _find_next_documents(tx, project, documents)
-    last = dict(later)
+    asked = set(documents)
     for _ in range(_MAX_CHAIN):
-        following = await _find_next_documents(tx, project, list(set(last.values()))) if last else {}
-        if not any(each in following for each in last.values()):
+        further = set(later.values()) - asked
+        if not further:
             break
-        last = {document: following.get(each, each) for document, each in last.items()}
-    return {document: each if each != document else later[document] for document, each in last.items()}
+        later |= await _find_next_documents(tx, project, list(further))
+        asked |= further
+    return {document: _follow_chain(later, document) for document in documents if document in later}
+
+
+def _follow_chain(later: Mapping[str, str], document: str) -> str:
+    """The last document of the chain; in a circle the next one."""
+    passed = [document]
+    while (following := later.get(passed[-1])) is not None:
+        if following in passed:
+            return later[document]
+        passed.append(following)
+    return passed[-1]
 
 
 async def _find_next_documents(tx: Tx, project: str, documents: Sequence[str]) -> dict[str, str]:
