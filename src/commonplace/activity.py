@@ -29,7 +29,7 @@ _LENGTH_DIGITS = 2
 _SELECT_SESSION = (
     "select project, id, agent, agent_type, key_id, working_directory, ended_at,"
     " exists (select 1 from notice where notice.project = session.project and notice.session = session.id)"
-    " as has_notice from session where project = $1"
+    " as has_notice from session where project = $1 and id = $2"
 )
 
 _SESSION_ID = re.compile(r".+_[0-9a-f]{34}")
@@ -135,7 +135,7 @@ async def _load_row(
     tx: Tx, project: str, session: str, reads: SessionReads
 ) -> tuple[Row, Sequence[Sequence[Row]]] | None:
     """The session's row, and the rows of the reads, the store's time last."""
-    own: Statement = (f"{_SELECT_SESSION} and id = $2", project, session)
+    own: Statement = (_SELECT_SESSION, project, session)
     asked = reads(project, session)
     if not asked:
         row = await tx.one(*own)

@@ -6,7 +6,6 @@ they would give at the end of their time.
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
 
 from commonplace import errors
 
@@ -17,8 +16,11 @@ class CallAdmission:
         self._stopping = False
         self._waiters: set[asyncio.Event] = set()
 
-    @contextlib.contextmanager
-    def admit_call(self) -> Iterator[None]:
+    def admit_call(self) -> "CallAdmission":
+        """A context: the call has a place among the running ones inside, or is refused."""
+        return self
+
+    def __enter__(self) -> None:
         if self.running >= self.max_calls:
             self.refused += 1
             raise errors.Unavailable(
@@ -27,10 +29,9 @@ class CallAdmission:
                 retry_after=1,
             )
         self.running += 1
-        try:
-            yield
-        finally:
-            self.running -= 1
+
+    def __exit__(self, *_: object) -> None:
+        self.running -= 1
 
     async def wait_for(self, event: asyncio.Event, seconds: float) -> None:
         """Wait for the event without a place among the running calls; ends early when the server stops."""

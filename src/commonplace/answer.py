@@ -10,6 +10,8 @@ from commonplace import access
 from commonplace.authors import find_shown_authors
 from commonplace.quoting.marks import mark_notice, mark_reply
 
+_encode = msgspec.json.Encoder().encode
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -23,7 +25,9 @@ class Answer:
     """The rules of the project, for a hook that has another version of them."""
 
     def to_text(self) -> bytes:
-        body = mark_reply(msgspec.json.encode(self.reply))
+        body = mark_reply(_encode(self.reply))
+        if not (self.notices or self.suggestions or self.key_names or self.rules):
+            return body
         verified = find_shown_authors(body, self.notices, self.key_names) if self.key_names else []
         notices = [mark_notice(notice) for notice in self.notices]
         beside = {
@@ -32,7 +36,7 @@ class Answer:
             "_verified": verified,
             "_rules": self.rules,
         }
-        fields = msgspec.json.encode({name: value for name, value in beside.items() if value})
+        fields = _encode({name: value for name, value in beside.items() if value})
         if fields == b"{}":
             return body
         comma = b"," if len(body) > len(b"{}") else b""

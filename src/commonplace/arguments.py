@@ -60,7 +60,7 @@ VersionNumber = Annotated[int, pydantic.Field(ge=1, le=MAX_INTEGER)]
 AgentName = Annotated[str, pydantic.Field(min_length=1, max_length=64, pattern=r"^\w[\w.@:+-]*$")]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SecretMask:
     """Masks the secrets in the arguments of one call, and remembers their kinds; the policy `refuse` refuses them."""
 
@@ -107,12 +107,10 @@ def drop_nulls(given: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> dic
     }
 
 
-def decode_json_lists(arguments: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> dict[str, Any]:
+def decode_json_lists(arguments: Mapping[str, Any], list_arguments: Collection[str]) -> dict[str, Any]:
     """Read a list that was passed as JSON text, as many models do; an argument that accepts text keeps it."""
     return {
-        name: _decode_list(value)
-        if _may_be_list(value) and name in fields and _is_list_type(fields[name].annotation)
-        else value
+        name: _decode_list(value) if name in list_arguments and _may_be_list(value) else value
         for name, value in arguments.items()
     }
 
@@ -144,13 +142,13 @@ def _is_too_deep(value: Any) -> bool:
     return True
 
 
-def _is_list_type(annotation: Any) -> bool:
+def is_list_type(annotation: Any) -> bool:
     """Whether a type is a list, apart from null and from what annotates it."""
     origin = get_origin(annotation)
     if origin is Annotated:
-        return _is_list_type(get_args(annotation)[0])
+        return is_list_type(get_args(annotation)[0])
     if origin in (Union, UnionType):
-        return all(_is_list_type(choice) for choice in get_args(annotation) if choice is not NoneType)
+        return all(is_list_type(choice) for choice in get_args(annotation) if choice is not NoneType)
     return origin is list
 
 

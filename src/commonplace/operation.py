@@ -20,6 +20,7 @@ from commonplace.arguments import (
     SecretMask,
     decode_json_lists,
     drop_nulls,
+    is_list_type,
     refusal_from_validation_error,
     require_storable,
 )
@@ -75,12 +76,12 @@ class Operation:
     structured: bool = False
     """Whether MCP clients read the reply as `structuredContent` too."""
 
-    @property
+    @cached_property
     def is_recorded(self) -> bool:
         """Does a call leave an audit row? Every write does, and every read that is declared `audited`."""
         return self.writes or self.audited
 
-    @property
+    @cached_property
     def short_read_name(self) -> str:
         """The name under which the store remembers how long a read takes; empty if it is long, since it prepares."""
         return "" if self.prepare else self.name
@@ -108,6 +109,15 @@ class Operation:
         return pydantic.create_model(self.name, __config__=pydantic.ConfigDict(extra="forbid"), **fields)
 
     @cached_property
+    def _validator(self) -> Any:
+        return self.argument_model.__pydantic_validator__
+
+    @cached_property
+    def _list_arguments(self) -> frozenset[str]:
+        fields = self.argument_model.model_fields
+        return frozenset(name for name, field in fields.items() if is_list_type(field.annotation))
+
+    @cached_property
     def aliases(self) -> dict[str, str]:
         found = (
             (name, mark)
@@ -123,14 +133,14 @@ class Operation:
 
     def prepare_arguments(self) -> None:
         """Build the cached values that `parse_arguments` needs, which takes some milliseconds."""
-        _ = self.argument_model, self.aliases
+        _ = self._validator, self._list_arguments, self.aliases
 
-    @property
+    @cached_property
     def session_argument(self) -> str:
         """The argument that names the caller's own session; empty where there is none."""
         return _SESSION_ARGUMENTS.get(self.session, "")
 
-    @property
+    @cached_property
     def takes_project(self) -> bool:
         return "project" in self._argument_types
 
@@ -139,17 +149,22 @@ class Operation:
 
         Secrets are masked after lists given as JSON text are decoded: JSON escapes could hide one.
         """
-        fields = self.argument_model.model_fields
-        spelled = decode_json_lists(self._resolve_aliases(self._drop_unused_session(given)), fields)
+        spelled = self._resolve_aliases(self._drop_unused_session(given))
+        if not self._list_arguments.isdisjoint(spelled):
+            spelled = decode_json_lists(spelled, self._list_arguments)
         if self.writes and self.verbatim != ALL_ARGUMENTS:
             # The session is looked up by its digest and never stored as given.
             spelled = mask.mask_arguments(spelled, (*self.verbatim, self.session_argument))
         require_storable(spelled)
+        if None in spelled.values():
+            spelled = drop_nulls(spelled, self.argument_model.model_fields)
         try:
-            checked = self.argument_model.model_validate(drop_nulls(spelled, fields))
+            checked = self._validator.validate_python(spelled)
         except pydantic.ValidationError as wrong:
-            raise refusal_from_validation_error(wrong, self.name, list(fields)) from None
-        return {name: getattr(checked, name) for name in fields}
+            fields = list(self.argument_model.model_fields)
+            raise refusal_from_validation_error(wrong, self.name, fields) from None
+        arguments: dict[str, Any] = vars(checked)
+        return arguments
 
     def _drop_unused_session(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Hooks and models name their session in every call, also where none is needed."""
@@ -159,7 +174,7 @@ class Operation:
         return {name: value for name, value in given.items() if name not in unused}
 
     def _resolve_aliases(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        if not self.aliases.keys() & given.keys():
+        if self.aliases.keys().isdisjoint(given):
             return given
         spelled: dict[str, Any] = {}
         for name, value in given.items():

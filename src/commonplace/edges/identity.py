@@ -62,6 +62,9 @@ _MAX_TEXT_CHARACTERS: Final = 200
 _SPECIFICITY: Final[Mapping[WindowKind, int]] = {"conversation": 0, "call": 1, "connection": 2}
 _CLAUDE_CALL_META: Final = "claudecode/toolUseId"
 _CODEX_METAS: Final = ("threadId", "sessionId")
+_ORIGIN_HEADERS: Final = frozenset(
+    name.lower() for name in (WINDOW_HEADER, SESSION_HEADER, SEAT_HEADER, BRANCH_HEADER, PROJECT_HEADER)
+)
 _READ_METAS: Final = frozenset(
     {IDEMPOTENCY_META, WINDOW_META, SESSION_META, SEAT_META, BRANCH_META, _CLAUDE_CALL_META, *_CODEX_METAS}
 )
@@ -253,7 +256,9 @@ def _build_fixed_callers(
 
 
 def _read_bearer_token(headers: Mapping[str, str]) -> str:
-    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    if "authorization" not in headers:
+        return ""
+    scheme, _, secret = headers["authorization"].partition(" ")
     return secret.strip()[:_MAX_SECRET_CHARACTERS] if scheme.lower() == "bearer" else ""
 
 
@@ -273,7 +278,7 @@ def add_headers(caller: Caller, headers: Mapping[str, str]) -> Caller:
     """Add what the headers say (names in lower case)."""
     if key := headers.get(IDEMPOTENCY_HEADER.lower()):
         caller = replace(caller, idempotency_key=key.strip())
-    if not any(name.startswith("x-commonplace-") for name in headers):
+    if _ORIGIN_HEADERS.isdisjoint(headers):
         return caller
     return _add_origin(
         caller,

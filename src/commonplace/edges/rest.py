@@ -51,12 +51,14 @@ class RestApi:
         if not isinstance(arguments, dict):
             raise errors.Invalid("The body is not a JSON object.", hint='Send {"argument": value}.')
         name = request.path.rpartition("/")[2]
-        with response.watch_client() as watch:
-            answer = await self._calls.run(name, arguments, request.caller)
-            if (known := request.headers.get(RULES_HEADER.lower())) is not None:
-                answer = await self._add_rules(answer, known, request.caller)
-        if not watch.stopped:
-            await response.send(200, answer.to_text())
+        answer = await response.run_watched(self._run_call(name, arguments, request))
+        await response.send(200, answer.to_text())
+
+    async def _run_call(self, name: str, arguments: dict[str, Any], request: Request) -> Answer:
+        answer = await self._calls.run(name, arguments, request.caller)
+        if (known := request.headers.get(RULES_HEADER.lower())) is not None:
+            answer = await self._add_rules(answer, known, request.caller)
+        return answer
 
     async def _add_rules(self, answer: Answer, known: str, caller: Caller) -> Answer:
         """Send the rules of the project along, if the hook that called knows another version of them."""

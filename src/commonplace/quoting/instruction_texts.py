@@ -49,6 +49,8 @@ def is_instruction_like(text: str) -> bool:
 
 def may_be_instruction_like(body: bytes) -> bool:
     """Whether a reply, as JSON, is worth a look at each of its texts: never False if one of them is instruction-like."""
+    if _signs_and_runs().search(body) is None:  # most replies: one pass tells
+        return False
     return _signs().search(body) is not None or any(
         _decode_run(run.decode()) for run in _encoded_runs().findall(body)
     )
@@ -115,11 +117,22 @@ def _instructions() -> Any:
 
 @cache
 def _signs() -> Any:
+    return _compile_bytes(_list_signs())
+
+
+@cache
+def _signs_and_runs() -> Any:
+    return _compile_bytes([*_list_signs(), _ENCODED_RUN])
+
+
+def _list_signs() -> list[str]:
     """The patterns for JSON, where an escape such as `\\n` may stand before a word or between two."""
     loose = [_loosen_pattern(pattern) for pattern in ALL_PATTERNS]
-    rest = (f"(?-i:{_DISGUISED}|{HIDDEN_CLASS})", _HEX_RUN, _ESCAPES)
-    options = _make_options()
-    return re2.compile("|".join(f"(?:{pattern})" for pattern in (*loose, *rest)).encode(), options)
+    return [*loose, f"(?-i:{_DISGUISED}|{HIDDEN_CLASS})", _HEX_RUN, _ESCAPES]
+
+
+def _compile_bytes(patterns: list[str]) -> Any:
+    return re2.compile("|".join(f"(?:{pattern})" for pattern in patterns).encode(), _make_options())
 
 
 def _loosen_pattern(pattern: str) -> str:

@@ -9,7 +9,6 @@ Who records what for a restart is in `rooms/locks/lease_time.py`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from commonplace.clock import SECOND, read_boot_clock
@@ -21,8 +20,7 @@ SHIFT_COLUMN: Final = "(select value from setting where name = 'clock_shift') as
 _MAX_UNCERTAINTY: Final = SECOND
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(NamedTuple):
     """A time of the store, read between two times of this process."""
 
     at: int

@@ -5,26 +5,25 @@ Every commit is on disk before its callers are answered. Which reads may run on 
 
 import asyncio
 import contextlib
-import re
 import threading
-from collections.abc import Callable, Coroutine, Sequence
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from types import CoroutineType
 from typing import Any, TypeVar
 
 import apsw
-import msgspec
 
 from commonplace import errors
 from commonplace.clock import Clock
 from commonplace.data_folder import DataFolder
-from commonplace.store.database import Kind, Row, Statement, Tx, Value, Work
-from commonplace.store.lease_clock import SHIFT_COLUMN, LeaseClock
+from commonplace.store.database import Kind, Tx, Work
+from commonplace.store.lease_clock import LeaseClock
 from commonplace.store.loop_reads import LoopReader, NeedsThread
 from commonplace.store.sqlite_busy import make_busy_handler
 from commonplace.store.sqlite_errors import sqlite_refusal
 from commonplace.store.sqlite_guard import DatabaseGuard
+from commonplace.store.sqlite_tx import SqliteTx
 
 T = TypeVar("T")
 
@@ -40,97 +39,12 @@ _PRAGMAS = (
     "pragma temp_store=memory",
 )
 _PROBE_ROW = "insert into setting (name, value) values ('probe', '') on conflict (name) do update set value = excluded.value"
-_PARAMETER = re.compile(r"\$(\d+)")
-_LISTS = frozenset({list, tuple})
-_IN_LIST = re.compile(r"= any\(\$(\d+)\)")
-
-
-@cache
-def translate_parameters(sql: str) -> str:
-    """SQLite reads `$3` as a name and binds it silently wrong; `?3` is a position. Lists travel as JSON."""
-    listed = _IN_LIST.sub(r"in (select value from json_each(?\1))", sql)
-    return _PARAMETER.sub(r"?\1", listed)
-
-
-class SqliteTx:
-    kind: Kind = "sqlite"
-
-    def __init__(self, connection: apsw.Connection, clock: Clock, lease_clock: LeaseClock | None) -> None:
-        self._connection, self._clock, self._lease_clock = connection, clock, lease_clock
-        self._clock_asked_at = 0
-        self._columns: dict[str, tuple[str, ...]] = {}
-
-    @property
-    def is_open(self) -> bool:
-        return self._connection.in_transaction
-
-    def execute(self, sql: str, values: Sequence[Value] = ()) -> apsw.Cursor:
-        bound = [_encode_list(value) if value.__class__ in _LISTS else value for value in values]
-        return self._connection.execute(translate_parameters(sql), bound)
-
-    async def run(self, sql: str, *values: Value) -> int:
-        before = self._connection.total_changes()
-        for _ in self.execute(sql, values):
-            pass
-        return self._connection.total_changes() - before
-
-    async def one(self, sql: str, *values: Value) -> Row | None:
-        rows = await self.all(sql, *values)
-        return rows[0] if rows else None
-
-    async def all(self, sql: str, *values: Value) -> Sequence[Row]:
-        cursor = self.execute(sql, values)
-        columns = self._columns.get(sql)
-        if columns is None:
-            try:
-                columns = tuple(column[0] for column in cursor.get_description())
-            except apsw.ExecutionCompleteError:
-                return []
-            self._columns[sql] = columns
-        try:
-            return [dict(zip(columns, row, strict=True)) for row in cursor]
-        except UnicodeDecodeError as error:  # all text that is written is UTF-8
-            raise apsw.CorruptError(f"stored text is not UTF-8 ({error.reason})") from error
-
-    async def together(self, *statements: Statement) -> list[Sequence[Row]]:
-        return [await self.all(sql, *values) for sql, *values in statements]
-
-    async def queue(self, sql: str, *values: Value) -> None:
-        for _ in self.execute(sql, values):
-            pass
-
-    async def expect_no_row(self, sql: str, *values: Value) -> None:
-        """Nothing to ask: this transaction is the only one that writes."""
-
-    async def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
-        for row in rows:
-            self.execute(sql, row)
-
-    def claim_project(self, project: str) -> None:
-        """Nothing to share out: one writer commits for all."""
-
-    async def clock(self) -> int:
-        if self._lease_clock is None:
-            return self._clock()
-        (row,) = await self.all(*self.clock_statement())
-        return self.clock_from_row(row)
-
-    def clock_statement(self) -> Statement:
-        if self._lease_clock is None:
-            return "select $1 as now", self._clock()
-        self._clock_asked_at = self._lease_clock.read_boot()
-        return f"select $1 as now, {SHIFT_COLUMN}", self._clock()
-
-    def clock_from_row(self, row: Row) -> int:
-        if self._lease_clock is None:
-            return int(row["now"])
-        return self._lease_clock.correct(row, self._clock_asked_at)
 
 
 def run_to_end(work: Work[T], tx: SqliteTx) -> T:
     """Run a transaction to its end in this thread: its coroutine never suspends."""
     step = work(tx)
-    if not isinstance(step, Coroutine):
+    if not isinstance(step, CoroutineType):
         raise TypeError("a transaction is a coroutine function")
     try:
         step.send(None)
@@ -393,7 +307,3 @@ def _settle_jobs(outcomes: list[_Outcome]) -> None:
 def _settle_in_loop(ended: list[_Outcome]) -> None:
     for job, result, error in ended:
         job.settle_result(result, error)
-
-
-def _encode_list(value: Value) -> str:
-    return msgspec.json.encode(value).decode()

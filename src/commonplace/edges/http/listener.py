@@ -34,6 +34,7 @@ class BoundedHeadProtocol(HttpToolsProtocol):
 
     _head_timer: asyncio.TimerHandle | None = None
     _pending_bytes = 0
+    _is_in_head = False
     _refusal: errors.Refusal | None = None
 
     def data_received(self, data: bytes) -> None:
@@ -43,6 +44,8 @@ class BoundedHeadProtocol(HttpToolsProtocol):
             piece = data[start : start + _HEAD_BYTES]
             self._pending_bytes += len(piece)
             super().data_received(piece)
+            if self._is_in_head and self._head_timer is None:
+                self._start_head_timer()  # most heads arrive whole and need none
             if self._pending_bytes > _HEAD_BYTES and not self.transport.is_closing():
                 self._refusal = HeadTooLarge(hint=f"Send a head of at most {_HEAD_BYTES} bytes.")
                 self.send_400_response("")
@@ -76,13 +79,14 @@ class BoundedHeadProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
+        self._is_in_head = True
         super().on_message_begin()
-        if self._head_timer is None:
-            self._start_head_timer()
 
     def on_headers_complete(self) -> None:
-        self._cancel_head_timer()
+        self._is_in_head = False
         self._pending_bytes = 0
+        if self._head_timer is not None:
+            self._cancel_head_timer()
         super().on_headers_complete()
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:

@@ -11,19 +11,20 @@ import contextlib
 import json
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Coroutine, Mapping, MutableMapping
 from typing import Any, ClassVar, Final, Self
 
 import msgspec
 
 from commonplace import errors
 from commonplace.access import Caller
+from commonplace.edges.http.first_step import StartedCoroutine
 from commonplace.edges.http.numbers import parse_integer
 from commonplace.edges.http.refusals import MalformedJson, TooSlow, UnsupportedMediaType
 from commonplace.edges.limits import ClientLimits
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Receive = Callable[[], Coroutine[Any, Any, MutableMapping[str, Any]]]
 
 _JSON_TYPE: Final = "application/json"
 _LARGE_BODIES_AT_ONCE: Final = 2
@@ -32,7 +33,9 @@ _SHORT_BODY_BYTES: Final = 64 * 1024
 # Possessive, and the closing quote optional: linear even on a string that never ends.
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _INT64: Final = range(-(2**63), 2**63)
+_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
 _decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
 
 
 class ClientDisconnected(Exception):  # noqa: N818 - nobody is left to answer, which is not a fault
@@ -110,7 +113,15 @@ class Request:
         largest = max_bytes or self.limits.body_bytes
         ordinary = max_bytes or self.limits.ordinary_body_bytes
         with BodyBound(self.headers.get("content-length"), largest, ordinary) as bound:
-            return await self._read_body(bound)
+            self._body_state = "reading"
+            first = StartedCoroutine(self._receive())
+            if not first.has_ended or first.result.get("more_body"):
+                return await self._read_slow_body(bound, first)
+            # Most bodies have arrived together with their head.
+            body = _read_part(first.result)
+            bound.require_within(len(body))
+            self._body_state = "read"
+            return body
 
     async def receive(self) -> MutableMapping[str, Any]:
         """The next message of the connection; after the body only a disconnect comes."""
@@ -132,25 +143,26 @@ class Request:
                         return
                     left -= len(message["body"])
 
-    async def _read_body(self, bound: "BodyBound") -> bytes:
-        self._body_state = "reading"
+    async def _read_slow_body(
+        self, bound: "BodyBound", first: StartedCoroutine[MutableMapping[str, Any]]
+    ) -> bytes:
         started = asyncio.get_running_loop().time() + self.limits.body_grace_seconds
         # One block that grows: many parts would leave the heap in pieces that are never given back.
         body = bytearray()
         try:
             async with asyncio.timeout_at(started) as deadline:
-                while True:
-                    message = await self._receive()
-                    if message["type"] == "http.disconnect":
-                        raise ClientDisconnected
-                    body += message.get("body", b"")
+                message = await first
+                while message.get("more_body"):
+                    body += message["body"]
                     bound.require_within(len(body))
-                    if not message.get("more_body"):
-                        self._body_state = "read"
-                        return bytes(body)
                     deadline.reschedule(started + len(body) / self.limits.bytes_per_second)
+                    message = await self._receive()
         except TimeoutError:
             raise TooSlow(hint="Send it again, faster.") from None
+        body += _read_part(message)
+        bound.require_within(len(body))
+        self._body_state = "read"
+        return bytes(body)
 
 
 class BodyBound:
@@ -186,6 +198,13 @@ class BodyBound:
             )
 
 
+def _read_part(message: MutableMapping[str, Any]) -> bytes:
+    if message["type"] == "http.disconnect":
+        raise ClientDisconnected
+    part: bytes = message.get("body", b"")
+    return part
+
+
 def _find_repeated(pairs: list[tuple[str, str]]) -> frozenset[str]:
     counts = Counter(name for name, _value in pairs)
     return frozenset(name for name, count in counts.items() if count > 1)
@@ -206,6 +225,8 @@ def _decode_checked(body: bytes, limits: ClientLimits) -> Any:
         tree = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedJson(f"The body is not valid JSON: {error}.", hint="Send JSON in UTF-8.") from None
+    if _is_plain(body, tree, limits.json_depth):
+        return tree
     keys = _count_keys(tree, limits.json_depth)
     if body.count(b":") != keys:
         _refuse_repeated_keys(body)
@@ -216,6 +237,19 @@ def _decode_checked(body: bytes, limits: ClientLimits) -> Any:
 
 def _count_values_at_most(body: bytes) -> int:
     return body.count(b",") + body.count(b"[") + body.count(b"{") + 1
+
+
+def _is_plain(body: bytes, tree: Any, depth: int) -> bool:
+    """Whether counting alone shows that nothing is refused: no escape, no long number, not deep, no key repeated.
+
+    A repeated key is lost in the tree, and with it a colon.
+    """
+    return (
+        b"\\" not in body
+        and body.count(b"[") + body.count(b"{") <= depth
+        and _LONG_NUMBER.search(body) is None
+        and _encode(tree).count(b":") == body.count(b":")
+    )
 
 
 def _count_keys(tree: Any, depth: int) -> int:

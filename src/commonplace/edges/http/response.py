@@ -5,19 +5,21 @@ work of a request whose client goes away. Which route answers is decided in rout
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
 from commonplace import errors
-from commonplace.edges.http.request import Request
+from commonplace.edges.http.first_step import StartedCoroutine
+from commonplace.edges.http.request import ClientDisconnected, Request
 from commonplace.quoting.marks import mark_reply
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Header = tuple[bytes, bytes]
+T = TypeVar("T")
 
 JSON_TYPE: Final = b"application/json"
 # Most calls are over before it pays to watch whether their client is still there.
@@ -104,13 +106,11 @@ class Response:
     async def start_body(self, status: int, length: int, content_type: bytes, *headers: Header) -> None:
         """Send the head of an answer whose body follows by `send_chunk` and `end_body`."""
         self.has_begun = True
-        own = {name for name, _ in headers}
-        head = [
-            (b"content-type", content_type),
-            (b"content-length", b"%d" % length),
-            *(header for header in _SECURITY_HEADERS if header[0] not in own),
-            *headers,
-        ]
+        security = _SECURITY_HEADERS
+        if headers:
+            own = {name for name, _ in headers}
+            security = tuple(header for header in security if header[0] not in own)
+        head = [(b"content-type", content_type), (b"content-length", b"%d" % length), *security, *headers]
         await self._send({"type": "http.response.start", "status": status, "headers": head})
 
     async def send_chunk(self, chunk: bytes) -> None:
@@ -157,6 +157,17 @@ class Response:
             start = {"type": "http.response.start", "status": 200, "headers": list(_STREAM_HEADERS)}
             await self._send(start)
         await self.send_chunk(frame)
+
+    async def run_watched(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run the work of this request. If it waits and its client goes away, stop it and raise ClientDisconnected."""
+        started = StartedCoroutine(work)
+        if started.has_ended:
+            return started.result
+        with self.watch_client() as watch:
+            result = await started
+        if watch.stopped:
+            raise ClientDisconnected
+        return result
 
     def watch_client(self, *, at_once: bool = False) -> "ClientWatch":
         return ClientWatch(self._request, self, 0 if at_once else _UNWATCHED_SECONDS)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from commonplace import activity, errors
+from commonplace.acting import no_session
 from commonplace.call import Call
 from commonplace.clock import MINUTE
 from commonplace.file_region import shorten_path, split_region
@@ -223,28 +224,19 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
     )
 
 
-@operation("memory_get_locks", role="readonly")
+@operation("memory_get_locks", role="readonly", session_reads=(store.LOCKS_IN_USE,))
 async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockListing:
     """Show reservations: who else (somebody) is editing or owns a file, directory; find locked, leased, taken,
     reserved files; check for conflicts."""
-    now = await call.tx.clock()
-    fold = await store.project_ignores_case(call.tx, call.project)
-    session = call.own_session.id
+    if call.session is None:
+        raise no_session()
+    now, in_use = call.store_now, call.session_rows[0][0]
+    fold = bool(in_use["ignore_case"])
     if path_pattern is None:
-        own = await store.list_leases_of_session(call.tx, call.project, session, fold)
-        others = await store.list_leases_of_others(
-            call.tx, call.project, session, fold, now, MAX_LISTED_LOCKS
-        )
-        total = len(others)
-        if total == MAX_LISTED_LOCKS:
-            total = await store.count_leases_of_others(call.tx, call.project, session, now)
+        mine, others, total = await _list_leases_in_use(call, in_use, fold)
     else:
-        matches = await _list_matching_leases(call, path_pattern, fold)
-        own = [lease for lease in matches if lease.session == session]
-        others = [lease for lease in matches if lease.session != session and lease.blocks_others(now)]
-        total = len(others)
-    mine = [lease for lease in own if lease.blocks_others(now)]
-    waiting = await waiters.list_waiters(call.tx, call.project, now)
+        mine, others, total = await _list_matching_leases(call, path_pattern, fold)
+    waiting = await waiters.list_waiters(call.tx, call.project, now) if in_use["has_waiters"] else ()
     wanted = None if path_pattern is None else [_request_pattern(call, path_pattern, fold)]
     if wanted is not None:
         waiting = [row for row in waiting if wanted[0].overlaps_path(row["path"], fold)]
@@ -332,9 +324,31 @@ def _request_pattern(call: Call, path_pattern: str, fold: bool) -> LockRequest:
     return LockRequest.from_path(f"{path}/", "exclusive", fold)
 
 
-async def _list_matching_leases(call: Call, path_pattern: str, fold: bool) -> list[Lease]:
-    """List the leases that overlap the pattern, newest first."""
+async def _list_leases_in_use(call: Call, in_use: Row, fold: bool) -> tuple[list[Lease], list[Lease], int]:
+    """The caller's leases, the newest of the others', and the number of these."""
+    tx, project, session, now = call.tx, call.project, call.own_session.id, call.store_now
+    own = await store.list_leases_of_session(tx, project, session, fold) if in_use["has_own"] else []
+    mine = [lease for lease in own if lease.blocks_others(now)]
+    if not in_use["has_others"]:
+        return mine, [], 0
+    others = await store.list_leases_of_others(tx, project, session, fold, now, MAX_LISTED_LOCKS)
+    total = len(others)
+    if total == MAX_LISTED_LOCKS:
+        total = await store.count_leases_of_others(tx, project, session, now)
+    return mine, others, total
+
+
+async def _list_matching_leases(
+    call: Call, path_pattern: str, fold: bool
+) -> tuple[list[Lease], list[Lease], int]:
+    """The same of the leases that overlap the pattern, newest first."""
     request = _request_pattern(call, path_pattern, fold)
     candidates = await store.list_candidate_leases(call.tx, call.project, [request], fold)
-    matches = [lease for lease in candidates if request.conflicts_with(lease)]
-    return sorted(matches, key=lambda lease: -lease.token)
+    matches = [
+        lease
+        for lease in sorted(candidates, key=lambda lease: -lease.token)
+        if request.conflicts_with(lease) and lease.blocks_others(call.store_now)
+    ]
+    own = call.own_session.id
+    others = [lease for lease in matches if lease.session != own]
+    return [lease for lease in matches if lease.session == own], others, len(others)

@@ -26,7 +26,16 @@ LEASES_OF_SESSION = (
     "select count(*) as held, min(expires_at) as first from lease where project = $1 and session = $2"
     " having count(*) > 0"
 )
+LOCKS_IN_USE = (
+    "select (select ignore_case from project where name = $1) as ignore_case,"
+    " exists (select 1 from lease where project = $1 and session = $2) as has_own,"
+    " exists (select 1 from lease where project = $1 and session <> $2) as has_others,"
+    " exists (select 1 from lock_waiter where project = $1) as has_waiters"
+)
+"""What a list of locks must read at all: most projects have no locks, or nobody who waits for one."""
 _HELD_BY_OTHERS = "lease.session <> $2 and lease.expires_at > $3 and session.ended_at is null and api_key.revoked_at is null"
+
+_SELECT_LEASES_OF_OTHERS = f"{_SELECT_LEASES} and {_HELD_BY_OTHERS} order by lease.token desc limit $4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +96,7 @@ async def list_leases_of_others(
 ) -> list[Lease]:
     """List the leases that other live sessions hold, newest first."""
     rows = await tx.all(
-        f"{_SELECT_LEASES} and {_HELD_BY_OTHERS} order by lease.token desc limit $4",
+        _SELECT_LEASES_OF_OTHERS,
         project,
         session,
         now - TAKEOVER_DELAY,

@@ -72,10 +72,9 @@ class ModernHttp:
         if message["method"] == LISTEN:
             await self._stream_listener(request, response, context, message)
             return
-        with response.watch_client() as watch:
-            reply, code = await compute_reply(request_id, self._server.compute_result(context, message))
-        if not watch.stopped:
-            await response.send_final(_OK if code is None else HTTP_STATUS.get(code, _OK), reply)
+        result = self._server.compute_result(context, message)
+        reply, code = await response.run_watched(compute_reply(request_id, result))
+        await response.send_final(_OK if code is None else HTTP_STATUS.get(code, _OK), reply)
 
     def _check_request(self, message: Message, headers: Mapping[str, str]) -> None:
         params = read_params(message)
@@ -159,8 +158,8 @@ def _require_same_parameter(
 
 def _decode_header(header: str | None) -> str | None:
     """The value as sent, or unwrapped from `=?base64?...?=`; None where that is malformed."""
-    if header is None:
-        return None
+    if header is None or not header.startswith("=?"):
+        return header
     wrapped = _BASE64_VALUE.fullmatch(header)
     if wrapped is None:
         return header
