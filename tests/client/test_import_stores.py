@@ -87,11 +87,11 @@ def test_collections_of_chroma_become_notes_and_tasks_of_their_projects(chroma: 
 def test_import_of_chroma_is_repeatable_and_goes_to_each_project(
     chroma: Path, run_import: Callable[..., str], call: Callable[..., Any]
 ):
-    assert "would store 1 backlog items" in run_import(str(chroma), "--dry-run")
+    assert "would store 1 backlog item" in run_import(str(chroma), "--dry-run")
     first = run_import(str(chroma))
-    assert ("stored      1 notes" in first, "stored      1 backlog items" in first) == (True, True)
+    assert ("stored      1 note" in first, "stored      1 backlog item" in first) == (True, True)
     second = run_import(str(chroma))
-    assert ("stored      0 notes" in second, "2 notes were there already" in second) == (True, True)
+    assert ("stored      0 notes" in second, "2 items stored before" in second) == (True, True)
     session = call("memory_start_session", project="shop", claude_instance="ann")["session_id"]
     [found] = call("memory_query", session_id=session, query="idle connections")["results"]
     assert (found["author"], {"import", "from-shared-memory", "db"} <= set(found["tags"])) == (
@@ -194,7 +194,7 @@ def test_beads_become_backlog_items_with_their_dependencies_once(
     assert "stored      2 backlog items" in report
     assert "1 issues are closed" in report
     assert "a message is no task" in report
-    assert "2 notes were there already" in run_import(str(folder), "--project", "shop")
+    assert "2 items stored before" in run_import(str(folder), "--project", "shop")
     session = call("memory_start_session", project="shop", claude_instance="ann")["session_id"]
     ready = call("memory_list_backlog", session_id=session, ready=True)["items"]
     assert [(item["title"], item["priority"]) for item in ready] == [("Cart API", "critical")]

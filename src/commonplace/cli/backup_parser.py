@@ -111,7 +111,9 @@ def _add_import(commands: Commands) -> None:
         "--git", action="store_true", help="with --notes: commit messages that explain themselves"
     )
     importing.add_argument(
-        "--everything", action="store_true", help="--notes, --git, and known stores of other programs"
+        "--everything",
+        action="store_true",
+        help="transcripts; and for each repository that they name --notes, --git and known stores",
     )
     importing.add_argument(
         "--project", help="the project of all notes (the one that their store names, else this repository's)"
@@ -130,7 +132,7 @@ Or store what is already written down on this machine as documents. Each says wh
 `import`; a second run stores nothing twice, and the report says what was left out and why.
   commonplace import --everything --dry-run
   commonplace import ~/vault --project shop
-Transcripts are read by `commonplace sync run`."""
+--everything also sends the transcripts on this machine, as `commonplace sync run` does."""
 
 
 def _add_place_flags(command: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from commonplace.cli.doctor_parser import add_doctor
 from commonplace.cli.key_parser import add_key
 from commonplace.cli.login_server_parser import add_login_server
 from commonplace.cli.serve_parser import add_serve
-from commonplace.cli.up_parser import add_up
+from commonplace.cli.up_parser import add_down, add_up
 from commonplace.cli.upkeep_parser import add_retention, add_status
 from commonplace.cli.webhook_parser import add_webhook
 from commonplace.client.commands import client_parser as agent_commands
@@ -31,6 +31,7 @@ _EPILOG = """first steps:
 COMMAND_GROUPS = {
     "run the server": (
         "up",
+        "down",
         "serve",
         "service",
         "status",
@@ -71,6 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
         prog="commonplace", metavar="COMMAND", required=True, help=argparse.SUPPRESS
     )
     add_up(commands)
+    add_down(commands)
     add_serve(commands)
     _add_call(commands)
     add_key(commands)

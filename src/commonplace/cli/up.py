@@ -5,14 +5,15 @@ Every step is a command of its own, which is run as a person would run it; `up` 
 
 import argparse
 import os
+import shutil
 import sys
 import time
 import webbrowser
 from pathlib import Path
-from typing import Any
 
 from commonplace import config, errors
 from commonplace.beacon import read_beacon
+from commonplace.cli.first_answer import find_first_answer
 from commonplace.client import remote
 from commonplace.client.install.installed_agents import find_installed_agents
 from commonplace.client.install.machine import this_machine
@@ -24,11 +25,9 @@ _START_SECONDS = 60
 _POLL_SECONDS = 0.1
 _SILENT_SECONDS = 1.5
 _HEALTH_SECONDS = 2
-_SEARCH_SECONDS = 30
+_SYNC_SECONDS = 20
+"""After this time the rest is sent in the background, so that the first answer comes within a minute."""
 _DEFAULT_PORT = "8080"
-_LOOKED_AT = 20
-_SHOWN_ANSWERS = 3
-_ANSWER_CHARACTERS = 160
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -42,9 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
     _show_first_answer(server, arguments.question)
     _report(
         "next",
-        'commonplace search "...", commonplace who, commonplace doctor; stop it with: kill '
-        f"{read_beacon(settings.data).get('pid', 'PID')}",
+        f'{_name_program()} search "...", who, doctor; import --everything reads notes and git history',
     )
+    _report("stop", f"{_name_program()} down{f' --data {arguments.data}' if arguments.data else ''}")
     return 0
 
 
@@ -71,7 +70,8 @@ def _start_server(folder: Path, port: int | None) -> RemoteServer:
     os.environ.setdefault("COMMONPLACE_IDLE_SECONDS", "0")
     _report("server", f"starting, data in {folder}")
     started = start_server(folder)
-    ends, shown = time.monotonic() + _START_SECONDS, time.monotonic()
+    began = shown = time.monotonic()
+    ends = began + _START_SECONDS
     while time.monotonic() < ends:
         beacon = read_beacon(folder)
         if beacon and remote.is_answering(beacon["url"], _HEALTH_SECONDS):
@@ -83,7 +83,7 @@ def _start_server(folder: Path, port: int | None) -> RemoteServer:
             )
         if time.monotonic() - shown > _SILENT_SECONDS:
             shown = time.monotonic()
-            _report("", "still starting")
+            _report("", f"still starting ({shown - began:.0f} s)")
         time.sleep(_POLL_SECONDS)
     raise errors.Unavailable(
         f"The server did not answer within {_START_SECONDS} s.", hint=f"See {started.log}."
@@ -109,15 +109,15 @@ def _connect_agents(server: RemoteServer, arguments: argparse.Namespace) -> None
     if not arguments.yes and not sys.stdin.isatty():
         _report("", f"connect them with: commonplace install --url {server.url}")
         return
-    _run_command("install", "--url", server.url, *(["--yes"] if arguments.yes else []))
+    _run_command("install", "--no-diff", "--url", server.url, *(["--yes"] if arguments.yes else []))
 
 
 def _read_transcripts(arguments: argparse.Namespace) -> None:
     if arguments.no_transcripts:
         return
-    _report("transcripts", "reading what your agents already wrote here")
+    _report("transcripts", "reading what your agents have written here, newest first")
     try:
-        _run_command("sync", "run")
+        _run_command("sync", "run", "--seconds", str(_SYNC_SECONDS))
     except errors.Refusal as refusal:
         _report("", f"{refusal.message} {refusal.hint or ''}")
 
@@ -125,35 +125,14 @@ def _read_transcripts(arguments: argparse.Namespace) -> None:
 def _show_first_answer(server: RemoteServer, question: str | None) -> None:
     """From the user's own transcripts; an answer within the first minute says more than a manual."""
     try:
-        asked = question or _find_recent_title(server)
-        found = _call(server, "search_sessions", query=asked, limit=_SHOWN_ANSWERS) if asked else {}
+        lines = find_first_answer(server, question)
     except (remote.ServerRefusal, remote.ServerUnreachable) as refused:
         _report("answer", str(refused))
         return
-    matches: list[dict[str, Any]] = found.get("matches", [])
-    if not matches:
-        _report("answer", "there is nothing to find yet: work with an agent, then ask `commonplace search`")
-        return
-    _report("question", asked)
-    for match in matches:
-        text = " ".join(str(match["snippet"]).split())[:_ANSWER_CHARACTERS]
-        _report("answer", f"{text}  ({match['role']}, {match.get('at', '')[:10]}, line {match['line']})")
-
-
-def _find_recent_title(server: RemoteServer) -> str:
-    """What the newest archived session is about: the first question that this user's history can answer."""
-    workspaces = _call(server, "list_workspaces", limit=_LOOKED_AT)["workspaces"]
-    for workspace in sorted(workspaces, key=lambda each: each["last_activity"], reverse=True):
-        sessions = _call(server, "list_sessions", workspace_id=workspace["workspace_id"], limit=_LOOKED_AT)[
-            "sessions"
-        ]
-        if title := next((each["title"] for each in sessions if each.get("title")), ""):
-            return str(title)
-    return ""
-
-
-def _call(server: RemoteServer, operation: str, **arguments: Any) -> dict[str, Any]:
-    return remote.call_operation(server, operation, arguments, _SEARCH_SECONDS)
+    if not lines:
+        _report("answer", "nothing is archived yet: work with an agent, then run `commonplace search WORDS`")
+    for label, text in lines:
+        _report(label, text)
 
 
 def _run_command(*words: str) -> None:
@@ -161,3 +140,10 @@ def _run_command(*words: str) -> None:
 
     arguments = build_parser().parse_args(list(words))
     arguments.run(arguments)
+
+
+def _name_program() -> str:
+    """How this user starts the program again: by its name where a shell finds it, else by its path."""
+    return (
+        "commonplace" if shutil.which("commonplace") else str(Path(sys.executable).with_name("commonplace"))
+    )

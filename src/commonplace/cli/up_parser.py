@@ -18,7 +18,18 @@ def add_up(commands: Commands) -> None:
     up.set_defaults(run=run_lazily("commonplace.cli.up"))
 
 
+def add_down(commands: Commands) -> None:
+    down = commands.add_parser("down", help="stop the server that runs on the data folder", description=_DOWN)
+    down.add_argument("--data", metavar="DIR", help="data folder (the platform's user data folder)")
+    down.set_defaults(run=run_lazily("commonplace.cli.down"))
+
+
+_DOWN = (
+    "Stop the server of this data folder, however it was started. It finishes the calls that it has begun."
+)
+
+
 _UP = """Start the server (or find it), open its page, find the agents on this machine and offer to connect them, read the
 transcripts that they already wrote, and show a first answer from your own history.
   uvx commonplace-mcp up
-Each step is also a command of its own: serve, install, sync run, search."""
+Each step is also a command of its own: serve, install, sync run, search. `commonplace down` stops the server."""

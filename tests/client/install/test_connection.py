@@ -75,7 +75,7 @@ def test_install_needs_one_key_for_tools_hooks_and_uploads(user: User, keyed: tu
     os.utime(transcript, (time.time() - 3600, time.time() - 3600))
     install = ("install", "--agent", "claude", "--yes", "--no-schedule", "--url", server.url, "--key", key)
     assert user.tries(*install)[0::2] == (0, "")
-    assert user.runs("sync").startswith("1 transcripts sent")
+    assert user.runs("sync").startswith("1 transcript sent")
     workspaces = server.call("list_workspaces", owner, project="shop")["workspaces"]
     assert [workspace["session_count"] for workspace in workspaces] == [1]
 

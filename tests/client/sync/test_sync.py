@@ -77,7 +77,7 @@ def test_sync_brings_every_agents_transcripts_to_the_server_bit_by_bit_and_only_
 
     machine.append(plain, {"type": "event_msg", "payload": {"type": "token_count"}})
     again = machine.sync("run")
-    assert again.out.startswith("1 transcripts sent (0.0 MB)")
+    assert again.out.startswith("1 transcript sent (0.0 MB)")
     assert archived(server, "lap-codex-shop", "c1") == plain.read_bytes()
     assert machine.sync("run").out.startswith("0 transcripts sent")
 
@@ -179,7 +179,7 @@ def test_sync_leaves_out_what_the_configuration_says_and_takes_what_a_codex_turn
         turn = json.dumps({"type": "agent-turn-complete", "thread-id": thread})
         with patch.dict(os.environ, machine.environment(), clear=True):
             assert hook_command.spool_event(json.loads(turn), "codex")
-    assert machine.sync("--spool").out.startswith("1 transcripts sent")
+    assert machine.sync("--spool").out.startswith("1 transcript sent")
     assert machine.sync("--dry-run").out.startswith("Would send 0 transcripts")
     assert archived(server, "lap-codex-shop", "u1") == kept.read_bytes()
     assert server.call("list_workspaces")["total"] == 1
@@ -194,7 +194,7 @@ def test_sync_waits_for_a_line_without_its_end_and_for_a_file_that_is_being_writ
     moving = claude(machine, "open-2")
     os.utime(moving, (time.time() + 4, time.time() + 4))
 
-    assert machine.sync().out.startswith("1 transcripts sent")
+    assert machine.sync().out.startswith("1 transcript sent")
     assert archived(server, "lap-claude-code-shop", "open-1") == ended
     machine.append(path, b"1}\n")
     os.utime(path, (time.time() - 30, time.time() - 30))

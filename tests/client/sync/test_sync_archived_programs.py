@@ -28,6 +28,6 @@ def test_sessions_of_qwen_and_goose_are_sent_once_and_then_what_is_new(
     database.compact(SESSION, "The cart is rounded.", CREATED + 60)
     database.add_message(SESSION, "user", [text_block("And the tax?")], CREATED + 61)
     database.close()
-    assert machine.sync().out.startswith("1 transcripts sent")
+    assert machine.sync().out.startswith("1 transcript sent")
     assert archived(server, "lap-goose-shop", SESSION).count(b"Round the cart total") == 1
     assert b"And the tax?" in archived(server, "lap-goose-shop", SESSION)

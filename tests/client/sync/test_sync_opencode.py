@@ -133,7 +133,7 @@ def test_sync_sends_what_is_new_and_only_once(server: product.Product, machine, 
     assert archived(server, workspace, CHILD) == export_of(machine, CHILD).read_bytes()
     assert machine.sync().out.startswith("0 transcripts sent")
     database.add_message(1, "user", text_part("And the tax?"))
-    assert machine.sync().out.startswith("1 transcripts sent")
+    assert machine.sync().out.startswith("1 transcript sent")
     assert archived(server, workspace, SESSION) == export_of(machine).read_bytes()
     assert b"And the tax?" in export_of(machine).read_bytes()
 
@@ -142,7 +142,7 @@ def test_hook_names_the_session_and_sync_finds_it(server: product.Product, machi
     config(machine, "")
     database.move_to(machine.repository("shop"))
     spool.add_job(spool.TRANSCRIPT, {"tool": "opencode", "session_id": CHILD, "cwd": "/home/ann/shop"})
-    assert machine.sync("run", "--spool").out.startswith("1 transcripts sent")
+    assert machine.sync("run", "--spool").out.startswith("1 transcript sent")
     assert archived(server, "lap-opencode-shop", CHILD) == export_of(machine, CHILD).read_bytes()
 
 
@@ -153,5 +153,5 @@ def test_database_that_cannot_be_read_is_reported_and_others_are_sent(machine):
     claude(machine, "5f1c9a52-0000-4000-8000-000000000001")
     machine.write(".local/share/opencode/opencode.db", raw=b"not a database" * 100)
     outcome = machine.sync()
-    assert outcome.out.startswith("1 transcripts sent")
+    assert outcome.out.startswith("1 transcript sent")
     assert "opencode.db cannot be read" in outcome.err

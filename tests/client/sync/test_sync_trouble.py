@@ -31,7 +31,7 @@ def test_sync_names_a_packed_transcript_that_is_damaged_and_sends_all_others(ser
     planned, told = machine.sync("--dry-run"), machine.sync("run")
 
     assert (planned.code, planned.out.startswith("Would send 3 transcripts")) == (0, True)
-    assert (told.code, told.out.startswith("1 transcripts sent")) == (1, True)
+    assert (told.code, told.out.startswith("1 transcript sent")) == (1, True)
     assert [line.split(":")[0].strip() for line in told.err.splitlines()] == [str(cut), str(noise)]
     assert archived(server, "lap-gemini-cli-gemini-hash", "session-1") == chat.read_bytes()
 
@@ -54,7 +54,7 @@ def test_sync_spools_when_the_server_of_this_machine_was_stopped_and_sends_when_
     path.unlink()
     with product.running(*flags) as server:
         machine.url = server.url
-        assert machine.sync("--spool").out.startswith("1 transcripts sent")
+        assert machine.sync("--spool").out.startswith("1 transcript sent")
         assert archived(server, "lap-claude-code-shop", "stopped") == text
 
 
@@ -89,7 +89,7 @@ def test_sync_leaves_out_the_tools_that_are_not_named_also_when_hooks_hand_them_
     handed_over(machine, "claude-code", transcript_path=str(claude(machine, "c1")))
     kept = machine.write(f"{DAY}u1.jsonl", {"type": "session_meta", "payload": {"cwd": str(shop)}})
     handed_over(machine, "codex", transcript_path=str(kept))
-    assert machine.sync("--spool").out.startswith("1 transcripts sent")
+    assert machine.sync("--spool").out.startswith("1 transcript sent")
     assert [each["workspace_id"] for each in server.call("list_workspaces")["workspaces"]] == [
         "lap-codex-shop"
     ]
@@ -180,7 +180,7 @@ def test_sync_test_and_run_tell_which_tokens_may_not_write_and_send_what_they_ma
             assert (tested.code, told.code, told.out.startswith("0 transcripts sent")) == (4, 4, True)
         partly = _key(server, owner, name="partly", role="sync", projects=["open"])
         told = machine.sync("run", SYNC_TOKEN=partly)
-        assert (told.code, told.out.startswith("1 transcripts sent")) == (4, True)
+        assert (told.code, told.out.startswith("1 transcript sent")) == (4, True)
         assert "ask an owner" in told.err
         assert archived(server, "lap-codex-open", "u1", partly) == kept.read_bytes()
         fine = _key(server, owner, name="laptop", role="sync", projects=["*"])

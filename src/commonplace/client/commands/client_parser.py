@@ -118,6 +118,7 @@ def _add_install(commands: Commands) -> None:
         action="store_true",
         help="also show who needs you in Claude Code's status line, unless it has one",
     )
+    command.add_argument("--no-diff", action="store_true", help="show the summary only")
     command.add_argument("--no-schedule", action="store_true", help="do not schedule uploads of transcripts")
     command.set_defaults(run=run_lazily("commonplace.client.commands.install"), removes=False)
 
@@ -241,6 +242,13 @@ def _add_sync_flags(command: argparse.ArgumentParser) -> None:
     # Added to both parsers without a default: the inner parser's default would override the outer one's value.
     for flag, help_text in _SYNC_FLAGS.items():
         command.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=help_text)
+    command.add_argument(
+        "--seconds",
+        type=float,
+        metavar="N",
+        default=argparse.SUPPRESS,
+        help="after N seconds send the rest in the background",
+    )
 
 
 _SYNC_FLAGS = {

@@ -2,14 +2,18 @@
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from commonplace import errors
+from commonplace.client.commands import sync
 from commonplace.client.day_zero import note_sources
 from commonplace.client.day_zero.found_note import FoundNote, FoundTask, clean_tags
+from commonplace.client.day_zero.work_folders import list_repositories
 from commonplace.client.install.machine import this_machine
-from commonplace.client.project import project_of_folder
+from commonplace.client.project import project_from_files, project_of_folder
+from commonplace.client.sync.progress import format_count, print_progress
 from commonplace.quoting import IMPORTER
 
 CallOperation = Callable[[str, Mapping[str, Any]], dict[str, Any]]
@@ -31,11 +35,11 @@ class ImportReport:
 
     def print_lines(self, *, dry_run: bool) -> None:
         verb = "would store" if dry_run else "stored"
-        print(f"{verb:12}{len(self.stored)} notes")
+        print(f"{verb:12}{format_count(len(self.stored), 'note')}")
         if self.added_tasks:
-            print(f"{verb:12}{self.added_tasks} backlog items")
+            print(f"{verb:12}{format_count(self.added_tasks, 'backlog item')}")
         if self.known:
-            print(f"{'known':12}{self.known} notes were there already")
+            print(f"{'known':12}{format_count(self.known, 'item')} stored before")
         for path, reason in self.skipped[:_SHOWN_SKIPS]:
             print(f"{'left out':12}{path}: {reason}")
         if len(self.skipped) > _SHOWN_SKIPS:
@@ -45,6 +49,7 @@ class ImportReport:
 def run(arguments: argparse.Namespace, call_operation: CallOperation) -> int:
     machine, report = this_machine(), ImportReport()
     own = project_of_folder(machine.project_folder)
+    exit_code = _import_transcripts(arguments, report) if arguments.everything else 0
     found = list(_list_found(arguments, machine.home, machine.project_folder, report))
     by_project: dict[str, list[FoundNote | FoundTask]] = {}
     for each in found:
@@ -55,9 +60,21 @@ def run(arguments: argparse.Namespace, call_operation: CallOperation) -> int:
         for project, items in by_project.items():
             _store_found(items, project, call_operation, report)
     report.print_lines(dry_run=arguments.dry_run)
-    if arguments.everything:
-        print("transcripts  commonplace sync run")
-    return 0
+    return exit_code
+
+
+def _import_transcripts(arguments: argparse.Namespace, report: ImportReport) -> int:
+    """They go to the server that this machine uses, which archives them; notes can be stored without one."""
+    if arguments.data or arguments.store or arguments.url:
+        report.skip("transcripts", "they go to the server that this machine uses: commonplace sync run")
+        return 0
+    print(f"{'transcripts':12}", end="", flush=True)
+    try:
+        return sync.run(argparse.Namespace(act="run", dry_run=arguments.dry_run))
+    except errors.Refusal as refusal:
+        print("not read, see below")
+        report.skip("transcripts", f"{refusal.message} {refusal.hint or ''}".strip())
+        return 0
 
 
 def _print_found(by_project: Mapping[str, Sequence[FoundNote | FoundTask]], report: ImportReport) -> None:
@@ -79,13 +96,23 @@ def _list_found(
             raise errors.NotFound(f"There is nothing at {path}.", hint="Check the path.")
         yield from note_sources.list_path(path, report.skip)
         return
-    yield from note_sources.list_repository_notes(repository, report.skip)
-    yield from note_sources.list_claude_memories(home, repository, report.skip)
+    repositories = list_repositories(repository) if arguments.everything else [repository]
+    for folder in repositories:
+        for found in _list_repository(arguments, home, folder, report):
+            named = found.project or ("" if folder == repository else project_from_files(folder))
+            yield replace(found, project=named)
     yield from note_sources.list_home_notes(home, report.skip)
+
+
+def _list_repository(
+    arguments: argparse.Namespace, home: Path, folder: Path, report: ImportReport
+) -> Iterator[FoundNote | FoundTask]:
+    yield from note_sources.list_repository_notes(folder, report.skip)
+    yield from note_sources.list_claude_memories(home, folder, report.skip)
     if arguments.everything:
-        yield from note_sources.list_known_stores(home, repository, report.skip)
+        yield from note_sources.list_known_stores(home, folder, report.skip)
     if arguments.git or arguments.everything:
-        yield from note_sources.list_commit_notes(repository, report.skip)
+        yield from note_sources.list_commit_notes(folder, report.skip)
 
 
 def _store_found(
@@ -109,7 +136,8 @@ def _store_found(
 
 def _store_notes(notes: Sequence[FoundNote], project: str, call: CallOperation, report: ImportReport) -> None:
     """A note that is stored already is known by its text, so a second run stores nothing."""
-    for note in notes:
+    for number, note in enumerate(notes, 1):
+        print_progress(f"storing in {project}", number, len(notes))
         try:
             call("memory_store", note.to_arguments(project))
             report.stored.append(note.title)

@@ -40,10 +40,11 @@ def _run_install(arguments: argparse.Namespace) -> int:
         print("Nothing to change.")
         return 0
     print(install_summary.render_summary(plan, guarded if adds_guard else None))
-    _print_diffs(plan.changed, plan.secrets)
+    if not arguments.no_diff:
+        _print_diffs(plan.changed, plan.secrets)
     if plan.is_rescheduled:
         print(schedule.describe_schedule(plan.machine, plan.scheduler))
-    if arguments.dry_run or not _confirm_changes(arguments.yes):
+    if arguments.dry_run or not _confirm_install(plan, arguments):
         return 0
     _apply_install(plan)
     if guarded is not None or (not arguments.yes and _wants_guard()):
@@ -124,7 +125,7 @@ def _print_notes(plan: InstallPlan, arguments: argparse.Namespace) -> None:
     if not arguments.status_line and any(
         load_settings(a.name).status_line_edits(plan.machine) for a in plan.chosen
     ):
-        print("Who needs you can stand in Claude Code's status line: commonplace install --status-line")
+        print("To show in Claude Code's status line who needs you: commonplace install --status-line")
     if not plan.scheduler and not arguments.no_schedule:
         print("No scheduler was found: hooks upload transcripts; run `commonplace sync run` for the rest.")
 
@@ -182,6 +183,17 @@ def _list_hook_edits(agents: Iterable[str]) -> list[SettingEdit]:
 def _print_diffs(changed: Sequence[FileChange], secrets: Sequence[str]) -> None:
     for change in changed:
         print(change.render_diff(secrets), end="")
+
+
+def _confirm_install(plan: InstallPlan, arguments: argparse.Namespace) -> bool:
+    """Without a diff on the screen, the question offers it."""
+    if arguments.yes or not arguments.no_diff or not sys.stdin.isatty():
+        return _confirm_changes(arguments.yes)
+    answer = input("Write these changes? [y/N, d shows them line by line] ").strip().lower()
+    if answer != "d":
+        return answer in {"y", "yes"}
+    _print_diffs(plan.changed, plan.secrets)
+    return _confirm_changes(False)
 
 
 def _confirm_changes(yes: bool) -> bool:

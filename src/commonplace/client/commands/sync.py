@@ -1,12 +1,14 @@
 """`commonplace sync`: upload this machine's transcripts and tracked files."""
 
 import argparse
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from commonplace import errors
 from commonplace.client import remote
+from commonplace.client.detached_process import start_detached
 from commonplace.client.hooks import end_delivery
 from commonplace.client.sync import (
     agent_transcripts,
@@ -16,6 +18,7 @@ from commonplace.client.sync import (
     sync_settings,
     sync_state,
 )
+from commonplace.client.sync.progress import format_count
 from commonplace.client.sync.sync_run import SyncOptions, SyncReport
 from commonplace.client.sync.sync_run import run_sync as run_once
 from commonplace.client.sync.upload_client import UploadClient
@@ -29,11 +32,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_sync(arguments: argparse.Namespace) -> int:
-    options = {name: getattr(arguments, name, False) for name in ("dry_run", "raw", "spool")}
-    if not options["dry_run"]:
+    flags = {name: getattr(arguments, name, False) for name in ("dry_run", "raw", "spool")}
+    if not flags["dry_run"]:
         end_delivery.deliver_ends()
-    report = run_once(SyncOptions(**options))
-    print(_format_plan(report) if options["dry_run"] else _format_report(report))
+    report = run_once(SyncOptions(**flags, seconds=getattr(arguments, "seconds", math.inf)))
+    print(_format_plan(report) if flags["dry_run"] else _format_report(report))
+    if report.postponed:
+        log = remote.client_home() / "sync.log"
+        start_detached(["sync", "run", *(["--raw"] if flags["raw"] else [])], log)
+        print(f"{report.postponed} more are being sent in the background; see {log}.")
     for problem in (*report.conflicts, *report.failures):
         print(f"  {problem}", file=sys.stderr)
     if report.conflicts or report.forbidden:
@@ -44,7 +51,7 @@ def _run_sync(arguments: argparse.Namespace) -> int:
 def _format_report(report: SyncReport) -> str:
     masked = ", ".join(f"{count} {kind}" for kind, count in sorted(report.masked.items()))
     parts = [
-        f"{report.transcripts} transcripts sent ({report.bytes / 1e6:.1f} MB), {len(report.files)} files.",
+        f"{format_count(report.transcripts, 'transcript')} sent ({report.bytes / 1e6:.1f} MB), {format_count(len(report.files), 'file')}.",
         f"{report.waiting} are still being written." if report.waiting else "",
         f"Masked: {masked}." if masked else "",
     ]
@@ -59,7 +66,7 @@ def _format_plan(report: SyncReport) -> str:
     lines += [f"  and {len(report.pending) - _MAX_PATHS_SHOWN} more"] * (
         len(report.pending) > _MAX_PATHS_SHOWN
     )
-    head = f"Would send {len(report.pending)} transcripts (about {report.bytes / 1e6:.1f} MB), {len(report.files)} files."
+    head = f"Would send {format_count(len(report.pending), 'transcript')} (about {report.bytes / 1e6:.1f} MB), {format_count(len(report.files), 'file')}."
     return "\n".join([head, *lines, *(f"  {path}" for path in report.files[:_MAX_PATHS_SHOWN])])
 
 

@@ -48,8 +48,9 @@ def _check_agent(program: AgentProgram, record: InstallRecord) -> Finding:
         return Finding(program.title, "warning", "connected, without hooks", install)
     heard = read_last_event(program.name)
     if heard is None:
-        note = load_settings(program.name).note or "Start a session of it, then run the doctor again."
-        return Finding(program.title, "warning", f"its hooks have never run. {note}", install)
+        note = load_settings(program.name).note or f"Hooks run when {program.title} starts a session."
+        message = f"connected, but its hooks have not run yet. {note}"
+        return Finding(program.title, "warning", message, f"Start {program.title}, then: commonplace doctor")
     quiet = time.time() - heard
     message = f"hooks last ran {format_duration(quiet)} ago"
     if quiet > _QUIET_DAYS * 86_400:

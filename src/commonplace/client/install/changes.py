@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commonplace import errors
+from commonplace.client import remote
 from commonplace.client.install import documents, files, install_record
 from commonplace.client.install.install_record import FileRecord, InstallRecord
 from commonplace.client.install.setting_edits import (
@@ -195,7 +196,8 @@ def _write_change(change: FileChange, secrets: Collection[str]) -> None:
             change.path.unlink(missing_ok=True)
         elif change.after != change.before:
             change.path.parent.mkdir(parents=True, exist_ok=True)
-            private = any(secret and secret.encode() in change.after for secret in secrets)
+            is_ours = change.path.is_relative_to(remote.client_home())
+            private = is_ours or any(secret and secret.encode() in change.after for secret in secrets)
             files.write(change.path, change.after, private=private)
     except OSError as fault:
         raise errors.Unavailable(f"{change.path} cannot be written ({fault.strerror}).") from None

@@ -1,5 +1,6 @@
 """One run of sync: tracked files, spooled transcripts, then every transcript that changed."""
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,6 +41,8 @@ class SyncOptions:
     dry_run: bool = False
     raw: bool = False
     spool: bool = False
+    seconds: float = math.inf
+    """After this time no further transcript is begun."""
 
 
 @dataclass(slots=True)
@@ -49,6 +52,8 @@ class SyncReport:
     transcripts: int = 0
     bytes: int = 0
     waiting: int = 0
+    postponed: int = 0
+    """Transcripts that were not begun, because the time was over."""
     files: list[str] = field(default_factory=list)
     masked: Counter[str] = field(default_factory=Counter)
     conflicts: list[str] = field(default_factory=list)
@@ -76,7 +81,7 @@ def _run_or_spool(server: remote.RemoteServer | None, state: SyncState, options:
     """Send to each server what belongs there; what cannot be sent now is spooled."""
     if options.dry_run:
         return _plan_run(state)
-    report, masking = SyncReport(), LineMasker(raw=options.raw)
+    report, masking, ends_at = SyncReport(), LineMasker(raw=options.raw), time.monotonic() + options.seconds
     report.masked = masking.counts
     unreachable: list[str] = []
     for destination, batch in _route_transcripts(server, state, options, report).items():
@@ -85,7 +90,7 @@ def _run_or_spool(server: remote.RemoteServer | None, state: SyncState, options:
             raise sync_settings.unknown_server()
         with sync_state.open_state(destination.url) as own_state:
             try:
-                _SyncRun(destination, own_state, report, masking).send_batch(batch)
+                _SyncRun(destination, own_state, report, masking, ends_at).send_batch(batch)
             except remote.ServerUnreachable as error:
                 _spool_unsent(own_state, [transcript for transcript, _ in batch.transcripts])
                 unreachable.append(str(error))
@@ -148,9 +153,14 @@ class _SyncRun:
     """Sends one batch to one server."""
 
     def __init__(
-        self, server: remote.RemoteServer, state: SyncState, report: SyncReport, masking: LineMasker
+        self,
+        server: remote.RemoteServer,
+        state: SyncState,
+        report: SyncReport,
+        masking: LineMasker,
+        ends_at: float,
     ) -> None:
-        self._state, self._report, self._masking = state, report, masking
+        self._state, self._report, self._masking, self._ends_at = state, report, masking, ends_at
         self._client = UploadClient(server)
         self._workspaces = MachineWorkspaces(self._client, state, machine_name(remote.read_configuration()))
         self._projects = TranscriptProjects(state, sync_settings.read_sync_settings())
@@ -162,8 +172,11 @@ class _SyncRun:
             if batch.has_tracked_files:
                 self._send_tracked_files()
             self._send_spooled(upload, batch.jobs)
-            for transcript, _ in batch.transcripts:
-                self._send_transcript(upload, transcript, transcript.path)
+            for transcript in _sort_newest_first(transcript for transcript, _ in batch.transcripts):
+                if time.monotonic() > self._ends_at:
+                    self._report.postponed += 1
+                else:
+                    self._send_transcript(upload, transcript, transcript.path)
         finally:
             progress.close()
             self._client.close()
@@ -230,6 +243,18 @@ class _SyncRun:
 
     def _reporting(self, what: str) -> "_FailureReport":
         return _FailureReport(self._report, what)
+
+
+def _sort_newest_first(transcripts: Iterable[Transcript]) -> list[Transcript]:
+    """What a person asks for first is what they did last."""
+
+    def changed_at(transcript: Transcript) -> int:
+        try:
+            return TranscriptStamp.read_stamp(transcript.path).changed_ns
+        except OSError:
+            return 0
+
+    return sorted(transcripts, key=changed_at, reverse=True)
 
 
 _REPORTED_FAULTS = (
