@@ -163,7 +163,7 @@ def test_sync_spools_while_the_server_is_away_and_sends_even_what_the_agent_dele
     with product.running(*flags) as server:
         machine.url = server.url
         sent = machine.sync("run", "--spool")
-        assert (sent.code, sent.out.partition(" sent")[0]) == (1, "1 transcripts")
+        assert (sent.code, sent.out.partition(" sent")[0]) == (1, "1 transcript")
         assert sent.err.strip().endswith("never-written.jsonl: deleted before it was sent.")
         assert archived(server, "lap-claude-code-shop", "away-1") == text
         assert list((machine.state / "spool").rglob("*.*")) == []
@@ -218,7 +218,7 @@ def test_sync_keeps_tracked_files_of_both_sides_when_they_were_changed_on_both(s
         "tracked": [],
         "tracked_dirs": [{"local": str(notes.parent), "upload_prefix": "memory", "glob": "**/*.md"}],
     }
-    assert machine.sync().out.endswith("1 files.\n")
+    assert machine.sync().out.endswith("1 file.\n")
     assert machine.sync().out.endswith("0 files.\n")
     own = {"workspace_id": "lap-claude-code-shop", "path": "memory/MEMORY.md"}
     assert server.call("read_knowledge", **own)["content"] == "# Ours\n"
@@ -256,6 +256,6 @@ def test_sync_hook_returns_at_once_and_the_transcript_arrives(address, tmp_path,
         assert archived(server, "lap-claude-code-shop", "hooked-1", "s" * 40) == path.read_bytes()
 
         told = machine.sync("test", SYNC_TOKEN="s" * 40)
-        assert (told.code, [line[:2] for line in told.out.splitlines()]) == (0, ["ok"] * 11)
+        assert (told.code, {line[:2] for line in told.out.splitlines()}) == (0, {"ok"})
         assert machine.sync("test", SYNC_TOKEN="wrong").code == 3
         assert (machine.state / "state.db").stat().st_mode & 0o777 == 0o600

@@ -229,7 +229,7 @@ def test_sync_says_when_no_server_is_known_and_plans_without_one(machine):
     planned = machine.sync("--dry-run")
     assert (planned.code, planned.out.splitlines()[0]) == (
         0,
-        "Would send 1 transcripts (about 0.0 MB), 0 files.",
+        "Would send 1 transcript (about 0.0 MB), 0 files.",
     )
     assert spool.list_jobs() == []
 

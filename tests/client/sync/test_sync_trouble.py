@@ -48,7 +48,7 @@ def test_sync_spools_when_the_server_of_this_machine_was_stopped_and_sends_when_
         assert machine.sync().code == 0
     machine.url = ""
     path = claude(machine, "stopped", {"n": 1})
-    assert machine.sync("--dry-run").out.startswith("Would send 1 transcripts")
+    assert machine.sync("--dry-run").out.startswith("Would send 1 transcript")
     assert machine.sync().code == 8
     text = path.read_bytes()
     path.unlink()

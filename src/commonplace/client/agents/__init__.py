@@ -35,7 +35,7 @@ AGENTS = {
         AgentProgram("claude", "Claude Code", transcript_tool="claude-code"),
         AgentProgram("codex", "Codex", transcript_tool="codex"),
         AgentProgram("gemini", "Gemini CLI", transcript_tool="gemini-cli", has_tool_search=False),
-        AgentProgram("cursor", "Cursor", has_tool_search=False),
+        AgentProgram("cursor", "Cursor", transcript_tool="cursor", has_tool_search=False),
         AgentProgram("vscode", "VS Code", has_tool_search=False),
         AgentProgram("windsurf", "Windsurf", has_tool_search=False),
         AgentProgram("opencode", "opencode", transcript_tool="opencode", has_tool_search=False),

@@ -1,0 +1,81 @@
+"""Where Cursor keeps its agents' transcripts: ~/.cursor/projects/<folder>/agent-transcripts/<id>/<id>.jsonl, sub-agents
+below in subagents/. The lines do not say which folder the agent worked in; the name of <folder> does, with every run of
+other characters than letters and digits as a hyphen.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from commonplace.client.agents import AGENTS
+from commonplace.client.sync.transcript import AgentTranscripts, Transcript
+
+_TOOL = AGENTS["cursor"].transcript_tool
+_FOLDER_NAME = ".cursor"
+_TRANSCRIPTS = "agent-transcripts"
+_SUBAGENTS = "subagents"
+_NOT_IN_SLUG = re.compile(r"[^A-Za-z0-9]+")
+
+
+def _cursor_home() -> Path:
+    return Path(os.environ.get("CURSOR_CONFIG_DIR") or "~/.cursor").expanduser()
+
+
+def _list_transcripts() -> Iterator[Transcript]:
+    yield from map(_transcript_at, sorted((_cursor_home() / "projects").glob(f"*/{_TRANSCRIPTS}/**/*.jsonl")))
+
+
+def _transcript_at(path: Path) -> Transcript:
+    """A sub-agent's file is in a folder below its parent's."""
+    parent = f"{path.parent.parent.name}." if path.parent.name == _SUBAGENTS else ""
+    return Transcript(_TOOL, parent + path.stem, path)
+
+
+def _find_work_folder(path: Path, known_folders: Iterable[str]) -> str:
+    slug = _name_project_folder(path)
+    known = next((folder for folder in known_folders if _build_slug(folder) == slug), "")
+    return known or _find_folder_by_slug(Path("/"), slug)
+
+
+def _find_folder_by_slug(folder: Path, slug: str) -> str:
+    """The folder on this machine whose path has this slug; a hyphen may stand for any character, so each is tried."""
+    try:
+        children = sorted(child for child in folder.iterdir() if _is_start_of(child.name, slug))
+    except OSError:
+        return ""
+    for child in children:
+        rest = slug[len(_build_slug(child.name)) :].removeprefix("-")
+        if child.is_dir() and (found := _find_folder_by_slug(child, rest) if rest else str(child)):
+            return found
+    return ""
+
+
+def _is_start_of(name: str, slug: str) -> bool:
+    start = _build_slug(name)
+    return bool(start) and (slug == start or slug.startswith(f"{start}-"))
+
+
+def _build_slug(path: str) -> str:
+    return _NOT_IN_SLUG.sub("-", path).strip("-")
+
+
+def _name_project_folder(path: Path) -> str:
+    parts = path.parts
+    return parts[parts.index(_TRANSCRIPTS) - 1] if _TRANSCRIPTS in parts[1:] else ""
+
+
+def _name_project(path: Path) -> str:
+    return _name_project_folder(path) or _TOOL
+
+
+TRANSCRIPTS = AgentTranscripts(
+    _cursor_home,
+    _FOLDER_NAME,
+    _list_transcripts,
+    _transcript_at,
+    _find_work_folder,
+    _name_project,
+    "`~/.cursor/projects/*/agent-transcripts/**/*.jsonl` (`CURSOR_CONFIG_DIR`)",
+    "the session's id, a sub-agent's after it",
+)
