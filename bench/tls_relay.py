@@ -23,8 +23,10 @@ _CHUNK_BYTES = 65536
 class TlsRelay:
     """Relays to 127.0.0.1:`target_port`. `ca_file` is the certificate of its authority."""
 
-    def __init__(self, target_port: int, round_trip_seconds: float, folder: Path) -> None:
-        self.round_trip_seconds = round_trip_seconds
+    def __init__(
+        self, target_port: int, round_trip_seconds: float, folder: Path, host: str = "127.0.0.1"
+    ) -> None:
+        self.round_trip_seconds, self._host = round_trip_seconds, host
         self.ca_file = folder / "authority.pem"
         self.connection_count = 0
         self.port = 0
@@ -34,15 +36,15 @@ class TlsRelay:
 
     @property
     def url(self) -> str:
-        return f"https://127.0.0.1:{self.port}"
+        return f"https://{self._host}:{self.port}"
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator["TlsRelay"]:
-        write_certificates(self.ca_file, self._certificate, self._key)
+        write_certificates(self.ca_file, self._certificate, self._key, self._host)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self._certificate, self._key)
         terminating = await asyncio.start_server(self._accept(self._terminate), "127.0.0.1", 0, ssl=context)
-        delaying = await asyncio.start_server(self._accept(self._delay), "127.0.0.1", self.port, backlog=200)
+        delaying = await asyncio.start_server(self._accept(self._delay), self._host, self.port, backlog=200)
         self._inner_port = terminating.sockets[0].getsockname()[1]
         self.port = delaying.sockets[0].getsockname()[1]
         try:
@@ -120,10 +122,12 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, dela
         pair.create_task(write_chunks())
 
 
-def write_certificates(ca_file: Path, certificate_file: Path, key_file: Path) -> None:
-    """An authority, and a certificate of it for 127.0.0.1 and localhost."""
+def write_certificates(
+    ca_file: Path, certificate_file: Path, key_file: Path, host: str = "127.0.0.1"
+) -> None:
+    """An authority, and a certificate of it for the host, an IP address, and localhost."""
     authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address(host))]
     authority = _sign(
         "authority of one relay",
         authority_key,

@@ -12,7 +12,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.tls_relay import TlsRelay  # noqa: E402 - after the path
+
+from second_machine import SecondMachine, connect_second_machine  # noqa: E402 - after the path
 
 TRANSCRIPT = ROOT / "tests/transcripts/recorded/claude.jsonl"
 PATIENCE_SECONDS = float(os.environ.get("COMMONPLACE_TEST_PATIENCE", "60"))
@@ -53,7 +54,7 @@ class Person:
             sys.exit(
                 f"`commonplace {' '.join(words)}` ended with {done.returncode}:\n{done.stdout}{done.stderr}"
             )
-        return done.stderr if fails else done.stdout
+        return (done.stderr or done.stdout) if fails else done.stdout
 
     def hook(self, agent: str, **event: Any) -> str:
         return self.run("hook", agent, stdin=json.dumps({"cwd": str(self.home / "shop"), **event}))
@@ -89,9 +90,10 @@ def first_answer(program: list[str], folder: Path) -> int:
     try:
         shown = person.run("up", "--yes", "--no-browser", "--port", "0", "--data", str(data))
     finally:
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            os.kill(json.loads((data / "server.json").read_text())["pid"], signal.SIGTERM)
-    require("answer      Why is the cart empty" in shown, "an answer from the transcript", shown)
+        stopped = person.run("down", "--data", str(data))
+    require("Stopped the server" in stopped, "down stops what up started", stopped)
+    require("you asked   Why is the cart empty" in shown, "the newest question", shown)
+    require("it ended    " in shown, "how that session ended", shown)
     return person.commands
 
 
@@ -149,32 +151,48 @@ def two_makers(program: list[str], folder: Path) -> int:
 
 
 def team_server(program: list[str], folder: Path) -> int:
-    """A server with keys behind TLS, used from another machine, with another home, over another address."""
+    """A server with keys behind TLS, used from another machine with nothing but its address, a key and a certificate."""
     admin = Person(program, folder / "server")
     data = str(folder / "team")
     admin.run("key", "create", "--name", "ann", "--role", "owner", "--data", data)
     key = admin.run("key", "create", "--name", "ben", "--projects", "shop", "--data", data).split()[0]
-
-    async def use(port: int) -> int:
-        (folder / "tls").mkdir()
-        async with TlsRelay(port, 0, folder / "tls").run() as relay:
-            url = relay.url.replace("127.0.0.1", "localhost")
-            ben = Person(program, folder / "ben", COMMONPLACE_CA_FILE=str(relay.ca_file))
-            (ben.home / ".claude").mkdir()
-            refused = await asyncio.to_thread(
-                ben.run, "connect", "claude", "--url", url, "--key", "smk_wrong", fails=True
-            )
-            require("key" in refused.lower(), "a wrong key is refused in words", refused)
-            await asyncio.to_thread(ben.run, "connect", "claude", "--url", url, "--key", key)
-            session = await asyncio.to_thread(
-                ben.run, "call", "memory_start_session", "--project", "shop", "--claude-instance", "ben"
-            )
-            require(json.loads(session)["project"] == "shop", "a session over TLS with a key", session)
-            return ben.commands
-
-    with admin.serve("--port", "0", "--auth", "on", "--data", data) as url:
-        used = asyncio.run(use(int(url.rpartition(":")[2])))
+    with connect_second_machine() as machine:
+        flags = ("--auth", "on", "--allowed-hosts", machine.server_address, "--trusted-proxies", "127.0.0.1")
+        with admin.serve("--port", "0", *flags, "--data", data) as url:
+            used = asyncio.run(_use_from(machine, program, folder, int(url.rpartition(":")[2]), key))
+            seen = admin.run("who", "--all", "--data", data)
+            require("ben" in seen, "the server's own machine sees who works", seen)
+    sys.stdout.write(f"(the second machine was {machine.kind})\n")
     return admin.commands + used
+
+
+async def _use_from(machine: SecondMachine, program: list[str], folder: Path, port: int, key: str) -> int:
+    (folder / "tls").mkdir()
+    async with TlsRelay(port, 0, folder / "tls", machine.server_address).run() as relay:
+        ca_file = {"COMMONPLACE_CA_FILE": str(relay.ca_file)}
+        ben = Person([*machine.prefix, *program], folder / "ben", **ca_file)
+        (ben.home / ".claude").mkdir()
+        (ben.home / "shop").mkdir()
+
+        async def run(*words: str, **more: Any) -> str:
+            return await asyncio.to_thread(ben.run, *words, **more)
+
+        wrong = ("install", "--url", relay.url, "--key", "smk_wrong", "--yes", "--no-schedule")
+        refused = await run(*wrong, fails=True)
+        require("key" in refused.lower(), "a wrong key is refused in words", refused)
+        await run("install", "--url", relay.url, "--key", key, "--yes", "--no-schedule", "--no-diff")
+        start = ("memory_start_session", "--project", "shop", "--claude-instance", "ben")
+        session = json.loads(await run("call", *start))
+        locked = await run(
+            "call", "memory_lock_files", "--session-id", session["session_id"], "--files", '["cart.py"]'
+        )
+        require(json.loads(locked)["success"], "a lock from the second machine", locked)
+        other = await run("search", "anything", "--project", "till", fails=True)
+        require("till" in other, "a project that the key may not use is refused by name", other)
+        checked = await run("doctor", "--json", fails=True)
+        found = {each["check"]: each["health"] for each in json.loads(checked)["findings"]}
+        require((found["server"], found["key"]) == ("ok", "ok"), "the doctor of the second machine", checked)
+        return ben.commands
 
 
 def restored_backup(program: list[str], folder: Path) -> int:
