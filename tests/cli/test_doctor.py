@@ -50,9 +50,12 @@ def test_missing_server_is_a_warning_with_the_command_that_starts_it(
 def test_unreachable_server_is_a_problem(capsys: pytest.CaptureFixture[str]):
     code, findings = examine(capsys, "--url", "http://127.0.0.1:9")
     assert (code, findings["server"]["health"]) == (2, "problem")
+    assert findings["server"]["command"] == "commonplace serve --port 9"
+    _, findings = examine(capsys, "--url", "https://memory.invalid")
+    assert "memory.invalid" in findings["server"]["command"]
 
 
-def test_files_that_others_can_read_are_mended(home: Path, capsys: pytest.CaptureFixture[str]):
+def test_files_that_others_can_read_are_made_private(home: Path, capsys: pytest.CaptureFixture[str]):
     settings = home / "home" / "config.toml"
     settings.write_text("")
     settings.chmod(0o644)
@@ -69,6 +72,16 @@ def test_hooks_that_never_ran_are_told_from_those_that_did(home: Path, capsys: p
     assert main(["install", "--agent", "claude", "--yes", "--force", "--url", "http://127.0.0.1:9"]) == 0
     _, findings = examine(capsys, "--data", str(home / "data"))
     assert "not run yet" in findings["Claude Code"]["message"]
+    settings = home / ".claude" / "settings.json"
+    written = settings.read_text()
+    settings.write_text("{}")
+    code, findings = examine(capsys, "--data", str(home / "data"))
+    assert (code, findings["Claude Code"]["health"]) == (2, "problem")
+    assert (str(settings) in findings["Claude Code"]["message"], findings["Claude Code"]["command"]) == (
+        True,
+        "commonplace install --agent claude",
+    )
+    settings.write_text(written)
     program.run("claude", b'{"hook_event_name": "Stop", "session_id": "s1", "cwd": "/"}')
     _, findings = examine(capsys, "--data", str(home / "data"))
     assert findings["Claude Code"]["health"] == "ok"

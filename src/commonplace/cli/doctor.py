@@ -1,4 +1,4 @@
-"""`commonplace doctor`: what is wrong on this machine and its server, and the command that mends it."""
+"""`commonplace doctor`: what is wrong on this machine and its server, and the command that fixes it."""
 
 import argparse
 import asyncio
@@ -13,7 +13,7 @@ from commonplace.cli.doctor_rows import check_row_hashes
 from commonplace.client.doctor.finding import EXIT_CODES, Finding, find_worst
 from commonplace.client.doctor.machine_checks import check_agents, check_files, check_guard, check_uploads
 from commonplace.client.doctor.program_checks import check_program
-from commonplace.client.doctor.server_checks import check_key, check_server
+from commonplace.client.doctor.server_checks import check_key, check_server, check_upload_key
 from commonplace.client.server_choice import ServerChoice
 from commonplace.data_folder import DATABASE, find_holder
 
@@ -56,7 +56,10 @@ def _examine_server(choice: ServerChoice, arguments: argparse.Namespace) -> Iter
         yield from server
         if find_worst(server) == "problem":
             return
-        yield from check_key(choice.server)
+        key = list(check_key(choice.server))
+        yield from key
+        if find_worst(key) == "ok":
+            yield from check_upload_key(choice.server)
     else:
         yield Finding("server", "warning", f"no server runs on {choice.named_by}", "commonplace serve")
         yield from _check_beacon(settings.data)
@@ -117,9 +120,9 @@ def _fix(finding: Finding) -> Finding:
         finding.fix()
     except OSError as error:
         return Finding(
-            finding.check, finding.health, f"{finding.message} (not mended: {error})", finding.command
+            finding.check, finding.health, f"{finding.message} (not fixed: {error})", finding.command
         )
-    return Finding(finding.check, "ok", f"mended: {finding.message}")
+    return Finding(finding.check, "ok", f"fixed: {finding.message}")
 
 
 def _format_finding(finding: Finding) -> str:

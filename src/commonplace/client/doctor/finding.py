@@ -1,4 +1,4 @@
-"""One line of the doctor: what was looked at, whether it is well, and the command that mends it."""
+"""One line of the doctor: what was looked at, whether it is in order, and the command that fixes it."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ class Finding:
     health: Health
     message: str
     command: str = ""
-    """What mends it, as a person types it."""
+    """What fixes it, as a person types it."""
     fix: Callable[[], None] | None = None
-    """What mends it without asking, because it can do no harm."""
+    """What fixes it without asking, because it can do no harm."""
 
     def to_dict(self) -> dict[str, Any]:
         shown = {"check": self.check, "health": self.health, "message": self.message}

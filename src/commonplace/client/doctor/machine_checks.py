@@ -12,10 +12,11 @@ from commonplace.client.agents import AGENTS, AgentProgram, load_settings
 from commonplace.client.commands.guard import find_unguarded_folder
 from commonplace.client.doctor.finding import Finding, format_duration
 from commonplace.client.hooks.last_event import read_last_event
-from commonplace.client.install.install_record import InstallRecord, load_record
+from commonplace.client.install.install_record import FileRecord, InstallRecord, load_record
 from commonplace.client.install.machine import this_machine
 from commonplace.client.sync import spool
 
+_PROGRAM = "commonplace"
 _QUIET_DAYS = 7
 _OLD_JOB_SECONDS = 86_400
 _OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -41,11 +42,12 @@ def _check_agent(program: AgentProgram, record: InstallRecord) -> Finding:
     install = f"commonplace install --agent {program.name}"
     if program.name not in record.list_agents():
         return Finding(program.title, "warning", "found on this machine, but not connected", install)
-    has_hooks = any(
-        edit.agent == program.name and edit.part == "hooks" for file in record.files for edit in file.edits
-    )
-    if not has_hooks:
+    files = [Path(file.path) for file in record.files if _has_hooks_of(file, program.name)]
+    if not files:
         return Finding(program.title, "warning", "connected, without hooks", install)
+    if missing := [str(path) for path in files if not _names_hook(path, program.name)]:
+        message = f"its hooks are no longer in {', '.join(missing)}"
+        return Finding(program.title, "problem", message, install)
     heard = read_last_event(program.name)
     if heard is None:
         note = load_settings(program.name).note or f"Hooks run when {program.title} starts a session."
@@ -56,6 +58,19 @@ def _check_agent(program: AgentProgram, record: InstallRecord) -> Finding:
     if quiet > _QUIET_DAYS * 86_400:
         return Finding(program.title, "warning", f"{message}; check that they are still trusted", install)
     return Finding(program.title, "ok", message)
+
+
+def _has_hooks_of(file: FileRecord, agent: str) -> bool:
+    return any(edit.agent == agent and edit.part == "hooks" for edit in file.edits)
+
+
+def _names_hook(path: Path, agent: str) -> bool:
+    """Whether the file still runs our hook; every agent's settings name the command or its agent."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return _PROGRAM in text and agent in text
 
 
 def check_guard() -> Iterator[Finding]:

@@ -4,16 +4,19 @@ import json
 import time
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
 
 from commonplace import __version__
 from commonplace.client import light_http, remote
 from commonplace.client.doctor.finding import Finding, format_duration
+from commonplace.client.install import client_config, connection_test
 from commonplace.client.remote import RemoteServer
 
 _TIMEOUT_SECONDS = 5
 _MAX_SKEW_SECONDS = 30
 _OK = 200
 _START = "commonplace serve"
+_DEFAULT_PORT = 8080
 
 
 def check_server(server: RemoteServer, named_by: str) -> Iterator[Finding]:
@@ -21,9 +24,8 @@ def check_server(server: RemoteServer, named_by: str) -> Iterator[Finding]:
     try:
         answer = light_http.send_request(server.url, "GET", "/health", (), b"", _TIMEOUT_SECONDS)
     except (OSError, ValueError) as error:
-        yield Finding(
-            "server", "problem", f"{remote.unreachable(server, error)} It is named by {named_by}.", _START
-        )
+        message = f"{remote.unreachable(server, error)} It is named by {named_by}."
+        yield Finding("server", "problem", message, _name_start_command(server.url))
         return
     health = _decode_object(answer.body)
     if answer.status != _OK:
@@ -40,6 +42,14 @@ def check_server(server: RemoteServer, named_by: str) -> Iterator[Finding]:
             "Upgrade the older one: uv tool upgrade commonplace-mcp, or git pull && make setup",
         )
     yield _check_clock(answer.header("date"))
+
+
+def _name_start_command(url: str) -> str:
+    """Start it again at the same address, where that is on this machine."""
+    parts = urlsplit(url)
+    if not remote.is_local_url(url):
+        return f"Start it on {parts.hostname}, or use another: commonplace install --url URL --key KEY"
+    return _START if parts.port in (None, _DEFAULT_PORT) else f"{_START} --port {parts.port}"
 
 
 def _check_clock(date: str) -> Finding:
@@ -65,6 +75,19 @@ def check_key(server: RemoteServer) -> Iterator[Finding]:
     projects = status.get("projects", [])
     scope = "all projects" if "*" in projects else ", ".join(projects) or "no project"
     yield Finding("key", "ok", f"{status['role']}; {scope}; keys {status['auth']}")
+
+
+def check_upload_key(server: RemoteServer) -> Iterator[Finding]:
+    """May the uploader's key, or the agents' where it has none, send transcripts?"""
+    token = client_config.read_sync_token(server)
+    if connection_test.is_upload_refused(server.url, token):
+        create = "commonplace key create --name NAME --projects '*'"
+        message = "the server refuses transcripts with the key of `commonplace sync`"
+        yield Finding(
+            "sync", "warning", message, f"{create}, by an owner; then: commonplace install --key KEY"
+        )
+    else:
+        yield Finding("sync", "ok", "the server accepts transcripts with the key of `commonplace sync`")
 
 
 def _decode_object(body: bytes) -> dict[str, str]:

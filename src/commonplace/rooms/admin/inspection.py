@@ -34,7 +34,7 @@ class ServerFinding(Reply):
     health: Literal["ok", "warning", "problem"]
     message: str
     command: str = ""
-    """What mends it."""
+    """What fixes it."""
 
 
 class ServerInspection(Reply):
@@ -45,7 +45,7 @@ class ServerInspection(Reply):
 
 @operation("memory_inspect_server", role="admin", session=False, example={})
 async def inspect_server(call: Call) -> ServerInspection:
-    """What is wrong with the server, in words, with the command that mends it."""
+    """What is wrong with the server, in words, with the command that fixes it."""
     findings = [
         await _check_store(call),
         *_check_disk(call.settings, call.tx.kind),
