@@ -87,6 +87,8 @@ def test_transcripts_are_found_with_the_folder_that_their_agent_worked_in(
     listed = list(cursor.list_transcripts())
     assert {each.session_id for each in listed} == {SESSION, f"{SESSION}.child"}
     assert {cursor.find_work_folder(each.path, ()) for each in listed} == {str(work)}
+    named = cursor.transcript_at(tmp_path / "conv-a" / "transcript.jsonl.zst")
+    assert (named.session_id, cursor.find_work_folder(named.path, ())) == ("conv-a.transcript", "")
     work.rmdir()
     assert {cursor.find_work_folder(each.path, ()) for each in listed} == {""}
     assert {cursor.find_work_folder(each.path, [str(work)]) for each in listed} == {str(work)}

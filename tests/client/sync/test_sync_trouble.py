@@ -60,25 +60,25 @@ def test_sync_spools_when_the_server_of_this_machine_was_stopped_and_sends_when_
 
 def test_sync_keeps_what_hooks_name_by_its_session_where_the_agent_has_no_folder_of_its_own(server, machine):
     machine.repository("shop")
-    config(machine, '[[sync.globs]]\ntool = "cursor"\nglob = "~/listed/*.jsonl"\nproject = "shop"\n')
+    config(machine, '[[sync.globs]]\ntool = "windsurf"\nglob = "~/listed/*.jsonl"\nproject = "shop"\n')
     cwd = str(machine.home / "shop")
     texts = {}
     for session in ("conv-a", "conv-b"):
-        path = machine.write(f".cursor/{session}/transcript.jsonl", {"of": session})
-        handed_over(machine, "cursor", transcript_path=str(path), session_id=session, cwd=cwd)
+        path = machine.write(f".windsurf/{session}/transcript.jsonl", {"of": session})
+        handed_over(machine, "windsurf", transcript_path=str(path), session_id=session, cwd=cwd)
         texts[session] = path.read_bytes()
     nameless = machine.write("elsewhere/talk.jsonl.zst", raw=zstd.compress(b'{"n": 1}\n'))
-    handed_over(machine, "cursor", agent_transcript_path=str(nameless), session_id="conv-a", cwd=cwd)
+    handed_over(machine, "windsurf", agent_transcript_path=str(nameless), session_id="conv-a", cwd=cwd)
     texts["talk"] = b'{"n": 1}\n'
     listed = machine.write("listed/mine.jsonl", {"n": 2})
-    handed_over(machine, "cursor", transcript_path=str(listed), session_id="conv-c", cwd=cwd)
+    handed_over(machine, "windsurf", transcript_path=str(listed), session_id="conv-c", cwd=cwd)
     texts["mine.jsonl"] = listed.read_bytes()
     machine.url = "http://127.0.0.1:9"
     assert machine.sync("--spool").code == 8
 
     machine.url = server.url
     assert machine.sync("--spool").code == 0
-    assert {each: archived(server, "lap-cursor-shop", each) for each in texts} == texts
+    assert {each: archived(server, "lap-windsurf-shop", each) for each in texts} == texts
     (workspace,) = server.call("list_workspaces")["workspaces"]
     assert workspace["session_count"] == 4
 

@@ -27,9 +27,12 @@ def _list_transcripts() -> Iterator[Transcript]:
 
 
 def _transcript_at(path: Path) -> Transcript:
-    """A sub-agent's file is in a folder below its parent's."""
+    """A sub-agent's file is in a folder below its parent's. A file elsewhere, which a hook named, may have any name."""
+    name = path.name.removesuffix(".zst").removesuffix(".jsonl")
+    if _TRANSCRIPTS not in path.parts:
+        return Transcript(_TOOL, f"{path.parent.name}.{name}", path)
     parent = f"{path.parent.parent.name}." if path.parent.name == _SUBAGENTS else ""
-    return Transcript(_TOOL, parent + path.stem, path)
+    return Transcript(_TOOL, parent + name, path)
 
 
 def _find_work_folder(path: Path, known_folders: Iterable[str]) -> str:
