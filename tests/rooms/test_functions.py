@@ -455,3 +455,19 @@ async def test_register_function_again_with_the_same_text_keeps_its_author(team)
     assert "_notice" not in await alice.list_backlog()
     found = await bob.get_by_id(doc_id=made["id"])
     assert (found["author"], found.get("versions", [])) == ("alice", [])
+
+
+async def test_similar_functions_are_listed_for_one_that_exists(team):
+    alice = await team.agent("alice")
+    made = [
+        await alice.register_function(name=name, file_path=f"src/{name}.py", purpose=purpose)
+        for name, purpose in (
+            ("retry_with_backoff", "Retry a call with exponential backoff"),
+            ("retry_call_with_backoff", "Retry a call with backoff and jitter"),
+            ("format_money", "Write an amount for people"),
+        )
+    ]
+    near = await alice.call("memory_list_similar_functions", project="shop", function_id=made[0]["id"])
+    assert [each["name"] for each in near["functions"]] == ["retry_call_with_backoff"]
+    with pytest.raises(errors.NotFound):
+        await alice.call("memory_list_similar_functions", project="shop", function_id="func_000000000000")

@@ -211,3 +211,22 @@ def test_markdown_nests_lists_tables_and_code():
     tree = parse_markdown("1. a\n   - b\n\n| x |\n|---|\n| y |\n\n```py\nz\n```\n")
     assert [node[0] for node in tree] == ["ol", "table", "pre"]
     assert tree[2] == ["pre", {"lang": "py"}, [["code", {}, ["z\n"]]]]
+
+
+async def test_file_record_tells_who_holds_and_changed_a_file_and_what_cites_it(team):
+    ann, ben = await team.agent("ann", task_description="VAT"), await team.agent("ben")
+    await ann.update_work(title="VAT", status="in_progress", files_touched=["src/cart.py"])
+    await ann.lock_files(files=["src/cart.py"], reason="VAT")
+    await ben.report_prevented(kind="edit_denied", what="src/cart.py is held by ann")
+    note = await ann.store(
+        title="Cart", content="Rounds per line.", memory_type="adr", files_related=["src/cart.py:3"]
+    )
+    record = await team.anyone(PERSON).get_file_record(project="shop", path="src/cart.py")
+    assert [(row["agent"], row["reason"]) for row in record["held"]] == [("ann", "VAT")]
+    assert [(row["agent"], row["task"]) for row in record["changed"]] == [("ann", "VAT")]
+    assert [(row["id"], row["place"], row["state"]) for row in record["documents"]] == [
+        (note["id"], "src/cart.py:3", "unchecked")
+    ]
+    assert [(row["kind"], row["agent"]) for row in record["prevented"]] == [("edits", "ben")]
+    empty = await team.anyone(PERSON).get_file_record(project="shop", path="src/other.py")
+    assert empty == {"path": "src/other.py", "held": [], "changed": [], "documents": [], "prevented": []}

@@ -281,11 +281,17 @@ def _add_verify(commands: Commands) -> None:
     )
     verify.add_argument("path", help="the checkout")
     verify.add_argument("--project", required=True, help="the project of the documents")
+    verify.add_argument(
+        "--lines",
+        action="store_true",
+        help="also send the cited lines, for the web page to show what changed",
+    )
     add_store_flags(verify)
     verify.set_defaults(run=_run_with_operations("commonplace.client.commands.verify"))
 
 
 _VERIFY = """Check every path, path:line, path:first-last and path#symbol that the project's documents cite, and report to the
 server whether it is fresh, drifted or gone; search results then show it. What cannot be checked (too large, outside of
-the checkout, a web address) is unchecked. Only hashes leave this machine.
+the checkout, a web address) is unchecked. Only hashes leave this machine; with --lines also the cited lines (60 of each
+place at most, secrets masked), so that the web page shows them as they were beside what they are now.
   commonplace verify . --project shop"""

@@ -209,3 +209,40 @@ async def test_verify_tells_the_server_and_the_next_query_says_so(team, checkout
         None,
         "evidence gone: db/pool.py#shut",
     ]
+
+
+async def test_verify_sends_cited_lines_only_when_asked_and_keeps_how_they_were(team, checkout):
+    alice = await team.agent("alice")
+    made = await alice.store(
+        title="Walrus pool", content="Ten.", memory_type="adr", files_related=["db/pool.py:3"]
+    )
+    loop = asyncio.get_running_loop()
+
+    def call(name, arguments):
+        return asyncio.run_coroutine_threadsafe(alice.call(name, **arguments), loop).result(PATIENCE_SECONDS)
+
+    async def verify(**how):
+        await asyncio.to_thread(verification.verify_citations, call, checkout, "shop", **how)
+        (row,) = (await alice.call("memory_list_evidence", project="shop", doc_id=made["id"]))["evidence"]
+        return row["state"], row.get("before"), row.get("now")
+
+    assert await verify() == ("fresh", None, None)
+    assert await verify(with_lines=True) == ("fresh", "SIZE = 10", None)
+    (checkout / "db" / "pool.py").write_text(POOL.replace("10", "20"))
+    assert await verify() == ("drifted", "SIZE = 10", None)
+    assert await verify(with_lines=True) == ("drifted", "SIZE = 10", "SIZE = 20")
+    (checkout / "db" / "pool.py").unlink()
+    assert await verify(with_lines=True) == ("gone", "SIZE = 10", None)
+
+
+def test_lines_of_the_cited_commit_are_found(checkout):
+    def git(*arguments):
+        subprocess.run(["git", "-C", str(checkout), *arguments], check=True, capture_output=True)
+
+    git("init", "-q")
+    git("add", ".")
+    git("-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qm", "first")
+    head = (checkout / ".git" / (checkout / ".git/HEAD").read_text().split()[1]).read_text().strip()
+    (checkout / "db" / "pool.py").write_text(POOL.replace("10", "20"))
+    found = look(checkout, f"db/pool.py:3@{head}")
+    assert (found.state, found.text_before, found.text) == ("drifted", "SIZE = 10", "SIZE = 20")

@@ -11,7 +11,9 @@ def run(arguments: argparse.Namespace, call: verification.CallOperation) -> int:
     root = Path(arguments.path).expanduser()
     if not root.is_dir():
         raise errors.NotFound(f"{root} is not a folder.", hint="Pass the path of a checkout.")
-    totals = verification.verify_citations(call, root, arguments.project, _print_finding)
+    totals = verification.verify_citations(
+        call, root, arguments.project, _print_finding, with_lines=arguments.lines
+    )
     if not totals:
         print(f"No document of {arguments.project} cites a file.")
         return 0

@@ -18,6 +18,8 @@ _MOVED_LINES = 1_000
 _MAX_CITED_LINES = 500
 _GIT_SECONDS = 10
 _DIRECTORY_FINGERPRINT = "directory"
+_SENT_LINES = 60
+_SENT_CHARACTERS = 6_000
 STATES = ("fresh", "drifted", "gone", "unchecked")
 
 CallOperation = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
@@ -25,23 +27,34 @@ CallOperation = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class CitationFinding:
-    """`line` is the new first line of cited lines that have moved."""
+    """`line` is the new first line of cited lines that have moved; `text_before` is from the cited commit."""
 
     document: str
     place: str
     state: str
     fingerprint: str = ""
     line: int = 0
+    text: str = ""
+    text_before: str = ""
 
-    def to_report(self) -> dict[str, str]:
+    def to_report(self, *, with_lines: bool) -> dict[str, str]:
         seen = {"document": self.document, "place": self.place, "state": self.state}
-        return seen | ({"fingerprint": self.fingerprint} if self.fingerprint else {})
+        more = {"fingerprint": self.fingerprint}
+        if with_lines:
+            more |= {"text": _shorten_lines(self.text), "text_before": _shorten_lines(self.text_before)}
+        return seen | {name: value for name, value in more.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
 class _CitationCandidate:
+    """`text` is empty for a whole file."""
+
     fingerprint: str
     line: int = 0
+    text: str = ""
+
+
+_NOTHING = _CitationCandidate("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +70,20 @@ def verify_citations(
     root: Path,
     project: str,
     show: Callable[[CitationFinding], None] = lambda _finding: None,
+    *,
+    with_lines: bool = False,
 ) -> Counter[str]:
-    """Check every citation of the project and report it; returns the number in each state."""
+    """Check every citation of the project and report it; returns the number in each state.
+
+    The cited lines themselves are sent only if `with_lines`.
+    """
     totals: Counter[str] = Counter()
     cursor: str | None = None
     while True:
         page = call("memory_list_citations", {"project": project} | ({"cursor": cursor} if cursor else {}))
         findings = [check_citation(root, citation) for citation in page.get("citations", [])]
         if findings:
-            reports = [finding.to_report() for finding in findings]
+            reports = [finding.to_report(with_lines=with_lines) for finding in findings]
             call("memory_report_citations", {"project": project, "findings": reports})
         for finding in findings:
             show(finding)
@@ -78,31 +96,40 @@ def verify_citations(
 def check_citation(root: Path, citation: Mapping[str, Any]) -> CitationFinding:
     """Compare a cited place with its fingerprint from when it was cited or first checked."""
     cited = parse_citation(citation["place"])
-    state, candidate = _find_citation_state(root, cited, citation.get("fingerprint") or "")
+    before = _CitationCandidate(citation.get("fingerprint") or "")
+    state, candidate, before = _find_citation_state(root, cited, before)
     moved = candidate.line if cited.first and candidate.line != cited.first else 0
-    return CitationFinding(citation["document"], citation["place"], state, candidate.fingerprint, moved)
+    return CitationFinding(
+        citation["document"],
+        citation["place"],
+        state,
+        candidate.fingerprint,
+        moved,
+        candidate.text,
+        before.text,
+    )
 
 
-def _find_citation_state(root: Path, cited: CitedPlace, before: str) -> tuple[str, _CitationCandidate]:
-    nothing = _CitationCandidate("")
+def _find_citation_state(
+    root: Path, cited: CitedPlace, before: _CitationCandidate
+) -> tuple[str, _CitationCandidate, _CitationCandidate]:
+    """The state of a cited place, what is there now, and what was there before."""
     try:
         file = _find_cited_file(root, cited)
         if file is None:
-            return "unchecked", nothing
+            return "unchecked", _NOTHING, before
         source = b"" if file.is_dir() else file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        return "gone", nothing
+        return "gone", _NOTHING, before
     except OSError:
-        return "unchecked", nothing
+        return "unchecked", _NOTHING, before
     if file.is_dir():
-        return (
-            ("fresh", _CitationCandidate(_DIRECTORY_FINGERPRINT))
-            if cited.is_whole
-            else ("unchecked", nothing)
-        )
+        known = _CitationCandidate(_DIRECTORY_FINGERPRINT)
+        return ("fresh", known, before) if cited.is_whole else ("unchecked", _NOTHING, before)
     if not cited.is_whole and b"\0" in source:
-        return "unchecked", nothing
-    return _compare_fingerprints(cited, source, before or _fingerprint_at_commit(root, file, cited))
+        return "unchecked", _NOTHING, before
+    known = before if before.fingerprint else _read_at_commit(root, file, cited)
+    return *_compare_fingerprints(cited, source, known.fingerprint), known
 
 
 def _find_cited_file(root: Path, cited: CitedPlace) -> Path | None:
@@ -129,21 +156,23 @@ def _compare_fingerprints(cited: CitedPlace, source: bytes, before: str) -> tupl
             return "fresh", same
     if search.candidates:
         return "drifted" if before else "fresh", search.candidates[0]
-    return "gone" if before or search.certain else "unchecked", _CitationCandidate("")
+    return "gone" if before or search.certain else "unchecked", _NOTHING
 
 
 def _find_candidates(cited: CitedPlace, source: bytes) -> _CitationCandidates:
     if cited.symbol:
         defined = definitions.find_definitions(cited.path, source, cited.symbol)
         spots = [
-            _CitationCandidate(_fingerprint_text([definition.text]), definition.line)
+            _CitationCandidate(
+                _fingerprint_text([definition.text]), definition.line, definition.text.strip("\n")
+            )
             for definition in defined.definitions
         ]
         return _CitationCandidates(spots, defined.certain)
     if cited.first:
         lines = _split_source_lines(source)[cited.first - 1 : cited.last]
         return _CitationCandidates(
-            [_CitationCandidate(_fingerprint_text(lines), cited.first)] if lines else ()
+            [_CitationCandidate(_fingerprint_text(lines), cited.first, "\n".join(lines))] if lines else ()
         )
     if b"\0" in source:
         return _CitationCandidates([_CitationCandidate(hashlib.sha256(source).hexdigest()[:32])])
@@ -166,7 +195,14 @@ def _find_moved_lines(cited: CitedPlace, source: bytes, before: str) -> Sequence
         if _fingerprint_text(window) == before and any(re.search(r"\w", line_text) for line_text in window)
     ]
     # Overlapping matches are one text with blank lines around it.
-    return [_CitationCandidate(before, matches[0])] if matches and matches[-1] - matches[0] < width else ()
+    if not matches or matches[-1] - matches[0] >= width:
+        return ()
+    first = matches[0]
+    return [_CitationCandidate(before, first, "\n".join(lines[first - 1 : first - 1 + width]))]
+
+
+def _shorten_lines(text: str) -> str:
+    return "\n".join(text.splitlines()[:_SENT_LINES])[:_SENT_CHARACTERS]
 
 
 def _split_source_lines(source: bytes) -> list[str]:
@@ -178,17 +214,17 @@ def _fingerprint_text(texts: Iterable[str]) -> str:
     return hashlib.sha256(" ".join(words).encode()).hexdigest()[:32]
 
 
-def _fingerprint_at_commit(root: Path, file: Path, cited: CitedPlace) -> str:
-    """The fingerprint at the cited commit; empty if git or the commit is missing."""
+def _read_at_commit(root: Path, file: Path, cited: CitedPlace) -> _CitationCandidate:
+    """What stood there at the cited commit; nothing if git or the commit is missing."""
     if not cited.commit:
-        return ""
+        return _NOTHING
     at = f"{cited.commit}:./{file.relative_to(root.resolve()).as_posix()}"
     command = ["git", "-C", str(root), "cat-file", "blob", at]
     try:
         shown = subprocess.run(command, capture_output=True, timeout=_GIT_SECONDS, check=False)  # noqa: S603 - no shell
     except (OSError, subprocess.TimeoutExpired):
-        return ""
+        return _NOTHING
     if shown.returncode != 0 or len(shown.stdout) > _MAX_FILE_BYTES:
-        return ""
+        return _NOTHING
     spots = _find_candidates(cited, shown.stdout).candidates
-    return spots[0].fingerprint if spots else ""
+    return spots[0] if spots else _NOTHING

@@ -2,7 +2,7 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
-from commonplace.rooms.functions.browsing import browse_functions
+from commonplace.rooms.functions.browsing import browse_functions, list_similar_functions
 from commonplace.rooms.functions.events import FUNCTION_ENRICHED, FUNCTION_REGISTERED, FUNCTIONS_SYNCED
 from commonplace.rooms.functions.finders import FINDERS
 from commonplace.rooms.functions.operations import (
@@ -23,7 +23,7 @@ ROOM = Room(
     purpose=__doc__,
     toolset="code",
     operations=(register_function, find_function, enrich_function, get_enrichment_queue, become_librarian),
-    program_operations=(browse_functions, list_functions, sync_functions),
+    program_operations=(browse_functions, list_similar_functions, list_functions, sync_functions),
     retention=(GONE_FUNCTIONS,),
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),

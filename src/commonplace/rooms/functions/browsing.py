@@ -4,9 +4,11 @@ from typing import Annotated
 
 from pydantic import Field
 
+from commonplace import errors
 from commonplace.call import Call
 from commonplace.operation import Reply, operation
-from commonplace.rooms.functions import model
+from commonplace.rooms.functions import model, store
+from commonplace.rooms.functions.similar import find_similar_functions
 from commonplace.store.database import Row, Tx
 
 BrowseLimit = Annotated[int, Field(ge=1, le=200)]
@@ -54,6 +56,29 @@ async def browse_functions(
         functions=[_build_function(row, clones.get(row["body"], [])) for row in page],
         next_offset=offset + limit if len(rows) > limit else 0,
     )
+
+
+class SimilarFunctions(Reply):
+    count: int
+    functions: list[model.SimilarFunction]
+
+
+@operation(
+    "memory_list_similar_functions",
+    role="readonly",
+    session="optional",
+    example={"project": "shop", "function_id": "func_000000000000"},
+)
+async def list_similar_functions(
+    call: Call, project: str, function_id: Annotated[str, Field(min_length=8, max_length=64)]
+) -> SimilarFunctions:
+    """List the functions whose name and purpose are most like those of this one."""
+    del project
+    row = (await store.load_functions(call.tx, call.project, [function_id])).get(function_id)
+    if row is None:
+        raise errors.NotFound(f"There is no function '{function_id}'.")
+    similar = await find_similar_functions(call, row)
+    return SimilarFunctions(count=len(similar), functions=similar)
 
 
 def _like_pattern(text: str) -> str:

@@ -3,7 +3,7 @@
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.knowledge.boot import INTERFACE_UPDATES_SECTION, LEARNINGS_SECTION, PATTERNS_SECTION
-from commonplace.rooms.knowledge.citations import list_citations, report_citations
+from commonplace.rooms.knowledge.citations import list_citations, list_evidence, report_citations
 from commonplace.rooms.knowledge.connector import fetch_for_connector, search_for_connector
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENT_STORED, DOCUMENTS_CHANGED
 from commonplace.rooms.knowledge.finders import FINDERS
@@ -41,6 +41,7 @@ ROOM = Room(
     program_operations=(
         list_documents,
         list_citations,
+        list_evidence,
         report_citations,
         search_for_connector,
         fetch_for_connector,

@@ -1,8 +1,11 @@
 """What documents cite, and what `commonplace verify` found of it in a checkout. The SQL is in `evidence.py`."""
 
+from commonplace import errors
 from commonplace.call import Call
+from commonplace.clock import iso
 from commonplace.operation import operation
-from commonplace.rooms.knowledge import evidence, model
+from commonplace.rooms.knowledge import evidence, model, store
+from commonplace.store import ids
 
 
 @operation("memory_list_citations", role="readonly", session=False, example={"project": "shop"})
@@ -41,4 +44,35 @@ async def report_citations(
         drifted=states.count("drifted"),
         gone=states.count("gone"),
         unchecked=states.count("unchecked"),
+    )
+
+
+@operation(
+    "memory_list_evidence",
+    role="readonly",
+    session="optional",
+    example={"project": "shop", "doc_id": "doc_000000000000"},
+)
+async def list_evidence(
+    call: Call,
+    project: str,  # noqa: ARG001 - the same
+    doc_id: model.DocumentId,
+) -> model.EvidencePage:
+    """List the places that a document cites: whether each has changed, and its lines where they were sent."""
+    identity = await ids.resolve_id(call.tx, "document", call.project, doc_id)
+    if await store.load_document(call.tx, call.project, identity) is None:
+        raise errors.NotFound(f"There is no document '{doc_id}'.")
+    rows = await evidence.list_evidence_of_document(call.tx, call.project, identity)
+    return model.EvidencePage(
+        count=len(rows),
+        evidence=[
+            model.Evidence(
+                place=row["place"],
+                state=row["state"],
+                checked=iso(row["checked_at"]) if row["checked_at"] else "",
+                before=row["text_before"],
+                now=row["text_now"],
+            )
+            for row in rows
+        ],
     )

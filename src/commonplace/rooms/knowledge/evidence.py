@@ -12,6 +12,7 @@ from commonplace.store.database import Row, Tx
 CitationLimit = Annotated[int, Field(ge=1, le=500)]
 CitationCursor = Annotated[str, Field(max_length=600)]
 CitationState = Literal["unchecked", "fresh", "drifted", "gone"]
+CitedText = Annotated[str, Field(max_length=8_000)]
 _CITED_PLACE = re.compile(
     r"(?P<path>[^#@\s][^#@]*?)(?::(?P<line>\d{1,7}))?(?:#(?P<symbol>[^@\s]{1,200}))?(?:@(?P<commit>[0-9a-fA-F]{7,40}))?"
 )
@@ -27,7 +28,10 @@ class Citation:
 
 
 class Finding(BaseModel):
-    """The state of a cited place in somebody's checkout."""
+    """The state of a cited place in somebody's checkout; its text only if that one chose to send it.
+
+    `text_before` is the text at the cited commit, for a place that was never checked before.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -35,6 +39,8 @@ class Finding(BaseModel):
     place: Annotated[str, Field(min_length=1, max_length=500)]
     state: CitationState
     fingerprint: Annotated[str, Field(max_length=64)] = ""
+    text: CitedText = ""
+    text_before: CitedText = ""
 
 
 Findings = Annotated[list[Finding], Field(max_length=500)]
@@ -88,12 +94,27 @@ async def list_citations_after(
 
 
 async def update_citation_states(tx: Tx, project: str, findings: Sequence[Finding], now: int) -> None:
-    """Record the states; the fingerprint of a fresh place is what later checks compare with."""
+    """Record the states; what a fresh place looks like is what later checks compare with."""
     await tx.many(
         "update citation set state = $4, checked_at = $5,"
-        " fingerprint = case when $4 = 'fresh' then CAST($6 as text) else fingerprint end"
+        " fingerprint = case when $4 = 'fresh' then CAST($6 as text) else fingerprint end,"
+        " text_before = case when $4 = 'fresh' and $7 <> '' then CAST($7 as text)"
+        "  when text_before = '' then CAST($8 as text) else text_before end,"
+        " text_now = case when $4 = 'drifted' then CAST($7 as text) else '' end"
         " where project = $1 and document = $2 and place = $3",
-        [(project, each.document, each.place, each.state, now, each.fingerprint) for each in findings],
+        [
+            (
+                project,
+                each.document,
+                each.place,
+                each.state,
+                now,
+                each.fingerprint,
+                each.text,
+                each.text_before,
+            )
+            for each in findings
+        ],
     )
 
 
@@ -111,6 +132,15 @@ async def find_broken_citations(tx: Tx, project: str, documents: Sequence[str]) 
 async def list_citations_of_document(tx: Tx, project: str, document: str) -> Sequence[Row]:
     return await tx.all(
         "select place, state from citation where project = $1 and document = $2 order by place limit 100",
+        project,
+        document,
+    )
+
+
+async def list_evidence_of_document(tx: Tx, project: str, document: str) -> Sequence[Row]:
+    return await tx.all(
+        "select place, state, checked_at, text_before, text_now from citation where project = $1 and document = $2"
+        " order by place limit 100",
         project,
         document,
     )

@@ -255,6 +255,21 @@ class CitationReport(Reply):
     unchecked: int = 0
 
 
+class Evidence(Reply):
+    """A cited place: `before` is its text when it was cited or last found unchanged, `now` what has taken its place."""
+
+    place: str
+    state: str
+    checked: str = ""
+    before: str = ""
+    now: str = ""
+
+
+class EvidencePage(Reply):
+    count: int
+    evidence: list[Evidence]
+
+
 def count_unlisted_versions(count: int, listed: Sequence[Row]) -> int:
     """The number of versions if not all are listed, else 0."""
     return count if count > len(listed) else 0
