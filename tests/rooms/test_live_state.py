@@ -24,6 +24,14 @@ async def test_live_state_shows_live_agents_with_what_they_hold(team):
     assert sum(card["acts"]) == 2
 
 
+async def test_live_state_shows_the_branch_that_hooks_saw_last(team):
+    ann = await team.agent("ann")
+    for branch in ("main", "feature/vat"):
+        await ann.report_checkout(machine="laptop", root="/shop", repository="/shop", branch=branch)
+    (card,) = (await team.anyone(PERSON).get_live_state(project="shop"))["agents"]
+    assert card["branch"] == "feature/vat"
+
+
 async def test_live_state_leaves_out_ended_sessions_and_other_projects(team):
     ann, ben = await team.agent("ann"), await team.agent("ben", project="web")
     await ann.end_session(summary="done")

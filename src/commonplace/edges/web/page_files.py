@@ -19,7 +19,7 @@ VIEWS: Final = ("now", "work", "knowledge", "messages", "sessions", "code", "tim
 """The first is also the page at /."""
 CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
-    " font-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self';"
+    " manifest-src 'self'; font-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self';"
     " require-trusted-types-for 'script'"
 )
 _SECURITY: Final[tuple[Header, ...]] = (
@@ -32,6 +32,7 @@ _TYPES: Final = {
     "js": b"text/javascript; charset=utf-8",
     "css": b"text/css; charset=utf-8",
     "svg": b"image/svg+xml",
+    "webmanifest": b"application/manifest+json",
 }
 _SHELL: Final = "index.html"
 _IMMUTABLE: Final = b"public, max-age=31536000, immutable"

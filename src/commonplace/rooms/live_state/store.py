@@ -32,11 +32,14 @@ class EventFilters:
 
 
 async def list_live_sessions(tx: Tx, projects: Sequence[str], since: int) -> Sequence[Row]:
+    """The branch is the one that its hooks saw last, else the one that it started on."""
     return await tx.all(
-        "select session.project, session.id, session.agent, session.task, session.branch,"
+        "select session.project, session.id, session.agent, session.task,"
+        " coalesce(nullif(checkout.branch, ''), session.branch) as branch,"
         " session.working_directory, session.tmux_target, session.started_at, session.active_at, session.parent,"
         " agent.status, agent.current_task from session"
         " left join agent on agent.project = session.project and agent.name = session.agent"
+        " left join checkout on checkout.project = session.project and checkout.session = session.id"
         " where session.project = any($1) and session.ended_at is null and session.active_at > $2"
         " order by session.active_at desc, session.id limit $3",
         list(projects),

@@ -7,6 +7,7 @@ import { closeDialog, dialog, listenToKeys, openHelp, openPalette } from "./keys
 import { onEvents, startLive, stopLive, togglePaused } from "./live.js";
 import { countWaiting } from "./requests.js";
 import { call, dismiss, go, link, live, overview, paused, project, projects, refuse, route, send, session, tick, toasts } from "./state.js";
+import { openModal } from "./view.js";
 import { view as admin } from "./view-admin.js";
 import { view as code } from "./view-code.js";
 import { view as knowledge } from "./view-knowledge.js";
@@ -161,11 +162,6 @@ function openAccount(known) {
   </dialog>`;
 }
 
-/** @param {Element} element */
-export function openModal(element) {
-  queueMicrotask(() => /** @type {HTMLDialogElement} */ (element).isConnected && !(/** @type {HTMLDialogElement} */ (element).open) && /** @type {HTMLDialogElement} */ (element).showModal());
-}
-
 /** @param {string} theme */
 function applyTheme(theme) {
   document.documentElement.dataset.theme = theme;
@@ -261,7 +257,10 @@ effect(() => {
   wasIn = isIn;
 });
 onEvents((events) => void loadAll(events));
-setInterval(() => (tick.value = Date.now()), TICK_MILLISECONDS);
+setInterval(() => {
+  tick.value = Date.now();
+  if (session.current?.signed_in && !document.hidden && !paused.current) void VIEWS[route.current.view]?.poll?.();
+}, TICK_MILLISECONDS);
 listenToKeys(VIEWS);
 void start();
 export { go };

@@ -66,6 +66,12 @@ export function words(kind) {
   return kind.replace(/([a-z])([A-Z])/g, "$1 $2").replace(/_/g, " ").toLowerCase();
 }
 
+/** What was prevented: the report without its machine word, else the refused operation. @param {any} row */
+export function sayPrevented(row) {
+  const reported = /^[a-z]+_[a-z_]+: (.+)$/s.exec(row.detail ?? "");
+  return reported ? reported[1] : `${words(row.operation.replace("memory_", ""))}: ${row.detail}`;
+}
+
 /** The changes between two texts by lines, with what stayed. @param {string} before @param {string} after */
 export function diffLines(before, after) {
   const a = before.split("\n"), b = after.split("\n");

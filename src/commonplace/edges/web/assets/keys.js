@@ -3,7 +3,8 @@
 import { each, html, signal } from "./dom.js";
 import { icon } from "./icons.js";
 import { togglePaused } from "./live.js";
-import { call, go, oneProject, overview, projects, route, toasts, dismiss } from "./state.js";
+import { openModal } from "./view.js";
+import { call, dismiss, go, oneProject, overview, paused, projects, route, toasts } from "./state.js";
 
 /** What is open above the page. @type {import("./dom.js").Signal<(() => unknown) | null>} */
 export const dialog = signal(null);
@@ -84,7 +85,7 @@ function escape(target, isTyping) {
   if (dialog.current) return closeDialog();
   if (isTyping) return target.blur();
   const { view, query } = route.current;
-  const panel = ["doc", "item", "thread", "session", "function", "board"].find((name) => query.has(name));
+  const panel = ["doc", "item", "thread", "session", "function", "file", "board"].find((name) => query.has(name));
   if (panel) go(view, { [panel]: "", line: "", version: "" }, { keep: true });
 }
 
@@ -109,14 +110,6 @@ function undo() {
   last.undo?.();
 }
 
-/** @param {Element} element */
-function openModal(element) {
-  queueMicrotask(() => {
-    const dialog = /** @type {HTMLDialogElement} */ (element);
-    if (dialog.isConnected && !dialog.open) dialog.showModal();
-  });
-}
-
 export function openHelp() {
   const own = Object.entries(views[route.current.view]?.keys ?? {}).map(([key, [text]]) => /** @type {[string, string]} */ ([key, text]));
   dialog.value = () => html`<dialog class="dialog" ref=${openModal} onclose=${closeDialog} aria-label="Keys">
@@ -126,7 +119,7 @@ export function openHelp() {
       <dl>${Object.entries(views).map(([name, view]) => html`<dt><kbd>g ${name[0]}</kbd></dt><dd>${view.title}</dd>`)}
         ${own.map(([key, text]) => html`<dt><kbd>${key}</kbd></dt><dd>${text}</dd>`)}</dl>
     </div>
-    <div class="row"><button class="button push" onclick=${closeDialog}>Close</button></div></dialog>`;
+    <div class="row"><a class="button" href="${jsonAddress()}" target="_blank" rel="noopener">This view as JSON</a><button class="button push" onclick=${closeDialog}>Close</button></div></dialog>`;
 }
 
 // The palette
@@ -149,11 +142,31 @@ function listEntries() {
   const fits = (/** @type {string} */ name) => name.toLowerCase().includes(text);
   const places = Object.entries(views).filter(([, view]) => fits(view.title)).map(([name, view]) => ({ key: `view ${name}`, mark: name, text: view.title, note: `g ${name[0]}`, act: () => go(name) }));
   const acts = [{ key: "new item", mark: "plus", text: "New backlog item", note: "Work, c", act: () => go("work", { create: "1" }) }, { key: "new message", mark: "messages", text: "New message", note: "Messages, c", act: () => go("messages", { to: "*" }) }].filter((act) => fits(act.text));
+  const more = [
+    { key: "standup", mark: "time", text: "Standup: what was done, with what proof", note: "Time", act: () => go("time", { tab: "standup" }) },
+    { key: "look", mark: "warn", text: "Documents to look at", note: "Knowledge", act: () => go("knowledge", { tab: "look" }) },
+    { key: "boot", mark: "knowledge", text: "What an agent would be told", note: "Knowledge", act: () => go("knowledge", { tab: "boot" }) },
+    { key: "health", mark: "admin", text: "Health of the server", note: "Admin", act: () => go("admin", { tab: "health" }) },
+    { key: "rules", mark: "shield", text: "Rules and their hits", note: "Admin", act: () => go("admin", { tab: "guidelines" }) },
+    { key: "pause", mark: "pause", text: paused.value ? "Resume live updates" : "Pause live updates", note: ".", act: togglePaused },
+    { key: "json", mark: "code", text: "This view as JSON", note: ".json", act: () => open(jsonAddress(), "_blank", "noopener") },
+    { key: "keys", mark: "search", text: "Show the keys", note: "?", act: openHelp },
+  ].filter((act) => text && fits(act.text));
+  const files = [...new Map((overview.value?.files ?? []).map((/** @type {any} */ file) => [file.project + file.path, file])).values()].filter((file) => text && fits(file.path)).slice(0, 6).map((file) => ({ key: `file ${file.project}${file.path}`, mark: "code", text: file.path, note: `held or changed by ${file.agent}`, act: () => go("code", { project: file.project, file: file.path }) }));
   const known = projects.value.filter((each) => fits(each.project)).slice(0, 6).map((each) => ({ key: `project ${each.project}`, mark: "branch", text: each.project, note: "project", act: () => go(route.current.view, { project: each.project }) }));
   const agents = (overview.value?.agents ?? []).filter((/** @type {any} */ agent) => text && fits(agent.agent)).slice(0, 6).map((/** @type {any} */ agent) => ({ key: `agent ${agent.session}`, mark: "now", text: agent.agent, note: agent.task ?? "agent", act: () => go("messages", { project: agent.project, to: agent.agent }) }));
   const hits = found.value.map((hit) => ({ key: hit.id, mark: "knowledge", text: hit.title, note: `${hit.type} · ${hit.source ?? ""}`, act: () => openHit(hit) }));
   const search = text ? [{ key: "search", mark: "search", text: `Search for “${typed.value}”`, note: "Knowledge", act: () => go("knowledge", { q: typed.current }) }] : [];
-  return [...hits, ...agents, ...search, ...places, ...acts, ...known];
+  return [...agents, ...files, ...hits, ...search, ...places, ...acts, ...more, ...known];
+}
+
+/** The address of the operation's answer behind the view. */
+export function jsonAddress() {
+  const { view, query } = route.current;
+  const chosen = query.get("project");
+  const given = views[view]?.json?.() ?? (chosen ? { project: chosen } : {});
+  const text = new URLSearchParams(given).toString();
+  return `/${view}.json${text ? `?${text}` : ""}`;
 }
 
 /** @param {any} hit */

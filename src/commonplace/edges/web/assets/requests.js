@@ -79,13 +79,18 @@ function showQuestions(need) {
   return html`<form class="questions" onsubmit=${submit}>
     ${each(asked, (_) => asked.indexOf(_), (question, n) => html`<fieldset><legend>${question.question}</legend>
       ${isOneClick
-        ? html`<div class="row">${(question.options ?? []).map((/** @type {any} */ option) => html`<button type="button" class="button" title="${option.description ?? ""}" onclick=${() => send(need, { decision: "answer", answers: [option.label] }, "Answered.")}>${option.label}</button>`)}</div>`
+        ? html`<div class="row">${(question.options ?? []).map((/** @type {any} */ option) => html`<button type="button" class="button primary" title="${option.description ?? ""}" onclick=${() => send(need, { decision: "answer", answers: [option.label] }, "Answered.")}>${option.label}</button>`)}</div>`
         : (question.options ?? []).map((/** @type {any} */ option) => html`<label class="option"><input type="${question.multiple ? "checkbox" : "radio"}" name="option${n}" value="${option.label}"> ${option.label} <span class="muted">${option.description}</span></label>`)}
-      <input class="grow" name="text${n}" maxlength="4000" aria-label="Your own answer to: ${question.question}" placeholder="${question.options?.length ? "Another answer" : "Your answer"}">
+      ${isOneClick ? "" : answerField(question, n)}
     </fieldset>`)}
-    <div class="row"><button class="button primary">Answer</button>
+    <div class="row">${isOneClick ? answerField(asked[0], 0) : ""}<button class="button ${isOneClick && asked[0].options?.length ? "" : "primary"}">Answer</button>
       <button type="button" class="button" onclick=${() => send(need, { decision: "deny" }, "Declined.")}>Decline</button></div>
   </form>`;
+}
+
+/** @param {any} question @param {number} n */
+function answerField(question, n) {
+  return html`<input class="grow" name="text${n}" maxlength="4000" aria-label="Your own answer to: ${question.question}" placeholder="${question.options?.length ? "Another answer" : "Your answer"}">`;
 }
 
 /** @param {any} need @param {Record<string, unknown>} answer @param {string} done */

@@ -1,18 +1,40 @@
 // Knowledge: search and browse documents, read one with its versions, and see what an agent would be told.
 
 import { each, html, signal } from "./dom.js";
+import { showEvidence } from "./evidence.js";
 import { count, diffLines, time, who, words } from "./format.js";
 import { icon } from "./icons.js";
+import { closeDialog, dialog } from "./keys.js";
+import { showPack } from "./boot-pack.js";
 import { markdown, parseMarkdown } from "./markdown.js";
 import { call, go, oneProject, overview, refuse, route, tick, write } from "./state.js";
-import { empty, fields, loaded, resource, tabs } from "./view.js";
+import { empty, fields, loaded, openModal, resource, tabs } from "./view.js";
 
 const FACETS = /** @type {[string, string, string][]} */ ([["type", "Type", "memory_type"], ["status", "Status", "status"], ["tag", "Tag", "tag"], ["author", "Author", "author"]]);
 
-const documents = resource(async () => {
+const PAGE_DOCUMENTS = 100;
+const pages = signal(1);
+/** The filters that the pages are of: others begin with the first page. */
+let listed = "";
+
+function chosenFilters() {
   const query = route.current.query;
   const given = Object.fromEntries(FACETS.flatMap(([name, , argument]) => (query.get(name) ? [[argument, query.get(name)]] : [])));
-  return call("memory_list_documents", { project: oneProject(), needs_look: query.get("tab") === "look", limit: 100, ...given });
+  return { project: oneProject(), needs_look: query.get("tab") === "look", ...given };
+}
+
+const documents = resource(async () => {
+  const filters = chosenFilters();
+  const wanted = JSON.stringify(filters);
+  if (wanted !== listed) pages.value = 1;
+  listed = wanted;
+  const first = await call("memory_list_documents", { ...filters, limit: PAGE_DOCUMENTS });
+  for (let page = 1; page < pages.current && first.next_cursor; page++) {
+    const next = await call("memory_list_documents", { ...filters, limit: PAGE_DOCUMENTS, cursor: first.next_cursor });
+    first.documents.push(...next.documents);
+    first.next_cursor = next.next_cursor;
+  }
+  return first;
 });
 const results = resource(async () => {
   const query = route.current.query;
@@ -30,8 +52,9 @@ const found = resource(async () => {
   const version = Number(query.get("version"));
   const latest = await call("memory_get_by_id", given);
   const older = version ? await call("memory_get_by_id", { ...given, version }) : null;
+  const cited = latest.links?.cites?.length ? (await call("memory_list_evidence", given)).evidence : [];
   await parseMarkdown([latest.content ?? ""]);
-  return { latest, older };
+  return { latest, older, cited };
 });
 const preview = resource(async () => {
   const query = route.current.query;
@@ -45,6 +68,7 @@ export const view = {
   title: "Knowledge",
   load: () => Promise.all([route.current.query.get("q") ? results.load() : documents.load(), found.load(), preview.load()]),
   show,
+  json: () => ({ project: oneProject() }),
   keys: {
     e: ["edit the document", () => void (found.data && (isEditing.value = true))],
     x: ["archive the document", () => found.data && archive(found.data.latest)],
@@ -89,7 +113,8 @@ function showFacets() {
 function showDocuments(data) {
   if (!data.documents.length)
     return empty("Nothing here yet", route.value.query.get("tab") === "look" ? "No document is disputed, suspicious or cites code that changed." : "Agents save what they learn with memory_record_learning and memory_store.");
-  return html`<ul class="documents">${each(data.documents, (row) => row.id, (row) => showRow(row, row.project, ""))}</ul>`;
+  return html`<ul class="documents">${each(data.documents, (row) => row.id, (row) => showRow(row, row.project, ""))}</ul>
+    ${data.next_cursor ? html`<button class="button more" onclick=${() => { pages.value++; void documents.load(); }}>Show more</button>` : ""}`;
 }
 
 /** @param {any} data */
@@ -122,7 +147,7 @@ function showReader() {
     <button class="icon-button panel-close" aria-label="Close (esc)" onclick=${() => go("knowledge", { doc: "", version: "" }, { keep: true })}>${icon("close")}</button>
     ${loaded(found, (data) => {
       if (!data) return "";
-      const { latest, older } = data;
+      const { latest, older, cited } = data;
       if (latest.found === false) return empty("Not found", `There is no ${route.value.query.get("doc")} in ${oneProject()}.`);
       return html`
         <h2>${latest.title}</h2>
@@ -133,7 +158,7 @@ function showReader() {
           ${latest.status === "active" ? html`<button class="button" onclick=${() => archive(latest)}>Archive <kbd>x</kbd></button>` : html`<button class="button" onclick=${() => setStatus(latest, "active")}>Make active</button>`}
         </div>
         ${isEditing.value ? showEditor(latest) : older ? showDiff(older, latest) : html`<div class="text">${markdown(latest.content ?? "", `document ${latest.id}`)}</div>`}
-        ${showCitations(latest.links)}
+        ${showEvidence(cited, latest.project ?? oneProject())}
         ${showVersions(latest)}`;
     })}</aside>`;
 }
@@ -156,13 +181,6 @@ function showEditor(document) {
 function showDiff(older, latest) {
   return html`<p class="muted">What changed since version ${route.value.query.get("version")} <button class="linklike" onclick=${() => go("knowledge", { version: "" }, { keep: true })}>show the text</button></p>
     <pre class="diff" tabindex="0">${diffLines(older.content ?? "", latest.content ?? "").map(([mark, text]) => html`<span class="${mark === "+" ? "added" : mark === "-" ? "removed" : ""}">${`${mark} ${text}\n`}</span>`)}</pre>`;
-}
-
-/** @param {any} links */
-function showCitations(links = {}) {
-  const cited = links?.cites ?? [];
-  if (!cited.length) return "";
-  return html`<h3>Evidence</h3><ul class="plain">${cited.map((/** @type {any} */ cite) => html`<li><code>${cite.place}</code> <span class="chip ${["drifted", "gone"].includes(cite.state) ? "warn" : ""}">${cite.state}</span></li>`)}</ul>`;
 }
 
 /** @param {any} document */
@@ -192,10 +210,26 @@ function setStatus(document, status, more = {}) {
 /** @param {any} document */
 const archive = (document) => void setStatus(document, "archived");
 
+/** What may replace a document, as it is searched for. @type {import("./dom.js").Signal<any[]>} */
+const successors = signal([]);
+
 /** @param {any} document */
 function supersede(document) {
-  const by = prompt(`Which document replaces “${document.title}”? Give its id (doc_…).`);
-  if (by) void setStatus(document, "superseded", { superseded_by: by.trim() });
+  successors.value = [];
+  const search = async (/** @type {any} */ event) => {
+    const asked = event.target.value.trim();
+    const reply = asked.length < 2 ? null : await call("memory_query", { query: asked, project: document.project, limit: 8, detail: "snippet", max_tokens: 1000 }).catch(() => null);
+    successors.value = (reply?.results ?? []).filter((/** @type {any} */ hit) => hit.id !== document.id && hit.id.startsWith("doc_"));
+  };
+  const choose = (/** @type {any} */ hit) => {
+    closeDialog();
+    void setStatus(document, "superseded", { superseded_by: hit.id });
+  };
+  dialog.value = () => html`<dialog class="dialog" ref=${openModal} onclose=${closeDialog} aria-label="Supersede">
+    <h2>What replaces “${document.title}”?</h2>
+    <div class="search"><input type="search" aria-label="Search for the newer document" placeholder="Search for the newer document" oninput=${search} autofocus>${icon("search")}</div>
+    <div class="menu">${each(successors.value, (hit) => hit.id, (hit) => html`<button class="button" onclick=${() => choose(hit)}><span class="clip">${hit.title}</span><span class="muted push">${words(hit.type)}</span></button>`)}</div>
+    <div class="row"><button class="button push" onclick=${closeDialog}>Cancel</button></div></dialog>`;
 }
 
 // What an agent would be told
@@ -216,16 +250,5 @@ function showBoot() {
       <button class="button primary">Show</button>
     </form>
     ${query.get("agent") ? loaded(preview, (data) => (data ? showPack(data) : "")) : empty("What would an agent be told?", "Choose an agent and a task: this is exactly what memory_start_session would answer now, and what was left out.")}
-  </div>`;
-}
-
-/** @param {any} data */
-function showPack(data) {
-  const { omitted = {}, ...pack } = data.pack;
-  const used = Math.min(100, Math.round((100 * data.tokens) / data.token_budget));
-  return html`<div class="pack">
-    <p class="muted">about ${data.tokens} of ${data.token_budget} tokens <span class="meter"><span style:width="${used}%"></span></span></p>
-    ${each(Object.entries(pack), ([name]) => name, ([name, value]) => html`<section><h3>${words(name)}${omitted[name] ? html` <span class="chip warn">${omitted[name]} left out</span>` : ""}</h3><pre tabindex="0">${typeof value === "string" ? value : JSON.stringify(value, null, 2)}</pre></section>`)}
-    ${Object.keys(omitted).length ? html`<p class="muted">Left out for lack of room: ${Object.entries(omitted).map(([name, n]) => `${n} of ${words(name)}`).join(", ")}.</p>` : ""}
   </div>`;
 }

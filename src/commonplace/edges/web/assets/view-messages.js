@@ -32,6 +32,7 @@ export const view = {
   title: "Messages",
   load: () => Promise.all(isBoards() ? [boards.load(), board.load()] : [threads.load(), thread.load(), agents.load()]),
   show,
+  json: () => ({ project: oneProject() }),
   keys: { c: ["write a message", () => go("messages", { to: "*", thread: "", board: "" }, { keep: true })], r: ["answer", () => document.querySelector("textarea")?.focus()] },
 };
 

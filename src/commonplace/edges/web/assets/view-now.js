@@ -1,10 +1,12 @@
 // Now: who needs me, what is happening, was anything prevented.
 
 import { each, html, signal } from "./dom.js";
-import { age, avatar, clock, count, hue, time, who, words } from "./format.js";
+import { groupFiles, showMap } from "./file-map.js";
+import { age, avatar, count, sayPrevented, time, who, words } from "./format.js";
 import { icon } from "./icons.js";
 import { countWaiting, showRequest, without } from "./requests.js";
 import { call, copy, go, link, overview, paused, project, route, tick, write } from "./state.js";
+import { isTutorialOpen, showTutorial } from "./tutorial.js";
 import { empty, loaded, resource, select } from "./view.js";
 
 const STREAM_EVENTS = 200;
@@ -38,25 +40,25 @@ function showRest(list, rows) {
 function show() {
   void tick.value;
   return loaded(overviewSource, (now) => {
-    const isNew = !now.agents.length && !(stream.data ?? []).length;
+    const isNew = isTutorialOpen(now, stream.data);
     return html`
     <div class="now">
       <div class="now-main">
-        ${prevented(now)}
         <section aria-labelledby="needs"><h2 id="needs">Needs you <span class="count">${countWaiting(now) || ""}</span></h2>
           <div aria-live="polite">${now.needs_you.length
             ? html`<ul class="needs">${each(firstRows("needs", now.needs_you), (need) => `${need.kind}${need.id}`, (need) => (need.request ? showRequest(need) : showNeed(need)))}</ul>${showRest("needs", now.needs_you)}`
             : html`<p class="calm">${icon("check")} Nobody is waiting for you.</p>`}</div>
         </section>
-        ${isNew ? tutorial(now) : html`
+        ${isNew ? showTutorial(now, stream.data ?? []) : ""}
+        ${isNew && !now.agents.length ? "" : html`
         <section aria-labelledby="agents"><h2 id="agents">Agents <span class="count">${now.agents.length || ""}</span></h2>
           ${now.agents.length
             ? html`<ul class="cards">${each(firstRows("agents", now.agents), (agent) => agent.project + agent.session, showAgent)}</ul>${showRest("agents", now.agents)}`
             : html`<p class="calm">No agent is working. The next session appears here by itself.</p>`}
         </section>
-        ${showFiles(now.files)}`}
+        ${showFiles(now)}`}
       </div>
-      ${showStream()}
+      <div class="now-side">${showPrevented(now)}${showStream()}</div>
     </div>`;
   });
 }
@@ -65,14 +67,13 @@ function show() {
 const PREVENTED = { edits: "edit", duplicates: "duplicate", conflicts: "conflict", stale_writes: "stale write", denials: "denial", commands: "command", commits: "commit", rules: "rule", rescues: "rescue", predicted_conflicts: "predicted conflict" };
 
 /** @param {any} now */
-function prevented(now) {
+function showPrevented(now) {
   const counts = Object.entries(now.prevented_counts ?? {});
-  if (!counts.length) return html`<p class="prevented">${icon("shield")} Nothing had to be prevented today.</p>`;
-  const said = counts.map(([kind, n]) => count(/** @type {number} */ (n), PREVENTED[kind] ?? kind)).join(", ");
-  return html`<details class="prevented"><summary>${icon("shield")} Prevented today: <b>${said}</b></summary>
-    <ul>${each(now.prevented, (row) => row.at + row.agent + row.detail, (row) => html`
-      <li>${time(row.at)} <b>${row.agent || "somebody"}</b> ${words(row.operation.replace("memory_", ""))} <span class="muted">${row.detail}</span></li>`)}
-    </ul></details>`;
+  return html`<section class="prevented" aria-labelledby="prevented"><h2 id="prevented">${icon("shield")} Prevented today <span class="count">${counts.reduce((sum, [, n]) => sum + /** @type {number} */ (n), 0) || ""}</span></h2>
+    ${counts.length ? html`<p class="prevented-counts">${counts.map(([kind, n]) => html`<span><b>${String(n)}</b> ${count(/** @type {number} */ (n), PREVENTED[kind] ?? kind).replace(/^\S+ /, "")}</span>`)}</p>
+    <details><summary>Show each</summary><ul>${each(now.prevented, (row) => row.at + row.agent + row.detail, (row) => html`
+      <li><b>${row.agent || "somebody"}</b> <span class="muted">${sayPrevented(row)} · ${time(row.at)} ago</span></li>`)}</ul></details>`
+    : html`<p class="muted">Nothing had to be prevented yet.</p>`}</section>`;
 }
 
 /** @type {Record<string, [string, string]>} */
@@ -125,14 +126,13 @@ function showAgent(agent) {
     <header>${who(agent.agent)}<span class="muted push">${quiet ? html`idle ${time(agent.active)}` : html`<span class="dot"></span> ${time(agent.active)}`}</span></header>
     <p class="task" title="${agent.task}">${agent.task || html`<span class="muted">no task given</span>`}</p>
     <footer class="muted">
-      <span class="chip">${agent.project}</span>
+      ${project() === "*" ? html`<span class="chip">${agent.project}</span>` : ""}
       ${agent.branch ? html`<span class="chip" title="branch">${icon("branch")}${agent.branch}</span>` : ""}
       ${agent.holds?.length ? html`<span class="chip" title="${agent.holds.join("\n")}">${icon("lock")}${count(agent.holds.length, "file")}</span>` : ""}
       ${agent.is_subagent ? html`<span class="chip">sub-agent</span>` : ""}
       ${agent.tmux_target ? html`<button class="chip" title="Copy the command that shows its terminal" onclick=${() => copy(`tmux attach -t ${agent.tmux_target}`)}>tmux ${agent.tmux_target}</button>` : ""}
-      <span class="push">${spark(agent.acts)}</span>
     </footer>
-    <p class="last muted">${act}</p>
+    <p class="last muted"><span class="clip">${act}</span>${spark(agent.acts)}</p>
   </li>`;
 }
 
@@ -144,32 +144,11 @@ function spark(acts = []) {
   return html`<svg class="spark" viewBox="0 0 60 14" width="60" height="14" role="img" aria-label="${count(acts.reduce((a, b) => a + b, 0), "act")} in 15 minutes"><path d="${bars}"/></svg>`;
 }
 
-/** @param {any[]} files */
-function showFiles(files) {
-  if (!files.length) return "";
-  /** @type {Map<string, any[]>} */ const folders = new Map();
-  for (const file of firstRows("files", files)) {
-    const cut = file.path.replace(/\/$/, "").lastIndexOf("/");
-    const folder = `${project() === "*" ? `${file.project}: ` : ""}${cut < 0 ? "." : file.path.slice(0, cut)}`;
-    const found = folders.get(folder) ?? folders.set(folder, []).get(folder);
-    found?.push(file);
-  }
-  const holders = new Map();
-  for (const file of files) holders.set(file.project + file.path, (holders.get(file.project + file.path) ?? new Set()).add(file.agent));
-  return html`<section aria-labelledby="files"><h2 id="files">Touched files <span class="count">${files.length}</span></h2>
-    <div class="tree">${each(folders, ([folder]) => folder, ([folder, found]) => html`
-      <div class="folder"><div class="folder-name muted" title="${folder}">${folder}/</div>
-      <ul>${each(found, (file) => file.path + file.region + file.agent, (file) => {
-        const isShared = holders.get(file.project + file.path).size > 1;
-        return html`<li class="file ${isShared ? "contended" : ""}" title="${file.reason}">
-          <span class="bar hue-${hue(file.agent)} ${file.mode ? "is-held" : ""}"></span>
-          <span class="path">${file.path.slice(file.path.replace(/\/$/, "").lastIndexOf("/") + 1)}</span>
-          ${file.region ? html`<span class="muted">${file.region}</span>` : ""}
-          ${isShared ? html`<span class="chip warn">${icon("warn")}several agents</span>` : ""}
-          <span class="muted push">${file.mode ? html`${icon("lock")} ${file.agent}${file.reason ? ` · ${file.reason}` : ""} · until ${clock(file.until).slice(0, 5)}` : html`changed by ${file.agent} · ${time(file.at)}`}</span>
-        </li>`;
-      })}</ul></div>`)}
-    </div>${showRest("files", files)}</section>`;
+/** @param {any} now */
+function showFiles(now) {
+  if (!now.files.length) return "";
+  return html`<section aria-labelledby="files"><h2 id="files">Touched files <span class="count">${now.files.length}</span></h2>
+    ${showMap(groupFiles(firstRows("files", now.files), now.prevented))}${showRest("files", now.files)}</section>`;
 }
 
 // The stream
@@ -221,40 +200,13 @@ function showGroup(group) {
     ${avatar(group.actor || "?")}
     <div><b>${group.actor || "the server"}</b> <span class="muted">${time(latest.at)}</span>
       <div>${each(tally, ([kind]) => kind, ([kind, n]) => html`<span class="act">${n > 1 ? html`<b>${n}×</b> ` : ""}${words(kind)}</span>`)}</div>
-      <div class="muted clip">${describe(latest)}</div></div>
+      ${describe(latest) ? html`<div class="muted clip">${describe(latest)}</div>` : ""}</div>
   </li>`;
 }
 
 /** What an event is about, in a few words. @param {any} event */
 export function describe(event) {
   const body = event.body ?? {};
-  const texts = [body.title, body.task, body.subject, body.name, ...(body.files ?? []).slice(0, 3), body.id, body.agent].filter(Boolean);
-  return texts.slice(0, 2).join(" · ") || event.uri;
-}
-
-// The empty state is the tutorial.
-
-const STEPS = [
-  ["Connect an agent", "commonplace connect claude", "Other agents: codex, gemini, cursor, copilot, opencode."],
-  ["Add hooks and transcripts", "commonplace install", "Edits are checked against the locks of others, sessions are archived."],
-  ["Give it something to do", "Start a session in Commonplace and tell me what the team knows.", "Paste it into the agent."],
-];
-
-/** @param {any} now */
-function tutorial(now) {
-  const events = stream.data ?? [];
-  const done = [
-    now.agents.length > 0 || events.some((/** @type {any} */ event) => event.kind === "SessionStarted"),
-    now.agents.some((/** @type {any} */ agent) => agent.branch || agent.directory) || events.some((/** @type {any} */ event) => event.kind === "SessionArchived"),
-    events.some((/** @type {any} */ event) => !["SessionStarted", "SessionEnded", "ProjectCreated"].includes(event.kind)),
-  ];
-  return html`<section class="tutorial" aria-labelledby="begin"><h2 id="begin">Begin in three steps</h2>
-    <ol>${STEPS.map(([title, command, note], index) => html`
-      <li class="${done[index] ? "is-done" : ""}">
-        <span class="tick" role="img" aria-label="${done[index] ? "done" : "not done yet"}">${done[index] ? icon("check") : String(index + 1)}</span>
-        <div><b>${title}</b><div class="command"><code>${command}</code><button class="icon-button" aria-label="Copy: ${command}" onclick=${() => copy(command)}>${icon("copy")}</button></div>
-        <p class="muted">${note}</p></div>
-      </li>`)}</ol>
-    <p class="muted">Each step is ticked off here as soon as it happened. Leave the page open.</p>
-  </section>`;
+  const texts = [body.title, body.what, body.task, body.subject, body.name, ...(body.files ?? []).slice(0, 3), body.status && words(String(body.status)), body.agent !== event.actor && body.agent].filter(Boolean);
+  return texts.slice(0, 2).join(" · ");
 }

@@ -3,7 +3,8 @@
 import { each, html, signal } from "./dom.js";
 import { clock, count, exact, size, time, words } from "./format.js";
 import { icon } from "./icons.js";
-import { call, copy, go, project, route, tick } from "./state.js";
+import { showMargin } from "./sessions-margin.js";
+import { call, copy, go, oneProject, project, route, tick } from "./state.js";
 import { empty, fields, loaded, resource } from "./view.js";
 
 const PAGE_LINES = 200;
@@ -20,14 +21,17 @@ const page = resource(async () => {
   if (!workspace || !id) return null;
   const line = Number(query.get("line") ?? 0);
   const offset = Math.max(0, line - LINES_BEFORE_HIT);
-  const [chat, met] = await Promise.all([
-    call("read_session", { workspace_id: workspace, session_id: id, offset, limit: PAGE_LINES, max_tokens: 25000 }),
+  const read = (/** @type {number} */ from, /** @type {number} */ limit) => call("read_session", { workspace_id: workspace, session_id: id, offset: from, limit, max_tokens: 25000 });
+  // The summary comes with the first lines only.
+  const [chat, met, start] = await Promise.all([
+    read(offset, PAGE_LINES),
     call("memory_list_transcript_errors", { workspace_id: workspace, session_id: id }).catch(() => ({ errors: [] })),
+    offset ? read(0, 1) : null,
   ]);
   const place = `${workspace} ${id} ${line}`;
   if (place !== shownPlace) shownLine.value = -1;
   shownPlace = place;
-  return { chat, errors: met.errors };
+  return { chat, errors: met.errors, summary: (start ?? chat).summary ?? {} };
 });
 const shownLine = signal(-1);
 /** What is fetched again must not scroll a reader back to the hit. */
@@ -87,16 +91,17 @@ function showHits(data) {
 }
 
 /** @param {any} data */
-function showPage({ chat, errors }) {
+function showPage({ chat, errors, summary }) {
   const hit = route.value.query.get("line");
-  const { summary = {} } = chat;
+  const known = transcripts.data?.transcripts.find((/** @type {any} */ row) => row.session_id === route.value.query.get("session"));
   const atLine = new Map(errors.map((/** @type {any} */ error) => [error.line, error]));
   return html`<header class="mail-head"><button class="icon-button only-phone" aria-label="Back" onclick=${() => go("sessions", { session: "" }, { keep: true })}>${icon("arrow")}</button><h2 class="clip">${summary.title || route.value.query.get("session")}</h2>
       <span class="muted push">${summary.tool} · ${summary.started_at ? exact(summary.started_at) : ""}</span></header>
-    ${errors.length ? html`<details class="errors"><summary>${count(errors.length, "error")} met</summary><ul class="plain">${errors.map((/** @type {any} */ error) => html`<li><button class="linklike" onclick=${() => go("sessions", { line: String(error.line) }, { keep: true })}>line ${error.line}</button> <code>${error.text}</code>${error.fixed_line ? html` <span class="chip">overcome at line ${error.fixed_line}</span>` : ""}</li>`)}</ul></details>` : ""}
+    <div class="with-margin"><div class="grow">
     ${chat.offset > 0 ? html`<button class="button more" onclick=${() => go("sessions", { line: String(Math.max(0, chat.offset - PAGE_LINES + LINES_BEFORE_HIT)) }, { keep: true })}>Earlier lines</button>` : ""}
     <ol class="bubbles transcript">${each(chat.messages, (message, ) => `${message.line} ${message.role} ${message.text?.length}`, (message) => showTurn(message, String(message.line) === hit, atLine.get(message.line)))}</ol>
-    ${chat.has_more ? html`<button class="button more" onclick=${() => go("sessions", { line: String(chat.next_offset + LINES_BEFORE_HIT) }, { keep: true })}>Later lines</button>` : html`<p class="muted center">End of the transcript, ${count(chat.total_lines, "line")}.</p>`}`;
+    ${chat.has_more ? html`<button class="button more" onclick=${() => go("sessions", { line: String(chat.next_offset + LINES_BEFORE_HIT) }, { keep: true })}>Later lines</button>` : html`<p class="muted center">End of the transcript, ${count(chat.total_lines, "line")}.</p>`}
+    </div>${showMargin(summary, errors, known?.project ?? oneProject())}</div>`;
 }
 
 /** @param {any} message @param {boolean} isHit @param {any} error */
@@ -108,12 +113,17 @@ function showTurn(message, isHit, error) {
     shownLine.current = message.line;
     requestAnimationFrame(() => element.scrollIntoView({ block: "center" }));
   };
-  return html`<li class="turn role-${isTool ? "tool" : message.role} ${isHit ? "is-hit" : ""}" ref=${bring}>
-    <div class="muted turn-head"><b>${words(message.role)}</b>${message.at ? html`<time datetime="${message.at}" title="${exact(message.at)}">${clock(message.at)}</time>` : ""}<button class="linklike push" title="Copy the address of this line" onclick=${() => copyLine(message.line)}>line ${message.line}</button></div>
-    ${error ? html`<p class="chip warn">${icon("warn")}error${error.fixed_line ? `, overcome at line ${error.fixed_line}` : ""}</p>` : ""}
-    ${isTool ? html`<details ?open=${isHit}><summary class="clip">${message.tool ?? message.name ?? "tool"} <span class="muted">${(message.text ?? "").slice(0, 120)}</span></summary>${text}</details>` : text}
-  </li>`;
+  const facts = html`${message.at ? html`<time datetime="${message.at}" title="${exact(message.at)}">${clock(message.at)}</time>` : ""}<button class="linklike" title="Copy the address of this line" onclick=${() => copyLine(message.line)}>line ${message.line}</button>`;
+  const note = error ? html`<span class="chip warn">${icon("warn")}error${error.fixed_line ? `, overcome at line ${error.fixed_line}` : ""}</span>` : "";
+  const named = `${isTool ? "tool" : message.role} ${isHit ? "is-hit" : ""} ${message.role === "error" ? "is-error" : ""}`;
+  if (isTool)
+    return html`<li class="turn role-${named}" ref=${bring}><details ?open=${isHit}><summary><b>${message.tool ?? message.name ?? words(message.role)}</b> <span class="clip grow">${firstLine(message.text)}</span>${note}</summary>${text}</details><span class="turn-facts muted">${facts}</span></li>`;
+  return html`<li class="turn role-${named}" ref=${bring}>
+    <div class="muted turn-head"><b>${words(message.role)}</b>${note}<span class="turn-facts push">${facts}</span></div>${text}</li>`;
 }
+
+/** @param {string} [text] */
+const firstLine = (text = "") => text.slice(0, 160).split("\n", 1)[0];
 
 /** @param {number} line */
 function copyLine(line) {

@@ -1,14 +1,17 @@
 // Work: the backlog as a board, or as a list for thousands of items.
 
-import { each, html, signal } from "./dom.js";
+import { each, html } from "./dom.js";
+import { hideArrows, isRelated, pointAt, showArrows } from "./board-arrows.js";
 import { avatar, count, exact, time, words } from "./format.js";
 import { icon } from "./icons.js";
 import { closeDialog, dialog } from "./keys.js";
 import { markdown, parseMarkdown } from "./markdown.js";
 import { call, go, oneProject, project, projects, route, session, tick, write } from "./state.js";
-import { empty, fields, loaded, resource, select, tabs } from "./view.js";
+import { empty, fields, loaded, openModal, resource, select, tabs } from "./view.js";
+import { windowList } from "./window-list.js";
 
 const PAGE_ITEMS = 100;
+const ROW_PIXELS = 36;
 const BOARD_ITEMS = 300;
 const COLUMNS = /** @type {[string, string, string][]} */ ([
   ["ready", "Ready", "open"], ["waiting", "Waiting", "blocked"], ["in_progress", "In progress", "in_progress"], ["done", "Done", "done"],
@@ -29,8 +32,10 @@ async function listItems(filters, most) {
   return { items, total };
 }
 
-const shownItems = signal(BOARD_ITEMS);
-const open = resource(() => listItems(chosenFilters(), shownItems.current));
+const open = resource(() => listItems(chosenFilters(), BOARD_ITEMS));
+const list = windowList(async (offset, limit) => call("memory_list_backlog", { project: project(), limit, offset, ...chosenFilters() }).then(({ items, total }) => ({ items, total })), ROW_PIXELS);
+/** What the list shows: with other filters it is another one. */
+let listed = "";
 const done = resource(() => listItems({ ...chosenFilters(), status: "done" }, 20));
 const item = resource(async () => {
   const id = route.current.query.get("item");
@@ -54,7 +59,11 @@ export const view = {
       go("work", { create: "" }, { keep: true, replace: true });
       openCreate();
     }
-    return Promise.all([open.load(), done.load(), item.load()]);
+    if (!isList()) return Promise.all([open.load(), done.load(), item.load()]);
+    const wanted = JSON.stringify([project(), chosenFilters()]);
+    if (wanted !== listed) list.reset();
+    listed = wanted;
+    return Promise.all([list.load(), item.load()]);
   },
   show,
   keys: {
@@ -65,10 +74,13 @@ export const view = {
   },
 };
 
+const isList = () => route.current.query.get("mode") === "list";
+const everyItem = () => [...(open.data?.items ?? []), ...(done.data?.items ?? []), ...list.known];
+
 /** @param {(item: any) => void} act */
 function withFocused(act) {
   const id = document.activeElement?.closest("[data-item]")?.getAttribute("data-item") ?? route.current.query.get("item");
-  const found = [...(open.data?.items ?? []), ...(done.data?.items ?? [])].find((each) => each.id === id);
+  const found = everyItem().find((each) => each.id === id);
   if (found) act(found);
 }
 
@@ -88,36 +100,49 @@ function show() {
       ${tabs([["board", "Board"], ["list", "List"]], mode, (value) => go("work", { mode: value === "board" ? "" : value }, { keep: true }))}
       ${select("Priority", query.get("priority") ?? "", [["", "every priority"], ...PRIORITIES.map((each) => /** @type {[string, string]} */ ([each, each]))], (value) => go("work", { priority: value }, { keep: true }))}
       ${query.get("tag") ? html`<button class="chip" onclick=${() => go("work", { tag: "" }, { keep: true })}>#${query.get("tag")} ${icon("close")}</button>` : ""}
-      <span class="muted">${open.data ? count(open.data.total, "open item") : ""}</span>
+      ${query.get("assigned_to") ? html`<button class="chip" onclick=${() => go("work", { assigned_to: "" }, { keep: true })}>${query.get("assigned_to")} ${icon("close")}</button>` : ""}
+      <span class="muted">${showTotal(mode)}</span>
       <button class="button primary push" onclick=${openCreate}>${icon("plus")}New item</button>
     </div>
     <div class="split ${query.has("item") ? "has-panel" : ""}">
-      <div class="split-main">${loaded(open, (data) => (mode === "list" ? showList(data) : showBoard(data.items)))}</div>
+      <div class="split-main">${mode === "list" ? loaded(list, showList) : loaded(open, (data) => showBoard(data.items))}</div>
       ${query.has("item") ? showPanel() : ""}
     </div>`;
+}
+
+/** @param {string} mode */
+function showTotal(mode) {
+  const total = mode === "list" ? list.total : open.data?.total;
+  return typeof total === "number" ? count(total, "open item") : "";
 }
 
 /** @param {any[]} items */
 function showBoard(items) {
   const all = [...items, ...(done.data?.items ?? [])];
   if (!all.length) return empty("No items yet", "Agents file what they find with memory_add_backlog_item; you can start the list.", html`<button class="button primary" onclick=${openCreate}>New item (c)</button>`);
-  return html`<div class="board">${COLUMNS.map(([key, title, status]) => {
+  const isCut = (open.data?.total ?? 0) > items.length;
+  return html`<div class="board" onmouseleave=${hideArrows}>${showArrows()}${COLUMNS.map(([key, title, status]) => {
     const cards = all.filter((each) => columnOf(each) === key);
     return html`<section class="column" aria-label="${title}" ondragover=${allowDrop} ondragleave=${leave} ondrop=${(/** @type {DragEvent} */ event) => drop(event, status)}>
       <h2>${title} <span class="count">${cards.length}</span></h2>
-      <ul>${each(cards, (card) => card.id, showCard)}</ul></section>`;
-  })}</div>`;
+      <ul>${each(cards, (card) => card.id, (card) => showCard(card, all))}</ul>${cards.length ? "" : html`<p class="column-empty muted">${EMPTY_COLUMNS[key]}</p>`}</section>`;
+  })}</div>${isCut ? html`<p class="muted center">The board shows the first ${items.length} of ${(open.data?.total ?? 0).toLocaleString()}. <button class="linklike" onclick=${() => go("work", { mode: "list" }, { keep: true })}>Show them all as a list</button></p>` : ""}`;
 }
 
-/** @param {any} card */
-function showCard(card) {
-  return html`<li class="item" data-row data-item="${card.id}" tabindex="0" draggable="true" ondragstart=${(/** @type {DragEvent} */ event) => event.dataTransfer?.setData("text/plain", card.id)} onclick=${() => openItem(card)} title="${(card.blocked_by ?? []).length ? `waits for ${card.blocked_by.join(", ")}` : ""}">
+/** @type {Record<string, string>} */
+const EMPTY_COLUMNS = { ready: "Nothing can be started now.", waiting: "Nothing waits for something else.", in_progress: "Nobody has taken an item.", done: "Nothing is finished yet." };
+
+/** @param {any} card @param {any[]} all */
+function showCard(card, all) {
+  const point = (/** @type {Event} */ event) => pointAt(event, card, all);
+  const waits = (card.blocked_by ?? []).map((/** @type {string} */ id) => all.find((each) => each.id === id)?.title ?? id);
+  return html`<li class="item ${isRelated(card.id) ? "is-related" : ""}" onmouseenter=${point} onmouseleave=${hideArrows} onfocus=${point} onblur=${hideArrows} data-row data-item="${card.id}" tabindex="0" draggable="true" ondragstart=${(/** @type {DragEvent} */ event) => event.dataTransfer?.setData("text/plain", card.id)} onclick=${() => openItem(card)}>
     <div class="item-title">${card.title}</div>
     <div class="item-facts muted">
       ${priority(card.priority)}
       ${project() === "*" ? html`<span class="chip">${card.project}</span>` : ""}
       ${(card.tags ?? []).slice(0, 2).map((/** @type {string} */ tag) => html`<span class="chip">#${tag}</span>`)}
-      ${(card.blocked_by ?? []).length ? html`<span class="chip">${icon("lock")}${card.blocked_by.length}</span>` : ""}
+      ${(card.blocked_by ?? []).length ? html`<span class="chip" title="waits for ${waits.join(", ")}">${icon("arrow")}waits for ${String(waits.length)}<span class="visually-hidden">: ${waits.join(", ")}</span></span>` : ""}
       ${["open", "in_progress", "done"].includes(card.status) ? "" : html`<span class="chip">${words(card.status)}</span>`}
       <span class="push">${card.assigned_to ? html`<span title="${card.assigned_to}">${avatar(card.assigned_to)}<span class="visually-hidden">${card.assigned_to}</span></span>` : time(card.updated)}</span>
     </div></li>`;
@@ -129,14 +154,13 @@ function priority(name) {
   return html`<span class="priority level-${level}" title="${name}" role="img" aria-label="${name} priority"><i></i><i></i><i></i><i></i></span>`;
 }
 
-/** @param {{items: any[], total: number}} data */
-function showList({ items, total }) {
-  if (!items.length) return empty("No items", "Nothing matches these filters.");
-  return html`<div class="table" role="list">${each(items, (row) => row.id, (row) => html`
-    <div class="table-row" role="listitem" data-row data-item="${row.id}" tabindex="0" onclick=${() => openItem(row)}>
-      ${priority(row.priority)}<span class="clip grow">${row.title}</span><span class="chip">${words(row.status)}</span>
-      <span class="muted clip name">${row.assigned_to}</span><span class="muted when">${time(row.updated)}</span></div>`)}</div>
-    ${items.length < total ? html`<button class="button more" onclick=${() => { shownItems.value += 500; void open.load(); }}>Show more of ${total.toLocaleString()}</button>` : ""}`;
+/** @param {{total: number | null}} data */
+function showList({ total }) {
+  if (!total) return empty("No items", "Nothing matches these filters.");
+  return html`<div class="table">${list.show("Items", (row) => html`
+    <div class="table-row" data-row data-item="${row.id}" tabindex="0" onclick=${() => openItem(row)}>
+      ${priority(row.priority)}<span class="clip grow">${row.title}</span>${row.blocked_by?.length ? html`<span class="chip wide-only">${icon("arrow")}waits for ${String(row.blocked_by.length)}</span>` : ""}<span class="chip">${words(row.status)}</span>
+      <span class="muted clip name wide-only">${row.assigned_to}</span><span class="muted when wide-only">${time(row.updated)}</span></div>`, () => html`<div class="table-row muted">…</div>`)}</div>`;
 }
 
 /** @param {any} found */
@@ -148,7 +172,9 @@ function showPanel() {
   return html`<aside class="panel" aria-label="Item">
     <button class="icon-button panel-close" aria-label="Close (esc)" onclick=${() => go("work", { item: "" }, { keep: true })}>${icon("close")}</button>
     ${loaded(item, (found) => {
-      const known = [...(open.data?.items ?? []), ...(done.data?.items ?? [])].find((each) => each.id === found.id) ?? found;
+      if (!found) return "";
+      if (found.found === false) return empty("Not found", `There is no ${route.value.query.get("item")} in ${oneProject()}.`);
+      const known = everyItem().find((each) => each.id === found.id) ?? found;
       return html`<h2>${found.title}</h2>
       <p class="muted">${found.id} · ${found.project} · by ${found.author} ${time(found.created)}</p>
       <div class="row">
@@ -166,7 +192,7 @@ function showPanel() {
 function dependencies(found, known) {
   const needs = known.depends_on ?? found.links?.depends_on ?? [];
   const blocks = found.links?.blocks ?? [];
-  const list = (/** @type {string} */ title, /** @type {string[]} */ ids) => (ids.length ? html`<h3>${title}</h3><ul class="plain">${ids.map((id) => html`<li><button class="linklike" onclick=${() => go("work", { item: id }, { keep: true })}>${open.data?.items.find((each) => each.id === id)?.title ?? id}</button></li>`)}</ul>` : "");
+  const list = (/** @type {string} */ title, /** @type {string[]} */ ids) => (ids.length ? html`<h3>${title}</h3><ul class="plain">${ids.map((id) => html`<li><button class="linklike" onclick=${() => go("work", { item: id }, { keep: true })}>${everyItem().find((each) => each.id === id)?.title ?? id}</button></li>`)}</ul>` : "");
   return html`${list("Needs", needs)}${list("Blocks", blocks)}`;
 }
 
@@ -179,16 +205,21 @@ function history(versions = []) {
 
 // Acts
 
+function redraw() {
+  open.changed();
+  list.changed();
+}
+
 /** @param {any} card @param {string} status */
 function move(card, status) {
   const before = card.status;
   if (before === status) return;
   const apply = () => {
     card.status = status;
-    open.changed();
+    redraw();
     return () => {
       card.status = before;
-      open.changed();
+      redraw();
     };
   };
   const undo = () => move(card, before);
@@ -200,10 +231,10 @@ function take(card) {
   const before = card.assigned_to;
   const apply = () => {
     card.assigned_to = session.current?.agent;
-    open.changed();
+    redraw();
     return () => {
       card.assigned_to = before;
-      open.changed();
+      redraw();
     };
   };
   return write("memory_update_backlog_item", { item_id: card.id, claim: true }, { apply, done: "It is yours.", project: card.project });
@@ -225,16 +256,8 @@ function drop(event, status) {
   event.preventDefault();
   leave(event);
   const id = event.dataTransfer?.getData("text/plain");
-  const found = [...(open.data?.items ?? []), ...(done.data?.items ?? [])].find((each) => each.id === id);
+  const found = everyItem().find((each) => each.id === id);
   if (found && columnOf(found) !== COLUMNS.find(([, , each]) => each === status)?.[0]) void move(found, status);
-}
-
-/** @param {Element} element */
-function openModal(element) {
-  queueMicrotask(() => {
-    const modal = /** @type {HTMLDialogElement} */ (element);
-    if (modal.isConnected && !modal.open) modal.showModal();
-  });
 }
 
 /** @param {any} card */
@@ -254,7 +277,7 @@ async function create(event) {
   const sent = { ...given, ...(tags ? { tags: tags.split(/[\s,]+/).filter(Boolean) } : {}) };
   closeDialog();
   await write("memory_add_backlog_item", sent, { done: "Added.", project: given.project });
-  void open.load();
+  void (isList() ? list : open).load();
 }
 
 function openCreate() {

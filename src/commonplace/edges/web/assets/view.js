@@ -3,7 +3,8 @@
 import { html, signal } from "./dom.js";
 import { Refused } from "./state.js";
 
-/** @typedef {{title: string, load: (events: import("./live.js").LiveEvent[] | null) => unknown, show: () => unknown, keys?: Record<string, [string, () => void]>}} View */
+/** @typedef {{title: string, load: (events: import("./live.js").LiveEvent[] | null) => unknown, show: () => unknown, keys?: Record<string, [string, () => void]>, poll?: () => unknown, json?: () => Record<string, string>}} View
+ * `poll` is called every few seconds while the view is open; `json` gives the filters that the view's `.json` understands. */
 
 /** Something that is fetched. The last data stay shown while it is fetched again, and when that fails.
  * @template T @param {() => Promise<T>} fetcher */
@@ -72,6 +73,14 @@ export function tabs(tabs, chosen, choose) {
   return html`<div class="tabs" role="tablist">
     ${tabs.map(([key, text]) => html`<button role="tab" class="tab" aria-selected="${String(key === chosen)}" onclick=${() => choose(key)}>${text}</button>`)}
   </div>`;
+}
+
+/** Open a dialog once it stands in the page. @param {Element} element */
+export function openModal(element) {
+  queueMicrotask(() => {
+    const modal = /** @type {HTMLDialogElement} */ (element);
+    if (modal.isConnected && !modal.open) modal.showModal();
+  });
 }
 
 /** The fields of a form as an object; empty ones are left out. @param {Event} event @returns {Record<string, string>} */
