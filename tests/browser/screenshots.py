@@ -58,6 +58,7 @@ def list_addresses(stage: PageStage) -> dict[str, str]:
     documents = stage.call("memory_list_documents", project=PROJECT)["documents"]
     document = next(row["id"] for row in documents if "PgBouncer" in row["title"])
     item = next(row["id"] for row in stage.call("memory_list_backlog", project=PROJECT)["items"] if "One-stop" in row["title"])  # fmt: skip
+    board = stage.call("list_sessions", project=PROJECT)["sessions"][0]["session_id"]
     functions = stage.call("memory_browse_functions", project=PROJECT)["functions"]
     function = next(row["id"] for row in functions if row["name"] == "retry_with_backoff")
     more = {
@@ -72,7 +73,7 @@ def list_addresses(stage: PageStage) -> dict[str, str]:
         "work-list": f"/work?project={PROJECT}&mode=list",
         "knowledge-look": f"/knowledge?project={PROJECT}&tab=look",
         "knowledge-boot": f"/knowledge?project={PROJECT}&tab=boot&agent=claude-checkout&task=VAT%20per%20line",
-        "messages-boards": f"/messages?project={PROJECT}&tab=boards",
+        "messages-boards": f"/messages?project={PROJECT}&tab=boards&board={board}",
         "code-file": f"/code?project={PROJECT}&file=src/cart.py",
         "time-past": f"/time?project={PROJECT}",
         "time-standup": f"/time?project={PROJECT}&tab=standup",

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from chromium import Chromium, Page
-from page_stage import PROJECT, VIEWS, WORKSPACE, PageStage, fill, upload_transcript
+from page_stage import PROJECT, TRANSCRIPT, VIEWS, WORKSPACE, PageStage, fill, upload_transcript
 from test_page_types import HERE
 
 import nodejs
@@ -27,8 +27,16 @@ def test_person_signs_in_by_link_once_and_the_empty_page_teaches(stage: PageStag
     assert page.run("location.hash") == ""
     assert page.run("document.querySelectorAll('.tick[aria-label=\"done\"]').length") == 0
     stage.act("ann", "memory_lock_files", files=["src/first.py"])
-    page.wait_for_text("ann")
+    page.wait_for_text("ann said hello")
     page.wait_for_text("files locked")
+    done = "document.querySelectorAll('.tick[aria-label=\"done\"]').length"
+    page.wait_for(f"{done} === 2")
+    stage.act("ann", "memory_report_checkout", machine="laptop", root="/shop", repository="/shop", branch="main")  # fmt: skip
+    stage.act("ann", "memory_heartbeat", status="busy", current_task="tax")
+    page.wait_for(f"{done} === 3")
+    page.wait_for_text("You are set up")
+    page.click(".tutorial h2 .button")
+    page.wait_for("!document.querySelector('.tutorial')")
     assert page.list_problems() == []
     stranger = stage.chromium.open_page(link, stage.chromium.open_context())
     stranger.wait_for_text("expired or was used already")
@@ -126,7 +134,8 @@ def test_search_opens_a_document_and_its_boot_pack_is_previewed(stage: PageStage
     page.press("Enter")
     page.wait_for("Boolean(document.querySelector('.reader .prose code'))")
     page.goto(f"{stage.server.url}/knowledge?project={PROJECT}&tab=boot&agent=ben&task=database%20pool")
-    page.wait_for_text("of 2000 tokens")
+    page.wait_for_text("tokens of 2000")
+    page.wait_for_text("Left out for lack of room")
     page.close()
 
 
@@ -236,25 +245,51 @@ def test_hostile_text_runs_nothing_on_any_view(stage: PageStage):
     page.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_views_have_no_accessibility_violations(stage: PageStage, scheme: str):
+TABS = (
+    "/work?mode=list",
+    "/knowledge?tab=look",
+    "/knowledge?tab=boot&agent=ann&task=tax",
+    "/messages?tab=boards",
+    "/messages?to=ben",
+    "/code?file=src/cart.py",
+    "/time?tab=standup",
+    "/admin?tab=guidelines",
+    "/admin?tab=audit",
+    "/admin?tab=health",
+)
+
+
+@pytest.mark.parametrize(("mode", "width"), [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)])
+def test_views_have_no_accessibility_violations(stage: PageStage, mode: str, width: int):
     nodejs.install_packages(HERE)
     axe = (HERE / "node_modules/axe-core/axe.min.js").read_text()
     fill_once(stage)
-    page = stage.open("/")
-    page.emulate(prefers_color_scheme=scheme)
+    page = stage.open("/", width=width, height=844)
+    page.emulate(prefers_color_scheme=mode)
     found = {}
-    for view in VIEWS:
-        page.goto(f"{stage.server.url}/{view}?project={PROJECT}")
+    for path in (*(f"/{view}" for view in VIEWS), *TABS, *list_opened(stage)):
+        page.goto(f"{stage.server.url}{path}{'&' if '?' in path else '?'}project={PROJECT}")
         page.wait_for("Boolean(document.querySelector('main.view')) && !document.querySelector('.skeleton')")
         page.run(axe + ";0")
         results = page.run(
             "axe.run(document, {resultTypes: ['violations']}).then(r => r.violations.map(v => [v.id, v.nodes.slice(0, 3).map(n => n.html.slice(0, 160))]))"
         )
         if results:
-            found[view] = results
+            found[path] = results
     assert found == {}
     page.close()
+
+
+def list_opened(stage: PageStage) -> list[str]:
+    """Views with something opened beside their list."""
+    listed = {
+        "/knowledge?doc": stage.call("memory_list_documents", project=PROJECT)["documents"][-1]["id"],
+        "/work?item": stage.call("memory_list_backlog", project=PROJECT)["items"][0]["id"],
+        "/messages?thread": stage.call("memory_list_threads", project=PROJECT)["threads"][0]["thread_id"],
+        "/code?function": stage.call("memory_browse_functions", project=PROJECT)["functions"][0]["id"],
+    }
+    opened = [f"{path}={identity}" for path, identity in listed.items()]
+    return [*opened, f"/sessions?workspace={WORKSPACE}&session={TRANSCRIPT}"]
 
 
 def fill_once(stage: PageStage) -> None:

@@ -1,0 +1,158 @@
+"""python -m bench.page_browser: the web page in a headless Chromium on a large project.
+
+For each view: when the shell and when the first data are drawn, counted from the start of the navigation, the CPU time of
+the page's thread until then, which other work on the machine does not change, and long tasks (over 50 ms). Then scrolling through the list of 10,000 items, and what memory does while an hour of
+events (one each second) is sent as fast as the server takes them. Needs a Chromium, as `make browser` does.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bench.page import open_large_server
+from bench.page_data import PROJECT, PageSizes
+from bench.tables import print_table
+
+TESTS = Path(__file__).parents[1] / "tests"
+sys.path[:0] = [str(TESTS), str(TESTS / "browser")]
+
+from chromium import Chromium, Page, start_chromium  # noqa: E402 - after the path
+
+from product import Product  # noqa: E402
+
+VIEWS = {
+    "Now": "/",
+    "Work": "/work",
+    "Work, list": "/work?mode=list",
+    "Knowledge": "/knowledge",
+    "Knowledge, to look at": "/knowledge?tab=look",
+    "Messages": "/messages",
+    "Sessions": "/sessions",
+    "Code": "/code",
+    "Time": "/time",
+    "Time, standup": "/time?tab=standup",
+    "Admin": "/admin",
+    "Admin, audit": "/admin?tab=audit",
+    "Admin, health": "/admin?tab=health",
+}
+_WATCH = """
+window.seen = { tasks: [] };
+new PerformanceObserver((list) => seen.tasks.push(...list.getEntries().map((e) => e.duration))).observe({ entryTypes: ['longtask'] });
+const watch = () => {
+  const main = document.querySelector('main.view');
+  if (document.querySelector('.rail') && !seen.shell) seen.shell = performance.now();
+  if (main && main.children.length > 1 && !main.querySelector('.skeleton') && !seen.data) seen.data = performance.now();
+  if (!seen.data) requestAnimationFrame(watch);
+};
+requestAnimationFrame(watch);
+"""
+_SCROLL = """
+new Promise((done) => {
+  seen.tasks.length = 0;
+  const frames = [];
+  let last = performance.now(), at = 0;
+  const step = (now) => {
+    frames.push(now - last);
+    last = now;
+    at += 900;
+    scrollTo(0, at);
+    if (at < document.documentElement.scrollHeight && frames.length < 400) requestAnimationFrame(step);
+    else done({ frames: frames.slice(1), tasks: seen.tasks.length, rows: document.querySelectorAll('.table-row').length });
+  };
+  requestAnimationFrame(step);
+})
+"""
+
+
+def measure_view(chromium: Chromium, context: str, url: str, rounds: int) -> dict[str, float]:
+    seen = []
+    for _ in range(rounds):
+        page = chromium.open_page("about:blank", context)
+        page.call("Page.addScriptToEvaluateOnNewDocument", source=_WATCH)
+        page.call("Performance.enable", timeDomain="threadTicks")
+        page.goto(url)
+        page.wait_for("Boolean(window.seen?.data)")
+        metrics = {each["name"]: each["value"] for each in page.call("Performance.getMetrics")["metrics"]}
+        seen.append({"cpu": 1e3 * metrics["TaskDuration"]} | page.run("({ shell: seen.shell, data: seen.data, tasks: seen.tasks.length, nodes: document.querySelectorAll('*').length })"))  # fmt: skip
+        page.close()
+    return {name: statistics.median(each[name] for each in seen) for name in seen[0]}
+
+
+def measure_scrolling(chromium: Chromium, context: str, url: str) -> dict[str, Any]:
+    page = chromium.open_page("about:blank", context)
+    page.call("Page.addScriptToEvaluateOnNewDocument", source=_WATCH)
+    page.goto(url)
+    page.wait_for("Boolean(window.seen?.data)")
+    moved: dict[str, Any] = page.run(_SCROLL)
+    page.close()
+    return moved
+
+
+def read_memory(page: Page) -> tuple[float, int, int]:
+    """Megabytes of the heap after garbage was collected, nodes, listeners."""
+    page.call("HeapProfiler.collectGarbage")
+    metrics = {each["name"]: each["value"] for each in page.call("Performance.getMetrics")["metrics"]}
+    return metrics["JSHeapUsedSize"] / 1e6, int(metrics["Nodes"]), int(metrics["JSEventListeners"])
+
+
+def measure_memory(chromium: Chromium, context: str, server: Product, events: int) -> list[tuple[int, float, int, int]]:  # fmt: skip
+    """Memory while agents act: locks, work, messages and items, each an event that the page hears of."""
+    page = chromium.open_page(f"{server.url}/?project={PROJECT}", context)
+    page.call("Performance.enable")
+    page.wait_for("Boolean(document.querySelector('.card'))")
+    session = server.call("memory_start_session", project=PROJECT, claude_instance="bench")["session_id"]
+    rows = []
+    for number in range(events + 1):
+        if number % (events // 6) == 0:
+            time.sleep(2)  # what was sent last is drawn
+            rows.append((number, *read_memory(page)))
+        _act(server, session, number)
+    page.close()
+    return rows
+
+
+def _act(server: Product, session: str, number: int) -> None:
+    files = [f"src/module_{number % 40}.py"]
+    if number % 3 == 0:
+        server.call("memory_lock_files", session_id=session, files=files, reason=f"round {number}")
+    elif number % 3 == 1:
+        server.call("memory_unlock_files", session_id=session)
+    else:
+        server.call("memory_update_work", session_id=session, title=f"Round {number}", status="in_progress", files_touched=files)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser("bench.page_browser", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="times that each view is opened")
+    parser.add_argument("--events", type=int, default=3600, help="an hour of one event each second")
+    parser.add_argument("--keep", default="", help="folder that keeps the rows for another run")
+    arguments = parser.parse_args()
+    sizes = PageSizes()
+    with open_large_server("sqlite", sizes, arguments.keep) as (port, _), start_chromium() as chromium:
+        server = Product(None, port)  # type: ignore[arg-type] - only its address is used
+        context = chromium.open_context()
+        rows = []
+        for view, path in VIEWS.items():
+            seen = measure_view(chromium, context, server.url + path, arguments.rounds)
+            rows.append((view, f"{seen['shell']:.0f}", f"{seen['data']:.0f}", f"{seen['cpu']:.0f}", f"{seen['tasks']:.0f}", f"{seen['nodes']:.0f}"))  # fmt: skip
+        moved = measure_scrolling(chromium, context, f"{server.url}/work?mode=list")
+        memory = measure_memory(chromium, context, server, arguments.events)
+    sized = ", ".join(f"{amount:,} {name}" for name, amount in msgspec.to_builtins(sizes).items())
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {sized}")
+    print_table("Opening a view", ("view", "shell ms", "first data ms", "page CPU ms", "long tasks", "nodes"), rows)
+    frames = moved["frames"]
+    print(
+        f"Scrolling 10,000 items: {len(frames)} frames, median {statistics.median(frames):.0f} ms,"
+        f" longest {max(frames):.0f} ms, {moved['tasks']} long tasks, {moved['rows']} rows drawn at the end"
+    )
+    print_table("Memory", ("events", "heap MB", "nodes", "listeners"), [(n, f"{heap:.1f}", nodes, listeners) for n, heap, nodes, listeners in memory])  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
