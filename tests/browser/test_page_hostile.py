@@ -1,6 +1,5 @@
 """Hostile text in every field that agents can write is shown as text and runs nothing, on every view and at phone width."""
 
-import json
 from typing import Any
 
 import pytest
@@ -37,7 +36,7 @@ def write_everywhere(stage: PageStage) -> dict[str, str]:
     stage.sessions["mallory"] = started["session_id"]
     act("mallory", "memory_heartbeat", status="busy", current_task=HOSTILE[:490])
     act("mallory", "memory_report_checkout", machine=HOSTILE[:190], root=f"/r/{HOSTILE}", repository=f"/r/{HOSTILE}", branch=HOSTILE[:290], files=[PATH], shelved=[HOSTILE[:200]])  # fmt: skip
-    act("mallory", "memory_update_work", title=HOSTILE[:190], description=TEXT[:1_900], status="blocked", blocked_by="ann", blocked_reason=HOSTILE[:400], files_touched=[PATH])  # fmt: skip
+    act("mallory", "memory_update_work", title=HOSTILE[:190], notes=TEXT[:1_900], status="blocked", blocked_by="ann", blocked_reason=HOSTILE[:400], files_touched=[PATH])  # fmt: skip
     act("mallory", "memory_lock_files", files=[f"{PATH}:3-9", "src/<b>.py"], reason=HOSTILE[:400])
     kinds = ("edit_denied", "command_denied", "commit_refused", "conflict_predicted", "rule_fired")
     for kind in kinds:
@@ -65,7 +64,7 @@ def write_everywhere(stage: PageStage) -> dict[str, str]:
     ids["board"] = board
     ids["function"] = act("mallory", "memory_register_function", name="evil_one", file_path=f"{PATH}:3", purpose=TEXT[:900])["id"]  # fmt: skip
     act("mallory", "memory_register_function", name="evil_two", file_path="src/<script>.py", purpose=TEXT[:900])  # fmt: skip
-    act("mallory", "memory_enrich_function", func_id=ids["function"], signature=HOSTILE, gotchas=HOSTILE, returns=HOSTILE)  # fmt: skip
+    act("mallory", "memory_enrich_function", func_id=ids["function"], signature=HOSTILE, additional_gotchas=[HOSTILE], returns=HOSTILE, calls=[HOSTILE[:200]], called_by=[HOSTILE[:200]], side_effects=[HOSTILE], search_summary=HOSTILE)  # fmt: skip
     _ask(stage)
     stage.call("memory_guidelines", action="set", name="evil", rule=TEXT[:3_900], scope=PROJECT)
     upload_transcript(stage, HOSTILE + "x" * 1_000_000, TRANSCRIPT)
@@ -91,8 +90,7 @@ def _check(page: Page, stage: PageStage, path: str) -> None:
     assert (path, page.run(CHECKS)) == (path, [None, 0, 0, True])
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_hostile_text_in_every_field_runs_nothing(stage: PageStage, width: int):
+def test_hostile_text_in_every_field_runs_nothing(stage: PageStage):
     ids = write_everywhere(stage)
     paths = [
         *(f"/{view}" for view in VIEWS),
@@ -112,9 +110,11 @@ def test_hostile_text_in_every_field_runs_nothing(stage: PageStage, width: int):
         "/code?q=evil",
         "/time?span=1h",
     ]
-    page = stage.open("/", width=width, height=844)
-    for path in paths:
-        _check(page, stage, f"{path}{'&' if '?' in path else '?'}project={PROJECT}")
+    page = stage.open("/")
+    for width in (390, 1280):
+        page.resize(width, 844)
+        for path in paths:
+            _check(page, stage, f"{path}{'&' if '?' in path else '?'}project={PROJECT}")
     page.press("k", control=True)
     page.wait_for("Boolean(document.querySelector('dialog[open].palette'))")
     page.type("script")
@@ -126,26 +126,19 @@ def test_hostile_text_in_every_field_runs_nothing(stage: PageStage, width: int):
 
 def test_hostile_text_in_the_address_runs_nothing(stage: PageStage):
     page = stage.open("/")
-    for name in (
-        "q",
-        "doc",
-        "item",
-        "thread",
-        "board",
-        "file",
-        "function",
-        "session",
-        "tag",
-        "actor",
-        "project",
-    ):
-        for view in ("knowledge", "work", "messages", "code", "sessions", "time"):
+    fields = {
+        "knowledge": ("q", "doc", "tag"),
+        "work": ("item", "tag"),
+        "messages": ("thread", "board", "to"),
+        "code": ("q", "file", "function"),
+        "sessions": ("q", "session"),
+        "time": ("actor", "project"),
+    }
+    for view, names in fields.items():
+        for name in names:
             page.goto(
                 f"{stage.server.url}/{view}?{name}=%3Cimg%20src%3Dx%20onerror%3D%22window.ran%3D7%22%3E"
             )
             page.wait_for("Boolean(document.querySelector('main.view'))")
-            assert (json.dumps([name, view]), page.run(CHECKS)[:3]) == (
-                json.dumps([name, view]),
-                [None, 0, 0],
-            )
+            assert (view, name, page.run(CHECKS)[:3]) == (view, name, [None, 0, 0])
     page.close()

@@ -125,7 +125,7 @@ function showTopBar(known) {
       <option value="*" .selected=${chosen === "*"}>All projects</option>
       ${each(all, (item) => item.project, (item) => html`<option value="${item.project}" .selected=${item.project === chosen}>${item.project}</option>`)}
     </select>
-    <button class="search-button" onclick=${openPalette}>${icon("search")}<span>Search or jump to…</span><kbd>${navigator.platform.startsWith("Mac") ? "⌘" : "Ctrl"} K</kbd></button>
+    <button class="search-button" aria-label="Search or jump" onclick=${openPalette}>${icon("search")}<span>Search or jump to…</span><kbd>${navigator.platform.startsWith("Mac") ? "⌘" : "Ctrl"} K</kbd></button>
     ${showLive()}
     <button class="me" aria-haspopup="dialog" title="${known.role}: ${known.projects?.includes("*") ? "all projects" : known.projects?.join(", ")}" onclick=${() => openAccount(known)}>${known.agent}</button>
   </header>`;
