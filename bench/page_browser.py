@@ -145,7 +145,9 @@ def main() -> None:
         memory = measure_memory(chromium, context, server, arguments.events)
     sized = ", ".join(f"{amount:,} {name}" for name, amount in msgspec.to_builtins(sizes).items())
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {sized}")
-    print_table("Opening a view", ("view", "shell ms", "first data ms", "page CPU ms", "long tasks", "nodes"), rows)
+    print_table(
+        "Opening a view", ("view", "shell ms", "first data ms", "page CPU ms", "long tasks", "nodes"), rows
+    )
     frames = moved["frames"]
     print(
         f"Scrolling 10,000 items: {len(frames)} frames, median {statistics.median(frames):.0f} ms,"
