@@ -467,7 +467,7 @@ async def test_similar_functions_are_listed_for_one_that_exists(team):
             ("format_money", "Write an amount for people"),
         )
     ]
-    near = await alice.call("memory_list_similar_functions", project="shop", function_id=made[0]["id"])
+    near = await alice.call("memory_list_similar_functions", project="shop", func_id=made[0]["id"])
     assert [each["name"] for each in near["functions"]] == ["retry_call_with_backoff"]
     with pytest.raises(errors.NotFound):
-        await alice.call("memory_list_similar_functions", project="shop", function_id="func_000000000000")
+        await alice.call("memory_list_similar_functions", project="shop", func_id="func_000000000000")

@@ -67,16 +67,16 @@ class SimilarFunctions(Reply):
     "memory_list_similar_functions",
     role="readonly",
     session="optional",
-    example={"project": "shop", "function_id": "func_000000000000"},
+    example={"project": "shop", "func_id": "func_000000000000"},
 )
 async def list_similar_functions(
-    call: Call, project: str, function_id: Annotated[str, Field(min_length=8, max_length=64)]
+    call: Call, project: str, func_id: Annotated[str, Field(min_length=8, max_length=64)]
 ) -> SimilarFunctions:
     """List the functions whose name and purpose are most like those of this one."""
     del project
-    row = (await store.load_functions(call.tx, call.project, [function_id])).get(function_id)
+    row = (await store.load_functions(call.tx, call.project, [func_id])).get(func_id)
     if row is None:
-        raise errors.NotFound(f"There is no function '{function_id}'.")
+        raise errors.NotFound(f"There is no function '{func_id}'.")
     similar = await find_similar_functions(call, row)
     return SimilarFunctions(count=len(similar), functions=similar)
 

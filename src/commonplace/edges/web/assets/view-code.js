@@ -20,7 +20,7 @@ const chosen = resource(async () => {
   const document = await call("memory_get_by_id", { doc_id: id, project: oneProject() });
   const listed = await call("memory_browse_functions", { project: oneProject(), path_pattern: document.title ?? "", limit: 200 });
   const known = await call("memory_query", { project: oneProject(), query: `${document.title} ${document.links?.file ?? ""}`, limit: 5, detail: "snippet", max_tokens: 1500 });
-  const { functions: near } = await call("memory_list_similar_functions", { project: oneProject(), function_id: document.id ?? id });
+  const { functions: near } = await call("memory_list_similar_functions", { project: oneProject(), func_id: document.id ?? id });
   return { document, near, fact: listed.functions.find((/** @type {any} */ each) => each.id === document.id) ?? {}, known: known.results.filter((/** @type {any} */ hit) => hit.id !== document.id && hit.type !== "function_ref") };
 });
 
