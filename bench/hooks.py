@@ -73,8 +73,9 @@ def measure_local(folder: str, root: Path, port: int, rounds: int) -> None:
     run_hook(HOOK, here, build_event(root, "bob", "SessionStart"))
     print_row("before an edit, lease taken or renewed", HOOK, here, edit, rounds, b"")
     print_row("before an edit, held by another: denied", HOOK, here, denied, rounds, b'"deny"')
-    touched = json.loads(edit) | {"hook_event_name": "PostToolUse"}
-    print_row("after an edit, reported", HOOK, here, json.dumps(touched).encode(), rounds, b"")
+    touched = json.dumps(json.loads(edit) | {"hook_event_name": "PostToolUse"}).encode()
+    run_hook(HOOK, here, touched)  # brings the news that another one wants the file
+    print_row("after an edit, reported", HOOK, here, touched, rounds, b"")
     again = build_event(root, "alice", "SessionStart", source="compact")
     print_row("session start after a compaction", HOOK, here, again, rounds, b"additionalContext")
 

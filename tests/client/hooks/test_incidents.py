@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from agent_samples import load_samples
-from hooked import Agent, Done, git, run
+from hooked import Agent, Done, git, repository, run
 
 import product
 from commonplace.client.agents import AGENTS_WITH_HOOKS
@@ -54,7 +54,7 @@ WRITES = (
 def arrive(agent: Callable[..., Agent], request: pytest.FixtureRequest) -> Callable[..., Agent]:
     is_long = request.config.getoption("--long")
 
-    def start(tool: str = "claude", **more: Path) -> Agent:
+    def start(tool: str = "claude", **more: Any) -> Agent:
         return replace(agent(tool, **more), apart=is_long)
 
     return start
@@ -327,3 +327,70 @@ async def test_a_session_that_goes_to_a_working_tree_of_its_own_is_no_neighbour_
     await ann.edited(shop / "src/tax.py")
     assert (await ann.run_shell("git add -A && git commit -qm all && git checkout -q -b other")).code == 0
     assert committed(shop) == ["src/cart.py", "src/tax.py"]
+
+
+async def test_what_a_neighbour_staged_is_not_taken_by_a_continued_cherry_pick(pair, shop):
+    ann, ben = pair
+    git(shop, "commit", "-qm", "both", "-a")
+    git(shop, "checkout", "-q", "-b", "feature", "HEAD~1")
+    (shop / "src/tax.py").write_text("feature\n")
+    git(shop, "commit", "-qam", "feature")
+    git(shop, "checkout", "-q", "main")
+    assert (await ben.run_shell("git cherry-pick feature")).code != 0
+    await ann.write("src/cart.py", "anns again\n")
+    assert (await ann.run_shell("git add src/cart.py")).code == 0
+    (shop / "src/tax.py").write_text("merged\n")
+    assert (await ben.run_shell("git add src/tax.py")).code == 0
+    await refused(
+        ben, "git cherry-pick --continue", "git restore --staged -- src/cart.py", "git cherry-pick --continue"
+    )
+    assert (await ben.run_shell("git restore --staged -- src/cart.py")).code == 0
+    assert (await ben.run_shell("git -c core.editor=true cherry-pick --continue")).code == 0
+    assert (committed(shop), texts(shop)) == (["src/tax.py"], ("anns again\n", "merged\n"))
+
+
+async def test_changes_in_submodules_are_rescued_before_they_are_discarded(pair, shop, tmp_path):
+    _ann, ben = pair
+    library = repository(tmp_path / "library", "lib.py")
+    git(shop, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "lib")
+    git(shop, "commit", "-qm", "library", "--", "lib", ".gitmodules")
+    for line in ("git submodule foreach 'git reset --hard'", "git submodule update --force"):
+        (shop / "lib/lib.py").write_text(f"before {line}\n")
+        assert (await ben.run_shell(line)).code == 0
+        assert (
+            git(shop / "lib", "show", "refs/commonplace/rescue/" + newest_rescue(shop / "lib") + ":lib.py")
+            == f"before {line}"
+        )
+
+
+def newest_rescue(root: Path) -> str:
+    names = git(
+        root, "for-each-ref", "--format=%(refname:lstrip=3)", "--sort=-refname", "refs/commonplace/rescue"
+    )
+    return names.split("\n")[0]
+
+
+async def test_changes_without_a_lease_are_rescued_before_a_command_deletes_them(arrive, shop, tmp_path):
+    linked = tmp_path / "shop-tax"
+    git(shop, "worktree", "add", "-q", "-b", "tax", str(linked))
+    ann, ben = arrive("claude", COMMONPLACE_HOOKS_LOCK="check"), arrive("codex")
+    cid = arrive("gemini", cwd=linked, COMMONPLACE_HOOKS_LOCK="check")
+    await ann.write("src/cart.py", CART)
+    await cid.write("src/tax.py", TAX)
+    await ben.start()
+    for line, root, name, text in (
+        ("rm src/cart.py", shop, "src/cart.py", CART),
+        (f"cd {linked} && rm -rf src", linked, "src/tax.py", TAX),
+    ):
+        assert (await ben.run_shell(line)).code == 0
+        assert not (root / name).exists()
+        assert git(shop, "show", f"refs/commonplace/rescue/{newest_rescue(shop)}:{name}") == text.strip()
+
+
+async def test_a_script_is_refused_for_what_it_does_and_not_for_what_it_might_do(pair, shop):
+    _ann, ben = pair
+    (shop / "run.sh").write_text('case "$1" in reset) git reset --hard ;; *) echo ok ;; esac\n')
+    (shop / "wipe.sh").write_text("set -e\nwipe() { git checkout -- .; }\nwipe\n")
+    assert (await ben.run_shell("bash run.sh test")).code == 0
+    assert git(shop, "show", f"refs/commonplace/rescue/{newest_rescue(shop)}:src/cart.py") == CART.strip()
+    await refused(ben, "bash wipe.sh", "src/cart.py")

@@ -38,8 +38,11 @@ def check_writes(hook_run: HookRun, answer: GateAnswer, mode: str) -> str:
     if denial := _check_removed(hook_run, answer.removed):
         return denial
     files = _repository_paths(hook_run, [path for path in written if path not in folders])
+    endangered = _list_endangered(
+        hook_run, written, answer
+    )  # before the files are reported as this session's
     try:
-        conflicts = leases.list_conflicts(hook_run, _folder_patterns(hook_run, folders))
+        conflicts = leases.list_conflicts(hook_run, _folder_patterns(hook_run, folders, answer.removed))
         if files and not conflicts:
             conflicts = _take_leases(hook_run, files, mode)
     except remote.ServerUnreachable:
@@ -52,18 +55,21 @@ def check_writes(hook_run: HookRun, answer: GateAnswer, mode: str) -> str:
         return leases.render_denial(hook_run, conflicts)
     if denial := _check_sweeps(hook_run, answer.sweeps):
         return denial
-    _rescue_unleased(hook_run, files, is_sweeping=any(sweep.search is None for sweep in answer.sweeps))
+    for root in endangered:
+        _make_rescue(hook_run, root)
     return ""
 
 
-def _folder_patterns(hook_run: HookRun, folders: Sequence[str]) -> list[str]:
-    """Lock paths for everything in these folders of the repository."""
+def _folder_patterns(hook_run: HookRun, folders: Sequence[str], removed: Sequence[str]) -> list[str]:
+    """Lock paths for everything in these folders; a working tree that is deleted has been looked at already."""
     roots = [folder for folder in folders if (Path(folder) / ".git").exists()]
     inside = [
         f"{path}/" for path in _repository_paths(hook_run, [path for path in folders if path not in roots])
     ]
-    is_own = any(str(Path(root).resolve()) == hook_run.place for root in roots)
-    return ["**", *inside] if is_own else inside
+    written = [
+        root for root in roots if root not in removed and find_working_tree(root).main == hook_run.tree.main
+    ]
+    return ["**", *inside] if written else inside
 
 
 def _check_removed(hook_run: HookRun, removed: Sequence[str]) -> str:
@@ -149,25 +155,56 @@ def _has_name(file: ChangedFile, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name.lower(), pattern.lower()) for name in names for pattern in patterns)
 
 
-def _rescue_unleased(hook_run: HookRun, files: Sequence[str], *, is_sweeping: bool) -> None:
-    """Keep what is changed, if the command may destroy changes of others on which no lease stands any more."""
-    checkout = Checkout(hook_run, hook_run.place)
+def _list_endangered(hook_run: HookRun, written: Sequence[str], answer: GateAnswer) -> list[str]:
+    """The working trees with changes that the command may destroy: of others, or all if a linked tree is deleted."""
+    found: list[str] = []
     try:
-        dirty = checkout.status if is_sweeping else _list_changed(checkout.root, files)
-        if not dirty or not checkout.others_here:
-            return
-        foreign = [file for file in checkout.changed if file.path in dirty and not is_free(file)]
-        if foreign:
-            name = rescue.make_rescue(checkout.root, hook_run.event.command[:200])
-            prevented.report_prevented(hook_run, "rescue_made", f"{hook_run.event.command}: {name}")
+        for root, paths in _group_by_tree(hook_run, written).items():
+            if any(str(Path(path).resolve()) == root for path in answer.removed):
+                found += [root] if root != hook_run.tree.main and Checkout.has_changes(root) else []
+            elif _has_foreign_changes(hook_run, root, [str(path) for path in paths]):
+                found.append(root)
+        for sweep in answer.sweeps:
+            tree = find_working_tree(sweep.cwd)
+            is_unknown = sweep.search is None and tree.main == hook_run.tree.main
+            if is_unknown and _has_foreign_changes(hook_run, tree.root, ()):
+                found.append(tree.root)
     except GitFailed as failed:
         fault_log.log_fault("rescue", failed)
+    return list(dict.fromkeys(found))
+
+
+def _group_by_tree(hook_run: HookRun, paths: Sequence[str]) -> dict[str, list[Path]]:
+    """The paths by the working trees of this repository that they are in, from the root of each."""
+    grouped: dict[str, list[Path]] = {}
+    for path in paths[:_MAX_FILES]:
+        place = Path(path).parent.resolve() / Path(path).name
+        tree = find_working_tree(str(place if place.is_dir() else place.parent))
+        if tree.main == hook_run.tree.main and place.is_relative_to(tree.root):
+            grouped.setdefault(tree.root, []).append(place.relative_to(tree.root))
+    return grouped
+
+
+def _has_foreign_changes(hook_run: HookRun, root: str, paths: Sequence[str]) -> bool:
+    """Whether these paths of a working tree, or any if there are none, have changes of others."""
+    checkout = Checkout(hook_run, root)
+    dirty = _list_changed(root, paths) if paths else checkout.status
+    if not dirty or not checkout.others_here:
+        return False
+    return any(file.path in dirty and not is_free(file) for file in checkout.changed)
+
+
+def _make_rescue(hook_run: HookRun, root: str) -> None:
+    try:
+        name = rescue.make_rescue(root, hook_run.event.command[:200])
+    except GitFailed as failed:
+        fault_log.log_fault("rescue", failed)
+        return
+    prevented.report_prevented(hook_run, "rescue_made", f"{hook_run.event.command}: {name}")
 
 
 def _list_changed(root: str, files: Sequence[str]) -> list[str]:
-    """Those of the files that differ from the last commit."""
-    if not files:
-        return []
+    """Those of the files, or in those folders, that differ from the last commit."""
     words = (
         "--no-optional-locks",
         "--literal-pathspecs",
