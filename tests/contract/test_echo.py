@@ -69,6 +69,7 @@ NAMES = frozenset(
         "spec_type",
         "started_at",
         "superseded_by",
+        "supersedes",
         "tag",
         "takes_handoff",
         "thread_id",

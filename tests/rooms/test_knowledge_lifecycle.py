@@ -28,7 +28,8 @@ async def test_change_status_keeps_the_age_and_names_the_successor(team):
         "new_status": "superseded",
         "superseded_by": new["id"],
     }
-    assert (found["results"][0]["age"], found["results"][0]["warning"]) == (
+    assert ids(found) == [new["id"], old["id"]]
+    assert (found["results"][1]["age"], found["results"][1]["warning"]) == (
         "3d",
         f"superseded: read what replaced it; replaced by {new['id']}",
     )
@@ -263,3 +264,28 @@ async def test_get_by_id_gives_the_text_of_a_version_after_many_changes_of_statu
     first = await alice.get_by_id(doc_id=made["id"], version=2)
     assert ([each["version"] for each in first["versions"]], first["version_count"]) == ([2, 1], 104)
     assert first["content"] == "Ten connections."
+
+
+async def test_store_with_supersedes_retires_the_old_document_in_the_same_write(team):
+    ann = await team.agent("ann")
+    old = await ann.store(title="Money", content="Money is kept as integer cents.", memory_type="adr")
+    new = await ann.store(
+        title="Money and tax",
+        content="Money is kept as integer cents, and tax rounds half up per line.",
+        memory_type="adr",
+        supersedes=old["id"][:8],
+    )
+    assert (new["superseded"], "duplicate_warning" in new) == (old["id"], False)
+    opened = await ann.get_by_id(doc_id=old["id"])
+    assert (opened["status"], opened["links"]["superseded_by"]) == ("superseded", new["id"])
+    results = (await ann.query(query="how is money kept"))["results"]
+    assert [result["id"] for result in results] == [new["id"]]
+
+
+async def test_store_refuses_to_supersede_what_does_not_exist_and_writes_nothing(team):
+    ann = await team.agent("ann")
+    with pytest.raises(errors.NotFound):
+        await ann.store(
+            title="Money", content="Integer cents.", memory_type="adr", supersedes="doc_000000000000"
+        )
+    assert (await ann.query(query="integer cents"))["results"] == []

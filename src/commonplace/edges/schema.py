@@ -17,6 +17,10 @@ from commonplace.rooms.sessions.model import UNKNOWN_AGENT
 _NOISE_KEYS = frozenset({"title", "additionalProperties"})
 # Models are not shown the bounds of texts, which cost tokens and are explained by the refusal; programs get them.
 _TEXT_BOUND_KEYS = frozenset({"minLength", "maxLength", "minItems", "pattern"})
+# Fencing tokens are presented by hooks and the guard, and `in_response_to` is another name of `reply_to`.
+_PROGRAM_ARGUMENTS = frozenset(
+    {"memory_update_work.token", "memory_end_session.token", "memory_send_message.in_response_to"}
+)
 _OBVIOUS_MINIMUM = 1
 _ENDLESS = 20_000
 _LONG_LIST_ITEMS = 20
@@ -62,10 +66,16 @@ def tool_annotations(tool: Tool) -> dict[str, bool]:
 
 def tool_definition(tool: Tool) -> dict[str, Any]:
     """The entry of tools/list, as short as possible."""
+    schema = _build_schema(tool, _NOISE_KEYS | _TEXT_BOUND_KEYS, describe_argument_briefly)
+    shown = {
+        name: kind
+        for name, kind in schema["properties"].items()
+        if f"{tool.name}.{name}" not in _PROGRAM_ARGUMENTS
+    }
     return {
         "name": tool.name,
         "description": tool.description,
-        "inputSchema": _build_schema(tool, _NOISE_KEYS | _TEXT_BOUND_KEYS, describe_argument_briefly),
+        "inputSchema": schema | {"properties": shown},
         "annotations": tool_annotations(tool),
     }
 

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from commonplace import errors
 from commonplace.call import Call
 from commonplace.rooms.knowledge import model, store
+from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED
 from commonplace.store import ids
+from commonplace.store.counters import lock_project
 from commonplace.store.database import Row
 
 _MAX_SUCCESSORS = 100
@@ -41,6 +43,26 @@ async def _refuse_cycle(call: Call, projects: Sequence[str], identity: str, afte
             )
         if not following:
             return
+
+
+async def load_superseded(call: Call, doc_id: str) -> Row:
+    """The document that the text of this call replaces; nobody else changes it until this call is over."""
+    await lock_project(call.tx, call.project, "documents")
+    row = await store.load_document(
+        call.tx, call.project, await ids.resolve_id(call.tx, "document", call.project, doc_id)
+    )
+    if row is None:
+        raise errors.NotFound(
+            f"There is no document '{doc_id}'.", hint="Set supersedes to the id of an existing document."
+        )
+    return row
+
+
+async def supersede_document(call: Call, row: Row, successor: str) -> None:
+    await _refuse_cycle(call, [call.project], row["id"], successor)
+    await store.delete_archive_marks(call.tx, row)
+    await store.update_document_statuses(call.tx, [row], ["superseded"], call.agent, "", call.now, successor)
+    call.emit(DOCUMENT_CHANGED, id=row["id"], status="superseded")
 
 
 async def refuse_active_duplicate(call: Call, row: Row) -> None:

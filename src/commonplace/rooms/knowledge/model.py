@@ -195,6 +195,8 @@ class StoreReceipt(Reply):
     contradictions: list[Contradiction] = []
     flags: list[str] = []
     masked: list[str] = []
+    superseded: str = ""
+    """The document that this one replaced, if the call named one."""
     advice: str = ""
 
 

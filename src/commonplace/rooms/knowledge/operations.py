@@ -226,10 +226,12 @@ async def store_document(
     interface_schema: dict[str, Any] | None = None,
     expires_in_days: model.ExpiryDays | None = None,
     force_store: bool = False,
+    supersedes: model.DocumentId | None = None,
 ) -> model.StoreReceipt:
     """Save, store, share knowledge for the team: write a document, ADR (decision, reasons), architecture,
     design note, fact, pattern, instructions (runbook), code snippet."""
-    receipt = await write_document(call, call.prepared, force=force_store, status="stored")
+    old = await lifecycle.load_superseded(call, supersedes) if supersedes else None
+    receipt = await write_document(call, call.prepared, force=force_store, status="stored", superseded=old)
     receipt.advice = advise_own_tool(memory_type, title)
     return receipt
 

@@ -12,7 +12,7 @@ from commonplace.activity import list_live_sessions, merge_notices
 from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.notice import DECISION_ID, decision_entry
-from commonplace.rooms.knowledge import evidence, model, store
+from commonplace.rooms.knowledge import evidence, lifecycle, model, store
 from commonplace.rooms.knowledge.drafts import (
     RELATED_SIMILARITY,
     CleanDraft,
@@ -40,9 +40,12 @@ _INTERFACE_TYPES = ("interface", "api_spec")
 
 
 async def write_document(
-    call: Call, prepared: PreparedDraft, *, force: bool, status: str
+    call: Call, prepared: PreparedDraft, *, force: bool, status: str, superseded: Row | None = None
 ) -> model.StoreReceipt:
-    """Write a document or another version of one; similar and contradicting documents are reported."""
+    """Write a document or another version of one; similar and contradicting documents are reported.
+
+    `superseded`: the document that this one replaces.
+    """
     clean = _set_owner(call, prepared.clean)
     draft = clean.draft
     is_locked = force or bool(draft.interface_name) or call.is_retry
@@ -55,7 +58,8 @@ async def write_document(
     if not facts.is_locked:
         await _expect_same_facts(call, prepared, facts)
     document_id, version = await _write_version(call, clean, former, prepared.written)
-    others = [comparison for comparison in comparisons if comparison.similar.id != document_id]
+    known = {document_id, superseded["id"]} if superseded else {document_id}
+    others = [comparison for comparison in comparisons if comparison.similar.id not in known]
     contradicted = [each.similar.id for each in others[:_MAX_SIMILAR_SHOWN] if each.contradiction]
     contradicted += await _list_refined(call, clean, document_id)
     await record_contradicted_documents(call.tx, call.project, document_id, contradicted, call.now)
@@ -63,7 +67,14 @@ async def write_document(
     call.emit(DOCUMENT_STORED, id=document_id, type=draft.type, title=draft.title)
     if draft.type == "adr":
         await _announce_decision(call, document_id, draft.title)
-    return _make_receipt(clean, status, document_id, version, others, namesake, _warn_of_owner(draft, about))
+    namesake = namesake if namesake and namesake["id"] not in known else None
+    receipt = _make_receipt(
+        clean, status, document_id, version, others, namesake, _warn_of_owner(draft, about)
+    )
+    if superseded and superseded["id"] != document_id:
+        await lifecycle.supersede_document(call, superseded, document_id)
+        receipt.superseded = superseded["id"]
+    return receipt
 
 
 @dataclass(frozen=True, slots=True)
