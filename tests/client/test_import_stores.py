@@ -227,3 +227,43 @@ def test_other_files_are_left_out_with_the_reason(tmp_path: Path, chroma: Path):
     write_sqlite(chroma / "chroma.sqlite3", "delete from embedding_metadata where key = 'chroma:document'")
     assert list(list_path(chroma, skips)) == []
     assert skips.reasons[-1] == "it has no text"
+
+
+# A guideline with nested values as MongoDB's own driver encodes it, which is what `mongodump` writes.
+GUIDELINE_BSON = bytes.fromhex(
+    "ac000000075f69640064b7f0c2a1b2c3d4e5f60718026e616d6500060000007465737473000272756c65000a"
+    "00000052756e207468656d2e000273636f70650007000000676c6f62616c00107072696f7269747900320000"
+    "0008616374697665000109757064617465640000a8da769b01000003627900340000000a6b65790004746167"
+    "730024000000023000020000006100013100000000000000f83f1232000000000000010000000000"
+)
+
+
+def test_guidelines_of_a_mongodb_dump_become_documents_of_their_project(tmp_path: Path):
+    dump = tmp_path / "dump" / "mcp_orchestrator"
+    dump.mkdir(parents=True)
+    (dump / "guidelines.bson").write_bytes(GUIDELINE_BSON)
+    (dump / "broken.bson").write_bytes(GUIDELINE_BSON[:50])
+    skips = Skips()
+    [note] = list_path(tmp_path / "dump", skips)
+    assert isinstance(note, FoundNote)
+    assert (note.title, note.text, note.project, note.memory_type) == (
+        "Guideline: tests",
+        "Run them.",
+        "shared",
+        "pattern",
+    )
+    assert skips.reasons == ["cannot be read (the file ends inside a document)"]
+
+
+@pytest.mark.parametrize("as_array", [True, False])
+def test_guidelines_of_a_mongodb_export_are_read_and_inactive_ones_left_out(tmp_path: Path, as_array: bool):
+    records = [
+        {"_id": {"$oid": "1"}, "name": "tests", "rule": "Run them.", "scope": "shop", "active": True},
+        {"_id": {"$oid": "2"}, "name": "old", "rule": "Gone.", "scope": "shop", "active": False},
+        {"_id": {"$oid": "3"}, "instance": "ann"},
+    ]
+    file = tmp_path / "guidelines.json"
+    file.write_text(json.dumps(records) if as_array else "\n".join(map(json.dumps, records)))
+    skips = Skips()
+    assert [(note.title, note.project) for note in list_path(file, skips)] == [("Guideline: tests", "shop")]
+    assert skips.reasons == ["1 records are not guidelines", "it is not active"]

@@ -15,6 +15,7 @@ _LAST_LINES = 60
 _ANSWER_CHARACTERS = 400
 _ALSO_SHOWN = 2
 _MATCHES_READ = 10
+_MIN_RELEVANCE = 0.5
 
 
 def find_first_answer(server: RemoteServer, question: str | None) -> list[tuple[str, str]]:
@@ -77,7 +78,8 @@ def _find_matches(server: RemoteServer, query: str, not_in: str = "") -> list[st
     texts: dict[str, str] = {}
     for match in matches:
         text = _shorten(str(match["snippet"]))
-        if match["session_id"] != not_in and match["role"] != "user" and text.strip('"') != query:
+        is_near = match.get("relevance", 0.0) >= _MIN_RELEVANCE
+        if is_near and match["session_id"] != not_in and match["role"] != "user" and text.strip('"') != query:
             texts.setdefault(text, f"{text}  ({match['role']}, {match.get('at', '')[:10]})")
     return list(texts.values())[:_ALSO_SHOWN]
 

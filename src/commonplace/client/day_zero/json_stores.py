@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from commonplace.client.day_zero import mongo_dumps
 from commonplace.client.day_zero.found_note import FoundNote, FoundTask
 
 OnSkip = Callable[[str, str], None]
@@ -22,7 +23,13 @@ def list_json_store(path: Path, on_skip: OnSkip) -> Iterator[Found]:
     if exported is not None and isinstance(exported.get("memories"), list):
         yield from list_agentmemory(path, exported, on_skip)
         return
+    if array := mongo_dumps.parse_export(text):
+        yield from mongo_dumps.list_guidelines(str(path), array, on_skip)
+        return
     records = list(_parse_lines(path, text, on_skip))
+    if any(mongo_dumps.is_guideline(record) for _, record in records):
+        yield from mongo_dumps.list_guidelines(str(path), [record for _, record in records], on_skip)
+        return
     if any("title" in record and ("status" in record or "issue_type" in record) for _, record in records):
         yield from list_beads(path, [record for _, record in records], on_skip)
     else:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from commonplace.client.day_zero import mongo_dumps
 from commonplace.client.day_zero.found_note import FoundNote, FoundTask, parse_markdown
 from commonplace.client.day_zero.json_stores import list_json_store
 from commonplace.client.day_zero.sqlite_stores import is_sqlite_file, list_sqlite_store
@@ -79,6 +80,8 @@ def list_path(path: Path, on_skip: OnSkip) -> Iterator[FoundNote | FoundTask]:
         yield from list_sqlite_store(path / "chroma.sqlite3", on_skip)
     elif path.is_dir() and (path / "issues.jsonl").is_file():
         yield from list_json_store(path / "issues.jsonl", on_skip)
+    elif mongo_dumps.is_dump(path):
+        yield from mongo_dumps.list_dump(path, on_skip)
     elif path.is_file() and path.suffix in (".jsonl", ".json"):
         yield from list_json_store(path, on_skip)
     elif path.is_file() and is_sqlite_file(path):
