@@ -23,6 +23,10 @@ _MAX_CHECKED_CHARACTERS = 200_000
 _MAX_ENCODED_RUNS = 8
 _MIN_DECODED_CHARACTERS = 12
 _RE2_MEMORY_BYTES = 64 * 1024 * 1024
+# One automaton of all patterns has more states than fit into memory and builds them anew in every reply, which takes
+# seven times as long as many small ones.
+_SIGN_AUTOMATA = 24
+_SIGN_AUTOMATON_BYTES = 4 * 1024 * 1024
 # Letters that can pass for Latin ones, marks that are stacked on them, and what is not seen.
 _DISGUISED = (
     "[\u0300-\u036f\u0370-\u03ff\u0400-\u052f\u0250-\u02af\u1d00-\u1dbf\u2100-\u214f\u2160-\u217f\u24b6-\u24e9"
@@ -49,9 +53,7 @@ def is_instruction_like(text: str) -> bool:
 
 def may_be_instruction_like(body: bytes) -> bool:
     """Whether a reply, as JSON, is worth a look at each of its texts: never False if one of them is instruction-like."""
-    if _signs_and_runs().search(body) is None:  # most replies: one pass tells
-        return False
-    return _signs().search(body) is not None or any(
+    return any(signs.search(body) for signs in _signs()) or any(
         _decode_run(run.decode()) for run in _encoded_runs().findall(body)
     )
 
@@ -116,23 +118,17 @@ def _instructions() -> Any:
 
 
 @cache
-def _signs() -> Any:
-    return _compile_bytes(_list_signs())
-
-
-@cache
-def _signs_and_runs() -> Any:
-    return _compile_bytes([*_list_signs(), _ENCODED_RUN])
-
-
-def _list_signs() -> list[str]:
+def _signs() -> list[Any]:
     """The patterns for JSON, where an escape such as `\\n` may stand before a word or between two."""
     loose = [_loosen_pattern(pattern) for pattern in ALL_PATTERNS]
-    return [*loose, f"(?-i:{_DISGUISED}|{HIDDEN_CLASS})", _HEX_RUN, _ESCAPES]
-
-
-def _compile_bytes(patterns: list[str]) -> Any:
-    return re2.compile("|".join(f"(?:{pattern})" for pattern in patterns).encode(), _make_options())
+    patterns = [*loose, f"(?-i:{_DISGUISED}|{HIDDEN_CLASS})", _HEX_RUN, _ESCAPES]
+    options = _make_options(_SIGN_AUTOMATON_BYTES)
+    return [
+        re2.compile(
+            "|".join(f"(?:{pattern})" for pattern in patterns[first::_SIGN_AUTOMATA]).encode(), options
+        )
+        for first in range(_SIGN_AUTOMATA)
+    ]
 
 
 def _loosen_pattern(pattern: str) -> str:
@@ -160,9 +156,9 @@ def _compile(pattern: str) -> Any:
     return re2.compile(pattern, _make_options())
 
 
-def _make_options() -> re2.Options:
+def _make_options(memory_bytes: int = _RE2_MEMORY_BYTES) -> re2.Options:
     options = re2.Options()
     options.case_sensitive = False
-    options.max_mem = _RE2_MEMORY_BYTES
+    options.max_mem = memory_bytes
     options.log_errors = False
     return options

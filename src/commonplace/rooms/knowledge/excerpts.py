@@ -1,6 +1,7 @@
 """Excerpts of a text within a number of bytes: the best passage and the text around it."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -9,6 +10,7 @@ from commonplace.search import text
 MIN_EXCERPT_BYTES = 80
 _ELLIPSIS = "…"
 _MAX_WORD = 40
+_MIN_STEM_LETTERS = 3
 
 
 def count_json_bytes(value: object) -> int:
@@ -40,12 +42,11 @@ def cut_excerpt(content: str, question: str, part: int, max_bytes: int) -> str:
     """The text, or its best passage with the text around it, within so many bytes."""
     if len(content.encode()) <= max_bytes:
         return content
-    question_tokens = set(text.tokenize(question))
-    best = _pick_passage(text.split_passages(content), question_tokens, part)
+    best = _find_best_passage(content, question, part)
     if len(best.encode()) <= max_bytes:
         return _extend_passage(content, best, max_bytes)
     if max_bytes >= MIN_EXCERPT_BYTES:
-        best = _pick_passage(text.split_passages(best, max_bytes), question_tokens, 0)
+        best = _pick_passage(text.split_passages(best, max_bytes), _list_word_starts(question), 0)
     return _begin_at_word(content, best).encode()[:max_bytes].decode(errors="ignore")
 
 
@@ -58,11 +59,29 @@ def _begin_at_word(content: str, passage: str) -> str:
     return rest + passage[_MAX_WORD:] if space and rest else passage
 
 
-def _pick_passage(passages: Sequence[str], question_tokens: set[str], part: int) -> str:
+@lru_cache(maxsize=16)
+def _find_best_passage(content: str, question: str, part: int) -> str:
+    """Remembered, because an excerpt that is too long as JSON is cut a second time."""
+    return _pick_passage(text.split_passages(content), _list_word_starts(question), part)
+
+
+@lru_cache(maxsize=16)
+def _list_word_starts(question: str) -> tuple[str, ...]:
+    """How the words of a question start in any of their forms: the stem, without the vowel that stands for a `y`."""
+    stems = set(text.tokenize(question))
+    return tuple(
+        stem.removesuffix("i") for stem in stems if len(stem) >= _MIN_STEM_LETTERS or not stem.isascii()
+    )
+
+
+def _pick_passage(passages: Sequence[str], word_starts: Sequence[str], part: int) -> str:
+    """The passage with most words of the question. They are looked for as they stand: to split a long text into words
+    would cost as much as the whole search."""
     first = min(part, len(passages) - 1)
-    scores = [
-        (len(question_tokens & set(text.tokenize(each))), n == first, -n) for n, each in enumerate(passages)
-    ]
+    scores = []
+    for n, passage in enumerate(passages):
+        lowered = passage.lower()
+        scores.append((sum(start in lowered for start in word_starts), n == first, -n))
     return passages[-max(scores)[2]]
 
 

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 
 from commonplace.access import ALL_PROJECTS, SHARED
 from commonplace.call import Call
@@ -36,6 +36,7 @@ _MAX_SHOWN_WORDS = 5
 _MIN_SHOWN_CHARACTERS = 3
 _FILE_BONUS = 0.5
 _FILE_NAME = re.compile(r"(?<![\w./-])(?:[\w.-]+/)*[\w-][\w.-]*\.[a-zA-Z]\w{0,7}(?![\w/])")
+_COMPARED_START_CHARACTERS = 200
 _NEARLY_EQUAL = 0.1
 _MAX_AMENDED_GAP = 0.4
 _MAX_AMENDED_PASSAGES = 1.5
@@ -240,13 +241,20 @@ def _defer_repeats(recalled: Sequence[RecalledItem]) -> list[RecalledItem]:
     """Move items with the same text as a better one to the end, where they are worth no more than the last one."""
     unique: list[RecalledItem] = []
     repeats: list[RecalledItem] = []
-    seen: set[str] = set()
+    texts_by_start: dict[str, list[str]] = {}
     for each in recalled:
-        content = " ".join(each.item.text.split()).lower()
-        (repeats if content in seen else unique).append(each)
-        seen.add(content)
+        # Most texts differ at the start, so few have to be read whole.
+        content = each.item.text
+        alike = texts_by_start.setdefault(_squeeze_text(content[:_COMPARED_START_CHARACTERS]), [])
+        is_repeat = any(_squeeze_text(content) == _squeeze_text(other) for other in alike)
+        (repeats if is_repeat else unique).append(each)
+        alike.append(content)
     last = unique[-1].closeness if unique else 0.0
     return [*unique, *(replace(each, closeness=min(each.closeness, last)) for each in repeats)]
+
+
+def _squeeze_text(content: str) -> str:
+    return " ".join(content.split()).lower()
 
 
 def _weigh_files(asked: Sequence[str], files: Sequence[str]) -> float:
@@ -290,8 +298,14 @@ def _have_one_kind(first: Hit, second: Hit) -> bool:
 
 def _measure_shared_words(first: Hit, second: Hit) -> float:
     """The share of the words of the shorter entry that both have."""
-    one, other = (set(_INDEXED_TOKEN.findall(hit.row["counts"])) for hit in (first, second))
+    one, other = _list_indexed_tokens(first.row["counts"]), _list_indexed_tokens(second.row["counts"])
     return len(one & other) / (min(len(one), len(other)) or 1)
+
+
+@lru_cache(maxsize=256)
+def _list_indexed_tokens(counts: str) -> frozenset[str]:
+    """Remembered, because each result is compared with several others."""
+    return frozenset(_INDEXED_TOKEN.findall(counts))
 
 
 def _put_later_first(ranked: list[RecalledItem]) -> list[RecalledItem]:
