@@ -21,7 +21,7 @@ $(VENV)/.runtime: $(BUILD) requirements.lock
 $(VENV)/.development: $(BUILD) requirements.lock development.lock
 	$(PYTHON) tools/environment.py development
 
-setup: $(VENV)/.runtime ## install what the server needs; EXTRAS="postgresql mysql mssql s3 oauth"
+setup: $(VENV)/.runtime ## install what the server needs; EXTRAS="postgresql mysql mssql s3 oauth languages"
 
 serve: setup ## run the server; ARGS="--port 9000 --data ./data"
 	$(BIN)/commonplace serve $(ARGS)

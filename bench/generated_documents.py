@@ -13,6 +13,7 @@ from commonplace.call import Calls
 from commonplace.rooms.knowledge import store
 from commonplace.search import index, postgres, sqlite
 from commonplace.search.embedding_queue import choose_model
+from commonplace.search.model_choice import name_model
 from commonplace.store.database import Tx
 
 PROJECT = "set_speed"
@@ -109,6 +110,6 @@ async def _insert_vectors(calls: Calls, generator: Any) -> None:
         made /= np.linalg.norm(made, axis=1, keepdims=True)
         found = [(n, 0, vector.astype(np.float32)) for n, vector in zip(batch, made, strict=True)]
         await calls.database.write(
-            lambda tx, found=found: dialect.insert_vectors(tx, PROJECT, calls.search.model_name, found)
+            lambda tx, found=found: dialect.insert_vectors(tx, PROJECT, name_model(calls.search.choice), found)
         )
     await calls.database.write(lambda tx: tx.run("delete from embedding_queue where project = $1", PROJECT))

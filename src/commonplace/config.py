@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import platformdirs
 
 from commonplace import errors
+from commonplace.search import model_choice
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _INTEGER_SETTINGS = frozenset(
@@ -197,9 +198,12 @@ def require_model(settings: Settings) -> None:
     choice = settings.embeddings
     if choice in ("on", "off") or choice.startswith(("http://", "https://")):
         return
-    if not all((Path(choice) / name).is_file() for name in ("model.onnx", "tokenizer.json")):
+    if choice in (model_choice.LIGHT, model_choice.MULTILINGUAL):
+        model_choice.require_language_model()
+    elif not all((Path(choice) / name).is_file() for name in ("model.onnx", "tokenizer.json")):
         raise errors.Invalid(
-            f"embeddings is on, off, URL#model, or a folder with model.onnx and tokenizer.json, not '{choice}'."
+            f"embeddings is on, multilingual, light, off, URL#model, or a folder with model.onnx and tokenizer.json,"
+            f" not '{choice}'."
         )
 
 

@@ -12,6 +12,9 @@ from commonplace.search.question_kind import is_foreign, list_proper_names, meas
         "el pipeline falla solo para colaboradores externos",
         "为什么前端打包体积翻倍了",
         "comment restaurer la sauvegarde pour les tests",
+        "Kunde wurde doppelt belastet",
+        "API-Schlüssel standen in den Logs",
+        "latencia alta aunque la CPU casi no se usa",
     ],
 )
 def test_questions_in_other_languages_are_recognized(question: str):
@@ -26,6 +29,9 @@ def test_questions_in_other_languages_are_recognized(question: str):
         "pool_pre_ping server_idle_timeout",
         "die when the queue is full",
         "how long does the session of an employee last",
+        "comment parser bug",
+        "requests per second come late",
+        "os.path join",
     ],
 )
 def test_english_questions_are_not_foreign(question: str):

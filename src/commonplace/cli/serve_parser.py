@@ -83,7 +83,8 @@ def _add_texts(serve: argparse.ArgumentParser) -> None:
     serve.add_argument(
         "--embeddings",
         metavar="M",
-        help="model for search by meaning: on, off, a folder with an ONNX model, or URL#name,"
+        help="model for search by meaning: on (English), multilingual (also questions in other languages) or light"
+        " (multilingual alone), both with the extra `languages`, off, a folder with an ONNX model, or URL#name,"
         " whose key is COMMONPLACE_EMBEDDINGS_KEY (on)",
     )
     serve.add_argument(

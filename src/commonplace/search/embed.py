@@ -20,6 +20,8 @@ from commonplace import errors
 from commonplace.search import bundled_model
 from commonplace.search.bundled_model import require_bundled_model
 from commonplace.search.embedding_model import EmbeddingModel, RelevanceScale, TextRejected
+from commonplace.search.language_model import LanguageModel
+from commonplace.search.model_choice import ENGLISH, LIGHT
 
 Vector = npt.NDArray[np.float32]
 Vectors = npt.NDArray[np.float32]
@@ -35,10 +37,12 @@ _SETTINGS_HINT = "Check --embeddings and COMMONPLACE_EMBEDDINGS_KEY."
 
 
 def load_model(choice: str, key: str = "") -> EmbeddingModel:
-    """The model that a setting names: 'on', a folder with model.onnx and tokenizer.json, or URL#model."""
+    """The model that a setting names: 'on', 'light', a folder with model.onnx and tokenizer.json, or URL#model."""
     if choice.startswith(("http://", "https://")):
         return EndpointModel(choice, key)
-    if choice == "on":
+    if choice == LIGHT:
+        return LanguageModel()
+    if choice == ENGLISH:
         return OnnxModel(require_bundled_model(), bundled_model.RELEVANCE)
     return OnnxModel(Path(choice))
 

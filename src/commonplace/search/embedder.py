@@ -6,6 +6,7 @@ import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from commonplace import background
@@ -13,6 +14,7 @@ from commonplace.clock import MINUTE
 from commonplace.search import embedding_queue, text
 from commonplace.search.embedding_model import embed_each as each_vector
 from commonplace.search.freed_memory import return_freed_memory
+from commonplace.search.model_choice import list_models, name_model
 from commonplace.search.source import SearchItem
 from commonplace.store.database import Tx
 
@@ -104,21 +106,29 @@ class Embedder:
             by_project[row["project"]].append(row["n"])
         for project, numbers in by_project.items():
             await self._embed_entries(project, numbers, now)
-        await engine.database.write(lambda tx: embedding_queue.complete_model_change(tx, engine.model_name))
+        names = [name_model(model) for model in list_models(engine.choice)]
+        await engine.database.write(lambda tx: embedding_queue.complete_model_change(tx, names))
         return len(waiting)
 
     async def _embed_entries(self, project: str, numbers: list[int], now: int) -> None:
         engine = self._engine
         texts = await engine.database.write(lambda tx: self._claim_passages(tx, project, numbers, now))
-        vectors = await self._compute_vectors(project, texts) if texts else []
         done = sorted({each.n for each in texts} | set(numbers))
-        await engine.database.write(
-            lambda tx: embedding_queue.store_vectors(tx, project, engine.model_name, done, vectors)
-        )
+        vectors = {}
+        for choice in list_models(engine.choice):
+            name = name_model(choice)
+            embedded = await engine.database.read(
+                partial(embedding_queue.list_embedded_entries, project=project, model=name, numbers=done)
+            )
+            missing = [each for each in texts if each.n not in embedded]
+            vectors[name] = await self._compute_vectors(project, missing, choice) if missing else []
+        await engine.database.write(lambda tx: embedding_queue.store_vectors(tx, project, done, vectors))
 
-    async def _compute_vectors(self, project: str, texts: list[Passage]) -> list[tuple[int, int, object]]:
+    async def _compute_vectors(
+        self, project: str, texts: list[Passage], choice: str
+    ) -> list[tuple[int, int, object]]:
         """(entry, part, vector) of each text that the model accepts, in requests of limited size."""
-        model = await self._engine.load_model(self._engine.choice)
+        model = await self._engine.load_model(choice)
         loop = asyncio.get_running_loop()
         texts = await loop.run_in_executor(
             self._thread, lambda: [each for each in texts if model.can_read(each.text)]

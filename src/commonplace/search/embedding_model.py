@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from commonplace import errors
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     Vector = npt.NDArray[np.float32]
     Vectors = npt.NDArray[np.float32]
+else:
+    Vector = Vectors = Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """The tables of vectors: the queue of entries without one, the model in use, and the change to another model."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from commonplace.search import postgres, sqlite
@@ -39,14 +40,14 @@ async def load_vector_width(tx: Tx, model: str) -> int | None:
     return int(width) if width else None
 
 
-async def complete_model_change(tx: Tx, name: str) -> None:
-    """When the queue is empty, use the vectors of the next model and delete the others."""
+async def complete_model_change(tx: Tx, names: Sequence[str]) -> None:
+    """When the queue is empty, use the vectors of the next models, which have these names, and delete the others."""
     following = await _load_setting(tx, _NEXT_MODEL)
     if following is None or await tx.one("select 1 as yes from embedding_queue limit 1"):
         return
     await _save_setting(tx, _MODEL_IN_USE, following)
     await tx.run("delete from setting where name = $1", _NEXT_MODEL)
-    await tx.run("delete from embedding where model <> $1", name)
+    await tx.run("delete from embedding where not model = any($1)", list(names))
 
 
 async def list_queued_entries(tx: Tx, now: int, window: int, limit: int) -> list[Row]:
@@ -80,8 +81,19 @@ async def claim_queued_entries(tx: Tx, project: str, numbers: list[int], now: in
     )
 
 
+async def list_embedded_entries(tx: Tx, project: str, model: str, numbers: Sequence[int]) -> set[int]:
+    """Which of these entries have vectors of the model: another model was added, or takes its place."""
+    rows = await tx.all(
+        "select distinct n from embedding where project = $1 and model = $2 and n = any($3)",
+        project,
+        model,
+        list(numbers),
+    )
+    return {row["n"] for row in rows}
+
+
 async def store_vectors(
-    tx: Tx, project: str, model: str, numbers: list[int], vectors: list[tuple[int, int, Any]]
+    tx: Tx, project: str, numbers: list[int], vectors_by_model: Mapping[str, Sequence[tuple[int, int, Any]]]
 ) -> None:
     """Store the vectors of entries that still exist, and remove all of them from the queue."""
     rows = await tx.all(
@@ -91,17 +103,18 @@ async def store_vectors(
         numbers,
     )
     existing = {row["n"] for row in rows}
-    if vectors:
-        await _require_width(tx, model, len(vectors[0][2]))
-    await tx.run(
-        "delete from embedding where project = $1 and model = $2 and n = any($3)",
-        project,
-        model,
-        sorted(existing),
-    )
-    await _DIALECTS[tx.kind].insert_vectors(
-        tx, project, model, [each for each in vectors if each[0] in existing]
-    )
+    for model, vectors in vectors_by_model.items():
+        if vectors:
+            await _require_width(tx, model, len(vectors[0][2]))
+        await tx.run(
+            "delete from embedding where project = $1 and model = $2 and n = any($3)",
+            project,
+            model,
+            sorted(existing & {n for n, _, _ in vectors}),
+        )
+        await _DIALECTS[tx.kind].insert_vectors(
+            tx, project, model, [each for each in vectors if each[0] in existing]
+        )
     await tx.run("delete from embedding_queue where project = $1 and n = any($2)", project, numbers)
 
 

@@ -4,14 +4,13 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from typing import Any
 
 from commonplace import background, errors
 from commonplace.access import Caller
 from commonplace.clock import Clock
 from commonplace.config import Settings
-from commonplace.search import bundled_model, embedding_queue, index, postgres, refresh, sqlite
+from commonplace.search import bundled_model, embedding_queue, index, model_choice, postgres, refresh, sqlite
 from commonplace.search.embedder import Embedder
 from commonplace.search.embedding_model import EmbeddingModel, TextRejected
 from commonplace.search.find import Question, VectorIndex
@@ -24,16 +23,9 @@ _MAX_REMEMBERED_QUESTIONS = 512
 _WRITE_USES_SECONDS = 1.0
 _REFRESH_SECONDS = 5.0
 _REST_SECONDS = 10.0
-_OFF = "off"
-_BUNDLED = "on"
 
 ModelInUse = tuple[str, int | None]
-"""The setting of the model in use, and the length of its vectors if known."""
-
-
-def name_model(choice: str) -> str:
-    """The name that is stored with each vector; only vectors of one name are compared."""
-    return bundled_model.NAME if choice == _BUNDLED else choice
+"""The setting of the model in use, and the length of the vectors of its main model if known."""
 
 
 def prepare_question(argument: str) -> Callable[[Any, Mapping[str, Any], Caller], Awaitable[Question]]:
@@ -62,20 +54,21 @@ class SearchEngine:
         self._used_at = 0.0
         self._rests_until = 0.0
         self._last_error = ""
+        self.foreign_questions = 0
+        """The number of questions in other languages that an English model was asked since the start."""
         self._writing_uses: background.BackgroundWork | None = None
         self._refreshing: background.BackgroundWork | None = None
 
-    @cached_property
-    def model_name(self) -> str:
-        return name_model(self.choice)
-
     @property
     def has_embeddings(self) -> bool:
-        return self.choice != _OFF
+        return self.choice != model_choice.OFF
 
     async def open(self) -> None:
-        if self.choice == _BUNDLED:
+        models = model_choice.list_models(self.choice)
+        if model_choice.ENGLISH in models:
             bundled_model.require_bundled_model()
+        if model_choice.LIGHT in models:
+            model_choice.require_language_model()
         self._writing_uses = background.every(_WRITE_USES_SECONDS, self.write_uses, name="search uses")
         self._refreshing = background.every(
             _REFRESH_SECONDS,
@@ -176,15 +169,22 @@ class SearchEngine:
 
     async def _embed_question(self, text: str, used: ModelInUse) -> Question:
         choice, width = used
-        model = await self.load_model(choice)
+        main, *others = model_choice.list_models(choice)
+        model = await self.load_model(main)
+        asked_in_english = model.can_read(text) and not is_foreign(text)
+        if not asked_in_english:
+            self.foreign_questions += choice == model_choice.ENGLISH
+            if others:
+                main, width = others[0], None
+                model = await self.load_model(main)
         if not model.can_read(text):
             return Question(text)
         vector = await self._compute_vector(model, text)
         if len(vector) != (width or len(vector)):
             raise TextRejected(f"The model's vectors have {len(vector)} dimensions now, not {width}.")
         # The thresholds of the scale are those of English questions.
-        relevance = None if is_foreign(text) else model.relevance
-        return Question(text, name_model(choice), vector, model.floor, relevance)
+        relevance = model.relevance if asked_in_english else None
+        return Question(text, model_choice.name_model(main), vector, model.floor, relevance)
 
     async def _compute_vector(self, model: EmbeddingModel, text: str) -> Any:
         """A slow endpoint must not slow down every search."""
@@ -210,7 +210,11 @@ class SearchEngine:
 
 async def _load_model_in_use(tx: Tx) -> ModelInUse | None:
     choice = await embedding_queue.load_model_in_use(tx)
-    return (choice, await embedding_queue.load_vector_width(tx, name_model(choice))) if choice else None
+    return (
+        (choice, await embedding_queue.load_vector_width(tx, model_choice.name_model(choice)))
+        if choice
+        else None
+    )
 
 
 def _load_model(choice: str, key: str) -> EmbeddingModel:

@@ -12,7 +12,8 @@ _INSERT_ENTRY = (
     " readers, words) select $1, n - $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, array_to_tsvector($14)"
     " from counter where project = $15 and name = 'entry'"
 )
-_INDEXED_DIMENSIONS = 384
+_INDEXED_DIMENSIONS = (384, 512)
+"""The lengths of vectors that have a graph: those of the models that come with Commonplace."""
 # Up to here all vectors of a project are compared: exact, and faster than a graph with a filter.
 _MAX_EXACT_VECTORS = 8_000
 _OVERSAMPLING = 2
@@ -20,7 +21,6 @@ _WIDENING_FACTOR = 8
 # In a subquery, because a cast parameter would be parsed again for every row.
 _QUESTION_VECTOR = "(select cast(cast($3 as text) as halfvec))"
 _EXACT_DISTANCE = f"value <#> {_QUESTION_VECTOR}"
-_INDEXED_DISTANCE = f"cast(value as halfvec({_INDEXED_DIMENSIONS})) <#> cast({_QUESTION_VECTOR} as halfvec({_INDEXED_DIMENSIONS}))"
 _MAX_SCANNED_CANDIDATES = 1000
 """The largest hnsw.ef_search that pgvector accepts."""
 
@@ -123,8 +123,8 @@ class PostgresVectors:
         clause, values = entry_filter.build_clause(6)
         row = await tx.one("select n from counter where project = $1 and name = 'embedding'", project)
         stored = row["n"] if row else 0
-        is_indexed = len(question) == _INDEXED_DIMENSIONS and stored > _MAX_EXACT_VECTORS
-        distance = _INDEXED_DISTANCE if is_indexed else _EXACT_DISTANCE
+        is_indexed = len(question) in _INDEXED_DIMENSIONS and stored > _MAX_EXACT_VECTORS
+        distance = _format_indexed_distance(len(question)) if is_indexed else _EXACT_DISTANCE
         width = limit * _OVERSAMPLING
         while True:
             rows = await cast(SettingsTx, tx).all_with_settings(
@@ -156,6 +156,10 @@ class PostgresVectors:
             list(numbers),
         )
         return [(row, row["near"]) for row in rows]
+
+
+def _format_indexed_distance(dimensions: int) -> str:
+    return f"cast(value as halfvec({dimensions})) <#> cast({_QUESTION_VECTOR} as halfvec({dimensions}))"
 
 
 def _choose_scan_settings(width: int) -> dict[str, str]:

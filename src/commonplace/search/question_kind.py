@@ -13,94 +13,26 @@ _CODE_NAME = re.compile(r"\w[_=./:@#\\-]\w|[a-z][A-Z]|^[A-Z]{2,}$|^--?\w")
 _PROPER_NAME = re.compile(r"[A-Z][a-z]+")
 _LETTER = re.compile(r"[^\W\d_]")
 _MAX_FOREIGN_LETTERS = 0.3
-# Short words of German, Spanish, French, Italian, Portuguese and Dutch that English does not have.
+_split_words = str.split
+# Short words of German, Spanish, French, Italian, Portuguese and Dutch; code, names and units have some of them too.
 _FOREIGN_WORDS = frozenset(
-    [
-        "der",
-        "das",
-        "und",
-        "ist",
-        "nicht",
-        "ein",
-        "eine",
-        "einen",
-        "einer",
-        "wie",
-        "wir",
-        "wird",
-        "wurde",
-        "werden",
-        "warum",
-        "welche",
-        "welcher",
-        "wenn",
-        "auf",
-        "für",
-        "mit",
-        "bei",
-        "nach",
-        "von",
-        "zu",
-        "zum",
-        "zur",
-        "dem",
-        "den",
-        "des",
-        "im",
-        "es",
-        "gibt",
-        "el",
-        "los",
-        "las",
-        "una",
-        "que",
-        "por",
-        "para",
-        "con",
-        "cómo",
-        "qué",
-        "cuál",
-        "dónde",
-        "está",
-        "son",
-        "del",
-        "se",
-        "le",
-        "les",
-        "une",
-        "des",
-        "est",
-        "pour",
-        "dans",
-        "avec",
-        "comment",
-        "pourquoi",
-        "quel",
-        "quelle",
-        "sur",
-        "il",
-        "che",
-        "di",
-        "per",
-        "come",
-        "perché",
-        "quale",
-        "sono",
-        "della",
-        "os",
-        "uma",
-        "não",
-        "como",
-        "onde",
-        "het",
-        "een",
-        "van",
-        "voor",
-        "niet",
-        "waarom",
-        "hoe",
-        "wordt",
-    ]
+    _split_words(
+        "ein der das den dem im es wie wir auf mit bei nach von zu sich sind el la los las un una y al lo que por para"
+        " con se del como pero casi muy hay le les une est dans avec sur pas qui ne comment pour il che di sono della"
+        " uma onde het een hoe"
+    )
+)
+# One of these is enough, because neither English nor code has them.
+_DISTINCTLY_FOREIGN_WORDS = frozenset(
+    _split_words(
+        "und ist nicht eine einen einer wird wurde wurden werden warum welche welcher welches wenn für gibt zum zur"
+        " beim cómo qué cuál cuándo dónde está están aunque cuando donde porque pourquoi quel quelle quand perché quale"
+        " quando não você waarom voor niet wordt welke"
+    )
+)
+# English words that other languages have as well; they tell nothing.
+_WORDS_OF_SEVERAL_LANGUAGES = frozenset(
+    _split_words("a all also am an as do for he her i in is me more no on so s t was")
 )
 _MIN_FOREIGN_WORDS = 2
 
@@ -121,8 +53,9 @@ def is_foreign(question: str) -> bool:
     letters = _LETTER.findall(question)
     if sum(not letter.isascii() for letter in letters) > _MAX_FOREIGN_LETTERS * len(letters):
         return True
-    words = [word.lower() for word in _WORD.findall(question)]
-    foreign = sum(word in _FOREIGN_WORDS for word in words)
-    english = sum(word in STOP_WORDS for word in words)
-    has_accents = any(not character.isascii() and character.isalpha() for character in question)
-    return foreign > english and (foreign >= _MIN_FOREIGN_WORDS or has_accents)
+    words = {word.lower() for word in _WORD.findall(question)}
+    english = len((words & STOP_WORDS) - _WORDS_OF_SEVERAL_LANGUAGES)
+    distinct = len(words & _DISTINCTLY_FOREIGN_WORDS)
+    foreign = distinct + len(words & _FOREIGN_WORDS)
+    has_accents = any(not letter.isascii() for letter in letters)
+    return foreign > english and (foreign >= _MIN_FOREIGN_WORDS or distinct > 0 or has_accents)

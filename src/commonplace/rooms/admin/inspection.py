@@ -118,8 +118,17 @@ async def _check_search(call: Call) -> ServerFinding:
             message=f"no vectors are made: {problem}; {pending} texts wait. Search by words works",
             command="Check --embeddings, then restart the server",
         )
+    waiting = f"{pending} texts wait for their vectors"
+    if foreign := call.search.foreign_questions:
+        return ServerFinding(
+            check="search",
+            health="warning",
+            message=f"{foreign} questions in other languages were searched with an English model; {waiting}",
+            command="Install commonplace-mcp[languages] (in a clone: make setup EXTRAS=languages),"
+            " then start the server with --embeddings multilingual",
+        )
     health: Literal["ok", "warning"] = "warning" if pending > _LONG_QUEUE else "ok"
-    return ServerFinding(check="search", health=health, message=f"{pending} texts wait for their vectors")
+    return ServerFinding(check="search", health=health, message=waiting)
 
 
 def _check_backup(last: LastBackup | None, settings: Settings) -> ServerFinding:
