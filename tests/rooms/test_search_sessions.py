@@ -55,10 +55,14 @@ async def test_search_sessions_finds_lines_as_they_are_appended(sync: SyncClient
     assert await search_places(sync, "cookie replaced") == [("cart", 1, "assistant")]
 
 
-async def test_search_sessions_leaves_the_output_of_tools_out_of_the_index(sync: SyncClient):
-    await upload_script(sync, "s1", TranscriptScript().user("List").run("ls", "zanzibar.txt"))
+async def test_search_sessions_finds_a_short_output_of_a_command_and_leaves_out_a_long_one(sync: SyncClient):
+    message = "Evicted: The node was low on resource: ephemeral-storage."
+    await upload_script(sync, "s1", TranscriptScript().user("Why?").run("kubectl describe pod", message))
+    await upload_script(sync, "s2", TranscriptScript().user("List").run("ls -R", "zanzibar.txt\n" * 100))
+    [(session, _, role)] = await search_places(sync, "node was low on resource")
+    assert (session, role) == ("s1", "output")
     assert await search_places(sync, "zanzibar") == []
-    assert await search_places(sync, "zanzibar", mode="literal") == [("s1", 2, "tool")]
+    assert await search_places(sync, "zanzibar", mode="literal") == [("s2", 2, "tool")]
 
 
 async def test_search_sessions_finds_how_an_error_was_overcome(sync: SyncClient):

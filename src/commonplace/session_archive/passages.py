@@ -9,7 +9,7 @@ from commonplace.search import text
 from commonplace.transcripts.reader import Utterance
 
 MAX_PASSAGE_CHARACTERS = 3000
-_INDEXED_ROLES = ("user", "assistant", "summary", "tool")
+_INDEXED_ROLES = ("user", "assistant", "summary", "tool", "output")
 _TOOL_CALL_CHARACTERS = 120
 _UTTERANCE_CHARACTERS = 24_000
 _PROMPT_CHARACTERS = 600

@@ -18,7 +18,7 @@ from commonplace.transcripts.json_record import decode_record
 from commonplace.transcripts.reader import TranscriptReader, TranscriptSummary
 from commonplace.transcripts.work_log import LoggedError
 
-STUDY_VERSION = 100 * reader.PARSER_VERSION + 3
+STUDY_VERSION = 100 * reader.PARSER_VERSION + 4
 """Version of the parsers and of the passages made from what they read. A session of another version is studied again."""
 
 
@@ -57,7 +57,7 @@ def study_lines(state: bytes, tool: str, first_line: int, lines: Sequence[bytes]
     before = decode_progress(state)
     if before.lines != first_line:
         return StudyResult(first_line)
-    transcript = TranscriptReader(before.reader, tool)
+    transcript = TranscriptReader(before.reader, tool, with_outputs=True)
     readable = mask_lines_for_reading(lines)
     utterances = list(transcript.read(first_line, readable))
     grown = passages.append_utterances(before.last_passage, before.passages, utterances)

@@ -28,6 +28,8 @@ _PARSE_DOCUMENT_LINE = {
     if parser.parse_document_line
 }
 _ERROR_CHARACTERS = 300
+# A short output tells what happened, a long one is data.
+_SHORT_OUTPUT_CHARACTERS = 300
 _PROMPT_CHARACTERS = 2_000
 _MAX_STATE_BYTES = 8_000_000
 
@@ -37,8 +39,8 @@ class OutdatedState(ValueError):  # noqa: N818 - a condition, not an error
 
 
 class Utterance(msgspec.Struct, frozen=True):
-    """`role` is user, assistant, summary (the result of a compaction), tool (a call), error (of a failed call) or
-    system. `abandoned`: an edited prompt or a rewind replaced it later; only a reader for pages knows that."""
+    """`role` is user, assistant, summary (the result of a compaction), tool (a call), error (of a failed call), output
+    (of a command) or system. `abandoned`: an edited prompt or a rewind replaced it later; only a reader for pages knows that."""
 
     line: int
     role: str
@@ -76,9 +78,11 @@ class TranscriptSummary(msgspec.Struct, frozen=True):
 
 
 class TranscriptReader:
-    """`tool` is a hint at the agent program that wrote the transcript; the lines themselves decide."""
+    """`tool` is a hint at the agent program that wrote the transcript; the lines themselves decide. Short outputs of
+    commands are read on request, for the index."""
 
-    def __init__(self, state: bytes = b"", tool: str = "") -> None:
+    def __init__(self, state: bytes = b"", tool: str = "", *, with_outputs: bool = False) -> None:
+        self._with_outputs = with_outputs
         self._state = _decode_state(state) if state else TranscriptState(tool_hint=tool[:100])
         self._abandoned: Sequence[tuple[int, int]] = ()
         self.session_id = ""
@@ -191,11 +195,15 @@ class TranscriptReader:
             state.work_log.add_call(event)
             return [Utterance(line, "tool", event.text, at, event.tool)]
         result = event._replace(output=remove_boot_echo(event.output)) if event.failed else event
+        is_command = state.work_log.is_command(result.id)
         tool, errors = state.work_log.add_result(result, line, at)
-        if not errors:
+        if errors:
+            text = "\n".join(error.text for error in errors)[:_ERROR_CHARACTERS]
+            return [Utterance(line, "error", text, at, tool)]
+        is_short = len(result.output) <= _SHORT_OUTPUT_CHARACTERS
+        if not (self._with_outputs and is_command and is_short and result.output.strip()):
             return []
-        text = "\n".join(error.text for error in errors)[:_ERROR_CHARACTERS]
-        return [Utterance(line, "error", text, at, tool)]
+        return [Utterance(line, "output", result.output, at, tool)]
 
     def _apply_message(self, message: Message, line: int, at: int | None, *, counts: bool) -> list[Utterance]:
         said = remove_boot_echo(message.text)

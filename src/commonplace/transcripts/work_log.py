@@ -117,6 +117,10 @@ class WorkLog(msgspec.Struct, array_like=True):
         if len(self.pending) > _MAX_PENDING_CALLS:
             del self.pending[next(iter(self.pending))]
 
+    def is_command(self, call_id: str) -> bool:
+        """Does this call, whose result has not come yet, run a command?"""
+        return call_id in self.pending and bool(self.pending[call_id].command)
+
     def add_result(self, result: ToolResult, line: int, at: int | None) -> tuple[str, list[ErrorMessage]]:
         """The tool whose call this ends, and its errors. A command that still runs has neither failed nor succeeded."""
         pending = self.pending.pop(result.id, None)
