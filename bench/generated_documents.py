@@ -110,6 +110,8 @@ async def _insert_vectors(calls: Calls, generator: Any) -> None:
         made /= np.linalg.norm(made, axis=1, keepdims=True)
         found = [(n, 0, vector.astype(np.float32)) for n, vector in zip(batch, made, strict=True)]
         await calls.database.write(
-            lambda tx, found=found: dialect.insert_vectors(tx, PROJECT, name_model(calls.search.choice), found)
+            lambda tx, found=found: dialect.insert_vectors(
+                tx, PROJECT, name_model(calls.search.choice), found
+            )
         )
     await calls.database.write(lambda tx: tx.run("delete from embedding_queue where project = $1", PROJECT))
