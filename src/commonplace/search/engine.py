@@ -64,11 +64,8 @@ class SearchEngine:
         return self.choice != model_choice.OFF
 
     async def open(self) -> None:
-        models = model_choice.list_models(self.choice)
-        if model_choice.ENGLISH in models:
+        if model_choice.ENGLISH in model_choice.list_models(self.choice):
             bundled_model.require_bundled_model()
-        if model_choice.LIGHT in models:
-            model_choice.require_language_model()
         self._writing_uses = background.every(_WRITE_USES_SECONDS, self.write_uses, name="search uses")
         self._refreshing = background.every(
             _REFRESH_SECONDS,
