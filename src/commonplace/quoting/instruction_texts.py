@@ -23,8 +23,9 @@ _MAX_CHECKED_CHARACTERS = 200_000
 _MAX_ENCODED_RUNS = 8
 _MIN_DECODED_CHARACTERS = 12
 _RE2_MEMORY_BYTES = 64 * 1024 * 1024
-# One automaton of all patterns has more states than fit into memory and builds them anew in every reply, which takes
-# seven times as long as many small ones.
+# One automaton of all patterns has more states than fit into memory and builds them anew in every long reply, which
+# takes seven times as long as many small ones. Short replies are alike, so that one automaton keeps their states.
+_SHORT_REPLY_BYTES = 500
 _SIGN_AUTOMATA = 24
 _SIGN_AUTOMATON_BYTES = 4 * 1024 * 1024
 # Letters that can pass for Latin ones, marks that are stacked on them, and what is not seen.
@@ -53,6 +54,10 @@ def is_instruction_like(text: str) -> bool:
 
 def may_be_instruction_like(body: bytes) -> bool:
     """Whether a reply, as JSON, is worth a look at each of its texts: never False if one of them is instruction-like."""
+    if (
+        len(body) <= _SHORT_REPLY_BYTES and _signs_and_runs().search(body) is None
+    ):  # most replies: one pass tells
+        return False
     return any(signs.search(body) for signs in _signs()) or any(
         _decode_run(run.decode()) for run in _encoded_runs().findall(body)
     )
@@ -119,16 +124,27 @@ def _instructions() -> Any:
 
 @cache
 def _signs() -> list[Any]:
-    """The patterns for JSON, where an escape such as `\\n` may stand before a word or between two."""
-    loose = [_loosen_pattern(pattern) for pattern in ALL_PATTERNS]
-    patterns = [*loose, f"(?-i:{_DISGUISED}|{HIDDEN_CLASS})", _HEX_RUN, _ESCAPES]
-    options = _make_options(_SIGN_AUTOMATON_BYTES)
+    patterns = _list_signs()
     return [
-        re2.compile(
-            "|".join(f"(?:{pattern})" for pattern in patterns[first::_SIGN_AUTOMATA]).encode(), options
-        )
+        _compile_bytes(patterns[first::_SIGN_AUTOMATA], _SIGN_AUTOMATON_BYTES)
         for first in range(_SIGN_AUTOMATA)
     ]
+
+
+@cache
+def _signs_and_runs() -> Any:
+    return _compile_bytes([*_list_signs(), _ENCODED_RUN], _RE2_MEMORY_BYTES)
+
+
+def _list_signs() -> list[str]:
+    """The patterns for JSON, where an escape such as `\\n` may stand before a word or between two."""
+    loose = [_loosen_pattern(pattern) for pattern in ALL_PATTERNS]
+    return [*loose, f"(?-i:{_DISGUISED}|{HIDDEN_CLASS})", _HEX_RUN, _ESCAPES]
+
+
+def _compile_bytes(patterns: list[str], memory_bytes: int) -> Any:
+    joined = "|".join(f"(?:{pattern})" for pattern in patterns)
+    return re2.compile(joined.encode(), _make_options(memory_bytes))
 
 
 def _loosen_pattern(pattern: str) -> str:
