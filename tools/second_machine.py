@@ -5,6 +5,7 @@ which is not loopback, and what was used is printed.
 """
 
 import contextlib
+import ipaddress
 import os
 import shutil
 import socket
@@ -12,10 +13,8 @@ import subprocess
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_SERVER_ADDRESS, _CLIENT_ADDRESS = (
-    "198.51.100.1",
-    "198.51.100.2",
-)  # reserved for documentation: nobody routes them
+_PREFIX_LENGTH = 30
+_NETWORKS = ipaddress.ip_network("198.18.0.0/15")  # for trials, by RFC 2544: nobody routes it
 _UNROUTED_ADDRESS = ("203.0.113.1", 9)
 
 
@@ -31,26 +30,35 @@ class SecondMachine(NamedTuple):
 def connect_second_machine() -> Iterator[SecondMachine]:
     name = f"newcomer{os.getpid()}"
     cable, far_end = f"cpa{os.getpid()}", f"cpb{os.getpid()}"
+    server, client = _choose_addresses()
     steps = [
         f"ip netns add {name}",
         f"ip link add {cable} type veth peer name {far_end}",
         f"ip link set {far_end} netns {name}",
-        f"ip addr add {_SERVER_ADDRESS}/30 dev {cable}",
+        f"ip addr add {server}/{_PREFIX_LENGTH} dev {cable}",
         f"ip link set {cable} up",
-        f"ip netns exec {name} ip addr add {_CLIENT_ADDRESS}/30 dev {far_end}",
+        f"ip netns exec {name} ip addr add {client}/{_PREFIX_LENGTH} dev {far_end}",
         f"ip netns exec {name} ip link set {far_end} up",
         f"ip netns exec {name} ip link set lo up",
     ]
     try:
         if shutil.which("ip") and all(_succeeds(step) for step in steps):
             prefix = ("ip", "netns", "exec", name)
-            yield SecondMachine(_SERVER_ADDRESS, prefix, "a network namespace")
+            yield SecondMachine(server, prefix, "a network namespace")
         else:
             yield SecondMachine(_find_own_address(), (), "this machine's network address")
     finally:
         if shutil.which("ip"):
             _succeeds(f"ip link del {cable}")
             _succeeds(f"ip netns del {name}")
+
+
+def _choose_addresses() -> tuple[str, str]:
+    """Two addresses of a network of this process, because several trials may run on one machine."""
+    count = 2 ** (_PREFIX_LENGTH - _NETWORKS.prefixlen)
+    first = int(_NETWORKS.network_address) + (os.getpid() % count) * 2 ** (32 - _PREFIX_LENGTH)
+    server, client = (str(ipaddress.ip_address(first + number)) for number in (1, 2))
+    return server, client
 
 
 def _succeeds(command: str) -> bool:
