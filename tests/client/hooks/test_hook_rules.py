@@ -340,6 +340,21 @@ async def test_rule_on_paths_holds_for_commands_that_write_them(team: Team, near
     assert 'Rule "frozen"' in (await (await arrive(near, "claude")).shell(line)).denial
 
 
+HIDDEN_PUSHES = (
+    "G=git; $G push -f", "bash -euo pipefail -c 'git push -f'", "echo 'git push -f' | bash", "echo x | xargs git push -f",
+    "env -S 'git push -f'", "git -c alias.x='push -f' x", 'f() { git push "$@"; }; f -f', 'g"it" push -f', "A='push -f'; git $A",
+    'C=(git push -f); "${C[@]}"', "script -qc 'git push -f' /dev/null", "bash <<< 'git push -f'", 'eval "$(echo git push -f)"',
+    "git config alias.zz 'push -f'; git zz", "$(which git) push -f", "find . -maxdepth 0 -exec git push -f \\;",
+    "sudo --user root git push -f", "uv run git push -f",
+)  # fmt: skip
+
+
+async def test_rule_on_a_command_holds_in_every_spelling(team: Team, near):
+    await set_rule(team, "no-force", deny("command", match={"command": "git push --force|-f"}))
+    bob = await arrive(near, "claude")
+    assert [line for line in HIDDEN_PUSHES if 'Rule "no-force"' not in (await bob.shell(line)).denial] == []
+
+
 async def test_commit_of_an_agent_is_refused_by_the_guard_and_a_persons_only_warned(team: Team, agent, shop):
     await set_rule(team, "keys", deny("commit", match={"text": "BEGIN PRIVATE KEY"}))
     bob = agent("claude")

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from commonplace.client.git.git_names import BUILT_IN_COMMANDS, LONG_OPTIONS
@@ -132,6 +132,16 @@ def read_git_commands(command: ShellCommand, aliases: dict[str, str] | None = No
         yield from _Reader(command, aliases or {}).read_words(list(command.words[1:]))
     elif command.words[:3] == ("gh", "pr", "checkout"):
         yield GitCommand(command.cwd, "checkout", (None,), (), command)
+
+
+def read_git_commands_of_line(commands: Iterable[ShellCommand]) -> Iterator[GitCommand]:
+    """The git commands of a whole line, with the aliases that it sets itself."""
+    aliases: dict[str, str] = {}
+    for command in commands:
+        for git in read_git_commands(command, aliases):
+            if alias := read_set_alias(git):
+                aliases[alias[0]] = alias[1]
+            yield git
 
 
 def read_set_alias(command: GitCommand) -> tuple[str, str] | None:

@@ -173,8 +173,8 @@ def _read_substitution(node: "Node", shell: ShellState) -> Word:
             return shell.cwd
         case ["which", str(name)] | ["command", "-v", str(name)]:
             return name
-        case ["echo", *rest] if all(word is not None and not word.startswith("-") for word in rest):
-            return " ".join(word or "" for word in rest)
+        case ["echo", str(first), *rest] if not first.startswith("-") and None not in rest:
+            return " ".join([first, *(word or "" for word in rest)])
     return None
 
 

@@ -32,11 +32,13 @@ _GIT_PARTS = ("", "HEAD", "index", "logs", "modules", "objects", "packed-refs", 
 def check_writes(hook_run: HookRun, answer: GateAnswer, mode: str) -> str:
     """The refusal of what the command writes, if there is one; else leases are taken, and changes of others kept."""
     written = list(answer.written)
-    if hook_run.settings.lock == "off" or not (written or answer.sweeps):
+    if not (written or answer.sweeps):
         return ""
-    folders = [path for path in written if Path(path).is_dir() and not Path(path).is_symlink()]
     if denial := _check_removed(hook_run, answer.removed):
         return denial
+    if hook_run.settings.lock == "off":
+        return ""
+    folders = [path for path in written if Path(path).is_dir() and not Path(path).is_symlink()]
     files = _repository_paths(hook_run, [path for path in written if path not in folders])
     endangered = _list_endangered(
         hook_run, written, answer

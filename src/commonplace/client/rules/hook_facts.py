@@ -48,15 +48,11 @@ class HookFacts(RuleFacts):
     @cached_property
     def commands(self) -> list[tuple[Word, ...]]:
         """As the base does, with git's aliases resolved."""
-        from commonplace.client.git.git_command import read_git_commands  # noqa: PLC0415 - few rules need it
+        from commonplace.client.git.git_command import read_git_commands_of_line  # noqa: PLC0415 - few rules need it
 
         words = [command.words for command in self.parsed.commands]
-        aliased = [
-            ("git", git.subcommand, *git.arguments)
-            for command in self.parsed.commands
-            for git in read_git_commands(command)
-        ]
-        return [*words, *aliased]
+        commands = read_git_commands_of_line(self.parsed.commands)
+        return [*words, *(("git", git.subcommand, *git.arguments) for git in commands)]
 
     @cached_property
     def parsed(self) -> "ParsedLine":
