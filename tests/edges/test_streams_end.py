@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from commonplace import access
+from commonplace import access, errors
 from commonplace.edges.http.request import Request
 from commonplace.edges.http.response import Response
 from commonplace.edges.limits import ClientLimits
@@ -14,6 +14,7 @@ from patience import PATIENCE_SECONDS
 from team import Team
 
 STEPS_FROM_AN_EVENT_TO_ITS_FOLLOWER = 5
+STEPS_TO_THE_FIRST_EVENT = 12
 
 
 async def identify(*_: object) -> access.Caller:
@@ -25,11 +26,13 @@ class OpenStream:
 
     def __init__(self, events: ProjectEvents, query: bytes) -> None:
         self.is_following = asyncio.Event()
+        self.sent: list[str] = []
         scope = {"method": "GET", "path": "/events", "query_string": query, "headers": []}
         request = Request(scope, asyncio.Future, ClientLimits())
         self.task = asyncio.create_task(events.follow(request, Response(request, self._send)))
 
     async def _send(self, message: Any) -> None:
+        self.sent.append(message["type"])
         if b"following" in message.get("body", b""):
             self.is_following.set()
 
@@ -47,3 +50,24 @@ async def test_stream_ends_while_an_event_arrives(team: Team, steps: int, query:
             await asyncio.sleep(0)
         events.close()
         await stream.task
+
+
+@pytest.mark.parametrize("query", [b"project=shop", b"project=*"])
+async def test_stream_that_had_not_begun_when_the_server_stops_is_refused_or_ended(team: Team, query: bytes):
+    """A body without its head would be an error of the server."""
+    await team.agent("ann")
+    seen = set()
+    for steps in range(STEPS_TO_THE_FIRST_EVENT):
+        events = ProjectEvents(team.calls, identify)
+        stream = OpenStream(events, query)
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        events.close()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            try:
+                await stream.task
+                seen.add("ended")
+            except errors.Unavailable:
+                seen.add("refused")
+        assert stream.sent[:1] in ([], ["http.response.start"])
+    assert "refused" in seen

@@ -9,6 +9,7 @@ import pytest
 
 from commonplace import errors
 from commonplace.store.database import Tx
+from commonplace.store.loop_reads import HeavyReads
 from commonplace.store.sqlite import Sqlite
 from team import HandClock
 
@@ -113,3 +114,24 @@ async def test_a_closed_store_refuses_reads_of_operations(sqlite: Sqlite):
     await sqlite.close()
     with pytest.raises(errors.Unavailable):
         await sqlite.read(CountingRead(1), "short")
+
+
+def test_a_read_that_waited_once_stays_on_the_loop_and_one_that_waits_again_leaves_it():
+    reads = HeavyReads()
+    reads.record_seconds("late", seconds=0.2, cpu_seconds=0.001)
+    assert not reads.is_heavy("late")
+    reads.record_seconds("late", seconds=0.2, cpu_seconds=0.001)
+    assert reads.is_heavy("late")
+
+
+def test_a_read_that_was_late_and_then_in_time_is_not_suspected():
+    reads = HeavyReads()
+    for seconds in (0.2, 0.001, 0.2):
+        reads.record_seconds("late", seconds, cpu_seconds=0.001)
+    assert not reads.is_heavy("late")
+
+
+def test_a_read_that_takes_the_cpu_leaves_the_loop_at_once():
+    reads = HeavyReads()
+    reads.record_seconds("long", seconds=0.02, cpu_seconds=0.02)
+    assert reads.is_heavy("long")

@@ -48,12 +48,14 @@ class ProjectEvents:
     def __init__(self, calls: Calls, identify: Identify) -> None:
         self._calls, self._identify = calls, identify
         self._open: set[ClientWatch] = set()
+        self._is_closed = False
 
     def routes(self) -> dict[str, dict[str, Route]]:
         return {"/events": {"GET": self.follow}}
 
     def close(self) -> None:
         """End every stream, so that the server can stop."""
+        self._is_closed = True
         for watch in tuple(self._open):
             watch.stop()
 
@@ -64,12 +66,16 @@ class ProjectEvents:
             if project == ALL_PROJECTS
             else self._prepare_project(request, response, project)
         )
+        if self._is_closed:
+            raise _stopping()
         with response.watch_client(at_once=True) as watch:
             self._open.add(watch)
             try:
                 await send()
             finally:
                 self._open.discard(watch)
+        if not response.is_stream:
+            raise _stopping()
         with contextlib.suppress(OSError):
             await response.end_body()
 
@@ -140,6 +146,10 @@ class ProjectEvents:
                 after = page.last
         finally:
             stop()
+
+
+def _stopping() -> errors.Unavailable:
+    return errors.Unavailable("The server is shutting down.", hint="Connect again.", retry_after=2)
 
 
 async def _send_reset(response: Response, reason: str, last: int) -> None:

@@ -95,6 +95,7 @@ class HeavyReads:
         self._pauses: dict[str, int] = {}
         self._calls_left: dict[str, int] = {}
         self._measured: dict[str, int] = {}
+        self._late: set[str] = set()
 
     def is_heavy(self, operation: str) -> bool:
         """Does this call of the operation go to a thread? Counts the call."""
@@ -109,16 +110,24 @@ class HeavyReads:
         return count % _CALLS_PER_MEASUREMENT == 0 or operation in self._pauses
 
     def record_seconds(self, operation: str, seconds: float, cpu_seconds: float) -> None:
-        """Record what a read on the loop took. On a busy machine a short read can take long without being at fault."""
-        if seconds > _SLOW_SECONDS or cpu_seconds > _SLOW_CPU_SECONDS:
+        """Record what a read on the loop took; one that only waited is at fault if the next one waits too.
+
+        A busy machine holds up a short read now and then, and a thread would cost more just when CPU is scarce.
+        """
+        is_late = seconds > _SLOW_SECONDS
+        if cpu_seconds > _SLOW_CPU_SECONDS or (is_late and operation in self._late):
             self.pause_operation(operation)
-        elif operation in self._pauses:
-            del self._pauses[operation]
+        elif is_late:
+            self._late.add(operation)
+        else:
+            self._late.discard(operation)
+            self._pauses.pop(operation, None)
 
     def pause_operation(self, operation: str) -> None:
         if len(self._pauses) >= _MAX_OPERATIONS:
             self._pauses.clear()
             self._calls_left.clear()
             self._measured.clear()
+            self._late.clear()
         pause = min(2 * self._pauses.get(operation, _FIRST_PAUSE_CALLS // 2), _MAX_PAUSE_CALLS)
         self._pauses[operation] = self._calls_left[operation] = pause

@@ -41,6 +41,15 @@ _PRAGMAS = (
 _PROBE_ROW = "insert into setting (name, value) values ('probe', '') on conflict (name) do update set value = excluded.value"
 
 
+def _sync_log(connection: apsw.Connection) -> None:
+    """Put what a killed process left in the log on disk: whoever reads it from now on must not lose it with the power.
+
+    A checkpoint syncs the log before it copies pages, so a disk that is too full for the copy does no harm.
+    """
+    with contextlib.suppress(apsw.FullError):
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+
+
 def run_to_end(work: Work[T], tx: SqliteTx) -> T:
     """Run a transaction to its end in this thread: its coroutine never suspends."""
     step = work(tx)
@@ -103,6 +112,7 @@ class Sqlite:
         self._writes: SimpleQueue[_Job | None] = SimpleQueue()
         try:
             writer = self.connect()
+            _sync_log(writer)
             readers = [self.connect(read_only=True) for _ in range(_READER_THREADS)]
             self._loop_reader = self._connect_loop_reader()
         except apsw.Error as broken:

@@ -9,8 +9,11 @@ import signal
 import socket
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -23,7 +26,36 @@ _HEAD_SECONDS = 10.0
 _HEAD_BYTES = 32 * 1024
 _HEAD_FIELDS = 100
 _KEEP_ALIVE_SECONDS = 75
+MAX_REQUESTS_PER_TURN = 32
 _PROBE_PATHS = frozenset({"/live", "/ready", "/health"})
+
+
+class RequestTurns:
+    """Starts a bounded number of requests in each turn of the event loop: between turns it reads what has arrived.
+
+    Otherwise hundreds of requests that arrive at once run to their end before the next probe is read.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._started = 0
+
+    def start(self, loop: asyncio.AbstractEventLoop, start_request: Callable[[], None]) -> None:
+        if self._started >= MAX_REQUESTS_PER_TURN:
+            self._waiting.append(start_request)
+            return
+        if self._started == 0:
+            loop.call_soon(self._begin_turn, loop)
+        self._started += 1
+        start_request()
+
+    def _begin_turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._started = 0
+        for _ in range(min(len(self._waiting), MAX_REQUESTS_PER_TURN)):
+            self.start(loop, self._waiting.popleft())
+
+
+_turns_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, RequestTurns] = WeakKeyDictionary()
 
 
 class BoundedHeadProtocol(HttpToolsProtocol):
@@ -72,6 +104,7 @@ class BoundedHeadProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         super().connection_made(transport)
+        self._turns = _turns_by_loop.setdefault(self.loop, RequestTurns())
         self._start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -96,7 +129,7 @@ class BoundedHeadProtocol(HttpToolsProtocol):
             or cycle.scope["method"] != "GET"
             or self.flow.write_paused
         ):
-            super()._start_asgi_task(cycle, app)
+            self._turns.start(self.loop, partial(super()._start_asgi_task, cycle, app))
             return
         answering = cycle.run_asgi(app)
         try:
