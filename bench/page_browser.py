@@ -127,6 +127,31 @@ def _act(server: Product, session: str, number: int) -> None:
         server.call("memory_update_work", session_id=session, title=f"Round {number}", status="in_progress", files_touched=files)  # fmt: skip
 
 
+def print_views(chromium: Chromium, context: str, server: Product, rounds: int) -> None:
+    rows = []
+    for view, path in VIEWS.items():
+        seen = measure_view(chromium, context, server.url + path, rounds)
+        rows.append((view, *(f"{seen[name]:.0f}" for name in ("shell", "data", "cpu", "tasks", "nodes"))))
+    columns = ("view", "shell ms", "first data ms", "page CPU ms", "long tasks", "nodes")
+    print_table("Opening a view", columns, rows)
+
+
+def print_scrolling(chromium: Chromium, context: str, server: Product) -> None:
+    moved = measure_scrolling(chromium, context, f"{server.url}/work?mode=list")
+    frames = moved["frames"]
+    print(
+        f"Scrolling 10,000 items: {len(frames)} frames, median {statistics.median(frames):.0f} ms,"
+        f" longest {max(frames):.0f} ms, {moved['tasks']} long tasks, {moved['rows']} rows drawn at the end",
+        flush=True,
+    )
+
+
+def print_memory(chromium: Chromium, context: str, server: Product, events: int) -> None:
+    measured = measure_memory(chromium, context, server, events)
+    rows = [(n, f"{heap:.1f}", nodes, listeners) for n, heap, nodes, listeners in measured]
+    print_table("Memory", ("events", "heap MB", "nodes", "listeners"), rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser("bench.page_browser", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="times that each view is opened")
@@ -134,26 +159,14 @@ def main() -> None:
     parser.add_argument("--keep", default="", help="folder that keeps the rows for another run")
     arguments = parser.parse_args()
     sizes = PageSizes()
+    sized = ", ".join(f"{amount:,} {name}" for name, amount in msgspec.to_builtins(sizes).items())
     with open_large_server("sqlite", sizes, arguments.keep) as (port, _), start_chromium() as chromium:
+        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {sized}", flush=True)
         server = Product(None, port)  # type: ignore[arg-type] - only its address is used
         context = chromium.open_context()
-        rows = []
-        for view, path in VIEWS.items():
-            seen = measure_view(chromium, context, server.url + path, arguments.rounds)
-            rows.append((view, f"{seen['shell']:.0f}", f"{seen['data']:.0f}", f"{seen['cpu']:.0f}", f"{seen['tasks']:.0f}", f"{seen['nodes']:.0f}"))  # fmt: skip
-        moved = measure_scrolling(chromium, context, f"{server.url}/work?mode=list")
-        memory = measure_memory(chromium, context, server, arguments.events)
-    sized = ", ".join(f"{amount:,} {name}" for name, amount in msgspec.to_builtins(sizes).items())
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {sized}")
-    print_table(
-        "Opening a view", ("view", "shell ms", "first data ms", "page CPU ms", "long tasks", "nodes"), rows
-    )
-    frames = moved["frames"]
-    print(
-        f"Scrolling 10,000 items: {len(frames)} frames, median {statistics.median(frames):.0f} ms,"
-        f" longest {max(frames):.0f} ms, {moved['tasks']} long tasks, {moved['rows']} rows drawn at the end"
-    )
-    print_table("Memory", ("events", "heap MB", "nodes", "listeners"), [(n, f"{heap:.1f}", nodes, listeners) for n, heap, nodes, listeners in memory])  # fmt: skip
+        print_views(chromium, context, server, arguments.rounds)
+        print_scrolling(chromium, context, server)
+        print_memory(chromium, context, server, arguments.events)
 
 
 if __name__ == "__main__":
