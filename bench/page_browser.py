@@ -148,7 +148,7 @@ def print_scrolling(chromium: Chromium, context: str, server: Product) -> None:
 
 def print_memory(chromium: Chromium, context: str, server: Product, events: int) -> None:
     measured = measure_memory(chromium, context, server, events)
-    rows = [(n, f"{heap:.1f}", nodes, listeners) for n, heap, nodes, listeners in measured]
+    rows = [(str(n), f"{heap:.1f}", str(nodes), str(listeners)) for n, heap, nodes, listeners in measured]
     print_table("Memory", ("events", "heap MB", "nodes", "listeners"), rows)
 
 

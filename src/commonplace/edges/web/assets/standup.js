@@ -8,6 +8,8 @@ import { copy, link, project } from "./state.js";
 /** Where each kind of finished or open thing is shown. @type {Record<string, [string, string]>} */
 const PLACES = { item: ["work", "item"], handoff: ["knowledge", "doc"], request: ["now", ""] };
 
+const MOST_OPEN = 100;
+
 /** @param {any} data */
 export function showStandup(data) {
   const busy = data.agents.filter((/** @type {any} */ agent) => agent.done.length || agent.learned?.length || agent.commits?.length || agent.files);
@@ -18,7 +20,7 @@ export function showStandup(data) {
       : html`<p class="calm">Nothing was finished in this time.</p>`}
     <section aria-labelledby="open-work"><h2 id="open-work">Open <span class="count">${data.open.length || ""}</span></h2>
       ${data.open.length
-        ? html`<ul>${each(data.open, (row) => row.kind + row.id, (row) => html`<li><span class="chip kind">${words(row.kind)}</span><span class="grow clip">${titled(row, row.project)}</span><span class="muted clip">${[row.agent, row.why && words(row.why)].filter(Boolean).join(" · ")}</span><span class="muted when">${time(row.since)}</span></li>`)}</ul>`
+        ? html`<ul>${each(data.open.slice(0, MOST_OPEN), (row) => row.kind + row.id, (row) => html`<li><span class="chip kind">${words(row.kind)}</span><span class="grow clip">${titled(row, row.project)}</span><span class="muted clip">${[row.agent, row.why && words(row.why)].filter(Boolean).join(" · ")}</span><span class="muted when">${time(row.since)}</span></li>`)}</ul>${data.open.length > MOST_OPEN ? html`<p class="muted center">The first ${MOST_OPEN} of ${data.open.length}. <a href="${link("work", { mode: "list" })}">Show all items</a></p>` : ""}`
         : html`<p class="calm">${icon("check")} Nothing is open.</p>`}
     </section>
   </div>`;

@@ -9,7 +9,7 @@ import { call, copy, go, link, overview, paused, project, route, tick, write } f
 import { isTutorialOpen, showTutorial } from "./tutorial.js";
 import { empty, loaded, resource, select } from "./view.js";
 
-const STREAM_EVENTS = 200;
+const STREAM_EVENTS = 100;
 const QUIET_MILLISECONDS = 5 * 60 * 1000;
 // More than a screen shows, and few enough that a large team is drawn at once.
 const FIRST_ROWS = { needs: 25, agents: 40, files: 60 };

@@ -12,7 +12,7 @@ import { windowList } from "./window-list.js";
 
 const PAGE_ITEMS = 100;
 const ROW_PIXELS = 36;
-const BOARD_ITEMS = 300;
+const BOARD_ITEMS = 200;
 const COLUMNS = /** @type {[string, string, string][]} */ ([
   ["ready", "Ready", "open"], ["waiting", "Waiting", "blocked"], ["in_progress", "In progress", "in_progress"], ["done", "Done", "done"],
 ]);
