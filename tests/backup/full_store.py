@@ -106,7 +106,7 @@ async def _embed_some_entries(tx: Tx) -> None:
     )
     numbers = [row["n"] for row in rows]
     vectors = [(n, 0, np.linspace(-0.1, 0.1 + n / 1000, 384, dtype=np.float32)) for n in numbers]
-    await store_vectors(tx, "shop", "test-model", numbers, vectors)
+    await store_vectors(tx, "shop", numbers, {"test-model": vectors})
 
 
 async def fill_empty_tables(full: FullStore) -> None:

@@ -22,7 +22,7 @@ from commonplace.backup.contents import (
     parse_body_address,
 )
 from commonplace.session_archive.frame_storage import FrameStorage
-from commonplace.store.migrate import list_migrations
+from commonplace.store.migrate import newest_schema
 from commonplace.store.snapshot import Snapshot, StoredTable
 
 Report = Callable[[str], None]
@@ -45,7 +45,7 @@ async def write_backup(
             "This database has no tables of Commonplace.",
             hint="Check --data and --store; start a server once.",
         )
-    newest = max(migration.n for migration in list_migrations(snapshot.kind))
+    newest = newest_schema()
     if schema > newest:
         raise errors.Invalid(
             f"This database has schema {schema}; this version of Commonplace knows {newest}.",

@@ -16,7 +16,7 @@ from commonplace.rooms.archives.hashed_rows import HASHED_FRAMES
 from commonplace.search.stored_entries import EntryNumbers, finish_index, insert_stored_entries
 from commonplace.session_archive.frame_storage import FrameStorage
 from commonplace.store.database import Database, Tx
-from commonplace.store.migrate import apply_migration_files, list_migrations
+from commonplace.store.migrate import apply_migration_files, newest_schema
 from commonplace.store.row_hashes import ROW_HASH
 from commonplace.store.snapshot import StoredTable
 
@@ -86,7 +86,7 @@ class BackupLoader:
 
 async def create_schema(database: Database, schema: int) -> None:
     """Create the tables of this schema version in an empty database."""
-    newest = max(migration.n for migration in list_migrations(database.kind))
+    newest = newest_schema()
     if schema > newest:
         raise errors.Invalid(
             f"The backup has schema {schema}; this version of Commonplace knows {newest}.",

@@ -17,6 +17,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
+from typing import get_args
 
 from commonplace import errors
 from commonplace.store import migration_kinds
@@ -78,6 +79,11 @@ def list_migrations(kind: Kind) -> list[Migration]:
         if rest in ("sql", f"{kind}.sql"):
             found.append(Migration(int(stem[:4]), stem[5:], file.read_text(encoding="utf-8")))
     return found
+
+
+def newest_schema() -> int:
+    """The highest number that this version knows. Both stores share the numbers, but some files are for one of them."""
+    return max(migration.n for kind in get_args(Kind) for migration in list_migrations(kind))
 
 
 def list_own_tables(kind: Kind) -> frozenset[str]:
