@@ -8,7 +8,7 @@ import json
 import re
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -167,6 +167,14 @@ class Commonplace:
             found = [result["id"] for result in json.loads(text).get("results", [])]
         seconds = time.process_time() - began
         return SystemAnswer([frozenset(self._stands[each]) for each in dict.fromkeys(found)], text, seconds)
+
+    async def open_documents(self, documents: Collection[str]) -> None:
+        """Read these documents of the set whole, as an agent does that uses what it found."""
+        session = next(iter(self._sessions.values()))
+        for stored, ids in self._stands.items():
+            if not ids.isdisjoint(documents):
+                await self._call("memory_get_by_id", session_id=session, id=stored)
+        await self._calls.search.write_uses()
 
     async def _call(self, operation: str, **arguments: Any) -> dict[str, Any]:
         return await call_operation(self._calls, operation, **arguments)

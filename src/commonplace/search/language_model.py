@@ -12,7 +12,7 @@ from commonplace.search.model_choice import require_language_model
 
 
 class LanguageModel:
-    floor = 0.2
+    floor = 0.1
     patience: float | None = None
     relevance: RelevanceScale | None = None
     """Not measured: a question in another language is never told that nothing is relevant."""

@@ -9,8 +9,8 @@ from commonplace.search.source import SearchItem, SearchSource
 from commonplace.search.usage import EntryUse
 from commonplace.store.database import Row, Tx
 
-_MAX_USE_BONUS = 0.1
-_USES_FOR_FULL_BONUS = 50
+MAX_USE_BONUS = 0.1
+USES_FOR_FULL_BONUS = 50
 _EVIDENCE_PENALTIES = {"drifted": 0.2, "gone": 0.5}
 
 
@@ -38,7 +38,7 @@ async def load_searched_documents(tx: Tx, project: str, ids: Sequence[str]) -> l
 
 def _build_search_item(row: Row, later: str) -> SearchItem:
     """The bonus for use is a tenth of a standard deviation at most; broken evidence costs more."""
-    bonus = _MAX_USE_BONUS * min(1.0, row["opened"] / _USES_FOR_FULL_BONUS)
+    bonus = MAX_USE_BONUS * min(1.0, row["opened"] / USES_FOR_FULL_BONUS)
     return SearchItem(
         id=row["id"],
         title=row["title"],
