@@ -1,6 +1,6 @@
 """The texts of the notices that ride on the next reply to a session. `activity.py` stores and takes them.
 
-A notice of mail has the id of its message, and its text holds priority, sender and subject: all of them become one
+A notice of mail has the id of its message, and its text holds priority, sender and title: all of them become one
 line. A notice of posts on a blackboard, or of decisions, is one row with an entry for each; it becomes one line, too.
 """
 
@@ -15,11 +15,20 @@ _MAX_ENTRIES = 20
 _MAX_SENDERS = 5
 _MAX_SUBJECTS = 3
 _MAX_SUBJECT_LENGTH = 60
+_MAX_MAIL_TITLE_LENGTH = 80
+_ANSWER_MARK = "+answer"
 _FIELD, _ENTRY = "\t", "\n"
 
 
-def mail_text(priority: str, sender: str, subject: str) -> str:
-    return f"{priority} {sender}\n{subject[:_MAX_SUBJECT_LENGTH]}"
+def mail_text(priority: str, sender: str, title: str, *, is_answer: bool = False) -> str:
+    """`is_answer`: it replies to a message of the reader."""
+    mark = _ANSWER_MARK if is_answer else ""
+    return f"{priority}{mark} {sender}\n{shorten_line(title, _MAX_MAIL_TITLE_LENGTH)}"
+
+
+def shorten_line(text: str, limit: int) -> str:
+    line = " ".join(text[: 4 * limit].split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
 def post_entry(sender: str, sequence: int) -> str:
@@ -77,11 +86,26 @@ def _format_decisions(text: str) -> str:
 def _format_mail(texts: Sequence[str]) -> str:
     heads = [text.partition("\n") for text in texts]
     priorities, senders = zip(*(head.split(" ", 1) for head, _, _ in heads), strict=True)
-    subjects = [f'"{" ".join(subject.split())}"' for _, _, subject in heads if subject.strip()]
-    urgent = priorities.count("urgent")
+    urgent = sum(priority.startswith("urgent") for priority in priorities)
     count = f"{len(texts)} new message{'s' if len(texts) > 1 else ''}"
     mail = f"{count}{f' ({urgent} urgent)' if urgent else ''} from {list_names(senders, _MAX_SENDERS)}"
-    return f"{mail}: {', '.join(subjects[:_MAX_SUBJECTS])}" if subjects else mail
+    titles = _list_mail_titles(priorities, [" ".join(title.split()) for _, _, title in heads])
+    more = f" and {len(titles) - _MAX_SUBJECTS} more" if len(titles) > _MAX_SUBJECTS else ""
+    return f"{mail}: {', '.join(titles[:_MAX_SUBJECTS])}{more}" if titles else mail
+
+
+def _list_mail_titles(priorities: Sequence[str], titles: Sequence[str]) -> list[str]:
+    """The answers to the reader first, then what is urgent."""
+    ranked = sorted(
+        zip(priorities, titles, strict=True),
+        key=lambda mail: (not mail[0].endswith(_ANSWER_MARK), not mail[0].startswith("urgent")),
+    )
+    shown = (
+        f'"{title}"{" (answers yours)" if priority.endswith(_ANSWER_MARK) else ""}'
+        for priority, title in ranked
+        if title
+    )
+    return list(dict.fromkeys(shown))
 
 
 def list_names(names: Sequence[str], limit: int) -> str:

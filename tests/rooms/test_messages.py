@@ -373,13 +373,12 @@ async def test_send_message_emits_an_event_for_each_recipient_only(team):
 async def test_new_mail_is_one_line_on_the_next_reply_once(team):
     alice, bob, carol = await _start_agents(team, "alice", "bob", "carol")
     await alice.send_message(to_instance="bob", message="all clear")
-    assert (await bob.list_agents())["_notice"] == ["1 new message from alice"]
+    assert (await bob.list_agents())["_notice"] == ['1 new message from alice: "all clear"']
     assert "_notice" not in await bob.list_agents()
     await carol.send_message(to_instance="bob", message="fire", priority="urgent")
     await alice.send_message(to_instance="bob", message="where?", subject="Rates of\nVAT")
-    await alice.send_message(to_instance="bob", message="hello?", priority="low")
     assert (await bob.list_agents())["_notice"] == [
-        '3 new messages (1 urgent) from alice, carol: "Rates of VAT"'
+        '2 new messages (1 urgent) from alice, carol: "fire", "Rates of VAT"'
     ]
     assert "_notice" not in await bob.heartbeat()
 
@@ -391,7 +390,7 @@ async def test_the_reply_that_carries_the_mail_has_no_notice_of_it(team):
     for text in ("one", "two"):
         await alice.send_message(to_instance="bob", message=text, priority="urgent")
     assert "_notice" not in await bob.get_messages(limit=1)
-    assert (await other_bob.list_agents())["_notice"] == ["1 new message (1 urgent) from alice"]
+    assert (await other_bob.list_agents())["_notice"] == ['1 new message (1 urgent) from alice: "two"']
     await alice.send_message(to_instance="bob", message="three")
     assert "_notice" not in await bob.get_messages(headers_only=True)
     assert "_notice" not in await bob.heartbeat()
@@ -403,8 +402,49 @@ async def test_a_notice_of_mail_names_a_few_senders(team):
     for sender in others:
         await sender.send_message(to_instance="bob", message="hello")
     assert (await bob.list_agents())["_notice"] == [
-        "7 new messages from agent0, agent1, agent2, agent3, agent4 and 2 more"
+        '7 new messages from agent0, agent1, agent2, agent3, agent4 and 2 more: "hello"'
     ]
+
+
+async def test_a_notice_of_mail_names_a_few_titles(team, clock):
+    alice, bob = await _start_agents(team, "alice", "bob")
+    for number in range(5):
+        await alice.send_message(to_instance="bob", message=f"{number} {'long ' * 30}")
+        clock.advance(seconds=1)
+    (notice,) = (await bob.list_agents())["_notice"]
+    assert notice.startswith('5 new messages from alice: "0 long long')
+    assert notice.endswith('" and 2 more')
+    assert notice.count("…") == 3
+
+
+async def test_a_notice_says_that_mail_answers_the_message_of_its_reader(team, clock):
+    alice, bob, carol = await _start_agents(team, "alice", "bob", "carol")
+    asked = await alice.send_message(to_instance="bob", message="Per line?", subject="Rounding")
+    first = await bob.send_message(
+        to_instance="alice", message="Per line, half to even.", reply_to=asked["message_id"]
+    )
+    clock.advance(seconds=1)
+    await bob.send_message(to_instance="alice", message="Freeze at noon", priority="urgent")
+    assert (await alice.list_agents())["_notice"] == [
+        '2 new messages (1 urgent) from bob: "Re: Rounding: Per line, half to even." (answers yours), "Freeze at noon"'
+    ]
+    await bob.get_messages()
+    await alice.send_message(to_instance="bob", message="Thanks.", reply_to=first["message_id"])
+    await alice.send_message(to_instance="carol", message="See above.", reply_to=first["message_id"])
+    assert (await bob.list_agents())["_notice"] == [
+        '1 new message from alice: "Re: Rounding: Thanks." (answers yours)'
+    ]
+    assert (await carol.list_agents())["_notice"] == ['1 new message from alice: "See above."']
+
+
+async def test_send_message_names_the_recipients_that_are_offline(team):
+    alice, bob, _carol = await _start_agents(team, "alice", "bob", "carol")
+    await bob.end_session(summary="done")
+    assert (await alice.send_message(to_instance="bob", message="hello"))["offline"] == ["bob"]
+    assert "offline" not in await alice.send_message(to_instance="carol", message="hello")
+    back = await team.agent("bob")
+    assert _bodies(await back.get_messages()) == ["hello"]
+    assert "offline" not in await alice.send_message(to_instance="bob", message="welcome")
 
 
 async def test_send_message_counts_only_sessions_active_in_the_last_five_minutes(team, clock):

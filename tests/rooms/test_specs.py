@@ -36,8 +36,8 @@ async def test_define_spec_creates_then_raises_the_patch(team):
         "version": "1.0.1",
         "owner": "alice",
         "previous_version": "1.0.0",
-        "message": "Published as a patch. If it breaks what readers wrote, publish it again with version='2.0.0': a new"
-        " major version is told to everybody.",
+        "message": "Published as a patch; nobody active had read it. If it breaks what they wrote, publish it again"
+        " with version='2.0.0', which is announced to the whole project as breaking.",
     }
     stored = await team.database.read(lambda tx: events.list_events_after(tx, "shop", 0))
     assert [(event.uri, event.body["version"]) for event in stored if event.kind == "SpecChanged"] == [
@@ -318,11 +318,15 @@ async def test_who_read_a_spec_is_told_of_its_next_version_once(team):
     changed = await backend.define_spec(name="cart-api", content="GET /v2/cart", version="2.0.0")
     assert changed["notified"] == ["frontend", "reviewer"]
     assert (await frontend.list_backlog())["_notice"] == [
-        "backend changed spec cart-api to 2.0.0 (you read 1.0.0, breaking): read it with memory_get_spec."
+        (
+            'backend changed spec cart-api to 2.0.0 (you read 1.0.0, breaking): +1 -1 lines: "GET /v2/cart".'
+            " memory_get_spec shows what changed."
+        )
     ]
     assert "_notice" not in await frontend.list_backlog()
     assert (
-        "backend changed spec cart-api from 1.0.0 to 2.0.0, which may break what relies on it: read it with memory_get_spec."
+        "backend changed spec cart-api from 1.0.0 to 2.0.0, which may break what relies on it"
+        ' (+1 -1 lines: "GET /v2/cart"): read it with memory_get_spec.'
         in (await reviewer.list_backlog())["_notice"]
     )
     assert "_notice" not in await backend.list_backlog()
@@ -330,6 +334,48 @@ async def test_who_read_a_spec_is_told_of_its_next_version_once(team):
     await backend.define_spec(name="cart-api", content="GET /v3/cart", version="3.0.0")
     (notice,) = (await frontend.list_backlog())["_notice"]
     assert "(you read 2.0.0, breaking)" in notice
+
+
+async def test_get_spec_shows_what_changed_since_the_version_that_the_agent_read(team):
+    backend, frontend = await team.agent("backend"), await team.agent("frontend")
+    text = "GET /cart\n" + "".join(f"GET /cart/{number}\n" for number in range(9))
+    await backend.define_spec(name="cart-api", content=text, version="1.0.0", json_schema={"type": "object"})
+    assert "changes" not in await frontend.get_spec(name="cart-api")
+    newer = text.replace("GET /cart/4", "GET /cart/4?all") + "PUT /cart\n"
+    await backend.define_spec(name="cart-api", content=newer, version="1.1.0")
+    read = await frontend.get_spec(name="cart-api")
+    assert (read["you_read"], read["content"]) == ("1.0.0", newer)
+    assert read["changes"] == "- GET /cart/4\n+ GET /cart/4?all\n+ PUT /cart"
+    assert "changes" not in await frontend.get_spec(name="cart-api")
+    await frontend.end_session(summary="done")
+    await backend.define_spec(name="cart-api", content=newer, version="1.2.0", json_schema={"type": "array"})
+    back = await team.agent("frontend")
+    again = await back.get_spec(name="cart-api")
+    assert (again["you_read"], again["changes"]) == (
+        "1.1.0",
+        'json_schema:\n- "type": "object"\n+ "type": "array"',
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ("a " * 500 + "price: float " + "b " * 500, "a " * 500 + "price: int " + "b " * 500, "price: int"),
+        ("\n".join(map(str, range(2000))), "\n".join(map(str, range(1, 2002))), "- 0\n+ 2000\n+ 2001"),
+        ("x\ny\n" * 5000 + "v", "y\nx\n" * 5000 + "w", "- v\n+ w"),
+        ("x\ny\n" * 5000, "y\nx\n" * 5000, "Lines changed their places."),
+        ("old\n" * 5000, "new\n" * 5000, "more changed lines"),
+    ],
+    ids=["one long line", "many lines", "other order and more", "other order", "all of it"],
+)
+async def test_get_spec_keeps_what_changed_short(team, old, new, shown):
+    backend, frontend = await team.agent("backend"), await team.agent("frontend")
+    await backend.define_spec(name="cart-api", content=old)
+    await frontend.get_spec(name="cart-api")
+    await backend.define_spec(name="cart-api", content=new)
+    changes = (await frontend.get_spec(name="cart-api"))["changes"]
+    assert shown in changes
+    assert len(changes) <= 1600
 
 
 async def test_minor_version_is_told_to_its_readers_only(team):

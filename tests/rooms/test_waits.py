@@ -114,9 +114,9 @@ async def test_message_of_the_agent_waited_for_ends_the_wait(team):
     await wait_for(alice, "bob")
     await carol.send_message(to_instance="alice", message="hello")
     assert await list_blocked(bob) == ["cart"]
-    await bob.send_message(to_instance="alice", message="It is there.")
+    await bob.send_message(to_instance="alice", message="It is there.", priority="urgent")
     assert (await alice.heartbeat())["_notice"] == [
-        "2 new messages from bob, carol",
+        '2 new messages (1 urgent) from bob, carol: "It is there.", "hello"',
         "bob wrote to you: your work 'cart' no longer waits.",
     ]
     assert await list_blocked(bob) == []

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from commonplace import errors
 from commonplace.clock import MINUTE, format_age, iso
+from commonplace.notice import mail_text, shorten_line
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 
@@ -21,6 +22,8 @@ MAX_PUSHED_CHAIN_DEPTH = 12
 _MAX_PAGE_CHARACTERS = 100_000
 _THREAD_CURSOR = re.compile(r"(\d{1,18})\.(\d{1,18})\.(\w+)")
 _MAX_TITLE_CHARACTERS = 100
+_MAX_THREAD_SUBJECT_CHARACTERS = 40
+_MAX_OFFLINE_NAMED = 20
 
 MessagePriority = Literal["urgent", "normal", "low"]
 MessageCategory = Literal["contract", "task", "question", "info", "review", "blocker"]
@@ -54,6 +57,9 @@ class MessageDraft(msgspec.Struct, frozen=True):
     reply_to: str = ""
     thread: str = ""
     chain_depth: int = 0
+    parent_sender: str = ""
+    """The agent of the recipients' project whose message this replies to."""
+    thread_subject: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -68,11 +74,24 @@ class MessageDraft(msgspec.Struct, frozen=True):
     def with_parent(self, parent: Row) -> "MessageDraft":
         depth = parent["chain_depth"] + 1
         return msgspec.structs.replace(
-            self, reply_to=parent["id"], thread=parent["thread"], chain_depth=depth
+            self,
+            reply_to=parent["id"],
+            thread=parent["thread"],
+            chain_depth=depth,
+            parent_sender=parent["sender"] if parent["sender_project"] == self.project else "",
+            thread_subject=parent["subject"] or parent["first_subject"] or "",
         )
 
     def with_recipient(self, to: str) -> "MessageDraft":
         return msgspec.structs.replace(self, to=to)
+
+    def notice_text(self, agent: str) -> str:
+        """Tell this recipient what the message is about. Who wrote its parent also knows the thread's subject."""
+        is_answer = agent == self.parent_sender
+        subject = self.subject.strip()
+        if not subject and is_answer and self.thread_subject:
+            subject = f"Re: {shorten_line(self.thread_subject, _MAX_THREAD_SUBJECT_CHARACTERS)}: {self.body}"
+        return mail_text(self.priority, self.sender, subject or self.body, is_answer=is_answer)
 
 
 class SentMessage(Reply):
@@ -85,13 +104,21 @@ class SentMessage(Reply):
     chain_depth: int
     live_subscribers: int
     duplicate: bool = False
+    offline: list[str] = []
+    """Recipients without a live session; they get the message when they start one."""
     not_addressed: int = 0
     """Agents of the project that a broadcast left out: their session is gone and nothing says that they come back."""
     warning: str = ""
 
     @classmethod
     def from_row(
-        cls, row: Row, *, live_sessions: int, duplicate: bool = False, not_addressed: int = 0
+        cls,
+        row: Row,
+        *,
+        live_sessions: int,
+        duplicate: bool = False,
+        offline: Sequence[str] = (),
+        not_addressed: int = 0,
     ) -> "SentMessage":
         return cls(
             status="queued",
@@ -103,6 +130,7 @@ class SentMessage(Reply):
             chain_depth=row["chain_depth"],
             live_subscribers=live_sessions,
             duplicate=duplicate,
+            offline=list(offline[:_MAX_OFFLINE_NAMED]),
             not_addressed=not_addressed,
             warning=_delivery_warning(row),
         )

@@ -71,7 +71,7 @@ async def _join_thread(call: Call, draft: MessageDraft, parent_id: str | None) -
         return draft
     projects = list({call.project: None, draft.project: None})
     matches = await ids.find_ids_by_prefix(call.tx, "message", projects, parent_id)
-    parent = await store.load_message(call.tx, *matches[0]) if matches else None
+    parent = await store.load_parent_message(call.tx, *matches[0]) if matches else None
     if parent is None:
         raise errors.NotFound(
             f"No message '{parent_id}' to reply to.", hint="Correct reply_to, or omit it to start a thread."
@@ -99,6 +99,7 @@ async def _send_draft(call: Call, draft: MessageDraft) -> SentMessage:
     return SentMessage.from_row(
         row,
         live_sessions=store.count_recently_active(facts.sessions, call.now),
+        offline=to.list_offline({session["agent"] for session in facts.sessions}),
         not_addressed=to.not_addressed,
     )
 
@@ -125,7 +126,8 @@ async def _push_message(
             id=row["id"],
             priority=draft.priority,
         )
-    await store.insert_mail_notices(call.tx, row, [session["id"] for session in sessions], call.now)
+    texts = {session["id"]: draft.notice_text(session["agent"]) for session in sessions}
+    await store.insert_mail_notices(call.tx, row, texts, call.now)
     if any(session["is_blocked"] for session in sessions):
         await end_waits_for_message(call, draft.project, agents, draft.reply_to)
 

@@ -1,6 +1,7 @@
 """Resolve the address of a message to the agents that receive it."""
 
 import difflib
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from commonplace import errors
@@ -17,11 +18,16 @@ _SUGGESTION_CUTOFF = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Recipients:
-    """`address`: the exact name of the agent, or the group. `not_addressed`: agents of the group whose windows are gone."""
+    """`address`: the exact name of the agent, or the group. `not_addressed`: agents of the group whose windows are gone.
+    `people`: those of the names that are signed in to the page, where they read mail without a session."""
 
     address: str
     names: list[str]
+    people: frozenset[str] = frozenset()
     not_addressed: int = 0
+
+    def list_offline(self, live_agents: Collection[str]) -> list[str]:
+        return [name for name in self.names if name not in live_agents and name not in self.people]
 
 
 async def resolve_recipients(call: Call, project: str, to: str) -> Recipients:
@@ -32,9 +38,10 @@ async def resolve_recipients(call: Call, project: str, to: str) -> Recipients:
         people = await list_people(call.tx, project, call.now)
         admins = dict.fromkeys(await store.list_admin_names(call.tx, project))
         admins |= dict.fromkeys(name for name, is_admin in people.items() if is_admin)
-        return Recipients(to, [name for name in admins if not _is_sender(call, project, name)])
+        names = [name for name in admins if not _is_sender(call, project, name)]
+        return Recipients(to, names, frozenset(people))
     if to in await list_people(call.tx, project, call.now):
-        return Recipients(to, [to])
+        return Recipients(to, [to], frozenset([to]))
     name = await _match_agent_name(call, project, to)
     return Recipients(name, [name])
 
@@ -47,7 +54,7 @@ async def _resolve_everyone(call: Call, project: str) -> Recipients:
     reachable |= people.keys() | await keys.list_bound_names(call.tx, project, "", call.now)
     others = [name for name in known if not _is_sender(call, project, name)]
     names = [name for name in others if name in reachable]
-    return Recipients(ALL_AGENTS, names, len(others) - len(names))
+    return Recipients(ALL_AGENTS, names, frozenset(people), len(others) - len(names))
 
 
 async def _match_agent_name(call: Call, project: str, to: str) -> str:

@@ -124,7 +124,7 @@ def _recipient_sessions_statement(project: str, agents: Sequence[str], now: int)
     """The live sessions of these agents, when each was active, and whether one of its work items is blocked."""
     return (
         (
-            "select id, active_at, exists (select 1 from work where work.project = $1 and work.session = session.id"
+            "select id, agent, active_at, exists (select 1 from work where work.project = $1 and work.session = session.id"
             " and work.status = 'blocked') as is_blocked"
             " from session where project = $1 and agent = any($2) and ended_at is null and active_at > $3"
         ),

@@ -1,9 +1,9 @@
 """SQL for messages and deliveries. A delivery is one recipient's copy of a message and has its own state."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
-from commonplace.notice import MAIL_PREFIX, mail_text
+from commonplace.notice import MAIL_PREFIX
 from commonplace.project import list_all_project_names
 from commonplace.rooms.messages.model import (
     LIVE_SUBSCRIBER_WINDOW,
@@ -85,12 +85,11 @@ def count_recently_active(sessions: Sequence[Row], now: int) -> int:
     return sum(row["active_at"] > now - LIVE_SUBSCRIBER_WINDOW for row in sessions)
 
 
-async def insert_mail_notices(tx: Tx, message: Row, sessions: Sequence[str], now: int) -> None:
-    """Leave a notice of the message for each of these sessions."""
-    text = mail_text(message["priority"], message["sender"], message["subject"])
+async def insert_mail_notices(tx: Tx, message: Row, texts: Mapping[str, str], now: int) -> None:
+    """Leave a notice of the message for each of these sessions, with its text."""
     await tx.many(
         "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
-        [(message["project"], session, now, message["id"], text) for session in sessions],
+        [(message["project"], session, now, message["id"], text) for session, text in texts.items()],
     )
 
 
@@ -115,6 +114,17 @@ async def delete_all_mail_notices(tx: Tx, project: str, session: str) -> None:
 async def load_message(tx: Tx, project: str, message: str) -> Row | None:
     return await tx.one(
         f"select {MESSAGE_COLUMNS} from message where project = $1 and id = $2", project, message
+    )
+
+
+async def load_parent_message(tx: Tx, project: str, message: str) -> Row | None:
+    """Load a message that is replied to, with the subject that its thread began with."""
+    return await tx.one(
+        f"select {MESSAGE_COLUMNS}, first.subject as first_subject from message"
+        " left join message as first on first.project = $1 and first.id = message.thread"
+        " where message.project = $1 and message.id = $2",
+        project,
+        message,
     )
 
 

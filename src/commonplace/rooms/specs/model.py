@@ -55,6 +55,10 @@ class Spec(Reply):
     created: str
     age: str
     latest_version: str = ""
+    you_read: str = ""
+    """The earlier version that this agent read last."""
+    changes: str = ""
+    """The lines that were removed (-) and added (+) since that version."""
     tags: list[str] = []
     json_schema: dict[str, Any] = {}
 
@@ -142,11 +146,12 @@ def choose_version(current: str | None, requested: str | None) -> str:
     return requested
 
 
-def explain_default_version(version: str) -> str:
+def explain_default_version(version: str, notified: Sequence[str]) -> str:
     major = int(version.partition(".")[0])
+    readers = "its readers in `notified` were told" if notified else "nobody active had read it"
     return (
-        f"Published as a patch. If it breaks what readers wrote, publish it again with version='{major + 1}.0.0':"
-        " a new major version is told to everybody."
+        f"Published as a patch; {readers}. If it breaks what they wrote, publish it again with"
+        f" version='{major + 1}.0.0', which is announced to the whole project as breaking."
     )
 
 

@@ -11,6 +11,7 @@ from commonplace.call import Call
 from commonplace.operation import operation
 from commonplace.project import is_project_admin
 from commonplace.rooms.specs import model, readers, schemas, store
+from commonplace.rooms.specs.changes import render_spec_changes, summarize_spec_changes
 from commonplace.rooms.specs.events import SPEC_CHANGED
 from commonplace.rooms.specs.model import DefinedSpec, Spec, SpecListing, SpecSummary
 from commonplace.rooms.specs.search import SPEC_KIND
@@ -57,7 +58,9 @@ async def define_spec(
     stored_tags = msgspec.json.encode(tags).decode() if tags is not None else latest.get("tags", "[]")
     stored_schema = schema or latest.get("json_schema", "{}")
     await store.insert_version(call.tx, spec, call.agent, content, stored_schema, stored_tags, call.now)
-    told = await readers.announce_spec(call, spec, previous["version"] if previous else "")
+    version_row = {"content": content, "json_schema": stored_schema}
+    changes = summarize_spec_changes(latest, version_row) if latest else ""
+    told = await readers.announce_spec(call, spec, previous["version"] if previous else "", changes)
     await readers.record_reader(call, spec, spec)
     call.reindex(SPEC_KIND, spec["id"])
     call.emit(SPEC_CHANGED, {"name": name}, id=spec["id"], version=new_version)
@@ -72,7 +75,9 @@ async def define_spec(
         breaking=bool(previous and model.is_new_major(previous["version"], new_version)),
         notified=told.agents,
         read_before=told.read_before,
-        message=model.explain_default_version(new_version) if previous and version is None else "",
+        message=model.explain_default_version(new_version, told.agents)
+        if previous and version is None
+        else "",
     )
 
 
@@ -129,8 +134,17 @@ async def get_spec(
             hint="Omit version for the latest, or list all with memory_list_specs(include_versions=true).",
             latest=spec["version"],
         )
-    await readers.record_reader(call, spec, row)
-    return Spec.from_row(spec, row, call.now)
+    last_read = await readers.record_reader(call, spec, row)
+    reply = Spec.from_row(spec, row, call.now)
+    if last_read and last_read["n"] < row["n"]:
+        await _add_changes(call, reply, spec, row, last_read["version"])
+    return reply
+
+
+async def _add_changes(call: Call, reply: Spec, spec: Row, row: Row, read_version: str) -> None:
+    old = await store.load_version(call.tx, spec, read_version)
+    if old:
+        reply.you_read, reply.changes = read_version, render_spec_changes(old, row)
 
 
 @operation("memory_list_specs", role="readonly", example={})

@@ -18,18 +18,23 @@ from commonplace.store.database import Row
 _MAX_SPEC_UPDATES = 10
 
 
-async def record_reader(call: Call, spec: Row, version: Row) -> None:
-    """Remember what this session read; a version that it has read before costs no write."""
+async def record_reader(call: Call, spec: Row, version: Row) -> Row | None:
+    """Remember what this session reads, and return what it, or its agent before it, read last.
+
+    A version that the session has read before costs no write.
+    """
     session = call.session
     if session is None:
-        return
+        return None
     reader = SpecReader(session.project, session.id, session.agent, version["n"], version["version"])
-    if await store.load_read_version(call.tx, spec, reader) == reader.n:
-        return
+    last_read = await store.load_read_version(call.tx, spec, reader)
+    if last_read and (last_read["session"], last_read["n"]) == (session.id, reader.n):
+        return last_read
     if call.writes:
         await store.upsert_reader(call.tx, spec, reader, call.now)
     else:
         call.deferred_writes.append(lambda tx: store.upsert_reader(tx, spec, reader, call.now))
+    return last_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +45,8 @@ class SpecAnnouncement:
     read_before: dict[str, str]
 
 
-async def announce_spec(call: Call, spec: Row, previous: str) -> SpecAnnouncement:
-    """End the waits for this spec and tell live sessions of its version.
+async def announce_spec(call: Call, spec: Row, previous: str, changes: str) -> SpecAnnouncement:
+    """End the waits for this spec and tell live sessions of its version, and what changed since the previous one.
 
     Readers of an earlier version are told of every version. A new spec and a new major version are told to the whole
     project, because others may rely on the spec without having read it.
@@ -55,20 +60,20 @@ async def announce_spec(call: Call, spec: Row, previous: str) -> SpecAnnouncemen
     news = (
         ""
         if previous and not model.is_new_major(previous, spec["version"])
-        else _format_news(call, spec, previous)
+        else _format_news(call, spec, previous, changes)
     )
     projects = {project for project, _ in versions} | ({call.project} if news else set())
     told = dict.fromkeys(unblocked, "")
     for project in sorted(projects):
-        told |= await _notify_project(call, spec, project, versions, news, unblocked)
+        told |= await _notify_project(call, spec, project, versions, news, changes, unblocked)
     return SpecAnnouncement(sorted(told), {agent: told[agent] for agent in sorted(told) if told[agent]})
 
 
-def _format_news(call: Call, spec: Row, previous: str) -> str:
+def _format_news(call: Call, spec: Row, previous: str, changes: str) -> str:
     change = (
         f"changed spec {spec['name']} from {previous} to" if previous else f"published spec {spec['name']}"
     )
-    breaking = ", which may break what relies on it" if previous else ""
+    breaking = f", which may break what relies on it ({changes})" if previous else ""
     return f"{call.agent} {change} {spec['version']}{breaking}: read it with memory_get_spec."
 
 
@@ -78,6 +83,7 @@ async def _notify_project(
     project: str,
     versions: Mapping[tuple[str, str], str],
     news: str,
+    changes: str,
     but: Collection[str],
 ) -> dict[str, str]:
     """Tell this project's live sessions, except those of agents in `but`; return the agents, and what each had read."""
@@ -91,7 +97,7 @@ async def _notify_project(
             breaking = ", breaking" if model.is_new_major(read, spec["version"]) else ""
             text = (
                 f"{call.agent} changed spec {spec['name']} to {spec['version']} (you read {read}{breaking}):"
-                " read it with memory_get_spec."
+                f" {changes}. memory_get_spec shows what changed."
             )
         if read:
             agents[row["agent"]] = read

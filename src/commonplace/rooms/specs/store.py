@@ -127,13 +127,13 @@ async def list_versions(tx: Tx, projects: Sequence[str], names: Sequence[str]) -
     )
 
 
-async def load_read_version(tx: Tx, spec: Row, reader: SpecReader) -> int | None:
-    """Return the number of the version that this session last read."""
-    row = await tx.one(
-        "select n from spec_reader where project = $1 and name = $2 and session_project = $3 and session = $4",
-        *(spec["project"], spec["name"], reader.project, reader.session),
+async def load_read_version(tx: Tx, spec: Row, reader: SpecReader) -> Row | None:
+    """Return the version that this session last read, else the latest that another session of its agent read."""
+    return await tx.one(
+        "select session, n, version from spec_reader where project = $1 and name = $2 and session_project = $3"
+        " and (session = $4 or agent = $5) order by case when session = $4 then 0 else 1 end, n desc limit 1",
+        *(spec["project"], spec["name"], reader.project, reader.session, reader.agent),
     )
-    return int(row["n"]) if row else None
 
 
 async def upsert_reader(tx: Tx, spec: Row, reader: SpecReader, now: int) -> None:
