@@ -7,7 +7,7 @@ length in the last two hex digits, so that no query has to search across project
 
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -182,25 +182,32 @@ async def notify_sessions(tx: Tx, project: str, sessions: Sequence[str], text: s
 
 
 async def merge_notices(
-    tx: Tx, project: str, sessions: Sequence[str], notice_id: str, entry: str, now: int
+    tx: Tx, project: str, entry_by_session: Mapping[str, str], notice_id: str, now: int
 ) -> None:
-    """Add an entry to the one notice of this id that each of these sessions has or gets."""
-    if not sessions:
+    """Add its entry to the one notice of this id that each of these sessions has or gets."""
+    if not entry_by_session:
         return
     rows = await tx.all(
         "select session, text from notice where project = $1 and session = any($2) and id = $3",
         project,
-        list(sessions),
+        list(entry_by_session),
         notice_id,
     )
     text_by_session = {row["session"]: row["text"] for row in rows}
     await tx.many(
         "update notice set text = $4 where project = $1 and session = $2 and id = $3",
-        [(project, each, notice_id, join_entries(text, entry)) for each, text in text_by_session.items()],
+        [
+            (project, each, notice_id, join_entries(text, entry_by_session[each]))
+            for each, text in text_by_session.items()
+        ],
     )
     await tx.many(
         "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
-        [(project, each, now, notice_id, entry) for each in sessions if each not in text_by_session],
+        [
+            (project, each, now, notice_id, entry)
+            for each, entry in entry_by_session.items()
+            if each not in text_by_session
+        ],
     )
 
 

@@ -31,8 +31,9 @@ def shorten_line(text: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
-def post_entry(sender: str, sequence: int) -> str:
-    return _join_fields(sender, str(sequence))
+def post_entry(sender: str, sequence: int, read: int) -> str:
+    """`read` is the last post that the session has read."""
+    return _join_fields(sender, str(sequence), str(read))
 
 
 def decision_entry(author: str, document: str, title: str) -> str:
@@ -66,12 +67,19 @@ def _format_notice(row: Row) -> str:
 
 
 def _format_posts(blackboard: str, text: str) -> str:
-    entries = [entry.split(_FIELD) for entry in text.split(_ENTRY)]
-    sequences = [int(sequence) for _, sequence in entries]
+    entries = [_split_post(entry) for entry in text.split(_ENTRY)]
+    sequences = [int(sequence) for _, sequence, _ in entries]
+    after = min(int(read) for _, _, read in entries)
     count = max(len(entries), max(sequences) - min(sequences) + 1 if len(entries) == _MAX_ENTRIES else 0)
     posts = f"{count} new post{'s' if count > 1 else ''} on blackboard {blackboard}"
-    authors = list_names([sender for sender, _ in entries], _MAX_SENDERS)
-    return f'{posts} by {authors}: get_context(session_id="{blackboard}", after={min(sequences) - 1})'
+    authors = list_names([sender for sender, _, _ in entries], _MAX_SENDERS)
+    return f'{posts} by {authors}: get_context(session_id="{blackboard}", after={after})'
+
+
+def _split_post(entry: str) -> tuple[str, str, str]:
+    """An entry of an earlier release does not say what was read: it began with its own post."""
+    sender, sequence, *read = entry.split(_FIELD)
+    return sender, sequence, read[0] if read else str(int(sequence) - 1)
 
 
 def _format_decisions(text: str) -> str:

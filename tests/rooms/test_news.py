@@ -35,6 +35,49 @@ async def test_who_reads_the_blackboard_is_not_told_of_what_it_reads(team):
     assert "_notice" not in await alice.heartbeat()
 
 
+async def test_a_post_that_was_told_but_not_read_is_told_again_with_the_next_one(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    board = await _open_blackboard(alice)
+    await _use(bob, "add_message", session_id=board, content="Use cents.")
+    await alice.heartbeat()
+    await _use(bob, "add_message", session_id=board, content="Round half up.")
+    (notice,) = (await alice.heartbeat())["_notice"]
+    assert notice.endswith("after=0)")
+    await _use(alice, "get_context", session_id=board, limit=1)
+    await _use(bob, "add_message", session_id=board, content="Tax last.")
+    (notice,) = (await alice.heartbeat())["_notice"]
+    assert notice.endswith("after=1)")
+
+
+async def test_posts_that_cross_with_mine_come_back_with_mine_and_stay_unread(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    board = await _open_blackboard(alice)
+    await _use(bob, "add_message", session_id=board, content="Use cents.")
+    posted = await _use(alice, "add_message", session_id=board, content="Use euros.")
+    assert posted["unread"] == [{"sequence": 1, "sender": "bob", "excerpt": "Use cents."}]
+    assert posted["read_with"] == f'get_context(session_id="{board}", after=0)'
+    assert "_notice" not in posted
+    again = await _use(alice, "add_message", session_id=board, content="Euros, then.")
+    assert [post["sequence"] for post in again["unread"]] == [1]
+    await _use(bob, "add_message", session_id=board, content="No: cents.")
+    (notice,) = (await alice.heartbeat())["_notice"]
+    assert notice.endswith("after=0)")
+    await _use(alice, "get_context", session_id=board)
+    assert "unread" not in await _use(alice, "add_message", session_id=board, content="Cents.")
+
+
+async def test_reading_only_some_messages_leaves_the_others_unread(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    board = await _open_blackboard(alice)
+    for number in range(25):
+        await _use(bob, "add_message", session_id=board, content=f"Point {number}")
+    await _use(alice, "get_context", session_id=board, sender="carol")
+    await _use(alice, "get_session", session_id=board)
+    await _use(bob, "add_message", session_id=board, content="The last one.")
+    (notice,) = (await alice.heartbeat())["_notice"]
+    assert notice.endswith("after=0)")
+
+
 async def test_private_posts_are_told_to_nobody(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     board = await _open_blackboard(alice)

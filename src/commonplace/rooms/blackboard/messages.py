@@ -123,12 +123,16 @@ async def _add_drafted_message(call: Call, draft: store.BlackboardDraft) -> mode
     if draft.parent and not draft.audience:
         await store.increment_reply_count(call.tx, draft)
     _emit_message_added(call, draft, sequence)
-    await readers.announce_post(call, draft, sequence)
+    unread = await readers.announce_post(call, draft, sequence)
     return model.AddedMessage(
         message_id=draft.id,
         sequence=sequence,
         timestamp=iso_exact(draft.at),
         visible_to="you alone" if visibility_of_audience(draft.audience) == "private" else "",
+        unread=unread,
+        read_with=f'get_context(session_id="{draft.session}", after={unread[0].sequence - 1})'
+        if unread
+        else "",
     )
 
 
@@ -199,12 +203,28 @@ async def read_context(
         until=model.MAX_INTEGER if until is None else until,
         sender=sender,
     )
-    await readers.follow_blackboard(call, row["project"], row["id"], row["last_sequence"])
     total = await store.count_messages_in_view(call.tx, view)
     if max_tokens is not None:
-        return await _select_within_tokens(call, view, total, max_tokens)
-    rows = await store.list_messages(call.tx, view, limit + 1, offset)
-    return model.MessagePage.from_rows(rows[:limit], total, has_more=len(rows) > limit, after=view.after)
+        page = await _select_within_tokens(call, view, total, max_tokens)
+    else:
+        rows = await store.list_messages(call.tx, view, limit + 1, offset)
+        page = model.MessagePage.from_rows(rows[:limit], total, has_more=len(rows) > limit, after=view.after)
+    is_filtered = visibility_filter is not None or sender is not None or view.has_time_bounds
+    await _note_read(call, row, page, is_filtered=is_filtered)
+    return page
+
+
+async def _note_read(call: Call, row: Row, page: model.MessagePage, *, is_filtered: bool) -> None:
+    """Note up to where the caller has read. A choice among the messages leaves others unread."""
+    is_newest = page.left_out is not None or not page.has_more
+    reached = row["last_sequence"] if is_newest else page.next_after
+    await readers.follow_blackboard(
+        call,
+        row["project"],
+        row["id"],
+        0 if is_filtered else reached,
+        is_newest=is_newest and not is_filtered,
+    )
 
 
 async def _select_within_tokens(

@@ -133,12 +133,21 @@ class BlackboardDetails(Reply):
     hidden_count: int | None = None
 
 
+class UnreadPost(Reply):
+    sequence: int
+    sender: str
+    excerpt: str
+
+
 class AddedMessage(Reply):
     message_id: str
     sequence: int
     timestamp: str
     visible_to: str = ""
     duplicate: bool = False
+    unread: list[UnreadPost] = []
+    """The first posts of others that the author had not read."""
+    read_with: str = ""
 
 
 class MessageDetails(Reply):

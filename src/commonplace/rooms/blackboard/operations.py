@@ -63,19 +63,16 @@ async def get_session(
     """Get one blackboard, participants and newest messages."""
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)
-    await readers.follow_blackboard(call, row["project"], row["id"], row["last_sequence"])
     session = await describe_session(call, row, reader)
+    messages = await store.list_newest_messages(call.tx, reader_view(row, reader), _NEWEST_MESSAGES)
+    after = messages[0]["sequence"] - 1 if len(messages) == _NEWEST_MESSAGES else 0
+    await readers.follow_blackboard(call, row["project"], row["id"], row["last_sequence"], after=after)
     return model.BlackboardDetails(
         session=session,
         message_count=session.message_count,
         last_activity=iso(row["updated_at"]),
         participants=session.participants,
-        messages=[
-            model.BlackboardMessage.from_row(message)
-            for message in await store.list_newest_messages(
-                call.tx, reader_view(row, reader), _NEWEST_MESSAGES
-            )
-        ],
+        messages=[model.BlackboardMessage.from_row(message) for message in messages],
         hidden_count=max(0, row["last_sequence"] - session.message_count) if reader.is_admin else None,
     )
 

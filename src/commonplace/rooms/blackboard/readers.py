@@ -1,7 +1,8 @@
 """Which sessions follow a blackboard: who opened it, posted to it or read it is told of the next public posts, once.
 
-A session is told of what comes after the last message that it has seen. `activity.merge_notices` keeps one notice for
-each session and blackboard, however many posts there are.
+Only reading moves the place up to which a session has read: neither a notice nor a post of its own does, so that posts
+that cross are never lost. `activity.merge_notices` keeps one notice for each session and blackboard, however many posts
+there are.
 """
 
 from collections.abc import Sequence
@@ -11,10 +12,13 @@ from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession
 from commonplace.call import Call
 from commonplace.notice import POST_PREFIX, post_entry
 from commonplace.retention import delete_from_table
+from commonplace.rooms.blackboard.model import UnreadPost
 from commonplace.rooms.blackboard.store import BlackboardDraft
 from commonplace.store.database import Row, Tx
 
 _MAX_FOLLOWERS = 200
+_MAX_UNREAD = 3
+_MAX_EXCERPT_CHARACTERS = 200
 
 OLD_READERS = delete_from_table(
     "context_reader",
@@ -24,23 +28,31 @@ OLD_READERS = delete_from_table(
 )
 
 
-async def follow_blackboard(call: Call, project: str, blackboard: str, sequence: int) -> None:
-    """Note that the session of the call has seen the messages up to this one, and need not be told of them."""
+async def follow_blackboard(
+    call: Call, project: str, blackboard: str, sequence: int, *, after: int = 0, is_newest: bool = True
+) -> None:
+    """Note that the session of the call has read the messages after `after` up to this one.
+
+    Who has not read what comes before `after` has not read up to this one, and is told of it with the next post.
+    """
     session = call.session
     if session is None:
         return
-    seen = await call.tx.one(
+    row = await call.tx.one(
         "select sequence from context_reader where project = $1 and blackboard = $2 and session_project = $3"
         " and session = $4",
         *(project, blackboard, session.project, session.id),
     )
-    if seen and seen["sequence"] >= sequence and not session.has_notice:
+    read = row["sequence"] if row else 0
+    has_read_all = read >= after and is_newest
+    if row and read >= sequence and not (has_read_all and session.has_notice):
         return
-    now = call.now
+    now, reached = call.now, sequence if read >= after else read
 
     async def note(tx: Tx) -> None:
-        await _upsert_follower(tx, session, project, blackboard, sequence, now)
-        await activity.delete_merged_notice(tx, session, f"{POST_PREFIX}{blackboard}")
+        await _upsert_follower(tx, session, project, blackboard, reached, now)
+        if has_read_all:
+            await activity.delete_merged_notice(tx, session, f"{POST_PREFIX}{blackboard}")
 
     if call.writes:
         await note(call.tx)
@@ -48,36 +60,63 @@ async def follow_blackboard(call: Call, project: str, blackboard: str, sequence:
         call.deferred_writes.append(note)
 
 
-async def announce_post(call: Call, draft: BlackboardDraft, sequence: int) -> None:
-    """Leave a notice for the live sessions that follow the blackboard; for nobody if not everyone may read the post."""
-    await follow_blackboard(call, draft.project, draft.session, sequence)
+async def announce_post(call: Call, draft: BlackboardDraft, sequence: int) -> list[UnreadPost]:
+    """Leave a notice for the live sessions that follow the blackboard; for nobody if not everyone may read the post.
+
+    Return the first posts of others that the session of the call has not read.
+    """
+    unread = await _follow_by_post(call, draft, sequence)
     if draft.audience:
-        return
-    entry = post_entry(draft.sender, sequence)
+        return unread
     notice = f"{POST_PREFIX}{draft.session}"
-    for project, sessions in (await _list_live_followers(call, draft.project, draft.session)).items():
-        await activity.merge_notices(call.tx, project, sessions, notice, entry, call.now)
+    for project, followers in (await _list_live_followers(call, draft.project, draft.session)).items():
+        entries = {session: post_entry(draft.sender, sequence, read) for session, read in followers.items()}
+        await activity.merge_notices(call.tx, project, entries, notice, call.now)
+    return unread
+
+
+async def _follow_by_post(call: Call, draft: BlackboardDraft, sequence: int) -> list[UnreadPost]:
+    session = call.session
+    if session is None:
+        return []
+    rows = await call.tx.all(
+        "select sequence, sender, substr(content, 1, $7) as excerpt from context_message"
+        " where project = $1 and session = $2 and audience = '' and sender <> $3 and sequence < $4"
+        " and sequence > coalesce((select sequence from context_reader where project = $1 and blackboard = $2"
+        "  and session_project = $5 and session = $6), 0) order by sequence limit $8",
+        *(draft.project, draft.session, draft.sender, sequence, session.project, session.id),
+        *(_MAX_EXCERPT_CHARACTERS, _MAX_UNREAD),
+    )
+    reached = 0 if rows else sequence
+    await _upsert_follower(call.tx, session, draft.project, draft.session, reached, call.now)
+    if rows and session.has_notice:
+        await activity.delete_merged_notice(call.tx, session, f"{POST_PREFIX}{draft.session}")
+    return [UnreadPost(row["sequence"], row["sender"], row["excerpt"]) for row in rows]
 
 
 async def announce_closing(call: Call, project: str, blackboard: str, summary: str) -> None:
     conclusion = f": {summary[:200]}" if summary else "."
     text = f"{call.agent} closed blackboard {blackboard}{conclusion}"
-    for of_project, sessions in (await _list_live_followers(call, project, blackboard)).items():
-        await activity.notify_sessions(call.tx, of_project, sessions, text, call.now)
+    for of_project, followers in (await _list_live_followers(call, project, blackboard)).items():
+        await activity.notify_sessions(call.tx, of_project, list(followers), text, call.now)
 
 
-async def _list_live_followers(call: Call, project: str, blackboard: str) -> dict[str, list[str]]:
-    """The live sessions that follow a blackboard, by their project, without that of the call."""
+async def _list_live_followers(call: Call, project: str, blackboard: str) -> dict[str, dict[str, int]]:
+    """The live sessions that follow a blackboard and what each has read, by project, without that of the call."""
     rows = await call.tx.all(
-        "select session_project, session from context_reader where project = $1 and blackboard = $2"
+        "select session_project, session, sequence from context_reader where project = $1 and blackboard = $2"
         " order by at desc, session limit $3",
         *(project, blackboard, _MAX_FOLLOWERS),
     )
     own = call.session.id if call.session else ""
-    live: dict[str, list[str]] = {}
+    live: dict[str, dict[str, int]] = {}
     for of_project in sorted({row["session_project"] for row in rows}):
-        sessions = [row["session"] for row in rows if row["session_project"] == of_project]
-        live[of_project] = await _keep_live(call, of_project, [each for each in sessions if each != own])
+        read = {
+            row["session"]: row["sequence"]
+            for row in rows
+            if row["session_project"] == of_project and row["session"] != own
+        }
+        live[of_project] = {each: read[each] for each in await _keep_live(call, of_project, list(read))}
     return live
 
 

@@ -170,7 +170,7 @@ async def _announce_decision(call: Call, document_id: str, title: str) -> None:
     own = call.session.id if call.session else ""
     sessions = [row["id"] for row in await list_live_sessions(call.tx, call.project, call.now, but=own)]
     entry = decision_entry(call.agent, document_id, title)
-    await merge_notices(call.tx, call.project, sessions, DECISION_ID, entry, call.now)
+    await merge_notices(call.tx, call.project, dict.fromkeys(sessions, entry), DECISION_ID, call.now)
 
 
 async def _list_refined(call: Call, clean: CleanDraft, document_id: str) -> list[str]:
