@@ -13,7 +13,7 @@ import msgspec
 from commonplace import access, activity, errors
 from commonplace.access import Caller
 from commonplace.activity import AgentSession, LoadedSession, SessionReads
-from commonplace.clock import DAY
+from commonplace.clock import DAY, iso
 from commonplace.store.database import Tx
 from commonplace.window import WindowKind, kind_of_window
 
@@ -146,11 +146,27 @@ def no_session() -> errors.SessionNotFound:
     return errors.SessionNotFound("This call has no session.", hint=START_HINT)
 
 
+async def no_live_session(tx: Tx, caller: Caller) -> errors.SessionNotFound:
+    """Say so if the last session of the caller's windows has ended: then it only has to start another one."""
+    row = await tx.one(
+        "select bound.session_project, bound.session from agent_window as bound"
+        " where bound.project = $1 and bound.id = any($2) order by bound.at desc limit 1",
+        access.SHARED,
+        [_window_id(caller, window) for window in caller.windows],
+    )
+    ended = row and await tx.one(
+        "select ended_at from session where project = $1 and id = $2", row["session_project"], row["session"]
+    )
+    if not ended or ended["ended_at"] is None:
+        return no_session()
+    return errors.SessionNotFound(f"Your session ended at {iso(ended['ended_at'])}.", hint=START_HINT)
+
+
 def no_identity() -> errors.Forbidden:
     return errors.Forbidden("This is private, and it is not known which agent you are.", hint=START_HINT)
 
 
-def only_project(caller: Caller) -> str:
+async def only_project(tx: Tx, caller: Caller) -> str:
     """The project that a header names, else the project of a key that has one."""
     if caller.project:
         project = access.normalize_project_name(caller.project)
@@ -158,7 +174,7 @@ def only_project(caller: Caller) -> str:
         return project
     if len(caller.projects) == 1 and access.ALL_PROJECTS not in caller.projects:
         return next(iter(caller.projects))
-    raise no_session()
+    raise await no_live_session(tx, caller)
 
 
 def _window_id(caller: Caller, window: str) -> str:

@@ -306,7 +306,7 @@ class Calls:
         call = await self.bind_call(tx, request.caller, session_id, project, operation, also)
         call.mask, call.prepared, call.is_retry = request.mask, request.prepared, is_retry
         if operation.session is True:
-            _require_scope(call, operation, project)
+            await _require_scope(call, operation, project)
         elif operation.session is False and call.named_project is None:
             call.project = access.SHARED
         if call.named_project is not None:
@@ -386,7 +386,7 @@ class Calls:
         await self._write_after(name, lambda tx: events.insert_audit_row(tx, project, self.clock(), *row))
 
 
-def _require_scope(call: Call, operation: Operation, project: object) -> None:
+async def _require_scope(call: Call, operation: Operation, project: object) -> None:
     """Refuse a call of nobody that leaves a trace, and one without a session from which no project can be told.
 
     Nobody may read what is not private: an operation that reads private things asks for its agent itself.
@@ -394,6 +394,6 @@ def _require_scope(call: Call, operation: Operation, project: object) -> None:
     if call.session is not None:
         return
     if call.is_anonymous and operation.is_recorded:
-        raise acting.no_session()
+        raise await acting.no_live_session(call.tx, call.caller)
     if project is None and (operation.takes_project or operation.is_recorded):
-        call.project = acting.only_project(call.caller)
+        call.project = await acting.only_project(call.tx, call.caller)

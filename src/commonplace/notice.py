@@ -36,8 +36,9 @@ def post_entry(sender: str, sequence: int, read: int) -> str:
     return _join_fields(sender, str(sequence), str(read))
 
 
-def decision_entry(author: str, document: str, title: str) -> str:
-    return _join_fields(author, document, title[:_MAX_SUBJECT_LENGTH])
+def decision_entry(author: str, document: str, title: str, refined: Sequence[str] = ()) -> str:
+    what = f'{document} "{title[:_MAX_SUBJECT_LENGTH]}"'
+    return _join_fields(author, f"{what}, which refines {', '.join(refined[:2])}" if refined else what)
 
 
 def _join_fields(*fields: str) -> str:
@@ -84,8 +85,8 @@ def _split_post(entry: str) -> tuple[str, str, str]:
 
 def _format_decisions(text: str) -> str:
     entries = [entry.split(_FIELD) for entry in text.split(_ENTRY)]
-    authors = list_names([author for author, _, _ in entries], _MAX_SENDERS)
-    listed = [f'{document} "{title}"' for _, document, title in entries[-_MAX_SUBJECTS:]]
+    authors = list_names([author for author, *_ in entries], _MAX_SENDERS)
+    listed = [" ".join(what) for _, *what in entries[-_MAX_SUBJECTS:]]
     more = f" and {len(entries) - len(listed)} more" if len(entries) > len(listed) else ""
     what = "a decision" if len(entries) == 1 else f"{len(entries)} decisions"
     return f"{authors} recorded {what}: {', '.join(listed)}{more} (memory_get_by_id)"

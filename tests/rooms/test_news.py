@@ -123,3 +123,38 @@ async def test_new_decisions_are_told_together_to_the_live_sessions_of_their_pro
     ]
     for agent in (alice, bob, other):
         assert "_notice" not in await agent.heartbeat()
+
+
+async def test_the_notice_of_a_decision_and_the_reply_to_its_author_name_what_it_refines(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    first = (await alice.store(title="Money is cents", content="Amounts are cents.", memory_type="adr"))["id"]
+    content = f"Refines {first}: tax, too, is whole cents."
+    stored = await alice.store(title="Tax is cents", content=content, memory_type="adr")
+    assert stored["refines"] == [first]
+    assert "memory_change_status" in stored["advice"]
+    (notice,) = (await bob.heartbeat())["_notice"]
+    assert f'{stored["id"]} "Tax is cents", which refines {first}' in notice
+
+
+async def test_live_sessions_are_told_what_a_session_leaves_open_when_it_ends(team):
+    alice, bob, carol = [await team.agent(name) for name in ("alice", "bob", "carol")]
+    notes = "The coupon is applied before tax; " * 20
+    ended = await alice.end_session(summary="Prices", handoff_notes=notes)
+    (notice,) = (await bob.heartbeat())["_notice"]
+    assert notice.startswith("alice ended its session; open: The coupon is applied before tax;")
+    assert notice.endswith(f"(memory_get_by_id {ended['handoff_id']})")
+    assert len(notice) < 300
+    await bob.end_session(summary="Review done", handoff_notes="Nothing is open.")
+    assert len((await carol.heartbeat())["_notice"]) == 1
+
+
+async def test_the_end_of_a_session_names_unread_posts_and_open_questions(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    board = await _open_blackboard(alice)
+    await _use(bob, "add_message", session_id=board, content="Use cents.")
+    asked = await alice.ask_person(question="Ship it?", options=["yes", "no"], wait_seconds=0)
+    opened = await alice.get_by_id(doc_id=asked["request_id"])
+    assert opened["content"] == "Ship it?\n- yes\n- no"
+    ended = await alice.end_session(summary="done")
+    assert ended["unread_posts"] == [f'get_context(session_id="{board}", after=0)']
+    assert ended["open_questions"] == [f"{asked['request_id']} Ship it?"]

@@ -150,3 +150,13 @@ async def test_the_end_counts_the_mail_that_was_not_read(team):
     await bob.send_message(to_instance="alice", message="one")
     assert (await alice.end_session(summary="home"))["unread"] == 1
     assert "unread" not in await bob.end_session(summary="home")
+
+
+@pytest.mark.parametrize("tool", ["memory_get_messages", "memory_query"])
+async def test_a_call_after_the_end_is_told_when_the_session_ended(team: Team, caller: Caller, tool: str):
+    seat = replace(caller, windows=("conn:1",))
+    window = team.anyone(seat)
+    await window.start_session(project="shop", claude_instance="alice")
+    await window.end_session(summary="done")
+    with pytest.raises(errors.SessionNotFound, match="ended at"):
+        await window.call(tool, **({"query": "tax"} if tool == "memory_query" else {}))

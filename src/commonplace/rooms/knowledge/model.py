@@ -193,6 +193,7 @@ class StoreReceipt(Reply):
     duplicate_warning: str | None = None
     similar: list[SimilarDocument] = []
     contradictions: list[Contradiction] = []
+    refines: list[str] = []
     flags: list[str] = []
     masked: list[str] = []
     superseded: str = ""

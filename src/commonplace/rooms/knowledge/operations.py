@@ -232,7 +232,7 @@ async def store_document(
     design note, fact, pattern, instructions (runbook), code snippet."""
     old = await lifecycle.load_superseded(call, supersedes) if supersedes else None
     receipt = await write_document(call, call.prepared, force=force_store, status="stored", superseded=old)
-    receipt.advice = advise_own_tool(memory_type, title)
+    receipt.advice = advise_own_tool(memory_type, title) or receipt.advice
     return receipt
 
 

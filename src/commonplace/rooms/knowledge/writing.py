@@ -61,12 +61,14 @@ async def write_document(
     known = {document_id, superseded["id"]} if superseded else {document_id}
     others = [comparison for comparison in comparisons if comparison.similar.id not in known]
     contradicted = [each.similar.id for each in others[:_MAX_SIMILAR_SHOWN] if each.contradiction]
-    contradicted += await _list_refined(call, clean, document_id)
-    await record_contradicted_documents(call.tx, call.project, document_id, contradicted, call.now)
+    refined = await _list_refined(call, clean, document_id)
+    await record_contradicted_documents(
+        call.tx, call.project, document_id, [*contradicted, *refined], call.now
+    )
     call.subject = document_id
     call.emit(DOCUMENT_STORED, id=document_id, type=draft.type, title=draft.title)
     if draft.type == "adr":
-        await _announce_decision(call, document_id, draft.title)
+        await _announce_decision(call, document_id, draft.title, refined)
     namesake = namesake if namesake and namesake["id"] not in known else None
     receipt = _make_receipt(
         clean, status, document_id, version, others, namesake, _warn_of_owner(draft, about)
@@ -74,7 +76,7 @@ async def write_document(
     if superseded and superseded["id"] != document_id:
         await lifecycle.supersede_document(call, superseded, document_id)
         receipt.superseded = superseded["id"]
-    return receipt
+    return _add_refined(receipt, refined)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +167,11 @@ async def _add_late_comparisons(call: Call, prepared: PreparedDraft, late: Seque
     return sorted(together, key=lambda comparison: -comparison.similar.similarity)
 
 
-async def _announce_decision(call: Call, document_id: str, title: str) -> None:
+async def _announce_decision(call: Call, document_id: str, title: str, refined: Sequence[str]) -> None:
     """Leave one notice of all new decisions for every live session of the project; those after it read of them."""
     own = call.session.id if call.session else ""
     sessions = [row["id"] for row in await list_live_sessions(call.tx, call.project, call.now, but=own)]
-    entry = decision_entry(call.agent, document_id, title)
+    entry = decision_entry(call.agent, document_id, title, refined)
     await merge_notices(call.tx, call.project, dict.fromkeys(sessions, entry), DECISION_ID, call.now)
 
 
@@ -285,6 +287,16 @@ def _make_receipt(
         flags=clean.flags,
         masked=clean.masked,
     )
+
+
+def _add_refined(receipt: model.StoreReceipt, refined: list[str]) -> model.StoreReceipt:
+    """Name what this document refines: searches show it as the later one, and the others stay active."""
+    receipt.refines = refined
+    if kept := [each for each in refined if each != receipt.superseded]:
+        receipt.advice = (
+            f"{kept[0]} stays active beside it; to retire it, {_supersede_call(kept[0], receipt.id)}"
+        )
+    return receipt
 
 
 def _warn_of_duplicate(

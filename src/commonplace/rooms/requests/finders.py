@@ -25,7 +25,7 @@ async def find_request(call: Call, project: str, request_id: str) -> dict[str, A
         "created": iso(row["created_at"]),
         "updated": iso(row["changed_at"]),
         "author": row["agent"],
-        "content": row["body"],
+        "content": model.format_questions(row),
         "resolution": model.format_answer(row) if row["state"] == "answered" else "",
     }
 

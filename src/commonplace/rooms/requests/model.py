@@ -217,6 +217,18 @@ def build_answer(row: Row) -> RequestAnswer:
     )
 
 
+def format_questions(row: Row) -> str:
+    """What a person is asked, with the options of each question."""
+    lines = [row["body"]] if row["body"] else []
+    for question in decode_questions(row["questions"]):
+        lines.append(question.question)
+        lines += [
+            f"- {option.label}{f': {option.description}' if option.description else ''}"
+            for option in question.options
+        ]
+    return "\n".join(lines)
+
+
 def format_answer(row: Row) -> str:
     """The answer to an agent's question, as one text."""
     answers = decode_answers(row["answers"])

@@ -111,6 +111,17 @@ async def count_open_of_session(tx: Tx, session: AgentSession, source: str) -> i
     return int(row["n"]) if row else 0
 
 
+async def list_open_questions(tx: Tx, session: AgentSession) -> list[str]:
+    """The ids and first words of what the agent itself asked in this session and nobody has answered."""
+    rows = await tx.all(
+        "select id, questions from person_request where project = $1 and session = $2 and state = 'open'"
+        " and source = 'agent' order by created_at desc, id limit 5",
+        session.project,
+        session.id,
+    )
+    return [f"{row['id']} {model.decode_questions(row['questions'])[0].question[:120]}" for row in rows]
+
+
 async def mark_answered(
     tx: Tx,
     project: str,

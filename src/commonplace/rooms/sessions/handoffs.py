@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from commonplace import errors
-from commonplace.activity import AgentSession
+from commonplace.activity import AgentSession, notify_project
 from commonplace.boot import StartingSession
 from commonplace.call import Call
 from commonplace.rooms.sessions import handoff_store, store
@@ -18,6 +18,7 @@ from commonplace.store.database import Row
 
 _NO_FIT = 3
 _MAX_CLOSING_WORDS = 200
+_MAX_NOTICE_CHARACTERS = 160
 _NOTHING_OPEN = re.compile(
     r"(?i)(?:none|n/a|nothing(?: (?:is|else is|more is|more|else))? (?:open|left|pending|outstanding|remaining|to do|to hand)"
     r"|no (?:open|remaining|pending|further) \w|(?:all|everything)(?: is)? (?:done|finished|completed?|closed))\b"
@@ -62,6 +63,14 @@ def _fold_task(task: str) -> str:
 async def open_handoff(call: Call, session: AgentSession, document: str, *, is_automatic: bool) -> None:
     await handoff_store.insert_handoff(call.tx, session, document, call.now, is_automatic=is_automatic)
     await handoff_store.replace_handoffs(call.tx, session, document, call.now)
+
+
+async def announce_handoff(call: Call, session: AgentSession, document: str, notes: str) -> None:
+    """Tell the live sessions of the project what this one leaves open; the others read it when they start."""
+    words = " ".join(notes.split())
+    first = words if len(words) <= _MAX_NOTICE_CHARACTERS else f"{words[:_MAX_NOTICE_CHARACTERS].rstrip()}…"
+    text = f"{session.agent} ended its session; open: {first} (memory_get_by_id {document})"
+    await notify_project(call.tx, session.project, text, call.now, but=session.id)
 
 
 async def take_handoffs(call: Call, ids: Sequence[str]) -> list[str]:

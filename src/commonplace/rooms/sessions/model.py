@@ -75,5 +75,9 @@ class EndedSession(Reply):
     """Backlog items that were claimed and not completed; they are ready again."""
     unread: int = 0
     """Messages that the agent did not read; its next session is told of them."""
+    unread_posts: list[str] = []
+    """Blackboards with posts that the session did not read."""
+    open_questions: list[str] = []
+    """Requests to a person that have no answer yet."""
     ended_subagents: list[str] = []
     """Sub-agents of this session that had not ended and were not at work; their sessions ended with it."""

@@ -18,6 +18,7 @@ from commonplace.operation import alias, operation
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.agents.model import MAX_TASK_CHARACTERS
 from commonplace.rooms.backlog.claims import release_claims_of_session
+from commonplace.rooms.blackboard.readers import list_unread_boards
 from commonplace.rooms.knowledge.drafts import (
     Draft,
     PreparedDraft,
@@ -29,6 +30,7 @@ from commonplace.rooms.knowledge.writing import write_document, write_record
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks.fence import FencingTokens, require_current_tokens
 from commonplace.rooms.messages.store import count_unread_messages
+from commonplace.rooms.requests.store import list_open_questions
 from commonplace.rooms.sessions import boot, handoffs, start_notices, store
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.rooms.sessions.boot_pack import fit_boot_pack
@@ -336,6 +338,8 @@ async def end_session(
     taken = await handoffs.take_handoffs(call, takes_handoff) if takes_handoff else []
     if handoff_id and (prepared.is_automatic or handoffs.leaves_work(handoff_notes or "", open_claims)):
         await handoffs.open_handoff(call, session, handoff_id, is_automatic=prepared.is_automatic)
+        if notes := handoff_notes or ", ".join(claim.title for claim in open_claims):
+            await handoffs.announce_handoff(call, session, handoff_id, notes)
     await work.record_touched_files(
         call.tx, session, _canonical_files(files, session.working_directory), call.now
     )
@@ -349,6 +353,8 @@ async def end_session(
         open_claims=open_claims,
         taken_handoffs=taken,
         unread=await count_unread_messages(call.tx, session.project, session.agent),
+        unread_posts=await list_unread_boards(call.tx, session),
+        open_questions=await list_open_questions(call.tx, session),
         ended_subagents=ended_subagents,
     )
 
