@@ -101,19 +101,6 @@ async def announce_closing(call: Call, project: str, blackboard: str, summary: s
         await activity.notify_sessions(call.tx, of_project, list(followers), text, call.now)
 
 
-async def list_unread_boards(tx: Tx, session: AgentSession) -> list[str]:
-    """The calls that read the public posts of others that the session has not read, newest blackboard first."""
-    rows = await tx.all(
-        "select follower.blackboard, follower.sequence from context_reader as follower"
-        " where follower.session_project = $1 and follower.session = $2 and follower.project = $1 and exists ("
-        "  select 1 from context_message as message where message.project = follower.project"
-        "  and message.session = follower.blackboard and message.audience = '' and message.sender <> $3"
-        "  and message.sequence > follower.sequence) order by follower.at desc limit $4",
-        *(session.project, session.id, session.agent, _MAX_UNREAD),
-    )
-    return [f'get_context(session_id="{row["blackboard"]}", after={row["sequence"]})' for row in rows]
-
-
 async def _list_live_followers(call: Call, project: str, blackboard: str) -> dict[str, dict[str, int]]:
     """The live sessions that follow a blackboard and what each has read, by project, without that of the call."""
     rows = await call.tx.all(

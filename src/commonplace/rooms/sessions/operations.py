@@ -18,7 +18,6 @@ from commonplace.operation import alias, operation
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.agents.model import MAX_TASK_CHARACTERS
 from commonplace.rooms.backlog.claims import release_claims_of_session
-from commonplace.rooms.blackboard.readers import list_unread_boards
 from commonplace.rooms.knowledge.drafts import (
     Draft,
     PreparedDraft,
@@ -353,7 +352,7 @@ async def end_session(
         open_claims=open_claims,
         taken_handoffs=taken,
         unread=await count_unread_messages(call.tx, session.project, session.agent),
-        unread_posts=await list_unread_boards(call.tx, session),
+        unread_posts=await store.list_unread_boards(call.tx, session),
         open_questions=await list_open_questions(call.tx, session),
         ended_subagents=ended_subagents,
     )

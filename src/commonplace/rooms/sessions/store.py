@@ -9,6 +9,7 @@ from commonplace.quoting import IMPORTER
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.store.database import Row, Tx
 
+_MAX_UNREAD_BOARDS = 5
 _MAX_LIVE_SESSIONS = 50
 _MAX_PATTERN_AGENTS = 500
 _MAX_OUTSIDERS = 200
@@ -333,3 +334,16 @@ async def list_outsiders(tx: Tx, project: str) -> set[str]:
         _MAX_OUTSIDERS,
     )
     return {ANONYMOUS, IMPORTER, *(row["name"] for row in rows)}
+
+
+async def list_unread_boards(tx: Tx, session: AgentSession) -> list[str]:
+    """The calls that read the public posts of others that the session has not read, newest blackboard first."""
+    rows = await tx.all(
+        "select follower.blackboard, follower.sequence from context_reader as follower"
+        " where follower.session_project = $1 and follower.session = $2 and follower.project = $1 and exists ("
+        "  select 1 from context_message as message where message.project = follower.project"
+        "  and message.session = follower.blackboard and message.audience = '' and message.sender <> $3"
+        "  and message.sequence > follower.sequence) order by follower.at desc limit $4",
+        *(session.project, session.id, session.agent, _MAX_UNREAD_BOARDS),
+    )
+    return [f'get_context(session_id="{row["blackboard"]}", after={row["sequence"]})' for row in rows]
