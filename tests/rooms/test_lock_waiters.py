@@ -14,7 +14,7 @@ async def _wait_in_vain(team: Team, **more):
     return alice, bob
 
 
-_FREE = "src/cart.py is free now: lock it with memory_lock_files."
+_FREE = "src/cart.py is free now but not reserved for you: lock it with memory_lock_files."
 
 
 async def test_who_takes_the_lock_is_not_told_that_it_is_free(team):
@@ -127,6 +127,13 @@ async def test_the_holder_is_told_once_who_wants_its_file(team: Team):
     assert (await alice.list_backlog())["_notice"] == [_WANTED]
     await bob.lock_files(files=["src/cart.py"])
     assert "_notice" not in await alice.list_backlog()
+
+
+async def test_the_holder_is_told_for_what_its_file_is_wanted(team: Team):
+    alice, _bob = await _wait_in_vain(team, reason="round\nVAT")
+    assert (await alice.list_backlog())["_notice"] == [
+        _WANTED.replace("src/cart.py", 'src/cart.py for "round VAT"')
+    ]
 
 
 async def test_the_holder_is_told_when_somebody_begins_to_wait(team: Team):

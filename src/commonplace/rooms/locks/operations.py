@@ -44,10 +44,8 @@ from commonplace.store.shared_reads import run_together
 from commonplace.waiting import WaitForEvents
 
 _DECISION_ATTEMPTS = 5
-_WAITS = (
-    "The holder is told that you want them, and you when they are free (memory_unlock_files withdraws this). Do other"
-    " work meanwhile, or retry with wait_seconds."
-)
+_WAITS = "The holder is told that you want them, and you when they are free; memory_unlock_files(files=[...]) withdraws this."
+_RETRY = "Do other work meanwhile, or retry with wait_seconds."
 
 
 @operation(
@@ -74,7 +72,7 @@ async def lock_files(
     now, scope, candidates = await _load_lock_state(call, requests, fold)
     decision = await _decide_under_contention(call, requests, fold, now, candidates)
     if decision.conflicts:
-        return await _answer_conflict(call, decision, len(paths_wanted), now, wait_seconds)
+        return await _answer_conflict(call, decision, len(paths_wanted), reason, now, wait_seconds)
     if scope.held_count + len(paths_wanted) - len(decision.held) > MAX_LOCKS_PER_SESSION:
         raise errors.TooMany(
             f"A session can hold at most {MAX_LOCKS_PER_SESSION:,} locks.",
@@ -91,25 +89,28 @@ async def lock_files(
 
 
 async def _answer_conflict(
-    call: Call, decision: LockDecision, requested: int, now: int, wait_seconds: int
+    call: Call, decision: LockDecision, requested: int, reason: str, now: int, wait_seconds: int
 ) -> LockFilesReply:
     """Tell the holders that somebody waits for their files, once; a wait ends as soon as there is other news."""
     reply = _build_conflict_reply(call, decision, requested, now)
     session, asked_at = call.own_session, call.now
     if not wait_seconds:
-        await waiters.notify_holders(call.tx, session, decision, now, asked_at)
+        reply.message = f"{reply.message} {_RETRY}"
+        await waiters.notify_holders(call.tx, session, decision, reason, now, asked_at)
         await waiters.insert_waiters(call.tx, session, decision, asked_at)
         return reply
     free = waiters.list_free_notices(list(dict.fromkeys(request.path for request, _ in decision.conflicts)))
     has_news = session.has_notice and await activity.has_notice_besides(call.tx, session, free)
     if has_news:
         reply.message = f"The wait ended early: there is news for you in _notice. {reply.message}"
+    else:
+        reply.message = f"Waited in vain. {reply.message} Do other work meanwhile."
     raise WaitForEvents(
         call,
         reply,
         wait_seconds,
         lambda tx: waiters.insert_waiters(tx, session, decision, asked_at),
-        write_at_start=lambda tx: waiters.notify_holders(tx, session, decision, now, asked_at),
+        write_at_start=lambda tx: waiters.notify_holders(tx, session, decision, reason, now, asked_at),
         ends_with_notice=has_news,
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from commonplace import activity
 from commonplace.activity import AgentSession
+from commonplace.notice import shorten_line
 from commonplace.rooms.locks import store
 from commonplace.rooms.locks.lease import Lease, LockDecision, LockRequest
 from commonplace.store.database import Row, Tx
@@ -15,6 +16,7 @@ from commonplace.store.database import Row, Tx
 _MAX_WAITERS = 200
 _MAX_FILES_NAMED = 5
 _MAX_HOLDERS_TOLD = 20
+_MAX_REASON_CHARACTERS = 80
 
 
 def waiting_ends_at(leases: Iterable[Lease]) -> int:
@@ -38,7 +40,7 @@ async def insert_waiters(tx: Tx, session: AgentSession, decision: LockDecision, 
 
 
 async def notify_holders(
-    tx: Tx, session: AgentSession, decision: LockDecision, store_now: int, now: int
+    tx: Tx, session: AgentSession, decision: LockDecision, reason: str, store_now: int, now: int
 ) -> None:
     """Tell the holders who wants their files; about each file once, until the session got it or withdrew."""
     known = {row["path"] for row in await list_paths_of_session(tx, session)}
@@ -46,9 +48,10 @@ async def notify_holders(
     for request, lease in decision.conflicts:
         if request.path not in known and not lease.session_ended and lease.blocks_others(store_now):
             wanted.setdefault(lease.session, []).append(request.file)
+    purpose = f' for "{shorten_line(reason, _MAX_REASON_CHARACTERS)}"' if reason.strip() else ""
     for holder, files in list(wanted.items())[:_MAX_HOLDERS_TOLD]:
         names = store.format_file_names(list(dict.fromkeys(files)))
-        text = f"{session.agent} wants {names}, which you have locked: memory_unlock_files when you are done."
+        text = f"{session.agent} wants {names}{purpose}, which you have locked: memory_unlock_files when you are done."
         pending = await tx.one(
             "select 1 as yes from notice where project = $1 and session = $2 and text = $3 limit 1",
             session.project,
@@ -168,4 +171,4 @@ def format_free_notice(files: Sequence[str]) -> str:
     verb, pronoun = ("is", "it") if len(files) == 1 else ("are", "them")
     listed, more = sorted(files)[:_MAX_FILES_NAMED], len(files) - _MAX_FILES_NAMED
     names = ", ".join(listed) + (f" and {more} more" if more > 0 else "")
-    return f"{names} {verb} free now: lock {pronoun} with memory_lock_files."
+    return f"{names} {verb} free now but not reserved for you: lock {pronoun} with memory_lock_files."
